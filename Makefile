@@ -48,6 +48,7 @@ test-triton: $(VENV)/.installed-test
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@mkdir -p build/types && ln -sfn ../../kernels build/types/workbench_kernels
 	$(BIN)/mypy
 	git ls-files '*.c' '*.h' '*.cpp' '*.cuh' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/nbstripout --verify notebooks/*.ipynb

@@ -9,17 +9,42 @@ from collections.abc import Sequence
 from workbench.toolchain import zig
 
 
+def _run(texts: Sequence[str], target: str) -> tuple[list[tuple[str, bytes]], set[int], str]:
+    """LLVM's own text and the encoding of each, or the places of those that it refuses; and its words."""
+    command = [str(zig.program()), "clang", "-cc1as", "-triple", "amdgcn-amd-amdhsa", "-target-cpu", target]
+    command += ["-filetype", "asm", "-show-encoding", "-o", "-", "/dev/stdin"]
+    source = "".join(f"{text}\n" for text in texts)
+    done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+    found = re.findall(r"^\t(.*?)\s*; encoding: \[([^\]]*)\]", done.stdout, re.MULTILINE)
+    refused = {
+        int(line) - 1 for line in re.findall(r"^/dev/stdin:(\d+):\d+: error:", done.stderr, re.MULTILINE)
+    }
+    if not refused and (done.returncode or len(found) != len(texts)):
+        raise ValueError(f"{target}: {done.stderr or done.stdout}")
+    codes = [bytes(int(byte, 16) for byte in encoding.split(",")) for _, encoding in found]
+    words = (text.replace("\t", " ") for text, _ in found)
+    return list(zip(words, codes, strict=True)), refused, done.stderr
+
+
 def assemble(texts: Sequence[str], target: str) -> list[bytes]:
     """The encoding of each instruction.
 
     Raises:
         ValueError: the assembler does not know one of them on that target; its words say which.
     """
-    command = [str(zig.program()), "clang", "-cc1as", "-triple", "amdgcn-amd-amdhsa", "-target-cpu", target]
-    command += ["-filetype", "asm", "-show-encoding", "-o", "-", "/dev/stdin"]
-    source = "".join(f"{text}\n" for text in texts)
-    done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
-    found = re.findall(r"encoding: \[([^\]]*)\]", done.stdout)
-    if done.returncode or len(found) != len(texts):
-        raise ValueError(f"{target}: {done.stderr or done.stdout}")
-    return [bytes(int(byte, 16) for byte in encoding.split(",")) for encoding in found]
+    found, refused, words = _run(texts, target)
+    if refused:
+        raise ValueError(f"{target}: {words}")
+    return [encoding for _, encoding in found]
+
+
+def assembled(texts: Sequence[str], target: str) -> list[tuple[str, bytes] | None]:
+    """LLVM's own text and the encoding of each instruction; None of one that its assembler refuses."""
+    places = list(range(len(texts)))
+    while True:
+        found, refused, _ = _run([texts[place] for place in places], target)
+        if not refused:
+            answers = dict(zip(places, found, strict=True))
+            return [answers.get(place) for place in range(len(texts))]
+        # It encodes none where it refuses one, and finds some faults only in what it could parse.
+        places = [place for index, place in enumerate(places) if index not in refused]

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import collection_ports
+import collection_suite
 from collection.running import CASES, drawn, run
 from modelled_times import ALONE, ALONE_ON
 
@@ -26,10 +28,10 @@ import workbench as wb
 from workbench import collection, paths
 from workbench.collection.record import PortModule
 from workbench.errors import CompileError, WorkbenchError
+from workbench.operators import shape_text
+from workbench.operators.modelled import Comparison, comparisons, key, times
 from workbench.profile.expected import expected
 from workbench.profile.launch import QUANTITIES
-from workbench.spec import shape_text
-from workbench.spec.modelled import Comparison, comparisons, key, times
 from workbench.targets import TILE_TARGETS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -107,6 +109,7 @@ def page(results: Mapping[str, Any]) -> str:
             HEAD,
             *_summary(here, results),
             *_modules(here, results),
+            *_suite(),
             *_differences(here),
             *_sources(results),
             *_lines(),
@@ -152,14 +155,15 @@ def _modules(here: Mapping[str, PortModule], results: Mapping[str, Any]) -> Iter
     yield (
         "| # | module | functions | operators | "
         + " | ".join(TILE_TARGETS)
-        + " | bounds | the port on MI325X |"
+        + f" | bounds | the port on MI325X | its source, sanitized on {collection_ports.TARGET} |"
     )
-    yield "|" + " --- |" * (6 + len(TILE_TARGETS))
+    yield "|" + " --- |" * (7 + len(TILE_TARGETS))
+    ports = collection_ports.stored()
     category = ""
     for row in rows():
         if row.category != category:
             category = row.category
-            yield f"| | **{category}** |" + " |" * (4 + len(TILE_TARGETS))
+            yield f"| | **{category}** |" + " |" * (5 + len(TILE_TARGETS))
         module = here.get(row.module)
         cells = [str(row.number), f"`{row.module}`"]
         if module is None:
@@ -168,7 +172,31 @@ def _modules(here: Mapping[str, PortModule], results: Mapping[str, Any]) -> Iter
             cells += [_functions(module), _operators(module)]
             cells += [_result(row.module, arch, results) for arch in TILE_TARGETS]
             cells.append(_bounds(row.module))
-        yield f"| {' | '.join([*cells, STATES[row.port]])} |"
+        port = collection_ports.shown(ports.get(row.module, {}))
+        yield f"| {' | '.join([*cells, STATES[row.port], port])} |"
+    yield from _sanitized(ports)
+
+
+def _sanitized(ports: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    yield (
+        "\nThe last column is of the collection's own sources, built as the Python modules that they "
+        "are and called with the cases of this page (`python tests/collection_ports.py DIR`): how "
+        "many are right, and in how many the sanitizer has findings of a kind. Cases are of our "
+        "sizes: a source that leaves its tensors with them is for others, or wrong, and what else is "
+        "found there is not told. A race may stay without harm, as where two waves write the same. A "
+        "port that is said to work and is not right here for a race rests on an order of waves that "
+        "nothing holds, as `softmax_tk`: behind the maximum of a row its waves read it from shared "
+        "memory, where the first of them already puts the row's sum."
+    )
+    raced = {module: told for module, told in sorted(ports.items()) if "race" in told}
+    yield "\n| module | right | the first race |\n| --- | --- | --- |"
+    for module, told in raced.items():
+        yield f"| `{module}` | {told['cases'].get('right', 0)} of {sum_of(told)} | {told['race']} |"
+
+
+def sum_of(told: Mapping[str, Any]) -> int:
+    """Cases of a module, whatever became of them."""
+    return sum(told["cases"].get(kind, 0) for kind in ("right", "wrong", "beyond"))
 
 
 def _functions(module: PortModule) -> str:
@@ -213,6 +241,16 @@ def _differences(here: Mapping[str, PortModule]) -> Iterator[str]:
         for why, names in told.items():
             which = f"`{names[0]}`" + (f" and {len(names) - 1} like it" if len(names) > 1 else "")
             yield f"- `{module.name}`, {which}: {why}"
+
+
+def _suite() -> Iterator[str]:
+    yield "\n## Its own tests\n"
+    yield (
+        "The collection's four test files as they are, with the modules here in place of its own "
+        "(`python tests/collection_suite.py DIR --write`). Skipped are five modules that its file skips "
+        "without a call, and one that it says crashes; a module counts where one of its tests ran.\n"
+    )
+    yield from collection_suite.table(collection_suite.stored())
 
 
 def _lines() -> Iterator[str]:

@@ -8,7 +8,8 @@ import random
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,12 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def _seeded(request: pytest.FixtureRequest) -> None:
     """Each test's draws depend on the run's seed and its own name, not on the tests before it."""
     random.seed(f"{SEED} {request.node.nodeid}")
+
+
+@pytest.fixture
+def in_this_tier(request: pytest.FixtureRequest) -> Callable[[int], int]:
+    """How many of so many drawn cases a test tries in this tier."""
+    return partial(tiers.cases, tier=request.config.getoption("--tier"))
 
 
 @pytest.fixture(autouse=True)

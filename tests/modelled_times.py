@@ -2,9 +2,9 @@
 
     python tests/modelled_times.py [NAME ...] [--largest 2e12] [--minutes 60] [--again]
 
-`workbench/spec/modelled.json` has what `wb.kernels`, `docs/kernels.md` and `docs/collection.md` show beside
-what was published. Nothing is measured. What is there is kept unless `--again` is given; small problems are
-first.
+`workbench/operators/modelled.json` has what `wb.kernels`, `docs/kernels.md` and `docs/collection.md` show
+beside what was published. Nothing is measured. What is there is kept unless `--again` is given; small
+problems are first.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Container, Iterable
 
 import workbench as wb
 from workbench.errors import WorkbenchError
-from workbench.spec import Shape
-from workbench.spec.modelled import TABLE, comparisons, key, times
+from workbench.operators import Shape
+from workbench.operators.modelled import TABLE, comparisons, key, times
 
 ALONE: dict[str, list[Shape]] = {
     "gated_delta/recurrent": [

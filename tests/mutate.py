@@ -28,10 +28,14 @@ import sys
 import tempfile
 import tokenize
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +48,7 @@ endless loop, is found."""
 AREAS = {
     "tiles": ("kernels/include/**/*.cuh",),
     "emulator": ("workbench/emulator/semantics/*.py", "workbench/emulator/native/**/*.[ch]"),
+    "operators": ("kernels/families/*.cuh",),
 }
 
 FAMILIES = {
@@ -122,6 +127,15 @@ COVER: dict[str, tuple[str, ...]] = {
         FAMILIES["vectors"],
         "tests/kernels/test_register_vectors.py",
     ),
+    r"families/attention": ("tests/kernels/test_attention.py",),
+    r"families/gemm": ("tests/kernels/test_gemm.py", "tests/kernels/test_gemm_schedules.py"),
+    r"families/expert": ("tests/kernels/test_experts.py",),
+    r"families/delta": ("tests/kernels/test_gated_delta.py",),
+    r"families/quantize": ("tests/kernels/test_quantize.py",),
+    r"families/causal_conv": ("tests/kernels/test_convolution.py",),
+    r"families/rotary": ("tests/kernels/test_rotary.py",),
+    r"families/rowwise": ("tests/kernels/test_kernels.py", "tests/kernels/test_activations.py"),
+    r"families/": (),
     r"kernels/include/": (
         FAMILIES["tile_masks"],
         FAMILIES["tile_reductions"],
@@ -382,7 +396,9 @@ def forget(package: str) -> None:
         del sys.modules[name]
 
 
-def run_tests(tree: Path, tests: tuple[str, ...], everything: bool, turns: Turns, path: str) -> str | None:
+def run_tests(
+    tree: Path, tests: tuple[str, ...], tier: str, turns: Turns, path: str, seed: int
+) -> str | None:
     """The test that failed first; None where all pass. In a fork, where `path` has changed."""
     log = tree.parent / "log"
     child = os.fork()
@@ -391,15 +407,20 @@ def run_tests(tree: Path, tests: tuple[str, ...], everything: bool, turns: Turns
         with log.open("w") as out:
             os.dup2(out.fileno(), 1)
             os.dup2(out.fileno(), 2)
-        os.environ["HIPKITTENS_TEST_ALL"] = "1" if everything else "0"
+        os.environ["HIPKITTENS_TEST_ALL"] = "1" if tier == "product" else "0"
+        os.environ["HIPKITTENS_TEST_SEED"] = str(seed)
         if path.endswith((".py", "abi.h")):
             forget("workbench")
         options = ["-x", "-n0", "-p", "no:cacheprovider", "--tb=line", "--timeout=0"]
+        options.append(f"--tier={'test' if tier == 'test' else 'all'}")
         os._exit(pytest.main([*options, *tests], plugins=[turns]))
     _, status = os.waitpid(child, 0)
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # what it has started and left behind
-    if status == 0:
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) in (
+        pytest.ExitCode.OK,
+        pytest.ExitCode.NO_TESTS_COLLECTED,
+    ):
         return None
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
         return f"the limit of {SECONDS} s"
@@ -416,8 +437,43 @@ UNUSABLE = re.compile(
 """What a log says where a mutant may be no program at all; such a one does not count."""
 
 
-def tests_of(mutant: Mutant) -> tuple[str, ...]:
+INCLUDED = re.compile(r'^#include "(families/)?([\w/]+\.cuh)"', re.MULTILINE)
+
+
+def reached(source: str, tree: Path) -> set[str]:
+    """Names of the families' headers that a source includes, also by way of others."""
+    names, texts = set(), [source]
+    while texts:
+        for _, name in INCLUDED.findall(texts.pop()):
+            header = tree / "kernels/families" / name
+            if name not in names and header.is_file():
+                names.add(name)
+                texts.append(header.read_text())
+    return names
+
+
+@cache
+def operators(header: str, tree: Path) -> tuple[str, ...]:
+    """Tests of the operators whose kernels are compiled from a header of the families."""
+    # Of the copy, which is on the path by now.
+    import workbench as wb
+    from workbench.operators import building
+    from workbench.targets import TILE_TARGETS
+
+    def uses(spec: Any) -> bool:
+        sources = {spec.source, *(step.source for step in spec.steps)} - {None}
+        return any(header in reached(building.read(spec, source), tree) for source in sources)
+
+    used = [name for name in wb.kernels if uses(wb.kernels[name])]
+    return tuple(
+        f"tests/kernels/test_operators.py::test_results[{n}-{t}]" for n in used for t in TILE_TARGETS
+    )
+
+
+def tests_of(mutant: Mutant, tree: Path) -> tuple[str, ...]:
     tests = next(tests for pattern, tests in COVER.items() if re.search(pattern, mutant.path))
+    if "families/" in mutant.path:
+        tests += operators(Path(mutant.path).name, tree)
     return tests + (BESIDE if re.search("semantics/|ops/(convert|math|rounding)", mutant.path) else ())
 
 
@@ -447,47 +503,71 @@ def copy_of_the_tree(to: Path) -> None:
             shutil.copy(source, copy)
 
 
+TIERS = {"test": "make test", "all": "make test-all", "product": "the full product"}
+
+
+def killer(
+    mutant: Mutant, tree: Path, turns: Turns, seed: int, tests: list[str] | None
+) -> tuple[str, str] | None:
+    """The smallest tier that finds a mutant, and by which test; None where it lives, ("", "") where it is no
+    program."""
+    full = tuple(tests or tests_of(mutant, tree))
+    for tier in TIERS:
+        chosen = tuple(test for test in full if test in COVERED_IN_PART) if tier == "product" else full
+        if not chosen:
+            continue
+        by = run_tests(tree, chosen, tier, turns, mutant.path, seed)
+        if by is not None:
+            log = (tree.parent / "log").read_text()
+            return ("", "") if UNUSABLE.search(log) and not is_code(mutant, tree) else (tier, by)
+    return None
+
+
+def one_job(options: argparse.Namespace, folder: Path, job: int) -> dict[str, int]:
+    """How many mutants each tier killed first, and under "alive" none; those of one job."""
+    turns, counts = Turns(), dict.fromkeys((*TIERS, "alive"), 0)
+    tree = folder / f"job-{job}" / "tree"
+    copy_of_the_tree(tree)
+    import_what_stays(tree)
+    quota = len(range(job, options.count, options.jobs))
+    drawn = islice(
+        enumerate(mutants(options.area, tree, options.seed)), options.start + job, None, options.jobs
+    )
+    for number, mutant in drawn:
+        if sum(counts.values()) == quota:
+            break
+        with mutated(tree, mutant) as said:
+            by = killer(mutant, tree, turns, number + 1, options.tests)
+        if by == ("", ""):
+            continue
+        tier, test = by or ("alive", "")
+        counts[tier] += 1
+        how = f"killed by {TIERS[tier]}, {test}" if by else "survives"
+        print(f"{number:3} {said}\n    {how}", flush=True)
+    return counts
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("area", choices=AREAS)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0, help="of the drawn places the first one")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the mutants")
     parser.add_argument("--tests", nargs="+", help="these instead of those that cover a mutant's file")
-    parser.add_argument("--folder", type=Path, help="the copy and its caches, kept for another run")
+    parser.add_argument("--folder", type=Path, help="the copies and their caches, kept for another run")
     options = parser.parse_args()
 
-    turns = Turns()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
-        tree = (options.folder or Path(temporary)).resolve() / "tree"
-        copy_of_the_tree(tree)
-        import_what_stays(tree)
-        killed, alive = 0, []
-        drawn = islice(mutants(options.area, tree, options.seed), options.start, None)
-        for number, mutant in enumerate(drawn, options.start):
-            if killed + len(alive) == options.count:
-                break
-            with mutated(tree, mutant) as said:
-                by = run_tests(tree, tuple(options.tests or tests_of(mutant)), False, turns, mutant.path)
-                log = (tree.parent / "log").read_text()
-                if by is not None and UNUSABLE.search(log) and not is_code(mutant, tree):
-                    continue
-            print(f"{number:3} {said}\n    {f'killed by {by}' if by else 'survives'}", flush=True)
-            if by:
-                killed += 1
-            else:
-                alive.append(mutant)
-        missed = 0
-        for mutant in alive:
-            full = tuple(test for test in tests_of(mutant) if test in COVERED_IN_PART)
-            with mutated(tree, mutant) as said:
-                by = run_tests(tree, full, True, turns, mutant.path) if full else None
-            missed += by is not None
-            print(f"{f'ONLY BY THE FULL PRODUCT, {by}' if by else 'survives all'}: {said}", flush=True)
-        print(
-            f"{killed + len(alive)} mutants of {options.area}, seed {options.seed}: the tests of a run kill "
-            f"{killed}, with the full product {killed + missed}; {len(alive) - missed} survive"
-        )
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as temporary,
+        ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool,
+    ):
+        folder = (options.folder or Path(temporary)).resolve()
+        jobs = [pool.submit(one_job, options, folder, job) for job in range(options.jobs)]
+        counts = {name: sum(job.result()[name] for job in jobs) for name in (*TIERS, "alive")}
+    killed = [sum(list(counts.values())[: rank + 1]) for rank in range(len(TIERS))]
+    said = ", ".join(f"{name} kills {number}" for name, number in zip(TIERS.values(), killed, strict=True))
+    print(f"{sum(counts.values())} mutants of {options.area}, seed {options.seed}: {said}")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,10 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS = (
     "paths", "magic_options", "errors", "origin", "dtypes", "targets", "progress", "events", "theme",
     "display", "cache", "launches",
-    "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "collection", "check", "profile",
-    "history", "tiles", "triton_driver", "doctor", "bench", "views", "lab", "magics", "__main__", "",
+    "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn", "collection",
+    "check", "profile",
+    "history", "tiles", "triton_driver", "torch_gpu", "doctor", "bench", "views", "lab", "magics",
+    "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
 
@@ -30,7 +32,20 @@ LAZY: dict[str, tuple[set[str], str]] = {
     "workbench.collection": ({"collection"}, "the record of a module needs no operators, which take 1 s"),
     "workbench": ({"magics"}, "importing the package costs nothing; IPython is optional"),
     "workbench.__main__": (
-        {"bench", "cache", "check", "doctor", "profile", "spec", "views"},
+        {
+            *(
+                "bench",
+                "cache",
+                "check",
+                "doctor",
+                "profile",
+                "runtime",
+                "operators",
+                "toolchain",
+                "torch_gpu",
+            ),
+            "views",
+        },
         "each command imports what it needs: `doctor` has to answer where a package is missing",
     ),
     "workbench.doctor": (
@@ -49,7 +64,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "%load_ext stays fast: a listing needs all of profile, 0.7 s",
     ),
     "workbench.lab.inventory": (
-        {"spec"},
+        {"operators"},
         "the sidebar starts nothing: only once the notebook has used kernels",
     ),
     "workbench.magics.cell": (
@@ -68,7 +83,11 @@ LAZY: dict[str, tuple[set[str], str]] = {
         {"doctor", "views"},
         "`%hipkittens doctor` has to answer where a package is missing",
     ),
-    "workbench.spec.spec": ({"spec"}, "what makes torch operators imports PyTorch, which takes 2 s"),
+    "workbench.operators.spec": (
+        {"operators"},
+        "what makes torch operators imports PyTorch, which takes 2 s",
+    ),
+    "workbench.views.renderer": ({"views"}, "%load_ext stays fast: a picture needs numpy, 0.1 s"),
     "workbench.triton_driver.activation": (
         {"triton_driver"},
         "`wb.triton` has to answer where Triton is not installed",
@@ -153,6 +172,17 @@ def test_private_layers() -> None:
         if layer(i.importer) not in ONLY_FROM.get(layer(i.imported), set(LAYERS))
     }
     assert sorted(wrong) == []
+
+
+def test_the_editor_is_told_what_the_cell_answers() -> None:
+    """What a cell made is asked in `views.cell`; those who pass it on ask no result or kernel beside it."""
+    asked = {
+        i.imported
+        for i in imports()
+        if i.importer in ("workbench.lab.cell", "workbench.magics.presenter")
+        and layer(i.imported) not in ("lab", "errors", "runtime", "toolchain")
+    }
+    assert asked == {"workbench.views.cell"}
 
 
 def test_no_circle_between_modules() -> None:

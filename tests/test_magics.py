@@ -165,6 +165,21 @@ def test_time_and_profile_repeat_the_last_launch(shell):
     assert any(line["line"] == 5 for line in told["heat"]["lines"])
 
 
+def test_show_draws_what_the_cell_shows(shell):
+    cell = (
+        "%%hipkittens shows --show --launch 'k[1, 64]' --inputs 'dict(x=torch.arange(64.))'\n"
+        '#include "kittens.cuh"\n'
+        "__global__ void k(float *x) { float y = x[threadIdx.x] + 1; show(y); }\n"
+    )
+    shell.run_cell("import torch")
+    assert shell.run_cell(cell).success
+    module = shell.user_ns["shows"]
+    shown = module["k"].last.record.shown
+    assert shown["y"][0, 0, 0].tolist() == [lane + 1.0 for lane in range(64)]
+    assert shell.run_cell(cell.replace("--show ", "").replace("show(y);", "x[0] = y;")).success
+    assert not shell.user_ns["shows"].shows
+
+
 def test_line_magic(shell):
     for question, wanted in (
         ("devices", "emulated:gfx942"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import tiers
+
+from workbench import kernels
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,6 +35,23 @@ def test_all_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tiers.runs("tests/b.py::test", "test", "1")
     assert all(tiers.runs(test, "all", "1") for test in (*drawn, "tests/a.py::test_slow"))
     operators = "tests/kernels/test_operators.py"
-    of_one = [f"{operators}::test_{what}[gemm/bf16-gfx950]" for what in ("results", "sanitized")]
+    of_one = [f"{operators}::test_{what}[gemm/bf16-gfx950]" for what in ("strides", "sanitized")]
     for seed in range(20):
         assert len({tiers.runs(test, "test", str(seed)) for test in of_one}) == 1
+
+
+def test_of_every_operator_one_target_is_looked_at() -> None:
+    start = "tests/kernels/test_operators.py::test_results"
+    for name, spec in kernels.items():
+        drawn = []
+        for seed in range(12):
+            runs = [t for t in spec.targets if tiers.runs(f"{start}[{name}-{t}]", "test", str(seed))]
+            assert len(runs) == 1, name
+            drawn += runs
+        assert set(drawn) == set(spec.targets), name
+
+
+def test_of_drawn_cases_a_tenth_runs(in_this_tier: Callable[[int], int]) -> None:
+    assert [tiers.cases(count, "test") for count in (3900, 30, 1)] == [390, 3, 1]
+    assert tiers.cases(3900, "all") == 3900
+    assert in_this_tier(3900) in (390, 3900)

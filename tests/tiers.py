@@ -9,25 +9,37 @@ runs, drawn by the run's seed, so that all have their turn. docs/tests.md has wh
 from __future__ import annotations
 
 import hashlib
+import re
 
-from workers import group
+from workers import OPERATORS, group
+
+RESULTS = re.compile(rf"{OPERATORS}::test_results\[(.*)-(gfx\w+)\]$")
+"""Of every operator one target's results are looked at: nothing else finds most faults of its kernels."""
 
 ONE_OF: tuple[tuple[str, int], ...] = (
-    ("tests/kernels/test_operators.py", 8),
+    ("tests/kernels/test_operators.py", 12),
+    ("tests/kernels/test_habits.py::test_habit", 24),
     ("tests/kernels/generated/test_sanitized.py", 8),
+    ("tests/ops/test_ops.py::test_example_runs", 12),
     ("tests/kernels/generated/", 7),
     ("tests/collection/test_collection.py::test_against_pytorch", 8),
     ("tests/notebooks/test_notebooks.py::test_runs_from_top_to_bottom", 4),
     ("tests/kernels/test_attention.py", 5),
     ("tests/kernels/test_kernels.py::test_verifies", 4),
-    ("tests/kernels/test_art.py", 3),
+    ("tests/kernels/test_art.py", 2),
     ("tests/kernels/test_banks.py", 3),
-    ("tests/kernels/test_scaled_mma.py", 3),
+    ("tests/kernels/test_scaled_mma.py", 2),
     ("tests/kernels/test_gemm.py", 3),
     ("tests/kernels/test_headers.py", 3),
+    ("tests/kernels/test_hipkittens_sources.py::test_result", 0),
+    ("tests/kernels/test_host_pass.py::test_operators", 8),
     ("tests/kernels/test_quantize.py", 3),
     ("tests/kernels/test_gemm_schedules.py", 3),
     ("tests/kernels/test_compatibility.py", 3),
+    ("tests/views/test_payloads.py::test_texts_stay_texts", 10),
+    ("tests/toolchain/test_hipcc.py", 3),
+    ("tests/fuzz/test_session.py::test_a_damaged_cache", 4),
+    ("tests/bench/test_certificates.py::test_the_documented_commands", 4),
     ("tests/emulator/sanitizer/test_mutations.py", 3),
     ("tests/emulator/hip/test_textures.py", 3),
 )
@@ -40,7 +52,7 @@ QUICK: tuple[str, ...] = (
     "tests/emulator/semantics/test_scalar.py",
     "tests/emulator/semantics/test_packed.py",
     "tests/emulator/translate",
-    "tests/spec/test_spec.py",
+    "tests/operators/test_spec.py",
     "tests/kernel/test_arguments.py",
     "tests/check",
     "tests/test_docs.py",
@@ -52,17 +64,33 @@ QUICK: tuple[str, ...] = (
 """Files and folders."""
 
 
+def number(drawn: str, seed: str) -> int:
+    """Of the name of what is drawn, the same in every process."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {drawn}".encode()).digest()[:4], "big")
+
+
 def runs(test: str, tier: str, seed: str) -> bool:
     """Whether a test, by its node id, runs in a tier, `test` or `all`, with a seed."""
     if tier == "all":
         return True
+    if found := RESULTS.match(test):
+        from workbench import kernels
+
+        name, target = found.groups()
+        targets = sorted(kernels[name].targets)
+        return target == targets[number(name, seed) % len(targets)]
     share = next((share for start, share in ONE_OF if test.startswith(start)), 1)
     if share < 2:
         return share == 1
     # What shares a compilation is drawn as one.
     whole = group(test)
     drawn = test if whole == test.partition("::")[0] else whole
-    return int.from_bytes(hashlib.sha256(f"{seed} {drawn}".encode()).digest()[:4], "big") % share == 0
+    return number(drawn, seed) % share == 0
+
+
+def cases(count: int, tier: str) -> int:
+    """How many of its `count` drawn cases a test tries: in `test` a tenth."""
+    return count if tier == "all" else -(-count // 10)
 
 
 if __name__ == "__main__":

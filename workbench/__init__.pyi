@@ -3,6 +3,8 @@
 from IPython.core.interactiveshell import InteractiveShell
 
 from . import errors as errors
+from . import nn as nn
+from . import ops as ops
 from .bench import BenchResult as BenchResult
 from .bench import TuneResult as TuneResult
 from .bench import bench as bench
@@ -28,6 +30,14 @@ from .kernel import compile as compile
 from .kernel import load as load
 from .kernel import load_module as load_module
 from .kernel import run_program as run_program
+from .kernel import showing as showing
+from .operators import Choice as Choice
+from .operators import KernelSpec as KernelSpec
+from .operators import Launch as Launch
+from .operators import Published as Published
+from .operators import Range as Range
+from .operators import Tolerance as Tolerance
+from .operators import kernels as kernels
 from .origin import Figure as Figure
 from .origin import Origin as Origin
 from .profile import ProfileResult as ProfileResult
@@ -42,20 +52,14 @@ from .profile import xcd_map as xcd_map
 from .runtime import Device as Device
 from .runtime import device as device
 from .runtime import devices as devices
-from .spec import Choice as Choice
-from .spec import KernelSpec as KernelSpec
-from .spec import Launch as Launch
-from .spec import Published as Published
-from .spec import Range as Range
-from .spec import Tolerance as Tolerance
-from .spec import kernels as kernels
 from .tiles import LayoutResult as LayoutResult
 from .tiles import view_layout as view_layout
+from .torch_gpu import torch_as_gpu as torch_as_gpu
 from .triton_driver import triton as triton
-from .views import dashboard as dashboard
-from .views import panel as panel
-from .views import report as report
-from .views import view_xcd as view_xcd
+from .views.controls import panel as panel
+from .views.html import report as report
+from .views.live import dashboard as dashboard
+from .views.xcd import view_xcd as view_xcd
 
 __version__: str
 __all__: list[str]

@@ -28,16 +28,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument("--shapes", action="store_true", help="all shapes of the spec, not only the first")
     run.add_argument("--report", metavar="FILE", help="write a page of the results")
     _add_bench(commands)
+    commands.add_parser(
+        "hipcc",
+        help="compile and link HIP sources as ROCm's hipcc does, for the emulated device",
+        add_help=False,
+    )
+    script = commands.add_parser(
+        "install-hipcc", help="write a script `hipcc` that makefiles find: the command above"
+    )
+    script.add_argument("folder", nargs="?", help="default: the programs of this Python's environment")
+    commands.add_parser(
+        "script",
+        help="run a Python script that was written for a GPU: its cuda is the emulated device",
+        usage="python -m workbench script [--device DEVICE] (FILE | -m MODULE) [ARGUMENT ...]",
+    )
     keys = commands.add_parser(
         "certificates", help="make certificates for a Dask cluster of several machines (needs openssl)"
     )
     keys.add_argument("folder", metavar="FOLDER", help="where they are put, with Dask's configuration")
-    chosen = parser.parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # All that follows is for it, whatever it looks like.
+    whole = given[:1] == ["hipcc"] or (given[:1] == ["script"] and given[1:] not in ([], ["-h"], ["--help"]))
+    chosen = parser.parse_args(given[:1] if whole else given)
+    if chosen.command == "script":
+        return _script(given[1:], parser)
     try:
+        if chosen.command == "hipcc":
+            return _hipcc(given[1:])
         if chosen.command == "bench":
             return _bench(chosen)
         if chosen.command == "doctor":
             return _doctor()
+        if chosen.command == "install-hipcc":
+            return _install_hipcc(chosen.folder)
         if chosen.command in ("devices", "kernels"):
             return _list(chosen.command)
         if chosen.command == "cache":
@@ -109,6 +132,37 @@ def _bench(chosen: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
+def _hipcc(words: Sequence[str]) -> int:
+    from workbench.runtime import device
+    from workbench.toolchain.hipcc import main as hipcc
+
+    return hipcc(words, lambda: device().arch)
+
+
+def _script(words: list[str], parser: argparse.ArgumentParser) -> int:
+    device = None
+    if words[:1] == ["--device"]:
+        device, words = (words[1] if len(words) > 1 else ""), words[2:]
+    if not words or words == ["-m"]:
+        parser.error("script: expected a file, or -m and a module, then its arguments")
+    from workbench.torch_gpu import run_script
+
+    # Not among our own errors: where a script stopped is in the traceback.
+    run_script(words, device)
+    return 0
+
+
+def _install_hipcc(folder: str | None) -> int:
+    from workbench.toolchain.hipcc.script import install
+
+    path = install(folder)
+    print(f"wrote {path}")
+    if path.parent.name == "bin":
+        root = shlex.quote(str(path.parent.parent))
+        print(f"For makefiles that say $(ROCM_PATH)/bin/hipcc: export ROCM_PATH={root}")
+    return 0
+
+
 def _doctor() -> int:
     from workbench.doctor import doctor
 
@@ -150,8 +204,8 @@ def _certificates(folder: str) -> int:
 
 def _run(names: Sequence[str], device: str | None, all_shapes: bool, path: str | None) -> int:
     from workbench.check.verify import verify
+    from workbench.operators import kernels
     from workbench.profile import sweep
-    from workbench.spec import kernels
 
     items: list[object] = []
     good = True

@@ -456,7 +456,7 @@ def tool_folder(name: str) -> Path:
 
 def _is_program(path: Path, text: str) -> bool:
     try:
-        return os.access(path, os.X_OK) and path.read_text() == text
+        return os.access(path, os.X_OK) and path.read_bytes() == text.encode()
     except OSError:
         return False
 

@@ -7,14 +7,9 @@ what draws it is looked up here, by its type.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TypeVar
-
-from workbench import theme
-
-RENDERER = "hipkittens"
-"""Its name in plotly.io.renderers."""
 
 Drawers = dict[type, Callable[..., Any]]
 Drawer = TypeVar("Drawer", bound=Callable[..., Any])
@@ -41,7 +36,7 @@ def presents(*kinds: type) -> Callable[[Drawer], Drawer]:
 
 def plotted() -> frozenset[type]:
     """Types of results that have a figure."""
-    import_module("workbench.views")
+    _fill()
     return frozenset(_figures)
 
 
@@ -74,8 +69,8 @@ class Presented(Shown):
     """What a notebook shows live; a terminal prints it."""
 
     def _ipython_display_(self) -> None:
-        shell = _shell()
-        if shell is not None and hasattr(shell, "kernel"):
+        running = shell()
+        if running is not None and hasattr(running, "kernel"):
             _drawer(_pages, self, "live view")(self)
         else:
             print(self)
@@ -92,41 +87,13 @@ class Plotted(Shown):
 
 def in_terminal() -> bool:
     """Whether IPython runs in a terminal, which shows text, each time anew."""
-    shell = _shell()
-    return shell is not None and not hasattr(shell, "kernel")
+    running = shell()
+    return running is not None and not hasattr(running, "kernel")
 
 
-def _shell() -> Any:
+def shell() -> Any:
+    """The IPython that runs here; None where none does."""
     return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-
-
-def add_pictures() -> None:
-    """Has plotly add a picture wherever IPython shows a figure, anyone's, and use our theme where none was
-    chosen; in a terminal, show the figure's text.
-
-    Nothing changes without IPython, and renderers that a user chose stay.
-    """
-    shell = _shell()
-    if shell is None:
-        return
-    import plotly.io
-    from plotly.io.base_renderers import MimetypeRenderer
-
-    theme.register()
-
-    terminal = in_terminal()
-
-    class Renderer(MimetypeRenderer):  # type: ignore[misc]
-        def to_mimebundle(self, fig_dict: Mapping[str, Any]) -> dict[str, str]:
-            picture = import_module("workbench.views.picture")
-            text = {"text/plain": picture.text_of(fig_dict)}
-            return text if terminal else {**picture.pictures_of(fig_dict), **text}
-
-    chosen = str(plotly.io.renderers.default or "")
-    if RENDERER not in chosen:
-        plotly.io.renderers[RENDERER] = Renderer()
-        alone = not chosen or (terminal and chosen == "browser")
-        plotly.io.renderers.default = RENDERER if alone else f"{chosen}+{RENDERER}"
 
 
 def _registers(drawers: Drawers, kinds: tuple[type, ...]) -> Callable[[Drawer], Drawer]:
@@ -137,10 +104,14 @@ def _registers(drawers: Drawers, kinds: tuple[type, ...]) -> Callable[[Drawer], 
     return register
 
 
-def _drawer(drawers: Drawers, result: Any, form: str) -> Callable[..., Any]:
+def _fill() -> None:
     # The one place where data leads to views: they fill the registry as they are imported, which waits until
     # something is shown.
-    import_module("workbench.views")
+    import_module("workbench.views.drawers")
+
+
+def _drawer(drawers: Drawers, result: Any, form: str) -> Callable[..., Any]:
+    _fill()
     for kind in type(result).__mro__:
         if kind in drawers:
             return drawers[kind]

@@ -31,7 +31,7 @@ class DataType:
         largest, lowest: the ends of the finite numbers.
         exponent, mantissa: bits of a float; 0 of what is none.
         encoding: of 8-bit floats "ocp" or "fnuz"; None where there is but one.
-        bounds: relative and absolute bounds of results in it (spec/tolerances.py says why); None: equal.
+        bounds: relative and absolute bounds of results in it (operators/tolerances.py says why); None: equal.
     """
 
     name: str

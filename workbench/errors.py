@@ -26,6 +26,11 @@ def _users_part(traceback: TracebackType | None) -> TracebackType | None:
     return result
 
 
+def headline(error: BaseException) -> str:
+    """What a list says of an error: the first line of its message, its type where that is empty."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
 class WorkbenchError(Exception):
     """Base of every exception that the workbench raises on purpose."""
 
@@ -230,6 +235,18 @@ class ProgramTimeout(ProgramError):
 
 class UntrustedCompiler(UserWarning):
     """The compiler in use makes wrong code of something; the message says of what."""
+
+
+class UntrustedRegisters(UserWarning):
+    """Registers that inline assembly has by number are the compiler's too; the message says which."""
+
+
+class EmptyGrid(UserWarning):
+    """A Triton kernel was launched on no program at all, so nothing ran and nothing was written."""
+
+
+class ModelledTime(UserWarning):
+    """A function that measures time elsewhere has given the modelled time of an emulated device."""
 
 
 class VerificationError(WorkbenchError):

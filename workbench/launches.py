@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.display import Shown
 from workbench.origin import Figure
@@ -434,6 +434,8 @@ class LaunchRecord(Shown):
         dynamic_shared: bytes of LDS that the launch added.
         device: name of the device.
         wall_seconds: time on this computer's clock until the kernel's end.
+        translation_seconds: that of it in which the emulated device made native code of the kernel; far less
+            where the cache had it.
         elapsed: microseconds by HIP events; None on an emulated device, whose clock is not a GPU's.
         counts: executions (by waves) of each instruction by its address in the code object; None unless asked
             for.
@@ -442,6 +444,7 @@ class LaunchRecord(Shown):
         accesses: every memory access in order; empty unless asked for.
         traffic: what was asked of memory; None unless asked for.
         steps: the way of some work-groups' waves; None unless asked for.
+        shown: what `show(...)` in the kernel was given, tensors by name; None unless compiled with `show`.
     """
 
     kernel: str
@@ -450,6 +453,7 @@ class LaunchRecord(Shown):
     dynamic_shared: int
     device: str
     wall_seconds: float
+    translation_seconds: float = 0.0
     elapsed: Figure | None = None
     counts: dict[int, int] | None = field(default=None, repr=False)
     counters: dict[str, int] = field(default_factory=dict, repr=False)
@@ -457,6 +461,13 @@ class LaunchRecord(Shown):
     accesses: tuple[Access, ...] = field(default=(), repr=False)
     traffic: Traffic | None = field(default=None, repr=False, compare=False)
     steps: Steps | None = field(default=None, repr=False, compare=False)
+    shown: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    def timed(self, seconds: float) -> LaunchRecord:
+        """The same launch with another wall time; of each launch one is made, so no field is looked at."""
+        made = object.__new__(type(self))
+        vars(made).update(vars(self), wall_seconds=seconds)
+        return made
 
     def __repr__(self) -> str:
         time = f", {self.elapsed}" if self.elapsed is not None else ""

@@ -52,6 +52,7 @@ OPTIONS = (
         'compare with a function of its inputs, such as "lambda x, by: x * by"',
         "EXPR",
     ),
+    Option("--show", "keep what show(tile) in the cell is given, and draw it after a launch"),
     Option("--time", "time a launch: measured on a GPU, modelled on an emulated device"),
     Option("--profile", "counters of a launch, under rocprof's names"),
     Option("--sanitize", "look for missing waits, races, uninitialised values"),

@@ -16,7 +16,7 @@ import torch
 from PIL import Image, ImageChops
 
 import workbench as wb
-from workbench.views import report
+from workbench.views.html import report
 from workbench.views.waves import pack
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Launch, Range
+from workbench.operators import KernelSpec, Launch, Range
 from workbench_kernels.families import convolution, rowwise, scalars
 from workbench_kernels.references.convolution import causal_conv
 
@@ -64,6 +64,7 @@ spec = KernelSpec(
     inputs=inputs,
     outputs=lambda shape, given: {"out": (given["x"].shape, given["x"].dtype)},
     reference=reference,
+    backward="activations/causal_conv1d_backward",
     shape_of=shape_of,
     define=convolution.define,
     launch=launch,
@@ -77,4 +78,9 @@ spec = KernelSpec(
         * shape["channels"]
         * (2 * shape["batch"] * shape["length"] + shape["width"] + shape["bias"])
     ),
+    tensors={
+        "x out": "dtype[batch, channels, length]",
+        "weight": "dtype[channels, width]",
+        "bias": "dtype[channels]",
+    },
 )

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Tolerance
+from workbench.operators import Index, KernelSpec, Tolerance
 from workbench_kernels.families import rowwise
 
 
@@ -87,4 +87,16 @@ spec = KernelSpec(
     backward="activations/cross_entropy_backward",
     # A loss may be next to nothing, and has its digits all the same.
     tolerances={"float32": Tolerance(1.3e-5, 1e-6)},
+    tensors={
+        "x": "dtype[..., cols]",
+        "target": "int64[...]",
+        "loss lse": "fp32[...]",
+    },
+    indexes={
+        "target": Index("cols", none="ignore_index"),
+    },
+    notes={
+        "x": "logits",
+        "target": "the column that is right, or `ignore_index` for a loss of zero",
+    },
 )

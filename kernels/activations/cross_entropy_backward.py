@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Tolerance, kernels
+from workbench.operators import Index, KernelSpec, Tolerance, kernels
 from workbench_kernels.families import rowwise
 
 forward = kernels["activations/cross_entropy"]
@@ -75,5 +75,18 @@ spec = KernelSpec(
         "bfloat16": Tolerance(1.6e-2, 1e-6),
         "float16": Tolerance(1e-2, 1e-6),
         "float32": Tolerance(1.3e-5, 5 * 2**-23),
+    },
+    tensors={
+        "x": "dtype[..., cols]",
+        "target": "int64[...]",
+        "dloss lse": "fp32[...]",
+        "dx": "dtype[..., cols]",
+    },
+    indexes={
+        "target": Index("cols", none="ignore_index"),
+    },
+    notes={
+        "x": "logits",
+        "target": "the column that is right, or `ignore_index` for no gradient",
     },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from workbench.spec import KernelSpec, Tolerance
+from workbench.operators import KernelSpec, Tolerance
 from workbench_kernels.families import rowwise
 
 
@@ -60,4 +60,7 @@ spec = KernelSpec(
             65536: {"HipKittens (port)": 70.7, "PyTorch": 47.2, "AITER Triton": 313.6},
         },
     ),
+    tensors={
+        "x out": "dtype[..., cols]",
+    },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from workbench.spec import KernelSpec, Tolerance
+from workbench.operators import KernelSpec, Tolerance
 from workbench_kernels.families import rowwise
 
 
@@ -46,5 +46,8 @@ spec = KernelSpec(
         "bfloat16": Tolerance(1.6e-2, 1e-6),
         "float16": Tolerance(1e-2, 1e-6),
         "float32": Tolerance(1.3e-5, 1e-6),
+    },
+    tensors={
+        "dout out dx": "dtype[..., cols]",
     },
 )

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Range
+from workbench.operators import KernelSpec, Range
 from workbench_kernels.families import rowwise
 
 TABLE = "Top-K (vs AITER Triton)"
@@ -90,4 +90,12 @@ spec = KernelSpec(
             k=32,
         ),
     ],
+    tensors={
+        "x": "dtype[..., cols]",
+        "values": "fp32[..., k]",
+        "columns": "int64[..., k]",
+    },
+    notes={
+        "values": "the k largest, in falling order",
+    },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice, FlashRule, KernelSpec, Tolerance, Variant
+from workbench.operators import FlashRule, KernelSpec, Tolerance, Variant
 from workbench_kernels.families import attention_backward as family
 from workbench_kernels.families import attention_forward as forward
 from workbench_kernels.references.attention import attention_backward
@@ -17,6 +17,7 @@ spec = KernelSpec(
         "atomics": Variant(
             steps=family.BY_ATOMICS,
             workspace=family.workspace_by_atomics,
+            check=family.check_whole,
             nondeterministic="dq is summed by atomics, in any order",
         ),
         "pinned": Variant(
@@ -29,22 +30,21 @@ spec = KernelSpec(
         ),
     },
     workspace=family.workspace,
-    parameters={
-        **forward.PARAMETERS,
-        "dim": Choice((64, 128), default=128, doc="head dimension"),
-        "dim_v": Choice((64, 128), default=128, doc="equal to dim"),
-    },
+    parameters=forward.PARAMETERS,
     shapes=[
         {"batch": 1, "queries": 200, "keys": 200, "heads": 4, "heads_kv": 2, "causal": 1},
         {"batch": 2, "queries": 70, "keys": 133, "heads": 2, "heads_kv": 2, "dim": 64, "dim_v": 64},
+        {"queries": 40, "keys": 90, "heads": 2, "heads_kv": 1, "dim": 80, "dim_v": 80},
+        {"queries": 90, "keys": 40, "heads": 1, "heads_kv": 1, "dim": 192, "dim_v": 128, "causal": 1},
     ],
     inputs=family.inputs,
     hard_inputs={"logits far below zero": family.far_below_zero},
+    strided=("q", "k", "v", "out", "dout"),
     outputs=family.outputs,
     reference=attention_backward,
     shape_of=family.shape_of,
     define=forward.define,
-    check=family.check,
+    check=forward.check,
     # P and dS are rounded to the operands' type, and sums of many of them may cancel; the gradient of a sink
     # is a sum over queries of dO · O, of which O has been rounded.
     tolerances={
@@ -60,4 +60,16 @@ spec = KernelSpec(
     # Five products of the definition; the kernels take seven, with atomics five.
     flops=lambda shape: 5 * forward.flops(shape) // 2,
     bytes=lambda shape: 2 * forward.bytes_moved(shape),
+    tensors={
+        "q": "dtype[batch, queries, heads, dim]",
+        "k": "dtype[batch, keys, heads_kv, dim]",
+        "v": "dtype[batch, keys, heads_kv, dim_v]",
+        "out dout": "dtype[batch, queries, heads, dim_v]",
+        "lse dlse": "fp32[batch, heads, queries]",
+        "sinks": "fp32/bf16/fp16[heads]",
+        "dq": "dtype[batch, queries, heads, dim]",
+        "dk": "dtype[batch, keys, heads_kv, dim]",
+        "dv": "dtype[batch, keys, heads_kv, dim_v]",
+        "dsinks": "fp32[heads] | fp32[0]",
+    },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from workbench.spec import Variant
+from workbench.operators import Index, Variant
 from workbench_kernels.attention import backward, forward_packed
 from workbench_kernels.families import attention_backward as dense
 from workbench_kernels.families import attention_packed_backward as family
@@ -20,6 +20,7 @@ spec = dataclasses.replace(
         "atomics": Variant(
             steps=family.of_packed(dense.BY_ATOMICS),
             workspace=family.workspace_by_atomics,
+            check=dense.check_whole,
             nondeterministic="dq is summed by atomics, in any order",
         ),
         "pinned": Variant(
@@ -44,4 +45,21 @@ spec = dataclasses.replace(
     # How long each sequence is decides the work.
     flops=None,
     bytes=None,
+    tensors={
+        "q": "dtype[queries, heads, dim]",
+        "k": "dtype[keys, heads_kv, dim]",
+        "v": "dtype[keys, heads_kv, dim_v]",
+        "cu_seqlens_q cu_seqlens_k": "int32[batch+1]",
+        "out dout": "dtype[queries, heads, dim_v]",
+        "lse dlse": "fp32[heads, queries]",
+        "sinks": "fp32/bf16/fp16[heads]",
+        "dq": "dtype[queries, heads, dim]",
+        "dk": "dtype[keys, heads_kv, dim]",
+        "dv": "dtype[keys, heads_kv, dim_v]",
+        "dsinks": "fp32[heads] | fp32[0]",
+    },
+    indexes={
+        "cu_seqlens_q": Index("queries+1"),
+        "cu_seqlens_k": Index("keys+1"),
+    },
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.spec import KernelSpec
+from workbench.operators import Index, KernelSpec
 from workbench_kernels.families import attention_decode as family
+from workbench_kernels.families.attention import used_pages
 from workbench_kernels.references.attention import attention_paged
 
 spec = KernelSpec(
@@ -34,6 +35,7 @@ spec = KernelSpec(
     outputs=family.outputs,
     reference=attention_paged,
     shape_of=family.shape_of,
+    strided=("q", "k_cache", "v_cache"),
     define=lambda shape, arch: {
         **family.define(shape, arch),
         "RUN": 16 if shape["page"] % family.KEYS else family.KEYS,
@@ -41,4 +43,26 @@ spec = KernelSpec(
     check=family.check,
     flops=family.flops,
     bytes=family.bytes_moved,
+    tensors={
+        "q": "dtype[queries, heads, dim]",
+        "k_cache": "dtype/fp8[blocks, page, heads_kv, dim]",
+        "v_cache": "dtype/fp8[blocks, page, heads_kv, dim_v]",
+        "block_table": "int32[batch, pages]",
+        "seq_lens": "int32[batch]",
+        "cu_seqlens_q": "int32[batch+1]",
+        "sinks": "fp32/bf16/fp16[heads]",
+        "out": "dtype[queries, heads, dim_v]",
+        "lse": "fp32[queries, heads]",
+    },
+    indexes={
+        "seq_lens": Index("pages*page+1"),
+        "block_table": Index("blocks", read=used_pages("k_cache")),
+        "cu_seqlens_q": Index("queries+1"),
+    },
+    notes={
+        "v_cache": "values over `v_scale`; where None, they are the first 512 "
+        "columns of the keys (latent attention, dim 576)",
+        "cu_seqlens_q": "where each sequence's queries begin, and where the last end; where None, each "
+        "has one",
+    },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import KernelSpec, Published
+from workbench.operators import KernelSpec, Published
 from workbench_kernels.families import attention_forward as family
 from workbench_kernels.references.attention import attention
 
@@ -61,6 +61,7 @@ spec = KernelSpec(
     reference=attention,
     backward="attention/backward",
     shape_of=family.shape_of,
+    strided=("q", "k", "v"),
     define=family.define,
     launch=family.launch,
     arguments=family.arguments,
@@ -70,4 +71,12 @@ spec = KernelSpec(
     variants=family.VARIANTS,
     hard_inputs={"each query sees one key: logits of 1e6": family.large(1e3)},
     published=published(),
+    tensors={
+        "q": "dtype[batch, queries, heads, dim]",
+        "k": "dtype[batch, keys, heads_kv, dim]",
+        "v": "dtype[batch, keys, heads_kv, dim_v]",
+        "sinks": "fp32/bf16/fp16[heads]",
+        "out": "dtype[batch, queries, heads, dim_v]",
+        "lse": "fp32[batch, heads, queries]",
+    },
 )

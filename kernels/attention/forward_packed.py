@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from workbench.spec import Range
+from workbench.operators import Index, Range
 from workbench_kernels.attention import forward
 from workbench_kernels.families import attention_packed as family
 from workbench_kernels.references.attention import attention_packed
@@ -24,6 +24,7 @@ spec = dataclasses.replace(
     outputs=family.outputs,
     reference=attention_packed,
     shape_of=family.shape_of,
+    strided=("q", "k", "v"),
     arguments=family.arguments,
     # How long each sequence is decides the work.
     flops=None,
@@ -31,4 +32,17 @@ spec = dataclasses.replace(
     hard_inputs={},
     published=(),
     backward="attention/backward_packed",
+    tensors={
+        "q": "dtype[queries, heads, dim]",
+        "k": "dtype[keys, heads_kv, dim]",
+        "v": "dtype[keys, heads_kv, dim_v]",
+        "cu_seqlens_q cu_seqlens_k": "int32[batch+1]",
+        "sinks": "fp32/bf16/fp16[heads]",
+        "out": "dtype[queries, heads, dim_v]",
+        "lse": "fp32[heads, queries]",
+    },
+    indexes={
+        "cu_seqlens_q": Index("queries+1"),
+        "cu_seqlens_k": Index("keys+1"),
+    },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice, KernelSpec, Tolerance
+from workbench.operators import Choice, Index, KernelSpec, Tolerance
 from workbench_kernels.families import attention_decode as decode
 from workbench_kernels.families import attention_listed as listed
 from workbench_kernels.families import attention_turned as family
@@ -35,4 +35,23 @@ spec = KernelSpec(
     tolerances={"lse": Tolerance(1e-3, 2e-3)},
     flops=listed.flops,
     bytes=listed.bytes_moved,
+    tensors={
+        "q": "dtype[queries, heads, 576]",
+        "kv_cache": "dtype/fp8[rows, 576]",
+        "kv_indptr": "int32[queries+1]",
+        "kv_indices": "int32[entries]",
+        "cos_sin_cache": "bf16/fp16/fp32[places, 64]",
+        "positions": "int64[queries]",
+        "v_cache": "dtype/fp8[rows, 512]",
+        "out": "dtype[queries, heads, 512]",
+        "lse": "fp32[queries, heads]",
+    },
+    indexes={
+        "kv_indptr": Index("entries+1"),
+        "kv_indices": Index("rows", none=-1),
+        "positions": Index("places"),
+    },
+    notes={
+        "positions": "of queries in their sequences; where None, q is not turned",
+    },
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice, KernelSpec, Range
+from workbench.operators import Choice, Index, KernelSpec, Range
 from workbench_kernels.families import attention_chosen as family
 from workbench_kernels.families import attention_decode as decode
 from workbench_kernels.families import attention_listed as listed
+from workbench_kernels.families.attention import used_pages
 from workbench_kernels.references.attention import sparse_mla
 
 spec = KernelSpec(
@@ -33,4 +34,27 @@ spec = KernelSpec(
     check=listed.check,
     flops=listed.flops,
     bytes=lambda shape: listed.bytes_moved({**shape, "rows": shape["rows"] * shape["page"]}),
+    tensors={
+        "q": "dtype[queries, heads, 576]",
+        "kv_cache": "dtype/fp8[rows, page, 1, 576]",
+        "topk_indices": "int32[queries, keys]",
+        "block_table": "int32[sequences, pages]",
+        "seq_lens": "int32[sequences]",
+        "cu_seqlens_q": "int32[sequences+1]",
+        "v_cache": "dtype/fp8[rows, page, 1, 512]",
+        "out": "dtype[queries, heads, 512]",
+        "lse": "fp32[queries, heads]",
+    },
+    indexes={
+        "seq_lens": Index("pages*page+1"),
+        "block_table": Index("rows", read=used_pages("kv_cache")),
+        "cu_seqlens_q": Index("queries+1"),
+    },
+    notes={
+        "block_table": "the pages of each sequence in order; where None, `topk_indices` are rows "
+        "of the cache",
+        "seq_lens": "keys of each sequence; None without a table",
+        "cu_seqlens_q": "where each sequence's queries begin, and where the last end; where None, each "
+        "has one",
+    },
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import KernelSpec, Published
+from workbench.operators import KernelSpec, Published
 from workbench_kernels.families import rowwise
 
 FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -60,6 +60,8 @@ def forward(name: str, *, gated: bool, published: Sequence[Published] = ()) -> K
         bytes=lambda shape: (halves + 1) * rowwise.size_of(shape) * shape["rows"] * shape["cols"],
         published=published,
         backward=f"activations/{operator}_backward" if name in SLOPES else None,
+        tensors={"x": f"dtype[..., {'2*cols' if gated else 'cols'}]", "out": "dtype[..., cols]"},
+        notes={"x": "rows of a gate and what it multiplies" if gated else "rows"},
         **_common(name, operator, gated),
     )
 
@@ -94,6 +96,7 @@ def backward(name: str, *, gated: bool) -> KernelSpec:
             "out": rowwise.flat(tensors, "dx")["dx"],
         },
         bytes=lambda shape: (2 * halves + 1) * rowwise.size_of(shape) * shape["rows"] * shape["cols"],
+        tensors={"dout": "dtype[..., cols]", "x dx": f"dtype[..., {'2*cols' if gated else 'cols'}]"},
         **_common(name, operator, gated),
     )
 

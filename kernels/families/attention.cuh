@@ -31,12 +31,17 @@ inline constexpr float LOG2_E = 1.4426950408889634f;
 inline constexpr float LN_2 = 0.6931471805599453f;
 inline constexpr float MINUS_INFINITY = -__builtin_inff();
 
+/** Columns of the tiles of heads with D: those past D read as zero, and are not written. */
+template <int D>
+inline constexpr int TILE = ceil_div(D, 32) * 32;
+
 /** Waves on a SIMD, so work-groups on a compute unit: one where O and its operands take more than 256 registers. */
 template <int D, int D_V>
 inline constexpr int OCCUPANCY = D + D_V > 320 ? 1 : 2;
-/** Keys in a block, of which shared memory has two for each work-group. */
+/** Keys in a block, of which shared memory has two for each work-group; 64 where the waves' loads do not fill 32. */
 template <int D, int D_V>
-inline constexpr int KEYS = 4 * (D + D_V) * 64 <= MAX_SHARED_MEMORY / OCCUPANCY<D, D_V> ? 64 : 32;
+inline constexpr int KEYS =
+    TILE<D> % 64 != 0 || 4 * (TILE<D> + TILE<D_V>)*64 <= MAX_SHARED_MEMORY / OCCUPANCY<D, D_V> ? 64 : 32;
 
 /** Which keys a query sees: k with -left <= k - (query + offset) <= right. */
 struct band {
@@ -101,6 +106,22 @@ __device__ inline auto head_of(const GL &whole, int batch, int first, int length
                                                                0, whole.template stride<1>(), 0);
 }
 
+/** A tile at `at` of a head's rows, and the rows at `at` from a tile; columns past a row's end are zero, and stay. */
+template <typename RT, typename GL, typename COORD>
+__device__ inline void load_rows(RT &dst, const GL &rows, const COORD &at) {
+    if constexpr (GL::__c__ == RT::cols)
+        load<1>(dst, rows, at);
+    else
+        load_bounded<1>(dst, rows, at);
+}
+template <typename RT, typename GL, typename COORD>
+__device__ inline void store_rows(const GL &rows, const RT &src, const COORD &at) {
+    if constexpr (GL::__c__ == RT::cols)
+        store<1>(rows, src, at);
+    else
+        store_bounded<1>(rows, src, at);
+}
+
 /** Where a sequence is in the tensors, and how long it is; packed sequences are all in batch 0. */
 struct sequence_part {
     int first_q = 0, first_k = 0, n_q, n_k, batch;
@@ -159,7 +180,7 @@ struct forward_part {
         mul(o, o, l == 0.0f ? 0.0f : 1.0f / l);
         rt<float, O::cols, O::rows, row_l, rt_32x32_s> turned;
         transpose(turned, o);
-        store<1>(of.queries_of(g.out, head), turned, {0, tile, 0, 0});
+        store_rows(of.queries_of(g.out, head), turned, coord<decltype(turned)>(0, tile, 0, 0));
         l = (base + __builtin_amdgcn_logf(l)) * LN_2;
         const gl<float, 1, 1, 1, -1> lse_row(&g.lse[{of.batch, head, of.first_q}], nullptr, nullptr, nullptr,
                                              static_cast<size_t>(of.n_q));
@@ -185,7 +206,7 @@ __device__ inline float tanh_by_exp2(float x) {
 template <typename ST, typename GL>
 struct block_stream {
     using workers = group<WARPS>;
-    static constexpr auto row_bytes = static_cast<uint32_t>(ST::cols * sizeof(typename GL::dtype));
+    static constexpr auto row_bytes = static_cast<uint32_t>(GL::__c__ * sizeof(typename GL::dtype));
     const GL &rows;
     ST &first;
     uint32_t lds;
@@ -198,6 +219,13 @@ struct block_stream {
           pitch(static_cast<uint32_t>(rows.template stride<1>() * sizeof(typename GL::dtype))),
           bytes(rows.depth() ? static_cast<uint32_t>(rows.depth() - 1) * pitch + row_bytes : 0) {
         workers::template prefill_swizzled_offsets<1>(first, rows, offsets);
+        if constexpr (GL::__c__ < ST::cols) {
+            using pieces = kittens::detail::pieces<ST, WARPS, ST::underlying_subtile_bytes_per_thread>;
+#pragma unroll
+            for (int i = 0; i < pieces::per_wave; i++)
+                if (pieces::at(i, warpid(), laneid()).col_bytes >= static_cast<int>(row_bytes))
+                    offsets[i] = kittens::detail::OUT_OF_RANGE;
+        }
     }
     /** Starts loading block `at` of a head into tile `slot`; rows past the last are zero. */
     __device__ inline void start(int slot, int at, int head) const {
@@ -213,8 +241,8 @@ struct block_stream {
 /** @tparam BLOCK keys of a block. */
 template <typename T, int D, int D_V, bool capped, int BLOCK = KEYS<D, D_V>>
 __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
-    using shared_k = st<T, BLOCK, D, st_32x32_s>;
-    using shared_v = st<T, BLOCK, D_V, st_32x32_s>;
+    using shared_k = st<T, BLOCK, TILE<D>, st_32x32_s>;
+    using shared_v = st<T, BLOCK, TILE<D_V>, st_32x32_s>;
 
     extern __shared__ alignment_dummy __shm[];
     shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
@@ -239,11 +267,11 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     };
     if (begin < end) start(begin);
 
-    rt<T, WARP_QUERIES, D, row_l, rt_32x16_s> q;
-    load<1>(q, part.of.queries_of(g.q, head), {0, tile, 0, 0});
+    rt<T, WARP_QUERIES, TILE<D>, row_l, rt_32x16_s> q;
+    load_rows(q, part.of.queries_of(g.q, head), coord<decltype(q)>(0, tile, 0, 0));
 
     using scores = rt<float, BLOCK, WARP_QUERIES, col_l, rt_32x32_s>;
-    rt<float, D_V, WARP_QUERIES, col_l, rt_32x32_s> o;
+    rt<float, TILE<D_V>, WARP_QUERIES, col_l, rt_32x32_s> o;
     typename scores::row_vec maximum, sum;
     zero(o);
     neg_infty(maximum);
@@ -268,8 +296,8 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
         // Reads are started together, those of values before the softmax, which hides them, where there are registers
         // for it. Pinned, since left alone LLVM reads into few registers in front of each use.
         scores s;
-        rt<T, BLOCK, D, row_l, rt_32x16_s> k;
-        rt<T, BLOCK, D_V, col_l, rt_16x32_4_s> v;
+        rt<T, BLOCK, TILE<D>, row_l, rt_32x16_s> k;
+        rt<T, BLOCK, TILE<D_V>, col_l, rt_16x32_4_s> v;
         load(k, ks[at & 1]);
         schedules::pin();
         zero(s);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -71,6 +73,16 @@ def check_distances(**tensors: torch.Tensor | None) -> None:
             )
 
 
+def warn_if_turned(name: str, layout: str, heads: int, tokens: int, least: int = 128) -> None:
+    """Names what is almost surely the other layout: `least` heads or more, and far more than tokens."""
+    if heads >= least and heads > 4 * tokens:
+        warnings.warn(
+            f"{name}: {heads} heads of {tokens} tokens; expected {layout}; are tokens and heads in each "
+            "other's place? workbench.ops takes either layout, by layout=",
+            stacklevel=2,
+        )
+
+
 def check_starts(name: str, starts: torch.Tensor) -> None:
     """Refuses what does not say where sequences begin."""
     if starts.dtype != torch.int32 or starts.dim() != 1 or starts.numel() < 2:
@@ -78,6 +90,17 @@ def check_starts(name: str, starts: torch.Tensor) -> None:
             f"attention: {name} is {starts.dtype} {tuple(starts.shape)}; expected int32, where each "
             "sequence begins and where the last ends"
         )
+
+
+def used_pages(cache: str) -> Callable[[Mapping[str, Any]], torch.Tensor]:
+    """Of a call's tensors, a mask of `block_table`: pages in which a sequence has keys."""
+
+    def of(given: Mapping[str, Any]) -> torch.Tensor:
+        table, lengths, page = given["block_table"], given["seq_lens"], given[cache].shape[1]
+        mask: torch.Tensor = torch.arange(table.shape[1], device=table.device) * page < lengths[:, None]
+        return mask
+
+    return of
 
 
 def band(causal: bool, window: int) -> dict[str, int]:

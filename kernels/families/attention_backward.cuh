@@ -24,7 +24,7 @@ namespace kittens::families::attention {
 /** Rows that the work-group has, and of a block in shared memory, where there is room for `besides` rows too. */
 inline constexpr int OWN = WARPS * 32;
 template <int D, int besides = 0>
-inline constexpr int BACKWARD_BLOCK = D * (8 * 64 + 2 * besides) <= MAX_SHARED_MEMORY ? 64 : 32;
+inline constexpr int BACKWARD_BLOCK = D <= 128 && D * (8 * 64 + 2 * besides) <= MAX_SHARED_MEMORY ? 64 : 32;
 /** Waves on a SIMD of `keys` and of `queries`. */
 template <int D, bool capped>
 inline constexpr int KEYS_OCCUPANCY = D > 64 || capped ? 1 : 2;
@@ -33,11 +33,13 @@ inline constexpr int QUERIES_OCCUPANCY = D > 64 ? 1 : 2;
 /** What lengths are rounded up to where there is one value a query in memory. */
 inline constexpr int PADDED = 64;
 
-template <typename T, int D>
+template <typename T, int D, int D_V = D>
 struct backward_globals {
     /** (B, N, H, D), rows any distance apart; what is written contiguous. */
-    gl_strided<T, -1, -1, -1, D> q, k, v, out, dout;
-    gl<T, -1, -1, -1, D> dq, dk, dv;
+    gl_strided<T, -1, -1, -1, D> q, k;
+    gl_strided<T, -1, -1, -1, D_V> v, out, dout;
+    gl<T, -1, -1, -1, D> dq, dk;
+    gl<T, -1, -1, -1, D_V> dv;
     /** (B, H, N): what the forward pass left. */
     gl<float, 1, -1, -1, -1> lse;
     /** Its gradient; null for zero. */
@@ -99,19 +101,20 @@ __device__ inline void for_each_sum(Tile &tile, F f) {
 }
 
 /** shift and delta; a wave takes 32 queries of a head. */
-template <typename T, int D, bool capped>
-__device__ inline void prepare(const backward_globals<T, D> &g) {
+template <typename T, int D, int D_V, bool capped>
+__device__ inline void prepare(const backward_globals<T, D, D_V> &g) {
     const int head = static_cast<int>(blockIdx.x), tile = static_cast<int>(blockIdx.y) * WARPS + warpid();
     const backward_part of(g, static_cast<int>(blockIdx.z));
     const auto deltas = of.values_of(g.delta, head), shifts = of.values_of(g.shift, head);
     if (tile * 32 >= static_cast<int>(deltas.cols())) return;
 
-    using shape = rt_rows_s<T, D>;
-    rt<T, 32, D, row_l, shape> out, dout;
-    rt<float, 32, D, row_l, shape> products;
+    // As many lanes beside each other as whole shapes of a row have.
+    using shape = rt_rows_s<T, (TILE<D_V> & (TILE<D_V> - 1)) == 0 ? TILE<D_V> : 32>;
+    rt<T, 32, TILE<D_V>, row_l, shape> out, dout;
+    rt<float, 32, TILE<D_V>, row_l, shape> products;
     typename decltype(products)::col_vec delta, shift;
-    load<1>(out, of.queries_of(g.out, head), {0, tile, 0, 0});
-    load<1>(dout, of.queries_of(g.dout, head), {0, tile, 0, 0});
+    load_rows(out, of.queries_of(g.out, head), coord<decltype(out)>(0, tile, 0, 0));
+    load_rows(dout, of.queries_of(g.dout, head), coord<decltype(out)>(0, tile, 0, 0));
     map(products, out, dout, [](float a, float b) { return -a * b; });
     row_sum(delta, products);
     const size_t first = g.lse.offset({of.batch, head, of.first_q});
@@ -169,7 +172,7 @@ template <typename GL, typename Sums>
 __device__ inline void store_turned(const GL &rows, const Sums &sums, const coord<> &at) {
     rt<float, Sums::cols, Sums::rows, row_l, rt_32x32_s> turned;
     transpose(turned, sums);
-    store<1>(rows, turned, coord<decltype(turned)>(at.b, at.d, at.r, at.c));
+    store_rows(rows, turned, coord<decltype(turned)>(at.b, at.d, at.r, at.c));
 }
 
 /** What a wave turns dS with. */
@@ -221,15 +224,17 @@ __device__ inline void convert(const backward_globals<T, D> &g) {
 }
 
 /** dK and dV; a wave has 32 keys, and goes through the queries of all heads that share them. */
-template <typename T, int D, bool capped, bool by_atomics>
-__device__ inline void keys(const backward_globals<T, D> &g) {
-    constexpr int BLOCK = BACKWARD_BLOCK < D, by_atomics ? OWN : 0 > ;
-    using shared = st<T, BLOCK, D, st_32x32_s>;
+template <typename T, int D, int D_V, bool capped, bool by_atomics>
+__device__ inline void keys(const backward_globals<T, D, D_V> &g) {
+    static_assert(!by_atomics || (D == D_V && D == TILE<D>), "attention: sums of dQ are of whole tiles");
+    constexpr int BLOCK = BACKWARD_BLOCK < TILE<D>, by_atomics ? OWN : 0 > ;
+    using shared_q = st<T, BLOCK, TILE<D>, st_32x32_s>;
+    using shared_dout = st<T, BLOCK, TILE<D_V>, st_32x32_s>;
 
     extern __shared__ alignment_dummy __shm[];
     shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
-    shared(&qs)[2] = al.allocate<shared, 2>();
-    shared(&douts)[2] = al.allocate<shared, 2>();
+    shared_q(&qs)[2] = al.allocate<shared_q, 2>();
+    shared_dout(&douts)[2] = al.allocate<shared_dout, 2>();
 
     const int head_k = static_cast<int>(blockIdx.x), first = static_cast<int>(blockIdx.y) * OWN;
     const int heads = static_cast<int>(g.q.rows()) / static_cast<int>(g.k.rows());
@@ -246,20 +251,19 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
     const int from = first - seen.offset - seen.right, to = end_key - seen.offset + seen.left;
     const int begin = (from < 0 ? 0 : from) / BLOCK, end = ceil_div(to < n_q ? (to < 0 ? 0 : to) : n_q, BLOCK);
 
-    const block_stream<shared, decltype(q_rows)> stream_q(q_rows, qs[0]);
-    const block_stream<shared, decltype(dout_rows)> stream_dout(dout_rows, douts[0]);
+    const block_stream<shared_q, decltype(q_rows)> stream_q(q_rows, qs[0]);
+    const block_stream<shared_dout, decltype(dout_rows)> stream_dout(dout_rows, douts[0]);
     const auto start = [&](int slot, int head, int at) {
         stream_q.start(slot, at, head);
         stream_dout.start(slot, at, head);
     };
     if (begin < end) start(0, head_k * heads, begin);
 
-    using own = rt<T, 32, D, row_l, rt_32x16_s>;
-    own k, v;
-    load<1>(k, of.keys_of(g.k, head_k), {0, tile, 0, 0});
-    load<1>(v, of.keys_of(g.v, head_k), {0, tile, 0, 0});
+    rt<T, 32, TILE<D>, row_l, rt_32x16_s> k;
+    rt<T, 32, TILE<D_V>, row_l, rt_32x16_s> v;
+    load_rows(k, of.keys_of(g.k, head_k), coord<decltype(k)>(0, tile, 0, 0));
+    load_rows(v, of.keys_of(g.v, head_k), coord<decltype(v)>(0, tile, 0, 0));
 
-    using sums = rt<float, D, 32, col_l, rt_32x32_s>;
     using turns = detail::select<by_atomics, turning<T, D>, decltype(nullptr)>;
     turns turned = [&] {
         if constexpr (by_atomics)
@@ -267,7 +271,8 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
         else
             return nullptr;
     }();
-    sums dk, dv;
+    rt<float, TILE<D>, 32, col_l, rt_32x32_s> dk;
+    rt<float, TILE<D_V>, 32, col_l, rt_32x32_s> dv;
     zero(dk);
     zero(dv);
     int slot = 0;
@@ -290,11 +295,12 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
             else
                 broadcast_row(s, shift);
             broadcast_row(ds, delta);
-            rt<T, BLOCK, D, row_l, rt_32x16_s> rows;
-            load(rows, qs[slot]);
-            mma_ABt(s, rows, k, s);
-            load(rows, douts[slot]);
-            mma_ABt(ds, rows, v, ds);
+            rt<T, BLOCK, TILE<D>, row_l, rt_32x16_s> q;
+            load(q, qs[slot]);
+            mma_ABt(s, q, k, s);
+            rt<T, BLOCK, TILE<D_V>, row_l, rt_32x16_s> dout;
+            load(dout, douts[slot]);
+            mma_ABt(ds, dout, v, ds);
             const int query = at * BLOCK;
             differentiate<capped>(
                 s, ds, g.scale, g.softcap,
@@ -308,11 +314,12 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
                         [&](int col) { return from + col + seen.left + seen.right + 1; });
                 },
                 [&] { add_row(s, s, shift); });
-            rt<T, BLOCK, D, col_l, rt_16x32_4_s> columns;
-            load(columns, douts[slot]);
-            mma_AtB(dv, columns, as_operand<T>(s), dv);
-            load(columns, qs[slot]);
-            mma_AtB(dk, columns, as_operand<T>(ds), dk);
+            rt<T, BLOCK, TILE<D_V>, col_l, rt_16x32_4_s> dout_columns;
+            load(dout_columns, douts[slot]);
+            mma_AtB(dv, dout_columns, as_operand<T>(s), dv);
+            rt<T, BLOCK, TILE<D>, col_l, rt_16x32_4_s> q_columns;
+            load(q_columns, qs[slot]);
+            mma_AtB(dk, q_columns, as_operand<T>(ds), dk);
             if constexpr (by_atomics) turned.add(g, of, head, query, ds);
             slot ^= 1;
         }
@@ -322,15 +329,16 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
 }
 
 /** dQ; a wave has 32 queries, and goes through the keys that they see. */
-template <typename T, int D, bool capped>
-__device__ inline void queries(const backward_globals<T, D> &g) {
-    constexpr int BLOCK = BACKWARD_BLOCK<D>;
-    using shared = st<T, BLOCK, D, st_32x32_s>;
+template <typename T, int D, int D_V, bool capped>
+__device__ inline void queries(const backward_globals<T, D, D_V> &g) {
+    constexpr int BLOCK = BACKWARD_BLOCK<TILE<D>>;
+    using shared_k = st<T, BLOCK, TILE<D>, st_32x32_s>;
+    using shared_v = st<T, BLOCK, TILE<D_V>, st_32x32_s>;
 
     extern __shared__ alignment_dummy __shm[];
     shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
-    shared(&ks)[2] = al.allocate<shared, 2>();
-    shared(&vs)[2] = al.allocate<shared, 2>();
+    shared_k(&ks)[2] = al.allocate<shared_k, 2>();
+    shared_v(&vs)[2] = al.allocate<shared_v, 2>();
 
     const int head = static_cast<int>(blockIdx.x), first = static_cast<int>(blockIdx.y) * OWN;
     const int head_k = head / (static_cast<int>(g.q.rows()) / static_cast<int>(g.k.rows()));
@@ -344,24 +352,24 @@ __device__ inline void queries(const backward_globals<T, D> &g) {
     const int tile = static_cast<int>(blockIdx.y) * WARPS + warpid(), query = tile * 32;
     const int begin = seen.begin(first) / BLOCK, end = ceil_div(seen.end(first + OWN - 1, n_k), BLOCK);
 
-    const block_stream<shared, decltype(k_rows)> stream_k(k_rows, ks[0]);
-    const block_stream<shared, decltype(v_rows)> stream_v(v_rows, vs[0]);
+    const block_stream<shared_k, decltype(k_rows)> stream_k(k_rows, ks[0]);
+    const block_stream<shared_v, decltype(v_rows)> stream_v(v_rows, vs[0]);
     const auto start = [&](int at) {
         stream_k.start(at & 1, at, head_k);
         stream_v.start(at & 1, at, head_k);
     };
     if (begin < end) start(begin);
 
-    using own = rt<T, 32, D, row_l, rt_32x16_s>;
     using scores = rt<float, BLOCK, 32, col_l, rt_32x32_s>;
-    own q, dout;
+    rt<T, 32, TILE<D>, row_l, rt_32x16_s> q;
+    rt<T, 32, TILE<D_V>, row_l, rt_32x16_s> dout;
     typename scores::row_vec shift, delta;
-    load<1>(q, of.queries_of(g.q, head), {0, tile, 0, 0});
-    load<1>(dout, of.queries_of(g.dout, head), {0, tile, 0, 0});
+    load_rows(q, of.queries_of(g.q, head), coord<decltype(q)>(0, tile, 0, 0));
+    load_rows(dout, of.queries_of(g.dout, head), coord<decltype(dout)>(0, tile, 0, 0));
     load(shift, of.values_of(g.shift, head), {tile});
     load(delta, of.values_of(g.delta, head), {tile});
 
-    rt<float, D, 32, col_l, rt_32x32_s> dq;
+    rt<float, TILE<D>, 32, col_l, rt_32x32_s> dq;
     zero(dq);
     for (int at = begin; at < end; at++) {
         wait_vmcnt<0>();
@@ -371,11 +379,12 @@ __device__ inline void queries(const backward_globals<T, D> &g) {
         scores s, ds;
         zero(s);
         zero(ds);
-        rt<T, BLOCK, D, row_l, rt_32x16_s> rows;
-        load(rows, ks[at & 1]);
-        mma_ABt(s, rows, q, s);
-        load(rows, vs[at & 1]);
-        mma_ABt(ds, rows, dout, ds);
+        rt<T, BLOCK, TILE<D>, row_l, rt_32x16_s> k;
+        load(k, ks[at & 1]);
+        mma_ABt(s, k, q, s);
+        rt<T, BLOCK, TILE<D_V>, row_l, rt_32x16_s> v;
+        load(v, vs[at & 1]);
+        mma_ABt(ds, v, dout, ds);
         if constexpr (!capped) add_col(s, s, shift);
         add_col(ds, ds, delta);
         const int key = at * BLOCK;
@@ -388,7 +397,7 @@ __device__ inline void queries(const backward_globals<T, D> &g) {
                     [&](int col) { return seen.end(query + col, n_k) - key; });
             },
             [&] { add_col(s, s, shift); });
-        rt<T, BLOCK, D, col_l, rt_16x32_4_s> columns;
+        rt<T, BLOCK, TILE<D>, col_l, rt_16x32_4_s> columns;
         load(columns, ks[at & 1]);
         mma_AtB(dq, columns, as_operand<T>(ds), dq);
     }
@@ -397,8 +406,8 @@ __device__ inline void queries(const backward_globals<T, D> &g) {
 }
 
 /** Gradient of a head's sink: its weight times what `delta` says, over all queries; by one wave. */
-template <typename T, int D, bool capped>
-__device__ inline void sinks(const backward_globals<T, D> &g) {
+template <typename T, int D, int D_V, bool capped>
+__device__ inline void sinks(const backward_globals<T, D, D_V> &g) {
     const int head = static_cast<int>(blockIdx.x);
     const float c = capped ? 1.0f : g.scale * LOG2_E, sink = g.sinks[head] * LOG2_E;
     rv_naive<float, WARP_THREADS> shift, delta, total;

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Launch, Step, Tolerance
+from workbench.operators import Launch, Step, Tolerance
+from workbench.targets import WAVE
 from workbench_kernels.families import attention_forward as forward
 from workbench_kernels.families.attention import ROOM, band, check_distances
 from workbench_kernels.references.attention import attention
@@ -24,23 +25,25 @@ SOURCE = """#include "families/attention_backward.cuh"
 
 using namespace kittens;
 using namespace kittens::families::attention;
-using globals = backward_globals<ELEMENT, DIM>;
+using globals = backward_globals<ELEMENT, DIM, DIM_V>;
 
 __global__ __launch_bounds__(THREADS) void attention_prepare(const globals g) {
-    prepare<ELEMENT, DIM, CAPPED>(g);
+    prepare<ELEMENT, DIM, DIM_V, CAPPED>(g);
 }
 __global__ __launch_bounds__(THREADS, KEYS_OCCUPANCY<DIM, CAPPED>) void attention_keys(const globals g) {
-    keys<ELEMENT, DIM, CAPPED, false>(g);
+    keys<ELEMENT, DIM, DIM_V, CAPPED, false>(g);
 }
+#if DIM == DIM_V && DIM <= 128 && DIM % 64 == 0
 __global__ __launch_bounds__(THREADS, 1) void attention_keys_by_atomics(const globals g) {
-    keys<ELEMENT, DIM, CAPPED, true>(g);
+    keys<ELEMENT, DIM, DIM_V, CAPPED, true>(g);
 }
 __global__ __launch_bounds__(THREADS) void attention_convert(const globals g) { convert(g); }
+#endif
 __global__ __launch_bounds__(THREADS, QUERIES_OCCUPANCY<DIM>) void attention_queries(const globals g) {
-    queries<ELEMENT, DIM, CAPPED>(g);
+    queries<ELEMENT, DIM, DIM_V, CAPPED>(g);
 }
 __global__ __launch_bounds__(WARP_THREADS) void attention_sinks(const globals g) {
-    sinks<ELEMENT, DIM, CAPPED>(g);
+    sinks<ELEMENT, DIM, DIM_V, CAPPED>(g);
 }
 """
 
@@ -60,12 +63,13 @@ def shape_of(**given: Any) -> dict[str, Any]:
     q, out, dout, lse = (given[name] for name in ("q", "out", "dout", "lse"))
     shape = forward.shape_of(**given)
     for name, tensor, like in (
-        ("out", out, q),
-        ("dout", dout, q),
+        ("out", out, given["v"]),
+        ("dout", dout, given["v"]),
         ("lse", lse, None),
         ("dlse", given["dlse"], None),
     ):
-        dims = (q.shape[0], q.shape[2], q.shape[1]) if like is None else tuple(q.shape)
+        of_rows = (q.shape[0], q.shape[2], q.shape[1])
+        dims = of_rows if like is None else (*q.shape[:3], like.shape[3])
         dtype = torch.float32 if like is None else q.dtype
         if tensor is not None and (tuple(tensor.shape) != dims or tensor.dtype != dtype):
             raise ShapeError(
@@ -75,13 +79,13 @@ def shape_of(**given: Any) -> dict[str, Any]:
     return shape
 
 
-def check(shape: Mapping[str, Any], arch: str) -> None:
-    """As the forward pass, for equal head dimensions."""
+def check_whole(shape: Mapping[str, Any], arch: str) -> None:
+    """Refuses what the forms that add up dQ in memory do not take."""
     forward.check(shape, arch)
-    if shape["dim"] != shape["dim_v"]:
+    if shape["dim"] != shape["dim_v"] or shape["dim"] not in (64, 128):
         raise ShapeError(
-            f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; "
-            "the backward pass takes equal ones"
+            f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; sums of dQ in memory take "
+            "64 or 128, both alike; the variant 'split' takes this"
         )
 
 
@@ -117,7 +121,7 @@ def with_gradients(
 
 def head_by_head(given: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
     """`attention`, of each sequence and head of keys by itself: all logits at once may take tens of GB."""
-    q, k, v, sinks = (given.get(name) for name in ("q", "k", "v", "sinks"))
+    q, k, v, sinks = given["q"], given["k"], given["v"], given.get("sinks")
     settings = {name: value for name, value in given.items() if name not in ("q", "k", "v", "sinks")}
     heads = q.shape[2] // k.shape[2]
 
@@ -188,10 +192,10 @@ def launch_of(rows: str, heads: str, shared: bool, turned: int = 0) -> Any:
 
     def launch(shape: Mapping[str, Any], arch: str) -> Launch:
         grid = (shape[heads], -(-shape[rows] // ROWS), shape["batch"])
-        block = 64 if shape["dim"] * (8 * 64 + 2 * turned) <= ROOM[arch] else 32
-        return Launch(
-            grid=grid, block=256, dynamic_shared=shape["dim"] * (8 * block + 2 * turned) if shared else 0
-        )
+        dim, dim_v = (forward.tile(shape[name]) for name in ("dim", "dim_v"))
+        block = 64 if dim <= 128 and dim * (8 * 64 + 2 * turned) <= ROOM[arch] else 32
+        blocks = 4 * block * (dim + dim_v) + 2 * turned * dim
+        return Launch(grid=grid, block=256, dynamic_shared=blocks if shared else 0)
 
     return launch
 
@@ -201,7 +205,7 @@ PREPARE = Step("prepare", "attention_prepare", launch_of("queries", "heads", Fal
 SINKS = Step(
     "sinks",
     "attention_sinks",
-    lambda shape, arch: Launch(grid=shape["heads"], block=64),
+    lambda shape, arch: Launch(grid=shape["heads"], block=WAVE),
     arguments,
     when=lambda shape, arch: bool(shape["sinks"]),
 )
@@ -229,7 +233,7 @@ def fits_pinned(shape: Mapping[str, Any], arch: str) -> bool:
 
 def check_pinned(shape: Mapping[str, Any], arch: str) -> None:
     """Refuses what the pinned form does not take."""
-    check(shape, arch)
+    check_whole(shape, arch)
     if not fits_pinned(shape, arch):
         raise ShapeError(
             f"attention: {arch}, {shape['dtype']}, soft cap {'on' if shape['capped'] else 'off'}; registers "

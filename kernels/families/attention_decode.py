@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, Launch, Range, Step
+from workbench.operators import Choice, Launch, Parameter, Range, Step
+from workbench.targets import WAVE
 from workbench_kernels.families import scalars
 from workbench_kernels.families.attention import (
     ROOM,
@@ -71,7 +72,7 @@ def groups_of(shape: Mapping[str, Any]) -> int:
 def splits_of(shape: Mapping[str, Any]) -> int:
     """Splits that give a GPU enough work-groups, each of at least four blocks of keys."""
     wanted = -(-ENOUGH // (shape["batch"] * groups_of(shape)))
-    return max(1, min(wanted, shape["pages"] * shape["page"] // (4 * KEYS), 64))
+    return int(max(1, min(wanted, shape["pages"] * shape["page"] // (4 * KEYS), 64)))
 
 
 def check_caches(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor | None) -> None:
@@ -265,12 +266,12 @@ def launch_decode(shape: Mapping[str, Any], arch: str) -> Launch:
     # Where keys and values do not fit together they take turns.
     shared = 2 * block if 2 * block <= ROOM[arch] else block if block <= ROOM[arch] else row * shape["dim"]
     grid = (groups_of(shape), splits_of(shape), shape["batch"])
-    return Launch(grid=grid, block=64 * waves_of(shape), dynamic_shared=shared)
+    return Launch(grid=grid, block=WAVE * waves_of(shape), dynamic_shared=shared)
 
 
 def launch_merge(shape: Mapping[str, Any], arch: str) -> Launch:
     """A wave for each head of a query."""
-    return Launch(grid=(shape["heads"], shape["queries"], 1), block=64)
+    return Launch(grid=(shape["heads"], shape["queries"], 1), block=WAVE)
 
 
 def common(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
@@ -326,7 +327,7 @@ def bytes_moved(shape: Mapping[str, Any]) -> int:
     return int(width_of(shape) * (1 if shape["cache"] == "fp8" else 2) * rows + 2 * own)
 
 
-PARAMETERS = {
+PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 1 << 16, default=2, doc="sequences"),
     "queries": Range(1, 65535, default=2, doc="queries of all sequences"),
     "longest": Range(1, 1 << 16, default=1, doc="most queries of a sequence"),

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, Launch, Range, Tunables, Variant
-from workbench.targets import default_product
+from workbench.operators import Choice, Launch, Parameter, Range, Tunables, Variant
+from workbench.targets import WAVE, default_product
 from workbench_kernels.families import scalars
 from workbench_kernels.families.attention import (
     ROOM,
@@ -17,13 +17,20 @@ from workbench_kernels.families.attention import (
     check_distances,
     check_settings,
     dtype_of,
+    warn_if_turned,
 )
 
 QUERIES = 128
 """Queries of a work-group."""
 
-SIZES = ((64, 64), (128, 128), (192, 128), (256, 256))
+SIZES = ((64, 64), (80, 80), (96, 96), (112, 112), (128, 128), (192, 128), (256, 256))
 """Head dimensions of queries and keys, and of values."""
+
+
+def tile(dim: int) -> int:
+    """Columns of the tiles of a head dimension: those behind it are zero."""
+    return -(-dim // 32) * 32
+
 
 SOURCE = """#include "families/attention.cuh"
 
@@ -52,14 +59,16 @@ __global__ __launch_bounds__(512, 2) void attention_forward(const forward_global
 }
 """
 
-PARAMETERS = {
+PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 1 << 16, default=1, doc="sequences"),
     "queries": Range(1, 1 << 20, default=1024, doc="queries of a sequence, any number"),
     "keys": Range(1, 1 << 20, default=1024, doc="keys of a sequence, any number"),
     "heads": Range(1, 1024, default=8, doc="heads of the queries"),
     "heads_kv": Range(1, 1024, default=8, doc="heads of keys and values; divides heads"),
-    "dim": Choice((64, 128, 192, 256), default=128, doc="head dimension of queries and keys"),
-    "dim_v": Choice((64, 128, 256), default=128, doc="head dimension of values; 128 where dim is 192"),
+    "dim": Choice((64, 80, 96, 112, 128, 192, 256), default=128, doc="head dimension of queries and keys"),
+    "dim_v": Choice(
+        (64, 80, 96, 112, 128, 256), default=128, doc="head dimension of values: dim; 128 where that is 192"
+    ),
     "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
     "causal": Choice((0, 1), doc="whether keys behind the query's place are hidden"),
     "window": Range(0, 1 << 20, default=0, doc="keys this far away or more are hidden; 0 for none"),
@@ -93,6 +102,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
             f"attention: q is {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; "
             "expected (B, N_q, H, D), (B, N_k, H_kv, D) and (B, N_k, H_kv, D_v)"
         )
+    warn_if_turned("attention", "[batch, tokens, heads, dim]", k.shape[2], k.shape[1])
     check_distances(q=q, k=k, v=v)
     check_settings(given["scale"], given["window"], given["softcap"], q.shape[2], given["sinks"])
     return {
@@ -169,15 +179,16 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 
 def shared_bytes(shape: Mapping[str, Any], arch: str) -> int:
     """Two blocks of keys and values; as many keys as the work-groups of a compute unit have room for."""
-    width = shape["dim"] + shape["dim_v"]
+    width = tile(shape["dim"]) + tile(shape["dim_v"])
     room = ROOM[arch] // (1 if width > 320 else 2)
-    return 4 * width * (shape.get("keys_of_block") or (64 if 4 * width * 64 <= room else 32))
+    whole = tile(shape["dim"]) % 64 or 4 * width * 64 <= room
+    return int(4 * width * (shape.get("keys_of_block") or (64 if whole else 32)))
 
 
 def registers(shape: Mapping[str, Any], arch: str) -> int:
     """Of a lane, for 32 queries: Q, O and the logits of a block, and the block's keys and values."""
     width, keys = shape["dim"] + shape["dim_v"], shape.get("keys_of_block") or 32
-    return shape["dim"] // 4 + (shape["dim_v"] + keys) // 2 + keys * width // 128
+    return int(shape["dim"] // 4 + (shape["dim_v"] + keys) // 2 + keys * width // 128)
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
@@ -200,7 +211,7 @@ def takes_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
 
 def fits_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
     """Its loads and shared memory are gfx950's; the soft cap and wider heads do not fit its registers."""
-    return arch == "gfx950" and shape["dim"] == shape["dim_v"] <= 128 and not shape["capped"]
+    return arch == "gfx950" and shape["dim"] == shape["dim_v"] in (64, 128) and not shape["capped"]
 
 
 def check_ping_pong(shape: Mapping[str, Any], arch: str) -> None:
@@ -209,15 +220,15 @@ def check_ping_pong(shape: Mapping[str, Any], arch: str) -> None:
     if not fits_ping_pong(shape, arch):
         raise ShapeError(
             f"attention: {arch}, head dimensions {shape['dim']} and {shape['dim_v']}, soft cap "
-            f"{'on' if shape['capped'] else 'off'}; eight waves in ping-pong take gfx950, equal dimensions "
-            "of up to 128 and no soft cap; the variant 'four_waves' takes this"
+            f"{'on' if shape['capped'] else 'off'}; eight waves in ping-pong take gfx950, dimensions "
+            "of 64 or 128 and no soft cap; the variant 'four_waves' takes this"
         )
 
 
 def launch_ping_pong(shape: Mapping[str, Any], arch: str) -> Launch:
     """A work-group of eight waves for 256 queries of a head; two blocks of 64 keys and values."""
     grid = (shape["heads"], -(-shape["queries"] // 256), shape["batch"])
-    return Launch(grid=grid, block=512, dynamic_shared=8 * 64 * shape["dim"])
+    return Launch(grid=grid, block=8 * WAVE, dynamic_shared=8 * 64 * shape["dim"])
 
 
 VARIANTS = {
@@ -252,11 +263,11 @@ def pairs(shape: Mapping[str, Any]) -> int:
 
 def flops(shape: Mapping[str, Any]) -> int:
     """2 (D + D_v) for each pair of a query and a key that it sees."""
-    return 2 * (shape["dim"] + shape["dim_v"]) * shape["batch"] * shape["heads"] * pairs(shape)
+    return int(2 * (shape["dim"] + shape["dim_v"]) * shape["batch"] * shape["heads"] * pairs(shape))
 
 
 def bytes_moved(shape: Mapping[str, Any]) -> int:
     """q, k, v and O once, and the logarithms."""
     width = shape["dim"] + shape["dim_v"]
     rows_q, rows_k = shape["queries"] * shape["heads"], shape["keys"] * shape["heads_kv"]
-    return shape["batch"] * (2 * width * (rows_q + rows_k) + 4 * rows_q)
+    return int(shape["batch"] * (2 * width * (rows_q + rows_k) + 4 * rows_q))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, Range, Step
+from workbench.operators import Choice, Launch, Parameter, Range, Step
 from workbench_kernels.families import attention_decode as decode
 from workbench_kernels.families import scalars
 from workbench_kernels.families.attention import check_distances, dtype_of
 
-PARAMETERS = {
+PARAMETERS: dict[str, Parameter] = {
     "queries": Range(1, 65535, default=2, doc="queries"),
     "keys": Range(1, 1 << 20, default=256, doc="keys of a query's list, on average"),
     "rows": Range(1, 1 << 24, default=512, doc="rows of the cache"),
@@ -46,7 +46,8 @@ def shape_of(
     kv_cache: torch.Tensor,
     v_cache: torch.Tensor | None,
     keys: int,
-    **scales: float | None,
+    scale: float | None,
+    kv_scale: float,
 ) -> dict[str, Any]:
     """Shape of q (queries, H, 576) over a cache whose last dimension is as long, and one of 512 or none.
 
@@ -67,7 +68,7 @@ def shape_of(
     if not fp8 and kv_cache.dtype != q.dtype:
         raise ShapeError(f"attention: kv_cache is {kv_cache.dtype}; expected {q.dtype}, as q, or float8_e4m3")
     check_distances(q=q, kv_cache=kv_cache, v_cache=v_cache)
-    decode.check_scales(**scales)
+    decode.check_scales(scale, kv_scale=kv_scale)
     for name, cache in (("kv_cache", kv_cache), ("v_cache", v_cache)):
         if cache is None:
             continue
@@ -130,10 +131,11 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 def steps(arguments: Any) -> list[Step]:
     """The launches of `attention/decode`."""
-    return [
-        Step(step.name, step.entry, lambda shape, arch, step=step: step.launch(whole(shape), arch), arguments)
-        for step in decode.steps(arguments)
-    ]
+    return [Step(step.name, step.entry, _of_whole(step), arguments) for step in decode.steps(arguments)]
+
+
+def _of_whole(step: Step) -> Callable[[Mapping[str, Any], str], Launch]:
+    return lambda shape, arch: step.launch(whole(shape), arch)
 
 
 def arguments(shape: Mapping[str, Any], given: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import Step
+from workbench.operators import Step
 from workbench_kernels.families import attention_backward as dense
 from workbench_kernels.families import attention_packed as packed
 from workbench_kernels.references.attention import attention_packed

@@ -64,7 +64,7 @@ struct causal_conv {
         }
     }
 
-  private:
+  protected:
     static __device__ inline float number(const T &value) { return base_types::convertor<float, T>::convert(value); }
     /** Columns `first` to `first` + run - 1 of a row; those that it does not have are zero. */
     static __device__ inline void read(float *to, const T *x, int first, int length) {

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, Range
+from workbench.operators import Choice, Parameter, Range
 from workbench_kernels.families import scalars
 
 RUN = 8
@@ -16,7 +16,7 @@ RUN = 8
 MOST = RUN + 1
 """Weights of a channel."""
 
-PARAMETERS = {
+PARAMETERS: dict[str, Parameter] = {
     "width": Range(2, MOST, default=4, doc="weights of a channel"),
     "dtype": Choice(tuple(scalars.FLOATS), doc="element type"),
     "bias": Choice((0, 1), doc="whether there is a bias"),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Strided
+from workbench.operators import Strided
 from workbench_kernels.families import convolution
 from workbench_kernels.families.attention import check_starts
 

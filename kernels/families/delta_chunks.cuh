@@ -173,12 +173,25 @@ __global__ __launch_bounds__(WARP_THREADS) void indices(const int *starts, Index
     }
 }
 
+/** The sum of a number over the first n lanes up to each, added one after the other. */
+template <int n>
+__device__ inline float sum_in_order(float x) {
+    float all = 0.0f, own = 0.0f;
+    for (int lane = 0; lane < n; lane++) {
+        all += detail::from_lane(x, lane);
+        own = laneid() == lane ? all : own;
+    }
+    return own;
+}
+
 /**
  * @brief A (B, T, H_v, C) of k (B, T, H, K), beta (B, T, H_v) and g, logarithms of decays: null for none.
  *
  * @tparam fused whether g is not summed up yet: its sums within chunks are made here, for `sums` and for A.
+ * @tparam bounded whether A is zero where the decay is above one. Sums are made token by token then: of decays of at
+ * most one they never grow, by no rounding either, so that nothing of such a layer is lost.
  */
-template <typename T, int C, int K, bool fused = false>
+template <typename T, int C, int K, bool fused = false, bool bounded = false>
 __global__ __launch_bounds__(worker<C>::threads) void products(const T *k, const float *g, const float *beta, float *A,
                                                                float *sums, const int *starts, int count, int tokens,
                                                                int groups) {
@@ -194,10 +207,12 @@ __global__ __launch_bounds__(worker<C>::threads) void products(const T *k, const
         const bool has = lane < C && token < w.length;
         const size_t at = (w.first + static_cast<size_t>(has ? token : 0)) * static_cast<size_t>(w.heads) +
                           static_cast<size_t>(w.head);
-        const float sum = scan_lanes<base_ops::sum>(has ? g[at] : 0.0f);
+        const float own = has ? g[at] : 0.0f;
+        const float sum = bounded ? sum_in_order<C>(own) : scan_lanes<base_ops::sum>(own);
         if (has && w.stripe == 0) sums[at] = sum;
         map(a, a, [=](float v, int row, int col) {
-            return v * base_ops::exp::op(detail::from_lane(sum, w.stripe * SIDE + row) - detail::from_lane(sum, col));
+            const float apart = detail::from_lane(sum, w.stripe * SIDE + row) - detail::from_lane(sum, col);
+            return bounded && apart > 0.0f ? 0.0f : v * base_ops::exp::op(apart);
         });
     } else if (g != nullptr) {
         w.decay(a, g);

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Parameter, Range, Step
+from workbench.operators import Choice, Index, KernelSpec, Launch, Parameter, Range, Step
+from workbench.targets import WAVE
 from workbench_kernels.families import scalars
 from workbench_kernels.families.attention import check_starts
 from workbench_kernels.families.experts import fits
@@ -83,6 +84,14 @@ def space(name: str, shape: Shape) -> tuple[tuple[int, ...], torch.dtype]:
     return tuple(sizes[dim] for dim in dims), dtype
 
 
+def layout(name: str, parameters: Mapping[str, Parameter]) -> str:
+    """The same as text."""
+    kinds, dims = DIMS[name]
+    of_values = "heads*groups" if "groups" in parameters else "heads"
+    axes = ", ".join(of_values if dim == "of_values" else dim for dim in dims)
+    return f"{'fp32' if kinds is scalars.WIDE else 'dtype'}[{axes}]"
+
+
 Name = str | Callable[[Shape], str]
 """A tensor's, perhaps by shape."""
 
@@ -124,7 +133,7 @@ class Kernel:
         return Step(
             name=name,
             entry=self.entry,
-            launch=lambda shape, arch: Launch(self.grid(shape), 64 * self.waves(shape)),
+            launch=lambda shape, arch: Launch(self.grid(shape), WAVE * self.waves(shape)),
             arguments=lambda shape, tensors: self.arguments(names, shape, tensors),
         )
 
@@ -134,6 +143,7 @@ def _instance(name: str, *sizes: str) -> Callable[[Shape], str]:
 
     def entry(shape: Shape) -> str:
         known = {**shape, "columns": columns(shape), "waves": columns(shape) // SIDE}
+        known["bounded"] = "true" if shape.get("bounded") else "false"
         return f"families::delta_chunks::{name}<{scalars.SYMBOLS[shape['dtype']]}, " + (
             ", ".join(str(known.get(size, size)) for size in sizes) + ">"
         )
@@ -155,7 +165,7 @@ def _groups(shape: Shape, tensors: Mapping[str, Any]) -> dict[str, Any]:
 
 SUMS = Kernel(
     lambda shape: f"families::delta_chunks::cumulative_sums<{shape['chunk']}>",
-    lambda shape: (chunks(shape), -(-shape["cols"] // 64)),
+    lambda shape: (chunks(shape), -(-shape["cols"] // WAVE)),
     lambda shape: 1,
     {"x": "x", "sums": "sums"},
     lambda shape, tensors: {
@@ -165,10 +175,14 @@ SUMS = Kernel(
 )
 _OF_PRODUCTS = {"k": "k", "g": "g", "beta": "beta", "A": "a", "sums": "sums"}
 PRODUCTS = Kernel(
-    _instance("products", "chunk", "keys", "false"), _of_chunks, _waves, {**_OF_PRODUCTS, "sums": ""}, _groups
+    _instance("products", "chunk", "keys", "false", "bounded"),
+    _of_chunks,
+    _waves,
+    {**_OF_PRODUCTS, "sums": ""},
+    _groups,
 )
 SUMMED_PRODUCTS = Kernel(
-    _instance("products", "chunk", "keys", "true"), _of_chunks, _waves, _OF_PRODUCTS, _groups
+    _instance("products", "chunk", "keys", "true", "bounded"), _of_chunks, _waves, _OF_PRODUCTS, _groups
 )
 INVERSE = Kernel(
     lambda shape: f"families::delta_chunks::inverse<{shape['chunk']}>",
@@ -304,7 +318,9 @@ def halfway(shape: Shape, generator: torch.Generator, wanted: Sequence[str]) -> 
         )
     if names & {"h", "corrections"}:
         made["h"], made["corrections"], _ = references.states(
-            *(made[name] for name in ("k", "w", "u", "g", "initial_state")), starts, size
+            **{name: made[name] for name in ("k", "w", "u", "g", "initial_state")},
+            cu_seqlens=starts,
+            chunk=size,
         )
     return made
 
@@ -341,6 +357,8 @@ def spec(
         used |= {"dtype"}
     parameters = {p: of for p, of in PARAMETERS.items() if p in used or p == "heads"}
 
+    packs = "cu_seqlens" in inspect.signature(reference).parameters
+
     def drawn(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
         made = inputs(shape, generator, takes)
         extra = [each for each in ("cu_seqlens", "chunk") if each in inspect.signature(reference).parameters]
@@ -367,6 +385,13 @@ def spec(
         shape_of=shape_of_call,
         check=check,
         steps=steps,
+        tensors={
+            **{called.get(each, each): layout(each, parameters) for each in takes},
+            **({"cu_seqlens": "int32[sequences+1]"} if packs else {}),
+            **{each: layout(each, parameters) for each in gives},
+        },
+        indexes={"cu_seqlens": Index("tokens+1")} if packs else {},
+        notes={"beta": "how much of an error is corrected"},
         flops=lambda shape: 2 * multiplications(shape) * shape["batch"] * shape["tokens"] * of_values(shape),
         bytes=moved,
         **others,

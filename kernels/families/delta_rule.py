@@ -8,14 +8,15 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, Launch, Range
+from workbench.operators import Choice, Launch, Parameter, Range
+from workbench.targets import WAVE
 from workbench_kernels.families import pieces, scalars
 from workbench_kernels.families.attention import check_starts
 
 COLUMNS = 16
 """Of a state, that a wave holds."""
 
-PARAMETERS = {
+PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 65535, default=1, doc="batches"),
     "tokens": Range(1, 1 << 20, default=64, doc="tokens of a batch"),
     "heads": Range(1, 1024, default=4, doc="heads of q and k"),
@@ -45,7 +46,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     """A wave for 16 columns of each state."""
     grid = (shape["values"] // COLUMNS, shape["heads"] * shape["groups"], shape["sequences"])
-    return Launch(grid=grid, block=64)
+    return Launch(grid=grid, block=WAVE)
 
 
 def shape_of(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import Step
+from workbench.operators import Step
 from workbench_kernels.families import experts
 
 BF16 = (torch.bfloat16,)

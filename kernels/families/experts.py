@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Range
+from workbench.operators import Choice, KernelSpec, Launch, Parameter, Range
 from workbench.targets import target
 from workbench_kernels.references.experts import FINISHES
 
@@ -30,7 +30,7 @@ PARAMETERS = {
     "n": Range(16, 1 << 18, step=16, default=512, doc="columns of a matrix of B"),
     "k": Range(32, 1 << 18, step=32, default=512, doc="columns of A, along which products are summed"),
 }
-SORTED = {
+SORTED: dict[str, Parameter] = {
     **PARAMETERS,
     "block": Range(16, 256, step=16, default=64, doc="ids that share an expert in the list"),
     "weighted": Choice((0, 1), doc="whether rows are multiplied by the weight of their id"),

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Range, Step
+from workbench.operators import Choice, KernelSpec, Launch, Range, Step
 from workbench_kernels.families import gemm as family
-from workbench_kernels.families import scalars
+from workbench_kernels.families import gemm_backward, scalars
 from workbench_kernels.references.gemm import ACTIVATIONS
 
 Shape = Mapping[str, Any]
@@ -138,8 +138,12 @@ def layer(
         outputs=lambda shape, tensors: {"out": ((shape["m"], shape["k"]), tensors["x"].dtype)},
         workspace=lambda shape, tensors: {"hidden": ((shape["m"], shape["n"]), tensors["x"].dtype)},
         reference=reference,
+        backward=gemm_backward.LAYER,
         shape_of=made.shape_of,
         steps=made.steps(),
+        tensors={"x": "dtype[m, k]", "w1": f"dtype[{'2*n' if gated else 'n'}, k]", "w2": "dtype[n, k]"}
+        | {"out": "dtype[m, k]"},
+        notes={"w1": "the gate's rows, then the others'"} if gated else {},
         # Hidden columns are rounded in between, by which sums differ from those of wide ones.
         tolerances={"float16": (1e-2, 5e-3), "bfloat16": (1.6e-2, 4e-2)},
         flops=lambda shape: 2 * (1 + made.halves) * shape["m"] * shape["n"] * shape["k"],

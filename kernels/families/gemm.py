@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, Launch, Range
+from workbench.operators import Choice, Launch, Range
 from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import ACTIVATIONS
 
@@ -72,7 +72,7 @@ def order(shape: Mapping[str, Any]) -> tuple[str, ...]:
 
 def tiles(shape: Mapping[str, Any], side: int, wide: int | None = None) -> int:
     """Tiles of one matrix of C, `side` high and, where they are no squares, `wide`."""
-    return -(-shape["m"] // side) * -(-shape["n"] // (wide or side))
+    return int(-(-shape["m"] // side) * -(-shape["n"] // (wide or side)))
 
 
 def launch(side: int, threads: int, wide: int | None = None) -> Callable[[Mapping[str, Any], str], Launch]:
@@ -85,24 +85,9 @@ def launch(side: int, threads: int, wide: int | None = None) -> Callable[[Mappin
     return of
 
 
-def span(shape: Mapping[str, Any], side: int) -> int:
-    """Columns of a part of K, about 256 at least: parts enough for a work-group on each of 256 units."""
-    parts = shape.get("parts") or min(-(-256 // tiles(shape, side)), -(-shape["k"] // 256))
-    return -(-shape["k"] // (128 * parts)) * 128
-
-
-def parts(shape: Mapping[str, Any], side: int) -> int:
-    """Parts that K is split into."""
-    return -(-shape["k"] // span(shape, side))
-
-
-def launch_steps_of(size: int) -> Callable[[Mapping[str, Any], str], Launch]:
-    """A work-group for 128 x 128 of C; a step takes `size` bytes of a row of A and B on either target."""
-
-    def of(shape: Mapping[str, Any], arch: str) -> Launch:
-        return Launch(grid=(tiles(shape, 128), shape["batch"]), block=256, dynamic_shared=2 * 2 * 128 * size)
-
-    return of
+def span(shape: Mapping[str, Any], parts: int) -> int:
+    """Columns of each of so many parts of K."""
+    return int(-(-shape["k"] // (128 * parts)) * 128)
 
 
 def outputs_bf16(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,5 +59,4 @@ PRODUCT = Product(
     epilogue=lambda shape: family.epilogue(shape, scalars.C_TYPES[shape["dtype"]]),
     size=lambda shape: 2,
     check=check,
-    sides=(0, 64, 128),
 )

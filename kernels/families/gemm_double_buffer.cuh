@@ -1,10 +1,10 @@
 /**
  * @file
- * @brief Matrix multiplication, summed in float, by a plain loop over two buffers: any layout, any size.
+ * @brief Matrix multiplication, summed in float, by a plain loop over two buffers or more: any layout, any size.
  *
- * A work-group of 4 waves computes a TILE x TILE tile of C, a wave a quarter of it. Along K it goes in steps: while the
- * matrix cores work on one pair of shared tiles, the next pair is on its way from global memory straight into the other
- * half of shared memory.
+ * A work-group of 4 waves computes a tile of C, a wave a part of it. Along K it goes in steps: while the matrix cores
+ * work on one pair of shared tiles, the next pairs are on their way from global memory straight into others. Two buffers
+ * do where other work-groups of the compute unit have work meanwhile; where there are none, the more the better.
  *
  * Rows past M and N and columns past K read as zero, and what is outside of C is not written. Rows of A and B are whole
  * 16 bytes.
@@ -40,10 +40,11 @@ struct operand_across_k {
     int tile;
     uint32_t offsets[workers::template loads_per_tile<shared>];
 
-    __device__ inline operand_across_k(const matrix &from, int col, shared &first, shared &)
+    __device__ inline operand_across_k(const matrix &from, int col, shared &first)
         : from(from), tile(col / cols) {
         workers::prefill_swizzled_offsets(first, from, offsets);
     }
+    static constexpr int LOADS = workers::template least_loads_per_tile<shared>;
     __device__ inline void start(shared &to, int step, int) const {
         workers::load_async(to, from, {step, tile}, offsets);
     }
@@ -56,31 +57,32 @@ struct operand_across_k {
 /**
  * @tparam T,U element types of A and B, and of C.
  * @tparam stored how A and B are stored.
- * @tparam side rows and columns of C that a work-group computes; half of the columns with a `gated` epilogue, which
- *         takes layout nt.
+ * @tparam tile what a work-group computes, a number for a square; half of the columns with a `gated` epilogue, which takes layout
+ *         nt and squares.
  * @tparam Epilogue,Problem from gemm_epilogue.cuh and gemm_problem.cuh.
  */
-template <typename T, typename U, layout stored, int side, typename Epilogue = epilogue<>, typename Problem = batches>
+template <typename T, typename U, layout stored, tile_of_c tile, typename Epilogue = epilogue<>,
+          typename Problem = batches>
 struct double_buffer {
     using arguments = globals<T, U, Problem, Epilogue>;
 
-    static constexpr int TILE = side;
     static constexpr int NUM_WARPS = 4;
     static constexpr int threads = NUM_WARPS * WARP_THREADS;
     static constexpr int waves_per_simd = 2;
-    static constexpr int WARPS_N = 2;
-    static constexpr int PART = TILE / 2;
+    static constexpr int PART_M = tile.part_m(), PART_N = tile.part_n();
+    static_assert(PART_M % 16 == 0 && PART_N % 16 == 0, "gemm: a wave computes multiples of 16 rows and columns");
 
     using workers = group<NUM_WARPS>;
-    using operand_a = detail::select<stored == layout::tn, operand_across_k<T, TILE, workers>,
-                                     operand_along_k<plain_along_k<T>, TILE, workers>>;
+    using operand_a = detail::select<stored == layout::tn, operand_across_k<T, tile.high, workers>,
+                                     operand_along_k<plain_along_k<T>, tile.high, workers>>;
     static constexpr bool paired = Epilogue::paired;
-    static_assert(!paired || stored == layout::nt, "gemm: the rows of B of a gated product run along K");
+    static_assert(!paired || (stored == layout::nt && tile.high == tile.wide),
+                  "gemm: the rows of B of a gated product run along K, and its tiles are squares");
     using operand_b =
-        detail::select<paired, operand_pair<plain_along_k<T>, TILE, workers>,
-                       detail::select<stored == layout::nt, operand_along_k<plain_along_k<T>, TILE, workers>,
-                                      operand_across_k<T, TILE, workers>>>;
-    static constexpr int TILE_N = paired ? TILE / 2 : TILE;
+        detail::select<paired, operand_pair<plain_along_k<T>, tile.wide, workers>,
+                       detail::select<stored == layout::nt, operand_along_k<plain_along_k<T>, tile.wide, workers>,
+                                      operand_across_k<T, tile.wide, workers>>>;
+    static constexpr int TILE_N = paired ? tile.wide / 2 : tile.wide;
     using shared_a = typename operand_a::shared;
     using shared_b = typename operand_b::shared;
     static constexpr int K_STEP = operand_a::K_STEP;
@@ -88,50 +90,50 @@ struct double_buffer {
     static __device__ inline void run(const arguments &g) {
         extern __shared__ alignment_dummy __shm[];
         shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
-        shared_a(&As)[2] = al.template allocate<shared_a, 2>();
-        shared_b(&Bs)[2] = al.template allocate<shared_b, 2>();
+        shared_a(&As)[tile.steps] = al.template allocate<shared_a, tile.steps>();
+        shared_b(&Bs)[tile.steps] = al.template allocate<shared_b, tile.steps>();
 
         const int k = static_cast<int>(stored == layout::tn ? g.a.rows() : g.a.cols());
-        const share at = g.template find<TILE, 2, TILE_N>(g, k);
+        const share at = g.template find<tile.high, 2, TILE_N>(g, k);
         if (at.rows == 0) return;
         const auto matrix_a = stored == layout::tn ? matrix_of(g.a, at.a) : rows_of(g.a, at.a, at.first, at.rows);
         const auto matrix_b = matrix_of(g.b, at.b);
         // Everything about the loads that does not change along K.
-        const operand_a from_a(matrix_a, at.row, As[0], As[1]);
-        const operand_b from_b(matrix_b, at.col, Bs[0], Bs[1]);
-        const auto start_loads = [&](int step, int half) {
-            from_a.start(As[half], step, half);
-            from_b.start(Bs[half], step, half);
-        };
+        const operand_a from_a(matrix_a, at.row, As[0]);
+        const operand_b from_b(matrix_b, at.col, Bs[0]);
 
-        typename operand_a::template registers<PART> a;
-        typename operand_b::template registers<PART> b;
+        typename operand_a::template registers<PART_M> a;
+        typename operand_b::template registers<PART_N> b;
         // In the row layout a lane holds four neighbours in a row of C, which it stores at once.
-        rt<typename along_k<T>::sum, PART, PART, row_l, rt_16x16_s> c;
+        rt<typename along_k<T>::sum, PART_M, PART_N, row_l, rt_16x16_s> c;
         zero(c);
 
-        const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;
-        const int first = at.begin / K_STEP, end = ceil_div(at.end, K_STEP);
-        start_loads(first, 0);
-        for (int step = first, half = 0; step < end; step++, half ^= 1) {
-            // What this step works on is there, and the other half, which the step before worked on, is free.
-            wait_and_barrier();
-            operand_a::template read<PART>(a, As[half], warp_row);
-            operand_b::template read<PART>(b, Bs[half], warp_col);
-            if (step + 1 < end) start_loads(step + 1, half ^ 1);
-            // Left alone the compiler reads each operand just before its use, and every use waits for shared memory.
-            __builtin_amdgcn_sched_barrier(0);
-            if constexpr (stored == layout::nt)
-                mma_ABt(c, a, b, c);
-            else if constexpr (stored == layout::nn)
-                mma_AB(c, a, b, c);
-            else
-                mma_AtB(c, a, b, c);
-        }
+        const int warp_row = warpid() / tile.warps_n(), warp_col = warpid() % tile.warps_n();
+        ring_of_steps<tile.steps, operand_a::LOADS + operand_b::LOADS>(
+            at.begin / K_STEP, ceil_div(at.end, K_STEP),
+            [&](int step, int slot) {
+                from_a.start(As[slot], step, slot);
+                from_b.start(Bs[slot], step, slot);
+            },
+            [&](int, int slot, auto &&start_next) {
+                operand_a::template read<PART_M>(a, As[slot], warp_row);
+                operand_b::template read<PART_N>(b, Bs[slot], warp_col);
+                start_next();
+                // Left alone the compiler reads each operand just before its use, and every use waits for shared
+                // memory.
+                __builtin_amdgcn_sched_barrier(0);
+                if constexpr (stored == layout::nt)
+                    mma_ABt(c, a, b, c);
+                else if constexpr (stored == layout::nn)
+                    mma_AB(c, a, b, c);
+                else
+                    mma_AtB(c, a, b, c);
+            });
+        const int row = at.row / PART_M + warp_row;
         if constexpr (paired)
-            g.store_joined(g.c, c, at, at.row / PART + warp_row, at.col / (PART / 2) + warp_col);
+            g.store_joined(g.c, c, at, row, at.col / (PART_N / 2) + warp_col);
         else
-            g.store(g.c, c, at, at.row / PART + warp_row, at.col / PART + warp_col);
+            g.store(g.c, c, at, row, at.col / PART_N + warp_col);
     }
 };
 

@@ -11,7 +11,7 @@ from workbench.errors import ShapeError
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import scalars
 from workbench_kernels.families.gemm_rows import fp8_rows, int8_rows
-from workbench_kernels.families.gemm_schedules import Product
+from workbench_kernels.families.gemm_schedules import Product, side_of
 
 TYPES = (*scalars.HALVES, *family.SCALED)
 
@@ -88,4 +88,5 @@ PRODUCT = Product(
     size=lambda shape: 1 if shape["dtype"] in ROWS else 2,
     check=check,
     problem="groups",
+    side=side_of,
 )

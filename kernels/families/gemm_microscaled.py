@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Launch
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_quantized, scalars
+from workbench_kernels.families.gemm_scaled_loop import ScaledLoop
 from workbench_kernels.references.gemm import MICROSCALED
 
 BLOCK = 32
@@ -62,19 +62,15 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
     family.within_offsets(shape, 1)
 
 
+LOOP = ScaledLoop(
+    policies=lambda shape: ", ".join([scalars.C_TYPES[shape["format"]]] * 2 + ["powers"] * 2),
+    epilogue=lambda shape: family.epilogue(shape, "bf16"),
+    bits=lambda shape: (bits(shape), bits(shape)),
+    columns=lambda shape: 128,
+    operands=lambda shape: ("a", "b", "scale_a", "scale_b"),
+    check=check,
+)
 FEW_ROWS = gemm_quantized.few_rows(
-    lambda shape: f"{scalars.C_TYPES[shape['format']]}, {scalars.C_TYPES[shape['format']]}, powers, powers",
-    lambda shape: family.epilogue(shape, "bf16"),
-    check,
+    LOOP,
     [{"m": 16, "n": 256, "k": 512}, {"m": 33, "n": 301, "k": 384, "format": "e4m3"}],
 )
-
-
-def launch(shape: Mapping[str, Any], arch: str) -> Launch:
-    return family.launch_steps_of(16 * bits(shape))(shape, arch)
-
-
-def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
-    """The instance, with what comes after the product."""
-    number = f"microscaled<{scalars.C_TYPES[shape['format']]}>"
-    return {"GEMM": f"block_scaled<{number}, bf16, {family.epilogue(shape, 'bf16')}>"}

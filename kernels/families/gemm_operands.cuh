@@ -8,6 +8,52 @@
 
 namespace kittens::families::gemm {
 
+/** What a work-group of 4 waves computes, and how far it loads ahead. */
+struct tile_of_c {
+    /** Rows and columns of C: 16 rows, or multiples of 32. */
+    int high, wide;
+    /** Steps along K that shared memory holds: all but one are on their way while the matrix cores work on that one. */
+    int steps;
+
+    constexpr tile_of_c(int side) : tile_of_c(side, side, 2) {}
+    constexpr tile_of_c(int high, int wide, int steps) : high(high), wide(wide), steps(steps) {}
+    constexpr int warps_m() const { return high == 16 ? 1 : 2; }
+    constexpr int warps_n() const { return 4 / warps_m(); }
+    constexpr int part_m() const { return high / warps_m(); }
+    constexpr int part_n() const { return wide / warps_n(); }
+};
+
+/**
+ * @brief A ring of steps in shared memory, of which `held` are there or on their way.
+ *
+ * @tparam loads that a wave has started, at least, for each step.
+ * @param start begins loading a step into a slot.
+ * @param work does a step's work, with its slot; it calls what it is given once it has read all of the slot that it
+ *        reads. Waves reach it together.
+ */
+template <int held, int loads, typename Start, typename Work>
+__device__ inline void ring_of_steps(int first, int end, Start &&start, Work &&work) {
+    // Code that runs once has to be fetched first: it is short.
+#pragma clang loop unroll(disable)
+    for (int ahead = 0; ahead < held - 1 && first + ahead < end; ahead++) start(first + ahead, ahead);
+    int slot = 0, free = held - 1;
+    for (int step = first; step < end; step++) {
+        // This step is there, and the slot that the step before worked on is free. The last steps have fewer behind
+        // them.
+        if (step + held - 1 <= end)
+            wait_vmcnt<(held - 2) * loads>();
+        else
+            wait_vmcnt<0>();
+        wait_lgkmcnt<0>();
+        barrier();
+        work(step, slot, [&] {
+            if (step + held - 1 < end) start(step + held - 1, free);
+        });
+        free = slot;
+        slot = slot + 1 == held ? 0 : slot + 1;
+    }
+}
+
 /**
  * @brief What a step along K takes of elements of type T: 128 bytes of a row, 64 on gfx942, whose LDS has 64 KB.
  *
@@ -56,20 +102,22 @@ struct operand_along_k {
     const T *base;
     i32x4 resource;
     uint32_t offsets[workers::template loads_per_tile<shared>];
-    /** Where the two buffers are: no array, which a choice at run time would put into memory. */
-    uint32_t lds_first, lds_second;
+    uint32_t lds;
 
-    /** Rows from `row` on of the matrix that `from` is, into the two buffers. */
-    __device__ inline operand_along_k(const matrix &from, int row, shared &first, shared &second)
+    /** Rows from `row` on of the matrix that `from` is, into tiles in a row of which `first` is the first. */
+    __device__ inline operand_along_k(const matrix &from, int row, shared &first)
         : from(from), tile(row / rows), k(static_cast<int>(from.cols())), base(&from[{row, 0}]) {
         workers::prefill_swizzled_offsets(first, from, offsets);
         const int inside = detail::min(static_cast<int>(from.rows()) - row, rows);
         resource = make_srsrc(base, static_cast<uint32_t>(inside) * static_cast<uint32_t>(k) * sizeof(T));
-        lds_first = workers::lds_base(first), lds_second = workers::lds_base(second);
+        lds = workers::lds_base(first);
     }
-    __device__ inline void start(shared &to, int step, int half) const {
+    /** Loads that every wave starts for a step. */
+    static constexpr int LOADS = workers::template least_loads_per_tile<shared>;
+    __device__ inline void start(shared &to, int step, int slot) const {
         if ((step + 1) * K_STEP <= k)
-            workers::load_async(to, from, {tile, step}, offsets, resource, base, half ? lds_second : lds_first);
+            workers::load_async(to, from, {tile, step}, offsets, resource, base,
+                                lds + static_cast<uint32_t>(slot) * static_cast<uint32_t>(sizeof(shared)));
         else
             workers::load_bounded_async(to, from, {tile, step});
     }
@@ -100,16 +148,17 @@ struct operand_pair {
     half from_left, from_right;
 
     /** Rows from `row` on of both halves of the rows of `from`. */
-    __device__ inline operand_pair(const matrix &from, int row, shared &first, shared &second)
-        : from_left(half_of(from, 0), row, first.left, second.left),
-          from_right(half_of(from, 1), row, first.right, second.right) {}
+    __device__ inline operand_pair(const matrix &from, int row, shared &first)
+        : from_left(half_of(from, 0), row, first.left), from_right(half_of(from, 1), row, first.right) {}
     static __device__ inline matrix half_of(const matrix &from, int which) {
         const int rows_of_half = static_cast<int>(from.rows()) / 2;
         return rows_of(from, 0, which * rows_of_half, rows_of_half);
     }
-    __device__ inline void start(shared &to, int step, int half_of_lds) const {
-        from_left.start(to.left, step, half_of_lds);
-        from_right.start(to.right, step, half_of_lds);
+    static constexpr int LOADS = 2 * half::LOADS;
+    __device__ inline void start(shared &to, int step, int slot) const {
+        // In a row of pairs the next of its kind is two tiles further.
+        from_left.start(to.left, step, 2 * slot);
+        from_right.start(to.right, step, 2 * slot);
     }
     template <int part>
     static __device__ inline void read(registers<part> &to, shared &from, int index) {

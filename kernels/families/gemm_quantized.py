@@ -11,10 +11,11 @@ import torch
 
 from workbench import dtypes
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Range, Tunables, Variant
+from workbench.operators import Choice, KernelSpec, Launch, Range, Tunables, Variant
 from workbench.targets import default_product
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import scalars
+from workbench_kernels.families.gemm_scaled_loop import ScaledLoop
 from workbench_kernels.families.gemm_schedules import Product
 from workbench_kernels.references.gemm import quantized_gemm
 
@@ -110,27 +111,31 @@ def policies(shape: Mapping[str, Any]) -> str:
     return ", ".join([*elements, *(SCALES[shape[f"scale_{name}"]].policy for name in "ab")])
 
 
+def bits(shape: Mapping[str, Any]) -> tuple[int, int]:
+    """Of a number of A and of one of B."""
+    return FORMATS[shape["a"]].type.bits, FORMATS[shape["b"]].type.bits
+
+
+def operands(shape: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the tensors that the loop reads."""
+    kinds = {f"scale_{name}": SCALES[shape[f"scale_{name}"]] for name in "ab"}
+    return ("a", "b", *(name for name, kind in kinds.items() if kind.policy != "unscaled"))
+
+
 def products(shape: Mapping[str, Any]) -> str:
     """The C++ type of what is multiplied."""
     return f"scaled_products<{policies(shape)}>"
 
 
-def few_rows(
-    policies: Callable[[Mapping[str, Any]], str],
-    epilogue: Callable[[Mapping[str, Any]], str],
-    check: Callable[[Mapping[str, Any], str], None],
-    shapes: Sequence[Mapping[str, Any]],
-) -> Variant:
+def few_rows(loop: ScaledLoop, shapes: Sequence[Mapping[str, Any]]) -> Variant:
     """Up to 64 rows of A, by operands straight into registers.
 
     Args:
-        policies: template arguments by shape: element types and scales.
-        epilogue: the C++ type of the epilogue by shape.
-        check: raises for what the operator does not take.
+        loop: what is multiplied.
     """
 
     def check_few_rows(shape: Mapping[str, Any], arch: str) -> None:
-        check(shape, arch)
+        loop.check(shape, arch)
         family.check_few_rows(shape)
         if shape.get("scale_b") == "columns_32":
             raise ShapeError(
@@ -140,10 +145,14 @@ def few_rows(
 
     def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
         rows, cols = family.few_rows(shape)
-        return {"GEMM": f"few_rows_scaled<{policies(shape)}, bf16, {rows}, {cols}, {epilogue(shape)}>"}
+        finish = loop.epilogue(shape)
+        return {"GEMM": f"few_rows_scaled<{loop.policies(shape)}, bf16, {rows}, {cols}, {finish}>"}
+
+    def fits(shape: Mapping[str, Any], arch: str) -> bool:
+        return shape["m"] <= 64 and shape.get("scale_b") != "columns_32" and loop.suits_few_rows(shape)
 
     return Variant(
-        lambda shape, arch: shape["m"] <= 64 and shape.get("scale_b") != "columns_32",
+        fits,
         define=define,
         launch=family.launch_few_rows,
         tunables=Tunables(cols=(0, 16, 32)),
@@ -196,17 +205,17 @@ def epilogue(shape: Mapping[str, Any], *stages: str) -> str:
     return family.epilogue(shape, "bf16", *([first] if first else []), *stages)
 
 
-def shared_bytes(shape: Mapping[str, Any]) -> int:
-    """Shared memory of a work-group: two steps of a block of 32 columns, of 64 beside bf16, else of 128."""
-    bits = [FORMATS[shape[name]].type.bits for name in "ab"]
-    columns = 32 if shape["scale_b"] == "columns_32" else 64 if 16 in bits else 128
-    return 2 * TILE * columns * sum(bits) // 8
+def columns_of_step(shape: Mapping[str, Any]) -> int:
+    """Columns that a step of the loop takes."""
+    return 32 if shape["scale_b"] == "columns_32" else 64 if 16 in bits(shape) else 128
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     """A work-group for each tile of C."""
     grid = (family.tiles(shape, TILE), shape["batch"])
-    return Launch(grid=grid, block=256, dynamic_shared=shared_bytes(shape))
+    return Launch(
+        grid=grid, block=256, dynamic_shared=2 * TILE * columns_of_step(shape) * sum(bits(shape)) // 8
+    )
 
 
 def format_of(name: str, tensor: torch.Tensor, formats: Sequence[str]) -> str:
@@ -359,6 +368,7 @@ def quantized(
         "scale_b": Choice(tuple(scale_b), doc="what scales of B are for"),
         **finish,
     }
+    loop = ScaledLoop(policies, epilogue, bits, columns_of_step, operands, check)
     fields: dict[str, Any] = {
         "source": family.SOURCE,
         "entry": "gemm",
@@ -373,14 +383,14 @@ def quantized(
         "check": check,
         "flops": family.flops,
         "bytes": bytes_moved,
+        **(loop.fields() if few else {}),
         "variants": {
             "few_rows": few_rows(
-                policies,
-                epilogue,
-                check,
+                loop,
                 [{**shape, "m": m} for shape, m in zip(shapes, (16, 5, 40), strict=False)][:few],
             ),
             **({"ping_pong": ping_pong(check, many)} if many else {}),
+            "split_k": loop.split_k([{**shapes[0], "k": 2048}]),
             "double_buffer": Variant(),
         }
         if few

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Range, Variant
+from workbench.operators import Choice, KernelSpec, Range, Variant
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families.gemm_schedules import Product
 from workbench_kernels.references.gemm import scaled_gemm
@@ -101,7 +101,6 @@ def scaled(
         epilogue=lambda shape: family.epilogue(shape, "bf16", "scale_rows"),
         size=lambda shape: size,
         check=check,
-        side=lambda shape: 128,
     )
     return KernelSpec(
         name=name,

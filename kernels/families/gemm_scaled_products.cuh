@@ -15,10 +15,10 @@
 
 namespace kittens::families::gemm {
 
-/** Rows and columns of C that a wave computes where operands come by way of shared memory. */
-inline constexpr int SCALED_PART = 64;
+/** Rows and columns of C that a wave computes where operands come by way of shared memory, 64 at most. */
+template <int ROWS = 64, int COLS = 64>
 struct by_shared_memory {
-    static constexpr int rows = SCALED_PART, cols = SCALED_PART;
+    static constexpr int rows = ROWS, cols = COLS;
     static constexpr bool direct = false;
 };
 /** What a wave computes where they come straight from global memory: 16 to 64 rows and columns. */
@@ -33,8 +33,46 @@ struct step_place {
     int matrix, row, column;
 };
 
+/**
+ * @brief Scales of a step on their way to shared memory: a word for each row of a tile, of 64 rows by a wave.
+ *
+ * A word is a float, or four powers of two.
+ */
+struct words_ahead {
+    i32x4 resource;
+    /** Bytes from the first to this lane's, and from a step's to the next. */
+    uint32_t offset, step;
+
+    __device__ inline void start(uint32_t lds, int index) const {
+        detail::load_direct<4, 0>(resource, lds, offset, static_cast<uint32_t>(index) * step);
+    }
+    /** Words that lie in rows of `scales`, of which a step has four bytes. */
+    template <ducks::gl::all GL>
+    static __device__ inline words_ahead in_rows(const GL &scales, int matrix, int row) {
+        const auto pitch = static_cast<uint32_t>(scales.cols() * sizeof(typename GL::dtype));
+        const int inside = detail::max(static_cast<int>(scales.rows()) - row, 0);
+        const int first = detail::min(row, static_cast<int>(scales.rows()) - 1);
+        return {make_srsrc(&scales[{matrix, first, 0}], static_cast<uint32_t>(inside) * pitch),
+                static_cast<uint32_t>(laneid()) * pitch, 4};
+    }
+    /** The same of floats in columns. */
+    template <ducks::gl::all GL>
+    static __device__ inline words_ahead in_columns(const GL &scales, int matrix, int column) {
+        const auto pitch = static_cast<uint32_t>(scales.cols() * sizeof(float));
+        const auto at = static_cast<uint32_t>(column + laneid()) * static_cast<uint32_t>(sizeof(float));
+        // What a step adds to a lane's offset is no part of what the range is compared with.
+        return {make_srsrc(&scales[{matrix, 0, 0}], static_cast<uint32_t>(scales.rows()) * pitch),
+                at < pitch ? at : detail::OUT_OF_RANGE, pitch};
+    }
+};
+
+/** What a kind of scales has of which it keeps no word. */
+struct no_words {
+    static constexpr bool words = false;
+};
+
 /** No scale. */
-struct unscaled {
+struct unscaled : no_words {
     static constexpr bool floats = false;
     struct of_a {};
     struct of_b {};
@@ -49,11 +87,20 @@ struct unscaled {
     static __device__ inline none read_b(const G &, const step_place &) {
         return {};
     }
+    template <int, typename Sums, typename G, typename Words>
+    static __device__ inline none take_a(const G &, Words &, int) {
+        return {};
+    }
+    template <int, typename Sums, typename G, typename Words>
+    static __device__ inline none take_b(const G &, Words &, int, const step_place &) {
+        return {};
+    }
 };
 
 /** Powers of two for blocks of 32 columns of a row: fp8e8m0, 1 to 254. */
 struct powers {
     static constexpr bool floats = false;
+    static constexpr bool words = true;
     struct of_a {
         gl<fp8e8m0, 1, -1, -1, -1> scale_a;
     };
@@ -86,12 +133,42 @@ struct powers {
     static __device__ inline of_step<columns> read_b(const G &g, const step_place &at) {
         return read<columns, Sums::width>(g.scale_b, at);
     }
+    template <typename G>
+    static __device__ inline words_ahead ahead_of_a(const G &g, int matrix, int row) {
+        return words_ahead::in_rows(g.scale_a, matrix, row);
+    }
+    template <typename G>
+    static __device__ inline words_ahead ahead_of_b(const G &g, int matrix, int row) {
+        return words_ahead::in_rows(g.scale_b, matrix, row);
+    }
+    /** Of base tiles from row `row` on: a lane takes the byte of its row and block. */
+    template <int columns, int tiles, typename Words>
+    static __device__ inline of_step<columns> take(Words &words, int row) {
+        static_assert(of_step<columns>::parts == 1, "gemm: a step has four blocks");
+        of_step<columns> made;
+        made.of[0] = 0;
+        const auto *bytes = (detail::shared_pointer<const unsigned char>)reinterpret_cast<const unsigned char *>(
+            &words.data[row + laneid() % 16]);
+#pragma unroll
+        for (int n = 0; n < tiles; n++)
+            made.of[0] |= static_cast<fp8e8m0_4>(bytes[n * 64 + laneid() / 16]) << (n * 8);
+        return made;
+    }
+    template <int columns, typename Sums, typename G, typename Words>
+    static __device__ inline of_step<columns> take_a(const G &, Words &words, int index) {
+        return take<columns, Sums::height>(words, index * Sums::rows);
+    }
+    template <int columns, typename Sums, typename G, typename Words>
+    static __device__ inline of_step<columns> take_b(const G &, Words &words, int index, const step_place &) {
+        return take<columns, Sums::width>(words, index * Sums::cols);
+    }
 };
 
 /** Floats for blocks of `block` columns of each row of A, (M, K / block). */
 template <int block>
 struct floats_of_rows {
     static constexpr bool floats = true;
+    static constexpr bool words = true;
     static constexpr int columns = block;
     struct of_a {
         gl<float, 1, -1, -1, -1> scale_a;
@@ -104,12 +181,23 @@ struct floats_of_rows {
         load_along(made, g.scale_a, {0, at.matrix, at.row, at.column / block});
         return made;
     }
+    template <typename G>
+    static __device__ inline words_ahead ahead_of_a(const G &g, int matrix, int row) {
+        return words_ahead::in_rows(g.scale_a, matrix, row);
+    }
+    template <int, typename Sums, typename G, typename Words>
+    static __device__ inline typename Sums::col_vec take_a(const G &, Words &words, int index) {
+        typename Sums::col_vec made;
+        load(made, subvec_inplace<Sums::rows>(words, index));
+        return made;
+    }
 };
 
 /** Floats for blocks of `block` columns of each row of B, (K / block, N). */
 template <int block>
 struct floats_of_columns {
     static constexpr bool floats = true;
+    static constexpr bool words = true;
     static constexpr int columns = block;
     struct of_b {
         gl<float, 1, -1, -1, -1> scale_b;
@@ -122,12 +210,22 @@ struct floats_of_columns {
         load(made, g.scale_b, {0, at.matrix, at.column / block, at.row / Sums::cols});
         return made;
     }
+    template <typename G>
+    static __device__ inline words_ahead ahead_of_b(const G &g, int matrix, int row) {
+        return words_ahead::in_columns(g.scale_b, matrix, row);
+    }
+    template <int, typename Sums, typename G, typename Words>
+    static __device__ inline typename Sums::row_vec take_b(const G &, Words &words, int index, const step_place &) {
+        typename Sums::row_vec made;
+        load(made, subvec_inplace<Sums::cols>(words, index));
+        return made;
+    }
 };
 
 /** Floats for squares of `block` rows and columns of B, (N / block, K / block). */
 template <int block>
-struct floats_of_squares {
-    static_assert(block % SCALED_PART == 0, "gemm: a wave's rows of B have one scale");
+struct floats_of_squares : no_words {
+    static_assert(block % 64 == 0, "gemm: a wave's rows of B have one scale");
     static constexpr bool floats = true;
     static constexpr int columns = block;
     struct of_b {
@@ -139,6 +237,13 @@ struct floats_of_squares {
     static __device__ inline float read_b(const G &g, const step_place &at) {
         return g.scale_b[{at.matrix, at.row / block, at.column / block}];
     }
+    /** By a scalar load, for which no load from memory behind it is waited. Columns past the last have no scales. */
+    template <int, typename, typename G, typename Words>
+    static __device__ inline float take_b(const G &g, Words &, int, const step_place &at) {
+        using constant_floats = const float __attribute__((address_space(4))) *;
+        const int square = detail::min(at.row / block, static_cast<int>(g.scale_b.rows()) - 1);
+        return ((constant_floats)(&g.scale_b[{at.matrix, square, 0}]))[at.column / block];
+    }
 };
 
 /**
@@ -149,7 +254,7 @@ struct floats_of_squares {
  * @tparam ScaleB unscaled, powers, floats_of_columns or floats_of_squares.
  * @tparam Part what a wave computes, and where its operands come from.
  */
-template <typename TA, typename TB, typename ScaleA, typename ScaleB, typename Part = by_shared_memory>
+template <typename TA, typename TB, typename ScaleA, typename ScaleB, typename Part = by_shared_memory<>>
 struct scaled_products {
     static constexpr bool small = sizeof(TA) == 1 && sizeof(TB) == 1;
     static constexpr bool alike = detail::is_same<TA, TB>;
@@ -204,6 +309,16 @@ struct scaled_products {
     static __device__ inline scales read(const G &g, const share &at, int row, int col, int step) {
         return {ScaleA::template read_a<COLUMNS, sums>(g, {at.a, row, step * COLUMNS}),
                 ScaleB::template read_b<COLUMNS, sums>(g, {at.b, col, step * COLUMNS})};
+    }
+
+    /** Whether scales can come by way of shared memory, a word for each row of a step. */
+    static constexpr bool by_words = COLUMNS == 128 && !Part::direct;
+    /** Scales of step `step` from words in shared memory, of part `row` of the tile and, at column `col` of C, `part`. */
+    template <typename G, typename WordsA, typename WordsB>
+    static __device__ inline scales take(const G &g, WordsA &of_rows, WordsB &of_cols, int row, int part,
+                                         const step_place &at) {
+        return {ScaleA::template take_a<COLUMNS, sums>(g, of_rows, row),
+                ScaleB::template take_b<COLUMNS, sums>(g, of_cols, part, at)};
     }
 
     using of_a = operand<TA>;

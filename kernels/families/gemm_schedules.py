@@ -9,16 +9,85 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Launch, Step, Tunables, Variant
+from workbench.operators import Launch, Step, Tunables, Variant
+from workbench.targets import WAVE
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_tiles
 
 Sizes = Mapping[str, Any]
 
 
 def side_of(shape: Sizes) -> int:
-    """Rows and columns of C that a work-group of the plain loop computes."""
-    fitting = 64 if min(shape["m"] // shape.get("groups", 1), shape["n"]) <= 64 else 128
-    return shape.get("side") or fitting
+    """Rows and columns of C that a work-group of the plain loop computes of groups."""
+    return 64 if min(shape["m"] // shape["groups"], shape["n"]) <= 64 else 128
+
+
+PARTS = (0, 2, 4, 8, 16, 32)
+"""What the parts of K may be tuned to; 0: as the rule has them."""
+
+
+def split_k(
+    *,
+    tile: Callable[[Sizes], gemm_tiles.Tile],
+    define: Callable[[Sizes, str], dict[str, object]],
+    launch: Callable[[Sizes, str, int], Launch],
+    operands: Callable[[Sizes], Sequence[str]],
+    total: Callable[[Sizes], str],
+    tunables: Tunables,
+    shapes: Sequence[Sizes],
+    check: Callable[[Sizes, str], None],
+) -> Variant:
+    """Two steps: a loop for each part of K, then the sum of the parts, in their order, and the epilogue.
+
+    Args:
+        tile: what a work-group computes, and how many parts there are at most.
+        define: the macro of the loop, whose problem is `parts_of_k`.
+        launch: of the loop, with the number of parts.
+        operands: names of the tensors that the loop is given.
+        total: C++ types of C's elements and of the epilogue.
+    """
+
+    def check_one(shape: Sizes, arch: str) -> None:
+        check(shape, arch)
+        if shape["batch"] > 1:
+            raise ShapeError(f"GEMM: batch is {shape['batch']}; this implementation takes 1")
+
+    def span(shape: Sizes) -> int:
+        return family.span(shape, tile(shape).parts)
+
+    def parts_of(shape: Sizes) -> int:
+        return int(-(-shape["k"] // span(shape)))
+
+    first = Step(
+        "parts",
+        "gemm",
+        lambda shape, arch: launch(shape, arch, parts_of(shape)),
+        arguments=lambda shape, tensors: {
+            **{name: tensors[name] for name in operands(shape)},
+            "c": tensors["parts"],
+            "span": span(shape),
+        },
+        define=define,
+    )
+    second = Step(
+        "sum",
+        "gemm",
+        lambda shape, arch: Launch(
+            grid=-(-(-(-shape["m"] // 16) * -(-shape["n"] // 16)) // 4), block=4 * WAVE
+        ),
+        define=lambda shape, arch: {"GEMM": f"sum_parts<{total(shape)}>"},
+    )
+    return Variant(
+        lambda shape, arch: shape["batch"] == 1 and tile(shape).parts > 1,
+        steps=(first, second),
+        workspace=lambda shape, tensors: {
+            "parts": ((parts_of(shape), shape["m"], shape["n"]), torch.float32)
+        },
+        define=lambda shape, arch: {},
+        tunables=tunables,
+        shapes=shapes,
+        check=check_one,
+    )
 
 
 @dataclass(frozen=True)
@@ -34,9 +103,9 @@ class Product:
         problem: which part a work-group takes, from `gemm_problem.cuh`.
         sums: what becomes of the products of a step, from `gemm_sums.cuh`: the 8-wave ping-pong alone has
             others.
-        side: rows of C that a work-group of the plain loop computes, and columns of B.
+        side: rows of C that a work-group of the plain loop computes, and columns of B, where that is no
+            matter of size (`gemm_tiles`).
         of_b: columns of B for each of C.
-        sides: what `side` may be tuned to; 0: as it is.
     """
 
     element: Callable[[Sizes], str]
@@ -46,9 +115,8 @@ class Product:
     check: Callable[[Sizes, str], None]
     problem: str = "batches"
     sums: str = "added_sums"
-    side: Callable[[Sizes], int] = side_of
+    side: Callable[[Sizes], int] | None = None
     of_b: int = 1
-    sides: tuple[int, ...] = ()
 
     def instance(self, schedule: str, shape: Sizes, *more: str) -> dict[str, object]:
         """The macro that names the C++ type of a schedule; `more` stands before the epilogue."""
@@ -59,14 +127,53 @@ class Product:
         return {"GEMM": f"{schedule}<{', '.join(arguments)}>"}
 
     @property
-    def order(self) -> dict[str, tuple[int, ...]]:
+    def order(self) -> dict[str, Any]:
         """Tunables: the order of the tiles of C."""
         return family.ORDER if self.problem == "batches" and self.of_b == 1 else {}
 
     @property
-    def tiles(self) -> dict[str, tuple[int, ...]]:
+    def tiles(self) -> dict[str, Any]:
         """Tunables: the tiles of the plain loop."""
-        return {"side": self.sides} if self.sides else {}
+        return {} if self.side else gemm_tiles.TUNABLES
+
+    def tile(self, shape: Sizes, split: bool = False) -> gemm_tiles.Tile:
+        """What a work-group of the plain loop computes, by size; with `split` a part of K, too."""
+        if self.side:
+            side = self.side(shape)
+            return gemm_tiles.Tile(side, side)
+        row = shape["k"] * self.size(shape)
+        # What is read across K has rows of a whole tile of one-byte elements' reads.
+        sides = (64, 128) if family.is_nt(shape) or self.size(shape) == 2 else (128,)
+        found = gemm_tiles.best(
+            shape["m"],
+            shape["n"],
+            row,
+            batch=shape["batch"],
+            split=split,
+            sides=(32, *sides) if family.is_nt(shape) else sides,
+        )
+        parts = shape.get("parts") or found.parts
+        return gemm_tiles.Tile(
+            shape.get("side") or found.high, shape.get("side") or found.wide, parts if split else 1
+        )
+
+    def cpp_tile(self, shape: Sizes, arch: str, split: bool = False) -> str:
+        """The same in C++, with how far a work-group loads ahead."""
+        tile = self.tile(shape, split)
+        if self.side:
+            return str(tile.high)
+        return f"tile_of_c({tile.high}, {tile.wide}, {self.ahead(tile, shape, arch)})"
+
+    def ahead(self, tile: gemm_tiles.Tile, shape: Sizes, arch: str) -> int:
+        """Steps that shared memory holds."""
+        groups = tile.groups(shape["m"], shape["n"]) * shape["batch"]
+        return 2 if self.side else gemm_tiles.ahead(tile.stage(family.BYTES[arch]), groups, arch)
+
+    def launch_tiles(self, tile: gemm_tiles.Tile, parts: int, shape: Sizes, arch: str) -> Launch:
+        """A work-group of 4 waves for each tile of C and part of K, or of a batch."""
+        shared = self.ahead(tile, shape, arch) * tile.stage(family.BYTES[arch])
+        grid = (family.tiles(shape, tile.high, tile.wide // self.of_b), parts)
+        return Launch(grid=grid, block=256, dynamic_shared=shared)
 
     def launch(self, tile: int, threads: int) -> Callable[[Sizes, str], Launch]:
         """A work-group for each tile of C; of groups as many as any division into them has, each of which may
@@ -84,17 +191,23 @@ class Product:
         return of
 
     def plain(self) -> dict[str, Any]:
-        """Fields of a spec whose own implementation is the plain loop over two buffers."""
+        """Fields of a spec whose own implementation is the plain loop over two buffers or more."""
 
         def define(shape: Sizes, arch: str) -> dict[str, object]:
             layout = f"layout::{shape.get('layout', 'nt')}"
-            return self.instance("double_buffer", shape, layout, str(self.side(shape)))
+            return self.instance("double_buffer", shape, layout, self.cpp_tile(shape, arch))
+
+        def launch(shape: Sizes, arch: str) -> Launch:
+            tile = self.tile(shape)
+            if "groups" in shape:
+                return self.launch(tile.high, 256)(shape, arch)
+            return self.launch_tiles(tile, shape["batch"], shape, arch)
 
         return {
             "source": family.SOURCE,
             "entry": "gemm",
             "define": define,
-            "launch": lambda shape, arch: self.launch(self.side(shape), 256)(shape, arch),
+            "launch": launch,
             "check": self.check,
             "tunables": Tunables(**self.tiles, **self.order),
             "flops": family.flops,
@@ -107,8 +220,17 @@ class Product:
             self.check(shape, arch)
             family.check_few_rows(shape)
 
+        def fits(shape: Sizes, arch: str) -> bool:
+            if not family.is_nt(shape) or shape["m"] > 64:
+                return False
+            rows, cols = family.few_rows(shape)
+            row = shape["k"] * self.size(shape)
+            by_rows = gemm_tiles.few_rows_cycles(rows, cols, shape["n"], row, 256, shape["batch"])
+            tile = self.tile(shape, True)
+            return by_rows <= gemm_tiles.cycles(tile, shape["m"], shape["n"], row, shape["batch"])
+
         return Variant(
-            lambda shape, arch: shape["layout"] == "nt" and shape["m"] <= 64,
+            fits,
             define=lambda shape, arch: self.instance("few_rows", shape, *map(str, family.few_rows(shape))),
             launch=family.launch_few_rows,
             tunables=Tunables(cols=(0, 16, 32)),
@@ -119,61 +241,26 @@ class Product:
     def split_k(self, shapes: Sequence[Sizes]) -> Variant:
         """Two steps: the plain loop for each part of K, then the sum of the parts and the epilogue."""
 
-        def check(shape: Sizes, arch: str) -> None:
-            self.check(shape, arch)
-            if shape["batch"] > 1:
-                raise ShapeError(f"GEMM: batch is {shape['batch']}; this implementation takes 1")
-
         def define(shape: Sizes, arch: str) -> dict[str, object]:
             arguments = (
                 self.element(shape),
                 "float",
                 f"layout::{shape['layout']}",
-                str(self.side(shape)),
+                self.cpp_tile(shape, arch, True),
                 "epilogue<>",
                 "parts_of_k",
             )
             return {"GEMM": f"double_buffer<{', '.join(arguments)}>"}
 
-        def launch(shape: Sizes, arch: str) -> Launch:
-            side = self.side(shape)
-            shared = family.launch(side, 256)(shape, arch).dynamic_shared
-            grid = (family.tiles(shape, side), family.parts(shape, side))
-            return Launch(grid=grid, block=256, dynamic_shared=shared)
-
-        parts = Step(
-            "parts",
-            "gemm",
-            launch,
-            arguments=lambda shape, tensors: {
-                "a": tensors["a"],
-                "b": tensors["b"],
-                "c": tensors["parts"],
-                "span": family.span(shape, self.side(shape)),
-            },
+        return split_k(
+            tile=lambda shape: self.tile(shape, True),
             define=define,
-        )
-        total = Step(
-            "sum",
-            "gemm",
-            lambda shape, arch: Launch(
-                grid=-(-(-(-shape["m"] // 16) * -(-shape["n"] // 16)) // 4), block=256
-            ),
-            define=lambda shape, arch: {"GEMM": f"sum_parts<{self.result(shape)}, {self.epilogue(shape)}>"},
-        )
-        return Variant(
-            lambda shape, arch: shape["batch"] == 1 and shape["k"] >= 4096 and family.tiles(shape, 128) <= 64,
-            steps=(parts, total),
-            workspace=lambda shape, tensors: {
-                "parts": (
-                    (family.parts(shape, self.side(shape)), shape["m"], shape["n"]),
-                    torch.float32,
-                )
-            },
-            define=lambda shape, arch: {},
-            tunables=Tunables(**self.tiles, parts=(0, 2, 4, 8, 16, 32)),
+            launch=lambda shape, arch, parts: self.launch_tiles(self.tile(shape, True), parts, shape, arch),
+            operands=lambda shape: ("a", "b"),
+            total=lambda shape: f"{self.result(shape)}, {self.epilogue(shape)}",
+            tunables=Tunables(**self.tiles, parts=PARTS),
             shapes=shapes,
-            check=check,
+            check=self.check,
         )
 
     def ping_pong(self, shapes: Sequence[Sizes], **more: Any) -> Variant:
@@ -217,10 +304,13 @@ class Product:
         )
 
     def is_large(self, shape: Sizes) -> bool:
-        """Whether the schedules with tiles of 256 x 256 take a shape and keep half of the compute units
-        busy; of groups, whether these have two such tiles."""
+        """Whether the schedules with tiles of 256 x 256 take a shape, keep half of the compute units busy and
+        have no use for a tile half as high or wide; of groups, whether these have two such tiles."""
         if not family.is_fast(shape, self.size(shape)):
             return False
         if "groups" in shape:
             return bool(shape["m"] // shape["groups"] >= 512)
-        return family.tiles(shape, 256, 256 // self.of_b) * int(shape["batch"]) >= 128
+        wide = 256 // self.of_b
+        tiles = family.tiles(shape, 256, wide)
+        full = 2 * shape["m"] * shape["n"] > tiles * 256 * wide
+        return bool(full and tiles * int(shape["batch"]) >= 128)

@@ -9,7 +9,7 @@ import torch
 
 from workbench import dtypes
 from workbench.errors import ShapeError
-from workbench.spec import Launch
+from workbench.operators import Launch
 from workbench_kernels.families import gemm as products
 from workbench_kernels.families import gemm_quantized as quantized
 from workbench_kernels.families import pieces, scalars

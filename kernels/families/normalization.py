@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,15 +10,21 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import TOLERANCES, Choice, KernelSpec, Launch, Range, Step, Tolerance
+from workbench.operators import TOLERANCES, Choice, KernelSpec, Launch, Range, Step, Tolerance
+from workbench.targets import WAVE
 from workbench_kernels.families import rowwise, scalars
 from workbench_kernels.references.normalization import layer_norm
 
 PER_LANE = 16
-MOST = 16 * 64 * PER_LANE
+MOST = rowwise.MOST_WAVES * WAVE * PER_LANE
 """Columns that a work-group holds at most: half as many as forward, which holds fewer values of each."""
 GROUPS = 256
 """Work-groups at most; each leaves a row of float for each gradient of a column."""
+
+
+ROW = "dtype[..., cols]"
+ROWS = ("dout", "dresidual_out", "x", "residual_out")
+"""Rows that a backward may take, and their layout."""
 
 
 def gradients(
@@ -52,7 +59,7 @@ def _sums(which: str) -> Step:
     return Step(
         name=which,
         entry=f"{which}_sums",
-        launch=lambda shape, arch: Launch(grid=-(-shape["cols"] // 64), block=512),
+        launch=lambda shape, arch: Launch(grid=-(-shape["cols"] // WAVE), block=8 * WAVE),
         arguments=lambda shape, tensors: {"parts": tensors[f"{which}_parts"], "out": tensors[f"d{which}"]},
     )
 
@@ -137,6 +144,12 @@ __global__ __launch_bounds__(512) void {which}_sums(const {which}_operation::arg
             for which in kinds
         },
         tolerances={f"d{which}": summed for which in kinds},
+        tensors={
+            " ".join(each for each in inspect.signature(reference).parameters if each in ROWS): ROW,
+            " ".join(kinds): "dtype[cols]",
+            " ".join(results): ROW,
+            " ".join(f"d{which}" for which in kinds): "dtype[cols]",
+        },
         flops=lambda shape: (15 if centered else 10) * shape["rows"] * shape["cols"],
         bytes=lambda shape: (
             rowwise.size_of(shape) * ((2 * len(results) + 1) * shape["rows"] + 2 * len(kinds)) * shape["cols"]
@@ -174,7 +187,7 @@ def padded(name: str, *, reference: Callable[..., Any], summed: bool) -> KernelS
 
     def moved(shape: Mapping[str, Any]) -> int:
         of_row = (3 if summed else 1) * shape["cols"] + shape["out_cols"]
-        return rowwise.size_of(shape) * (shape["rows"] * of_row + shape["cols"])
+        return int(rowwise.size_of(shape) * (shape["rows"] * of_row + shape["cols"]))
 
     return KernelSpec(
         name=f"normalization/{name}",
@@ -203,4 +216,11 @@ def padded(name: str, *, reference: Callable[..., Any], summed: bool) -> KernelS
         },
         flops=lambda shape: (5 if summed else 4) * shape["rows"] * shape["cols"],
         bytes=moved,
+        tensors={
+            "x residual" if summed else "x": ROW,
+            "weight": "dtype[cols]",
+            "out": "dtype[..., out_cols]",
+            **({"residual_out": ROW} if summed else {}),
+        },
+        notes={"residual": "what x is added to"} if summed else {},
     )

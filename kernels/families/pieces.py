@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Launch
+from workbench.operators import Launch
 from workbench_kernels.families import scalars
 
 LENGTH = 8

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, FlashRule, KernelSpec, Launch, Tolerance
+from workbench.operators import Choice, FlashRule, KernelSpec, Launch, Tolerance
 from workbench.targets import TARGETS, target
 from workbench_kernels.families import rowwise
 from workbench_kernels.references.quantization import FORMATS, FP8
@@ -177,8 +178,11 @@ def quantizer(
         rows, of_row = scale_dims(shape)
         residual = 2 * shape.get("residual", 0)
         wide = rowwise.size_of(shape) * (halves + residual) * shape["cols"]
-        return rows * (wide + width(shape["cols"], shape["format"]) + of_row * (1 if scales.power else 4))
+        return int(
+            rows * (wide + width(shape["cols"], shape["format"]) + of_row * (1 if scales.power else 4))
+        )
 
+    shared = "each 32 columns" if scales.power else "blocks of columns" if scales.blocks[0] else "rows"
     bitwise = FlashRule("numbers of the format are compared with those of its definition")
     exactly = Tolerance(0, 0)
     return KernelSpec(
@@ -210,7 +214,28 @@ __global__ __launch_bounds__(operation::threads) void {name}(const operation::ar
             **({"scales": exactly if exact else NEAR_THE_MIDDLE} if exact or scales.power else {}),
         },
         flash_rule={"out": bitwise, **({"scales": bitwise} if exact else {})},
+        tensors=tensors(scales, halves, inspect.signature(reference).parameters),
+        notes={
+            **({"x": "rows of a gate and what it multiplies"} if halves > 1 else {}),
+            "out": "numbers of `format`" + (": fp4 two in a byte, fp6 four in three" if scales.power else ""),
+            "scales": f"{'bytes s of powers 2^(s - 127)' if scales.power else 'factors'} of {shared}",
+        },
     )
+
+
+def tensors(scales: Scales, halves: int, given: Iterable[str]) -> dict[str, str]:
+    """Layouts of what an operator of these scales takes and gives."""
+    residual = "residual" in given
+    made = {"x": f"dtype[..., {'2*cols' if halves > 1 else 'cols'}]"}
+    made |= {"weight": "dtype[cols]"} if "weight" in given else {}
+    made |= {"residual": "dtype[..., cols]"} if residual else {}
+    if scales.power:
+        made["out"] = "uint8[..., cols/2] | uint8[..., 3*cols/4] | format[..., cols]"
+        made["scales"] = "uint8[..., cols/32]"
+    else:
+        made["out"] = "format[..., cols]"
+        made["scales"] = "fp32[..., ceil(cols/block)]" if scales.blocks[0] else "fp32[..., 1]"
+    return made | ({"residual_out": "dtype[..., cols] | dtype[0]"} if residual else {})
 
 
 def edges(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:

@@ -8,11 +8,13 @@ from typing import Any
 import torch
 
 from workbench.errors import ArgumentError, ShapeError
-from workbench.spec import Choice, Launch, Range, Strided, Tunables, lanes_of_row
+from workbench.operators import Choice, Launch, Parameter, Range, Strided, Tunables, lanes_of_row
+from workbench.targets import WAVE
 from workbench_kernels.families import scalars
+from workbench_kernels.families.attention import warn_if_turned
 from workbench_kernels.families.rowwise import size_of
 
-PARAMETERS = {
+PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 65535, default=1, doc="batches"),
     "heads": Range(1, 4096, default=16, doc="heads of a token, of a fused tensor all of them"),
     "tokens": Range(1, 1 << 24, default=1024, doc="tokens of a batch"),
@@ -61,10 +63,10 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     """A wave for some tokens and every so many heads; more waves for the heads where tokens are few."""
     together = shape["turned"] if shape["interleaved"] else shape["turned"] // 2
-    groups = -(-shape["tokens"] // (64 // lanes_of_row(together, size_of(shape))))
+    groups = -(-shape["tokens"] // (WAVE // lanes_of_row(together, size_of(shape))))
     most = shape.get("groups", TUNABLES.values["groups"][0])
     of_heads = min(-(-shape["heads"] // WAVES), max(1, most // (groups * shape["batch"])))
-    return Launch(grid=(groups, shape["batch"], of_heads), block=64 * WAVES)
+    return Launch(grid=(groups, shape["batch"], of_heads), block=WAVE * WAVES)
 
 
 def apart(shape: Mapping[str, Any]) -> int:
@@ -94,6 +96,7 @@ def shape_of(
             f"of them empty, of {', '.join(map(str, names))}"
         )
     batch, heads, tokens, dim = x.shape
+    warn_if_turned(name, "[batch, heads, tokens, dim]", heads, tokens, least=512)
     if tokens > 1 and x.stride(2) >= MOST_APART:
         raise ShapeError(
             f"{name}: {called} {tuple(x.shape)} has strides {tuple(x.stride())}; expected tokens less than "
@@ -189,7 +192,7 @@ def tables(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 def moved(shape: Mapping[str, Any]) -> int:
     """Bytes of the heads, read and written, and of the tables."""
     elements = 2 * shape["batch"] * shape["heads"] * shape["tokens"] * shape["dim"]
-    return (
+    return int(
         size_of(shape) * elements
         + scalars.FLOATS[shape["table"]].itemsize * shape["tokens"] * shape["turned"]
     )
@@ -197,4 +200,4 @@ def moved(shape: Mapping[str, Any]) -> int:
 
 def turns(shape: Mapping[str, Any]) -> int:
     """Operations: four products, a sum and a difference for each pair."""
-    return 3 * shape["batch"] * shape["heads"] * shape["tokens"] * shape["turned"]
+    return int(3 * shape["batch"] * shape["heads"] * shape["tokens"] * shape["turned"])

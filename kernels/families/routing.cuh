@@ -182,13 +182,16 @@ __device__ inline void scan_tiles(const bits_arguments &g) {
     g.sums[bit] = sum;
 }
 
-/** What becomes of the values of the best: themselves, softmax over them, the sigmoid of each. */
-enum class score { none, softmax, sigmoid };
+/**
+ * What becomes of the values of the best: themselves, softmax over them, the sigmoid of each. Of `sigmoids` the best
+ * are chosen: values whose sigmoids are the same float are equal.
+ */
+enum class score { none, softmax, sigmoid, sigmoids };
 
-template <typename T>
+template <typename T, typename V = T>
 struct top_arguments {
     gl<T, 1, 1, -1, -1> x;
-    bf16 *values;
+    V *values;
     int *indices;
     /** Null, or a bit for each chosen column, (words, rows). */
     int *bits;
@@ -207,8 +210,8 @@ __device__ inline unsigned ordered(float x) {
  *
  * @tparam PER columns that a lane holds.
  */
-template <typename T, int PER, int k, score scored>
-__device__ inline void top(const top_arguments<T> &g) {
+template <typename T, int PER, int k, score scored, typename V>
+__device__ inline void top(const top_arguments<T, V> &g) {
     const int row = static_cast<int>(blockIdx.x * (blockDim.x / WARP_THREADS)) + warpid();
     const int rows = static_cast<int>(g.x.rows()), cols = static_cast<int>(g.x.cols());
     if (row >= rows) return;
@@ -217,7 +220,8 @@ __device__ inline void top(const top_arguments<T> &g) {
 #pragma unroll
     for (int i = 0; i < PER; i++) {
         const int col = i * WARP_THREADS + laneid();
-        const float value = col < cols ? base_types::convertor<float, T>::convert(g.x[{row, col}]) : 0.0f;
+        float value = col < cols ? base_types::convertor<float, T>::convert(g.x[{row, col}]) : 0.0f;
+        if constexpr (scored == score::sigmoids) value = 1.0f / (1.0f + __expf(-value));
         keys[i] = col < cols ? static_cast<uint64_t>(ordered(value)) << 32 | ~static_cast<unsigned>(col) : 0;
     }
     uint64_t own = 0;
@@ -253,7 +257,7 @@ __device__ inline void top(const top_arguments<T> &g) {
     const size_t out = static_cast<size_t>(row) * (k + g.shared) + laneid();
     if (laneid() < k + g.shared) {
         const bool chosen = laneid() < k;
-        g.values[out] = base_types::convertor<bf16, float>::convert(chosen ? value : 1.0f);
+        g.values[out] = base_types::convertor<V, float>::convert(chosen ? value : 1.0f);
         g.indices[out] = chosen ? static_cast<int>(~static_cast<unsigned>(own)) : cols + laneid() - k;
     }
     if (g.bits != nullptr && laneid() < ceil_div(cols, 32)) g.bits[static_cast<size_t>(laneid()) * rows + row] = word;

@@ -9,7 +9,7 @@ def source(arguments: str, **kernels: str) -> str:
 using namespace kittens;
 using namespace kittens::families::routing;
 """
-    bounds = {"starts": 1024, "list": 1024, "count": 64, "place": 64}
+    bounds = {"starts": 1024, "list": 1024, "count": "WARP_THREADS", "place": "WARP_THREADS"}
     return head + "".join(
         f"__global__ __launch_bounds__({bounds.get(name, 256)}) void {name}(const {arguments} g) {{\n"
         f"    {function}(g);\n}}\n"

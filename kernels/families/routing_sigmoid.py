@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,12 +14,29 @@ from workbench_kernels.references.routing import top_k
 
 
 def reference(x: torch.Tensor, w: torch.Tensor, shared: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """The greatest sigmoid of each row of x w and its column, of equal ones the first.
+    """The greatest sigmoid of each row of x w and its column, of those that are the same float the first.
 
     x is tokens x K, w is K x experts. Experts that all tokens share follow, with a weight of 1.
     """
-    values, indices, _ = top_k(x @ w, 1, "sigmoid", shared)
-    return indices, values
+    values, indices, _ = top_k(torch.sigmoid((x @ w).float()), 1, "none", shared)
+    return indices, values.to(x.dtype)
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, spread: float = 1.0) -> dict[str, Any]:
+    """Random tokens and weights, whose products are whole numbers of 2^-8: equal, or apart in floats too.
+
+    `spread` is of the products: of 4 the sigmoids of many rows' greatest are 1.
+    """
+    root = 2.0 ** round(math.log2(shape["k"]) / 2)
+
+    def drawn(rows: int, cols: int, scale: float) -> torch.Tensor:
+        return (torch.randn(rows, cols, generator=generator).mul(4).round() / 4 * scale).bfloat16()
+
+    return {
+        "x": drawn(shape["m"], shape["k"], 1.0),
+        "w": drawn(shape["k"], shape["n"], spread / root),
+        "shared": shape["shared"],
+    }
 
 
 def shape_of(x: torch.Tensor, w: torch.Tensor, shared: int = 0) -> dict[str, Any]:

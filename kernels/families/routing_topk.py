@@ -9,6 +9,7 @@ import torch
 
 from workbench import dtypes
 from workbench.errors import ShapeError
+from workbench.targets import WAVE
 from workbench_kernels.families import scalars
 
 TYPES = {known.name: known.dtype for known in (dtypes.BF16, dtypes.FP32)}
@@ -41,7 +42,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 SOURCE = """#include "families/routing.cuh"
 using namespace kittens;
 using namespace kittens::families::routing;
-__global__ __launch_bounds__(256) void best(const top_arguments<TOP_T> g) {
+__global__ __launch_bounds__(256) void best(const top_arguments<TOP_T, TOP_VALUE> g) {
     top<TOP_T, TOP_PER, TOP_K, score::TOP_SCORE>(g);
 }
 """
@@ -50,7 +51,8 @@ __global__ __launch_bounds__(256) void best(const top_arguments<TOP_T> g) {
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
     return {
         "TOP_T": scalars.C_TYPES[shape["dtype"]],
-        "TOP_PER": -(-shape["experts"] // 64),
+        "TOP_VALUE": scalars.C_TYPES[shape["dtype"]],
+        "TOP_PER": -(-shape["experts"] // WAVE),
         "TOP_K": shape["k"],
         "TOP_SCORE": shape["score"],
     }

@@ -305,7 +305,10 @@ struct normalize_backward : row_plan<T, cols, 16> {
     }
 };
 
-/** out = the sum of the rows of `parts`, column by column, in an order that depends on nothing but their number. */
+/**
+ * @brief out = the sum of the rows of `parts`, column by column, in an order that depends on nothing but their number;
+ * of several matrices blockIdx.y's.
+ */
 template <typename T, int cols>
 struct column_sums {
     static constexpr int waves = 8;
@@ -314,22 +317,22 @@ struct column_sums {
     static constexpr int width = 64;
 
     struct arguments {
-        gl<float, 1, 1, -1, cols> parts;
-        T *out;
+        gl<float, 1, -1, -1, cols> parts;
+        gl<T, 1, -1, 1, cols> out;
     };
     static __device__ inline void run(const arguments &g) {
         using tile = rt_fl<16, width, row_l, rt_rows_s<float, width>>;
         __shared__ sv_fl<waves * width> scratch;
-        const int at = static_cast<int>(blockIdx.x);
+        const int at = static_cast<int>(blockIdx.x), which = static_cast<int>(blockIdx.y);
         typename tile::row_vec sums;
         zero(sums);
         for (int row = warpid(); row < ceil_div(static_cast<int>(g.parts.rows()), tile::rows); row += waves) {
             tile parts;
-            load_bounded(parts, g.parts, {0, 0, row, at});
+            load_bounded(parts, g.parts, {0, which, row, at});
             col_sum(sums, parts, sums);
         }
         group<waves>::template all_reduce<base_ops::sum>(sums, scratch);
-        if (warpid() == 0) store(gl<T, 1, 1, 1, cols>(g.out, nullptr, nullptr, nullptr, nullptr), sums, {0, 0, 0, at});
+        if (warpid() == 0) store(g.out, sums, {0, which, 0, at});
     }
 };
 

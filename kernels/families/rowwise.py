@@ -9,11 +9,14 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, Launch, Published, Range, Tunables, lanes_of_row
+from workbench.operators import Choice, Launch, Published, Range, Tunables, lanes_of_row
+from workbench.targets import WAVE
 from workbench_kernels.families import scalars
 
-HELD = 16 * 64 * 32
-"""Columns that a work-group holds at most: 16 waves of 64 lanes with 32 each."""
+MOST_WAVES = 16
+"""Waves of a work-group at most."""
+HELD = MOST_WAVES * WAVE * 32
+"""Columns that a work-group holds at most, 32 a lane."""
 
 TUNABLES = Tunables(per_lane=(0, 8, 16, 32), group_waves=(4, 1, 2, 8))
 """Elements of a row that a lane holds, 0 for what suits the kernel, and waves of a work-group whose waves
@@ -36,16 +39,15 @@ def launch(per_lane: int = 32, stride: int = 0) -> Callable[[Mapping[str, Any], 
 
     def of(shape: Mapping[str, Any], arch: str) -> Launch:
         cols, waves, held = shape["cols"], shape.get("group_waves", 4), shape.get("per_lane", 0) or per_lane
-        if held != per_lane and cols > 16 * 64 * held:
-            raise ShapeError(
-                f"a work-group holds {16 * 64 * held} columns with {held} a lane; a row has {cols}"
-            )
-        part = 64 * (held if cols <= 16 * 64 * held else held // 2)
-        across = min(-(-cols // part), 16)
-        rows = 64 // lanes_of_row(cols, size_of(shape), stride)
+        most = MOST_WAVES * WAVE * held
+        if held != per_lane and cols > most:
+            raise ShapeError(f"a work-group holds {most} columns with {held} a lane; a row has {cols}")
+        part = WAVE * (held if cols <= most else held // 2)
+        across = min(-(-cols // part), MOST_WAVES)
+        rows = WAVE // lanes_of_row(cols, size_of(shape), stride)
         if across > 1:
-            return Launch(grid=-(-shape["rows"] // rows), block=across * 64)
-        return Launch(grid=-(-shape["rows"] // (waves * rows)), block=waves * 64)
+            return Launch(grid=-(-shape["rows"] // rows), block=across * WAVE)
+        return Launch(grid=-(-shape["rows"] // (waves * rows)), block=waves * WAVE)
 
     return of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from workbench.spec import Choice, KernelSpec, Range, Step
+from workbench.operators import Choice, Index, KernelSpec, Range, Step
 from workbench_kernels.families import gemm as products
 from workbench_kernels.families import gemm_quantized as quantized
 from workbench_kernels.families import latent_rows as family
@@ -69,4 +69,24 @@ spec = KernelSpec(
     ),
     flops=lambda shape: products.flops(family.as_gemm(shape)),
     bytes=lambda shape: quantized.bytes_moved(family.as_gemm(shape)) + 4 * family.rows(shape),
+    tensors={
+        "q_nope": "bf16[heads, batch, deep]",
+        "w_k": "uint8[heads, rank, deep/2] | fp8/bf16[heads, rank, deep]",
+        "q_pe": "bf16[batch, heads, dim]",
+        "k_nope": "bf16[tokens, key_heads, rank]",
+        "k_rope": "bf16[tokens, key_heads, dim]",
+        "kv_cache": "bf16/fp8[places, key_heads, rank+dim]",
+        "slots positions": "int64[tokens]",
+        "cos sin": "table[angles, dim/2]",
+        "w_k_scale": "uint8[heads, rank, deep/32] | fp32[1]",
+        "q_out": "bf16[batch, heads, rank+dim]",
+        "k_pe": "bf16[tokens, key_heads, dim]",
+    },
+    indexes={
+        "slots": Index("places", below=0),
+        "positions": Index("angles"),
+    },
+    notes={
+        "kv_cache": "rows [k_nope, turned k_rope] over `k_scale`, written in place",
+    },
 )

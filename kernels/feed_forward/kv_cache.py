@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice, KernelSpec, Range
+from workbench.operators import Choice, Index, KernelSpec, Range
 from workbench_kernels.families import kv_cache as family
 from workbench_kernels.families import pieces, scalars
 from workbench_kernels.references.kv_cache import kv_cache
@@ -41,4 +41,12 @@ spec = KernelSpec(
     },
     flops=lambda shape: 2 * family.elements(shape),
     bytes=lambda shape: 2 * family.elements(shape) * (3 if shape["cache"] == "fp8" else 4),
+    tensors={
+        "k v": "dtype[tokens, heads, 1, dim]",
+        "key_cache value_cache": "dtype/fp8[blocks, heads, block, dim]",
+        "slots": "int32/int64[tokens]",
+    },
+    indexes={
+        "slots": Index("blocks*block", below=0),
+    },
 )

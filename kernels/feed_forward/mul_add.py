@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Range
+from workbench.operators import Choice, KernelSpec, Range
 from workbench_kernels.families import pieces, scalars
 
 NAME = "feed_forward/mul_add"
@@ -73,4 +73,13 @@ spec = KernelSpec(
     arguments=lambda shape, tensors: {**tensors, "size": shape["size"]},
     flops=lambda shape: 2 * shape["size"],
     bytes=lambda shape: 2 * (4 - shape["one_a"] - shape["one_b"]) * shape["size"],
+    tensors={
+        "x out": "dtype[...]",
+        "a b": "dtype[...]",
+    },
+    notes={
+        "a": "factors, as many as x has elements, or one",
+        "b": "added, as many as x has elements, or one",
+        "x": "what is multiplied",
+    },
 )

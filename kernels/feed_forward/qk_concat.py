@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice, KernelSpec, Range
+from workbench.operators import Choice, KernelSpec, Range
 from workbench_kernels.families import concatenated as family
 from workbench_kernels.families import pieces, scalars
 
@@ -34,4 +34,16 @@ spec = KernelSpec(
         **{name: shape[name] for name in ("q_rows", "k_rows", "left", "right")},
     },
     bytes=lambda shape: 4 * family.elements(shape),
+    tensors={
+        "q1": "dtype[q_rows, left]",
+        "q2": "dtype[q_rows, right]",
+        "k1": "dtype[k_rows, left]",
+        "k2": "dtype[k_rows, right]",
+        "q": "dtype[q_rows, left+right]",
+        "k": "dtype[k_rows, left+right]",
+    },
+    notes={
+        "q": "q1 beside q2",
+        "k": "k1 beside k2",
+    },
 )

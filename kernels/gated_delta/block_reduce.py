@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Range
+from workbench.operators import Choice, KernelSpec, Launch, Range
+from workbench.targets import WAVE
 
 NAME = "gated_delta/block_reduce"
 BLOCK = 256
@@ -57,8 +58,12 @@ spec = KernelSpec(
         "OPERATION": shape["operation"],
         "NOTHING": "0.0f" if shape["operation"] == "sum" else "-__builtin_inff()",
     },
-    launch=lambda shape, arch: Launch(grid=-(-blocks(shape["size"]) // 4), block=256),
+    launch=lambda shape, arch: Launch(grid=-(-blocks(shape["size"]) // 4), block=4 * WAVE),
     arguments=lambda shape, tensors: {"x": tensors["x"], "out": tensors["out"], "size": shape["size"]},
     flops=lambda shape: shape["size"],
     bytes=lambda shape: 4 * (shape["size"] + blocks(shape["size"])),
+    tensors={
+        "x": "fp32[size]",
+        "out": "fp32[ceil(size/256)]",
+    },
 )

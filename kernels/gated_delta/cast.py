@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Range
+from workbench.operators import Choice, KernelSpec, Range
 from workbench_kernels.families import pieces, scalars
 
 NAME = "gated_delta/cast"
@@ -62,4 +62,8 @@ spec = KernelSpec(
     bytes=lambda shape: (
         shape["size"] * (scalars.FLOATS[shape["dtype"]].itemsize + scalars.FLOATS[shape["to"]].itemsize)
     ),
+    tensors={
+        "x": "dtype[...]",
+        "out": "to[...]",
+    },
 )

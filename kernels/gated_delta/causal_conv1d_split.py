@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import KernelSpec, Launch, Range
+from workbench.operators import Index, KernelSpec, Launch, Range
 from workbench_kernels.families import convolution, rowwise
 from workbench_kernels.families import convolution_packed as family
 from workbench_kernels.references.convolution import conv_split
@@ -30,6 +30,7 @@ spec = KernelSpec(
     },
     reference=conv_split,
     shape_of=family.shape_of,
+    strided=("x",),
     define=convolution.define,
     launch=lambda shape, arch: Launch(
         grid=(-(-convolution.channels(shape) // 256), -(-shape["tokens"] // convolution.RUN)), block=256
@@ -41,4 +42,20 @@ spec = KernelSpec(
         * convolution.channels(shape)
         * (2 * shape["tokens"] + shape["width"] + shape["bias"])
     ),
+    tensors={
+        "x": "dtype[2*keys+values, tokens]",
+        "weight": "dtype[2*keys+values, width]",
+        "starts": "int32[sequences+1]",
+        "bias": "dtype[2*keys+values]",
+        "q k": "dtype[tokens, keys]",
+        "v": "dtype[tokens, values]",
+    },
+    indexes={
+        "starts": Index("tokens+1"),
+    },
+    notes={
+        "q": "the first `key_dim` channels",
+        "k": "the next `key_dim` channels",
+        "v": "the other channels",
+    },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import KernelSpec, Launch, Range
+from workbench.operators import Index, KernelSpec, Launch, Range
 from workbench_kernels.families import convolution, rowwise
 from workbench_kernels.families import convolution_pool as family
 from workbench_kernels.references.convolution import conv_update
@@ -48,4 +48,22 @@ spec = KernelSpec(
         * convolution.channels(shape)
         * (2 * shape["batch"] * (shape["tokens"] + shape["width"] - 1) + shape["width"] + shape["bias"])
     ),
+    tensors={
+        "x": "dtype[batch, 2*keys+values, tokens]",
+        "weight": "dtype[2*keys+values, width]",
+        "conv_state": "dtype[lines, 2*keys+values, width-1]",
+        "bias": "dtype[2*keys+values]",
+        "indices": "int64[batch]",
+        "q k": "dtype[batch, keys, tokens]",
+        "v": "dtype[batch, values, tokens]",
+    },
+    indexes={
+        "indices": Index("lines", below=0),
+    },
+    notes={
+        "indices": "the state of each sequence, below 0 none; where None, state i is sequence i's",
+        "q": "the first `key_dim` channels",
+        "k": "the next `key_dim` channels",
+        "v": "the other channels",
+    },
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import Choice, Step, Tolerance
+from workbench.operators import Choice, Step, Tolerance
 from workbench_kernels.families import delta_chunks as family
 from workbench_kernels.families import rowwise
 from workbench_kernels.references.delta_chunks import chunk_rule

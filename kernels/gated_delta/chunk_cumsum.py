@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Range
+from workbench.operators import Index, KernelSpec, Range
 from workbench_kernels.families import delta_chunks as family
 from workbench_kernels.families import scalars
 from workbench_kernels.references.delta_chunks import cumulative_sums
@@ -57,4 +57,14 @@ spec = KernelSpec(
     steps=(family.SUMS.step("sums"),),
     flops=lambda shape: 2 * shape["batch"] * shape["tokens"] * shape["cols"],
     bytes=lambda shape: 8 * shape["batch"] * shape["tokens"] * shape["cols"],
+    tensors={
+        "x sums": "fp32[batch, tokens, ...]",
+        "cu_seqlens": "int32[sequences+1]",
+    },
+    indexes={
+        "cu_seqlens": Index("tokens+1"),
+    },
+    notes={
+        "scale": "what sums are multiplied by",
+    },
 )

@@ -7,8 +7,10 @@ from typing import Any
 
 import torch
 
-from workbench.spec import KernelSpec, Launch, Range
+from workbench.operators import KernelSpec, Launch, Range
+from workbench.targets import WAVE
 from workbench_kernels.families import delta_chunks as family
+from workbench_kernels.families.attention import check_starts
 
 
 def reference(cu_seqlens: torch.Tensor, chunks: int, chunk: int = 64) -> torch.Tensor:
@@ -19,7 +21,7 @@ def reference(cu_seqlens: torch.Tensor, chunks: int, chunk: int = 64) -> torch.T
 
 
 def shape_of(cu_seqlens: torch.Tensor, chunks: int, chunk: int) -> dict[str, Any]:
-    family.check_starts("cu_seqlens", cu_seqlens)
+    check_starts("cu_seqlens", cu_seqlens)
     return {"sequences": cu_seqlens.numel() - 1, "chunks": chunks, "chunk": chunk}
 
 
@@ -52,10 +54,17 @@ spec = KernelSpec(
     outputs=lambda shape, given: {"indices": ((shape["chunks"], 2), torch.int32)},
     reference=reference,
     shape_of=shape_of,
-    launch=lambda shape, arch: Launch(shape["sequences"], 64),
+    launch=lambda shape, arch: Launch(shape["sequences"], WAVE),
     arguments=lambda shape, tensors: {
         **{"starts": tensors["cu_seqlens"], "out": tensors["indices"]},
         **{"count": shape["sequences"], "size": shape["chunk"], "chunks": shape["chunks"]},
     },
     bytes=lambda shape: 4 * shape["sequences"] + 8 * shape["chunks"],
+    tensors={
+        "cu_seqlens": "int32[sequences+1]",
+        "indices": "int32[chunks, 2]",
+    },
+    notes={
+        "indices": "sequence and chunk in it; -1 and -1 behind the last",
+    },
 )

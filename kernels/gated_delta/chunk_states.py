@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import Tolerance
+from workbench.operators import Tolerance
 from workbench_kernels.families import delta_chunks as family
 from workbench_kernels.references.delta_chunks import states
 

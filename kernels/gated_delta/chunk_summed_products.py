@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from workbench.operators import Choice
 from workbench_kernels.families import delta_chunks as family
 from workbench_kernels.references.delta_chunks import summed_products
 
-spec = family.spec(
+base = family.spec(
     "chunk_summed_products",
-    doc="Cumulative sums of g within chunks, and A = tril(beta_i k_i k_j exp(sum_i - sum_j), -1) of each.",
+    doc="Cumulative sums of g within chunks, and A = tril(beta_i k_i k_j exp(sum_i - sum_j), -1) of each; "
+    "bounded: zero where the decay is above one.",
     takes=("k", "beta", "g"),
     gives=("sums", "a"),
     inputs=family.raw,
@@ -16,6 +23,26 @@ spec = family.spec(
     shapes=[
         {"tokens": 130, "keys": 64, "dtype": "bf16"},
         {"tokens": 70, "sequences": 5, "chunk": 16, "keys": 64, "dtype": "fp32"},
+        {"tokens": 70, "chunk": 32, "keys": 64, "dtype": "fp32", "bounded": 1},
     ],
     multiplications=lambda shape: shape["chunk"] * shape["keys"],
+)
+
+
+def inputs(shape: family.Shape, generator: torch.Generator) -> dict[str, Any]:
+    """What a layer gives; where decays are bounded, some above one, and sums without rounding."""
+    made = {**base.inputs(shape, generator), "bounded": bool(shape["bounded"])}
+    if made["bounded"]:
+        made["g"] = torch.randint(-2, 3, made["g"].shape, generator=generator) / 16
+    return made
+
+
+spec = replace(
+    base,
+    parameters={
+        **base.parameters,
+        "bounded": Choice((0, 1), doc="whether products with decays above one are zero"),
+    },
+    inputs=inputs,
+    shape_of=lambda **given: {**base.shape_of(**given), "bounded": int(given["bounded"])},
 )

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Range
+from workbench.operators import Choice, KernelSpec, Range
 from workbench_kernels.families import pieces
 
 NAME = "gated_delta/difference"
@@ -58,4 +58,10 @@ spec = KernelSpec(
     },
     flops=lambda shape: 2 * shape["size"],
     bytes=lambda shape: 12 * shape["size"],
+    tensors={
+        "x y out": "fp32[...]",
+    },
+    notes={
+        "y": "what is taken from x",
+    },
 )

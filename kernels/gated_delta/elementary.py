@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Launch, Range
+from workbench.operators import KernelSpec, Launch, Range
 from workbench_kernels.families import scalars
 
 NAMES = ("exp", "exp2", "log", "log2", "safe_exp", "softplus", "sigmoid", "silu")
@@ -53,4 +53,7 @@ elementary(const delta_gates::elementary g) { g.run(); }
     },
     flops=lambda shape: 40 * shape["size"],
     bytes=lambda shape: 36 * shape["size"],
+    tensors={
+        "x exp exp2 log log2 safe_exp softplus sigmoid silu": "fp32[...]",
+    },
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import KernelSpec, Launch
+from workbench.operators import KernelSpec, Launch
 from workbench_kernels.families import rowwise, scalars
 from workbench_kernels.families.experts import fits
 
@@ -71,5 +71,14 @@ gating(const delta_gates::gating<ROW_T> g) { g.run(); }
             "b": rowwise.random(shape, generator, scale=60),
             "dt_bias": torch.zeros(shape["cols"]),
         },
+    },
+    tensors={
+        "a_log dt_bias": "fp32[cols]",
+        "a b": "dtype[..., cols]",
+        "g beta": "fp32[..., cols]",
+    },
+    notes={
+        "a": "what decays are made of",
+        "b": "what beta is made of",
     },
 )

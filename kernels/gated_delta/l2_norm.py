@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import KernelSpec
+from workbench.operators import KernelSpec
 from workbench_kernels.families import rowwise
 
 
@@ -47,5 +47,9 @@ spec = KernelSpec(
     bytes=lambda shape: shape["rows"] * (2 * rowwise.size_of(shape) * shape["cols"] + 4),
     hard_inputs={
         "a row of zeros": lambda shape, generator: {"x": 0 * rowwise.random(shape, generator)},
+    },
+    tensors={
+        "x y": "dtype[..., cols]",
+        "rstd": "fp32[...]",
     },
 )

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec
+from workbench.operators import KernelSpec
 from workbench_kernels.families import rowwise
 
 
@@ -57,4 +57,8 @@ spec = KernelSpec(
     arguments=lambda shape, tensors: {**rowwise.flat(tensors, "y", "dy", "dx"), "rstd": tensors["rstd"]},
     flops=lambda shape: 5 * shape["rows"] * shape["cols"],
     bytes=lambda shape: shape["rows"] * (3 * rowwise.size_of(shape) * shape["cols"] + 4),
+    tensors={
+        "y dy dx": "dtype[..., cols]",
+        "rstd": "fp32[...]",
+    },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice, KernelSpec, Range
+from workbench.operators import Choice, KernelSpec, Range
 from workbench_kernels.families import pieces, scalars
 from workbench_kernels.families import projections as family
 
@@ -33,4 +33,15 @@ spec = KernelSpec(
         **{name: shape[name] for name in ("batch", "heads", "groups", "keys", "values")},
     },
     bytes=lambda shape: 4 * shape["batch"] * (family.columns(shape) + 2 * shape["heads"] * shape["groups"]),
+    tensors={
+        "mixed_qkvz": "dtype[batch, heads*(2*keys+2*groups*values)]",
+        "mixed_ba": "dtype[batch, 2*heads*groups]",
+        "mixed_qkv": "dtype[batch, heads*(2*keys+groups*values)]",
+        "z": "dtype[batch, heads*groups, values]",
+        "b a": "dtype[batch, heads*groups]",
+    },
+    notes={
+        "a": "of each head of v",
+        "b": "of each head of v",
+    },
 )

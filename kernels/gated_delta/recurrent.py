@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import KernelSpec
+from workbench.operators import Index, KernelSpec
 from workbench_kernels.families import delta_rule as family
 from workbench_kernels.references.delta_rule import delta_rule
 
@@ -88,4 +88,23 @@ spec = KernelSpec(
     launch=family.launch,
     flops=family.flops,
     bytes=family.bytes_moved,
+    tensors={
+        "q k": "dtype[batch, tokens, heads, keys]",
+        "v": "dtype[batch, tokens, heads*groups, values]",
+        "g": "fp32[batch, tokens, heads*groups]",
+        "gk": "fp32[batch, tokens, heads*groups, keys]",
+        "gv": "fp32[batch, tokens, heads*groups, values]",
+        "beta": "fp32[batch, tokens, heads*groups] | fp32[batch, tokens, heads*groups, values]",
+        "initial_state": "fp32[sequences, heads*groups, keys, values]",
+        "cu_seqlens": "int32[sequences+1]",
+        "o": "dtype[batch, tokens, heads*groups, values]",
+        "last_state": "fp32[sequences, heads*groups, keys, values]",
+    },
+    indexes={
+        "cu_seqlens": Index("tokens+1"),
+    },
+    notes={
+        "beta": "how much of an error is corrected; 1 where None",
+        "g": "logarithms of the state's decays; none where None",
+    },
 )

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Range
+from workbench.operators import Index, KernelSpec, Range
 from workbench_kernels.families import delta_rule as family
 from workbench_kernels.references.delta_rule import sigmoid_gated_delta_rule
 
@@ -81,4 +81,23 @@ spec = KernelSpec(
     launch=family.launch,
     flops=family.flops,
     bytes=family.bytes_moved,
+    tensors={
+        "q k": "dtype[batch, tokens, heads, keys]",
+        "v": "dtype[batch, tokens, heads*groups, values]",
+        "a_log dt_bias": "fp32[heads*groups]",
+        "a b": "dtype[batch, tokens, heads*groups]",
+        "states": "fp32[states, heads*groups, keys, values]",
+        "indices": "int32[sequences]",
+        "cu_seqlens": "int32[sequences+1]",
+        "o": "dtype[batch, tokens, heads*groups, values]",
+    },
+    indexes={
+        "indices": Index("states", below=0),
+        "cu_seqlens": Index("tokens+1"),
+    },
+    notes={
+        "a": "what decays are made of",
+        "b": "what beta is made of",
+        "indices": "the state of each sequence; below 0 it begins with zeros, and its last state is lost",
+    },
 )

@@ -1,6 +1,6 @@
 """C = A Bᵀ of bf16 by 8-bit weights with a scale for each 128 columns, of a row or of 128 rows."""
 
-from workbench.spec import Range
+from workbench.operators import Range
 from workbench_kernels.families.gemm_quantized import inputs, quantized
 
 spec = quantized(
@@ -17,4 +17,16 @@ spec = quantized(
         {"m": 130, "n": 301, "k": 336, "b": "fp8", "scale_b": "columns"},
     ],
     hard_inputs={"large magnitudes": lambda shape, generator: inputs(shape, generator, 1e12)},
+    tensors={
+        "a": "bf16[..., m, k]",
+        "b": "fp8/int8/bf16[..., n, k]",
+        "scale_a": "fp32[..., m, ceil(k/128)]",
+        "scale_b": "fp32[..., ceil(n/128), ceil(k/128)] | fp32[..., ceil(k/128), n]",
+        "bias": "bf16[n] | bf16[batch, 1, n]",
+        "gate residual": "bf16[..., m, n]",
+        "c": "bf16[..., m, n]",
+    },
+    notes={
+        "scale_b": "factors of each 128 x 128, or of each 128 columns of a row, stored by columns; not None",
+    },
 )

@@ -1,6 +1,6 @@
 """C = A Bᵀ of bf16 by microscaled fp4 weights."""
 
-from workbench.spec import Range
+from workbench.operators import Range
 from workbench_kernels.families.gemm_quantized import quantized
 
 spec = quantized(
@@ -17,4 +17,17 @@ spec = quantized(
         {"m": 130, "n": 301, "k": 384, "batch": 2},
         {"m": 130, "n": 300, "k": 256, "b": "bf16", "scale_b": "columns_32"},
     ],
+    tensors={
+        "a": "bf16[..., m, k]",
+        "b": "uint8[..., n, k/2] | bf16[..., n, k]",
+        "scale_a": "fp32[..., m, ceil(k/128)]",
+        "scale_b": "uint8[..., n, ceil(k/32)] | fp32[..., ceil(k/32), n]",
+        "bias": "bf16[n] | bf16[batch, 1, n]",
+        "gate residual": "bf16[..., m, n]",
+        "c": "bf16[..., m, n]",
+    },
+    notes={
+        "scale_b": "bytes s of powers 2^(s - 127), for each 32 columns of a row, or floats, stored by "
+        "columns; not None",
+    },
 )

@@ -1,6 +1,6 @@
 """C = A Bᵀ of 8-bit A with a scale for each row by microscaled fp4 weights."""
 
-from workbench.spec import Range
+from workbench.operators import Range
 from workbench_kernels.families.gemm_quantized import inputs, quantized
 
 spec = quantized(
@@ -15,4 +15,17 @@ spec = quantized(
     k=Range(128, 1 << 20, step=128, default=512, doc="columns of A, along which products are summed"),
     shapes=[{"m": 256, "n": 256, "k": 512}, {"m": 130, "n": 301, "k": 384, "a": "int8", "batch": 2}],
     hard_inputs={"large magnitudes": lambda shape, generator: inputs(shape, generator, 1e12)},
+    tensors={
+        "a": "fp8/int8[..., m, k]",
+        "b": "uint8[..., n, k/2]",
+        "scale_a": "fp32[..., m]",
+        "scale_b": "uint8[..., n, ceil(k/32)]",
+        "bias": "bf16[n] | bf16[batch, 1, n]",
+        "gate residual": "bf16[..., m, n]",
+        "c": "bf16[..., m, n]",
+    },
+    notes={
+        "scale_b": "bytes s of powers 2^(s - 127), for each 32 columns of a row; not None",
+        "scale_a": "factors of rows; not None",
+    },
 )

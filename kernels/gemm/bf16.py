@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice, KernelSpec, Published, Variant
+from workbench.operators import Choice, KernelSpec, Published, Variant
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_backward, scalars
 from workbench_kernels.families import gemm_dense as dense
-from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import gemm
 
 
@@ -72,6 +72,7 @@ spec = KernelSpec(
     inputs=dense.inputs,
     outputs=dense.outputs,
     reference=gemm,
+    backward=gemm_backward.GEMM,
     shape_of=dense.shape_of,
     variants={
         "few_rows": dense.PRODUCT.few_rows([{"m": 16, "n": 4096, "k": 4096}, {"m": 5, "n": 131, "k": 520}]),
@@ -90,4 +91,10 @@ spec = KernelSpec(
         )
     },
     published=published(),
+    tensors={
+        "a": "dtype[..., m, k] | dtype[..., k, m]",
+        "b": "dtype[..., n, k] | dtype[..., k, n]",
+        "bias": "dtype[n] | dtype[batch, 1, n]",
+        "gate residual c": "dtype[..., m, n]",
+    },
 )

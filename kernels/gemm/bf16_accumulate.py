@@ -9,7 +9,7 @@ import torch
 
 from workbench import dtypes
 from workbench.errors import ShapeError
-from workbench.spec import Choice, FlashRule, KernelSpec, Launch, Range
+from workbench.operators import Choice, FlashRule, KernelSpec, Launch, Range
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import accumulated_gemm
@@ -49,10 +49,15 @@ def side(shape: Mapping[str, Any]) -> int:
     return 64 if min(shape["m"], shape["n"]) <= 64 else 128
 
 
+def span(shape: Mapping[str, Any]) -> int:
+    """Columns of a part of K, about 256 at least: parts enough for a work-group on each of 256 units."""
+    return family.span(shape, min(-(-256 // family.tiles(shape, side(shape))), -(-shape["k"] // 256)))
+
+
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     """A work-group for each tile and each part of K."""
     plain = family.launch(side(shape), 256)(shape, arch)
-    grid = (family.tiles(shape, side(shape)), family.parts(shape, side(shape)))
+    grid = (family.tiles(shape, side(shape)), -(-shape["k"] // span(shape)))
     return Launch(grid=grid, block=256, dynamic_shared=plain.dynamic_shared)
 
 
@@ -82,7 +87,7 @@ spec = KernelSpec(
         f"{side(shape)}, epilogue<accumulate>, parts_into_one>"
     },
     launch=launch,
-    arguments=lambda shape, tensors: {**tensors, "span": family.span(shape, side(shape))},
+    arguments=lambda shape, tensors: {**tensors, "span": span(shape)},
     check=check,
     flops=family.flops,
     bytes=lambda shape: (
@@ -92,4 +97,12 @@ spec = KernelSpec(
     nondeterministic="sums of parts of K are added by atomic additions, in any order",
     tolerances={"c": (1.6e-2, 3e-2)},
     flash_rule={"c": FlashRule("bf16 sums are rounded once for each part of K", factor=8)},
+    tensors={
+        "a": "dtype[..., m, k]",
+        "b": "dtype[..., n, k]",
+        "c": "sums[..., m, n]",
+    },
+    notes={
+        "c": "what is added to, in place",
+    },
 )

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Range, Variant
+from workbench.operators import Choice, KernelSpec, Range, Variant
 from workbench_kernels.families import gemm as family
-from workbench_kernels.families import scalars
+from workbench_kernels.families import gemm_backward, scalars
 from workbench_kernels.families.gemm_schedules import Product
 from workbench_kernels.references.gemm import ACTIVATIONS, gated_gemm
 
@@ -73,9 +73,18 @@ spec = KernelSpec(
         "c": ((*tensors["a"].shape[:-1], shape["n"]), tensors["a"].dtype),
     },
     reference=gated_gemm,
+    backward=gemm_backward.GATED,
     shape_of=shape_of,
     variants={"ping_pong": PRODUCT.ping_pong([{"m": 300, "n": 264, "k": 200}]), "double_buffer": Variant()},
     bytes=lambda shape: (
         2 * shape["batch"] * (shape["k"] * (shape["m"] + 2 * shape["n"]) + shape["m"] * shape["n"])
     ),
+    tensors={
+        "a": "dtype[..., m, k]",
+        "b": "dtype[..., 2*n, k]",
+        "c": "dtype[..., m, n]",
+    },
+    notes={
+        "b": "B0's rows, and then B1's, which are the gate",
+    },
 )

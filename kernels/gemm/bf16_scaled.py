@@ -19,4 +19,13 @@ spec = scaled(
     inputs=inputs_by(whole_numbers),
     most_k=131056,
     size=2,
+    tensors={
+        "a": "bf16[..., m, k] | bf16[..., k, m]",
+        "b": "bf16[..., n, k] | bf16[..., k, n]",
+        "scale_a": "fp32[..., m]",
+        "scale_b": "fp32[..., n]",
+        "bias": "bf16[n] | bf16[batch, 1, n]",
+        "gate residual": "bf16[..., m, n]",
+        "c": "bf16[..., m, n]",
+    },
 )

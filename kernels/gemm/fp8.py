@@ -1,6 +1,6 @@
 """C = A B of fp8 matrices with a scale for each row of A and column of B."""
 
-from workbench.spec import Published
+from workbench.operators import Published
 from workbench_kernels.families.gemm_rows import fp8_rows, inputs_by, scaled
 
 BLOG = "ROCm blog, FP8 GEMM Optimization on AMD CDNA4, table 5"
@@ -25,4 +25,13 @@ spec = scaled(
         Published({"m": 8192, "n": 8192, "k": 8192}, 343.0, "us", "MI355X", "8-wave ping-pong (HIP)", BLOG),
         Published({"m": 4096, "n": 7424, "k": 8192}, 232.766, "us", "MI350X or MI355X", "AITER (CK)", AITER),
     ],
+    tensors={
+        "a": "fp8[..., m, k] | fp8[..., k, m]",
+        "b": "fp8[..., n, k] | fp8[..., k, n]",
+        "scale_a": "fp32[..., m]",
+        "scale_b": "fp32[..., n]",
+        "bias": "bf16[n] | bf16[batch, 1, n]",
+        "gate residual": "bf16[..., m, n]",
+        "c": "bf16[..., m, n]",
+    },
 )

@@ -1,6 +1,6 @@
 """C = A Bᵀ of fp8 or int8 with a scale for each 128 columns of a row of A, and of 128 rows, or each, of B."""
 
-from workbench.spec import Published, Range
+from workbench.operators import Published, Range
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families.gemm_quantized import inputs, quantized
 
@@ -38,4 +38,17 @@ spec = quantized(
         )
         for m, n, us in ((2001, 3072, 41.479), (2201, 8192, 99.940))
     ],
+    tensors={
+        "a": "fp8/int8/bf16[..., m, k]",
+        "b": "fp8/int8/bf16[..., n, k]",
+        "scale_a": "fp32[..., m, ceil(k/128)]",
+        "scale_b": "fp32[..., ceil(n/128), ceil(k/128)] | fp32[..., ceil(k/128), n]",
+        "bias": "bf16[n] | bf16[batch, 1, n]",
+        "gate residual": "bf16[..., m, n]",
+        "c": "bf16[..., m, n]",
+    },
+    notes={
+        "scale_a": "factors of each 128 columns of a row; not None",
+        "scale_b": "factors of each 128 x 128, or of each 128 columns of a row, stored by columns; not None",
+    },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice, KernelSpec, Published, Range, Variant
+from workbench.operators import Choice, Index, KernelSpec, Published, Range, Variant
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_grouped as grouped
 from workbench_kernels.families import scalars
@@ -62,4 +62,21 @@ spec = KernelSpec(
         )
         for who, rate in (("hipBLASLt", 992), ("Triton", 1271), ("GMM", 1063))
     ],
+    tensors={
+        "a": "dtype[m, k] | dtype[k, m]",
+        "b": "dtype[groups, n, k] | dtype[groups, k, n]",
+        "offsets": "int32[groups+1]",
+        "gate residual": "bf16/fp16[m, n]",
+        "bias": "bf16/fp16[n] | bf16/fp16[groups, 1, n]",
+        "scale_a": "fp32[m]",
+        "scale_b": "fp32[groups, n]",
+        "c": "bf16/fp16[m, n]",
+    },
+    indexes={
+        "offsets": Index("m+1"),
+    },
+    notes={
+        "b": "matrices of groups",
+        "offsets": "the first row of each group, and M",
+    },
 )

@@ -1,6 +1,6 @@
 """C = A B of int8 matrices with a scale for each row of A and column of B."""
 
-from workbench.spec import Published
+from workbench.operators import Published
 from workbench_kernels.families.gemm_rows import inputs_by, int8_rows, scaled
 
 spec = scaled(
@@ -22,4 +22,13 @@ spec = scaled(
             "ROCm/aiter e4048607, aiter/configs/a8w8_tuned_gemm.csv",
         )
     ],
+    tensors={
+        "a": "int8[..., m, k] | int8[..., k, m]",
+        "b": "int8[..., n, k] | int8[..., k, n]",
+        "scale_a": "fp32[..., m]",
+        "scale_b": "fp32[..., n]",
+        "bias": "bf16[n] | bf16[batch, 1, n]",
+        "gate residual": "bf16[..., m, n]",
+        "c": "bf16[..., m, n]",
+    },
 )

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
 from workbench.dtypes import BF16, FP32
 from workbench.errors import ShapeError
-from workbench.spec import Choice
+from workbench.operators import Choice
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_quantized as quantized
 from workbench_kernels.references.gemm import quantized_mul_add
 
-SPREADS = {"matrix": lambda m, n: (m, n), "row": lambda m, n: (1, n), "one": lambda m, n: (1, 1)}
+SPREADS: dict[str, Callable[[int, int], tuple[int, int]]] = {
+    "matrix": lambda m, n: (m, n),
+    "row": lambda m, n: (1, n),
+    "one": lambda m, n: (1, 1),
+}
 """For what c_a and c_b have values: every element of C, every column, all of it."""
 TYPES = {"matrix": BF16, "row": BF16, "one": FP32}
 
@@ -87,4 +91,18 @@ spec = dataclasses.replace(
     shape_of=shape_of,
     define=define,
     bytes=bytes_moved,
+    tensors={
+        "a": "fp8/int8/bf16[m, k] | uint8[m, k/2]",
+        "b": "fp8/int8/bf16[n, k] | uint8[n, k/2]",
+        "scale_a": "fp32[m, ceil(k/128)] | uint8[m, ceil(k/32)]",
+        "scale_b": "fp32[ceil(n/128), ceil(k/128)] | fp32[ceil(k/128), n] | uint8[n, ceil(k/32)]",
+        "c_a c_b": "bf16[m, n] | bf16[1, n] | fp32[1, 1]",
+        "c": "bf16[m, n]",
+    },
+    notes={
+        "scale_a": "factors of each 128 columns of a row; of fp4 "
+        "bytes s of powers 2^(s - 127), for each 32 columns of a row",
+        "scale_b": "factors of each 128 x 128, or of each 128 columns of a row, stored by columns; "
+        "of fp4 bytes s of powers 2^(s - 127), for each 32 columns of a row",
+    },
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice, KernelSpec, Published, Range, Variant
+from workbench.operators import Choice, KernelSpec, Published, Range, Variant
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_microscaled as microscaled
-from workbench_kernels.references.gemm import microscaled_gemm
+from workbench_kernels.references.gemm import MICROSCALED, microscaled_gemm
 
 spec = KernelSpec(
     name="gemm/mx",
@@ -18,7 +18,7 @@ spec = KernelSpec(
     parameters={
         **family.SIZES,
         "k": Range(128, 1 << 20, step=128, default=512, doc="columns of A, along which products are summed"),
-        "format": Choice(tuple(microscaled.MICROSCALED), default="e2m1", doc="format of the numbers"),
+        "format": Choice(tuple(MICROSCALED), default="e2m1", doc="format of the numbers"),
         **{name: p for name, p in family.FINISH.items() if name != "alpha"},
     },
     shapes=[
@@ -30,10 +30,15 @@ spec = KernelSpec(
     outputs=family.outputs_bf16,
     reference=microscaled_gemm,
     shape_of=microscaled.shape_of,
-    define=microscaled.define,
-    launch=microscaled.launch,
+    **microscaled.LOOP.fields(),
     check=microscaled.check,
-    variants={"few_rows": microscaled.FEW_ROWS, "double_buffer": Variant()},
+    variants={
+        "few_rows": microscaled.FEW_ROWS,
+        "split_k": microscaled.LOOP.split_k(
+            [{"m": 256, "n": 256, "k": 2048}, {"m": 130, "n": 301, "k": 1152, "format": "e2m3"}]
+        ),
+        "double_buffer": Variant(),
+    },
     flops=family.flops,
     bytes=lambda shape: (
         family.bytes_moved(shape, 1)
@@ -52,4 +57,19 @@ spec = KernelSpec(
         )
         for waves, rate in ((4, 5189), (8, 4938))
     ],
+    tensors={
+        "a": "uint8[..., m, k/2] | uint8[..., m, 3*k/4] | fp8/e5m2[..., m, k]",
+        "b": "uint8[..., n, k/2] | uint8[..., n, 3*k/4] | fp8/e5m2[..., n, k]",
+        "scale_a": "uint8[..., m, ceil(k/32)]",
+        "scale_b": "uint8[..., n, ceil(k/32)]",
+        "bias": "bf16[n] | bf16[batch, 1, n]",
+        "gate residual": "bf16[..., m, n]",
+        "c": "bf16[..., m, n]",
+    },
+    notes={
+        "a": "numbers of `format`: fp4 two in a byte, fp6 four in three",
+        "b": "numbers of `format`: fp4 two in a byte, fp6 four in three",
+        "scale_a": "bytes s of powers 2^(s - 127), for each 32 columns of a row",
+        "scale_b": "bytes s of powers 2^(s - 127), for each 32 columns of a row",
+    },
 )

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Launch, Range
+from workbench.operators import Launch, Range
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_quantized as quantized
 from workbench_kernels.references.gemm import two_gemms
@@ -102,4 +102,20 @@ spec = dataclasses.replace(
     arguments=arguments,
     flops=lambda shape: family.flops(shape) + family.flops(plain(shape)),
     bytes=lambda shape: quantized.bytes_moved(shape) + family.bytes_moved(plain(shape), 2),
+    tensors={
+        "a": "fp8/int8/bf16[m, k] | uint8[m, k/2]",
+        "b": "fp8/int8/bf16[n, k] | uint8[n, k/2]",
+        "scale_a": "fp32[m, ceil(k/128)] | uint8[m, ceil(k/32)]",
+        "scale_b": "fp32[ceil(n/128), ceil(k/128)] | fp32[ceil(k/128), n] | uint8[n, ceil(k/32)]",
+        "a16": "bf16[m, k]",
+        "b16": "bf16[n16, k]",
+        "c": "bf16[m, n]",
+        "c16": "bf16[m, n16]",
+    },
+    notes={
+        "scale_a": "factors of each 128 columns of a row; of fp4 "
+        "bytes s of powers 2^(s - 127), for each 32 columns of a row",
+        "scale_b": "factors of each 128 x 128, or of each 128 columns of a row, stored by columns; "
+        "of fp4 bytes s of powers 2^(s - 127), for each 32 columns of a row",
+    },
 )

@@ -26,4 +26,6 @@
 #include "schedules/schedules.cuh"
 #include "types/types.cuh"
 
+#include "common/show.cuh"
+
 #include "common/pop_names.cuh"

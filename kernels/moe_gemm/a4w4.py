@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice
+from workbench.operators import Choice, Index
 from workbench_kernels.families import expert_fp4 as family
 from workbench_kernels.families import experts
 from workbench_kernels.references.experts import a4w4
@@ -24,4 +24,23 @@ spec = experts.spec(
     inputs=family.inputs,
     reference=a4w4,
     shape_of=family.shape_of,
+    tensors={
+        "a": "uint8[tokens, k/2]",
+        "b": "uint8[experts, k/2, n]",
+        "powers_a": "uint8[tokens, ceil(k/32)]",
+        "powers_b": "uint8[experts, ceil(k/32), n]",
+        "offsets": "int32[experts+1]",
+        "gather": "int32[entries]",
+        "scale_a": "fp32[1]",
+        "scale_b": "fp32[experts]",
+        "c": "bf16[entries, n] | bf16[entries, n/2]",
+    },
+    indexes={
+        "offsets": Index("tokens*top_k+1"),
+        "gather": Index("tokens*top_k"),
+    },
+    notes={
+        "b": "a matrix of each expert",
+        "alpha": "of x sigmoid(alpha x) (y + 1)",
+    },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice, Range
+from workbench.operators import Choice, Index, Range
 from workbench_kernels.families import expert_nibbles as family
 from workbench_kernels.families import experts
 from workbench_kernels.references.experts import a8w4
@@ -26,4 +26,20 @@ spec = experts.spec(
     inputs=family.inputs,
     reference=a8w4,
     shape_of=family.shape_of,
+    tensors={
+        "a": "int8[tokens, k]",
+        "b": "uint8[experts, k/2, n]",
+        "blocks_b zero": "fp32[experts, ceil(k/group_k), n]",
+        "offsets": "int32[experts+1]",
+        "gather": "int32[entries]",
+        "scale_a": "fp32[1]",
+        "c": "bf16[entries, n]",
+    },
+    indexes={
+        "offsets": Index("tokens*top_k+1"),
+        "gather": Index("tokens*top_k"),
+    },
+    notes={
+        "b": "a matrix of each expert",
+    },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice
+from workbench.operators import Choice, Index
 from workbench_kernels.families import expert_bytes as family
 from workbench_kernels.families import experts
 from workbench_kernels.references.experts import a8w8
@@ -26,4 +26,23 @@ spec = experts.spec(
     inputs=family.inputs,
     reference=a8w8,
     shape_of=family.shape_of,
+    tensors={
+        "a": "element[tokens, k]",
+        "b": "element[experts, k, n]",
+        "offsets": "int32[experts+1]",
+        "gather": "int32[entries]",
+        "scale_a": "fp32[1]",
+        "scale_b": "fp32[experts]",
+        "bias": "fp32[experts, n]",
+        "c": "bf16[entries, n] | bf16[entries, n/2]",
+    },
+    indexes={
+        "offsets": Index("tokens*top_k+1"),
+        "gather": Index("tokens*top_k"),
+    },
+    notes={
+        "b": "a matrix of each expert",
+        "alpha": "of x sigmoid(alpha x) (y + 1)",
+        "bias": "added to rows of each expert; nothing where None",
+    },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spec import Choice, Range
+from workbench.operators import Choice, Index, Range
 from workbench_kernels.families import expert_bytes as family
 from workbench_kernels.families import experts
 from workbench_kernels.references.experts import a8w8_blockscale
@@ -38,4 +38,22 @@ spec = experts.spec(
     inputs=family.blocks_inputs,
     reference=a8w8_blockscale,
     shape_of=family.blocks_shape_of,
+    tensors={
+        "a": "element[tokens, k]",
+        "b": "element[experts, k, n]",
+        "blocks_a": "fp32[tokens, ceil(k/group_k)]",
+        "blocks_b": "fp32[experts, ceil(k/group_k), ceil(n/group_n)]",
+        "offsets": "int32[experts+1]",
+        "gather": "int32[entries]",
+        "bias": "fp32[experts, n]",
+        "c": "bf16[entries, n]",
+    },
+    indexes={
+        "offsets": Index("tokens*top_k+1"),
+        "gather": Index("tokens*top_k"),
+    },
+    notes={
+        "b": "a matrix of each expert",
+        "bias": "added to rows of each expert; nothing where None",
+    },
 )

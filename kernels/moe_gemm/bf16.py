@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import Choice
+from workbench.operators import Choice, Index
 from workbench_kernels.families import experts
 from workbench_kernels.references.experts import sorted_gemm
 
@@ -54,4 +54,20 @@ spec = experts.spec(
     inputs=inputs,
     reference=sorted_gemm,
     shape_of=shape_of,
+    tensors={
+        "a": "bf16[tokens, k]",
+        "b": "bf16[experts, k, n] | bf16[experts, n, k]",
+        "sorted_token_ids": "int32[ids]",
+        "expert_ids": "int32[blocks]",
+        "num_tokens_post_padded": "int32[1]",
+        "weights": "fp32[tokens*top_k]",
+        "c": "bf16[tokens*top_k, n] | bf16[tokens*top_k, n/2]",
+    },
+    indexes={
+        "expert_ids": Index("experts", below=0),
+        "num_tokens_post_padded": Index("ids+1"),
+    },
+    notes={
+        "b": "a matrix of each expert",
+    },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from workbench.spec import KernelSpec, Tolerance
+from workbench.operators import Index, KernelSpec, Tolerance
 from workbench_kernels.families import expert_layers as family
 from workbench_kernels.families import experts
 from workbench_kernels.references.experts import mlp
@@ -36,5 +36,23 @@ spec = KernelSpec(
     tolerances={"c": Tolerance(1.6e-2, 5e-2)},
     hard_inputs={
         "one expert has all tokens": lambda shape, generator: family.inputs(shape, generator, one=True)
+    },
+    tensors={
+        "a": "bf16[tokens, k]",
+        "w1": "bf16[experts, n, k]",
+        "w2": "bf16[experts, k, n/2]",
+        "sorted_token_ids": "int32[ids]",
+        "expert_ids": "int32[blocks]",
+        "num_tokens_post_padded": "int32[1]",
+        "weights": "fp32[tokens*top_k]",
+        "c": "bf16[tokens*top_k, k]",
+    },
+    indexes={
+        "expert_ids": Index("experts", below=0),
+        "num_tokens_post_padded": Index("ids+1"),
+    },
+    notes={
+        "w1": "of each expert the gate's rows, then the others'",
+        "w2": "of each expert",
     },
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import Choice
+from workbench.operators import Choice, Index
 from workbench_kernels.families import expert_fp4, experts
 from workbench_kernels.references.experts import mxfp4
 
@@ -60,4 +60,24 @@ spec = experts.spec(
     inputs=inputs,
     reference=mxfp4,
     shape_of=shape_of,
+    tensors={
+        "a": "uint8[tokens, k/2]",
+        "b": "uint8[experts, k/2, n]",
+        "powers_a": "uint8[tokens, ceil(k/32)]",
+        "powers_b": "uint8[experts, ceil(k/32), n]",
+        "sorted_token_ids": "int32[ids]",
+        "expert_ids": "int32[blocks]",
+        "num_tokens_post_padded": "int32[1]",
+        "weights": "fp32[tokens*top_k]",
+        "scale_a": "fp32[1]",
+        "scale_b": "fp32[experts]",
+        "c": "bf16[tokens*top_k, n] | bf16[tokens*top_k, n/2]",
+    },
+    indexes={
+        "expert_ids": Index("experts", below=0),
+        "num_tokens_post_padded": Index("ids+1"),
+    },
+    notes={
+        "b": "a matrix of each expert",
+    },
 )

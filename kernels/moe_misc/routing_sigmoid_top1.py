@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import torch
 
-from workbench.spec import Choice, KernelSpec, Launch, Range, Step
+from workbench.operators import Choice, KernelSpec, Launch, Range, Step
+from workbench.targets import WAVE
 from workbench_kernels.families import gemm
 from workbench_kernels.families import routing_sigmoid as family
 from workbench_kernels.families.routing_topk import SOURCE
 
 spec = KernelSpec(
     name="moe_misc/routing_sigmoid_top1",
-    doc="The greatest sigmoid of each row of x w and its column: a token's expert and its weight. x is "
-    "tokens x K, w is K x experts, of bf16; sums in float. Experts that all tokens share may follow, with "
-    "a weight of 1.",
+    doc="The greatest sigmoid of each row of x w and its column, of those that are the same float the first: "
+    "a token's expert and its weight. x is tokens x K, w is K x experts, of bf16; sums in float. Experts "
+    "that all tokens share may follow, with a weight of 1.",
     source=SOURCE,
     parameters={
         "m": Range(1, 1 << 20, default=256, doc="tokens"),
@@ -22,11 +23,8 @@ spec = KernelSpec(
         "shared": Choice((0, 1), doc="experts that all tokens share"),
     },
     shapes=[{"m": 100, "n": 72, "k": 136}, {"m": 33, "n": 16, "k": 64, "shared": 1}],
-    inputs=lambda shape, generator: {
-        "x": torch.randn(shape["m"], shape["k"], generator=generator).bfloat16(),
-        "w": (torch.randn(shape["k"], shape["n"], generator=generator) / shape["k"] ** 0.5).bfloat16(),
-        "shared": shape["shared"],
-    },
+    inputs=family.inputs,
+    hard_inputs={"sigmoids of one": lambda shape, generator: family.inputs(shape, generator, 4)},
     outputs=lambda shape, tensors: {
         "indices": ((shape["m"], 1 + shape["shared"]), torch.int32),
         "values": ((shape["m"], 1 + shape["shared"]), torch.bfloat16),
@@ -47,16 +45,33 @@ spec = KernelSpec(
         Step(
             "best",
             "best",
-            lambda shape, arch: Launch(-(-shape["m"] // 4), 256),
+            lambda shape, arch: Launch(-(-shape["m"] // 4), 4 * WAVE),
             lambda shape, tensors: {
                 **{"x": tensors["scores"], "values": tensors["values"], "indices": tensors["indices"]},
                 **{"bits": None, "shared": shape["shared"]},
             },
             lambda shape, arch: {
-                **{"TOP_T": "float", "TOP_PER": -(-shape["n"] // 64), "TOP_K": 1, "TOP_SCORE": "sigmoid"}
+                **{
+                    "TOP_T": "float",
+                    "TOP_VALUE": "bf16",
+                    "TOP_PER": -(-shape["n"] // WAVE),
+                    "TOP_K": 1,
+                    "TOP_SCORE": "sigmoids",
+                }
             },
         ),
     ],
     flops=lambda shape: 2 * shape["m"] * shape["n"] * shape["k"],
     bytes=lambda shape: 2 * shape["k"] * (shape["m"] + shape["n"]) + 6 * shape["m"] * (1 + shape["shared"]),
+    tensors={
+        "x": "bf16[m, k]",
+        "w": "bf16[k, n]",
+        "indices": "int32[m, shared+1]",
+        "values": "bf16[m, shared+1]",
+    },
+    notes={
+        "w": "a column for each expert",
+        "indices": "each token's expert",
+        "values": "its weight",
+    },
 )

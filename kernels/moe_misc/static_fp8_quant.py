@@ -9,7 +9,7 @@ import torch
 
 from workbench.dtypes import E4M3
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Range, Tolerance
+from workbench.operators import Choice, KernelSpec, Launch, Range, Tolerance
 from workbench.targets import target
 from workbench_kernels.references.quantization import nearest
 
@@ -83,4 +83,10 @@ __global__ __launch_bounds__(256) void convert(const to_fp8_arguments g) { to_fp
     tolerances={"out": Tolerance(0, 0)},
     hard_inputs={"beyond the largest": lambda shape, generator: inputs(shape, generator, 1e5)},
     bytes=lambda shape: 3 * shape["rows"] * shape["cols"],
+    notes={"scale": "what x is divided by"},
+    tensors={
+        "x": "bf16[..., cols]",
+        "scale": "fp32[1]",
+        "out": "fp8[..., cols]",
+    },
 )

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Range
+from workbench.operators import Choice, KernelSpec, Launch, Range
 from workbench_kernels.families import routing
 from workbench_kernels.references.routing import sum_of_experts
 
@@ -64,4 +64,9 @@ spec = KernelSpec(
     },
     flops=lambda shape: 2 * shape["tokens"] * shape["top_k"] * shape["cols"],
     bytes=lambda shape: 2 * shape["tokens"] * shape["cols"] * (shape["top_k"] + 1),
+    tensors={
+        "rows": "bf16[tokens*top_k, cols]",
+        "weights": "fp32[tokens*top_k] | fp32[tokens, top_k]",
+        "out": "bf16[tokens, cols]",
+    },
 )

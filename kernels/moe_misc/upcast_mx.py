@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Range
+from workbench.operators import Choice, KernelSpec, Launch, Range
 from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import numbers_of
 
@@ -83,4 +83,12 @@ __global__ __launch_bounds__(256) void convert(const from_mx_arguments<MX_TYPE> 
         shape["rows"] * shape["cols"] * (5 if shape["format"] == "e2m1" else 6) // 2
         + shape["rows"] * shape["cols"] // 32
     ),
+    tensors={
+        "x": "uint8[rows, cols/2] | fp8[rows, cols]",
+        "powers": "uint8[rows, cols/32]",
+        "out": "bf16[rows, cols]",
+    },
+    notes={
+        "x": "numbers: fp4 two in a byte, or fp8",
+    },
 )

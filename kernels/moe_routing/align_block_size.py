@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Launch, Range, Step
+from workbench.operators import Index, KernelSpec, Launch, Range, Step
+from workbench.targets import WAVE
 from workbench_kernels.families import routing
 from workbench_kernels.references.routing import align
 
@@ -49,7 +50,7 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def chunks(shape: Mapping[str, Any]) -> int:
-    return -(-shape["ids"] // 256)
+    return int(-(-shape["ids"] // 256))
 
 
 spec = KernelSpec(
@@ -80,12 +81,21 @@ spec = KernelSpec(
     shape_of=shape_of,
     check=check,
     steps=[
-        Step("count", "count", lambda shape, arch: Launch(chunks(shape), 64), arguments),
+        Step("count", "count", lambda shape, arch: Launch(chunks(shape), WAVE), arguments),
         Step("starts", "starts", lambda shape, arch: Launch(1, 1024), arguments),
-        Step("place", "place", lambda shape, arch: Launch(chunks(shape), 64), arguments),
+        Step("place", "place", lambda shape, arch: Launch(chunks(shape), WAVE), arguments),
     ],
     hard_inputs={
         "one expert has all": lambda shape, generator: inputs(shape, generator, one=True),
     },
     bytes=lambda shape: 4 * (2 * shape["ids"] + shape["length"] + -(-shape["length"] // shape["block"])),
+    tensors={
+        "topk_ids": "int32[...]",
+        "sorted_token_ids": "int32[length]",
+        "expert_ids": "int32[ceil(length/block)]",
+        "num_tokens_post_padded": "int32[1]",
+    },
+    indexes={
+        "topk_ids": Index("experts"),
+    },
 )

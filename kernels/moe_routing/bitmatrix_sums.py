@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Launch, Range, Step, Strided
+from workbench.operators import KernelSpec, Launch, Range, Step, Strided
+from workbench.targets import WAVE
 from workbench_kernels.families import routing
 from workbench_kernels.references.routing import bit_sums
 
@@ -23,7 +24,7 @@ def shape_of(bits: torch.Tensor) -> dict[str, Any]:
 
 
 def tiles(shape: Mapping[str, Any]) -> int:
-    return -(-shape["rows"] // 128)
+    return int(-(-shape["rows"] // 128))
 
 
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,9 +58,19 @@ spec = KernelSpec(
     },
     reference=bit_sums,
     shape_of=shape_of,
+    strided=("bits",),
     steps=[
-        Step("count", "count", lambda shape, arch: Launch((tiles(shape), shape["words"]), 64), arguments),
+        Step("count", "count", lambda shape, arch: Launch((tiles(shape), shape["words"]), WAVE), arguments),
         Step("scan", "scan", lambda shape, arch: Launch(-(-32 * shape["words"] // 256), 256), arguments),
     ],
     bytes=lambda shape: 4 * shape["words"] * (shape["rows"] + 32 * (tiles(shape) + 1)),
+    tensors={
+        "bits": "int32[rows, words]",
+        "sums": "int32[32*words]",
+        "partials": "int32[ceil(rows/128), 32*words]",
+    },
+    notes={
+        "bits": "a bit for each expert of each token",
+        "sums": "set bits of each column",
+    },
 )

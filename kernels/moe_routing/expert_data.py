@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Launch, Range
+from workbench.operators import KernelSpec, Launch, Range
 from workbench_kernels.families import routing
 from workbench_kernels.references.routing import tiles
 
@@ -62,4 +62,9 @@ spec = KernelSpec(
     },
     hard_inputs={"no tokens": lambda shape, generator: inputs(shape, generator, empty=True)},
     bytes=lambda shape: 4 * (3 * shape["experts"] + 2 + shape["length"]),
+    tensors={
+        "hist": "int32[experts]",
+        "token_start tile_start": "int32[experts+1]",
+        "tile_info": "int32[length]",
+    },
 )

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import torch
 
-from workbench.spec import Choice, KernelSpec, Launch, Range
+from workbench.operators import Choice, KernelSpec, Launch, Range
+from workbench.targets import WAVE
 from workbench_kernels.families import routing_topk as family
-from workbench_kernels.references.routing import top_k
+from workbench_kernels.references.routing import SCORES, top_k
 
 spec = KernelSpec(
     name="moe_routing/topk",
-    doc="The k greatest of each row in order, of equal ones those in front; their scores and columns, and "
-    "a bit for each chosen column, words of 32 by rows. Experts that all rows share may follow, with a "
+    doc="The k greatest of each row in order, of equal ones those in front; their scores (themselves, their "
+    "softmax over the k that are chosen, or the sigmoid of each) in the dtype of x, and their columns; and a "
+    "bit for each chosen column, words of 32 by rows. Experts that all rows share may follow, with a "
     "score of 1.",
     source=family.SOURCE,
     entry="best",
-    launch=lambda shape, arch: Launch(-(-shape["rows"] // 4), 256),
+    launch=lambda shape, arch: Launch(-(-shape["rows"] // 4), 4 * WAVE),
     define=family.define,
     check=family.check,
     parameters={
@@ -23,7 +25,10 @@ spec = KernelSpec(
         "experts": Range(1, 1024, default=256, doc="columns"),
         "k": Range(1, 32, default=8, doc="columns that are chosen"),
         "shared": Range(0, 8, default=0, doc="experts that all rows share"),
-        "score": Choice(("none", "softmax", "sigmoid"), doc="what values become"),
+        "score": Choice(
+            tuple(SCORES),
+            doc="what values become: themselves, their softmax over the k chosen, or the sigmoid of each",
+        ),
         "dtype": Choice(tuple(family.TYPES), doc="element type of x"),
     },
     shapes=[
@@ -38,7 +43,7 @@ spec = KernelSpec(
         **{name: shape[name] for name in ("k", "score", "shared")},
     },
     outputs=lambda shape, tensors: {
-        "values": ((shape["rows"], shape["k"] + shape["shared"]), torch.bfloat16),
+        "values": ((shape["rows"], shape["k"] + shape["shared"]), tensors["x"].dtype),
         "indices": ((shape["rows"], shape["k"] + shape["shared"]), torch.int32),
         "bits": ((-(-shape["experts"] // 32), shape["rows"]), torch.int32),
     },
@@ -57,5 +62,17 @@ spec = KernelSpec(
             "x": torch.full((shape["rows"], shape["experts"]), -2.0, dtype=family.TYPES[shape["dtype"]]),
             **{name: shape[name] for name in ("k", "score", "shared")},
         }
+    },
+    tensors={
+        "x": "dtype[rows, experts]",
+        "values": "dtype[rows, k+shared]",
+        "indices": "int32[rows, k+shared]",
+        "bits": "int32[ceil(experts/32), rows]",
+    },
+    notes={
+        "x": "logits of experts",
+        "values": "scores of the chosen experts, in falling order of logits, and 1 for shared ones",
+        "indices": "the chosen experts",
+        "bits": "a bit for each expert of each token that is chosen",
     },
 )

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec
+from workbench.operators import Choice, KernelSpec
 from workbench_kernels.families import rowwise
 from workbench_kernels.references.normalization import layer_norm
 from workbench_kernels.references.philox import dropout
@@ -90,4 +90,11 @@ spec = KernelSpec(
     backward="normalization/fused_add_layernorm_backward",
     flops=lambda shape: 8 * shape["rows"] * shape["cols"],
     bytes=lambda shape: rowwise.size_of(shape) * (4 * shape["rows"] + 2) * shape["cols"],
+    tensors={
+        "x residual out residual_out": "dtype[..., cols]",
+        "weight bias": "dtype[cols]",
+    },
+    notes={
+        "residual": "what x is added to",
+    },
 )

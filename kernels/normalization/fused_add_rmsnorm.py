@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import KernelSpec
+from workbench.operators import KernelSpec
 from workbench_kernels.families import rowwise
 from workbench_kernels.references.normalization import rms_norm
 
@@ -68,4 +68,11 @@ spec = KernelSpec(
             65536: {"HipKittens (port)": 29.2, "PyTorch": 160.5, "AITER Triton": 180.0},
         },
     ),
+    tensors={
+        "x residual out residual_out": "dtype[..., cols]",
+        "weight": "dtype[cols]",
+    },
+    notes={
+        "residual": "what x is added to",
+    },
 )

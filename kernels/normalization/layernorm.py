@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import KernelSpec
+from workbench.operators import KernelSpec
 from workbench_kernels.families import rowwise
 from workbench_kernels.references.normalization import layer_norm
 
@@ -70,4 +70,8 @@ spec = KernelSpec(
             65536: {"HipKittens (port)": 32.3, "PyTorch": 96.5, "AITER CK": 25.6},
         },
     ),
+    tensors={
+        "x out": "dtype[..., cols]",
+        "weight bias": "dtype[cols]",
+    },
 )

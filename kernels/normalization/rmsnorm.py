@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import KernelSpec
+from workbench.operators import KernelSpec
 from workbench_kernels.families import rowwise
 from workbench_kernels.references.normalization import rms_norm
 
@@ -79,4 +79,8 @@ __global__ __launch_bounds__(operation::threads) void rmsnorm(const rmsnorm_glob
             65536: {"HipKittens (port)": 23.6, "PyTorch": 101.1, "AITER Triton": 21.8},
         },
     ),
+    tensors={
+        "x out": "dtype[..., cols]",
+        "weight": "dtype[cols]",
+    },
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from workbench.spec import Choice
+from workbench.operators import Choice
 from workbench_kernels.families import quantization as family
 from workbench_kernels.families import rowwise
 from workbench_kernels.references.quantization import gated, quantize

@@ -132,7 +132,7 @@ def attention_packed_backward(
     settings = {"causal": causal, "window": window, "scale": scale, "softcap": softcap}
     starts = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
     given = {"q": q, "k": k, "v": v, "sinks": sinks}
-    return _gradients(attention_packed, given, settings | starts, dout, dlse)
+    return _gradients(attention_packed, given, {**settings, **starts}, dout, dlse)
 
 
 def _gradients(

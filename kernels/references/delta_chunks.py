@@ -46,10 +46,11 @@ def _heads(x: torch.Tensor, groups: int) -> torch.Tensor:
     return x.to(_wide(x)).repeat_interleave(groups, 1).transpose(0, 1)
 
 
-def _decays(g: torch.Tensor) -> torch.Tensor:
-    """exp(G_i - G_j) for j up to i of sums (tokens, H): (H, tokens, tokens)."""
+def _decays(g: torch.Tensor, bounded: bool = False) -> torch.Tensor:
+    """exp(G_i - G_j) for j up to i of sums (tokens, H): (H, tokens, tokens); zero for decays above one."""
     apart = g.T[:, :, None] - g.T[:, None, :]
-    return apart.masked_fill(torch.ones_like(apart, dtype=torch.bool).triu(1), -torch.inf).exp()
+    none = torch.ones_like(apart, dtype=torch.bool).triu(1)
+    return apart.masked_fill(none | (apart > 0) if bounded else none, -torch.inf).exp()
 
 
 def cumulative_sums(
@@ -73,6 +74,7 @@ def products(
     g: torch.Tensor | None = None,
     cu_seqlens: torch.Tensor | None = None,
     chunk: int = 64,
+    bounded: bool = False,
 ) -> torch.Tensor:
     """tril(beta_i k_i k_j exp(g_i - g_j), -1) of each chunk.
 
@@ -81,6 +83,7 @@ def products(
         beta: (B, T, H_v); heads of k serve H_v / H heads each.
         g: cumulative sums within chunks (B, T, H_v) of the logarithms of decays.
         cu_seqlens: starts of sequences behind one another, with B = 1.
+        bounded: whether products with decays above one are zero.
 
     Returns:
         (B, T, H_v, chunk), a row for each token.
@@ -91,7 +94,7 @@ def products(
         keys = _heads(k[b, first:end], groups)
         found = keys @ keys.mT * beta[b, first:end].T[:, :, None]
         if g is not None:
-            found = found * _decays(g[b, first:end])
+            found = found * _decays(g[b, first:end], bounded)
         a[b, first:end, :, : end - first] = found.tril(-1).transpose(0, 1)
     return a
 
@@ -102,10 +105,11 @@ def summed_products(
     g: torch.Tensor,
     cu_seqlens: torch.Tensor | None = None,
     chunk: int = 64,
+    bounded: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Cumulative sums of g within chunks, and `products` with them."""
     sums = cumulative_sums(g, cu_seqlens, chunk)
-    return sums, products(k, beta, sums, cu_seqlens, chunk)
+    return sums, products(k, beta, sums, cu_seqlens, chunk, bounded)
 
 
 def inverse(a: torch.Tensor, cu_seqlens: torch.Tensor | None = None) -> torch.Tensor:

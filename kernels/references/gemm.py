@@ -212,10 +212,11 @@ def quantized_gemm(
     """A Bᵀ of numbers with scales as `dequantized` takes them, or of A one a row; finished as `gemm` does."""
     floats = [x.dtype for x in (a, scale_a, scale_b) if x is not None and x.dtype.itemsize > 1]
     wide = floats[0] if floats else torch.float64
-    by_row = scale_a is not None and scale_a.dim() < a.dim()
-    sums = dequantized(a, None if by_row else scale_a, wide) @ dequantized(b, scale_b, wide, turned=True).mT
-    if by_row:
-        sums = sums * scale_a[..., None].to(wide)
+    of_rows = scale_a if scale_a is not None and scale_a.dim() < a.dim() else None
+    of_blocks = scale_a if of_rows is None else None
+    sums = dequantized(a, of_blocks, wide) @ dequantized(b, scale_b, wide, turned=True).mT
+    if of_rows is not None:
+        sums = sums * of_rows[..., None].to(wide)
     return finish(sums, 1.0, bias, activation, gate, residual, beta)
 
 

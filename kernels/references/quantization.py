@@ -20,7 +20,8 @@ LEAST = 1e-10
 def blocks_of(x: torch.Tensor, block: int) -> torch.Tensor:
     """Rows taken apart into blocks, in float32, zeros after the last column."""
     short = -x.shape[-1] % block
-    return torch.nn.functional.pad(x.float(), (0, short)).unflatten(-1, (-1, block))
+    blocks: torch.Tensor = torch.nn.functional.pad(x.float(), (0, short)).unflatten(-1, (-1, block))
+    return blocks
 
 
 def float_scale(absmax: torch.Tensor, format: str) -> torch.Tensor:

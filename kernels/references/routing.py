@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 
@@ -58,23 +60,28 @@ def bit_sums(bits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return before[-1].int(), before[:-1:128].int()
 
 
+SCORES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "none": lambda values: values,
+    "softmax": lambda values: values.softmax(-1),
+    "sigmoid": torch.sigmoid,
+}
+"""What the values of the chosen become."""
+
+
 def top_k(
     x: torch.Tensor, k: int, score: str = "none", shared: int = 0
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The k greatest of each row in order, of equal ones those in front; their columns; bits of the chosen.
 
     Args:
-        score: what values become: themselves ("none"), "softmax" over the k, the "sigmoid" of each.
+        score: one of `SCORES`: values themselves ("none"), "softmax" over the k, the "sigmoid" of each.
         shared: experts that every row has besides, with a value of 1: columns behind the last.
 
     Returns:
         values, columns, and bits of words x rows.
     """
     order = x.argsort(stable=True, dim=-1, descending=True)[:, :k]
-    values = x.gather(1, order)
-    values = {"none": lambda v: v, "softmax": lambda v: v.softmax(-1), "sigmoid": torch.sigmoid}[score](
-        values
-    )
+    values = SCORES[score](x.gather(1, order))
     chosen = torch.zeros(x.shape, dtype=torch.int64, device=x.device).scatter_(1, order, 1)
     chosen = torch.nn.functional.pad(chosen, (0, -x.shape[1] % 32)).unflatten(1, (-1, 32))
     words = (chosen << torch.arange(32, device=x.device)).sum(-1)
@@ -92,4 +99,5 @@ def sum_of_experts(rows: torch.Tensor, top_k: int, weights: torch.Tensor | None 
     """Sums of the rows of each token's experts, of which it has `top_k` in a row, perhaps weighted."""
     if weights is not None:
         rows = rows * weights.flatten()[:, None]
-    return rows.unflatten(0, (-1, top_k)).sum(1)
+    of_tokens: torch.Tensor = rows.unflatten(0, (-1, top_k))
+    return of_tokens.sum(1)

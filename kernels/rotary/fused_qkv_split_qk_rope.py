@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from workbench.spec import KernelSpec, Range
+from workbench.operators import Index, KernelSpec, Range
 from workbench_kernels.families import rotary, scalars
 from workbench_kernels.families import rotary_split as family
 from workbench_kernels.references.rotary import split
@@ -40,6 +40,7 @@ spec = KernelSpec(
     },
     reference=split,
     shape_of=family.shape_of,
+    strided=("qkv",),
     define=rotary.define,
     check=family.check,
     launch=rotary.launch,
@@ -51,4 +52,17 @@ spec = KernelSpec(
     flops=rotary.turns,
     bytes=rotary.moved,
     backward="rotary/fused_qkv_split_qk_rope_backward",
+    tensors={
+        "qkv": "dtype[tokens, heads, dim] | dtype[batch, tokens, heads, dim]",
+        "cos sin": "table[places, turned/2]",
+        "positions": "int64[tokens] | int64[batch, tokens]",
+        "q": "dtype[tokens, queries, dim] | dtype[batch, tokens, queries, dim]",
+        "k v": "dtype[tokens, (heads-queries)/2, dim] | dtype[batch, tokens, (heads-queries)/2, dim]",
+    },
+    indexes={
+        "positions": Index("places"),
+    },
+    notes={
+        "heads": "heads of queries; those of keys and of values share the rest",
+    },
 )

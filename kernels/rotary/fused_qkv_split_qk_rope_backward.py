@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, kernels
+from workbench.operators import Index, KernelSpec, kernels
 from workbench_kernels.families import rotary
 from workbench_kernels.families.rotary_split import as_heads
 from workbench_kernels.references.rotary import split
@@ -76,6 +76,7 @@ spec = KernelSpec(
     },
     reference=reference,
     shape_of=shape_of,
+    strided=("dq", "dk", "dv"),
     define=rotary.define,
     check=forward.check,
     launch=rotary.launch,
@@ -86,4 +87,14 @@ spec = KernelSpec(
     },
     flops=rotary.turns,
     bytes=rotary.moved,
+    tensors={
+        "dq": "dtype[tokens, queries, dim] | dtype[batch, tokens, queries, dim]",
+        "dk dv": "dtype[tokens, (heads-queries)/2, dim] | dtype[batch, tokens, (heads-queries)/2, dim]",
+        "cos sin": "table[places, turned/2]",
+        "positions": "int64[tokens] | int64[batch, tokens]",
+        "dqkv": "dtype[tokens, heads, dim] | dtype[batch, tokens, heads, dim]",
+    },
+    indexes={
+        "positions": Index("places"),
+    },
 )

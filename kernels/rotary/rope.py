@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from workbench.spec import KernelSpec, Published
+from workbench.operators import Index, KernelSpec, Published
 from workbench_kernels.families import rotary, scalars
 from workbench_kernels.references.rotary import rotate
 
@@ -52,6 +52,7 @@ spec = KernelSpec(
         .transpose(1, 2),
         **rotary.tables(shape, generator),
     },
+    strided=("x",),
     outputs=lambda shape, inputs: {"out": (inputs["x"].shape, inputs["x"].dtype)},
     reference=reference,
     shape_of=lambda x, cos, sin, positions=None, interleaved=False: rotary.shape_of(
@@ -91,4 +92,15 @@ spec = KernelSpec(
             "MI325X", PORT, 16, 32, 4096, **{"HipKittens (port)": 329.9}, PyTorch=2894.4, AITER_Triton=302.7
         ),
     ],
+    tensors={
+        "x out": "dtype[batch, heads, tokens, dim]",
+        "cos sin": "table[places, turned/2]",
+        "positions": "int64[tokens] | int64[batch, tokens]",
+    },
+    indexes={
+        "positions": Index("places"),
+    },
+    notes={
+        "x": "heads",
+    },
 )

@@ -6,7 +6,7 @@ import dataclasses
 
 import torch
 
-from workbench.spec import kernels
+from workbench.operators import Index, kernels
 from workbench_kernels.families import rotary
 from workbench_kernels.references.rotary import rotate
 
@@ -32,6 +32,7 @@ spec = dataclasses.replace(
     inputs=lambda shape, generator: {
         {"x": "dout"}.get(name, name): value for name, value in forward.inputs(shape, generator).items()
     },
+    strided=("dout",),
     outputs=lambda shape, inputs: {"dx": (inputs["dout"].shape, inputs["dout"].dtype)},
     reference=reference,
     shape_of=lambda dout, cos, sin, positions=None, interleaved=False: rotary.shape_of(
@@ -44,4 +45,12 @@ spec = dataclasses.replace(
     },
     backward=None,
     published=[],
+    tensors={
+        "dout dx": "dtype[batch, heads, tokens, dim]",
+        "cos sin": "table[places, turned/2]",
+        "positions": "int64[tokens] | int64[batch, tokens]",
+    },
+    indexes={
+        "positions": Index("places"),
+    },
 )

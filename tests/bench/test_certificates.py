@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
 import ssl
 import stat
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -89,6 +93,68 @@ def test_a_certificate_of_another_authority_is_refused(address: str, tmp_path: P
             WorkbenchError, match=r"cannot be read: .*cluster\.pem.*workbench certificates FOLDER"
         ):
             _run(address)
+
+
+def _documented(name: str) -> list[str]:
+    """A command of the page on clusters, here on the loopback and on any port."""
+    page = Path(__file__).parents[2] / "docs" / "scaling.md"
+    line = next(line for line in page.read_text().splitlines() if f"$ dask {name} " in line and "tls" in line)
+    words = line.partition("$ dask ")[2].replace("--nworkers 32", "--nworkers 1").split()
+    return [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]]
+
+
+def test_the_documented_commands_show_their_pages_on_the_loopback_alone(own: Path, tmp_path: Path) -> None:
+    psutil = pytest.importorskip("psutil")
+    place = tmp_path / "scheduler.json"
+    scheduler, worker = _documented("scheduler"), _documented("worker")
+    scheduler += ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(place)]
+    scheduler[scheduler.index("--dashboard-address") + 1] = "127.0.0.1:0"
+    worker.remove("tls://node1:8786")
+    worker += ["--host", "127.0.0.1", "--scheduler-file", str(place), "--local-directory", str(tmp_path)]
+    environment = {**os.environ, "DASK_CONFIG": str(own.parent)}
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        for command in (scheduler, worker):
+            started.append(subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL))
+            while command is scheduler and not place.exists():
+                assert started[0].poll() is None
+                time.sleep(0.05)
+        address = json.loads(place.read_text())["address"]
+        with _configured(own):
+            assert sorted(_run(address)) == [0, 1, 4, 9]
+        processes = [psutil.Process(each.pid) for each in started]
+        processes += [child for each in processes for child in each.children(recursive=True)]
+        places = {
+            each.laddr
+            for process in processes
+            for each in process.net_connections("inet")
+            if each.status == psutil.CONN_LISTEN
+        }
+        assert len(places) >= 5, "a scheduler, a nanny, a worker, and pages of two"
+        assert {place.ip for place in places} == {"127.0.0.1"}
+        pages = 0
+        for place_ in places:
+            # Whatever answers, none does so to a plain request.
+            with socket.create_connection((place_.ip, place_.port), timeout=30) as plain:
+                plain.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+                plain.settimeout(30)
+                with suppress(ConnectionResetError):
+                    assert not plain.recv(100).startswith(b"HTTP/")
+            context = ssl.create_default_context(cafile=own.with_name("ca.pem"))
+            context.check_hostname = False
+            with (
+                suppress(ssl.SSLError),
+                socket.create_connection((place_.ip, place_.port), 30) as plain,
+                context.wrap_socket(plain) as connection,
+            ):
+                connection.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+                pages += connection.recv(100).startswith(b"HTTP/1.1 200")
+        assert pages >= 2
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.wait(60)
 
 
 def test_the_command_makes_what_this_user_alone_can_read(

@@ -22,12 +22,12 @@ from workbench import targets
 from workbench.codeobject import Instruction
 from workbench.codeobject.occupancy import Occupancy
 from workbench.launches import Hierarchy
+from workbench.operators.subject import Target
 from workbench.profile.counters import Tally
 from workbench.profile.machine import hierarchy, machine
 from workbench.profile.model import TimeModel, model_time
 from workbench.profile.timing import counted, live_operands
 from workbench.runtime import LaunchRecord
-from workbench.spec.subject import Target
 
 ROOT = Path(__file__).resolve().parents[2] / "workbench"
 COUNTING = (

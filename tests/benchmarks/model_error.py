@@ -27,7 +27,7 @@ from published_times import Problem, Row, published
 
 import workbench as wb
 from workbench import cache
-from workbench.spec.subject import Target, resolve
+from workbench.operators.subject import Target, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs" / "model_error.md"

@@ -17,9 +17,9 @@ from pathlib import Path
 from published_schedules import STEPS, chiplet_target, fp8_target, order_target, step_target
 
 import workbench as wb
+from workbench.operators.subject import Target
 from workbench.profile.expected import expected
 from workbench.profile.timing import time_target
-from workbench.spec.subject import Target
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "model_rankings.md"
 PAPER = "HipKittens main analysis/paper_experiments"

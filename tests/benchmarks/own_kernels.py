@@ -19,7 +19,7 @@ from published_times import Problem, Row
 
 import workbench as wb
 from workbench import targets
-from workbench.spec.subject import Target, resolve
+from workbench.operators.subject import Target, resolve
 from workbench.toolchain import zig
 
 PREFIX = "own "
@@ -30,7 +30,7 @@ Argument = torch.Tensor | int | float
 
 
 @dataclass(frozen=True)
-class Own:
+class OwnKernel:
     """A source.
 
     Attributes:
@@ -91,7 +91,7 @@ def _gemm_tensors(s: Sizes) -> dict[str, Argument]:
 _BATCH = 16
 """Sequences of HipKittens' LayerNorm benchmark."""
 
-ROPE = Own(
+ROPE = OwnKernel(
     "kernels/rotary/kernel.cpp",
     "tk_fused_rotary",
     64,
@@ -100,7 +100,7 @@ ROPE = Own(
     lambda s: (s["heads"], s["batch"], s["tokens"] // 32),
     _rope_tensors,
 )
-LAYERNORM = Own(
+LAYERNORM = OwnKernel(
     "kernels/layernorm/kernel.cpp",
     "layernorm_tk",
     256,
@@ -109,7 +109,7 @@ LAYERNORM = Own(
     lambda s: (s["rows"] // _BATCH // 4, _BATCH, 1),
     _layernorm_tensors,
 )
-GEMM = Own(
+GEMM = OwnKernel(
     "kernels/gemm/bf16fp32/mi350x/256_256_64_32_with16x32.cpp",
     "micro_tk",
     512,
@@ -120,9 +120,9 @@ GEMM = Own(
 )
 
 
-def _attention(s: Sizes) -> Own:
+def _attention(s: Sizes) -> OwnKernel:
     causal = "causal" if s["causal"] else "non_causal"
-    return Own(
+    return OwnKernel(
         f"analysis/attn/fwd/benchmark/attn_fwd_{causal}{'_d64' if s['dim'] == 64 else ''}.cpp",
         "attend_ker",
         512,
@@ -136,7 +136,7 @@ def _attention(s: Sizes) -> Own:
     )
 
 
-SOURCES: Mapping[str, Callable[[Sizes], Own]] = {
+SOURCES: Mapping[str, Callable[[Sizes], OwnKernel]] = {
     "rotary/rope": lambda _: ROPE,
     "normalization/fused_add_layernorm": lambda _: LAYERNORM,
     "attention/forward": _attention,
@@ -145,9 +145,9 @@ SOURCES: Mapping[str, Callable[[Sizes], Own]] = {
 """HipKittens', by the spec of the rows that were published of them."""
 
 
-def _rows(path: str, entry: str, tensors: str, scalars: Mapping[str, float | str]) -> Own:
+def _rows(path: str, entry: str, tensors: str, scalars: Mapping[str, float | str]) -> OwnKernel:
     """A row-wise kernel of the port: four waves of a row each; `scalars` are values, or names of sizes."""
-    return Own(
+    return OwnKernel(
         f"kernels/{path}/kernel.cpp",
         entry,
         256,
@@ -167,9 +167,9 @@ def _rows(path: str, entry: str, tensors: str, scalars: Mapping[str, float | str
     )
 
 
-def _gated(kind: int) -> Own:
+def _gated(kind: int) -> OwnKernel:
     """A gated activation of the port: a thread for each element of the output."""
-    return Own(
+    return OwnKernel(
         "kernels/rope-activations/activation/kernel.cpp",
         f"gated_activation_kernel<(ActivationType){kind}>",
         256,
@@ -191,10 +191,10 @@ def _port_rope_tensors(s: Sizes) -> dict[str, Argument]:
     return {"x": x, "o": torch.randn_like(x), "sin_freq": table, "cos_freq": table.clone(), **sizes}
 
 
-PORT: Mapping[str, Own] = {
+PORT: Mapping[str, OwnKernel] = {
     "activations/silu_and_mul": _gated(0),
     "activations/gelu_and_mul": _gated(1),
-    "activations/softmax": Own(
+    "activations/softmax": OwnKernel(
         "kernels/rope-activations/softmax/kernel.cpp",
         "softmax_kernel<256>",
         256,
@@ -225,7 +225,7 @@ PORT: Mapping[str, Own] = {
         "input output",
         {"weight": 0, "bias": 0, "epsilon": 1e-5, "n_rows": "rows"},
     ),
-    "rotary/rope": Own(
+    "rotary/rope": OwnKernel(
         "kernels/rope-activations/rope/kernel.cpp",
         "rope_kernel<128>",
         64,

@@ -24,9 +24,9 @@ import torch
 
 import workbench as wb
 from workbench.errors import ShapeError, UsageError
+from workbench.operators import KernelSpec, Range
+from workbench.operators.subject import resolve
 from workbench.runtime import LaunchOptions
-from workbench.spec import KernelSpec, Range
-from workbench.spec.subject import resolve
 from workbench.targets import TILE_TARGETS
 
 LIMIT = 20.0

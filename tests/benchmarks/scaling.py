@@ -24,7 +24,7 @@ import distributed
 from workbench.bench.cases import Case
 from workbench.bench.engine import Engine, Task, local_cluster
 from workbench.bench.run_case import run_case
-from workbench.spec import kernels
+from workbench.operators import kernels
 
 WORKERS = """
 import asyncio, sys

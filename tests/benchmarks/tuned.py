@@ -2,6 +2,9 @@
 
     python tests/benchmarks/tuned.py --out build/tuned [--device MI355X] [--budget 12] [--cluster local]
     python tests/benchmarks/tuned.py --out build/tuned --write    # docs/tuning.md from what is there
+    python tests/benchmarks/tuned.py --out build/tuned --published 40 [--seed 1] [--largest 2e11]
+
+The last prints our GEMMs beside the best published times (`best_published.py`), of 40 problems or of "all".
 
 A run goes on where the last one ended.
 """
@@ -11,6 +14,8 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+
+import best_published
 
 import workbench as wb
 from workbench.bench.command import parsed_cluster
@@ -120,7 +125,14 @@ def main() -> None:
     parser.add_argument("--cluster")
     parser.add_argument("--minutes", type=float, default=600, help="after which no further problem is begun")
     parser.add_argument("--write", action="store_true", help="docs/tuning.md")
+    parser.add_argument("--published", help="beside the best published times: how many problems, or all")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample of published problems")
+    parser.add_argument("--largest", type=float, default=2e11, help="operations of a published problem")
     options = parser.parse_args()
+    if options.published:
+        count = None if options.published == "all" else int(options.published)
+        best_published.report(count, options.seed, options.largest, options.out / "published.jsonl")
+        return
     if options.write:
         (DOCS / "tuning.md").write_text(
             document(options.out, options.device, options.budget), encoding="utf-8"

@@ -11,8 +11,8 @@ import workbench as wb
 from workbench.check.compare import BAD_LUCK, FLASH_FACTOR, compare, flash_factor, most_outside
 from workbench.check.verify import verify
 from workbench.errors import UsageError, VerificationError
+from workbench.operators import TOLERANCES, Tolerance
 from workbench.origin import Origin
-from workbench.spec import TOLERANCES, Tolerance
 
 
 def noise(*shape, dtype=torch.float64, seed=0):
@@ -174,6 +174,23 @@ def test_an_overwritten_input_fails():
     assert "input x was overwritten" in str(result)
 
 
+@pytest.mark.parametrize(
+    "make", [lambda x: torch.empty_like(x), lambda x: torch.empty(4), lambda x: x.new_empty(4)]
+)
+def test_what_a_function_does_not_write_cannot_pass(make):
+    def first_half(x):
+        out = make(x)
+        out[:2] = x[:2] * 2
+        return out
+
+    x = torch.zeros(4)
+    result = verify(first_half, lambda x: x * 2, inputs={"x": x})
+    assert result.worst.nonfinite_mismatches == 2
+    assert torch.empty(4, requires_grad=True).requires_grad
+    with pytest.raises(VerificationError, match="out"):
+        result.check()
+
+
 def test_several_outputs():
     def both(x):
         return {"low": x.min(-1).values, "high": x.max(-1).values}
@@ -222,5 +239,23 @@ def test_a_launch_is_verified_by_the_tensors_that_it_writes():
     assert half.worst.nonfinite_mismatches == 36
     with pytest.raises(UsageError, match="expected the names of the tensors that the launch writes"):
         wb.verify(module["halve"][2, 64], lambda x: x / 2, inputs=given)
+
+
+def test_a_function_that_launches_is_verified_where_it_ran():
+    module = wb.compile(LAUNCHED, arch="gfx950", name="halve.hip")
+
+    def halved(x):
+        out = torch.empty_like(x)
+        module["halve"][-(-x.numel() // 64), 64](x=x, out=out, n=x.numel())
+        return out
+
+    result = wb.verify(halved, lambda x: x / 2, inputs={"x": torch.randn(100)}).check()
+    assert (result.name, result.origin, len(result.records)) == ("halved", Origin.COUNTED, 1)
+    assert result.device.startswith("emulated:")
+    assert result.code == module.digest
+
+
+def test_nothing_launched():
+    given = {"x": torch.randn(100), "out": torch.zeros(100), "n": 100}
     with pytest.raises(UsageError, match="nothing was launched"):
         wb.verify(lambda **_: None, lambda x: x, inputs=given, outputs=("out",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -12,7 +13,6 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from workbench.codeobject import CodeObject
-from workbench.codeobject.instructions.isa.enumerate import find_llvm_mc
 from workbench.targets import TILE_TARGETS
 from workbench.toolchain import CompileOptions, compile_device
 
@@ -77,35 +77,41 @@ def compiled(arch: str, debug: bool = True) -> bytes:
     return compile_device(SOURCE, CompileOptions(arch, name="cell", debug=debug)).code_object
 
 
+def metadata_of(data: bytes) -> dict[str, Any]:
+    """The metadata of a code object, to be changed and given to `with_metadata`."""
+    (section,) = ELFFile(io.BytesIO(data)).iter_sections("SHT_NOTE")
+    (note,) = section.iter_notes()
+    record: dict[str, Any] = msgpack.unpackb(note["n_descdata"])
+    return record
+
+
+def with_metadata(data: bytes, packed: bytes) -> bytes:
+    """A code object with other metadata, of any size: its note is at the file's end."""
+    note = struct.pack("<III", 7, len(packed), 32) + b"AMDGPU\0\0" + packed + bytes(-len(packed) % 4)
+    changed = bytearray(data) + bytes(-len(data) % 4)
+    elf = ELFFile(io.BytesIO(data))
+    header = elf.header
+    for number in range(header["e_shnum"]):
+        if elf.get_section(number)["sh_type"] == "SHT_NOTE":
+            place = header["e_shoff"] + number * header["e_shentsize"]
+            struct.pack_into("<QQ", changed, place + 24, len(changed), len(note))
+    for number in range(header["e_phnum"]):
+        if elf.get_segment(number)["p_type"] == "PT_NOTE":
+            place = header["e_phoff"] + number * header["e_phentsize"]
+            struct.pack_into("<Q", changed, place + 8, len(changed))
+            struct.pack_into("<Q", changed, place + 32, len(note))
+    return bytes(changed) + note
+
+
 def with_kernels_changed(data: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
     """A code object whose metadata says something else of each kernel."""
-    for section in ELFFile(io.BytesIO(data)).iter_sections("SHT_NOTE"):
-        (note,) = section.iter_notes()
-        record = msgpack.unpackb(note["n_descdata"])
-        for kernel in record["amdhsa.kernels"]:
-            # Room for what the change adds; nothing reads it.
-            kernel.pop(".wavefront_size", None)
-            change(kernel)
-        packed = msgpack.packb(record)
-        size, start = note["n_descsz"], note["n_offset"] + 12 + -(-note["n_namesz"] // 4) * 4
-        assert len(packed) <= size
-        changed = bytearray(data)
-        changed[note["n_offset"] + 4 : note["n_offset"] + 8] = len(packed).to_bytes(4, "little")
-        changed[start : start + size] = packed.ljust(size, b"\0")
-        return bytes(changed)
-    raise AssertionError("no notes")
+    record = metadata_of(data)
+    for kernel in record["amdhsa.kernels"]:
+        change(kernel)
+    return with_metadata(data, msgpack.packb(record))
 
 
 @pytest.fixture(scope="session", params=TILE_TARGETS)
 def code_object(request: pytest.FixtureRequest) -> CodeObject:
     """The source above, read, for each target."""
     return CodeObject.from_bytes(compiled(request.param))
-
-
-@pytest.fixture(scope="session")
-def llvm_mc() -> str:
-    """Path of LLVM's disassembler; tests that need it are skipped where there is none."""
-    path = find_llvm_mc()
-    if path is None or "22" not in path:
-        pytest.skip("llvm-mc of LLVM 22, the oracle of these tests, is not installed")
-    return path

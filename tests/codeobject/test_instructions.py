@@ -1,21 +1,29 @@
-"""The records of opcodes: against published tables, and nobody else looks at the letters of an opcode."""
+"""The records of opcodes: against published tables; nobody else names opcodes or looks at their letters."""
 
 from __future__ import annotations
 
 import ast
 import csv
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import workbench
 from tests.codeobject.rows import row
-from workbench.codeobject.instructions import forms
+from workbench.codeobject.instructions import MATRICES, Trait, forms
 from workbench.targets import NAMES
 
 ROOT = Path(workbench.__file__).parent
 PACKAGE = ROOT / "codeobject" / "instructions"
+MEANINGS = (PACKAGE, ROOT / "emulator" / "semantics", ROOT / "emulator" / "native" / "ops")
+"""Where opcodes are named: their records, and what each does."""
+
+SOURCES = (ROOT / "targets",)
+"""Where figures say what they were measured with."""
+
 DATA = Path(__file__).parents[1] / "data" / "mfma.csv"
 
 
@@ -178,22 +186,96 @@ def test_a_look_at_letters_is_seen(code: str) -> None:
     assert list(_looks(ast.parse(code)))
 
 
-def test_names_of_opcodes_may_be_compared() -> None:
+def test_opcodes_may_be_compared() -> None:
     assert not list(
         _looks(
             ast.parse(
-                'i.opcode == "s_nop" or i.opcode in ("s_trap", "s_nop") or x in NATIVE\n'
+                "i.opcode == other.opcode or i.opcode in NATIVE\n"
                 "names = {i.opcode for i in code}\ni.opcode in names\ncounts[i.opcode] + table[name]"
             )
         )
     )
 
 
-def test_only_the_package_looks_at_letters() -> None:
-    found = [
+def _found_outside(rooms: tuple[Path, ...], look: Callable[[ast.AST], Iterator[ast.AST]]) -> list[str]:
+    return [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in sorted(ROOT.rglob("*.py"))
-        if PACKAGE not in path.parents
-        for node in _looks(ast.parse(path.read_text(encoding="utf-8")))
+        if not set(rooms) & set(path.parents)
+        for node in look(ast.parse(path.read_text(encoding="utf-8")))
     ]
-    assert not found
+
+
+def test_only_the_package_looks_at_letters() -> None:
+    assert not _found_outside((PACKAGE,), _looks)
+
+
+@cache
+def _opcodes() -> frozenset[str]:
+    known = (form for target in NAMES for form in forms(target).values())
+    return frozenset(MATRICES).union(*((form.opcode, form.mnemonic) for form in known))
+
+
+_FAMILY = re.compile(r"(v|s|ds|t?buffer|global|flat|scratch)_\S*")
+
+
+def _is_pattern(text: str) -> bool:
+    """Whether a text is a regular expression of opcodes."""
+    if not _FAMILY.fullmatch(text) or text.isidentifier():
+        return False
+    try:
+        pattern = re.compile(text)
+    except re.error:
+        return False
+    return any(pattern.fullmatch(opcode) for opcode in _opcodes())
+
+
+def _names(tree: ast.AST) -> Iterator[ast.AST]:
+    """Where code names opcodes: a text of nothing but names, a pattern of them, a name that is put together.
+
+    Sentences may name them.
+    """
+    parts: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts.update(id(part) for part in node.values)
+            head = node.values[0].value if node.values and isinstance(node.values[0], ast.Constant) else ""
+            if _FAMILY.fullmatch(str(head)) and any(name.startswith(str(head)) for name in _opcodes()):
+                yield node
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            words = node.value.split()
+            if words and (all(word in _opcodes() for word in words) or _is_pattern(node.value)):
+                yield node
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        '_SCALES = "v_mfma_ld_scale_b32"',
+        'i.opcode == "s_nop"',
+        '{"s_branch", "s_endpgm"}',
+        'frozenset("s_branch s_endpgm".split())',
+        '{"buffer_inv": 1}',
+        'i.mnemonic == "v_add_f32_e32"',
+        'frozenset(f"v_cvt_{each}" for each in ("f32_i32", "i32_f32"))',
+        'PATTERN = re.compile(r"v_cvt_.*|v_mul_(lo|hi)_u32")',
+    ],
+)
+def test_names_are_seen(code: str) -> None:
+    assert list(_names(ast.parse(code)))
+
+
+def test_sentences_may_name_opcodes() -> None:
+    assert not list(
+        _names(ast.parse('"waits (s_nop)"; f"s_nop {n}"; x["flat_load"]; "v_scale"; "s_nop or s_sleep"'))
+    )
+
+
+def test_only_records_and_meanings_name_opcodes() -> None:
+    """What others want to know of an instruction is in its record."""
+    assert not _found_outside((*MEANINGS, *SOURCES), _names)
+
+
+@pytest.mark.parametrize("name", ["v_cvt_f32_i32", "v_cvt_pk_bf16_f32", "v_cvt_scalef32_pk_fp4_f32"])
+def test_every_conversion_is_one(name: str) -> None:
+    assert Trait.CONVERTS in row(name, "gfx950").record.traits

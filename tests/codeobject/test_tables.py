@@ -1,11 +1,14 @@
-"""The opcode tables are what LLVM's disassembler says now, and the script that makes them reads it right."""
+"""The opcode tables are what LLVM's disassembler says, and the script that makes them reads it right."""
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
+from tests.codeobject import llvm_answers
 from workbench.codeobject.encodings import ENCODINGS
 from workbench.codeobject.instructions.isa.enumerate import (
     disassemble,
@@ -18,23 +21,76 @@ from workbench.targets import NAMES
 
 
 @pytest.mark.parametrize("target", NAMES)
-def test_table_is_llvms(target: str, llvm_mc: str) -> None:
+def test_table_is_llvms(target: str) -> None:
     committed = files("workbench.codeobject.instructions.isa").joinpath(f"{target}.csv").read_text()
-    assert table(target, llvm_mc).splitlines() == committed.splitlines()
+    made = table(target, partial(llvm_answers.from_recording, target))
+    assert made.splitlines() == committed.splitlines()
 
 
-def test_disassemble_tells_size_and_refusal(llvm_mc: str) -> None:
+@pytest.mark.parametrize("target", NAMES)
+def test_recording_is_what_llvm_says(target: str) -> None:
+    """Where LLVM is installed; elsewhere, that each target has its own."""
+    recorded = llvm_answers.recorded(target)
+    assert len(recorded) > 30000
+    tool = llvm_answers.live()
+    if tool is not None:
+        assert disassemble(target, list(recorded), tool) == list(recorded.values()), llvm_answers.COMMAND
+
+
+# What `llvm-mc --disassemble` of LLVM 22.1.8 says of the three encodings below.
+SAID = """\
+\tv_add_f32_e32 v0, 0xbf80aa01, v0
+\ts_nop 0xaa02
+\ts_nop 0xaa03
+\ts_nop 0x1234
+\tv_add_f32_e32 v0, v0, v0
+\ts_nop 0xaa01
+\ts_nop 0xaa02
+\ts_nop 0xaa03
+\ts_nop 0x1234
+\ts_nop 0xaa01
+\ts_nop 0xaa02
+\ts_nop 0xaa03
+\ts_nop 0x1234
+"""
+WARNED = """\
+<stdin>:5:1: warning: invalid instruction encoding
+0xff 0xff 0xff 0xff 0x01 0xaa 0x80 0xbf 0x02 0xaa 0x80 0xbf 0x03 0xaa 0x80 0xbf
+^
+"""
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path) -> str:
+    """Path of a program that says what llvm-mc said, and keeps its input."""
+    (tmp_path / "said").write_text(SAID)
+    (tmp_path / "warned").write_text(WARNED)
+    program = tmp_path / "llvm-mc"
+    program.write_text('#!/bin/sh\ncd "${0%/*}" && cat > asked && cat warned >&2 && cat said\n')
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_disassemble_tells_size_and_refusal(stand_in: str) -> None:
     encodings = [
         encode("VOP2", 1, {"src0": 255}, 0x12345678)[:4],
         encode("VOP2", 1, {"src0": 256}),
         b"\xff" * 4,
     ]
-    answers = disassemble("gfx950", encodings, llvm_mc)
-    # The first takes what follows as its literal.
-    assert answers[0] is not None
-    assert answers[0][1] == 8
-    assert answers[1] == ("v_add_f32_e32 v0, v0, v0", 4)
-    assert answers[2] is None
+    tool = llvm_answers.live()
+    for llvm_mc in (stand_in, tool) if tool else (stand_in,):
+        answers = disassemble("gfx950", encodings, llvm_mc)
+        # The first takes what follows as its literal.
+        assert answers[0] is not None
+        assert answers[0][1] == 8
+        assert answers[1] == ("v_add_f32_e32 v0, v0, v0", 4)
+        assert answers[2] is None
+    asked = Path(stand_in).with_name("asked").read_text().splitlines()
+    assert [line[:19] for line in asked[::2]] == [
+        "0xff 0x00 0x00 0x02",
+        "0x00 0x01 0x00 0x02",
+        "0xff 0xff 0xff 0xff",
+    ]
 
 
 def test_split_and_register() -> None:

@@ -13,30 +13,51 @@ import re
 import signal
 import struct
 import threading
-from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
+import torch
 
+from tests.fuzz import damages
 from tests.fuzz.streams import DUMPED_ROWS, S_ENDPGM, computing, dump, prologue, stream
 from tests.fuzz.template import deterministic, endless, kernels, template
-from workbench import errors, runtime
+from workbench import errors, profile, runtime, sanitize
 from workbench.codeobject import CodeObject, KernelInfo, printer
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode
 from workbench.emulator.node.allocations import Allocation, MemoryKind
 from workbench.emulator.node.device import node
 from workbench.emulator.node.dispatch import Geometry
+from workbench.kernel import Kernel, Module
+from workbench.kernel.parameters import torch_dtypes
 from workbench.targets import TILE_TARGETS
 
-LAUNCH_SECONDS = 0.2
+LAUNCH_SECONDS = 0.1
 BUFFER_BYTES = 16384
+GUARDED = 16384
+"""Bytes of a launch's tensors, and of what lies on either side of them."""
 _CANARY = 0x5A
 
 
 class Broken(Exception):
     """Something that no case may do has happened."""
+
+
+@contextmanager
+def _setting(name: str, value: float) -> Iterator[None]:
+    """An environment variable for a while."""
+    before = os.environ.get(name)
+    os.environ[name] = str(value)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 class World:
@@ -68,6 +89,11 @@ class World:
         assert self.victims
         assert self.deterministic
         assert self.endless
+        # What profiles and sanitizes is native code of its own.
+        for observe in (profile, sanitize):
+            count = torch.zeros(64)
+            add = Module(kernels(TILE_TARGETS[0]))["add"][1, 64]
+            observe(add, count, count, count, 64, device=f"emulated:{TILE_TARGETS[0]}")
 
     def arm(self) -> None:
         """Make the canaries what they were: a kernel may write those of its own device."""
@@ -227,6 +253,54 @@ def mutated_code_object(generator: random.Random, world: World) -> None:
     _run_all(generator, world, data, target, None)
 
 
+def damaged_module(generator: random.Random, world: World) -> None:
+    """A damaged code object as a notebook has it: shown, disassembled, launched with tensors, looked into."""
+    target = generator.choice(TILE_TARGETS)
+    module = Module(damages.damaged(generator, kernels(target)), name="damaged.hip")
+    uses: list[Callable[[], object]] = [generator.choice((module.__repr__, module._repr_html_))]
+    for kernel in generator.sample(list(module.kernels.values()), min(1, len(module.kernels))):
+        uses += (partial(getattr, kernel, what) for what in ("signature", "resources", "isa"))
+        uses += (kernel.__repr__, kernel._repr_html_, partial(_launched, generator, world, kernel))
+    failure: errors.WorkbenchError | None = None
+    for use in uses:
+        try:
+            use()
+        except errors.WorkbenchError as error:
+            failure = error
+    if failure is not None:
+        raise failure
+
+
+def _launched(generator: random.Random, world: World, kernel: Kernel) -> None:
+    """A launch with tensors that others' memory lies beside, profiled or sanitized at times."""
+    world.arm()
+    memory = torch.full((3 * GUARDED,), _CANARY, dtype=torch.uint8)
+    tensors = memory[GUARDED : 2 * GUARDED]
+    tensors.view(torch.int32).fill_(1)
+    values: list[Any] = []
+    for place, parameter in enumerate(kernel.plan.parameters):
+        kind = parameter.type
+        if kind.kind == "pointer":
+            dtype = next(iter(torch_dtypes(kind.target, kernel.arch)), "float32")
+            values.append(tensors[place * 1024 : (place + 1) * 1024].view(getattr(torch, dtype)))
+        else:
+            values.append(bytes([1]).ljust(kind.size, b"\0") if 0 < kind.size < 4096 else 1)
+    launcher = kernel[generator.randrange(1, 4), generator.choice((1, 63, 64, 128, 200))]
+    way = generator.random()
+    try:
+        with _setting("HIPKITTENS_TIMEOUT", LAUNCH_SECONDS):
+            if way < 0.1:
+                profile(launcher, *values, device=f"emulated:{kernel.arch}")._repr_html_()
+            elif way < 0.4:
+                sanitize(launcher, *values, device=f"emulated:{kernel.arch}")._repr_html_()
+            else:
+                launcher(*values)._repr_html_()
+    finally:
+        if not (memory[:GUARDED] == _CANARY).all() or not (memory[2 * GUARDED :] == _CANARY).all():
+            raise Broken("memory beside the tensors of a launch has changed")
+        world.check_canary(kernel.arch)
+
+
 def hostile_file(generator: random.Random, world: World) -> None:
     """Truncated, spliced and random files: all that the workbench reads from a code object."""
     target = generator.choice(TILE_TARGETS)
@@ -339,23 +413,6 @@ def wild_arguments(generator: random.Random, world: World) -> None:
 # The same for any number of threads
 
 
-class _Threads:
-    """HIPKITTENS_THREADS for a while."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def __enter__(self) -> None:
-        self.before = os.environ.get("HIPKITTENS_THREADS")
-        os.environ["HIPKITTENS_THREADS"] = str(self.count)
-
-    def __exit__(self, *unused: object) -> None:
-        if self.before is None:
-            del os.environ["HIPKITTENS_THREADS"]
-        else:
-            os.environ["HIPKITTENS_THREADS"] = self.before
-
-
 def _alike(what: str, runs: list[tuple[bytes, Any]]) -> None:
     contents, counts = zip(*runs, strict=True)
     if any(content != contents[0] for content in contents):
@@ -383,7 +440,7 @@ def thread_count(generator: random.Random, world: World) -> None:
     for threads in (1, 2, 3):
         out.fill(0)
         content = struct.pack("<QQi", given.ctypes.data, out.ctypes.data, steps)
-        with _Threads(threads):
+        with _setting("HIPKITTENS_THREADS", threads):
             record = function.launch(
                 (groups, 1, 1),
                 (256, 1, 1),
@@ -425,7 +482,7 @@ def _computed(generator: random.Random, world: World, target: str) -> None:
             options = runtime.LaunchOptions(count=True, profile=True, timeout=10 * LAUNCH_SECONDS)
             seen: Any
             try:
-                with _Threads(threads), node().observe(options) as results:
+                with _setting("HIPKITTENS_THREADS", threads), node().observe(options) as results:
                     device.launch(
                         loaded,
                         "fuzz",
@@ -545,14 +602,15 @@ def _whole(allocation: Allocation, value: int) -> None:
 
 
 KINDS: dict[str, tuple[float, Callable[[random.Random, World], None]]] = {
-    "instruction stream": (0.36, instruction_stream),
-    "mutated code object": (0.16, mutated_code_object),
-    "hostile file": (0.16, hostile_file),
-    "wild arguments": (0.16, wild_arguments),
-    "thread count": (0.06, thread_count),
-    "time limit": (0.04, time_limit),
+    "instruction stream": (0.30, instruction_stream),
+    "damaged module": (0.15, damaged_module),
+    "mutated code object": (0.10, mutated_code_object),
+    "hostile file": (0.14, hostile_file),
+    "wild arguments": (0.20, wild_arguments),
+    "thread count": (0.03, thread_count),
+    "time limit": (0.03, time_limit),
     "interrupt": (0.03, interrupt),
-    "memory limit": (0.03, memory_limit),
+    "memory limit": (0.02, memory_limit),
 }
 
 

@@ -239,6 +239,34 @@ def test_views_of_one_tensor_are_one_buffer():
     assert packed.argument_bytes == 400
 
 
+def test_a_plan_of_a_signature_packs_as_anew():
+    """What is remembered of a signature changes nothing but addresses, whatever tensors share."""
+    fields = (("x", pointer(FLOAT)), ("y", gl(FLOAT, 1, 1, -1, -1)), ("n", INT), ("eps", FLOAT))
+    remembering, base = plan(*fields), torch.arange(400.0)
+    given = [
+        (torch.ones(10), torch.ones(4, 5), 3, 0.0),
+        (torch.ones(10), torch.ones(4, 5), 3, -0.0),
+        (torch.ones(10), torch.ones(4, 5), 3, 0.0),
+        (torch.ones(10), torch.ones(5, 4), 3, 0.0),
+        (base[:10], base[20:40].view(4, 5), 3, 0.0),
+        (base[:10], base[5:25].view(4, 5), 3, 0.0),
+        (base[30:40], base[:20].view(4, 5), 3, 0.0),
+        (torch.empty(0), torch.ones(4, 5), 3, 0.0),
+        (None, torch.ones(4, 5), 3, 1),
+    ]
+    same = torch.ones(4, 5)
+    for args in [*given, (same, same, 3, 0.0), *given]:
+        got, wanted = pack(remembering, *args), pack(plan(*fields), *args)
+        for what in ("data", "buffers", "labels", "argument_bytes"):
+            assert getattr(got, what) == getattr(wanted, what), (what, args)
+        assert [id(t) for t in got.tensors] == [id(t) for t in wanted.tensors]
+    for wrong in (torch.ones(10, dtype=torch.int32), torch.ones(20)[::2], torch.ones(10, device="meta")):
+        with pytest.raises(ArgumentError, match="'x' is"):
+            pack(remembering, wrong, torch.ones(4, 5), 3, 0.0)
+    with pytest.raises(ArgumentError, match="expected True or False"):
+        pack(plan(("flag", Type("bool", "bool", 1)), ("n", INT)), 1, 1)
+
+
 def test_fp8_means_the_targets_own_format():
     fp8 = Type("struct", "fp8e4m3", 1)
     ocp, fnuz = torch.zeros(4, dtype=torch.float8_e4m3fn), torch.zeros(4, dtype=torch.float8_e4m3fnuz)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sysconfig
 import threading
 from pathlib import Path
@@ -348,9 +349,10 @@ def test_memory_of_call_arguments() -> None:
 def test_a_device_is_built_beside_the_compilation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     built = []
 
-    def record(name: str, command: list[str], library: Path) -> None:
+    def record(name: str, command: list[str], library: Path) -> subprocess.CompletedProcess[str]:
         built.append(name)
         library.write_bytes(b"made")
+        return subprocess.CompletedProcess(command, 0, "", "")
 
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
     monkeypatch.setattr(native, "_compile", record)
@@ -366,3 +368,13 @@ def test_a_device_is_built_beside_the_compilation(monkeypatch: pytest.MonkeyPatc
     finally:
         emulator_library.cache_clear()
     assert sorted(built) == ["amdhip64", "hiprtc", "hkemu"]
+
+
+def test_a_module_compiled_as_device_code_says_how() -> None:
+    with pytest.raises(errors.CompileError, match="give host=True") as told:
+        wb.compile(POINTERS)
+    assert "'pybind11/pybind11.h' file not found" in str(told.value)
+    assert told.value.diagnostics
+    with pytest.raises(errors.CompileError) as plain:
+        wb.compile('#include "none.h"\n// PYBIND11_MODULE(m, n)\n')
+    assert "host=True" not in str(plain.value)

@@ -305,9 +305,9 @@ def read(source: Source, compiler: str, own: bool) -> dict[str, str]:
     return {"result": "no" if said else "compiles", "text": error[1] if error else said.strip() or READ}
 
 
-def attempt(source: Source, compiler: str, own: bool, as_module: bool = False) -> dict[str, str]:
+def attempt(source: Source, compiler: str, own: bool, whole: bool = False) -> dict[str, str]:
     """Compile and run a source in a process of its own."""
-    return _asked([source], compiler, {"own_headers": own, "as_module": as_module, "together": False})
+    return _asked([source], compiler, {"own_headers": own, "whole": whole, "together": False})
 
 
 def attempt_together(sources: Sequence[Source], compiler: str, own: bool) -> dict[str, dict[str, str]]:
@@ -315,7 +315,7 @@ def attempt_together(sources: Sequence[Source], compiler: str, own: bool) -> dic
     compiling = read_together(sources, compiler, own)
     if not compiling:
         return {}
-    result = _asked(compiling, compiler, {"own_headers": own, "as_module": False, "together": True})
+    result = _asked(compiling, compiler, {"own_headers": own, "whole": False, "together": True})
     return {name: told for name, told in result.items() if isinstance(told, dict)}
 
 
@@ -507,7 +507,7 @@ def modules_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
         for source in hipkittens_sources.sources(folder, branch, of.arch, of.define, libraries(checkouts)):
             if not re.search(given.only or MODULES, source.name):
                 continue
-            found = [attempt(source, given.compilers[0], own, as_module=True) for own in (False, True)]
+            found = [attempt(source, given.compilers[0], own, whole=True) for own in (False, True)]
             print(branch, source.name, found, file=sys.stderr, flush=True)
             cells = " | ".join(f"{result['result']}, `{result['text']}`" for result in found)
             rows.append(f"| {branch} | {source.name} | {source.arch} | {cells} |")

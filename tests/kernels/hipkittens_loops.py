@@ -193,7 +193,7 @@ def counted(kernel: Kernel) -> Row:
 def of_theirs(checkout: Path, pair: Pair) -> Row:
     """HipKittens' kernel: of a source's kernels the one with the most matrix instructions, or the longest."""
     source = theirs.Source("main", checkout, checkout / pair.source, ARCH, ())
-    module = theirs._compile(source, [checkout / "include"])
+    module = theirs._kernels(theirs._compile(source, [checkout / "include"]))
     rows = [counted(module[name]) for name in module.kernels if pair.kernel in name]
     return max(rows, key=lambda row: (row.loop.kinds["mfma"], len(row.loop.instructions)))
 

@@ -6,6 +6,7 @@ sizes, in outputs of NaN: what is written has to be right, and something has to 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -13,6 +14,7 @@ import re
 import sys
 import sysconfig
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,13 +126,13 @@ def digest_of_headers(folder: Path) -> str:
     return content.hexdigest()[:12]
 
 
-def attempt(source: Source, own_headers: bool, as_module: bool = False) -> dict[str, object]:
-    """Compile and run a source.
+def attempt(source: Source, own_headers: bool, whole: bool = False) -> dict[str, object]:
+    """Compile and run a source: its Python module where it has one, both halves of it.
 
     Args:
         source: which.
         own_headers: whether with HipKittens' own tile library instead of ours.
-        as_module: whether its Python module is compiled too, and called as its users call it.
+        whole: whether its module is called as its users call it, with its whole grid, large ones too.
 
     Returns:
         "result": "no", "compiles", "fails", "wrong" or "right"; "text": the first error, or what was checked.
@@ -139,7 +141,7 @@ def attempt(source: Source, own_headers: bool, as_module: bool = False) -> dict[
     try:
         if source.is_unit_test:
             return _run_unit_test(source, include)
-        module = _compile_module(source, include) if as_module else _compile(source, include)
+        module = _compile(source, include)
     except CompileError as error:
         return {"result": "no", "text": first_error(error)}
     except WorkbenchError as error:
@@ -147,17 +149,28 @@ def attempt(source: Source, own_headers: bool, as_module: bool = False) -> dict[
     check = next((check for pattern, check in CHECKS if re.search(pattern, source.name)), None)
     if check is None:
         return {"result": "compiles", "text": "computes nothing that could be compared"}
+    if whole and isinstance(module, wb.HostModule):
+        module = _Whole(module)
     try:
         return {"result": "right", "text": check(module, source, include)}
     except TooLargeError as error:
         return {"result": "compiles", "text": str(error)}
     except WrongError as error:
-        return {"result": "wrong", "text": str(error)}
+        return {"result": "wrong", "text": f"{error}; {_sanitized(check, module, source, include)}"}
     except WorkbenchError as error:
         return {"result": "fails", "text": str(error).splitlines()[0]}
     except Exception as error:
         traceback.print_exc()
         return {"result": "fails", "text": f"{type(error).__name__}: {error}"}
+
+
+def _sanitized(check: Check, module: Any, source: Source, include: list[Path]) -> str:
+    """What the sanitizer says of the launches of a check that found something wrong."""
+    with wb.sanitizing() as watch, contextlib.suppress(WrongError):
+        check(module, source, include)
+    count = Counter(finding.category for finding in watch.findings)
+    kinds = ", ".join(f"{category} ({number})" for category, number in count.most_common())
+    return f"the sanitizer: {kinds or 'nothing'}"
 
 
 def first_error(error: CompileError) -> str:
@@ -298,41 +311,45 @@ def moved(source: Source) -> list[Path]:
     return folders
 
 
-def _compile(source: Source, include: list[Path], path: Path | None = None) -> wb.Module:
+def _compile(source: Source, include: list[Path], path: Path | None = None) -> wb.Module | wb.HostModule:
+    """The Python module of a source, or the device part of one that binds nothing."""
     path = path or source.path
     text = path.read_text()
     sizes = [f"{name}={value}" for name, value in ATTENTION.items() if f"#ifndef {name}" in text]
+    as_module = "PYBIND11_MODULE" in text
     return wb.compile(
         text,
         arch=source.arch,
+        host=as_module,
         name=str(path),
-        include=[*include, *moved(source), *host_headers()],
+        include=[*include, *moved(source), *([] if as_module else host_headers())],
         define=[*MACROS, *source.define, *sizes],
         flags=["-w", "-ferror-limit=1"],
         timeout=COMPILE_TIMEOUT,
     )
 
 
-def _compile_module(source: Source, include: list[Path]) -> wb.HostModule:
-    return wb.compile(
-        source.path.read_text(),
-        arch=source.arch,
-        host=True,
-        name=str(source.path),
-        include=[*include, *moved(source)],
-        define=[*MACROS, *source.define],
-        flags=["-w", "-ferror-limit=1"],
-        timeout=COMPILE_TIMEOUT,
-    )
+class _Whole:
+    """A module whose functions are called instead of its kernels started, whatever their sizes."""
+
+    def __init__(self, module: wb.HostModule) -> None:
+        self.module = module
+
+
+def _kernels(module: wb.Module | wb.HostModule | _Whole) -> wb.Module:
+    of = module.module if isinstance(module, _Whole) else module
+    return of.kernels if isinstance(of, wb.HostModule) else of
 
 
 def _call(module: wb.HostModule, text: str, tensors: Mapping[str, torch.Tensor | int]) -> None:
-    """Call the module's first function with the tensors that it binds, in its order."""
+    """Call the module's first function that binds none but these tensors, with them in its order."""
     code = re.sub(r"//.*", "", text)
-    bound = re.search(r'py::bind_\w+<.*>\(\s*m,\s*"(\w+)",([^;]*)\);', code)
-    if bound is None:
-        raise ValueError("the source binds nothing")
-    getattr(module, bound[1])(*(tensors[name] for name in re.findall(r"::(\w+)\s*[,\n)]", bound[2] + ")")))
+    for function, members in re.findall(r'py::bind_\w+<.*>\(\s*m,\s*"(\w+)",([^;]*)\);', code):
+        names = re.findall(r"::(\w+)\s*[,\n)]", members + ")")
+        if set(names) <= set(tensors):
+            getattr(module, function)(*(tensors[name] for name in names))
+            return
+    raise ValueError(f"the source binds no function of {', '.join(tensors)}")
 
 
 def _constant(text: str, name: str) -> int:
@@ -350,18 +367,22 @@ def defined(text: str, name: str) -> int:
 
 
 def _start(
-    module: wb.Module | wb.HostModule,
+    module: wb.Module | wb.HostModule | _Whole,
     source: Source,
     name: str,
     grid: tuple[int, ...],
     text: str,
+    is_whole: bool = False,
     **tensors: torch.Tensor | int,
 ) -> None:
-    """Start a kernel by name, with as many threads and as much LDS as it may have, or as its module does."""
-    if isinstance(module, wb.HostModule):
-        _call(module, text, tensors)
+    """Start a kernel by name, with as many threads and as much LDS as it may have, or as its module does.
+
+    `is_whole` says that the grid is all of it, so that a module may do it.
+    """
+    if isinstance(module, _Whole) or (is_whole and isinstance(module, wb.HostModule)):
+        _call(module.module if isinstance(module, _Whole) else module, text, tensors)
         return
-    kernel = module[name]
+    kernel = _kernels(module)[name]
     target = device(f"emulated:{source.arch}")
     waves = re.search(r"#define NUM_(?:WARPS|WORKERS) \(?(\d+)", text)
     product = re.search(r"#define NUM_WARPS \(WARPS_M \* WARPS_N\)", text)
@@ -408,7 +429,7 @@ def _gemm(module: Any, source: Source, include: list[Path]) -> str:
 def _fp8_gemm(module: Any, source: Source, include: list[Path]) -> str:
     """C = A Bᵀ of fp8; the sizes are those of the kernel that the program starts."""
     text = source.path.read_text()
-    name = next(n for n in module if n.startswith("matmul_device<"))
+    name = next(n for n in _kernels(module) if n.startswith("matmul_device<"))
     m, n, k = (int(size) for size in re.findall(r"\d+", name.partition("<")[2]))
     torch.manual_seed(0)
     a, b = ((torch.randn(rows, k) / 4).to(torch.float8_e4m3fn) for rows in (m, n))
@@ -478,7 +499,7 @@ def _forward(module: Any, source: Source, include: list[Path]) -> str:
     lse = torch.full((b, h, 1, n), float("nan"))
     small = b * h * n <= 4096
     grid = (h, n // 256, b) if small else (h, 1, 1)
-    _start(module, source, "attend_ker", grid, text, Qg=q, Kg=k, Vg=v, Og=out, L_vec=lse)
+    _start(module, source, "attend_ker", grid, text, small, Qg=q, Kg=k, Vg=v, Og=out, L_vec=lse)
     part = slice(0, b if small else 1)
     wanted, logs = _attention(q[part].float(), k[part].float(), v[part].float(), _is_causal(source))
     return ", ".join((_compare("O", out[part], wanted), _compare("L", lse[part], logs.unsqueeze(2), 0.001)))
@@ -530,6 +551,7 @@ def _backward(module: Any, source: Source, include: list[Path]) -> str:
         "attend_bwd_combined_ker",
         grid,
         text,
+        whole,
         Q=leaves[0],
         K=leaves[1],
         V=leaves[2],
@@ -541,22 +563,48 @@ def _backward(module: Any, source: Source, include: list[Path]) -> str:
         delta_vec=_partly(delta, b, h, 1, n),
     )
     dk, dv = (x[:b_in, :, :h_kv_in] for x in (dk, dv))
-    said = [_compare("dK", dk, k.grad), _compare("dV", dv, v.grad)]  # type: ignore[arg-type]
-    shuffle = next(iter(source.path.parent.glob("*bk*wd_prep.cpp")), None)
-    if shuffle and whole:
-        dq_out = torch.full((b, n, h, d), float("nan")).bfloat16()
-        rows = defined(shuffle.read_text(), "DOT_SLICE_QO") * 4
-        _start(
-            _compile(source, include, shuffle),
-            source,
-            "attend_dq_shuffle_ker",
-            (b, h, n // rows),
-            shuffle.read_text(),
-            dQg_in=dq,
-            dQg_out=dq_out,
-        )
-        said.append(_compare("dQ", dq_out, q.grad))  # type: ignore[arg-type]
+    said = [
+        _compare("dK", dk, k.grad, BACKWARD),  # type: ignore[arg-type]
+        _compare("dV", dv, v.grad, BACKWARD),  # type: ignore[arg-type]
+    ]
+    shuffle = next(source.path.parent.glob("*bk*wd_prep.cpp"))
+    dq_out = torch.full((b, n, h, d), float("nan")).bfloat16()
+    of_shuffle = shuffle.read_text()
+    _start(
+        _compile(source, include, shuffle),
+        source,
+        "attend_dq_shuffle_ker",
+        (b_in, h_in, n // (defined(of_shuffle, "DOT_SLICE_QO") * 4)),
+        of_shuffle,
+        whole,
+        dQg_in=dq,
+        dQg_out=dq_out,
+    )
+    keys = slice(0, n if whole else rows)
+    dq_wanted = _query_gradient(q.detach(), k.detach(), v.detach(), grad.float(), keys, _is_causal(source))
+    said.append(_compare("dQ", dq_out[:b_in, :, :h_in], dq_wanted, BACKWARD))
     return ", ".join(said)
+
+
+BACKWARD = 5e-3
+"""How far off gradients of attention may be: of bf16 products in float they are 2e-3 to 3e-3."""
+
+
+def _query_gradient(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, grad: torch.Tensor, keys: slice, causal: bool
+) -> torch.Tensor:
+    """What some of the keys add to the gradient of the queries, of `[B, N, H, D]` tensors, in double."""
+    q, k, v, grad = (x.double().transpose(1, 2) for x in (q, k, v, grad))
+    group = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+    scale = q.shape[-1] ** -0.5
+    scores = q @ k.transpose(2, 3) * scale
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:]).triu(1).bool(), -torch.inf)
+    weights = scores.softmax(-1)
+    change = grad @ v.transpose(2, 3)
+    change = weights * (change - (change * weights).sum(-1, keepdim=True)) * scale
+    return (change[..., keys] @ k[..., keys, :]).transpose(1, 2)
 
 
 def _layernorm(module: Any, source: Source, include: list[Path]) -> str:
@@ -615,7 +663,7 @@ def _phases(module: Any, source: Source, include: list[Path]) -> str:
     return f"first conflict at bank {banks[0]}, {len(together)} phases, as measured"
 
 
-def _conflict(module: wb.Module, offsets: dict[int, int]) -> bool:
+def _conflict(module: Any, offsets: dict[int, int]) -> bool:
     """Whether lanes that access shared memory at these bytes cost a cycle more than they have to."""
     active, at = torch.zeros(1, 1, 1, 64), torch.zeros(1, 1, 1, 64)
     for lane, offset in offsets.items():
@@ -624,7 +672,7 @@ def _conflict(module: wb.Module, offsets: dict[int, int]) -> bool:
     launch = wb.Launch(1, 64, 65536)
     of = {"should_I_write": active, "offset": at}
     target, options = device("emulated:gfx950"), LaunchOptions(profile=True)
-    counters = module["micro_tk"].launch(launch, (), of, device=target, options=options).counters
+    counters = _kernels(module)["micro_tk"].launch(launch, (), of, device=target, options=options).counters
     assert counters is not None
     return counters["lds_bank_conflict"] > 0
 
@@ -673,7 +721,7 @@ def main(arguments: Iterable[str]) -> None:
     if given["together"]:
         print(json.dumps(run_together(sources, given["own_headers"])))
     else:
-        print(json.dumps(attempt(sources[0], given["own_headers"], given["as_module"])))
+        print(json.dumps(attempt(sources[0], given["own_headers"], given["whole"])))
 
 
 if __name__ == "__main__":

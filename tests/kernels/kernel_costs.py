@@ -22,9 +22,9 @@ from main_loop import Loop, loop_of
 from operator_cases import supports
 
 import workbench as wb
+from workbench.operators import KernelSpec, Published, Shape, shape_text
 from workbench.origin import Figure
 from workbench.profile import ProfileResult, StepsProfile
-from workbench.spec import KernelSpec, Published, Shape, shape_text
 from workbench.targets import default_product, product
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "kernel_costs.md"

@@ -22,8 +22,8 @@ from torch._subclasses.fake_tensor import (
 )
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Range, kernels
-from workbench.spec.building import macros_of
+from workbench.operators import Choice, KernelSpec, Range, kernels
+from workbench.operators.building import macros_of
 
 EVERY = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
 """1: every setting; 10: every tenth, PART at most; 0: the thin set."""

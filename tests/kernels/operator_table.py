@@ -13,7 +13,7 @@ import operator_cases as cases
 
 import workbench as wb
 from workbench import paths
-from workbench.spec import Choice, KernelSpec
+from workbench.operators import Choice, Gradient, KernelSpec
 from workbench.targets import TILE_TARGETS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "operators.md"
@@ -60,6 +60,12 @@ def launches(spec: KernelSpec) -> str:
     return " or ".join(map(str, sorted(counts)))
 
 
+def gradient(spec: KernelSpec) -> str:
+    """The operators that differentiate it."""
+    by = spec.backward.by if isinstance(spec.backward, Gradient) else (spec.backward,)
+    return ", ".join(f"`{name}`" if name else "reference" for name in by)
+
+
 def row(name: str) -> str:
     spec = wb.kernels[name]
     choices = [
@@ -71,7 +77,7 @@ def row(name: str) -> str:
         *(str(supported(spec, arch) or "") for arch in TILE_TARGETS),
         launches(spec),
         ", ".join(spec.variants),
-        "" if spec.mutates else f"`{spec.backward}`" if spec.backward else "reference",
+        "" if spec.mutates else gradient(spec),
         str(len(spec.hard_inputs) or ""),
         f"no: {spec.nondeterministic}" if spec.nondeterministic else "yes",
         str(lines((paths.kernels_dir() / f"{name}.py").read_text())),

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import workbench as wb
-import workbench.spec
+import workbench.operators
 from workbench.errors import ShapeError
 from workbench.targets import TILE_TARGETS
 from workbench_kernels.families import attention_backward as backward_family

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-import workbench.spec  # noqa: F401  (with it the kernel library is a package)
+import workbench.operators  # noqa: F401  (with it the kernel library is a package)
 from workbench_kernels.references.convolution import causal_conv
 
 

@@ -11,9 +11,10 @@ import pytest
 import torch
 
 import workbench as wb
-import workbench.spec
+import workbench.operators
 from workbench.errors import ShapeError
 from workbench.runtime import LaunchOptions, device
+from workbench_kernels.families import gemm_tiles
 from workbench_kernels.references.gemm import dequantized
 
 FINISH = {"alpha": 1, "bias": 1, "activation": "gelu", "gate": 1, "residual": 1}
@@ -26,6 +27,14 @@ THIN: list[tuple[str, dict[str, Any]]] = [
     ("gemm/grouped:ping_pong", {"m": 700, "n": 264, "k": 136, "groups": 3}),
     ("gemm/fp8:few_rows", {"m": 33, "n": 136, "k": 656}),
     ("gemm/mx", {"m": 1, "n": 1, "k": 128, "format": "e3m2"}),
+    # Parts of K whose last is short, and fewer steps than shared memory holds.
+    ("gemm/fp8:split_k", {"m": 50, "n": 136, "k": 2064, "gate": 1}),
+    (
+        "gemm/fp8_block:split_k",
+        {"m": 70, "n": 301, "k": 1360, "a": "int8", "b": "int8", "scale_b": "columns"},
+    ),
+    ("gemm/a8wfp4:split_k", {"m": 70, "n": 131, "k": 1152}),
+    ("gemm/a16wfp4:split_k", {"m": 70, "n": 131, "k": 1152}),
 ]
 
 
@@ -95,6 +104,53 @@ def test_every_setting(arch: str, name: str, shape: dict[str, Any]) -> None:
     verify(name, shape, arch)
 
 
+@pytest.mark.parametrize("name", ["gemm/bf16", "gemm/fp8", "gemm/fp8_block", "gemm/mx"])
+def test_parts_of_k_give_the_same_bits_again(arch: str, name: str) -> None:
+    """Sums of parts are added in their order, whichever work-group comes first."""
+    spec, where = wb.kernels[f"{name}:split_k"], device(f"emulated:{arch}")
+    inputs = spec.make_inputs({"m": 33, "n": 72, "k": 2176}, device=where, seed=3)
+    first, records = spec.run(inputs, device=where)
+    assert len(records) == 2
+    again, _ = spec.run(inputs, device=where)
+    assert torch.equal(first["c"], again["c"])
+    assert wb.verify(spec, inputs=inputs, device=f"emulated:{arch}").passed
+
+
+@pytest.mark.parametrize(("high", "wide"), [(32, 32), (32, 128), (128, 32), (64, 128)])
+def test_tiles_of_every_shape(arch: str, high: int, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one step, fewer than shared memory holds, and more."""
+    monkeypatch.setattr(gemm_tiles, "best", lambda *sizes, **more: gemm_tiles.Tile(high, wide))
+    for name, k in (("gemm/bf16", 8), ("gemm/mx", 384), ("gemm/fp8_block", 1296)):
+        spec = wb.kernels[f"{name}:double_buffer"]
+        shape = {"m": 70, "n": 136, "k": k}
+        result = wb.verify(spec, shape=shape, device=f"emulated:{arch}", seed=high + wide)
+        assert result.passed, str(result)
+
+
+@pytest.mark.parametrize("name", ["gemm/bf16", "gemm/fp8", "gemm/fp8_block", "gemm/mx", "gemm/a16wfp4"])
+def test_the_rule_fits_the_machine(arch: str, name: str) -> None:
+    """Of any size a work-group's steps fit shared memory, and parts of K are whole steps of all of it."""
+    room = int(wb.targets.target(arch).lds_bytes)
+    for _ in range(60):
+        m, n, k = (128 * 2 ** random.randint(0, most) + 16 * random.randint(0, 8) for most in (5, 7, 7))
+        shape = {"m": m, "n": n, "k": -(-k // 128) * 128}
+        for variant in ("double_buffer", "split_k"):
+            spec = wb.kernels[f"{name}:{variant}"]
+            full = spec.shape(shape, arch=arch)
+            launches = [step.launch for step in spec.active_steps(full, arch)]
+            for launch in launches:
+                made = launch(full, arch)
+                assert made.dynamic_shared <= room, f"{name}:{variant} {shape}"
+
+
+def test_few_tiles_take_parts_of_k_and_many_do_not() -> None:
+    """The more tiles C has, the fewer parts, and none where every compute unit has a tile."""
+    parts = [gemm_tiles.best(128, n, 14336).parts for n in (128, 512, 2048, 8192, 1 << 16)]
+    assert parts == sorted(parts, reverse=True)
+    assert parts[0] >= 8
+    assert parts[-1] == 1
+
+
 def test_ragged_sizes(arch: str) -> None:
     """Sizes drawn from the ranges, of instances that are compiled already."""
     for _ in range(4):
@@ -142,8 +198,11 @@ def test_each_implementation_takes_its_own_shapes(arch: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("m", "n", "k", "chosen"),
     [
-        (64, 4096, 4096, "few_rows"),
+        (16, 4096, 4096, "few_rows"),
+        (32, 128, 6144, "split_k"),
         (512, 512, 8192, "split_k"),
+        (128, 2304, 1536, "split_k"),
+        (128, 1 << 17, 128, "double_buffer"),
         (4096, 4096, 4096, "ping_pong"),
         (4096, 4096, 56, "double_buffer"),
         (512, 512, 512, "double_buffer"),

@@ -16,9 +16,9 @@ from tile_cases import in_turn, some
 
 import workbench as wb
 from workbench.errors import ShapeError
+from workbench.operators import KernelSpec
 from workbench.origin import Origin
 from workbench.runtime import LaunchOptions, device
-from workbench.spec import KernelSpec
 
 KERNELS = gemm_table.KERNELS
 

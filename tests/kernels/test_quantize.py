@@ -8,7 +8,8 @@ import pytest
 import torch
 from tile_cases import FP8, Batch, close
 
-import workbench.spec  # noqa: F401  (with it the kernel library is a package)
+import workbench as wb
+import workbench.operators
 from workbench.targets import TILE_TARGETS
 from workbench_kernels.references import quantization as reference
 from workbench_kernels.references.gemm import numbers_of
@@ -231,3 +232,29 @@ def test_bytes(arch: str, batch: Batch) -> None:
         wanted={"q": wanted[:1].to(torch.uint8), "out": wanted[:1] + 0.5},
     )
     batch.run(arch)
+
+
+SIX = """
+#include "kittens.cuh"
+using namespace kittens;
+__global__ void six(gl<float, 1, 1, 16, 256> x, fp6e2m3_4 *out) {
+    using wide = rt_fl<16, 256, row_l, rt_shape<16, 128, 32>>;
+    wide numbers, s;
+    load(numbers, x, {0, 0, 0, 0});
+    rt<fp6e2m3_4, 16, 64, row_l, rt_shape<16, 32, 8>> q;
+    quantize_blocks<32>(q, s, numbers);
+    store(gl<fp6e2m3_4, -1, -1, -1, -1>(out, 1, 1, 16, 64), q, {0, 0, 0, 0});
+}
+"""
+
+
+def test_fp6_is_not_written_over_what_is_read() -> None:
+    """v_cvt_scalef32_2xpk16 takes several passes, and clang 22 would have it overwrite its sources."""
+    kernel = wb.compile(SIX, arch="gfx950", name="six.hip")["six"]
+    packing = [each for each in kernel.instructions if "2xpk16" in each.opcode]
+    assert packing
+    for each in packing:
+        (made,) = each.dst
+        written = {(made.kind, made.index + i) for i in range(made.width)}
+        read = {(of.kind, of.index + i) for of in each.src for i in range(of.width)}
+        assert not written & read, each

@@ -6,8 +6,8 @@ import pytest
 import torch
 from tile_cases import Batch
 
+from workbench.operators import kernels
 from workbench.runtime import device
-from workbench.spec import kernels
 from workbench_kernels.references.philox import keep_mask, philox
 
 KNOWN = {

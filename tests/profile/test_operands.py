@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.operators.subject import resolve
 from workbench.profile.operands import live_share
 from workbench.profile.timing import live_operands
-from workbench.spec.subject import resolve
 
 # Sixteen MFMAs on end, often, whose operands come from memory.
 MFMA = """

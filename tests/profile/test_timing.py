@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from workbench.errors import DeviceError
+from workbench.operators.subject import Part, Target
 from workbench.origin import Figure, Origin
 from workbench.profile import timing
 from workbench.runtime import Device
 from workbench.runtime.backend import Node
 from workbench.runtime.gpu import GpuBackend
-from workbench.spec.subject import Part, Target
 
 GPU = Device(Node("gpu:0", "gfx950", 0), GpuBackend())
 KERNEL = SimpleNamespace(module=SimpleNamespace(digest="0123456789abcdef"))

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 from workbench import toolchain
 from workbench.errors import CompilerNotFound
 from workbench.toolchain import search

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import subprocess
 import sys
 import threading
@@ -597,24 +596,6 @@ def test_a_compiler_without_registers_left_names_the_others(zig: toolchain.Compi
     for other in others:
         assert f"HIPKITTENS_COMPILER={other.path} ({other.version})" in str(caught.value)
     assert others or "No other compiler is installed" in str(caught.value)
-
-
-PINNED = """
-__attribute__((global)) __launch_bounds__(256) __attribute__((amdgpu_num_vgpr(30))) void k(float *x) {
-    asm volatile("" ::: "a255");
-    const int i = __builtin_amdgcn_workitem_id_x();
-    x[i] = x[i + 64] * x[i + 128] + x[i + 192];
-}
-"""
-
-
-def test_registers_by_number_of_a_source_for_earlier_releases(zig: toolchain.Compiler) -> None:
-    """LLVM 22 counts the AGPRs that a source names among its registers; the error says the way out."""
-    with pytest.raises(CompileError, match="include as many AGPRs as inline assembly names") as caught:
-        compile_device(PINNED, CompileOptions("gfx950"))
-    given = re.search(r'define=\["(.*)"\];', str(caught.value))
-    assert given is not None
-    assert compile_device(PINNED, CompileOptions("gfx950", define=[given[1]])).code_object
 
 
 def test_another_compiler_compiles_what_one_has_no_registers_for(

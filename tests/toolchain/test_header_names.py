@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import json
 import string
 import struct
 import subprocess
@@ -13,7 +13,9 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.toolchain import math_names
 from workbench import runtime, toolchain
+from workbench.emulator import hip
 from workbench.errors import CompileError
 from workbench.toolchain import CompileOptions, compile_device
 
@@ -37,6 +39,92 @@ def test_every_name(any_compiler: toolchain.Compiler) -> None:
     includes = "".join(f"#include <{name}>\n" for name in NAMES)
     source = includes + "__global__ void k(int *x) { *x = 1; }\n"
     assert compile_device(source, CompileOptions("gfx942", name="names.hip")).diagnostics == ()
+
+
+@pytest.mark.parametrize("standard", ["c++11", "gnu++14", "c++17"])
+def test_older_standards(standard: str, any_compiler: toolchain.Compiler) -> None:
+    """What makefiles ask for; what is written with C++17's library wants that, as with ROCm."""
+    younger = ("hip_ext_ocp.h", "rand_kernel.h", "_ocp_fp.hpp", "_ocp_fp_cxx.hpp", "fp4.h", "fp6.h")
+    names = [name for name in NAMES if standard == "c++17" or not name.endswith(younger)]
+    source = (
+        "".join(f"#include <{name}>\n" for name in names)
+        + """
+    #include <hip/hip_cooperative_groups.h>
+    #include <hip/hip_complex.h>
+    static_assert(float4{1, 2, 3, 4}.w == 4 && float1(3).x == 3, "one number each");
+    static_assert(!std::is_convertible<float, float4>::value, "all elements alike, where it is said");
+    static_assert(std::is_convertible<float, float1>::value, "");
+    __global__ void k(float4 *out, float2 in) {
+        out[0] = make_float4(1, in[0], 3, 4) * 2.0f + __shfl_xor(in.y, 1) + min(2u, 3.0f);
+        if (out[0][3] > max(8, 9L)) printf("%f\\n", out[0].x);
+    }
+    """
+    )
+    options = CompileOptions("gfx942", name="old.hip", flags=[f"-std={standard}"])
+    assert compile_device(source, options).diagnostics == ()
+
+
+def test_every_function_of_the_host_api_is_declared(zig: toolchain.Compiler) -> None:
+    """What the library exports by the bindings' names; but for what HIP's headers keep to themselves."""
+    exported = json.loads((Path(hip.__file__).parent / "interface.json").read_text())["functions"]
+    names = [name for name in exported if name != "hipChooseDeviceR0600"]
+    assert len(names) > 500
+    source = "#include <hip/hip_runtime.h>\n#include <hip/hip_ext.h>\n"
+    source += "".join(f"namespace check_{name} {{ using ::{name}; }}\n" for name in names)
+    assert compile_device(source, CompileOptions("gfx942", name="declared.hip")).diagnostics == ()
+
+
+PROGRAM = """
+#include <hip/hip_ext.h>
+#include <hip/hip_hcc.h>
+#include <hip/amd_detail/host_defines.h>
+#ifndef HIP_INCLUDE_HIP_AMD_DETAIL_HOST_DEFINES_H
+#error "Thrust would undefine __host__ and __device__"
+#endif
+__global__ void fill(int *out, float value, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const float x = std::acosf(-value) + std::tanhf(0.0f) + __ocml_log_f32(value) + __ocml_fmod_f64(2, value);
+    if (i < n) out[i] = int(std::fabsf(x) * 100) + gridDim.x;
+}
+int main() {
+    std::array<int, 128> host;
+    const auto began = std::chrono::steady_clock::now();
+    std::thread([&] { memset(host.data(), 0, sizeof host); }).join();
+    struct hipDeviceProp_t properties;
+    if (hipGetDeviceProperties(&properties, 0) != HIP_SUCCESS) return 1;
+    int *device;
+    if (hipMalloc(&device, sizeof host) != HIP_SUCCESS) return 2;
+    hipEvent_t start, stop;
+    if (hipEventCreate(&start) || hipEventCreate(&stop)) return 3;
+    // An int for the float.
+    hipExtLaunchKernelGGL(fill, dim3(2), dim3(64), 0, nullptr, start, stop, 0, device, 1, 128);
+    float milliseconds = -1;
+    if (hipEventElapsedTime(&milliseconds, start, stop) || milliseconds < 0) return 4;
+    if (hipMemcpy(host.data(), device, sizeof host, hipMemcpyDeviceToHost)) return 5;
+    if (host[127] != 314 + 2) return 6;
+    // Sizes in work-items: 64 are one group of 64.
+    float value = 1;
+    int n = 128;
+    hipFunction_t function;
+    if (hipGetFuncBySymbol(&function, reinterpret_cast<const void *>(fill))) return 7;
+    void *arguments[] = {&device, &value, &n};
+    if (hipExtModuleLaunchKernel(function, 64, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr)) return 8;
+    if (hipMemcpy(host.data(), device, sizeof host, hipMemcpyDeviceToHost) || host[63] != 314 + 1) return 9;
+    if (host[64] != 314 + 2 || hipGetStreamDeviceId(nullptr) != 0) return 10;
+    HIP_ARRAY_DESCRIPTOR array = {4, 4, HIP_AD_FORMAT_FLOAT, 1};
+    hipArray_t made;
+    if (hipArrayCreate(&made, &array) != hipErrorNotSupported) return 11;
+    hipCtx_t context;
+    if (hipCtxGetCurrent(&context) != hipSuccess) return 12;
+    printf("%d\\n", std::chrono::steady_clock::now() >= began);
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_a_program_with_what_rocms_headers_bring_along(arch: str) -> None:
+    result = wb.run_program(PROGRAM, device=f"emulated:{arch}", flags=["-std=c++17"])
+    assert (result.exit_code, result.stdout) == (0, "1\n"), result.stderr
 
 
 def test_single_capital_letters_are_the_programs(any_compiler: toolchain.Compiler) -> None:
@@ -112,23 +200,39 @@ def test_an_absent_generator_says_what_to_use() -> None:
         compile_device(source, CompileOptions("gfx950"))
 
 
-# What clang's own HIP header declares for itself, for C libraries' macros, or on request by a macro of ROCm's
-# (the operations that round up, down or to zero).
-_NOT_HIPS = re.compile(
-    r"__(?:make_mantissa\w*|static_assert\w*|suppress\w*|attribute__|finitef?|is(?:nan|inf)f?)|\w+_r[duz]"
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("hipblas/hipblas.h", "hipBLAS is not on the emulated device"),
+        ("hipblaslt/hipblaslt.h", "hipBLASLt is not on the emulated device"),
+        ("rocblas/rocblas.h", "rocBLAS is not on the emulated device"),
+        ("hiprand/hiprand.h", "hiprand_kernel.h"),
+        ("hip/hip_gl_interop.h", "no memory with graphics"),
+    ],
 )
+def test_an_absent_library_is_refused_by_name(
+    name: str, message: str, zig: toolchain.Compiler, tmp_path: Path
+) -> None:
+    source = f"#include <hip/hip_runtime.h>\n#include <{name}>\n__global__ void k() {{}}\n"
+    with pytest.raises(CompileError, match=message):
+        compile_device(source, CompileOptions("gfx950"))
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text("")
+    found = CompileOptions("gfx950", flags=["-isystem", str(tmp_path)])
+    assert compile_device(source, found).diagnostics == ()
 
 
 def test_every_math_function_of_clangs_own_header() -> None:
-    """ROCm's device functions are this header; a clang without ROCm has it too."""
+    """ROCm's device functions are this header; of a clang that has it, its own."""
+    release, names = math_names.recorded()
+    assert len(names) > 150
     compiler = toolchain.find_compiler("gfx950")
     answer = subprocess.run([*compiler.command, "-print-resource-dir"], capture_output=True, text=True)
-    header = Path(answer.stdout.strip(), "include", "__clang_hip_math.h")
-    if not header.is_file():
-        pytest.skip(f"{compiler.version} does not carry it")
-    found = re.findall(r"__DEVICE__\s+[\w ]+?[\s*&]+(\w+)\s*\(", header.read_text())
-    names = sorted({name for name in found if not _NOT_HIPS.fullmatch(name)})
-    assert len(names) > 150
+    resources = Path(answer.stdout.strip())
+    own = math_names.in_header(resources)
+    if own and resources.name == release:
+        assert own == names, f"run python tests/toolchain/math_names.py {resources}"
+    names = sorted({*names, *own})
     checks = "".join(f"namespace check_{name} {{ using ::{name}; }}\n" for name in names)
     compile_device(checks + "__global__ void k() {}\n", CompileOptions("gfx950"))
 

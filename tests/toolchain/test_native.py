@@ -67,6 +67,18 @@ def test_a_source_that_does_not_compile_shows_the_compilers_words(source: Path) 
     assert "'answer'" in str(caught.value)
 
 
+def test_what_needs_the_compilers_helper_functions_has_them(source: Path) -> None:
+    source.write_text(
+        "typedef unsigned __int128 wide;\n"
+        '__attribute__((visibility("default"))) long third(long high, long low) {\n'
+        "    return (long)(((wide)high << 64 | (wide)low) / 3);\n}\n"
+    )
+    library = ctypes.CDLL(str(build.build("wide", [source])))
+    library.third.restype = ctypes.c_long
+    library.third.argtypes = ctypes.c_long, ctypes.c_long
+    assert library.third(1, 5) == ((1 << 64) + 5) // 3
+
+
 def test_a_full_disk_says_where_room_is_wanted(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "warning(zcu): unable to write cached ZIR code for a.zig: NoSpaceLeft\nfatal error: IO failure\n"
     full = subprocess.CompletedProcess((), 1, "", text)
@@ -104,7 +116,7 @@ def test_several_processes_build_once(source: Path) -> None:
         "import pathlib, sys, workbench.toolchain.native as build\n"
         "made = []\n"
         "compile_ = build._compile\n"
-        "build._compile = lambda *a: (made.append(1), compile_(*a))\n"
+        "build._compile = lambda *a: (made.append(1), compile_(*a))[1]\n"
         f"build.build('answer', [pathlib.Path({str(source)!r})], flags=['-DVALUE=7'])\n"
         "print(len(made))\n"
     )

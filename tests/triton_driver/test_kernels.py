@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,7 +19,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 import workbench as wb
 from tests.triton_driver import kernels
-from workbench.errors import AddressFault, AssertionFault, UsageError
+from workbench.errors import AddressFault, AssertionFault, EmptyGrid, ModelledTime, UsageError
 from workbench.targets import TILE_TARGETS
 
 
@@ -250,10 +253,52 @@ def test_benchmark_functions_give_modelled_time(arch: str) -> None:
     x, y, out = drawn(512), drawn(512, seed=2), torch.empty(512)
     call = lambda: kernels.add[(2,)](x, y, out, 512, BLOCK=256)  # noqa: E731
     modelled = wb.time(call).median.value / 1e3
-    assert triton.testing.do_bench(call) == pytest.approx(modelled)
-    assert triton.testing.do_bench(call, quantiles=[0.5, 0.2, 0.8]) == pytest.approx([modelled] * 3)
-    with pytest.raises(UsageError, match="launched nothing"):
-        triton.testing.do_bench(lambda: None)
+    with pytest.warns(ModelledTime, match="modelled for .*emulated.*, not measured"):
+        assert triton.testing.do_bench(call) == pytest.approx(modelled)
+    with pytest.warns(ModelledTime):
+        assert triton.testing.do_bench(call, quantiles=[0.5, 0.2, 0.8]) == pytest.approx([modelled] * 3)
+
+
+def test_benchmark_functions_do_not_know_the_time_of_what_launches_nothing(arch: str) -> None:
+    """Tutorials and tests time PyTorch's operators beside their own kernels."""
+    x = drawn(512)
+    with pytest.warns(ModelledTime, match="launched no kernel.*nan"):
+        assert math.isnan(triton.testing.do_bench(lambda: x + x))
+    with pytest.raises(UsageError, match="return_mode is 'least'"):
+        triton.testing.do_bench(lambda: None, return_mode="least")
+
+
+def test_tensors_are_where_the_driver_says(arch: str) -> None:
+    place = triton.runtime.driver.active.get_active_torch_device
+    assert torch.empty(1).device == place() == torch.device("cpu")
+    with wb.triton(f"emulated:{arch}", cuda_means_cpu=True):
+        assert torch.empty(1, device="cuda").device == place() == torch.device("cuda", 0)
+        assert torch.empty(1, device=place()).is_cuda
+
+
+def test_where_the_time_goes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "ours"))
+    x, out = drawn(64), torch.empty(64)
+    kernels.scaled.device_caches.clear()
+    began = time.perf_counter()
+    with wb.triton("emulated:gfx950"):
+        for _ in range(2):
+            kernels.scaled[(1,)](x, out, 0.5, 1, False, BLOCK=64)
+        spent = wb.triton.spent
+        took = time.perf_counter() - began
+    row = spent.kernels["scaled"]
+    assert row.launches == 2
+    # Triton's compiler and the translator each take longer than a launch of one wave.
+    assert min(row.compiler, row.translation) > row.run > 0
+    assert row.total < took
+    assert "scaled" in repr(spent)
+    with wb.triton("emulated:gfx950"):
+        kernels.scaled[(1,)](x, out, 0.5, 1, False, BLOCK=64)
+        again = wb.triton.spent.kernels["scaled"]
+    assert again.launches == 1
+    assert again.translation < row.translation / 10
+    assert spent.kernels["scaled"].launches == 2
 
 
 def test_the_driver_is_put_back() -> None:
@@ -271,6 +316,7 @@ def test_code_that_says_cuda() -> None:
         out = torch.empty_like(x, device=torch.device("cuda", 0))
         kernels.add[(1,)](x, y, out, 64, BLOCK=64)
         torch.cuda.synchronize()
+        torch.cuda.set_stream(torch.cuda.current_stream())
         torch.set_default_device("cuda")
         assert torch.ones(1).is_cpu
         torch.set_default_device(None)
@@ -295,6 +341,54 @@ def test_verify_takes_a_launch(arch: str) -> None:
     assert not wb.verify(kernels.add[(1,)], add, inputs=given, outputs=("out",)).passed
     with pytest.raises(UsageError, match="some of x, y, out"):
         wb.verify(kernels.add[(2,)], add, inputs=given, outputs=("z",))
+
+
+def test_verify_takes_a_function_that_launches(arch: str) -> None:
+    def added(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        kernels.add[(triton.cdiv(x.numel(), 256),)](x, y, out, x.numel(), BLOCK=256)
+        return out
+
+    def half(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        kernels.add[(1,)](x, y, out, x.numel(), BLOCK=256)
+        return out
+
+    given = {"x": drawn(500), "y": drawn(500, seed=2)}
+    result = wb.verify(added, lambda x, y: x + y, inputs=given).check()
+    assert (result.name, result.device, len(result.records)) == ("added", f"emulated:{arch}", 1)
+    assert wb.verify(half, lambda x, y: x + y, inputs=given).worst.nonfinite_mismatches == 244
+    with pytest.raises(UsageError, match=r"add is launched with a grid; give add\[grid\]"):
+        wb.verify(kernels.add, lambda x, y: x + y, inputs=given)
+
+
+@pytest.mark.parametrize(
+    ("product", "units", "lds", "clock", "bandwidth"),
+    [("MI355X", 256, 160 << 10, 2_400_000, 8000), ("MI300X", 304, 64 << 10, 2_100_000, 5300)],
+)
+def test_properties_are_those_that_hip_tells(
+    product: str, units: int, lds: int, clock: int, bandwidth: int
+) -> None:
+    """By AMD's white papers; a work-group's registers and a unit's waves by rocminfo."""
+    with wb.triton(f"emulated:{product}"):
+        told = triton.runtime.driver.active.utils.get_device_properties(0)
+        assert triton.testing.get_dram_gbps() == pytest.approx(bandwidth, rel=1e-3)
+    assert (told["multiprocessor_count"], told["max_shared_mem"], told["sm_clock_rate"]) == (
+        units,
+        lds,
+        clock,
+    )
+    assert (told["max_num_regs"], told["warpSize"], told["max_threads_per_sm"]) == (65536, 64, 2048)
+
+
+def test_an_empty_grid_says_so(arch: str) -> None:
+    """Triton's own driver skips it, as ours does: nothing is written, and nobody hears of it."""
+    x, out = drawn(64), torch.zeros(64)
+    for grid in ((0,), (1, 0, 1)):
+        with pytest.warns(EmptyGrid, match=r"add: its grid is \(\d, \d, 1\)") as caught:
+            kernels.add[grid](x, x, out, 64, BLOCK=64)
+        assert caught[0].filename == __file__
+    assert not out.any()
 
 
 def test_operators_of_ours_among_tensors_that_say_cuda() -> None:

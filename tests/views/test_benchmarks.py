@@ -11,8 +11,8 @@ from workbench.bench.cases import analyses
 from workbench.bench.results import OURS, Result
 from workbench.bench.run import BenchResult
 from workbench.bench.tuning import Candidate, Trial, TuneResult
+from workbench.operators import shape_text
 from workbench.origin import Expected
-from workbench.spec import shape_text
 from workbench.views import benchmarks
 from workbench.views.badge import together
 from workbench.views.benchmark_page import write_all

@@ -19,13 +19,14 @@ from workbench.events import Event, Hub, hub
 from workbench.history import recorder
 from workbench.origin import Origin
 from workbench.theme import CLEAR
-from workbench.views import draw_rate, live, report
+from workbench.views import draw_rate, live
 from workbench.views.board import PROFILES, RUNS, Board
 from workbench.views.draw_rate import INTERVAL
 from workbench.views.figures import views
 from workbench.views.figures.occupancy import limits
 from workbench.views.figures.roofline import ceilings
 from workbench.views.figures.view import difference
+from workbench.views.html import report
 from workbench.views.live import Dashboard
 from workbench.views.picture import svg_of
 
@@ -224,7 +225,7 @@ def test_only_what_an_event_changes_is_drawn(small):
 
     def drawn(kind, data):
         before = dict(page.figures)
-        page.pace.figures = page.pace.lines = 0.0
+        page.draw_rate.figures = page.draw_rate.lines = 0.0
         hub.publish(kind, small.name, data)
         return {key for key in KEYS if page.figures[key] is not before[key]}
 
@@ -244,7 +245,7 @@ def test_a_profile_is_drawn_at_once_after_lines_that_came_before(small):
     """A cell's compile and launches are told just before its counters, and must not hold those back."""
     hub = Hub()
     page = Dashboard(source=hub)
-    page.pace.figures = page.pace.lines = 0.0
+    page.draw_rate.figures = page.draw_rate.lines = 0.0
     told = {"arch": "gfx950", "seconds": 0.0, "cached": True, "warnings": 0, "error": ""}
     hub.publish("compile", "cell.hip", told)
     hub.publish("launch", "kernel", {})
@@ -348,9 +349,9 @@ def test_sliders_build_and_run_again():
         assert line.y[-1] == run.time.value
         page.pin()
         assert "baseline" in page.widgets.summary.value
-        # What is shown stands once on the page: in the story.
-        assert "verified" in page.widgets.story.first.value
-        assert run.label in page.widgets.story.first.value
+        # What is shown stands once on the page: in the summary.
+        assert "verified" in page.widgets.cards.first.value
+        assert run.label in page.widgets.cards.first.value
         assert run.label not in page.widgets.summary.value
         page.widgets.kernel.value = ""
         assert page.controls == {}
@@ -443,7 +444,7 @@ def test_a_fault_of_a_launch_is_told(monkeypatch):
         "kernel.compilation",
         "kernel.kernel",
         "profile.timing",
-        "spec.subject",
+        "operators.subject",
         "profile.profiler",
         "check.verify",
         "check.sanitizer",

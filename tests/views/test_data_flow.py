@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
-from workbench.spec.catalogue import Link
+from workbench.operators.catalogue import Link
 from workbench.views.data_flow import BOX, LEFT, ROW, WIDE, data_flow_svg
 
 

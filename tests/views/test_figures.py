@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 import torch
 
+from workbench.bench.tuning import TuneResult
 from workbench.check.verify import verify
 from workbench.codeobject.occupancy import occupancy
+from workbench.display import figure_of
+from workbench.operators import Published
 from workbench.origin import Figure, Origin
 from workbench.profile.machine import machine
 from workbench.profile.model import TimeModel
 from workbench.profile.timing import SweepResult, TimeResult, is_stable
-from workbench.spec import Published
-from workbench.views import report
 from workbench.views.badge import COLOURS, badge, badges
+from workbench.views.gallery import samples
+from workbench.views.html import report
+from workbench.views.picture import svg_of, text_of
 from workbench.views.timing import ShapeAxis
 
 
@@ -130,3 +135,27 @@ def test_report_stands_alone(tmp_path):
     # plotly's code is in the page, once, and nothing is fetched.
     assert page.count("plotly.js v") == 1
     assert 'src="http' not in page
+
+
+def test_what_looks_like_markup_in_a_name_is_shown() -> None:
+    figure = figure_of(
+        dataclasses.replace(samples.measured(), name="scale<b>&<a href='x'>", device="%{y} 50%")
+    )
+    assert figure.data[0].y == ("scale&lt;b&gt;&amp;&lt;a href='x'&gt;",)
+    assert figure.layout.title.text.startswith(
+        "scale&lt;b&gt;&amp;&lt;a href='x'&gt; on &#37;{y} 50%: 28.4 us"
+    )
+    assert "scale<b>&<a href='x'> on %{y} 50%" in text_of(figure)
+    picture = "".join(ElementTree.fromstring(svg_of(figure)).itertext())
+    assert "scale<b>&<a href='x'>" in picture
+    assert "&lt;" not in picture
+
+
+def test_a_tuning_of_which_every_candidate_failed_has_a_figure() -> None:
+    found = samples.tuned()
+    failed = [
+        dataclasses.replace(trial, result=dataclasses.replace(trial.result, us=0.0, failure="why"))
+        for trial in found.trials
+    ]
+    figure = figure_of(TuneResult(found.operator, found.device, failed, {}, found._default, 0.01))
+    assert figure.layout.title.text.endswith("0 candidates")

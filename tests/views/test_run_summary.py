@@ -42,27 +42,27 @@ def page(profiled):
     hub.publish("profile", profiled.name, profiled.light())
     # It draws soon; a test does not wait for that.
     made.refresh()
-    made.widgets.story.wait()
+    made.widgets.cards.wait()
     yield made
     made.close()
 
 
 def test_the_first_card_says_what_limits_and_what_next(page, profiled):
-    first = page.widgets.story.first.value
+    first = page.widgets.cards.first.value
     assert first.index("not verified") < first.index("limited by") < first.index("LDS bank conflicts")
-    tree = page.widgets.story.tree.value
+    tree = page.widgets.cards.tree.value
     assert "waves of a compute unit" in tree
-    told = json.loads(page.widgets.story.waves.shown[0])
+    told = json.loads(page.widgets.cards.waves.shown[0])
     assert [one["name"] for one in told["timelines"]] == [profiled.name]
     boxes = page.box.children
-    assert boxes.index(page.widgets.story.box) + 1 == boxes.index(page.widgets.grid), "before all figures"
-    assert boxes.index(page.widgets.story.first) < boxes.index(page.widgets.runs), "the verdict comes first"
+    assert boxes.index(page.widgets.cards.box) + 1 == boxes.index(page.widgets.grid), "before all figures"
+    assert boxes.index(page.widgets.cards.first) < boxes.index(page.widgets.runs), "the verdict comes first"
 
 
 def test_a_baseline_s_timeline_stands_under_the_run_s(page, profiled):
     def names():
-        page.widgets.story.wait()
-        return [one["name"] for one in json.loads(page.widgets.story.waves.shown[0])["timelines"]]
+        page.widgets.cards.wait()
+        return [one["name"] for one in json.loads(page.widgets.cards.waves.shown[0])["timelines"]]
 
     page.pin()
     assert names() == [profiled.name], "a run is not compared with itself"
@@ -70,7 +70,7 @@ def test_a_baseline_s_timeline_stands_under_the_run_s(page, profiled):
     page.refresh()
     assert names() == [profiled.name, profiled.name]
     # Sliders that were moved stay when only the baseline is another.
-    slider = page.widgets.story.what_if.sliders["bank_conflicts"]
+    slider = page.widgets.cards.what_if.sliders["bank_conflicts"]
     slider.value = 0.5
     page.board.compare_with("")
     page.refresh()
@@ -79,7 +79,7 @@ def test_a_baseline_s_timeline_stands_under_the_run_s(page, profiled):
 
 
 def test_sliders_model_the_launch_again(page, profiled):
-    what_if = page.widgets.story.what_if
+    what_if = page.widgets.cards.what_if
     assert what_if.changes() == {}
     what_if.sliders["bank_conflicts"].value = 0.0
     what_if.wait()
@@ -95,21 +95,21 @@ def test_sliders_model_the_launch_again(page, profiled):
     what_if.wait()
 
 
-def test_a_report_begins_with_the_story(page, tmp_path):
+def test_a_report_begins_with_the_summary(page, tmp_path):
     text = page.report(tmp_path / "page.html").read_text()
     body = text[text.index("<body>") :]
     assert body.index("limited by") < body.index("LDS bank conflicts") < body.index("plotly")
     assert "<svg" in body
-    assert "<image" in page.widgets.story.html
+    assert "<image" in page.widgets.cards.html
 
 
 def test_a_run_without_counters_has_none(profiled):
     hub = Hub()
     page = Dashboard(source=hub)
     hub.publish("time", profiled.name, profiled.timing)
-    assert page.widgets.story.box.layout.display == "none"
-    assert page.widgets.story.first.value == ""
-    assert not page.widgets.story.html
+    assert page.widgets.cards.box.layout.display == "none"
+    assert page.widgets.cards.first.value == ""
+    assert not page.widgets.cards.html
     page.close()
 
 

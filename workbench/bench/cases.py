@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import ShapeError, UsageError
+from workbench.operators import KernelSpec, Published, Shape, kernels
 from workbench.runtime import Device
 from workbench.runtime.registry import device as device_named
-from workbench.spec import KernelSpec, Published, Shape, kernels
 from workbench.targets import product
 
 ANALYSIS = Path(__file__).with_name("hipkittens.json")

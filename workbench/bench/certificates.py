@@ -53,6 +53,9 @@ distributed:
       scheduler: {{cert: {certificate}, key: {key}}}
       worker: {{cert: {certificate}, key: {key}}}
       client: {{cert: {certificate}, key: {key}}}
+  scheduler:
+    dashboard:
+      tls: {{ca-file: {authority}, cert: {certificate}, key: {key}}}
 """
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.errors import UsageError
-from workbench.spec import Shape
+from workbench.operators import Shape
 
 
 def parsed_shapes(words: Sequence[str] | None) -> str | list[Shape]:

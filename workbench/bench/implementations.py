@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.bench.cases import Case
-from workbench.spec import KernelSpec, Shape
+from workbench.operators import KernelSpec, Shape
 
 Inputs = Mapping[str, Any]
 Call = Callable[[], Any]

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.cache import digest
-from workbench.errors import UsageError
+from workbench.errors import UsageError, headline
+from workbench.operators import Shape, shape_text
 from workbench.origin import Expected, Figure, Origin
-from workbench.spec import Shape, shape_text
 
 OURS = "HipKittens workbench"
 """Name of our implementation beside the others'."""
@@ -91,7 +91,7 @@ def failure_text(error: BaseException) -> str:
 
 def first_line(error: BaseException) -> str:
     """The first line of an error's message, 300 characters at most."""
-    return str(error).strip().partition("\n")[0][:300]
+    return headline(error)[:300]
 
 
 def key_of(operator: str, shape: Shape, implementation: str, device: str) -> str:

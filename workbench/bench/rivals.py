@@ -15,10 +15,10 @@ from workbench.check.compare import compare
 from workbench.check.references import widened
 from workbench.errors import UsageError, WorkbenchError
 from workbench.events import hub
+from workbench.operators import KernelSpec, Shape, shape_text
 from workbench.profile.timing import measure_call, time
 from workbench.runtime import Device
 from workbench.runtime.registry import device as device_named
-from workbench.spec import KernelSpec, Shape, shape_text
 from workbench.triton_driver import triton
 
 

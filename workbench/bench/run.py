@@ -17,9 +17,9 @@ from workbench.bench.setting import source_digest
 from workbench.display import Plotted
 from workbench.errors import UsageError
 from workbench.events import hub
+from workbench.operators import Published, Shape, kernels
 from workbench.progress import bar
 from workbench.runtime import Device
-from workbench.spec import Published, Shape, kernels
 
 LARGEST = 3e12
 """Operations of the largest problem that is run on an emulated device where nobody says otherwise."""

@@ -14,11 +14,11 @@ from workbench.bench.setting import gpu_clock_mhz, setting, source_digest
 from workbench.check.verify import verify
 from workbench.errors import ShapeError, VerificationError, WorkbenchError
 from workbench.events import hub
+from workbench.operators import KernelSpec, Range, Shape, shape_text
+from workbench.operators.building import macros_of
 from workbench.profile import TimeResult, time
 from workbench.runtime import Device
 from workbench.runtime.registry import device as device_named
-from workbench.spec import KernelSpec, Range, Shape, shape_text
-from workbench.spec.building import macros_of
 
 VERIFIED_WORK = {True: 2e9, False: 2e12}
 """Operations of the largest problem that is compared with the reference, on emulated devices and on GPUs."""

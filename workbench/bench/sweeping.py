@@ -9,11 +9,11 @@ from typing import Any
 from workbench.bench.engine import Engine, Task
 from workbench.events import hub
 from workbench.kernel import resolve_device
+from workbench.operators import KernelSpec, Shape, kernels, shape_text, spec_of
 from workbench.profile import SweepResult, TimeResult, time, timing
 from workbench.progress import bar
 from workbench.runtime import Device
 from workbench.runtime.registry import device as device_named
-from workbench.spec import KernelSpec, Shape, kernels, shape_text, spec_of
 
 
 def sweep(

@@ -17,12 +17,12 @@ from workbench.bench.setting import source_digest
 from workbench.display import Plotted
 from workbench.errors import UsageError, WorkbenchError
 from workbench.events import hub
+from workbench.operators import KernelSpec, Shape, Tuned, shape_text, spec_of
+from workbench.operators.settings import why_not
+from workbench.operators.tunables import settings_text
+from workbench.operators.variants import read_tuning
 from workbench.progress import bar
 from workbench.runtime import Device
-from workbench.spec import KernelSpec, Shape, Tuned, shape_text, spec_of
-from workbench.spec.settings import why_not
-from workbench.spec.tunables import settings_text
-from workbench.spec.variants import read_tuning
 
 TOGETHER = 8
 """Candidates that a search asks for at a time."""

@@ -15,7 +15,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError, VerificationError
-from workbench.spec import TOLERANCES, Bounds, FlashRule, Tolerance
+from workbench.operators import TOLERANCES, Bounds, FlashRule, Tolerance
 
 if TYPE_CHECKING:
     import torch

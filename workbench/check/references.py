@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.spec.tensors import name_results
+from workbench.operators.tensors import name_results
 
 if TYPE_CHECKING:
     import torch

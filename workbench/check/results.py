@@ -9,9 +9,9 @@ from typing import Any
 from workbench.check.compare import Comparison, Mismatch
 from workbench.display import Plotted
 from workbench.errors import VerificationError
+from workbench.operators import Shape, shape_text
 from workbench.origin import Origin
 from workbench.runtime import LaunchRecord
-from workbench.spec import Shape, shape_text
 
 
 @dataclass(frozen=True)

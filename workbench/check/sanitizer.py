@@ -22,9 +22,9 @@ from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module
 from workbench.kernel.code import DeviceCode
 from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
+from workbench.operators import KernelSpec, Shape, shape_text
+from workbench.operators.subject import Target, resolve
 from workbench.runtime import Device, watching
-from workbench.spec import KernelSpec, Shape, shape_text
-from workbench.spec.subject import Target, resolve
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from workbench.cache import Cache, digest
-from workbench.spec import KernelSpec
+from workbench.operators import KernelSpec
 
 _CACHE = Cache("verified")
 _SHARED = ("include", "families", "references")

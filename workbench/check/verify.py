@@ -6,7 +6,6 @@ stands in `compare`.
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,11 +17,11 @@ from workbench.check.results import VerifyResult, VerifyResults
 from workbench.errors import UsageError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, device_of, digest_of, recording, resolve_device
+from workbench.operators import Bounds, KernelSpec, Shape, kernels
+from workbench.operators.tensors import name_results, poisoned, poisoned_memory
 from workbench.origin import Origin
 from workbench.progress import Steps, track
 from workbench.runtime import Device
-from workbench.spec import Bounds, KernelSpec, Shape, kernels
-from workbench.spec.tensors import name_results, poisoned
 
 if TYPE_CHECKING:
     import torch
@@ -47,8 +46,9 @@ def verify(
         `verify(kernel, spec)`: another kernel, such as `mod["rmsnorm"]` or a Module with one kernel, run with
             the launch, the inputs and the reference of `spec`.
         `verify(function, reference, inputs=...)`: any function of tensors that returns tensors, against
-            another; `inputs` is a dict by parameter name, or a function of a seeded `torch.Generator` that
-            gives one.
+            another, such as one that launches Triton's kernels; `inputs` is a dict by parameter name, or a
+            function of a seeded `torch.Generator` that gives one. What `torch.empty` and its like give inside
+            of `function` is poisoned.
         `verify(kernel[grid, block], reference, inputs=..., outputs=("out",))`: a launch, of Triton's kernels
             (`kernel[grid]`) too. `inputs` has all arguments by name, and `outputs` says which of them it
             writes; the reference takes the others, as far as it has parameters for them. An output that the
@@ -118,6 +118,12 @@ def _verify_callable(
     if isinstance(target, (Kernel, Module)):
         raise UsageError(
             f"verify({target.name!r}): a kernel needs a spec that says its inputs; give one second"
+        )
+    if hasattr(type(target), "__getitem__") and hasattr(target, "arg_names"):
+        what = getattr(target, "__name__", type(target).__name__)
+        raise UsageError(
+            f"verify: {what} is launched with a grid; give {what}[grid] with inputs= and outputs=, or a "
+            "function that launches it and returns what it wrote"
         )
     if not callable(target) or not callable(reference) or inputs is None:
         raise UsageError(
@@ -221,20 +227,10 @@ def _verify_launch(
         launch(**passed, **written)
         return written
 
-    with recording() as made:
-        result = _verify_function(launched, wanted, read, seed, tolerance)
-    if not made:
+    result = _verify_function(launched, wanted, read, seed, tolerance, of_launch=True)
+    if not result.records:
         raise UsageError("verify: nothing was launched; without outputs= two functions are compared")
-    kernel, last = made[-1]
-    found = dataclasses.replace(
-        result,
-        name=kernel.name,
-        device=last.device.name,
-        records=tuple(each.record for _, each in made),
-        code=digest_of(each for each, _ in made),
-        origin=_origin(last.device),
-    )
-    return _told(kernel.name, found)
+    return result
 
 
 def _origin(device: Device) -> Origin:
@@ -262,10 +258,18 @@ def _verify_function(
     inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]],
     seed: int,
     tolerance: Bounds | None,
+    *,
+    of_launch: bool = False,
 ) -> VerifyResult:
+    """Compares what two functions return; a result of launches is where they ran, and is told.
+
+    Args:
+        of_launch: the function does nothing but launch a kernel, by which the result is called.
+    """
     made = _made(inputs, seed)
     before = {k: v.clone() for k, v in made.items() if _is_tensor(v)}
-    result = function(**made)
+    with recording() as launches, poisoned_memory():
+        result = function(**made)
     if isinstance(result, Mapping):
         names = list(result)
     elif isinstance(result, (tuple, list)):
@@ -284,8 +288,22 @@ def _verify_function(
         for name in names
     }
     changed = tuple(k for k, v in before.items() if not _same_bits(v, made[k]))
-    where = next((str(t.device) for t in got.values()), "cpu")
-    return VerifyResult(what, {}, where, seed, found, changed)
+    if not launches:
+        where = next((str(t.device) for t in got.values()), "cpu")
+        return VerifyResult(what, {}, where, seed, found, changed)
+    kernel, last = launches[-1]
+    verified = VerifyResult(
+        kernel.name if of_launch else what,
+        {},
+        last.device.name,
+        seed,
+        found,
+        changed,
+        tuple(each.record for _, each in launches),
+        digest_of(each for each, _ in launches),
+        _origin(last.device),
+    )
+    return _told(verified.name, verified)
 
 
 def _is_tensor(value: Any) -> bool:

@@ -29,7 +29,6 @@ _F8F6F4_DWORDS = {0: 8, 1: 8, 2: 6, 3: 6, 4: 4}
 # v_mfma_ld_scale_b32 makes one instruction with the f8f6f4 MFMA behind it if that has this bit, the lowest
 # of abid, set.
 _SCALED = 1 << 11
-_LD_SCALE = "v_mfma_ld_scale_b32"
 
 _REMEMBERED = 1 << 16
 """Encodings that are remembered, of all forms together: more than a kernel of 50,000 instructions has."""
@@ -131,7 +130,7 @@ class _Reader:
         self.literal_fields = [item for item in self.literal_fields if item[0] < 16 and item[1] != 0x7F]
         if form.format in ("VOP2", "VOPC"):
             self.literal_fields = self.literal_fields[:1]
-        self.is_scale = form.opcode == _LD_SCALE
+        self.is_scale = form.gives_scales
         self._readers: list[tuple[str, bool, bool, OperandReader]] | None = None
         self._number = next(_numbers)
         self._modifier_bits = 0
@@ -342,7 +341,8 @@ class _Reader:
 
     def _vgpr_reader(self, entry: Entry, low: int) -> OperandReader:
         vector = tuple(_register("v", index, entry.width) for index in range(256))
-        if "acc" in self._fields and entry.field in _DATA_FIELDS:
+        # What a GWS instruction reads is data where others have an address.
+        if "acc" in self._fields and (entry.field in _DATA_FIELDS or self._is_gws):
             accumulators = tuple(_register("a", index, entry.width) for index in range(256))
             acc = self._fields["acc"][0]
             banks = (vector, accumulators)

@@ -52,7 +52,7 @@ class Graph:
             following = []
             if last in targets:
                 following.append(index[targets[last]])
-            if block + 1 < len(self.starts) and not _leaves(instructions[last]):
+            if block + 1 < len(self.starts) and instructions[last].record.flow.goes_on:
                 following.append(block + 1)
             self.successors.append(following)
 
@@ -73,8 +73,3 @@ class Graph:
 
 def _ends(instruction: Instruction) -> bool:
     return instruction.record.flow in (Flow.END, Flow.TRAP)
-
-
-def _leaves(instruction: Instruction) -> bool:
-    """Whether the next instruction is never reached from this one."""
-    return instruction.record.flow in (Flow.BRANCH, Flow.END) or instruction.opcode == "s_setpc_b64"

@@ -13,7 +13,7 @@ from workbench.codeobject.instruction import (
     Operand,
     float_bits,
 )
-from workbench.codeobject.instructions import Entry, Form
+from workbench.codeobject.instructions import Entry, Form, Lanes
 from workbench.codeobject.waits import NO_WAIT, waits
 
 # Scalar registers with names: first of a pair, and the pair's name.
@@ -122,6 +122,8 @@ def _literal(value: int, type_: str) -> str:
         shown = low
     elif type_ == "bf16":
         inline = _is_inline_int(low, 16) or low in _PATTERNS["bf16"]
+    elif type_.startswith("v2"):
+        inline = _is_inline_int(value, 32) or value in _PATTERNS[type_.removeprefix("v2")]
     elif type_ == "i16":
         inline = _is_inline_int(low, 16) or value in _PATTERNS["f32"]
         shown = low
@@ -303,7 +305,7 @@ def _memory_suffixes(instruction: Instruction) -> list[str]:
     parts += [name for name in ("idxen", "offen") if found.get(name)]
     if "offset0" in form.modifiers:
         parts += [f"{name}:{found[name]}" for name in ("offset0", "offset1") if found.get(name)]
-    elif instruction.opcode == "ds_swizzle_b32":
+    elif instruction.record.lanes is Lanes.SWIZZLE:
         parts.append(_swizzle(found.get("offset", 0)))
     elif form.format == "SMEM":
         # Both address bits set: a constant beside the register, printed even if it is zero.
@@ -336,6 +338,10 @@ def _swizzle(code: int) -> str:
     if code & 0xFF00 == 0x8000:
         lanes = ",".join(str(code >> 2 * i & 3) for i in range(4))
         return f"offset:swizzle(QUAD_PERM,{lanes})"
+    if code >= 0xE000:
+        return f"offset:swizzle(FFT,{code & 31})"
+    if code >= 0xC000:
+        return f"offset:swizzle(ROTATE,{code >> 10 & 1},{code >> 5 & 31})"
     if code & 0x8000:
         return f"offset:{code}"
     and_mask, or_mask, xor_mask = code & 31, code >> 5 & 31, code >> 10 & 31

@@ -1,10 +1,11 @@
-"""What an s_waitcnt waits for: the counts in its field."""
+"""What an instruction waits for: the counts in the field of an s_waitcnt, the wait states of an s_nop."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import Control
 
 
 class Waits(NamedTuple):
@@ -31,6 +32,13 @@ def waits(field: int) -> Waits:
 
 def waits_of(instruction: Instruction) -> Waits:
     """What an instruction waits for; nothing unless it is an s_waitcnt."""
-    if instruction.opcode != "s_waitcnt":
+    if instruction.record.control is not Control.WAIT:
         return Waits(None, None, None)
     return waits(instruction.words[0])
+
+
+def wait_states(instruction: Instruction) -> int:
+    """Wait states that an instruction is: one, s_nop as many as it says."""
+    if instruction.record.control is not Control.IDLE:
+        return 1
+    return (int(instruction.src[0].value or 0) & 15) + 1

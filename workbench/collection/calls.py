@@ -11,8 +11,8 @@ from workbench.collection import kinds
 from workbench.collection.record import Function, Given, PortModule, Use, Value
 from workbench.errors import ArgumentError
 from workbench.kernel import device_of, resolve_device
+from workbench.operators import kernels
 from workbench.runtime import Device
-from workbench.spec import kernels
 
 
 class BoundFunction:
@@ -155,3 +155,5 @@ def _run(use: Use, given: Given, where: Device) -> None:
     for name, of in use.outputs.items():
         if name not in places and isinstance(of, str):
             given.keep(of, made[name])
+    if use.then is not None:
+        use.then(given)

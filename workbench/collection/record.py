@@ -51,12 +51,14 @@ class Use:
             written by the kernel, else the result is converted into it. A name that is no argument keeps the
             result for steps behind this one.
         when: whether the step runs; always where it is None.
+        then: what is done on PyTorch's side behind it, with results that were kept.
     """
 
     operator: str
     inputs: Mapping[str, Value]
     outputs: Mapping[str, Value] = field(default_factory=dict)
     when: Callable[[Given], bool] | None = None
+    then: Callable[[Given], None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

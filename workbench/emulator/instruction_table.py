@@ -22,8 +22,6 @@ from workbench.targets import NAMES
 
 EXECUTED, NOTHING, REFUSED = "executed", "no-op", "refused"
 
-_SCALE, _SCALED = "v_mfma_ld_scale_b32", "v_mfma_scale_f32_16x16x128_f8f6f4"
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -49,12 +47,18 @@ def entry(family: str, form: Form) -> Entry:
     mnemonic, opcode = form.mnemonic, form.opcode
     if opcode in NO_OPERATION:
         return Entry(family, mnemonic, opcode, NOTHING)
-    # The two words of a scaled MFMA are decoded as one instruction, under the MFMA's name.
-    if opcode in SEMANTICS or opcode in NATIVE or (opcode == _SCALE and _SCALED in NATIVE):
+    if opcode in SEMANTICS or opcode in NATIVE or (form.gives_scales and _takes_scales(form)):
         return Entry(family, mnemonic, opcode, EXECUTED)
     if reason := form.record.not_compute:
         return Entry(family, mnemonic, opcode, REFUSED, f"not compute: {reason}")
     return Entry(family, mnemonic, opcode, REFUSED, "not yet")
+
+
+def _takes_scales(scale: Form) -> bool:
+    """Whether MFMAs with scales are executed, whose two words are one instruction under the MFMA's name."""
+    return any(
+        each.scaled(scale).opcode in NATIVE for each in forms(scale.target).values() if each.record.matrix
+    )
 
 
 def entries(target: str) -> tuple[Entry, ...]:

@@ -12,19 +12,9 @@ from workbench.codeobject import printer
 from workbench.codeobject.difference import Edit, difference
 from workbench.display import Shown
 from workbench.kernel import Kernel, Module
+from workbench.kernel.resources import HEADINGS
 from workbench.origin import Figure
 from workbench.toolchain.precompiled import top
-
-RESOURCES = (
-    ("VGPR", "vgprs"),
-    ("AGPR", "agprs"),
-    ("SGPR", "sgprs"),
-    ("LDS bytes", "lds"),
-    ("scratch bytes", "scratch"),
-    ("VGPR spills", "vgpr_spills"),
-    ("SGPR spills", "sgpr_spills"),
-)
-"""What is compared of a kernel's resources: what it is called, and its name in `Resources`."""
 
 _PRECOMPILED = re.compile(re.escape(" ".join(top(Path("/")))) + r"\S+")
 
@@ -265,7 +255,8 @@ def code_change(before: Kernel, after: Kernel) -> CodeChange:
         instruction = new[row.after] if row.after is not None else old[row.before or 0]
         lines.append(Line(str(row.edit), printer.text(instruction)))
     count = {edit: sum(row.edit is edit for row in rows) for edit in Edit}
-    both = [(name, getattr(before.resources, key), getattr(after.resources, key)) for name, key in RESOURCES]
+    held, holds = before.resources, after.resources
+    both = [(name, getattr(held, key), getattr(holds, key)) for key, name in HEADINGS.items()]
     return CodeChange(
         after.name,
         folded(lines),

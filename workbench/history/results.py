@@ -20,11 +20,11 @@ from workbench.history.codec import decode
 from workbench.history.store import Store, place, unpacked
 from workbench.kernel import Module, Resources
 from workbench.launches import CacheCounts, LaunchRecord, Replayed
+from workbench.operators import Shape, shape_text
 from workbench.origin import Expected, Figure, Origin
 from workbench.profile.model import TimeModel
 from workbench.profile.results import ProfileResult
 from workbench.profile.timing import TimeResult
-from workbench.spec import Shape, shape_text
 
 CLASSES: Mapping[str, type] = {
     kind.__name__: kind

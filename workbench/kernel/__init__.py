@@ -11,6 +11,7 @@ from workbench.kernel.launch import LastLaunch, Launch
 from workbench.kernel.module import Module
 from workbench.kernel.program import ProgramResult, run_program
 from workbench.kernel.resources import Resources
+from workbench.kernel.show import showing
 
 __all__ = [
     "HostModule",
@@ -32,5 +33,6 @@ __all__ = [
     "recording",
     "resolve_device",
     "run_program",
+    "showing",
     "torch_device",
 ]

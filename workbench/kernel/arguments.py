@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import difflib
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import ArgumentError
 from workbench.kernel.devices import Place, kind_of
-from workbench.kernel.packed import Packed, Strided
+from workbench.kernel.packed import Packed, Strided, Template, template
 from workbench.kernel.parameters import (
     AXES,
     gl_dims,
@@ -34,6 +35,9 @@ from workbench.launches import DWORD
 if TYPE_CHECKING:
     from workbench.codeobject import CodeObject, KernelInfo
     from workbench.codeobject.debug import DebugInfo
+
+
+_TEMPLATES = 256
 
 
 class Plan:
@@ -62,6 +66,7 @@ class Plan:
         self.parameters = tuple(parameters)
         self.size = size
         self.named = named
+        self._templates: dict[Any, Template] = {}
 
     @cached_property
     def taken(self) -> Mapping[str, Type]:
@@ -80,12 +85,48 @@ class Plan:
         Raises:
             ArgumentError: which argument is wrong, what came, what was wanted.
         """
+        values = (*args, *kwargs.values())
+        key = self._key(values, kwargs, place)
+        known = self._templates.get(key) if key is not None else None
+        if known is not None:
+            filled = known.filled(values)
+            if filled is not None:
+                return filled
         packed = Packed(bytearray(self.size), storages=self.storages)
         for parameter, value in self._assign(args, kwargs):
             self._put(packed, parameter.name, parameter.type, parameter.offset, value, place)
         self.follow(packed)
+        if key is not None:
+            made = template(packed, values)
+            if made is not None:
+                if len(self._templates) >= _TEMPLATES:
+                    self._templates.clear()
+                self._templates[key] = made
         packed.merge()
         return packed
+
+    def _key(self, values: Sequence[Any], kwargs: Mapping[str, Any], place: Place) -> Any:
+        """Equal for arguments that are packed alike but for addresses; None where that is not known."""
+        if self.storages:
+            return None
+        parts: list[Any] = [place.device, *kwargs]
+        kinds = _tensor_types()
+        for value in values:
+            kind = type(value)
+            if kind is Strided:
+                value = value.tensor
+                parts.append(Strided)
+            if type(value) in kinds and value.layout is kinds[2]:
+                where = value.is_cpu or value.device
+                parts += (value.dtype, value.shape, value.stride(), where)
+            elif kind is int or kind is bool or value is None:
+                parts += (kind, value)
+            elif kind is float:
+                # -0.0 equals 0.0.
+                parts += (kind, value.hex())
+            else:
+                return None
+        return tuple(parts)
 
     def follow(self, packed: Packed) -> None:
         """Holds further tensors that the arguments lead to: none, but where a subclass knows of some."""
@@ -155,7 +196,8 @@ class Plan:
             else:
                 self._put_struct(packed, name, kind, offset, value, place)
         elif kind.kind == "pointer":
-            packed.data[offset:end] = self._address(packed, name, kind, value, place).to_bytes(8, "little")
+            address = self._address(packed, name, kind, offset, value, place)
+            packed.data[offset:end] = address.to_bytes(8, "little")
         elif kind.kind == "array":
             self._put_array(packed, name, kind, offset, value, place)
         elif is_tensor(value):
@@ -235,7 +277,7 @@ class Plan:
             )
         start = offset + pointer.offset
         packed.data[start : start + 8] = value.data_ptr().to_bytes(8, "little")
-        packed.hold(name, value)
+        packed.hold(name, value, start)
 
     def _put_array(
         self, packed: Packed, name: str, kind: Type, offset: int, value: Any, place: Place
@@ -248,7 +290,7 @@ class Plan:
         for i, item in enumerate(items):
             self._put(packed, f"{name}[{i}]", element, offset + i * element.size, item, place)
 
-    def _address(self, packed: Packed, name: str, kind: Type, value: Any, place: Place) -> int:
+    def _address(self, packed: Packed, name: str, kind: Type, offset: int, value: Any, place: Place) -> int:
         if value is None:
             return 0
         strided = isinstance(value, Strided)
@@ -256,7 +298,7 @@ class Plan:
             value = value.tensor
         if is_tensor(value):
             self._check_tensor(name, value, torch_dtypes(kind.target, self.arch), place, strided)
-            packed.hold(name, value)
+            packed.hold(name, value, offset)
             return int(value.data_ptr())
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64:
             return value
@@ -316,6 +358,12 @@ def _strided() -> Any:
     import torch
 
     return torch.strided
+
+
+def _tensor_types() -> tuple[Any, Any, Any]:
+    """The types of plain tensors, and their layout; nothing where nobody has imported PyTorch."""
+    torch = sys.modules.get("torch")
+    return (None, None, None) if torch is None else (torch.Tensor, torch.nn.Parameter, torch.strided)
 
 
 def plan(info: KernelInfo, code_object: CodeObject, debug: DebugInfo | None, name: str) -> Plan:

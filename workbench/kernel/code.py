@@ -11,6 +11,7 @@ from workbench.codeobject import CodeObject, Instruction
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode_one
 from workbench.errors import CodeObjectError
+from workbench.kernel.show import VARIABLE
 from workbench.runtime import Device, Function, LoadedModule
 from workbench.toolchain import CompileResult
 
@@ -69,6 +70,11 @@ class DeviceCode:
             return DebugInfo(self.code_object)
         except CodeObjectError:
             return None
+
+    @cached_property
+    def shows(self) -> bool:
+        """Whether it was compiled with `show`: what `show(...)` in it is given is kept of each launch."""
+        return VARIABLE in self.code_object.symbols
 
     def function(self, kernel: str, device: Device) -> Function:
         """The kernel with this mangled name, loaded on a device; loaded once for each."""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, overload
 
 from workbench.codeobject import CodeObject
-from workbench.errors import CompileError, UsageError
+from workbench.errors import CompileError, UsageError, headline
 from workbench.events import hub
 from workbench.kernel import compiler_trial
 from workbench.kernel.devices import default_arch
 from workbench.kernel.files import read_file
 from workbench.kernel.host_module import HostModule, compile_module
 from workbench.kernel.module import Module
+from workbench.kernel.show import MACRO
 from workbench.toolchain import CompileOptions, compile_device
+
+_PYTHON_MODULE = re.compile(r"^\s*PYBIND11_MODULE\s*\(", re.MULTILINE)
 
 
 @overload
@@ -30,6 +34,7 @@ def compile(
     timeout: float | None = None,
     first_line: int = 1,
     device_libraries: bool = False,
+    show: bool = False,
     host: Literal[False] = False,
 ) -> Module: ...
 @overload
@@ -44,6 +49,7 @@ def compile(
     timeout: float | None = None,
     first_line: int = 1,
     device_libraries: bool = False,
+    show: bool = False,
     host: Literal[True],
 ) -> HostModule: ...
 def compile(
@@ -57,6 +63,7 @@ def compile(
     timeout: float | None = None,
     first_line: int = 1,
     device_libraries: bool = False,
+    show: bool = False,
     host: bool = False,
 ) -> Module | HostModule:
     """Compiles HIP C++ device code.
@@ -73,6 +80,7 @@ def compile(
         first_line: number of the source's first line in messages and debug info.
         device_libraries: whether ROCm's device libraries are linked, for sources that call functions named
             `__ocml_*` or `__ockl_*`; `python -m workbench doctor` says whether they are here.
+        show: whether `show(tile)` in the source keeps what a tile holds, for the launch's `shown`.
         host: whether the source is a pybind11 module, whose host code is compiled too.
 
     Returns:
@@ -86,6 +94,10 @@ def compile(
         UsageError: an argument of another type, an unknown target, a folder that is not there, a flag that is
             the workbench's own; host code without a Python module.
     """
+    if show:
+        if host:
+            raise UsageError("show=True, host=True: host code makes its own launches; none of them is read")
+        define = {**define, MACRO: None} if isinstance(define, Mapping) else (*define, MACRO)
     options = CompileOptions(
         arch or default_arch(),
         name=name or ("module.cpp" if host else None),
@@ -106,7 +118,12 @@ def compile_source(source: str, options: CompileOptions) -> Module:
     try:
         result = compile_device(source, options)
     except CompileError as error:
-        _tell_compile(options.name, arch, error=str(error).partition("\n")[0])
+        _tell_compile(options.name, arch, error=headline(error))
+        if _PYTHON_MODULE.search(source):
+            error.args = (
+                f"{error}\n{options.name} is a pybind11 module, with host code, and was compiled as device "
+                "code alone: give host=True.",
+            )
         raise
     module = Module(result.code_object, name=options.name, result=result)
     warnings = len(result.diagnostics)

@@ -21,33 +21,37 @@ import numpy as np
 
 from workbench.cache import Cache, digest
 from workbench.errors import UntrustedCompiler, WorkbenchError
+from workbench.targets import WAVE
 from workbench.toolchain import Compiler, find_compiler, process, zig
 from workbench.toolchain.search import other_compilers, pass_over
 
 _PATIENCE = 600.0
 """Seconds for a trial, which may have to build the emulated device first."""
-_LANES = 64
-_SOURCE = """
+_LANES = int(WAVE)
+_SOURCE = (
+    f"enum {{ lanes = {_LANES} }};"
+    + """
 typedef unsigned long long word;
 typedef float float2_ __attribute__((ext_vector_type(2)));
 template <typename T> static __attribute__((device)) word bits(T x) { return __builtin_bit_cast(word, x); }
 extern "C" __attribute__((global)) void trial(const word *in, word *out) {
     const unsigned i = __builtin_amdgcn_workitem_id_x();
     const word x = (unsigned char)in[i];
-    out[i] = ~x | in[64 + i];
-    out[64 + i] = x << 10 | 1; // the byte is used again
+    out[i] = ~x | in[lanes + i];
+    out[lanes + i] = x << 10 | 1; // the byte is used again
 #if __has_builtin(__builtin_amdgcn_cvt_scalef32_pk_f32_fp4) && defined(__gfx950__)
     const unsigned fours = (unsigned)in[i];
-    out[128 + i] = bits<float2_>(__builtin_amdgcn_cvt_scalef32_pk_f32_fp4(fours, 1.0f, 0));
-    out[192 + i] = bits<float2_>(__builtin_amdgcn_cvt_scalef32_pk_f32_fp4(fours, 1.0f, 1));
-    out[256 + i] = bits<float2_>(__builtin_amdgcn_cvt_scalef32_pk_f32_fp4(fours, 1.0f, 2));
-    out[320 + i] = bits<float2_>(__builtin_amdgcn_cvt_scalef32_pk_f32_fp4(fours, 1.0f, 3));
+    out[2 * lanes + i] = bits<float2_>(__builtin_amdgcn_cvt_scalef32_pk_f32_fp4(fours, 1.0f, 0));
+    out[3 * lanes + i] = bits<float2_>(__builtin_amdgcn_cvt_scalef32_pk_f32_fp4(fours, 1.0f, 1));
+    out[4 * lanes + i] = bits<float2_>(__builtin_amdgcn_cvt_scalef32_pk_f32_fp4(fours, 1.0f, 2));
+    out[5 * lanes + i] = bits<float2_>(__builtin_amdgcn_cvt_scalef32_pk_f32_fp4(fours, 1.0f, 3));
     const float a = (float)(i % 5), b = (float)(i % 3);
-    out[384 + i] = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(fours, a, b, 1.0f, 1);
-    out[448 + i] = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(fours, a, b, 1.0f, 2);
+    out[6 * lanes + i] = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(fours, a, b, 1.0f, 1);
+    out[7 * lanes + i] = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(fours, a, b, 1.0f, 2);
 #endif
 }
 """
+)
 _INPUT = np.arange(1, 2 * _LANES + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 _FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
 """e2m1 by its code (OCP Microscaling Formats, 5.3.3)."""

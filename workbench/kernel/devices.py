@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from workbench import runtime
@@ -59,6 +60,7 @@ class Place:
     index: int | None
 
 
+@lru_cache(64)
 def place_of(device: Device) -> Place:
     """Where PyTorch tensors for a device live."""
     kind, _, index = device.torch_device.partition(":")

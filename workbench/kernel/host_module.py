@@ -23,7 +23,7 @@ from workbench import cache
 from workbench.codeobject import CodeObject
 from workbench.errors import ToolchainError, UsageError
 from workbench.kernel import compiler_trial
-from workbench.kernel.devices import device_of
+from workbench.kernel.devices import device_of, kind_of
 from workbench.kernel.files import read_file
 from workbench.kernel.module import Module
 from workbench.kernel.stand_in import on_device, refuses_cpu_tensors
@@ -138,7 +138,7 @@ def _collect(value: Any, found: list[tuple[int, int]], addresses: list[int], dep
 
 def _storage(tensor: Any) -> list[tuple[int, int]]:
     """A CPU tensor's whole storage: views of it are one piece of memory."""
-    if tensor.device.type != "cpu" or tensor.layout.__str__() != "torch.strided":
+    if kind_of(tensor) != "cpu" or tensor.layout.__str__() != "torch.strided":
         return []
     storage = tensor.untyped_storage()
     return [(storage.data_ptr(), storage.nbytes())] if storage.nbytes() else []

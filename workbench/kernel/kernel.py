@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +23,7 @@ from workbench.kernel.code import DeviceCode
 from workbench.kernel.devices import device_of, place_of
 from workbench.kernel.launch import Arguments, LastLaunch, Launch, index
 from workbench.kernel.resources import Resources, largest, occupancy_of, resources_of
+from workbench.kernel.show import Recording
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 
 _recorders: ContextVar[tuple[list[tuple[Kernel, LastLaunch]], ...]] = ContextVar("recorders", default=())
@@ -202,21 +203,25 @@ class Kernel(Shown):
                 f"compile with arch={where.arch!r}, or choose another device"
             )
         packed = self.plan.pack(args, kwargs, place_of(where))
-        record: LaunchRecord = self.module.function(self.info.name, where).launch(
+        function = self.module.function(self.info.name, where)
+        showing = Recording(function.module, self.name, launch) if self.module.shows else None
+        record: LaunchRecord = function.launch(
             launch.grid,
             launch.block,
             launch.dynamic_shared,
             bytes(packed.data),
-            buffers=tuple(packed.buffers),
-            labels=packed.labels,
+            buffers=(*packed.buffers, *(showing.buffers if showing is not None else ())),
+            labels={**packed.labels, **(showing.labels if showing is not None else {})},
             granularity=self.plan.granularity,
             options=options,
         )
+        if showing is not None:
+            record = replace(record, shown=showing.values())
         given = Arguments(tuple(args), dict(kwargs))
-        kept = LastLaunch(launch, lambda: given, where, record, packed.argument_bytes)
-        self.last = kept if keeps else replace(kept, given=weakref.ref(given))
+        found: Callable[[], Arguments | None] = (lambda: given) if keeps else weakref.ref(given)
+        self.last = LastLaunch(launch, found, where, record, packed.argument_bytes)
         for made in _recorders.get():
-            made.append((self, kept))
+            made.append((self, self.last if keeps else replace(self.last, given=lambda: given)))
         hub.publish(
             "launch",
             self.name,

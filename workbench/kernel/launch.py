@@ -23,6 +23,8 @@ def index(value: Any) -> int:
 
 
 def _dims(name: str, value: Any) -> tuple[int, int, int]:
+    if type(value) is int and value > 0:
+        return value, 1, 1
     parts = value if isinstance(value, (tuple, list)) else (value,)
     try:
         dims = tuple(index(part) for part in parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,9 @@ from workbench.runtime.backend import merged
 
 if TYPE_CHECKING:
     import torch
+
+
+_ADDRESS = struct.Struct("<Q")
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class Packed:
             arguments, without overlaps.
         labels: what each of them is, by address, for messages: "argument 'x' (bfloat16 tensor 4096x512)".
         names: what each tensor with memory is, in the order in which they were given.
-        tensors: the tensors, kept alive until the launch has ended.
+        tensors: the tensors, kept alive until the launch has ended; `offsets`: of their addresses in `data`.
+        known_bytes: `argument_bytes`, where it is known without looking.
         storages: a tensor stands for all of its storage, as pointers into it do on a GPU; else for what lies
             from its first element to its last.
     """
@@ -39,18 +44,27 @@ class Packed:
     labels: dict[int, str] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     tensors: list[torch.Tensor] = field(default_factory=list)
+    offsets: list[int | None] = field(default_factory=list)
     storages: bool = False
+    known_bytes: int | None = None
     _spans: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def argument_bytes(self) -> int:
         """Bytes of all tensors, each byte once."""
+        if self.known_bytes is not None:
+            return self.known_bytes
         return sum(size for _, size in merged(self._spans))
 
-    def hold(self, name: str, tensor: Any) -> None:
-        """Note a tensor's memory as the kernel's, and keep the tensor."""
+    def hold(self, name: str, tensor: Any, offset: int | None = None) -> None:
+        """Note a tensor's memory as the kernel's, and keep the tensor.
+
+        Args:
+            offset: of its address in `data`; None where it is not there.
+        """
         start, size = int(tensor.data_ptr()), _extent(tensor) * tensor.element_size()
         self.tensors.append(tensor)
+        self.offsets.append(offset)
         if size:
             self._spans.append((start, size))
             if self.storages:
@@ -66,6 +80,57 @@ class Packed:
         given = self.buffers
         self.buffers = merged(given)
         self.labels = _labels(self.buffers, given, self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Packed arguments of which the next launch changes the addresses alone.
+
+    Attributes:
+        data: the bytes, with the addresses of the launch that it was made from.
+        holes: of each tensor its position among the values, the offset of its address, its bytes, its label.
+        size: bytes of all tensors where none share memory.
+    """
+
+    data: bytes
+    holes: tuple[tuple[int, int, int, str], ...]
+    size: int
+
+    def filled(self, values: Sequence[Any]) -> Packed | None:
+        """The arguments of a launch; None where tensors share memory, which is told otherwise."""
+        packed = Packed(bytearray(self.data))
+        buffers, labels, data = packed.buffers, packed.labels, packed.data
+        for position, offset, size, label in self.holes:
+            tensor = values[position]
+            start = (tensor.tensor if type(tensor) is Strided else tensor).data_ptr()
+            _ADDRESS.pack_into(data, offset, start)
+            if size:
+                buffers.append((start, size))
+                labels[start] = label
+        if len(buffers) > 1:
+            end = 0
+            for start, size in sorted(buffers):
+                if start < end:
+                    return None
+                end = start + size
+        packed.tensors.extend(values[hole[0]] for hole in self.holes)
+        packed.known_bytes = self.size
+        return packed
+
+
+def template(packed: Packed, values: Sequence[Any]) -> Template | None:
+    """What stays of packed arguments; None where it cannot be told which value an address comes from."""
+    places = {id(v.tensor if type(v) is Strided else v): i for i, v in enumerate(values)}
+    if len(places) < len(values) and len({id(t) for t in packed.tensors}) < len(packed.tensors):
+        return None
+    names = iter(packed.names)
+    holes = []
+    for tensor, offset in zip(packed.tensors, packed.offsets, strict=True):
+        position, size = places.get(id(tensor)), _extent(tensor) * tensor.element_size()
+        if position is None or offset is None:
+            return None
+        holes.append((position, offset, size, f"argument {next(names)}" if size else ""))
+    return Template(bytes(packed.data), tuple(holes), sum(hole[2] for hole in holes))
 
 
 def _extent(tensor: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,18 @@ class Resources:
         if self.vgpr_spills or self.sgpr_spills:
             parts.append(f"{self.vgpr_spills} VGPR and {self.sgpr_spills} SGPR spills")
         return ", ".join(parts) + f"; {self.occupancy} at {self.block} work-items"
+
+
+HEADINGS: Mapping[str, str] = {
+    "vgprs": "VGPR",
+    "agprs": "AGPR",
+    "sgprs": "SGPR",
+    "lds": "LDS B",
+    "scratch": "scratch B",
+    "vgpr_spills": "VGPR spills",
+    "sgpr_spills": "SGPR spills",
+}
+"""Attributes of `Resources` that stand in tables, and their headings there."""
 
 
 def occupancy_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 0) -> Occupancy:

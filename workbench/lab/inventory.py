@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from workbench.lab.payload import Resources
 
 if TYPE_CHECKING:
     from workbench.kernel import Kernel
@@ -11,20 +14,10 @@ if TYPE_CHECKING:
 
 def kernel(of: Kernel) -> dict[str, Any]:
     """A kernel with its resources."""
-    r = of.resources
     return {
         "name": of.name,
         "signature": of.signature,
-        "resources": {
-            "vgpr": r.vgprs,
-            "agpr": r.agprs,
-            "sgpr": r.sgprs,
-            "lds": r.lds,
-            "scratch": r.scratch,
-            "spills": r.vgpr_spills + r.sgpr_spills,
-            "occupancy": int(r.occupancy.waves_per_simd),
-            "limited_by": "" if r.occupancy.is_full else r.occupancy.limit,
-        },
+        "resources": asdict(Resources.of(of.resources)),
         "counted": of.last is not None and of.last.record.counts is not None,
     }
 
@@ -69,7 +62,7 @@ def specs() -> list[str]:
     """Names of the kernel library."""
     if "workbench.kernel" not in sys.modules:
         return []
-    from workbench.spec import kernels
+    from workbench.operators import kernels
 
     return list(kernels)
 

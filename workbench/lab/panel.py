@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.events import hub
-from workbench.views import Dashboard, dashboard
+from workbench.views.live import Dashboard, dashboard
 from workbench.views.waves import waves_widget
 from workbench.views.what_if import WhatIf
 

@@ -62,6 +62,24 @@ class Finding:
     source: str = "compiler"
     option: str = ""
 
+    @classmethod
+    def of(cls, finding: Any, source: str) -> Finding:
+        """A launch's (`workbench.check.sanitizer.Finding`); one in a header says where it is."""
+        own = finding.is_own
+        other = finding.related
+        return cls(
+            line=finding.line if own else 0,
+            column=finding.column if own else 0,
+            severity="note" if finding.category == "note" else "error",
+            message=finding.message if own else f"{finding.message}\nat {finding.place}",
+            notes=(
+                f"`{finding.instruction}`; {finding.who}" if finding.instruction else finding.who,
+                *([f"the other side: {other[0]}:{other[1]}"] if other else []),
+            ),
+            source=source,
+            option=finding.category,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Device:
@@ -114,6 +132,21 @@ class Resources:
     spills: int
     occupancy: int
     limited_by: str = ""
+
+    @classmethod
+    def of(cls, resources: Any) -> Resources:
+        """A kernel's (`workbench.kernel.Resources`)."""
+        fits = resources.occupancy
+        return cls(
+            resources.vgprs,
+            resources.agprs,
+            resources.sgprs,
+            resources.lds,
+            resources.scratch,
+            resources.vgpr_spills + resources.sgpr_spills,
+            int(fits.waves_per_simd),
+            "" if fits.is_full else fits.limit,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from workbench.display import add_pictures
 from workbench.lab import extension
 from workbench.magics.cell import CELL_HELP, hipkittens_cell
 from workbench.magics.plain import PlainCells
 from workbench.magics.questions import LINE_HELP, hipkittens_line
 from workbench.magics.triton import TRITON_HELP, triton_cell
+from workbench.views.renderer import add_pictures
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell

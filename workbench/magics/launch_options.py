@@ -17,11 +17,11 @@ from workbench.check.results import VerifyResult
 from workbench.check.verify import verify
 from workbench.errors import UsageError, WorkbenchError
 from workbench.kernel import Launcher, Module
-from workbench.spec.subject import Target, resolve
+from workbench.operators.subject import Target, resolve
 
 
 @dataclass(frozen=True)
-class Own:
+class CellLaunch:
     """What a cell says of its own launch.
 
     Attributes:
@@ -61,7 +61,9 @@ class Own:
         return found
 
 
-def own(options: argparse.Namespace, module: Module, namespace: Mapping[str, Any]) -> Own | None:
+def cell_launch(
+    options: argparse.Namespace, module: Module, namespace: Mapping[str, Any]
+) -> CellLaunch | None:
     """What a cell's line says of its own launch; None where it says nothing.
 
     Raises:
@@ -87,7 +89,7 @@ def own(options: argparse.Namespace, module: Module, namespace: Mapping[str, Any
     if texts["reference"]:
         reference = _evaluated("reference", texts["reference"], variables, Callable, "a function")
     outputs = tuple(name for part in texts["outputs"].split(",") if (name := part.strip()))
-    return Own(launcher, inputs, outputs, reference, texts["reference"])
+    return CellLaunch(launcher, inputs, outputs, reference, texts["reference"])
 
 
 def _evaluated(name: str, text: str, variables: dict[str, Any], wanted: Any, described: str) -> Any:

@@ -8,20 +8,17 @@ from typing import Any
 
 from IPython.display import display
 
-from workbench.check.results import VerifyResult
 from workbench.errors import CompileError, KernelFault
-from workbench.lab.cell import cell_bundle, failure_bundle, fault_bundle, uncompiled_bundle
-from workbench.lab.payload import Finding
-from workbench.profile.results import ProfileResult
-from workbench.views.cell import CellResult
+from workbench.lab.cell import cell_bundle, failure_bundle
+from workbench.toolchain import Diagnostic
+from workbench.views.cell import CellFailure, CellResult
 
 
 def show(result: CellResult, cell: str) -> None:
     """Displays a cell's result, and the figures that one wants to see with it."""
     _display(cell_bundle(result, cell))
-    for item in result.results:
-        if isinstance(item, ProfileResult) or (isinstance(item, VerifyResult) and not item.passed):
-            display(item.figure)  # type: ignore[no-untyped-call]
+    for figure in result.figures():
+        display(figure)  # type: ignore[no-untyped-call]
 
 
 def show_beside(result: CellResult, cell: str) -> None:
@@ -34,17 +31,18 @@ def show_beside(result: CellResult, cell: str) -> None:
 
 def show_failure(name: str, cell: str, error: CompileError) -> None:
     """Displays that a cell does not compile; the message is the exception's to show."""
-    _display(failure_bundle(name, cell, error))
+    _display(failure_bundle(CellFailure.of_compilation(name, error), cell))
 
 
-def show_findings(name: str, cell: str, findings: Sequence[Finding]) -> None:
+def show_findings(name: str, cell: str, findings: Sequence[Diagnostic]) -> None:
     """Displays what another compiler finds wrong with a cell; the last says what it stopped at."""
-    _display(uncompiled_bundle(name, cell, findings[-1].message.partition("\n")[0], tuple(findings)))
+    error = findings[-1].message.partition("\n")[0]
+    _display(failure_bundle(CellFailure.of_compiler(name, error, findings), cell))
 
 
 def show_fault(name: str, cell: str, fault: KernelFault, own_file: str) -> None:
     """Displays that a launch of the cell's own was stopped."""
-    _display(fault_bundle(name, cell, fault, own_file))
+    _display(failure_bundle(CellFailure.of_fault(name, fault, own_file), cell))
 
 
 def _display(bundle: dict[str, Any]) -> None:

@@ -10,11 +10,11 @@ from workbench.check.sanitizer import sanitize_target
 from workbench.check.verify import verify
 from workbench.errors import ShapeError, UnknownKernel, UsageError, WorkbenchError
 from workbench.kernel import Module, compile, default_arch, device_of
-from workbench.magics.launch_options import Own, own
+from workbench.magics.launch_options import CellLaunch, cell_launch
+from workbench.operators import KernelSpec, kernels
+from workbench.operators.subject import Target, resolve
 from workbench.profile.profiler import profile_target
 from workbench.profile.timing import time_target
-from workbench.spec import KernelSpec, kernels
-from workbench.spec.subject import Target, resolve
 from workbench.views.cell import CellResult
 
 FIRST_LINE = 2
@@ -61,6 +61,7 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
         include=options.include,
         flags=options.flags,
         device_libraries=options.device_libraries,
+        show=options.show,
         define={**macros, **dict(_macro(text) for text in options.define)},
         first_line=FIRST_LINE,
     )
@@ -71,11 +72,12 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
     device = device_of((), module.arch)
     results: list[Any] = []
     failure: WorkbenchError | None = None
-    said = own(options, module, namespace)
-    if options.verify or options.reference or options.time or options.profile or options.sanitize:
-        target = said.target() if said is not None else _target(module, previous, spec, shape, options)
+    own = cell_launch(options, module, namespace)
+    shows = options.show and (own is not None or spec is not None)
+    if options.verify or options.reference or options.time or options.profile or options.sanitize or shows:
+        target = own.target() if own is not None else _target(module, previous, spec, shape, options)
         try:
-            _checks(options, said, module, spec, shape, target, results)
+            _checks(options, own, module, spec, shape, target, results)
         except (UsageError, ShapeError, UnknownKernel):
             raise
         except WorkbenchError as error:
@@ -130,7 +132,7 @@ def _target(
 
 def _checks(
     options: argparse.Namespace,
-    said: Own | None,
+    own: CellLaunch | None,
     module: Module,
     spec: KernelSpec | None,
     shape: Any,
@@ -143,10 +145,12 @@ def _checks(
         results.append(found)
         if found.stopped:
             return  # every further launch would meet the same fault
+    if options.show:
+        results += [shown for part in target.parts if (shown := part.run(None).shown)]
     if options.verify and spec is not None:
         results.append(verify(module, spec, shape=shape))
-    if said is not None and said.reference is not None:
-        results.append(said.verify())
+    if own is not None and own.reference is not None:
+        results.append(own.verify())
     measure(options, target, results)
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from workbench.check.sanitizer import sanitize_target
 from workbench.errors import KernelFault, WorkbenchError
 from workbench.kernel import Kernel, Kernels, recording
-from workbench.lab.payload import Finding
 from workbench.magics.failures import quiet
 from workbench.magics.presenter import show, show_fault, show_findings
 from workbench.magics.run import measure
-from workbench.spec.subject import resolve
+from workbench.operators.subject import resolve
+from workbench.toolchain import Diagnostic
 from workbench.triton_driver import launched, triton
 from workbench.views.cell import CellResult
 
@@ -83,7 +83,7 @@ def _checked(options: argparse.Namespace, kernels: Kernels) -> tuple[list[Any], 
     return results, None
 
 
-def _findings(error: BaseException, cell: str) -> Iterator[Finding]:
+def _findings(error: BaseException, cell: str) -> Iterator[Diagnostic]:
     """A compile error of Triton at its lines of the cell, the call before what it calls."""
     lines = cell.splitlines()
     each: BaseException | None = error
@@ -96,5 +96,5 @@ def _findings(error: BaseException, cell: str) -> Iterator[Finding]:
             text = lines[starts[-1] - 2]
             column = node.col_offset + len(text) - len(text.lstrip()) + 1
             message = getattr(each, "error_message", None) or f"{each.__cause__ or each}"
-            yield Finding(starts[-1] + node.lineno - 1, column, "error", message.strip())
+            yield Diagnostic(starts[-1] + node.lineno - 1, column, "error", message.strip())
         each = each.__cause__

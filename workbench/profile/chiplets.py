@@ -21,10 +21,10 @@ from workbench.display import Plotted
 from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
 from workbench.launches import LaunchOptions, Replayed, TrafficOptions, Watched
+from workbench.operators import KernelSpec, Shape, kernels, shape_text
+from workbench.operators.subject import Target, resolve
 from workbench.origin import Figure, Origin
 from workbench.profile.machine import hierarchy, machine
-from workbench.spec import KernelSpec, Shape, kernels, shape_text
-from workbench.spec.subject import Target, resolve
 
 if TYPE_CHECKING:
     import torch

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workbench.codeobject.instructions import Flow
+from workbench.codeobject.instructions import Control
 from workbench.codeobject.waits import waits_of
 from workbench.profile.issue import issue_cycles
 
@@ -86,7 +86,7 @@ _KINDS = {"mfma": "mfma", "vmem_load": "memory", "flat_load": "memory", "smem": 
 
 def _step(instruction: Instruction, timing: Timing) -> Step:
     cycles, at = issue_cycles(instruction, timing), instruction.address
-    if instruction.opcode == "s_waitcnt":
+    if instruction.record.control is Control.WAIT:
         waits = waits_of(instruction)
         return Step("wait", cycles, waits.vmcnt, waits.lgkmcnt, at)
     return Step(_KINDS.get(instruction.record.pipeline, "issue"), cycles, address=at)
@@ -135,11 +135,7 @@ def _choose_predecessors(
     for end in ends:
         target = _target(end)
         jump = starts.get(target) if target is not None else None
-        fall = (
-            None
-            if end.record.flow in (Flow.BRANCH, Flow.END) or end.opcode == "s_setpc_b64"
-            else starts.get(end.address + end.size)
-        )
+        fall = starts.get(end.address + end.size) if end.record.flow.goes_on else None
         for to in (fall, jump):
             if to is not None:
                 ways[to] += 1

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.codeobject.instructions import Trait
+from workbench.codeobject.instructions import Access, Lanes, Space, Trait
+from workbench.targets import conflict_rule
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
-    from workbench.targets import Timing
+    from workbench.targets import Target, Timing
 
 
 def issue_cycles(instruction: Instruction, timing: Timing) -> int:
@@ -23,9 +24,19 @@ def issue_cycles(instruction: Instruction, timing: Timing) -> int:
     if record.pipeline == "trans":
         is_short = Trait.TRANSCENDENTAL in record.traits and result_width(instruction) == 1
         return int(timing.transcendental if is_short else timing.quarter_rate)
-    if record.pipeline == "valu" and Trait.PERMUTES in record.traits:
+    if record.pipeline == "valu" and record.lanes is Lanes.PERMUTE:
         return int(timing.permute)
     return int(timing.turn)
+
+
+def lds_bytes_a_cycle(instruction: Instruction, target: Target) -> int:
+    """Bytes of its lanes that LDS serves in a cycle without bank conflicts; 0 of what it serves none."""
+    memory = instruction.record.memory
+    if memory is None or memory.space is not Space.LDS or not memory.bytes:
+        return 0
+    kind = "transpose" if memory.transposed else "read" if memory.access is Access.LOAD else "write"
+    rule = conflict_rule(target.name, kind, 4 * -(-memory.bytes // 4))
+    return memory.bytes * len(rule.phases[0]) if rule is not None else 0
 
 
 def result_width(instruction: Instruction) -> int:

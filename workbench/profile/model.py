@@ -175,7 +175,7 @@ class TimeModel:
     def longest(self) -> str:
         """What it is made of, in words: the launch and the longest parts."""
         top = sorted(self.parts, key=lambda part: -self.parts[part])[:3]
-        shown = ", ".join(f"{UNITS[p]} {self.parts[p] * 1e6:.3g} us" for p in top)
+        shown = ", ".join(f"{UNITS.get(p, p)} {self.parts[p] * 1e6:.3g} us" for p in top)
         return f"launch {self.overhead * 1e6:.3g} us, longest {shown}"
 
     def __str__(self) -> str:
@@ -194,6 +194,7 @@ def model_time(
     live: float = 1.0,
     spans: int = 0,
     warm: bool = False,
+    in_turn: bool = False,
 ) -> TimeModel:
     """The modelled time of a counted launch.
 
@@ -209,12 +210,14 @@ def model_time(
         live: part of the operands that is not zero; zeros switch nothing, and the clock stays higher.
         spans: of the timeline that are kept at most.
         warm: the launch repeats one that left the Infinity Cache as `Tally.repeated` found it.
+        in_turn: the caches were not cleared by writing but by launches with other operands, as AITER's tuner
+            does: what they left there was read, and goes without being written back.
     """
     if warm:
         tally = replace(tally, replayed=tally.repeated)
     if record.steps is None or instructions is None:
         return _bound(tally, record, occupancy, machine, argument_bytes, clock_hz or machine.clock_hz)
-    traffic, evicted = traffic_of(tally, instructions), evicted_lines(tally, machine, warm=warm)
+    traffic, evicted = traffic_of(tally, instructions), evicted_lines(tally, machine, clean=warm or in_turn)
 
     def at(clock: float, spans: int) -> TimeModel:
         least_bytes = min(argument_bytes, memory_bytes(tally)) if warm else argument_bytes
@@ -297,19 +300,19 @@ def memory_bytes(tally: Tally) -> int:
     return total.mall_read_misses * LINE_BYTES + total.memory_bytes_written
 
 
-def evicted_lines(tally: Tally, machine: Product, *, warm: bool = False) -> float:
+def evicted_lines(tally: Tally, machine: Product, *, clean: bool = False) -> float:
     """Lines that the Infinity Cache writes back to HBM for each line that a launch brings into it.
 
     It keeps what is written until another line takes its place. A benchmark that clears the caches by writing
     to memory, as `wb.time` does on a GPU, leaves it full of such lines: the launch's first bytes, as many as
     it holds, each put one out; later ones meet the launch's own, of which only what it wrote goes back. In a
-    loop that clears nothing (`warm`) it is full of the launch's own from the start.
+    loop that writes nothing else (`clean`) it is full of such launches' own from the start.
     """
     brought = float(memory_bytes(tally))
     if tally.replayed is None or not brought:
         return 0.0
     written = float(tally.replayed.total.memory_bytes_written)
-    if warm:
+    if clean:
         return written / brought
     held = min(brought, float(machine.infinity_cache_bytes))
     return (held + (brought - held) * written / brought) / brought

@@ -38,7 +38,7 @@ def may_be_partial(instructions: Iterable[Instruction]) -> bool:
     """
     for one in instructions:
         memory = one.record.memory
-        if one.record.flow in (Flow.CALL, Flow.JUMP):
+        if one.record.flow in (Flow.CALL, Flow.JUMP, Flow.INDIRECT_CALL):
             return False
         if memory is not None and memory.access is Access.ATOMIC and memory.space is not Space.LDS:
             return False

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from workbench import targets
 from workbench.errors import ProfilerError
 from workbench.events import hub
+from workbench.operators import KernelSpec, Shape
+from workbench.operators.subject import Target, resolve
 from workbench.origin import Figure, Origin
 from workbench.profile.counters import COUNTERS, collect
 from workbench.profile.findings import Advice
@@ -25,8 +27,6 @@ from workbench.profile.rocprof import collect as run_rocprof
 from workbench.profile.timing import argument_bytes_of, counted_exactly, live_operands, modelled
 from workbench.profile.waits import wait_counters
 from workbench.profile.what_if import Again
-from workbench.spec import KernelSpec, Shape
-from workbench.spec.subject import Target, resolve
 
 if TYPE_CHECKING:
     from workbench.kernel import Kernel, Launcher, Module, Resources

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.codeobject import printer
 from workbench.display import Plotted, Shown
 from workbench.errors import ProfilerError, UsageError
+from workbench.operators import Shape, shape_text
+from workbench.operators.subject import Target
 from workbench.origin import Figure, Origin
 from workbench.profile.findings import Advice, advise, summed
 from workbench.profile.instructions import InstructionProfile
@@ -29,8 +31,6 @@ from workbench.profile.stalls import Branch, stall_tree, wait_causes
 from workbench.profile.timelines import Timeline, timeline_of
 from workbench.profile.timing import TimeResult, together
 from workbench.profile.what_if import Again, change_of
-from workbench.spec import Shape, shape_text
-from workbench.spec.subject import Target
 from workbench.targets import Product
 
 if TYPE_CHECKING:

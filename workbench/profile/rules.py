@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Access, Space
+from workbench.codeobject.instructions import Access, Space, Trait
 from workbench.profile.facts import Facts, Seen, counted, modelled, percent
 from workbench.profile.what_if import Change
 
@@ -81,21 +81,8 @@ def _without(name: str, chosen: Callable[[Instruction], bool], least: float, of:
     return look
 
 
-_CONVERSIONS = frozenset(
-    f"v_cvt_{each}"
-    for each in (
-        *("f32_i32", "i32_f32", "f32_u32", "u32_f32", "f16_f32", "f32_f16", "f64_f32", "f32_f64"),
-        *("pk_bf16_f32", "pkrtz_f16_f32", "pk_f32_fp8", "pk_f32_bf8", "pk_fp8_f32", "pk_bf8_f32"),
-        *("f32_fp8", "f32_bf8", "f32_ubyte0", "f32_ubyte1", "f32_ubyte2", "f32_ubyte3"),
-    )
-)
-_WIDE_INTEGERS = frozenset(
-    ("v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_mad_u64_u32", "v_mad_i64_i32", "v_lshl_add_u64")
-)
-
-
 def _is_conversion(instruction: Instruction) -> bool:
-    return instruction.opcode in _CONVERSIONS
+    return Trait.CONVERTS in instruction.record.traits
 
 
 def _vector_memory(instruction: Instruction, access: Access | None = None) -> bool:
@@ -290,7 +277,7 @@ def _trans(instruction: Instruction) -> bool:
 
 
 def _integer(instruction: Instruction) -> bool:
-    return instruction.opcode in _WIDE_INTEGERS
+    return Trait.WIDE_INTEGER in instruction.record.traits
 
 
 RULES: tuple[Rule, ...] = (

@@ -51,12 +51,28 @@ def estimated_counters(
             found["direct_to_lds_bytes"] += moved
             found["lds_bytes_written"] += moved
     if record.steps is not None:
-        for address, (executed, cycles, moved) in _lds(record.steps).items():
-            share = counts.get(address, 0) / executed
-            memory = instructions[address].record.memory
-            is_load = memory is not None and memory.access is Access.LOAD
-            found["lds_cycles"] += round(cycles * share)
-            found["lds_bytes_read" if is_load else "lds_bytes_written"] += round(moved * share)
+        for name, value in lds_counters(record.steps, counts, instructions).items():
+            found[name] += value
+    return found
+
+
+def lds_counters(
+    steps: Steps, counts: Mapping[int, int], instructions: Mapping[int, Instruction]
+) -> dict[str, int]:
+    """Cycles and bytes of LDS in a launch, as its recorded work-groups have them.
+
+    Args:
+        steps: of those work-groups.
+        counts: executions of each instruction in the launch.
+        instructions: of the code, by address.
+    """
+    found = {"lds_cycles": 0, "lds_bytes_read": 0, "lds_bytes_written": 0}
+    for address, (executed, cycles, moved) in _lds(steps).items():
+        share = counts.get(address, 0) / executed
+        memory = instructions[address].record.memory
+        is_load = memory is not None and memory.access is Access.LOAD
+        found["lds_cycles"] += round(cycles * share)
+        found["lds_bytes_read" if is_load else "lds_bytes_written"] += round(moved * share)
     return found
 
 

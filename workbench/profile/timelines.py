@@ -17,13 +17,13 @@ from typing import Any
 from workbench.display import Presented
 from workbench.errors import UsageError, WorkbenchError
 from workbench.kernel import Kernel, Launcher, Module
+from workbench.operators import KernelSpec, Shape
+from workbench.operators.subject import resolve
 from workbench.origin import NEVER_COMPARED, Expected
 from workbench.profile.simulation.chip import ChipRun
 from workbench.profile.simulation.unit import KINDS, REASONS
 from workbench.profile.timing import counted, modelled
 from workbench.runtime import Device
-from workbench.spec import KernelSpec, Shape
-from workbench.spec.subject import resolve
 
 SPANS = 200_000
 """Spans that a timeline keeps unless told otherwise."""

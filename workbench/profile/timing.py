@@ -15,6 +15,8 @@ from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, torch_device
 from workbench.launches import LaunchOptions, Replayed, StepOptions, TrafficOptions
+from workbench.operators import KernelSpec, Published, Shape, shape_text, spec_of
+from workbench.operators.subject import Part, Target, resolve
 from workbench.origin import Figure, Origin
 from workbench.profile import partial
 from workbench.profile.counters import Tally, tally
@@ -26,8 +28,6 @@ from workbench.profile.operands import live_share
 from workbench.profile.sampled import estimated_counters
 from workbench.progress import track
 from workbench.runtime import Device, LaunchRecord
-from workbench.spec import KernelSpec, Published, Shape, shape_text, spec_of
-from workbench.spec.subject import Target, resolve
 from workbench.targets import LINE_BYTES, Product
 
 CACHE_CLEAR_BYTES = 512 << 20
@@ -429,6 +429,25 @@ def _machine(target: Target) -> Product:
     return machine(str(target.device.properties.get("name", "")), target.device.arch)
 
 
+COUNTED = LaunchOptions(count=True, traffic=TrafficOptions(limit=_FEW_LINES), steps=StepOptions())
+"""What a launch is asked to tell so that `launch_time` can model its time."""
+
+
+def launch_time(kernel: Kernel, device: Device, record: LaunchRecord) -> Figure:
+    """Modelled time of a launch that host code made itself, in microseconds.
+
+    Args:
+        kernel: what ran.
+        device: an emulated one, where it ran.
+        record: what the launch told, asked by `COUNTED`; it is used up.
+    """
+    target = Target(kernel.name, device, (Part("", kernel, lambda _: record),), {}, {})
+    whole, sums = _sums_in_part(target, record, 0)
+    time = modelled(target, whole, sums).time
+    _release(record)
+    return time
+
+
 def live_operands(target: Target) -> float:
     """Part of the elements of the last launch's tensors that is not zero.
 
@@ -443,13 +462,20 @@ def live_operands(target: Target) -> float:
 
 
 def modelled(
-    target: Target, record: LaunchRecord, sums: Tally, *, spans: int = 0, warm: bool = False
+    target: Target,
+    record: LaunchRecord,
+    sums: Tally,
+    *,
+    spans: int = 0,
+    warm: bool = False,
+    in_turn: bool = False,
 ) -> TimeModel:
     """The model's time of a counted launch.
 
     Args:
         spans: of the simulated timeline that are kept at most.
         warm: of a launch that is repeated without clearing the caches.
+        in_turn: of one among launches with other operands.
     """
     found = model_time(
         sums,
@@ -461,6 +487,7 @@ def modelled(
         live=live_operands(target),
         spans=spans,
         warm=warm,
+        in_turn=in_turn,
     )
     return replace(found, error=expected(target.spec))
 
@@ -550,7 +577,7 @@ def measure_call(call: Callable[[], Any], name: str, device: Device) -> TimeResu
     until = clock.monotonic() + MAX_SECONDS
     while len(samples) < MAX_RUNS:
         clear()
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
         call()
         end.record()

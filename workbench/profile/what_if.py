@@ -6,6 +6,7 @@ model's, with the model's error, and a bound where a change would bring other in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -15,7 +16,9 @@ import numpy as np
 from workbench.errors import UsageError
 from workbench.launches import Replayed, WaveSteps
 from workbench.origin import Expected
+from workbench.profile.issue import lds_bytes_a_cycle
 from workbench.profile.model import TimeModel, model_time
+from workbench.profile.sampled import lds_counters
 from workbench.targets import LINE_BYTES
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from workbench.launches import Steps
     from workbench.profile.counters import Tally
     from workbench.runtime import LaunchRecord
-    from workbench.targets import Product
+    from workbench.targets import Product, Target
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,15 @@ class Change:
 class _ChangedSteps:
     """Recorded ways with other costs, or without some instructions; otherwise as they were."""
 
-    def __init__(self, steps: Steps, change: Change) -> None:
+    def __init__(
+        self, steps: Steps, change: Change, instructions: Mapping[int, Instruction], target: Target
+    ) -> None:
         self._steps, self._change = steps, change
+        # By place; what LDS does not serve has no cycles there, whatever stands here.
+        self._lds_bytes = {
+            (address - steps.text) // 4: lds_bytes_a_cycle(instruction, target) or math.inf
+            for address, instruction in instructions.items()
+        }
         self.group_total, self.waves, self.text = steps.group_total, steps.waves, steps.text
         self.groups, self.hashes, self.executed = steps.groups, steps.hashes, steps.executed
         self.is_whole = steps.is_whole
@@ -83,12 +93,13 @@ class _ChangedSteps:
         found: np.ndarray = steps.copy()
         cost = found["block"] < 0
         if self._change.bank_conflicts < 1:
-            # What an access takes without conflicts is what the fastest of its instruction took, or less.
-            served = cost & (found["lines"] == 0)
-            least = found["bytes"] / LINE_BYTES
-            kept = self._change.bank_conflicts
-            cycles = least + kept * np.maximum(found["lds_cycles"] - least, 0)
-            found["lds_cycles"] = np.where(served, np.ceil(cycles), found["lds_cycles"])
+            # Exact of a whole wave; of a part of one, whose lanes may be in more phases, a lower bound.
+            served = cost & (found["lds_cycles"] > 0)
+            places, which = np.unique(found["place"][served], return_inverse=True)
+            rates = np.array([self._lds_bytes[place] for place in places.tolist()])
+            least = np.ceil(found["bytes"][served] / rates[which])
+            lost = np.maximum(found["lds_cycles"][served] - least, 0)
+            found["lds_cycles"][served] = np.ceil(least + self._change.bank_conflicts * lost)
         if self._change.coalesced:
             lines = np.minimum(
                 found["lines"], np.maximum(1, -(-found["bytes"].astype(np.int64) // LINE_BYTES))
@@ -141,7 +152,11 @@ class Again:
     def _simulated(self, change: Change) -> TimeModel:
         record, tally = self.record, self._tally(change)
         if record.steps is not None and (change.without or change.coalesced or change.bank_conflicts < 1):
-            record = replace(record, steps=_ChangedSteps(record.steps, change))
+            steps = _ChangedSteps(record.steps, change, self.instructions, self.machine.target)
+            record = replace(record, steps=steps)
+            if change.bank_conflicts < 1:
+                served = lds_counters(steps, record.counts or {}, self.instructions)
+                tally = replace(tally, device={**tally.device, "lds_cycles": served["lds_cycles"]})
         return model_time(
             tally,
             record,
@@ -164,11 +179,6 @@ class Again:
         tally = self.tally
         if change.without:
             tally = self._less(change.without)
-        if change.bank_conflicts < 1 and "lds_cycles" in tally.device:
-            moved = tally.device.get("lds_bytes_read", 0) + tally.device.get("lds_bytes_written", 0)
-            least = moved / self.machine.target.lds_bytes_per_clock
-            cycles = least + change.bank_conflicts * max(0, tally.device["lds_cycles"] - least)
-            tally = replace(tally, device={**tally.device, "lds_cycles": round(cycles)})
         if tally.replayed is not None and (change.l1_hit is not None or change.l2_hit is not None):
             total = tally.replayed.total
             if change.l1_hit is not None:

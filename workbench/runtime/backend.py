@@ -27,6 +27,8 @@ def merged(buffers: Buffers) -> list[tuple[int, int]]:
     In the order in which they are given, wherever malloc put them: the model of the caches places memory in
     the order of its registration, so one launch has one modelled time.
     """
+    if len(buffers) == 1:
+        return [(base, size) for base, size in buffers if size > 0]
     ranges: list[tuple[int, int, int]] = []
     given = ((base, size, position) for position, (base, size) in enumerate(buffers) if size > 0)
     for base, size, position in sorted(given):
@@ -121,11 +123,17 @@ class Backend(Library, Protocol):
     def interrupts_held(self) -> AbstractContextManager[None]:
         """While it lasts, Ctrl-C waits where it would be lost behind HIP's calls."""
 
-    def host_code(self, hip: Hip, buffers: Callable[[], Buffers]) -> AbstractContextManager[None]:
+    def host_code(
+        self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None
+    ) -> AbstractContextManager[list[LaunchRecord]]:
         """Around compiled host code that launches kernels by itself.
 
         Args:
             buffers: host memory that the code may hand to a kernel.
+            options: what its launches are asked to tell; None: nothing.
+
+        Returns:
+            the records of its launches, in order; none where nothing is asked or the back end cannot tell.
 
         Raises:
             WorkbenchError: a launch failed and the back end knows why.

@@ -162,6 +162,9 @@ class Device:
         hip = Hip(self.backend, self.name)
         with self.backend.interrupts_held():
             before = hip.call("hipGetDevice")
+            if before == self._node.ordinal:
+                yield hip
+                return
             hip.call("hipSetDevice", self._node.ordinal)
             try:
                 yield hip
@@ -169,19 +172,25 @@ class Device:
                 hip.api.hipSetDevice(before)
 
     @contextlib.contextmanager
-    def host_code(self, buffers: Callable[[], Buffers]) -> Iterator[None]:
+    def host_code(
+        self, buffers: Callable[[], Buffers], options: LaunchOptions | None = None
+    ) -> Iterator[list[LaunchRecord]]:
         """Around compiled host code whose launches go to this device.
 
         Args:
             buffers: (address, bytes) of host memory that the code may hand to a kernel; asked only where it
                 has to count as the device's.
+            options: what its launches are asked to tell.
+
+        Returns:
+            the records of its launches, in order; none without `options`, and none on a GPU.
 
         Raises:
             WorkbenchError: a launch failed, where the device knows why.
             KeyboardInterrupt: a launch was interrupted.
         """
-        with self.hip() as hip, self.backend.host_code(hip, buffers):
-            yield
+        with self.hip() as hip, self.backend.host_code(hip, buffers, options) as records:
+            yield records
 
     def enter_program(self, write: Callable[[str, bool], None]) -> None:
         """Makes it device 0 of this process, into which a HIP program is about to be loaded.
@@ -213,6 +222,16 @@ class LoadedModule:
         with self.device.hip() as hip:
             return Function(self, name, hip.call("hipModuleGetFunction", self._handle, name.encode()))
 
+    def variable(self, name: str) -> Variable:
+        """A `__device__` variable by its symbol name.
+
+        Raises:
+            DeviceError: no such variable.
+        """
+        with self.device.hip() as hip:
+            address, size = hip.call("hipModuleGetGlobal", self._handle, name.encode())
+            return Variable(self, int(address), size)
+
     def __del__(self) -> None:
         # Whoever drops the last reference may hold any lock: HIP is told later, from a call of our own.
         _dropped.append(self._handle)
@@ -224,6 +243,36 @@ _dropped: collections.deque[Any] = collections.deque()
 def _unload_dropped(hip: Hip) -> None:
     while _dropped:
         hip.api.hipModuleUnload(_dropped.popleft())
+
+
+class Variable:
+    """A variable in a device's memory.
+
+    Attributes:
+        address: on the device.
+        size: bytes.
+    """
+
+    def __init__(self, module: LoadedModule, address: int, size: int) -> None:
+        self.module = module
+        self.address = address
+        self.size = size
+
+    def read(self) -> bytes:
+        """What it holds."""
+        content = ctypes.create_string_buffer(self.size)
+        self._copy(ctypes.addressof(content), self.address)
+        return content.raw
+
+    def write(self, content: bytes) -> None:
+        """Puts bytes into it, as many as it has."""
+        assert len(content) == self.size
+        kept = ctypes.create_string_buffer(content, self.size)
+        self._copy(self.address, ctypes.addressof(kept))
+
+    def _copy(self, to: int, source: int) -> None:
+        with self.module.device.hip() as hip:
+            hip.call("hipMemcpy", to, source, self.size, hip.api.hipMemcpyKind.hipMemcpyDefault)
 
 
 class Function:
@@ -310,7 +359,7 @@ def _check_shape(kernel: str, grid: Dim, block: Dim, dynamic_shared: int) -> Non
     if len(grid) != 3 or len(block) != 3:
         raise LaunchError(f"kernel {kernel}: grid {grid} and block {block}; expected three dimensions each.")
     for what, dims in (("grid", grid), ("block", block)):
-        if not all(0 < size < 2**32 for size in dims):
+        if min(dims) < 1 or max(dims) >= 2**32:
             raise LaunchError(
                 f"kernel {kernel}: {what} {tuple(dims)}: every dimension must be from 1 to 2**32 - 1."
             )

@@ -10,7 +10,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from workbench.emulator import hip as emulator
@@ -21,13 +20,10 @@ from workbench.emulator.node import console, interrupts
 from workbench.emulator.node.allocations import usable_memory
 from workbench.emulator.node.device import device_name, node, products, show_only
 from workbench.errors import DeviceError, WorkbenchError
-from workbench.launches import LaunchRecord
+from workbench.launches import LaunchOptions, LaunchRecord
 from workbench.origin import Origin
 from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher, merged
 from workbench.runtime.hip import Hip
-
-_HOST_REGISTER_DEFAULT = 0
-_ALREADY_REGISTERED = 712
 
 
 class EmulatedBackend:
@@ -40,7 +36,7 @@ class EmulatedBackend:
     label = "emulated"
 
     def __init__(self) -> None:
-        # Launches register the caller's host memory with HIP and take it back afterwards; two at once could
+        # Launches lend the device the caller's host memory and take it back afterwards; two at once could
         # take it from each other.
         self._lock = threading.RLock()
         os.register_at_fork(after_in_child=self._forked)
@@ -95,12 +91,17 @@ class EmulatedBackend:
         return interrupts.held()
 
     @contextlib.contextmanager
-    def host_code(self, hip: Hip, buffers: Callable[[], Buffers]) -> Iterator[None]:
-        with self._lock, _registered(hip, buffers()):
+    def host_code(
+        self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None
+    ) -> Iterator[list[LaunchRecord]]:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._lock)
+            stack.enter_context(node().memory.lent(merged(buffers()), {}))
+            observed = stack.enter_context(node().observe(options)) if options is not None else []
             emulator.take_exception()
             emulator.take_launch_failure()
             try:
-                yield
+                yield observed
             except Exception as error:
                 behind = emulator.take_launch_failure() or emulator.take_exception()
                 if isinstance(behind, WorkbenchError | KeyboardInterrupt):
@@ -114,14 +115,13 @@ class EmulatedBackend:
     def launch(self, hip: Hip, invocation: Invocation, call: Callable[[], None]) -> LaunchRecord:
         with (
             self._lock,
-            _registered(hip, invocation.buffers),
-            node().memory.labelled(invocation.labels, invocation.granularity),
+            node().memory.lent(merged(invocation.buffers), invocation.labels, invocation.granularity),
             node().observe(invocation.options) as records,
         ):
             started = time.perf_counter()
             call()
             seconds = time.perf_counter() - started
-        return replace(records[-1], wall_seconds=seconds)
+        return records[-1].timed(seconds)
 
     @contextlib.contextmanager
     def watching(self, watcher: Watcher) -> Iterator[None]:
@@ -137,22 +137,3 @@ class EmulatedBackend:
         emulator.load_all()
         console.writer = write
         failure_listeners.append(lambda error: write(f"hipkittens: {error}\n", True))
-
-
-@contextlib.contextmanager
-def _registered(hip: Hip, buffers: Buffers) -> Iterator[None]:
-    """While it lasts, this host memory counts as device memory."""
-    done: list[int] = []
-    try:
-        for base, size in merged(buffers):
-            answer = hip.api.hipHostRegister(base, size, _HOST_REGISTER_DEFAULT)
-            if int(answer[0]) == _ALREADY_REGISTERED:
-                # The caller registered it, or it came from hipHostMalloc: it counts as it is.
-                hip.api.hipGetLastError()
-                continue
-            hip.check("hipHostRegister", answer)
-            done.append(base)
-        yield
-    finally:
-        for base in done:
-            hip.api.hipHostUnregister(base)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import DeviceError
-from workbench.launches import LaunchRecord
+from workbench.launches import LaunchOptions, LaunchRecord
 from workbench.origin import Figure, Origin
 from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher
 from workbench.runtime.hip import Hip
@@ -123,8 +123,10 @@ class GpuBackend:
         return contextlib.nullcontext()
 
     @contextlib.contextmanager
-    def host_code(self, hip: Hip, buffers: Callable[[], Buffers]) -> Iterator[None]:
-        yield
+    def host_code(
+        self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None
+    ) -> Iterator[list[LaunchRecord]]:
+        yield []
 
     def launch(self, hip: Hip, invocation: Invocation, call: Callable[[], None]) -> LaunchRecord:
         if invocation.options.observed:

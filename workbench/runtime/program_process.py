@@ -4,7 +4,7 @@
 
 The emulated device is Python, so Python comes first and the program is a library in it. What the program
 prints, reads and returns, its destructors and its exit are as in a process of its own. It dies with its
-parent, whose process id comes first.
+parent, whose process id comes first; but for one that a shell started, which comes here by `start`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,16 @@ import faulthandler
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
 
-from workbench.runtime import device
+from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host
+from workbench.errors import CodeObjectError, WorkbenchError
+from workbench.runtime import Device, device, device_for
 
 _PR_SET_PDEATHSIG = 1
+_NOT_STARTED = 127
 
 
 def _die_with(parent: int, libc: ctypes.CDLL) -> None:
@@ -27,10 +33,35 @@ def _die_with(parent: int, libc: ctypes.CDLL) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main() -> int:
+def main() -> NoReturn:
     parent, device_name, library, name, *arguments = sys.argv[1:]
+    _die_with(int(parent), ctypes.CDLL(None))
+    _run(device(device_name), library, name, arguments)
+
+
+def start() -> NoReturn:
+    """Go on with a program that the workbench's hipcc linked: its file, name and arguments come behind -c."""
+    library, name, *arguments = sys.argv[1:]
+    try:
+        _run(_device_of(Path(library)), library, name, arguments)
+    except WorkbenchError as error:
+        sys.exit(f"hipkittens: {error}")
+
+
+def _device_of(library: Path) -> Device:
+    """The default device where the program has code for it or none at all, else one that it has code for."""
+    try:
+        entries = bundle_entries(fat_binary_of_host(library.read_bytes()))
+    except CodeObjectError:
+        return device()
+    known = [triple.rpartition("--")[2].partition(":")[0] for triple, _, size in entries if size]
+    if os.environ.get("HIPKITTENS_DEVICE") or not known or device().arch in known:
+        return device()
+    return device_for(known[0])
+
+
+def _run(chosen: Device, library: str, name: str, arguments: Sequence[str]) -> NoReturn:
     libc = ctypes.CDLL(None)
-    _die_with(int(parent), libc)
 
     def write(text: str, to_stderr: bool) -> None:
         # Through C's own buffers, so that host and device output keep their order.
@@ -38,13 +69,14 @@ def main() -> int:
         data = text.encode("utf-8", "surrogateescape")
         libc.fwrite(data, ctypes.c_size_t(1), ctypes.c_size_t(len(data)), stream)
 
-    device(device_name).enter_program(write)
+    chosen.enter_program(write)
     try:
         program = ctypes.CDLL(library)
     except OSError as error:
         print(f"{name} does not load: {error}", file=sys.stderr)
-        return 127
-    entry = program.main
+        sys.exit(_NOT_STARTED)
+    # What hipcc linked has a name of its own for it, as `main` may be hidden.
+    entry = program.hipkittens_main if hasattr(program, "hipkittens_main") else program.main
     # The program's own handlers, and the system's for what it does wrong; Ctrl-C ends it.
     faulthandler.disable()
     strings = [os.fsencode(text) for text in (name, *arguments)]
@@ -59,4 +91,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

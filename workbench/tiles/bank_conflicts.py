@@ -25,7 +25,7 @@ from workbench.codeobject.instructions import of_one_address
 from workbench.dtypes import BF16, E4M3FN, FP16, FP32
 from workbench.kernel import Module, compile, resolve_device
 from workbench.launches import AccessKind, LaunchOptions
-from workbench.spec import Launch
+from workbench.operators import Launch
 from workbench.targets import CONFLICT_RULES, TILE_TARGETS, WAVE, ConflictRule
 from workbench.tiles.elements import torch_dtype
 from workbench.tiles.result import WaveAccess

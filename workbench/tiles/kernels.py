@@ -12,13 +12,13 @@ from workbench.tiles.question import Question
 PREAMBLE = """#include "kittens.cuh"
 using namespace kittens;
 
-/* Elements that a lane holds, in the order of its registers: out[element * 64 + lane]. */
+/* Elements that a lane holds, in the order of its registers: out[element * WARP_THREADS + lane]. */
 template <typename T, int count, typename Packed>
 __device__ inline void dump_packed(const Packed &value, T *out, int &at) {
     struct elements { T e[count]; };
     const auto held = __builtin_bit_cast(elements, value);
 #pragma unroll
-    for (int i = 0; i < count; i++) out[at++ * 64 + laneid()] = held.e[i];
+    for (int i = 0; i < count; i++) out[at++ * WARP_THREADS + laneid()] = held.e[i];
 }
 template <ducks::rt::all R> __device__ inline void dump(const R &tile, typename R::T *out) {
     int at = 0;

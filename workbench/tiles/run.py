@@ -10,7 +10,7 @@ from workbench.codeobject import printer
 from workbench.errors import WorkbenchError
 from workbench.kernel import Module
 from workbench.launches import Access, AccessKind, LaunchOptions
-from workbench.spec import Launch
+from workbench.operators import Launch
 from workbench.targets import WAVE, target
 from workbench.tiles.elements import Numbers, torch_dtype
 from workbench.tiles.kernels import codes

@@ -13,6 +13,9 @@ from pathlib import Path
 from workbench.errors import CompilerNotFound
 from workbench.toolchain import zig
 
+STAND_IN = "# hipkittens-workbench's hipcc"
+"""A line of the script by this name that the workbench writes for makefiles: it is no compiler of its own."""
+
 _STANDARD_ROCM = Path("/opt/rocm")
 _DEBIAN_LIBRARIES = Path("/usr/lib")
 
@@ -55,6 +58,11 @@ def named(chosen: str) -> Iterator[Candidate]:
             "Give the path of a hipcc, a clang++ or a zig, or unset it to have one looked for."
         )
     name = Path(path).name
+    if _stands_in(Path(path)):
+        raise CompilerNotFound(
+            f"HIPKITTENS_COMPILER={chosen} is the workbench's own hipcc, which looks for a compiler itself. "
+            "Give the path of a hipcc of ROCm's, a clang++ or a zig, or unset it to have one looked for."
+        )
     if name.startswith("hipcc"):
         yield Candidate("hipcc", Path(path), "HIPKITTENS_COMPILER", _rocm_of(Path(path)))
     elif name.startswith(("zig", "python-zig")):
@@ -78,16 +86,26 @@ def _hipccs(passed: list[tuple[str, str]]) -> Iterator[Candidate]:
     root = os.environ.get("ROCM_PATH")
     if root:
         path = Path(root) / "bin" / "hipcc"
-        if path.exists():
-            yield Candidate("hipcc", path, "ROCM_PATH", Path(root))
-        else:
+        if not path.exists():
             passed.append((str(path), "ROCM_PATH names this folder, and there is no hipcc in it"))
-    on_path = shutil.which("hipcc")
-    if on_path:
-        yield Candidate("hipcc", Path(on_path), "PATH", _rocm_of(Path(on_path)))
+        elif not _stands_in(path):
+            yield Candidate("hipcc", path, "ROCM_PATH", Path(root))
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        on_path = shutil.which("hipcc", path=folder)
+        if on_path and not _stands_in(Path(on_path)):
+            yield Candidate("hipcc", Path(on_path), "PATH", _rocm_of(Path(on_path)))
+            break
     standard = _STANDARD_ROCM / "bin" / "hipcc"
     if standard.exists():
         yield Candidate("hipcc", standard, str(_STANDARD_ROCM), _STANDARD_ROCM)
+
+
+def _stands_in(hipcc: Path) -> bool:
+    try:
+        with hipcc.open("rb") as file:
+            return STAND_IN.encode() in file.read(1024)
+    except OSError:
+        return False
 
 
 def _rocm_of(hipcc: Path) -> Path | None:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.targets import TILE_TARGETS, target
-from workbench.toolchain import precompiled
+from workbench.toolchain import pinned, precompiled
 from workbench.toolchain.compiler import Compiler, include_folders, kernel_headers
 from workbench.toolchain.diagnostics import Diagnostic
+from workbench.toolchain.host_library import device_part
 from workbench.toolchain.job import Job, to_front_end
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.precompiled import PrecompiledHeader
-from workbench.toolchain.retry import compile_with_any, compiler_of
+from workbench.toolchain.retry import compile_with_any, compiler_of, tell_doubts
 from workbench.toolchain.search import find_compiler
 from workbench.toolchain.source_text import shown_source
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
@@ -50,7 +51,9 @@ class CompileResult:
     source: str
 
 
-def compile_device(source: str, options: CompileOptions, *, use_cache: bool = True) -> CompileResult:
+def compile_device(
+    source: str, options: CompileOptions, *, use_cache: bool = True, with_host: bool = False
+) -> CompileResult:
     """Compile HIP source to a code object.
 
     `hip/hip_runtime.h` is included in front of the source; the headers of the kernel library are on the
@@ -61,16 +64,24 @@ def compile_device(source: str, options: CompileOptions, *, use_cache: bool = Tr
         source: C++20 with HIP.
         options: target, flags and what else is to be chosen.
         use_cache: whether an earlier result may be given.
+        with_host: the source has a host part too, so its C and C++ headers are the host's.
 
     Raises:
         CompileError: the source does not compile; carries `diagnostics`.
-        CompilerNotFound: no compiler for the target.
+        CompilerNotFound: no compiler for the target, or no C++ library of the host's.
         CompilerCrashed: the compiler died, or ended without a word.
         CompilerTimeout: it took longer than it may.
         UsageError: the source is no text.
+
+    Warns:
+        UntrustedRegisters: inline assembly has registers by number, and the compiler did not keep off them.
     """
     start = time.perf_counter()
-    job = Job(source, options)
+
+    def suited(job: Job) -> Job:
+        return Job(job.source, job.options, device_part(job.compiler)) if with_host else job
+
+    job = suited(Job(source, options))
     store = Store()
     entry = store.get(job.key) if use_cache else None
     cached = entry is not None
@@ -80,8 +91,11 @@ def compile_device(source: str, options: CompileOptions, *, use_cache: bool = Tr
             entry = store.get(job.key) if use_cache else None
             cached = entry is not None
             if entry is None:
-                entry, headers = compile_with_any(job, compile_job)
+                entry, headers = compile_with_any(
+                    job, lambda of: compile_job(suited(of)), lambda of: list_job(suited(of))
+                )
                 store.put(job.key, entry, headers, hiding_places(headers, job.folders))
+    tell_doubts(entry)
     return CompileResult(
         entry.code_object,
         options,
@@ -97,8 +111,16 @@ def compile_device(source: str, options: CompileOptions, *, use_cache: bool = Tr
 
 def compile_job(job: Job) -> tuple[Entry, list[str]]:
     """Start the compiler; the result and the headers that it read."""
-    names = precompiled.headers_for(job.prologue + job.source, job.early_macros, job.before)
-    return _header(job, names).use(lambda ready: _run(job, ready))
+    return _all_headers(job).use(lambda ready: _run(job, ready))
+
+
+def list_job(job: Job) -> str:
+    """Start the compiler for the listing that `pinned` reads."""
+    return _all_headers(job).use(lambda ready: _list(job, ready))
+
+
+def _all_headers(job: Job) -> PrecompiledHeader:
+    return _header(job, precompiled.headers_for(job.prologue + job.source, job.early_macros, job.before))
 
 
 def _header(job: Job, names: Sequence[str]) -> PrecompiledHeader:
@@ -106,21 +128,26 @@ def _header(job: Job, names: Sequence[str]) -> PrecompiledHeader:
     return PrecompiledHeader(job.compiler, command, tuple(names))
 
 
+def _command(job: Job, ready: Path | None, output: str, *further: str) -> list[str]:
+    return [
+        *job.compiler.device_command(job.options.arch),
+        *job.own,
+        *job.common,
+        *job.linked,
+        *precompiled.top(ready),
+        "-fno-crash-diagnostics",
+        *further,
+        *("-", "-o", output),
+    ]
+
+
 def _run(job: Job, ready: Path | None) -> tuple[Entry, list[str]]:
     with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
         output = os.path.join(folder, "device.co")
         dependencies = os.path.join(folder, "headers.d")
-        command = [
-            *job.compiler.device_command(job.options.arch),
-            *job.own,
-            *job.common,
-            *job.linked,
-            *precompiled.top(ready),
-            "-fno-crash-diagnostics",
-            # The driver drops -MF in a device compilation; the front end itself takes these.
-            *to_front_end("-dependency-file", dependencies, "-MT", "x", "-sys-header-deps"),
-            *("-", "-o", output),
-        ]
+        # The driver drops -MF in a device compilation; the front end itself takes these.
+        listed_to = to_front_end("-dependency-file", dependencies, "-MT", "x", "-sys-header-deps")
+        command = _command(job, ready, output, *listed_to)
         made, diagnostics, seconds = job.start(command, output, folder, ready=ready is not None)
         listed = ""
         with contextlib.suppress(OSError):
@@ -128,6 +155,14 @@ def _run(job: Job, ready: Path | None) -> tuple[Entry, list[str]]:
     fixed = [*job.compiler.fixed_roots, *([str(ready)] if ready else [])]
     shown = tuple(part.replace(folder, "/tmp/hipkittens") for part in command)
     return Entry(made, diagnostics, shown, seconds), headers_of(listed, fixed)
+
+
+def _list(job: Job, ready: Path | None) -> str:
+    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+        output = os.path.join(folder, "device.mir")
+        command = _command(job, ready, output, *pinned.LISTING)
+        made, _, _ = job.start(command, output, folder, ready=ready is not None)
+    return made.decode("utf-8", "replace")
 
 
 def warm(arch: str = TILE_TARGETS[0]) -> None:

@@ -11,8 +11,11 @@ from workbench import paths
 INCLUDE = paths.hip_include_dir()
 """Our HIP headers, for compilers that come without ROCm."""
 
-SHORT_NAMES = ("hip", "rocrand", "hiprand", "openmp")
-"""Folders of HIP's headers whose files sources also include without the folder."""
+SHORT_NAMES = ("hip", "rocrand", "hiprand", "openmp", "absent")
+"""Folders of HIP's headers whose files sources also include without the folder.
+
+Those of `absent` say which library is not here.
+"""
 
 _AVOIDED_ENVIRONMENT = ("CCC_OVERRIDE_OPTIONS",)
 

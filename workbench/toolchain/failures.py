@@ -21,15 +21,6 @@ _NO_REGISTERS = re.compile(
 )
 
 
-PINNED = (
-    "Since LLVM 22 the registers of amdgpu_num_vgpr(n), twice n, include as many AGPRs as inline assembly "
-    "names. For a source that was written for earlier releases and pins all 256 AGPRs, give "
-    'define=["amdgpu_num_vgpr(n)=amdgpu_num_vgpr(((n)+256)/2)"]; a kernel of our own headers says '
-    "KITTENS_PINS_FROM(n, agprs) instead. Verify what it computes: the compiler may use AGPRs for values "
-    "of its own."
-)
-
-
 class NoRegistersError(CompileError):
     """A compiler found no registers for a source that is right otherwise.
 
@@ -53,7 +44,6 @@ def failure(
     diagnostics: Sequence[Diagnostic],
     folder: str,
     others: Sequence[Compiler] = (),
-    pins_registers: bool = False,
 ) -> WorkbenchError:
     """The error of a compilation that made nothing.
 
@@ -65,7 +55,6 @@ def failure(
         diagnostics: what was read from its output.
         folder: of its temporary files, which messages leave out.
         others: compilers to try instead, where it lacked registers.
-        pins_registers: whether the source limits its registers by amdgpu_num_vgpr.
 
     Returns:
         a CompileError with the diagnostics, a NoRegistersError among them, or a CompilerCrashed.
@@ -91,8 +80,6 @@ def failure(
     if not lacks_registers(finished):
         return CompileError(said + "\n".join(texts), tuple(diagnostics))
     texts.append(_fewer_registers(program, others))
-    if pins_registers:
-        texts.append(PINNED)
     error = NoRegistersError(said + "\n".join(texts), tuple(diagnostics))
     error.others = others
     return error

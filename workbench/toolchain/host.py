@@ -22,14 +22,14 @@ from pathlib import Path
 from workbench import cache as caches
 from workbench.codeobject.bundle import fat_binary
 from workbench.errors import ToolchainError, UsageError
-from workbench.toolchain import precompiled, process
+from workbench.toolchain import pinned, precompiled, process
 from workbench.toolchain.compiler import Compiler
 from workbench.toolchain.diagnostics import Diagnostic
 from workbench.toolchain.host_library import host_library, link
 from workbench.toolchain.job import Job, to_front_end
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.precompiled import PrecompiledHeader
-from workbench.toolchain.retry import compile_with_any, compiler_of
+from workbench.toolchain.retry import compile_with_any, compiler_of, tell_doubts
 from workbench.toolchain.source_text import shown_source
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
@@ -96,6 +96,9 @@ def compile_host(source: str, options: CompileOptions, *, module: bool, use_cach
         CompilerCrashed, CompilerTimeout
         ToolchainError: it does not link.
         UsageError: the source is no text; pybind11 is missing.
+
+    Warns:
+        UntrustedRegisters: as `compile_device`.
     """
     start = time.perf_counter()
     linking = [flag for flag in options.flags if _LINK_FLAG.fullmatch(flag)]
@@ -111,8 +114,13 @@ def compile_host(source: str, options: CompileOptions, *, module: bool, use_cach
             entry = store.get(build.key) if use_cache else None
             cached = entry is not None
             if entry is None:
-                entry, headers = compile_with_any(job, lambda of: _Build(of, linking, module).compile())
+                entry, headers = compile_with_any(
+                    job,
+                    lambda of: _Build(of, linking, module).compile(),
+                    lambda of: _Build(of, linking, module).list_device(),
+                )
                 store.put(build.key, entry, headers, hiding_places(headers, job.folders))
+    tell_doubts(entry)
     content = caches.digest(entry.code_object)
     library = shelf.find_file(content) or shelf.put_file(content, entry.code_object)
     if library is None:
@@ -176,6 +184,14 @@ class _Build:
             made = Path(output).read_bytes()
         shown = tuple(part.replace(folder, "/tmp/hipkittens") for part in command)
         return Entry(made, diagnostics, shown, seconds), list(headers)
+
+    def list_device(self) -> str:
+        """Start the compiler for the listing that `pinned` reads."""
+        device, _ = self._halves()
+        with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+            output = os.path.join(folder, "device.mir")
+            made, _, _ = device.compile(output, folder, process.Group(), pinned.LISTING)
+        return made.decode("utf-8", "replace")
 
     def _hipcc(self, folder: str, output: str) -> tuple[list[str], tuple[Diagnostic, ...], float]:
         command = [
@@ -257,14 +273,14 @@ class _Half:
     header: PrecompiledHeader
 
     def compile(
-        self, output: str, folder: str, group: process.Group
+        self, output: str, folder: str, group: process.Group, further: Iterable[str] = ()
     ) -> tuple[bytes, tuple[Diagnostic, ...], list[str]]:
         """Compile it to `output`: what came of it, warnings, and the command line."""
 
         def run(ready: Path | None) -> tuple[bytes, tuple[Diagnostic, ...], list[str]]:
             listed = to_front_end("-dependency-file", f"{output}.d", "-MT", "x", "-sys-header-deps")
             command = [*self.start, *self.job.own, *self.common, *precompiled.top(ready), *listed]
-            command += ["-", "-o", output]
+            command += [*further, "-", "-o", output]
             made, diagnostics, _ = self.job.start(
                 command, output, folder, ready=ready is not None, group=group
             )

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -98,9 +98,31 @@ def host_library(compiler: Compiler) -> Library:
     )
 
 
+def device_part(compiler: Compiler) -> Compiler:
+    """The compiler for the device part of a source whose host part reads the same C and C++ headers.
+
+    Raises:
+        CompilerNotFound: no C++ library for host code.
+    """
+    library = host_library(compiler)
+    return replace(
+        compiler,
+        arguments=(*library.arguments, "-mllvm", "-amdgpu-early-inline-all=true"),
+        fixed_roots=(*compiler.fixed_roots, *library.fixed_roots),
+    )
+
+
 def _basic(compiler: Compiler) -> list[str]:
     tools = compiler.folders[0]
-    return ["-nogpulib", "-nogpuinc", f"-B{tools}", "-isystem", str(INCLUDE), *short_names(INCLUDE)]
+    return [
+        "-nogpulib",
+        "-nogpuinc",
+        f"-B{tools}",
+        "-D__HIP_WHOLE_PROGRAM__",
+        "-isystem",
+        str(INCLUDE),
+        *short_names(INCLUDE),
+    ]
 
 
 def _system(compiler: Compiler) -> Library:

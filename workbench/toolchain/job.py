@@ -164,8 +164,7 @@ class Job:
                 raise HeaderRejectedError
             arch = self.options.arch
             others = other_compilers(self.compiler, arch) if lacks_registers(finished) else ()
-            pins = "amdgpu_num_vgpr" in self.source
-            raise failure(name, arch, self.compiler, finished, diagnostics, folder, others, pins)
+            raise failure(name, arch, self.compiler, finished, diagnostics, folder, others)
         return made, diagnostics, seconds
 
     def _read(self, output: str, folder: str) -> tuple[Diagnostic, ...]:

@@ -73,7 +73,7 @@ def bitcode_for(data: bytes, arch: str, name: str) -> list[bytes]:
     if data.startswith(_ARCHIVE_MAGIC):
         return [
             code
-            for member, content in _members(data, name)
+            for member, content in archive_members(data, name)
             for code in bitcode_for(content, arch, f"{name}({member})")
         ]
     what = (
@@ -85,7 +85,7 @@ def bitcode_for(data: bytes, arch: str, name: str) -> list[bytes]:
     )
 
 
-def _members(data: bytes, name: str) -> list[tuple[str, bytes]]:
+def archive_members(data: bytes, name: str) -> list[tuple[str, bytes]]:
     """Files of an archive (`ar`, System V's format) by name, but for its tables of symbols and long names."""
     found, at = [], len(_ARCHIVE_MAGIC)
     while at < len(data):

@@ -1,12 +1,19 @@
-"""Another compiler where one finds no registers: each release of clang allocates in its own way."""
+"""What is tried where a compiler finds no registers, and whether it kept off those that are not its own.
+
+Each release of clang allocates in its own way, and LLVM 22 counts a kernel's registers anew: those of
+amdgpu_num_vgpr(n), twice n, include as many AGPRs as inline assembly names, where half were AGPRs before.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from workbench.errors import ToolchainError, UntrustedRegisters
+from workbench.toolchain import pinned
 from workbench.toolchain.compiler import Compiler
 from workbench.toolchain.diagnostics import Diagnostic
 from workbench.toolchain.failures import NoRegistersError
@@ -16,32 +23,45 @@ from workbench.toolchain.store import Entry
 
 Made = tuple[Entry, list[str]]
 """A result, and the headers that were read."""
+Compilation = Callable[[Job], Made]
+Listing = Callable[[Job], str]
+"""The text that `pinned.kernels` reads."""
+
+_ATTRIBUTE = "amdgpu_num_vgpr"
+_WITH_AGPRS = f"{_ATTRIBUTE}(n)={_ATTRIBUTE}(((n)+256)/2)"
+"""As many VGPRs as earlier releases gave a kernel that names all 256 AGPRs."""
+_COUNT = (
+    f"since LLVM 22 the registers of {_ATTRIBUTE}(n), twice n, include as many AGPRs as inline assembly names"
+)
 
 
-def compile_with_any(job: Job, compilation: Callable[[Job], Made]) -> Made:
-    """What the job's compiler makes; where it finds no registers, what the first other one makes that does.
+def compile_with_any(job: Job, compilation: Compilation, listing: Listing) -> Made:
+    """What the job's compiler makes; where it finds no registers, what comes of another way that does.
 
-    A compiler that HIPKITTENS_COMPILER names is taken at its word.
+    The first is the count of registers of earlier releases, if the compiler then keeps off those that inline
+    assembly has by number; then come other compilers, but for one that HIPKITTENS_COMPILER names.
 
     Raises:
         NoRegistersError: no compiler finds any.
         CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout: as `compilation`.
     """
     try:
-        return compilation(job)
+        return _examined(job, compilation(job), listing)
     except NoRegistersError as error:
-        if os.environ.get("HIPKITTENS_COMPILER"):
-            raise
-        for other in error.others:
+        made = _recounted(job, compilation, listing)
+        if not isinstance(made, str):
+            return made
+        for other in () if os.environ.get("HIPKITTENS_COMPILER") else error.others:
             with contextlib.suppress(NoRegistersError):
-                entry, headers = compilation(Job(job.source, job.options, other))
                 note = (
                     f"compiled by {other.version} ({other.path}): {job.compiler.version} found no allocation "
                     f"of registers. HIPKITTENS_COMPILER={other.path} spares the first attempt."
                 )
-                said = (*entry.diagnostics, Diagnostic(0, 0, "note", note))
-                return dataclasses.replace(entry, diagnostics=said), headers
-        raise
+                again = Job(job.source, job.options, other)
+                return _noted(_examined(again, compilation(again), listing), note)
+        if not made:
+            raise
+        raise NoRegistersError(f"{error}\n{made}", error.diagnostics) from error
 
 
 def compiler_of(entry: Entry, job: Job) -> Compiler:
@@ -54,3 +74,67 @@ def compiler_of(entry: Entry, job: Job) -> Compiler:
         return job.compiler
     others = other_compilers(job.compiler, job.options.arch)
     return next((other for other in others if made(other)), job.compiler)
+
+
+def tell_doubts(entry: Entry) -> None:
+    """Warn of what may be wrong with a result, cached or not."""
+    for doubt in entry.doubts:
+        # The line of whoever called `wb.compile`.
+        warnings.warn(doubt, UntrustedRegisters, stacklevel=5)
+
+
+def _recounted(job: Job, compilation: Compilation, listing: Listing) -> Made | str:
+    """What the compiler makes with the earlier count of registers; else why not, or ""."""
+    if _ATTRIBUTE not in job.source or any(macro.startswith(_ATTRIBUTE) for macro in job.options.define):
+        return ""
+    options = replace(job.options, define=(*job.options.define, _WITH_AGPRS))
+    again = Job(job.source, options, job.compiler)
+    try:
+        made = compilation(again)
+    except NoRegistersError:
+        return ""
+    refused = f'{_COUNT[0].upper()}{_COUNT[1:]}. With define=["{_WITH_AGPRS}"] it compiles, '
+    kernels = _kernels(again, listing)
+    if kernels is None:
+        return (
+            f"{refused}but whether the compiler keeps off those registers cannot be told: verify the results."
+        )
+    if not any(kind == "a" for kernel in kernels for kind, _ in kernel.named):
+        return ""  # it is no matter of AGPRs: the limit is the author's
+    if wrong := [(kernel.name, lost) for kernel in kernels if (lost := kernel.lost)]:
+        which = "; ".join(f"{name} has {pinned.shown(lost)}" for name, lost in wrong)
+        return (
+            f"{refused}but is wrong: the compiler keeps values of its own in registers that inline assembly "
+            f"has by number ({which}). Leave it more VGPRs; with our headers, KITTENS_PINS_FROM(n, agprs) "
+            "counts for each release."
+        )
+    note = (
+        f'compiled with define=["{_WITH_AGPRS}"]: {_COUNT}. The compiler keeps off the registers that inline '
+        "assembly has by number: its listing was looked through."
+    )
+    return _noted(_doubted(made, kernels), note)
+
+
+def _examined(job: Job, made: Made, listing: Listing) -> Made:
+    """A result with what is to be said of its registers by number."""
+    return _doubted(made, _kernels(job, listing) or ())
+
+
+def _kernels(job: Job, listing: Listing) -> Sequence[pinned.Function] | None:
+    """Kernels with registers by number; None where the compiler's listing cannot be had or read."""
+    if not pinned.names_registers(job.prologue + job.source):
+        return ()
+    try:
+        return pinned.kernels(listing(job).splitlines())
+    except (ToolchainError, ValueError):
+        return None
+
+
+def _doubted(made: Made, kernels: Sequence[pinned.Function]) -> Made:
+    entry, headers = made
+    return replace(entry, doubts=tuple(pinned.warnings_of(kernels))), headers
+
+
+def _noted(made: Made, note: str) -> Made:
+    entry, headers = made
+    return replace(entry, diagnostics=(*entry.diagnostics, Diagnostic(0, 0, "note", note))), headers

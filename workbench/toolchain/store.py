@@ -44,12 +44,14 @@ class Entry:
         diagnostics: warnings.
         command: how it was compiled.
         seconds: how long that took.
+        doubts: what may be wrong with the code, said each time that it is given.
     """
 
     code_object: bytes
     diagnostics: tuple[Diagnostic, ...]
     command: tuple[str, ...]
     seconds: float
+    doubts: tuple[str, ...] = ()
 
 
 def content(path: str) -> str | None:
@@ -120,6 +122,7 @@ class Store:
             tuple(_diagnostic(item) for item in facts["diagnostics"]),
             tuple(facts["command"]),
             facts["seconds"],
+            tuple(facts.get("doubts", ())),
         )
 
 
@@ -128,6 +131,7 @@ def _pack(entry: Entry) -> bytes:
         "diagnostics": [asdict(diagnostic) for diagnostic in entry.diagnostics],
         "command": entry.command,
         "seconds": entry.seconds,
+        "doubts": entry.doubts,
     }
     text = json.dumps(facts).encode()
     return len(text).to_bytes(8, "little") + text + entry.code_object

@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager
 from typing import Any
 from unittest import mock
 
-from workbench.errors import WorkbenchError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.kernel import resolve_device
 from workbench.runtime import Device
+from workbench.triton_driver.spent import Spent, listener
 
 
 class Triton:
@@ -22,11 +23,16 @@ class Triton:
         wb.triton.activate()                        # for the rest of the process
 
     Inside, launches are the workbench's own: in the history, with its errors, for `wb.time`, `wb.profile` and
-    `wb.sanitize`, and Triton's autotuner takes modelled time.
+    `wb.sanitize`, and Triton's autotuner takes modelled time. `wb.triton.spent` says where the time of
+    this computer goes.
     """
 
     def __call__(
-        self, device: Device | str | None = None, *, cuda_means_cpu: bool = False
+        self,
+        device: Device | str | None = None,
+        *,
+        cuda_means_cpu: bool = False,
+        inductor: bool = False,
     ) -> AbstractContextManager[Device]:
         """Triton on `device` inside of a `with` block.
 
@@ -34,62 +40,93 @@ class Triton:
             device: a device or its name; the default one where it is None.
             cuda_means_cpu: for libraries that say `device="cuda"`: tensors that are asked for there are made
                 in the emulated device's memory, and `torch.cuda` answers for it.
+            inductor: what `torch.compile` compiles of CPU tensors launches inductor's Triton kernels; nothing
+                that was compiled lives on behind the block.
 
         Raises:
             DeviceError: there is no such device.
+            UsageError: inside of `with`, inductor and cuda_means_cpu: tensors that say CUDA are not traced.
             WorkbenchError: inside of `with`, Triton is not installed.
         """
-        return self._inside(resolve_device(device), cuda_means_cpu)
+        return self._inside(resolve_device(device), cuda_means_cpu, inductor)
 
     @contextlib.contextmanager
-    def _inside(self, device: Device, cuda_means_cpu: bool) -> Iterator[Device]:
+    def _inside(self, device: Device, cuda_means_cpu: bool, inductor: bool) -> Iterator[Device]:
         with contextlib.ExitStack() as stack:
-            self._enter(stack, device, cuda_means_cpu)
+            self._enter(stack, device, cuda_means_cpu, inductor)
             yield device
 
-    def activate(self, device: Device | str | None = None, *, cuda_means_cpu: bool = False) -> Device:
+    def activate(
+        self,
+        device: Device | str | None = None,
+        *,
+        cuda_means_cpu: bool = False,
+        inductor: bool = False,
+    ) -> Device:
         """The same for the rest of the process, or until the next `activate`."""
         chosen = resolve_device(device)
         self._active.close()
-        self._enter(self._active, chosen, cuda_means_cpu)
+        self._enter(self._active, chosen, cuda_means_cpu, inductor)
         return chosen
 
     def deactivate(self) -> None:
         """Ends what `activate` began."""
         self._active.close()
 
+    @property
+    def spent(self) -> Spent:
+        """Where the time of the newest `with wb.triton()` or `activate` has gone, kernel by kernel.
+
+        Triton's compiler, the translation of machine code, the run. On a GPU it stays empty.
+        """
+        return self._spent
+
     def __init__(self) -> None:
         self._active = contextlib.ExitStack()
+        self._spent = Spent()
 
-    def _enter(self, stack: contextlib.ExitStack, device: Device, cuda_means_cpu: bool) -> None:
-        runtime, testing = _triton()
+    def _enter(
+        self, stack: contextlib.ExitStack, device: Device, cuda_means_cpu: bool, inductor: bool
+    ) -> None:
+        if cuda_means_cpu and inductor:
+            raise UsageError(
+                "wb.triton: inductor and cuda_means_cpu are given; expected one: inductor takes CPU tensors"
+            )
+        runtime, testing, knobs = _triton()
         if device.torch_device != "cpu":
             return
         from workbench.triton_driver.benchmark import modelled
         from workbench.triton_driver.driver import Driver
 
+        self._spent = spent = Spent()
+        heard = listener(spent, knobs.compilation.listener)
+        stack.enter_context(mock.patch.object(knobs.compilation, "listener", heard))
         before = runtime.driver._active
         stack.callback(setattr, runtime.driver, "_active", before)
-        runtime.driver.set_active(Driver(device))
+        runtime.driver.set_active(Driver(device, spent))
         for name in ("do_bench", "do_bench_cudagraph"):
             stack.enter_context(mock.patch.object(testing, name, modelled))
         if cuda_means_cpu:
             from workbench.triton_driver.cuda import cuda_is_cpu
 
             stack.enter_context(cuda_is_cpu(device))
+        if inductor:
+            from workbench.triton_driver.inductor import inductor_is_triton
+
+            stack.enter_context(inductor_is_triton(device))
 
     def __repr__(self) -> str:
         return "<wb.triton: with wb.triton(): ..., or wb.triton.activate()>"
 
 
-def _triton() -> tuple[Any, Any]:
+def _triton() -> tuple[Any, Any, Any]:
     try:
-        from triton import runtime, testing
+        from triton import knobs, runtime, testing
     except ImportError as error:
         raise WorkbenchError(
             f"Triton cannot be imported ({error}); install it: pip install 'hipkittens-workbench[triton]'"
         ) from None
-    return runtime, testing
+    return runtime, testing, knobs
 
 
 triton = Triton()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from workbench.errors import UsageError
+from workbench.errors import ModelledTime, UsageError
+from workbench.kernel import recording
 from workbench.profile.timing import time
 
 
@@ -17,7 +20,9 @@ def modelled(
     grad_to_none: Sequence[Any] | None = None,
     **_more: Any,
 ) -> Any:
-    """Modelled milliseconds of what `call` launches, in the place of `triton.testing.do_bench`.
+    """Modelled milliseconds of what `call` launches, in the place of `triton.testing.do_bench`; it says so.
+
+    What launches no kernel, such as PyTorch's operators on the CPU, has no time: nan, with a warning.
 
     Args:
         call: launches something; made once, its launches once more, counted.
@@ -26,13 +31,34 @@ def modelled(
         grad_to_none: tensors whose gradients are dropped before the call.
 
     Raises:
-        UsageError: `return_mode` is none of these, or nothing was launched.
+        UsageError: `return_mode` is none of these.
     """
     if return_mode not in ("all", "mean", "median", "min", "max"):
         raise UsageError(f"return_mode is {return_mode!r}; expected all, mean, median, min or max")
     for tensor in grad_to_none or ():
         tensor.grad = None
-    milliseconds = time(call).median.value / 1e3
+    with recording() as made:
+        try:
+            milliseconds = time(call).median.value / 1e3
+        except UsageError:
+            if made:
+                raise
+            _say("do_bench: the call launched no kernel on the emulated device; its time is not known: nan")
+            milliseconds = math.nan
+        else:
+            _say(f"do_bench: times are modelled for {made[-1][1].device.label}, not measured")
     if quantiles is not None:
         return milliseconds if len(quantiles) == 1 else [milliseconds] * len(quantiles)
     return [milliseconds] if return_mode == "all" else milliseconds
+
+
+def quietly_modelled(call: Callable[[], Any], **options: Any) -> Any:
+    """The same without a word."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelledTime)
+        return modelled(call, **options)
+
+
+def _say(text: str) -> None:
+    """Once for each line that asks: warnings see to that."""
+    warnings.warn(text, ModelledTime, stacklevel=3)

@@ -13,6 +13,7 @@ import torch
 from torch.utils._device import _device_constructors
 
 from workbench import targets
+from workbench.errors import UsageError
 from workbench.runtime import Device
 
 
@@ -31,6 +32,8 @@ def _on_host(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def made(*args: Any, **kwargs: Any) -> Any:
         given = {key: _host(value) for key, value in kwargs.items() if key != "pin_memory"}
+        if isinstance(given.get("device"), int):
+            given["device"] = "cpu"
         return function(*map(_host, args), **given)
 
     return made
@@ -53,10 +56,41 @@ def _is_one_of(value: Any, known: Any) -> bool:
     return callable(value) and value.__hash__ is not None and value in known
 
 
+def _naming_what_fails(compile_: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.compile` whose functions say why they cannot be traced: no tensor is where it says."""
+
+    @functools.wraps(compile_)
+    def compiling(function: Any = None, **options: Any) -> Any:
+        if function is None:
+            return functools.partial(compiling, **options)
+        made = compile_(function, **options)
+        if isinstance(function, torch.nn.Module):
+            return made
+
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return made(*args, **kwargs)
+            except (AssertionError, RuntimeError) as error:
+                if "device" not in f"{error}":
+                    raise
+                raise UsageError(
+                    f"torch.compile of {called.__name__}: tensors that cuda_means_cpu calls CUDA's cannot be "
+                    "traced; take CPU tensors inside of wb.triton(inductor=True), or TORCHDYNAMO_DISABLE=1"
+                ) from error
+
+        return called
+
+    return compiling
+
+
 class _Stream:
     """A stream on which everything has ended."""
 
     cuda_stream = 0
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
 
     def __enter__(self) -> _Stream:
         return self
@@ -99,7 +133,11 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         "device": lambda *_: contextlib.nullcontext(),
         "stream": lambda *_: contextlib.nullcontext(),
         "current_stream": lambda *_: _Stream(),
-        "Stream": lambda *_, **__: _Stream(),
+        "default_stream": lambda *_: _Stream(),
+        "set_stream": lambda *_: None,
+        "Stream": _Stream,
+        "get_rng_state": lambda *_: torch.get_rng_state(),
+        "set_rng_state": lambda state, *_: torch.set_rng_state(state),
         "manual_seed": torch.default_generator.manual_seed,
         "manual_seed_all": torch.default_generator.manual_seed,
     }
@@ -110,7 +148,8 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         place = torch.device("cuda", 0)
         stack.enter_context(mock.patch.object(torch.Tensor, "is_cuda", property(lambda _: True)))
         stack.enter_context(mock.patch.object(torch.Tensor, "device", property(lambda _: place)))
-        stack.enter_context(mock.patch.object(torch.version, "hip", "emulated"))
+        stack.enter_context(mock.patch.object(torch.version, "hip", "6.4.0"))
+        stack.enter_context(mock.patch.object(torch, "compile", _naming_what_fails(torch.compile)))
         for owner, name in _makers():
             stack.enter_context(mock.patch.object(owner, name, _on_host(getattr(owner, name))))
         stack.enter_context(mock.patch.object(torch.Tensor, "cuda", lambda tensor, *_, **__: tensor))

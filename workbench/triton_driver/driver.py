@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,14 +13,19 @@ from triton.backends.amd.driver import HIPDriver
 from triton.backends.compiler import GPUTarget
 
 from workbench import targets
-from workbench.errors import DeviceError
+from workbench.errors import DeviceError, EmptyGrid
 from workbench.kernel import Kernel, Launch, load
 from workbench.runtime import Device
 from workbench.triton_driver import arguments, launched
-from workbench.triton_driver.benchmark import modelled
+from workbench.triton_driver.benchmark import quietly_modelled
 
 if TYPE_CHECKING:
     import torch
+
+    from workbench.triton_driver.spent import Spent
+
+_USER = 4
+"""Frames from a launch to the line that made it: between them `kernel[grid]` and Triton's `run`."""
 
 
 class Utils:
@@ -29,18 +35,17 @@ class Utils:
         self._device = device
 
     def get_device_properties(self, _ordinal: int) -> dict[str, Any]:
-        """By Triton's names; bytes, and clocks in kHz."""
+        """HIP's properties by the names that Triton's own driver gives them; bytes, and clocks in kHz."""
         told = self._device.properties
-        unit = targets.target(self._device.arch)
         return {
-            "max_shared_mem": int(unit.lds_bytes),
-            "max_num_regs": int(unit.vgprs),
+            "max_shared_mem": int(told["sharedMemPerBlock"]),
+            "max_num_regs": int(told["regsPerBlock"]),
             "multiprocessor_count": int(told["multiProcessorCount"]),
             "sm_clock_rate": int(told["clockRate"]),
             "mem_clock_rate": int(told["memoryClockRate"]),
             "mem_bus_width": int(told["memoryBusWidth"]),
             "arch": str(told["gcnArchName"]),
-            "warpSize": int(unit.wave_size),
+            "warpSize": int(told["warpSize"]),
             "max_threads_per_sm": int(told["maxThreadsPerMultiProcessor"]),
             "cooperativeLaunch": 1,
         }
@@ -90,6 +95,13 @@ class Launcher:
         *given: Any,
     ) -> None:
         if 0 in (x, y, z):
+            # Triton's own driver skips it in silence; HIP calls a grid of 0 an error (hipErrorInvalidValue).
+            warnings.warn(
+                f"{kernel.name}: its grid is {(x, y, z)}, so Triton launches nothing and writes no output; "
+                "expected at least one program in each direction",
+                EmptyGrid,
+                stacklevel=_USER,
+            )
             return
         if "plan" not in vars(kernel):
             plan = arguments.plan(kernel.name, kernel.info, kernel.arch, self._parameters)
@@ -103,7 +115,9 @@ class Launcher:
         if enter is not None:
             enter(launch_metadata)
         launched.note(self._file, kernel)
-        kernel.launch(Launch((x, y, z), self._block, dynamic), passed, {}, device=self._device)
+        record = kernel.launch(Launch((x, y, z), self._block, dynamic), passed, {}, device=self._device)
+        # The launcher outlives the driver that it was made for.
+        runtime.driver.active.spent.launched(kernel.name, record)
         if leave is not None:
             leave(launch_metadata)
 
@@ -113,13 +127,15 @@ class Driver(HIPDriver):  # type: ignore[misc]  # Triton has no types
 
     Args:
         device: an emulated one.
+        spent: is told what each launch takes.
     """
 
     # Not HIPDriver's: that compiles an extension against a HIP runtime and asks PyTorch for a GPU.
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, spent: Spent) -> None:
         if device.torch_device != "cpu":
             raise DeviceError(f"{device.name} is a GPU, which Triton's own driver serves")
         self.device = device
+        self.spent = spent
         self.utils = Utils(device)
         self.launcher_cls = Launcher
 
@@ -147,7 +163,8 @@ class Driver(HIPDriver):  # type: ignore[misc]  # Triton has no types
     def get_active_torch_device(self) -> torch.device:
         import torch
 
-        return torch.device("cpu")
+        # Where `cuda_means_cpu` plays a GPU, tensors say that they are there, and programs compare with it.
+        return torch.empty(0).device
 
     def get_device_interface(self) -> Any:
         """As much of `torch.cuda` as Triton's own code asks: a launch has ended when it returns."""
@@ -159,7 +176,8 @@ class Driver(HIPDriver):  # type: ignore[misc]  # Triton has no types
         )
 
     def get_benchmarker(self) -> Callable[..., Any]:
-        return modelled
+        """The autotuner's: it compares, so nobody is told that times are modelled."""
+        return quietly_modelled
 
     def get_empty_cache_for_benchmark(self) -> torch.Tensor:
         import torch

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from workbench import theme
 from workbench.origin import Expected, Figure, Origin
+from workbench.views.markup import figure_text
 
 COLOURS: Mapping[Origin, str] = {
     Origin.MEASURED: "#1a7f4b",
@@ -136,7 +137,7 @@ def dressed(figure: Any, origins: Iterable[Figure | Origin], title: str, *, belo
     pad = {"t": theme.PAD_SEVERAL if len(lines) > 1 else theme.PAD, "l": 10}
     layout.setdefault("height", HEIGHT + legend_height(figure))
     layout["template"] = theme.tree()
-    layout["title"] = {"text": "<br>".join(lines), **theme.TITLE, "pad": pad}
+    layout["title"] = {"text": "<br>".join(map(figure_text, lines)), **theme.TITLE, "pad": pad}
     layout["margin"] = {
         **layout.get("margin", {}),
         "t": ABOVE + LINE * max(1, len(lines)) + ROW + below,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -107,21 +109,21 @@ def markdown(result: BenchResult, root: Path, pictures: str) -> str:
         (folder / f"{name}.svg").write_text(svg_of(figure), encoding="utf-8")
         return f"![{figure.layout.title.text}]({pictures}/{name}.svg)"
 
-    parts = [f"# {title_of(result)}", notes(result), picture("roofline", roofline(result))]
+    parts = [f"# {_said(title_of(result))}", notes(result), picture("roofline", roofline(result))]
     if shown := analyses_of(result):
         parts.append("## HipKittens' figures, published and ours")
         parts.append(pipes(_summary(shown, result)))
     for analysis in shown:
-        source = f"Published: {analysis.source}. {analysis.note}".strip()
+        source = _said(f"Published: {analysis.source}. {analysis.note}".strip())
         parts += [
-            f"### {analysis.title}",
+            f"### {_said(analysis.title)}",
             picture(analysis.key, analysis_figure(analysis, list(result))),
             source,
         ]
     parts.append("## Operator by operator")
     for operator in result.operators:
-        parts.append(f"### {operator}")
-        name = operator.replace("/", "-")
+        parts.append(f"### {_said(operator)}")
+        name = re.sub(r"[^\w.,:=\[\]-]", "-", operator)
         if operator in _timed(result):
             if _compares(result, operator):
                 parts.append(picture(name, operator_bars(result, operator)))
@@ -151,5 +153,10 @@ def _summary(shown: Sequence[Analysis], result: BenchResult) -> Table:
 def pipes(table: Table) -> str:
     """A table as Markdown."""
     lines = [f"| {' | '.join(table.head)} |", f"|{' --- |' * len(table.head)}"]
-    lines += [f"| {' | '.join(cell.text.replace('|', '/') for cell in row)} |" for row in table.rows]
+    lines += [f"| {' | '.join(_said(cell.text).replace('|', '/') for cell in row)} |" for row in table.rows]
     return "\n".join(lines)
+
+
+def _said(text: str) -> str:
+    """A text in Markdown, which lets HTML through."""
+    return html.escape(text, quote=False)

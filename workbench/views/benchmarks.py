@@ -15,12 +15,12 @@ from workbench.bench.results import OURS, Result
 from workbench.bench.run import BenchResult, base
 from workbench.display import plots, shows
 from workbench.errors import UsageError
+from workbench.operators import Published, kernels, shape_text
 from workbench.origin import Figure, Origin
-from workbench.spec import Published, kernels, shape_text
 from workbench.targets import Product, product
 from workbench.theme import GREY, INK, SERIES
 from workbench.views.badge import badge, marker, style
-from workbench.views.markup import block
+from workbench.views.markup import block, figure_text
 from workbench.views.table import Table, number
 from workbench.views.timing import MEMORY_BOUND, ShapeAxis, axis_title
 
@@ -187,13 +187,13 @@ def _grouped(values: Sequence[Bar], unit: str, title: str, axis: str = "") -> An
 
     figure = go.Figure()
     places = list(dict.fromkeys(bar.x for bar in values))
-    for who, colour in hues({bar.who for bar in values}).items():
-        own = {bar.x: bar for bar in values if bar.who == who}
-        some = next(iter(own.values()))
+    for name, colour in hues({bar.who for bar in values}).items():
+        own = {bar.x: bar for bar in values if bar.who == name}
+        some, who = next(iter(own.values())), figure_text(name)
         heights = [own[x].value if x in own else None for x in places]
         figure.add_trace(
             go.Bar(
-                x=places,
+                x=list(map(figure_text, places)),
                 y=heights,
                 name=f"{who} ({some.figure.origin})",
                 marker=marker(colour, [some.figure.origin]),
@@ -225,12 +225,12 @@ def operator_lines(result: BenchResult, operator: str) -> Any:
 
     values, unit = bars_of(result, operator)
     figure = go.Figure()
-    for who, colour in hues({bar.who for bar in values}).items():
-        own = [bar for bar in values if bar.who == who]
-        origin = own[0].figure.origin
+    for name, colour in hues({bar.who for bar in values}).items():
+        own = [bar for bar in values if bar.who == name]
+        origin, who = own[0].figure.origin, figure_text(name)
         figure.add_trace(
             go.Scatter(
-                x=[bar.x for bar in own],
+                x=[figure_text(bar.x) for bar in own],
                 y=[bar.value for bar in own],
                 mode="lines+markers",
                 name=f"{who} ({origin})",
@@ -240,7 +240,7 @@ def operator_lines(result: BenchResult, operator: str) -> Any:
             )
         )
     figure.update_yaxes(title=axis_title(unit), rangemode="tozero")
-    places = list(dict.fromkeys(bar.x for bar in values))
+    places = list(dict.fromkeys(figure_text(bar.x) for bar in values))
     figure.update_xaxes(type="category", categoryorder="array", categoryarray=places)
     return style(figure, [bar.figure for bar in values], f"{operator} over sizes")
 
@@ -289,8 +289,9 @@ def roofline(result: BenchResult) -> Any:
             points.append((each, told.implementation, us, told.figure))
     if machine is not None:
         _roofs(figure, machine, [each.flops / each.bytes for each in timed])
-    for who, colour in hues({who for _, who, _, _ in points}).items():
-        own = [point for point in points if point[1] == who]
+    for implementation, colour in hues({who for _, who, _, _ in points}).items():
+        own = [point for point in points if point[1] == implementation]
+        who = figure_text(implementation)
         published = own[0][3].origin is Origin.PUBLISHED
         figure.add_trace(
             go.Scatter(
@@ -299,7 +300,7 @@ def roofline(result: BenchResult) -> Any:
                 mode="markers",
                 name=f"{who} ({own[0][3].origin})",
                 marker={"color": colour, "size": 8, "symbol": "diamond-open" if published else "circle"},
-                text=[f"{each.problem}" for each, *_ in own],
+                text=[figure_text(each.problem) for each, *_ in own],
                 hovertemplate="%{text}<br>%{x:.4g} FLOP/byte, %{y:.4g} TFLOP/s<extra>" + who + "</extra>",
             )
         )

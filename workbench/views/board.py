@@ -13,10 +13,10 @@ from workbench.events import Event, shape_told
 from workbench.history.changes import Changes
 from workbench.history.recorder import Recorder
 from workbench.history.results import History, RecordedRun
+from workbench.operators import Published, Shape, kernels, shape_text
 from workbench.origin import Figure
 from workbench.profile.results import ProfileResult
 from workbench.profile.timing import TimeResult
-from workbench.spec import Published, Shape, kernels, shape_text
 from workbench.theme import SERIES
 
 RUNS = 1000

@@ -1,4 +1,7 @@
-"""What a compiled cell shows: device, compile time, kernels and what changed, warnings, results of checks."""
+"""What a cell shows: device, compile time, kernels and what changed, warnings, results; or its failure.
+
+A front end and the editor ask these two, and nobody asks results or errors beside them.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,52 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from workbench.origin import Origin
+from workbench.check.results import VerifyResult
+from workbench.check.sanitizer import Finding, SanitizeResult, finding_of
+from workbench.errors import KernelFault, headline
+from workbench.kernel.show import ShownValues
+from workbench.origin import Figure, Origin
+from workbench.profile.results import ProfileResult
+from workbench.profile.timing import TimeResult
 from workbench.views.markup import block, bold, details, tag
 from workbench.views.resources import changes, kernel_table
 
 if TYPE_CHECKING:
-    from workbench.errors import WorkbenchError
+    from workbench.errors import CompileError, WorkbenchError
     from workbench.kernel import Kernel, Kernels, Module
+    from workbench.profile.instructions import InstructionProfile
     from workbench.runtime import Device
+    from workbench.toolchain import Diagnostic
 
 
 NO_KERNEL = "no kernel: is a function marked __global__, and a template instantiated?"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in a launch, and who found it: "sanitizer", or "device" for a fault."""
+
+    finding: Finding
+    source: str
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a list of runs says of a cell.
+
+    Attributes:
+        kind: "compile", "run", "time", "verify", "profile" or "sanitize".
+        kernel: kernel or spec that ran, "" for a compile.
+        time: how long it took; None where that is unknown.
+        verified: whether the result was right; None where it was not checked.
+        error: first line of the error, "" where there was none.
+    """
+
+    kind: str
+    kernel: str
+    time: Figure | None
+    verified: bool | None
+    error: str
 
 
 @dataclass(frozen=True)
@@ -56,19 +94,68 @@ class CellResult:
         """Where times on this device come from."""
         return self.device.origin
 
-    def changes(self) -> dict[str, str]:
+    def changes(self) -> dict[str, tuple[str, ...]]:
         """What changed since the run before, by kernel; kernels without a change are absent."""
-        found = {}
-        for kernel in self.module.kernels.values():
-            text = changes(kernel, self.before.get(kernel.name))
-            if text:
-                found[kernel.name] = text
-        return found
+        found = {k.name: changes(k, self.before.get(k.name)) for k in self.module.kernels.values()}
+        return {name: facts for name, facts in found.items() if facts}
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """What the compiler said."""
+        return self.module.result.diagnostics if self.module.result is not None else ()
 
     def warnings(self) -> list[str]:
-        """The compiler's warnings, each with its lines and caret."""
-        result = self.module.result
-        return [str(d) for d in result.diagnostics] if result is not None else []
+        """The same, each with its lines and caret."""
+        return [str(d) for d in self.diagnostics]
+
+    def found(self) -> tuple[Found, ...]:
+        """What the sanitizer found, and the fault that ended a check."""
+        told = [
+            Found(finding, "sanitizer")
+            for result in self.results
+            if isinstance(result, SanitizeResult)
+            for finding in (*result.findings, *result.notes)
+        ]
+        if isinstance(self.error, KernelFault):
+            kernels = self.module.kernels
+            code = (kernels.get(self.error.kernel or "") or next(iter(kernels.values()))).module
+            told.append(Found(finding_of(self.error, code.own_file, code), "device"))
+        return tuple(told)
+
+    def ran(self) -> Ran:
+        """What a list of runs says of the cell."""
+        verified = next((r for r in self.results if isinstance(r, VerifyResult)), None)
+        profiled = next((r for r in self.results if isinstance(r, ProfileResult)), None)
+        timed = next((r for r in self.results if isinstance(r, TimeResult)), None)
+        kind = "profile" if profiled else "time" if timed else "verify" if verified is not None else "compile"
+        if kind == "compile" and any(isinstance(r, SanitizeResult) for r in self.results):
+            kind = "sanitize"
+        return Ran(
+            kind if self.error is None else "run",
+            kernel=next((r.name for r in self.results), ""),
+            time=timed.median if timed is not None else profiled.time if profiled is not None else None,
+            verified=verified.passed if verified is not None else None,
+            error=headline(self.error) if self.error is not None else "",
+        )
+
+    def profiled(self) -> tuple[Kernel, InstructionProfile | None] | None:
+        """The kernel whose profile took longest, and what its instructions cost; None without a profile."""
+        profiles = [r for r in self.results if isinstance(r, ProfileResult)]
+        if not profiles:
+            return None
+        longest = max(profiles, key=lambda each: each.time.value)
+        named = (k for k in self.module.kernels.values() if k.info.name == longest.record.kernel)
+        return next(((kernel, longest.instructions) for kernel in named), None)
+
+    def figures(self) -> list[Any]:
+        """The plotly figures that one wants to see with it: profiles, what is wrong, what was shown."""
+        found = []
+        for result in self.results:
+            if isinstance(result, ProfileResult) or (isinstance(result, VerifyResult) and not result.passed):
+                found.append(result.figure)
+            elif isinstance(result, ShownValues):
+                found += [result.of(name).figure for name in result]
+        return found
 
     def __str__(self) -> str:
         result = self.module.result
@@ -78,7 +165,7 @@ class CellResult:
         for kernel in self.module.kernels.values():
             lines.append(f"  {kernel.name}: {kernel.resources}")
             if kernel.name in changed:
-                lines.append(f"    since the last run: {changed[kernel.name]}")
+                lines.append(f"    since the last run: {', '.join(changed[kernel.name])}")
         if not self.module.kernels:
             lines.append(f"  {NO_KERNEL}")
         lines += self.warnings()
@@ -104,3 +191,49 @@ class CellResult:
             text = tag("pre", "\n".join(warnings))
             parts.append(block(details(title, text, opened=True, kind="wb-warn")))
         return "".join([*parts, *(r._repr_html_() for r in self.results)])
+
+
+@dataclass(frozen=True)
+class CellFailure:
+    """A cell that gave no result: it does not compile, or its own launch was stopped.
+
+    Attributes:
+        name: the name that would have been bound.
+        kind: "compile" or "run".
+        text: what the output says; the error's message is the exception's to show.
+        error: its first line.
+        diagnostics: what a compiler said.
+        found: what a launch met.
+    """
+
+    name: str
+    kind: str
+    text: str
+    error: str
+    diagnostics: Sequence[Diagnostic] = ()
+    found: tuple[Found, ...] = ()
+
+    @classmethod
+    def of_compiler(cls, name: str, error: str, diagnostics: Sequence[Diagnostic]) -> CellFailure:
+        """It does not compile, whichever compiler says so."""
+        errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
+        text = f"does not compile, {errors or 'no'} error{'' if errors == 1 else 's'}"
+        return cls(name, "compile", text, error, diagnostics)
+
+    @classmethod
+    def of_compilation(cls, name: str, error: CompileError) -> CellFailure:
+        """The workbench's compiler does not compile it."""
+        return cls.of_compiler(name, headline(error), error.diagnostics)
+
+    @classmethod
+    def of_fault(cls, name: str, fault: KernelFault, own_file: str) -> CellFailure:
+        """A launch was stopped; the cell is `own_file` in debug info."""
+        text = f"{type(fault).__name__} in {fault.kernel or 'a kernel'}"
+        found = Found(finding_of(fault, own_file), "device")
+        return cls(name, "run", text, headline(fault), found=(found,))
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.text}"
+
+    def _repr_html_(self) -> str:
+        return str(block(str(self), kind="wb-bad"))

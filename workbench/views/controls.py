@@ -10,10 +10,10 @@ from markupsafe import Markup
 
 from workbench import runtime
 from workbench.check.verify import verify
-from workbench.errors import WorkbenchError
+from workbench.errors import WorkbenchError, headline
 from workbench.events import Event
+from workbench.operators import Choice, KernelSpec, Range, Shape, shape_text, spec_of
 from workbench.profile.results import ProfileResult, StepsProfile
-from workbench.spec import Choice, KernelSpec, Range, Shape, shape_text, spec_of
 from workbench.views import grid
 from workbench.views.badge import badge
 from workbench.views.board import Board
@@ -114,8 +114,7 @@ class Panel:
         try:
             self._measure(spec, shape, where)
         except WorkbenchError as error:
-            first = str(error).partition("\n")[0]
-            self._take("failed", {"kind": "run", "error": first, "shape": shape, "device": where})
+            self._take("failed", {"kind": "run", "error": headline(error), "shape": shape, "device": where})
             self._say(str(error), "wb-bad")
         finally:
             self._button.disabled = False

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from workbench.spec.catalogue import Link
+from workbench.operators.catalogue import Link
 
 ROW, BOX, LEFT, WIDE, RIGHT = 58, 26, 440, 150, 300
 """Pixels from launch to launch, a box's height, what is left of it, its width, and what is right of it."""

@@ -18,7 +18,7 @@ BUSY = 1.5
 """And of so many times its length."""
 
 
-class Pace:
+class DrawRate:
     """When figures, and lines of text, may be drawn again.
 
     Attributes:

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from workbench.display import shows
 from workbench.history.changes import Changes, CodeChange, Line
 from workbench.history.results import History, RecordedRun
+from workbench.operators import shape_text
 from workbench.origin import Figure
-from workbench.spec import shape_text
 from workbench.views.badge import badge
 from workbench.views.markup import NOTHING, block, bold, code, details, tag
 from workbench.views.table import Cell, Table, number

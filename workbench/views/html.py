@@ -13,7 +13,7 @@ from workbench.events import hub
 from workbench.views.board import Board
 from workbench.views.figures import View, views
 from workbench.views.markup import STYLE, tag
-from workbench.views.run_summary import Told
+from workbench.views.run_summary import RunSummary
 
 _PAGE = Markup("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -67,7 +67,7 @@ def dashboard_items() -> list[Any]:
     board = Board()
     board.extend(hub.history())
     shown = board.shown
-    return [*([Told(shown)] if shown is not None else []), *views(board)]
+    return [*([RunSummary(shown)] if shown is not None else []), *views(board)]
 
 
 class _Page:

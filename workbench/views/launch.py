@@ -22,6 +22,7 @@ def launch_html(record: LaunchRecord) -> Markup:
         "work-items of each": items,
         "dynamic LDS, bytes": record.dynamic_shared,
         "s of this computer": record.wall_seconds,
+        **({"of it, translation": record.translation_seconds} if record.translation_seconds else {}),
         **({"us, measured": record.elapsed.value} if record.elapsed is not None else {}),
     }
     return block(Table(tuple(facts), [tuple(facts.values())]))

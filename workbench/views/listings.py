@@ -9,10 +9,11 @@ from markupsafe import Markup
 from workbench import cache, runtime
 from workbench.check.verified_operators import verified
 from workbench.display import shows
+from workbench.operators import KernelRegistry, KernelSpec, kernels
+from workbench.operators.catalogue import Entry, Selection
+from workbench.operators.description import describe, example
+from workbench.operators.parameters import shape_text
 from workbench.profile.expected import expected
-from workbench.spec import KernelRegistry, kernels
-from workbench.spec.catalogue import Entry, Selection
-from workbench.spec.parameters import shape_text
 from workbench.views.badge import badge
 from workbench.views.data_flow import data_flow_svg
 from workbench.views.markup import block, code, details
@@ -32,7 +33,7 @@ def kernels_table(library: KernelRegistry = kernels) -> Table:
     for name, spec in library.items():
         inputs = ", ".join(spec.signature.parameters)
         sizes = "; ".join(f"{key}: {p}" for key, p in spec.parameters.items())
-        gradient = "" if spec.mutates else spec.backward or "autograd of the reference"
+        gradient = "" if spec.mutates else str(spec.backward or "autograd of the reference")
         rows.append((f"{name}({inputs})", ", ".join(spec.targets), sizes, gradient, spec.doc))
     return Table(("kernel", "targets", "shape", "gradient", ""), rows)
 
@@ -41,6 +42,35 @@ def kernels_table(library: KernelRegistry = kernels) -> Table:
 def kernels_html(library: KernelRegistry) -> Markup:
     """The operators of a library, by category."""
     return _catalogue(library, library.search())
+
+
+@shows(KernelSpec)
+def operator_html(spec: KernelSpec) -> Markup:
+    """What an operator takes and gives, its costs, and a call that runs."""
+    said = describe(spec)
+    arguments, results, sizes = (
+        Table(head, [(code(each.name), each.layout, each.text) for each in lines])
+        for head, lines in (
+            (("argument", "layout", ""), said.arguments),
+            (("result", "layout", ""), said.results),
+            (("size", "", ""), said.sizes),
+        )
+    )
+    costs = []
+    for shape in spec.shapes:
+        work = spec.work(shape)
+        numbers = (f"{work[what]:,}" if what in work else "" for what in ("flops", "bytes"))
+        costs.append((shape_text(spec.shape(shape)), *numbers))
+    return block(
+        Markup("<p><b>{}</b> {}</p>").format(said.function, said.summary),
+        arguments,
+        results,
+        Markup("<p>Gradients {}</p>").format(said.gradient),
+        Markup("<pre>{}</pre>").format(example(spec)),
+        details("sizes", sizes),
+        details("costs", block(Table(("shape", "operations", "bytes"), costs), _compared(Entry.of(spec)))),
+        Markup("<p>{}</p>").format(said.source),
+    )
 
 
 @shows(Selection)

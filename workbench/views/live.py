@@ -20,17 +20,17 @@ from workbench.check.verify import verify
 from workbench.errors import WorkbenchError
 from workbench.events import Event, Hub, hub
 from workbench.history import recorder
-from workbench.spec import KernelSpec, Shape, kernels, shape_text, spec_of
+from workbench.operators import KernelSpec, Shape, kernels, shape_text, spec_of
 from workbench.views import grid, runlist
 from workbench.views.board import Board
 from workbench.views.controls import control
-from workbench.views.draw_rate import Pace
+from workbench.views.draw_rate import DrawRate
 from workbench.views.figures import FAILURE_KEYS, TIME_KEYS, View, views
 from workbench.views.html import report
 from workbench.views.latest import Latest
 from workbench.views.markup import notice
 from workbench.views.measure import measured
-from workbench.views.run_summary import Told
+from workbench.views.run_summary import RunSummary
 from workbench.views.saved import Copy, display_live
 from workbench.views.widgets import Widgets
 
@@ -102,9 +102,9 @@ class Dashboard:
         self._moved_from: int | None = None
         shown = self.views()
         self._shown: dict[str, View] = {view.key: view for view in shown}
-        self.widgets = Widgets(shown, device, self._story_told)
+        self.widgets = Widgets(shown, device, self._summary_shown)
         self.box = self.widgets.box
-        self.pace = Pace(self._draw_in_time)
+        self.draw_rate = DrawRate(self._draw_in_time)
         self.choose(spec)
         self._restore_cards()
         self._listen_to_widgets()
@@ -284,14 +284,14 @@ class Dashboard:
     def report(self, path: str | Path, title: str = "HipKittens dashboard") -> Path:
         """Writes the figures and their tables as one HTML page that needs nothing else."""
         shown = self.board.shown
-        return report(path, *([Told(shown)] if shown is not None else []), *self.views(), title=title)
+        return report(path, *([RunSummary(shown)] if shown is not None else []), *self.views(), title=title)
 
     def close(self) -> None:
         """Stops following what happens, takes the widgets off the page and lets go of them."""
         self._unsubscribe()
         self._closed.set()
-        self.pace.cancel()
-        self.widgets.story.close()
+        self.draw_rate.cancel()
+        self.widgets.cards.close()
         grid.close(self.box)
 
     def take(self, event: Event) -> None:
@@ -299,7 +299,7 @@ class Dashboard:
         self.board.take(event)
         changes = _DRAWS.get(event.kind, NOTHING)
         self._due |= changes
-        wait = self.pace.wait(figures=bool(changes))
+        wait = self.draw_rate.wait(figures=bool(changes))
         # Who publishes never waits for a drawing that is under way.
         if wait <= 0 and self._lock.acquire(blocking=False):
             try:
@@ -307,18 +307,18 @@ class Dashboard:
             finally:
                 self._lock.release()
         else:
-            self.pace.draw_in(wait)
+            self.draw_rate.draw_in(wait)
 
     def refresh(self) -> None:
         """Draws everything now."""
         self._due = EVERYTHING
         self._drawn = -1
         self._draw()
-        self.pace.asked()
+        self.draw_rate.asked()
 
     def _draw(self) -> None:
         with self._lock:
-            self.pace.cancel()
+            self.draw_rate.cancel()
             if self._drawn == self.board.version:
                 return
             started, worked = time.monotonic(), time.thread_time()
@@ -330,14 +330,14 @@ class Dashboard:
                 self._shown.update((view.key, view) for view in shown)
             if due >= EVERYTHING:
                 pinned = self.board.pinned
-                self.widgets.story.put(self.board.shown, pinned.run if pinned is not None else None)
+                self.widgets.cards.put(self.board.shown, pinned.run if pinned is not None else None)
             self.widgets.write_progress(self.board.progress)
             self.widgets.write_summary(self.board)
             self.widgets.write_stale(self.stale)
             self.widgets.write_log(self.board)
             self.updates += 1
             took, worked = time.monotonic() - started, time.thread_time() - worked
-            self.pace.drawn(took, worked, figures=bool(due))
+            self.draw_rate.drawn(took, worked, figures=bool(due))
             self._keep_copy()
 
     def _draw_in_time(self) -> None:
@@ -352,11 +352,11 @@ class Dashboard:
 
     def _ipython_display_(self, **_: Any) -> None:
         display_live(self.box, str(self))
-        self._copy = Copy("Dashboard", list(self._shown.values()), self.widgets.story.html)
+        self._copy = Copy("Dashboard", list(self._shown.values()), self.widgets.cards.html)
         self._copied = self.board.version
 
-    def _story_told(self) -> None:
-        """The story has come to its end, after the figures: it is kept with them."""
+    def _summary_shown(self) -> None:
+        """The summary is shown, after the figures: it is kept with them."""
         self._copied = -1
         self._keep_copy()
 
@@ -374,13 +374,13 @@ class Dashboard:
         started = time.monotonic()
         with self._lock:
             self._copied, shown = self.board.version, list(self._shown.values())
-        self._copy.update(shown, self.widgets.story.html)
+        self._copy.update(shown, self.widgets.cards.html)
         now = time.monotonic()
         self._copy_next = now + max(STATIC_SECONDS, STATIC_IDLE * (now - started))
 
     def wait(self) -> None:
-        """Waits until the story is told and the copy that is saved with the notebook is written."""
-        self.widgets.story.wait()
+        """Waits until the summary is shown and the copy that is saved with the notebook is written."""
+        self.widgets.cards.wait()
         self._copying.wait()
 
     def __repr__(self) -> str:

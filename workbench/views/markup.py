@@ -5,6 +5,7 @@ Text is escaped wherever it goes into a piece; only `Markup` stands as it is.
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 from markupsafe import Markup
@@ -82,6 +83,11 @@ def folding(table: Any, width: int) -> Markup:
     rules = _FOLDED.format(f".wb .{name}")
     style = Markup("<style>@container (max-width:{}em){{{}}}</style>").format(width, Markup(rules))
     return style + tag("div", table, kind=f"wb-folds {name}")
+
+
+def figure_text(text: Any) -> str:
+    """A text as it is given to plotly, which takes `<b>` and `<a>` for its own and puts values for `%{`."""
+    return html.escape(str(text), quote=False).replace("%{", "&#37;{")
 
 
 def bold(text: Any) -> Markup:

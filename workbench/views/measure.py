@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from workbench.operators import KernelSpec, Shape
+from workbench.operators.subject import resolve
 from workbench.profile.profiler import profile_target
 from workbench.profile.results import ProfileResult, StepsProfile
 from workbench.profile.timing import TimeResult, time_target
-from workbench.spec import KernelSpec, Shape
-from workbench.spec.subject import resolve
 
 
 def measured(spec: KernelSpec, shape: Shape, device: str) -> ProfileResult | StepsProfile | TimeResult:

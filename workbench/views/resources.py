@@ -10,19 +10,9 @@ from markupsafe import Markup
 from workbench.display import shows
 from workbench.errors import WorkbenchError
 from workbench.kernel import Kernel, Kernels, Module, Resources
+from workbench.kernel.resources import HEADINGS
 from workbench.views.markup import block, bold, tag
 from workbench.views.table import Cell, Table
-
-COLUMNS: Mapping[str, str] = {
-    "vgprs": "VGPR",
-    "agprs": "AGPR",
-    "sgprs": "SGPR",
-    "lds": "LDS B",
-    "scratch": "scratch B",
-    "vgpr_spills": "VGPR spills",
-    "sgpr_spills": "SGPR spills",
-}
-"""Attributes of `Resources` and their headings."""
 
 
 def kernel_table(kernels: Iterable[Kernel], before: Mapping[str, Kernel] | None = None) -> Table:
@@ -31,7 +21,7 @@ def kernel_table(kernels: Iterable[Kernel], before: Mapping[str, Kernel] | None 
     Args:
         before: kernels of the run before by name; what differs is shown as "+8" or "-16" beside it.
     """
-    head = ("kernel", *COLUMNS.values(), "waves/SIMD", "limited by")
+    head = ("kernel", *HEADINGS.values(), "waves/SIMD", "limited by")
     rows = [_row(kernel, (before or {}).get(kernel.name)) for kernel in kernels]
     return Table(head, rows)
 
@@ -40,7 +30,7 @@ def _row(kernel: Kernel, before: Kernel | None) -> list[Cell]:
     now = kernel.resources
     old = _at_same_launch(before, now)
     cells = [Cell(kernel.name, tip=kernel.signature)]
-    for attribute in COLUMNS:
+    for attribute in HEADINGS:
         cells.append(_changed(getattr(now, attribute), getattr(old, attribute) if old is not None else None))
     fits = now.occupancy
     cells.append(_changed(fits.waves_per_simd, old.occupancy.waves_per_simd if old is not None else None))
@@ -68,21 +58,21 @@ def _at_same_launch(before: Kernel | None, now: Resources) -> Resources | None:
         return None
 
 
-def changes(kernel: Kernel, last: Kernel | None) -> str:
-    """What differs between two runs as text, such as "VGPR 64 (+8)"; "" where nothing does."""
+def changes(kernel: Kernel, last: Kernel | None) -> tuple[str, ...]:
+    """What differs between two runs, each such as "VGPR 64 (+8)"."""
     now = kernel.resources
     before = _at_same_launch(last, now)
     if before is None:
-        return ""
+        return ()
     found = []
-    for attribute, name in COLUMNS.items():
+    for attribute, name in HEADINGS.items():
         new, old = getattr(now, attribute), getattr(before, attribute)
         if new != old:
             found.append(f"{name} {new} ({new - old:+d})")
     new_waves, old_waves = now.occupancy.waves_per_simd, before.occupancy.waves_per_simd
     if new_waves != old_waves:
         found.append(f"waves/SIMD {new_waves:g} ({new_waves - old_waves:+g})")
-    return ", ".join(found)
+    return tuple(found)
 
 
 @shows(Kernel)

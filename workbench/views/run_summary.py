@@ -27,7 +27,7 @@ from workbench.views.what_if import WhatIf
 _WAITING = tag("div", "the model looks for advice …", kind="wb-dim")
 
 
-class Story:
+class SummaryCards:
     """The first cards of a dashboard.
 
     Attributes:
@@ -45,7 +45,7 @@ class Story:
         self._closed = False
         self._shown: ProfileResult | None = None
         self._below: ProfileResult | None = None
-        self._told = NOTHING
+        self._html = NOTHING
         self._work = Latest(self._failed)
         self.first: Any = widgets.HTML()
         self.tree: Any = widgets.HTML()
@@ -65,7 +65,7 @@ class Story:
         profile = run.profile if run is not None else None
         self.box.layout.display = "none" if profile is None else ""
         if run is None or profile is None:
-            self._shown, self._below, self._told = None, None, NOTHING
+            self._shown, self._below, self._html = None, None, NOTHING
             self.first.value = ""
             return
         head = _head(run, profile)
@@ -75,7 +75,7 @@ class Story:
                 return
         else:
             self.what_if.put(profile)
-        self._shown, self._below, self._told = profile, below, NOTHING
+        self._shown, self._below, self._html = profile, below, NOTHING
         self._write_first(head, profile)
         self._work.run(lambda: self._fill(head, profile, below))
 
@@ -93,7 +93,7 @@ class Story:
         self.tree.value = str(tree)
         first = block(head, _advice(profile))
         self.first.value = str(first)
-        self._told = story_html(first, lines[0], tree)
+        self._html = summary_html(first, lines[0], tree)
         if not self._closed:
             self._done()
 
@@ -104,7 +104,7 @@ class Story:
     @property
     def html(self) -> Markup:
         """What is kept with the notebook."""
-        return self._told
+        return self._html
 
     def wait(self) -> None:
         """Waits until everything is shown."""
@@ -116,8 +116,8 @@ class Story:
         self._closed = True
 
 
-class Told:
-    """The story of a run as an item of a report."""
+class RunSummary:
+    """The summary of a run as an item of a report."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -127,11 +127,11 @@ class Told:
         if profile is None:
             return ""
         first = block(_head(self._run, profile), _advice(profile))
-        return str(story_html(first, profile.timeline, trees_html(profile)))
+        return str(summary_html(first, profile.timeline, trees_html(profile)))
 
 
-def story_html(first: Markup, line: Timeline | None, tree: Markup) -> Markup:
-    """The story without widgets: verdict and advice, the timeline, and where the time goes."""
+def summary_html(first: Markup, line: Timeline | None, tree: Markup) -> Markup:
+    """The summary without widgets: verdict and advice, the timeline, and where the time goes."""
     parts = [first]
     if line is not None:
         parts.append(timeline_html(line))

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from workbench.spec import shape_text
+from workbench.operators import shape_text
 from workbench.views.board import Board, Run
 from workbench.views.history import clock
 

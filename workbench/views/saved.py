@@ -13,6 +13,7 @@ from workbench.display import in_terminal
 from workbench.views.figures import View
 from workbench.views.markup import NOTHING, STYLE
 from workbench.views.picture import pdf_of_svg, pictures_of, text_of
+from workbench.views.renderer import add_pictures
 
 MIME_TYPE = "application/vnd.hipkittens.dashboard+json"
 """Marks the live page in a cell's output: the JupyterLab extension shows it only while the kernel has it."""
@@ -71,10 +72,12 @@ def display_live(box: Any, text: str) -> None:
 
     Args:
         box: the ipywidgets box.
-        text: what a notebook that is not trusted shows in its place.
+        text: what a front end that knows neither widgets nor the extension shows in its place.
     """
     from IPython.display import display
 
+    # One may show a figure of the page next.
+    add_pictures()
     live = box._repr_mimebundle_() or {}
     view = live.get(_WIDGET)
     ours = {MIME_TYPE: view} if view else {}

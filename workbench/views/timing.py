@@ -9,13 +9,13 @@ from typing import Any
 from markupsafe import Markup
 
 from workbench.display import plots, shows
+from workbench.operators import Published, Shape, shape_text
 from workbench.origin import Figure, Origin
 from workbench.profile.model import UNITS
 from workbench.profile.timing import SweepResult, TimeResult
-from workbench.spec import Published, Shape, shape_text
 from workbench.theme import GREY, INK, SERIES, readable
 from workbench.views.badge import badge, marker, style
-from workbench.views.markup import block
+from workbench.views.markup import block, figure_text
 from workbench.views.table import Table
 
 HEAD = ("shape", "device", "median us", "10% to 90%", "TFLOP/s", "TB/s", "bound by", "")
@@ -95,7 +95,7 @@ def time_figure(result: TimeResult) -> Any:
         figure.add_trace(
             go.Bar(
                 x=[median],
-                y=[result.name],
+                y=[figure_text(result.name)],
                 orientation="h",
                 marker=marker(SERIES[0], [result.origin]),
                 text=[f"{median:.4g} us"],
@@ -144,26 +144,28 @@ def sweep_figure(results: SweepResult, *, baseline: Sequence[TimeResult] = (), h
         origins.append(own[0].median)
         figure.add_trace(
             go.Scatter(
-                x=[axis.place(r.shape) for r in own],
+                x=[axis.mark(r.shape) for r in own],
                 y=[_in_unit(r.median.value, r.work, quantity) for r in own],
                 mode="lines+markers",
-                name=f"{name} ({origin})",
+                name=figure_text(f"{name} ({origin})"),
                 line={
                     "color": grey or hues[n % len(hues)],
                     "dash": "dash" if origin is Origin.MODELLED else "solid",
                 },
                 customdata=[
-                    [r.median.value, r.model.bound_text if r.model else "", shape_text(r.shape)] for r in own
+                    [r.median.value, r.model.bound_text if r.model else "", figure_text(shape_text(r.shape))]
+                    for r in own
                 ],
                 hovertemplate="%{customdata[2]}<br>%{y:.4g} " + unit + "<br>%{customdata[0]:.4g} us "
                 f"%{{customdata[1]}}<extra>{origin}</extra>",
             )
         )
-    for n, (name, points) in enumerate(_published(results, results.published, quantity).items()):
+    for n, (who, points) in enumerate(_published(results, results.published, quantity).items()):
         origins.append(Origin.PUBLISHED)
+        name = figure_text(who)
         figure.add_trace(
             go.Scatter(
-                x=[axis.place(shape) for shape, _ in points],
+                x=[axis.mark(shape) for shape, _ in points],
                 y=[value for _, value in points],
                 mode="markers",
                 marker={
@@ -210,11 +212,16 @@ class ShapeAxis:
             return shape[self._differing[0]]
         return ", ".join(f"{key}={shape[key]}" for key in self._differing if key in shape)
 
+    def mark(self, shape: Shape) -> Any:
+        """The same for plotly."""
+        place = self.place(shape)
+        return figure_text(place) if isinstance(place, str) else place
+
     @property
     def look(self) -> dict[str, Any]:
         """Attributes of the plotly axis."""
-        places = list(dict.fromkeys(map(self.place, self._shapes)))
-        title = {"title": " = ".join(self._differing)} if self._numeric else {}
+        places = list(dict.fromkeys(map(self.mark, self._shapes)))
+        title = {"title": figure_text(" = ".join(self._differing))} if self._numeric else {}
         if not self._numeric:
             return {"type": "category", "categoryarray": places, "categoryorder": "array", **title}
         if len(places) > 12:

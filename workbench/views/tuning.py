@@ -10,10 +10,10 @@ from markupsafe import Markup
 
 from workbench.bench.tuning import Trial, TuneResult
 from workbench.display import plots, shows
-from workbench.spec import Shape, kernels
+from workbench.operators import Shape, kernels
 from workbench.theme import GREY, INK, SERIES
 from workbench.views.badge import badge, style
-from workbench.views.markup import block
+from workbench.views.markup import block, figure_text
 from workbench.views.table import Table
 from workbench.views.timing import ShapeAxis
 
@@ -58,17 +58,18 @@ def tune_figure(result: TuneResult, shape: Shape | None = None) -> Any:
     for trial, what, colour, width in [*named, *marked]:
         if trial is None:
             continue
-        label = what if what == "candidates" else f"{what}: {trial.candidate.name}, {trial.result.us:.4g} us"
+        name = figure_text(trial.candidate.name)
+        label = what if what == "candidates" else f"{what}: {name}, {trial.result.us:.4g} us"
         figure.add_trace(
             go.Scatter(
-                x=list(axes),
-                y=[places[_value(trial, name)] for name, places in axes.items()],
+                x=list(map(figure_text, axes)),
+                y=[places[_value(trial, axis)] for axis, places in axes.items()],
                 mode="lines",
                 name=label,
                 showlegend=label not in seen,
                 legendgroup=what,
                 line={"color": colour, "width": width},
-                hovertemplate=f"{trial.candidate.name}<br>{trial.result.us:.4g} us<extra></extra>",
+                hovertemplate=f"{name}<br>{trial.result.us:.4g} us<extra></extra>",
             )
         )
         seen.add(label)
@@ -99,9 +100,10 @@ def _axes(trials: Sequence[Trial]) -> dict[str, Mapping[Any, float]]:
         values = sorted({_value(trial, name) for trial in trials}, key=lambda v: (isinstance(v, str), v))
         if len(values) > 1:
             found[name] = {value: n / (len(values) - 1) for n, value in enumerate(values)}
-    times = [trial.result.us for trial in trials] or [0.0]
-    low, high = log10(max(min(times), 1e-9)), log10(max(*times, 1e-9, 1e-9))
-    found["us"] = {us: 1 - (log10(us) - low) / ((high - low) or 1) for us in times}
+    # Where every candidate failed there is no time.
+    if times := [trial.result.us for trial in trials]:
+        low, high = log10(min(times)), log10(max(times))
+        found["us"] = {us: 1 - (log10(us) - low) / ((high - low) or 1) for us in times}
     return found
 
 
@@ -116,10 +118,10 @@ def _scales(figure: Any, axes: Mapping[str, Mapping[Any, float]]) -> None:
             shown = {f"{us:.4g}": places[us] for us in (ends[0], ends[-1])}
         figure.add_trace(
             go.Scatter(
-                x=[name] * len(shown),
+                x=[figure_text(name)] * len(shown),
                 y=list(shown.values()),
                 mode="lines+markers+text",
-                text=[str(value) for value in shown],
+                text=list(map(figure_text, shown)),
                 textposition="top right",
                 textfont={"size": 10},
                 line={"color": INK, "width": 1},
@@ -129,4 +131,6 @@ def _scales(figure: Any, axes: Mapping[str, Mapping[Any, float]]) -> None:
             )
         )
     figure.update_yaxes(visible=False, range=[-0.08, 1.08])
-    figure.update_xaxes(type="category", categoryorder="array", categoryarray=list(axes), title="")
+    figure.update_xaxes(
+        type="category", categoryorder="array", categoryarray=list(map(figure_text, axes)), title=""
+    )

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from workbench.check.compare import Comparison
 from workbench.check.results import VerifyResult, VerifyResults
 from workbench.display import plots, shows
-from workbench.spec import shape_text
+from workbench.operators import shape_text
 from workbench.views.badge import style
 from workbench.views.markup import block
 from workbench.views.table import Cell, Table

@@ -9,14 +9,14 @@ from typing import Any
 from markupsafe import Markup
 
 from workbench import runtime
-from workbench.spec import kernels
+from workbench.operators import kernels
 from workbench.views import grid, runlist
 from workbench.views.badge import badge
 from workbench.views.board import Board, Note, Progress, Run
 from workbench.views.figures import View
 from workbench.views.history import clock
 from workbench.views.markup import NOTHING, STYLE, block, bold, notice, tag
-from workbench.views.run_summary import Story
+from workbench.views.run_summary import SummaryCards
 
 LOG_LINES = 5
 """Lines of the log on the page, the latest."""
@@ -46,7 +46,7 @@ class Widgets:
         kernel, where, check, live, run: which kernel the Run button runs, on which device, whether it is
             verified, whether a slider that moves runs it too.
         sliders: box of the kernel's parameters.
-        story: the first cards: verdict, advice, timeline, where the time goes.
+        cards: the first ones: verdict, advice, timeline, where the time goes.
         grid: the figures.
         quiet: whether a widget is being set by the page, not by a person.
     """
@@ -100,7 +100,7 @@ class Widgets:
             layout=widgets.Layout(width="6em"),
         )
         self.sliders: Any = widgets.HBox(layout=widgets.Layout(flex_flow="row wrap"))
-        self.story = Story(done)
+        self.cards = SummaryCards(done)
         self.grid: Any = grid.grid(views)
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         chosen = [self.kernel, self.where, self.run, self.check, self.live]
@@ -109,7 +109,7 @@ class Widgets:
                 self.progress,
                 self.summary,
                 self.stale,
-                self.story.first,
+                self.cards.first,
                 widgets.HBox([self.pin, self.changed], layout=row),
                 self.runs,
                 self.changes,
@@ -117,7 +117,7 @@ class Widgets:
                 self.sliders,
                 self.status,
                 self.log,
-                self.story.box,
+                self.cards.box,
                 self.grid,
             ]
         )
@@ -180,7 +180,7 @@ def _summary(board: Board) -> Iterator[Markup]:
     # The list below has those of earlier ones too.
     yield counts + " in this session"
     shown, pinned = board.shown, board.pinned
-    # Of a run with counters the story says all that.
+    # Of a run with counters its cards say all that.
     if shown is not None and shown.profile is None:
         yield Markup("shown: {} on {}, {} us {} {}").format(
             bold(shown.label),

@@ -10,12 +10,12 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from workbench import theme
-from workbench.display import plots, shows
+from workbench.display import figure_of, plots, shows
+from workbench.operators import shape_text
 from workbench.origin import Origin
 from workbench.profile.chiplets import DispatchOrder, XcdMap, xcd_map
-from workbench.spec import shape_text
 from workbench.views.badge import badge, style
-from workbench.views.markup import block
+from workbench.views.markup import block, figure_text
 from workbench.views.table import Table
 
 HEAD = ("order", "L2 hit rate %", "of one XCD", "fetched MB", "")
@@ -47,8 +47,8 @@ def view_xcd(*targets: Any, **options: Any) -> Any:
         UsageError, DeviceError: as `xcd_map`.
     """
     if targets and all(isinstance(target, XcdMap) for target in targets):
-        return xcd_figure(*targets)
-    return xcd_figure(xcd_map(*targets, **options))
+        return figure_of(*targets)
+    return figure_of(xcd_map(*targets, **options))
 
 
 def distinct(writers: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]:
@@ -118,7 +118,7 @@ def _title(one: XcdMap, order: DispatchOrder, named: bool) -> str:
     rate = order.l2_hit_rate
     hits = "nothing asked of L2" if rate is None else f"L2 hit rate {rate.value:.1f}%"
     name = f"{one.name}, {order.name}" if named else order.name
-    return f"{name}<br>{hits}<br>{order.fetched.value / 2**20:,.4g} MB fetched"
+    return f"{figure_text(name)}<br>{hits}<br>{order.fetched.value / 2**20:,.4g} MB fetched"
 
 
 def _panel(figure: Any, go: Any, one: XcdMap, order: DispatchOrder, column: int, scale: bool) -> None:

@@ -73,7 +73,9 @@ def latent(weights: str, *, neox: bool) -> Make:
     return make
 
 
-def kv_cache(dtype: torch.dtype, block: int) -> Make:
+def kv_cache(dtype: torch.dtype, block: int, *dims: int) -> Make:
+    """`dims` stand in front of those of the slots."""
+
     def make(draw: Draw) -> Case:
         k, v = draw.normal(5, 3, 1, 128, dtype=dtype), draw.normal(5, 3, 1, 128, dtype=dtype)
         caches = [draw.normal(4, 3, block, 128, dtype=dtype) for _ in range(2)]
@@ -83,7 +85,13 @@ def kv_cache(dtype: torch.dtype, block: int) -> Make:
             for made, rows, scale in zip(expected, (k, v), (0.5, 2.0), strict=True):
                 made[slot // block, :, slot % block] = rows[token, :, 0].double() / scale
         arguments = {
-            **{"k": k, "v": v, "key_cache": caches[0], "value_cache": caches[1], "slot_mapping": slots},
+            **{
+                "k": k,
+                "v": v,
+                "key_cache": caches[0],
+                "value_cache": caches[1],
+                "slot_mapping": slots.view(*dims, -1),
+            },
             **{"B": 5, "H_kv": 3, "k_scale": 0.5, "v_scale": 2.0},
         }
         return Case(arguments, {"key_cache": expected[0], "value_cache": expected[1]})
@@ -134,6 +142,7 @@ CASES: dict[str, Make] = {
         for name, dtype in TYPES.items()
         for block in (16, 32)
     },
+    "fused_kv_cache_tk.dispatch_bf16_128_16:four": kv_cache(torch.bfloat16, 16, 1, 1, 1),
     **{
         f"fused_mul_add_tk.dispatch_{name}_{size}": mul_add(dtype)
         for name, dtype in TYPES.items()

@@ -60,16 +60,17 @@ def sums_of(g: torch.Tensor, chunk: int) -> torch.Tensor:
 
 
 def matrices_of(
-    k: torch.Tensor, beta: torch.Tensor, sums: torch.Tensor | None, chunk: int
+    k: torch.Tensor, beta: torch.Tensor, sums: torch.Tensor | None, chunk: int, *, bounded: bool = False
 ) -> list[torch.Tensor]:
-    """tril(beta k kᵀ decay, -1) of each chunk."""
+    """tril(beta k kᵀ decay, -1) of each chunk; `bounded`: zero where the decay is above one."""
     found = []
     for n, (keys, strengths) in enumerate(zip(by_chunks(k, chunk), by_chunks(beta, chunk), strict=True)):
         keys = keys.repeat_interleave(strengths.shape[1] // keys.shape[1], 1)
         a = strengths[..., None] * (keys @ keys.mT)
         if sums is not None:
             own = by_chunks(sums, chunk)[n]
-            a = a * (own[..., :, None] - own[..., None, :]).exp()
+            apart = own[..., :, None] - own[..., None, :]
+            a = a * apart.masked_fill(apart > 0 if bounded else apart.isnan(), -torch.inf).exp()
         found.append(a.tril(-1))
     return found
 
@@ -152,14 +153,25 @@ def pipeline(chunk: int, dtype: torch.dtype = torch.float32) -> Make:
     return make
 
 
-def products(g: str, chunk: int, *, fused: bool = False, use_g: bool | None = None, groups: int = 1) -> Make:
-    """`g` is the name of the sums; `fused` makes them."""
+def products(
+    g: str,
+    chunk: int,
+    *,
+    fused: bool = False,
+    use_g: bool | None = None,
+    groups: int = 1,
+    growing: bool = False,
+) -> Make:
+    """`g` is the name of the sums; `fused` makes them; `growing`: some decays are above one."""
 
     def make(draw: Draw) -> Case:
         given = layer(draw, chunk, groups=groups)
+        if growing:
+            # Whole sixteenths are summed without rounding: a difference of zero is zero.
+            given["g"] = (draw.integers(-2, 3, *given["g"].shape) / 16).float()
         sums = sums_of(given["g"], chunk)
         taken = None if use_g is False else sums
-        a = joined(matrices_of(given["k"], given["beta"], taken, chunk), chunk)
+        a = joined(matrices_of(given["k"], given["beta"], taken, chunk, bounded=growing), chunk)
         made = {"A": blank(*a.shape), g: blank(*sums.shape) if fused else sums.float()}
         if use_g is False:
             made[g] = None
@@ -384,6 +396,9 @@ CASES: dict[str, Make] = {
     "cumsum_tk.cumsum_scalar": cumulative(vector=False, reverse=False),
     "cumsum_tk.cumsum_vector": cumulative(vector=True, reverse=True),
     "fused_cumsum_kkt_tk.fused_cumsum_kkt": products("g_cumsum", 16, fused=True, groups=2),
+    "fused_cumsum_kkt_tk.fused_cumsum_kkt:growing": products(
+        "g_cumsum", 32, fused=True, groups=2, growing=True
+    ),
     "fused_gdn_gating_prefill_tk.fused_gdn_gating": gating,
     **{f"index_tk.{name}{of}": make for name, both in INDICES.items() for of, make in both.items()},
     "index_tk.gpu_prepare_chunk_indices": chunk_indices,

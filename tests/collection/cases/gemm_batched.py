@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from collection.case import Case, Draw, Make, empty
 from collection.cases.gemm_basic import fp4, powers
 
 
-def bf16(transposed: bool) -> Make:
+def of_four(make: Make) -> Make:
+    """The same with a dimension of 1 in front and B as N x K, as the port's own tests call it."""
+
+    def made(draw: Draw) -> Case:
+        case = make(draw)
+        given = dict(case.arguments)
+        given["B"] = given["B"].mT.contiguous()
+        for name in ("sa", "sb"):
+            if name in given:
+                given[name] = given[name].flatten(1)[:, None]
+        given = {name: None if value is None else value[None] for name, value in given.items()}
+        return replace(case, arguments=given, expected={"C": case.expected["C"][None]})
+
+    return made
+
+
+def bf16(transposed: bool, n: int = 24) -> Make:
     def make(draw: Draw) -> Case:
-        a, b, bias = draw.normal(2, 20, 136), draw.normal(2, 136, 24), draw.normal(2, 1, 24)
+        a, b, bias = draw.normal(2, 20, 136), draw.normal(2, 136, n), draw.normal(2, 1, n)
         out = torch.baddbmm(bias.double(), a.double(), b.double())
         given = b.mT.contiguous() if transposed else b
-        return Case({"A": a, "B": given, "C": empty(2, 20, 24), "bias": bias}, {"C": out}, atol=5e-2)
+        return Case({"A": a, "B": given, "C": empty(2, 20, n), "bias": bias}, {"C": out}, atol=5e-2)
 
     return make
 
@@ -52,13 +70,23 @@ def afp4wfp4(draw: Draw) -> Case:
     )
 
 
+def afp4wfp4_of_bf16(draw: Draw) -> Case:
+    (_, left), (_, right) = fp4(draw, 2, 20, 128), fp4(draw, 2, 24, 128)
+    given = {"A": left.bfloat16(), "B": right.bfloat16().mT.contiguous(), "C": empty(2, 20, 24)}
+    return Case({**given, "a_scale": None, "b_scale": None}, {"C": left @ right.mT}, atol=0.5)
+
+
 CASES: dict[str, Make] = {
     "batched_gemm_bf16_tk.dispatch": bf16(transposed=False),
     "batched_gemm_bf16_tk.dispatch:transposed": bf16(transposed=True),
+    "batched_gemm_bf16_tk.dispatch:square": of_four(bf16(transposed=False, n=136)),
     "batched_gemm_a8w8_tk.dispatch": a8w8,
+    "batched_gemm_a8w8_tk.dispatch:four": of_four(a8w8),
     "batched_gemm_a16wfp4_tk.dispatch": a16wfp4(packed=True),
     "batched_gemm_a16wfp4_tk.dispatch:bf16": a16wfp4(packed=False),
+    "batched_gemm_a16wfp4_tk.dispatch:four": of_four(a16wfp4(packed=False)),
     "batched_gemm_afp4wfp4_tk.dispatch": afp4wfp4,
+    "batched_gemm_afp4wfp4_tk.dispatch:four": of_four(afp4wfp4_of_bf16),
 }
 
 SAMPLED = [name for name in CASES if ":" in name]

@@ -6,11 +6,15 @@ import torch
 from collection.case import Case, Draw, Make, empty
 
 
-def top1(shared: bool) -> Make:
+def top1(shared: bool, spread: int = 1) -> Make:
+    """Sigmoids are floats, as AITER's: with a `spread` of 16 those of many experts are 1."""
+
     def make(draw: Draw) -> Case:
         tokens, experts, k = 33, 24, 64
-        x, w = draw.normal(tokens, k), draw.normal(k, experts) / 8
-        scores, chosen = torch.sigmoid(x.double() @ w.double()).max(1, keepdim=True)
+        # Whole numbers of 2^-7 are summed without rounding: the same sigmoids here and there.
+        x, w = ((4 * draw.normal(*dims)).round() / 4 for dims in ((tokens, k), (k, experts)))
+        w = w * (spread / 8)
+        scores, chosen = torch.sigmoid((x.double() @ w.double()).float()).max(1, keepdim=True)
         more = torch.ones(tokens, int(shared), dtype=torch.int64)
         return Case(
             {
@@ -20,7 +24,7 @@ def top1(shared: bool) -> Make:
             },
             {
                 "topk_ids": torch.cat([chosen, experts * more], 1),
-                "topk_weights": torch.cat([scores, more], 1),
+                "topk_weights": torch.cat([scores.double(), more], 1),
             },
             exact=frozenset(("topk_ids",)),
         )
@@ -109,6 +113,7 @@ def upcast(fp4: bool) -> Make:
 
 CASES: dict[str, Make] = {
     "moe_routing_sigmoid_top1_fused_tk.moe_routing_sigmoid_top1_fused": top1(False),
+    "moe_routing_sigmoid_top1_fused_tk.moe_routing_sigmoid_top1_fused:ones": top1(shared=False, spread=16),
     "moe_routing_sigmoid_top1_fused_tk.moe_routing_sigmoid_top1_fused:shared": top1(True),
     "quant_moe_tk.downcast_to_static_fp8": static_fp8,
     **{

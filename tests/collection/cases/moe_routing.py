@@ -8,6 +8,8 @@ import torch
 from collection.case import Case, Draw, Make, empty
 
 I32 = torch.int32
+PADDING = -7
+"""What a caller has put into lists: where no id belongs it stays, as in the port and AITER."""
 
 
 def align(draw: Draw) -> Case:
@@ -17,18 +19,18 @@ def align(draw: Draw) -> Case:
     owners: list[int] = []
     for expert in range(experts):
         own = [i for i, e in enumerate(chosen.tolist()) if e == expert]
-        own += [len(chosen)] * (-len(own) % block)
+        own += [PADDING] * (-len(own) % block)
         ids += own
         owners += [expert] * (len(own) // block)
     total, spare = len(ids), 2 * block
     outputs = {
-        "sorted_token_ids": empty(total + spare, dtype=I32),
-        "expert_ids": empty(total // block + 2, dtype=I32),
+        "sorted_token_ids": torch.full((total + spare,), PADDING, dtype=I32),
+        "expert_ids": torch.full((total // block + 2,), PADDING, dtype=I32),
         "total_tokens_post_pad": empty(1, dtype=I32),
     }
     expected = {
-        "sorted_token_ids": torch.tensor(ids + [len(chosen)] * spare),
-        "expert_ids": torch.tensor([*owners, -1, -1]),
+        "sorted_token_ids": torch.tensor(ids + [PADDING] * spare),
+        "expert_ids": torch.tensor([*owners, PADDING, PADDING]),
         "total_tokens_post_pad": torch.tensor([total]),
     }
     return Case(

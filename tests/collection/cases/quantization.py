@@ -6,7 +6,7 @@ import torch
 from collection.case import Case, Draw, Make, empty
 from torch.nn import functional
 
-import workbench.spec  # noqa: F401  (with it the kernel library is a package)
+import workbench.operators  # noqa: F401  (with it the kernel library is a package)
 from workbench_kernels.references import quantization as reference
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import mmap
+import os
 import random
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_host_memory_may_be_read_to_its_granularity(memory: Memory) -> None:
     ends = lambda **how: [row.read_end - base for row in memory.table(0, **how)]  # noqa: E731
     assert ends() == [72]
     assert ends(exact=True) == [70]
-    with memory.labelled({base: "argument 'x'"}, 512):
+    with memory.lent([(base, 70)], {base: "argument 'x'"}, 512):
         assert ends() == [512]
     assert ends() == [72]
 
@@ -153,6 +154,48 @@ def test_host_ranges_count_while_they_are_registered(memory: Memory) -> None:
     assert memory.find(base) is allocation
     memory.unregister(allocation)
     assert memory.find(base) is None
+
+
+def test_host_ranges_count_while_they_are_lent(memory: Memory) -> None:
+    array = np.arange(1000, dtype=np.float32)
+    base, size = array.ctypes.data, array.nbytes
+    tables = []
+    for _ in range(2):
+        with memory.lent([(base, size)], {base: "argument 'x'"}):
+            found = memory.find(base + size - 1)
+            assert found is not None
+            assert found.describe() == f"argument 'x', {size} bytes"
+            tables.append(memory.table(0))
+            kept = memory.register(base, size) if len(tables) == 2 else None
+        assert (memory.find(base) is not None) == (kept is not None)
+    assert tables[0] is tables[1], "what was lent again is found again"
+    assert kept is not None
+    with memory.lent([(base, size), (base + 4, 8)], {}):
+        pass
+    assert memory.find(base) is kept, "what somebody registered stays"
+    memory.unregister(kept)
+    before = len(memory.table(0))
+    with (
+        pytest.raises(errors.DeviceError, match="not readable"),
+        memory.lent([(base, size), (0x1000, 64)], {}),
+    ):
+        raise AssertionError
+    assert memory.find(base) is None
+    assert len(memory.table(0)) == before
+
+
+def test_a_forked_process_asks_for_its_own_memory() -> None:
+    page = mmap.PAGESIZE
+    with mmap.mmap(-1, page) as memory:
+        base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        assert host_access(base, page)
+        child = os.fork()
+        if not child:
+            # Only the child has taken its right to write away.
+            ctypes.CDLL(None).mprotect(ctypes.c_void_p(base), ctypes.c_size_t(page), mmap.PROT_READ)
+            os._exit(host_access(base, page) != abi.ALLOCATION_READ)
+        assert os.waitpid(child, 0)[1] == 0
+        assert host_access(base, page) == abi.ALLOCATION_READ | abi.ALLOCATION_WRITE
 
 
 def test_memory_that_is_not_there_cannot_be_registered(memory: Memory) -> None:

@@ -118,17 +118,17 @@ def kernel_info(args: tuple[KernelArg, ...] = (), **fields: int) -> KernelInfo:
 def prepare(
     fake: Fake, memory: Memory, geometry: Geometry, out: int, shared: int = 64, **fields: int
 ) -> dispatch.Dispatch:
-    return dispatch.prepare(
+    description = dispatch.describe(
         translation=fake,
         kernel=kernel_info(**fields),
         geometry=geometry,
         shared_bytes=shared,
         code_base=0x5000_0000,
-        registers=[out & 0xFFFFFFFF, out >> 32],
-        allocations=memory.table(0),
         target="gfx950",
         profile=False,
     )
+    registers = [out & 0xFFFFFFFF, out >> 32]
+    return dispatch.prepare(description, registers=registers, allocations=memory.table(0))
 
 
 def output(memory: Memory, dwords: int) -> tuple[int, np.ndarray]:
@@ -378,7 +378,7 @@ def test_user_sgprs_come_in_the_descriptors_order() -> None:
         arguments=struct.pack("<4I", 10, 11, 12, 13),
         private_bytes=0,
     )
-    assert registers == [0x77778888, 0x55556666, 0x33334444, 0x11112222, 0, 0, 11, 12, 13]
+    assert list(registers) == [0x77778888, 0x55556666, 0x33334444, 0x11112222, 0, 0, 11, 12, 13]
 
 
 def test_the_dispatch_packet_has_the_hsa_layout() -> None:

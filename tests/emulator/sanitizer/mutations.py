@@ -28,8 +28,8 @@ from workbench.emulator.translate import flow
 from workbench.errors import KernelFault, KernelTimeout, ShapeError
 from workbench.kernel import Kernel, Module
 from workbench.launches import Access
+from workbench.operators import KernelSpec, Range
 from workbench.runtime import Device, LaunchOptions, device
-from workbench.spec import KernelSpec, Range
 from workbench.targets import TILE_TARGETS
 
 _NOP = 0xBF800000

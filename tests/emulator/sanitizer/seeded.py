@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workbench.codeobject.instructions import forms
-from workbench.targets import NAMES
+from workbench.targets import NAMES, TILE_TARGETS
 
 HEAD = """
 #include <hip/hip_runtime.h>
@@ -389,6 +389,53 @@ __global__ void k(const float *in, float *out) {
         "work-groups of a launch",
         grid=4,
     ),
+    "global_read_by_groups_before_the_last": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    float x = out[threadIdx.x];
+    if (blockIdx.x == gridDim.x - 1)
+        out[threadIdx.x + IF_FAULT(0, 64)] = x + in[threadIdx.x + 64]; // HERE
+    else
+        out[128 + blockIdx.x * 64 + threadIdx.x] = x;
+}""",
+        "race",
+        "work-groups of a launch",
+        grid=4,
+        elements=512,
+    ),
+    "global_read_beside_an_own_read": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    unsigned wave = threadIdx.x / 64;
+    float x = out[wave];
+    IF_FAULT(__builtin_amdgcn_wave_barrier(), __syncthreads());
+    if (threadIdx.x == 64)
+        out[0] = x + in[1]; // HERE
+    out[64 + threadIdx.x] = x;
+}""",
+        "race",
+        "global memory",
+        block=128,
+        elements=256,
+    ),
+    "lds_read_by_waves_before_the_last": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    if (threadIdx.x < 64) s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    float x = ((volatile float *)s)[threadIdx.x & 63];
+    IF_FAULT(__builtin_amdgcn_wave_barrier(), __syncthreads());
+    if (threadIdx.x >= 192)
+        s[threadIdx.x & 63] = x + 1; // HERE
+    __syncthreads();
+    out[threadIdx.x] = x + s[63 - (threadIdx.x & 63)];
+}""",
+        "race",
+        "shared memory",
+        block=256,
+        elements=256,
+    ),
     "global_sum_without_atomic": Seeded(
         """
 __global__ void k(const float *in, float *out) {
@@ -402,6 +449,43 @@ __global__ void k(const float *in, float *out) {
         "race",
         "global memory",
         grid=4,
+    ),
+    "store_after_an_own_atomic": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    int *sum = (int *)out;
+    if (threadIdx.x < 16) atomicAdd(&sum[threadIdx.x], 1);
+    if (threadIdx.x == 0 && blockIdx.x == 1) IF_FAULT(sum[3] = 7, atomicExch(&sum[3], 7)); // HERE
+}""",
+        "race",
+        "work-groups of a launch",
+        block=256,
+        grid=3,
+        targets=TILE_TARGETS,
+    ),
+    "store_between_others_atomics": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    int *sum = (int *)out;
+    if (threadIdx.x < 8 && blockIdx.x == 0) IF_FAULT(sum[threadIdx.x] = 7, atomicExch(&sum[threadIdx.x], 7));
+    if (threadIdx.x < 16) atomicAdd(&sum[threadIdx.x], 1); // HERE
+}""",
+        "race",
+        "work-groups of a launch",
+        grid=2,
+    ),
+    "load_after_an_own_atomic": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    int *sum = (int *)out;
+    atomicAdd(&sum[threadIdx.x], 1);
+    int *own = &sum[threadIdx.x];
+    const int mine = IF_FAULT(*own, __hip_atomic_load(own, __ATOMIC_RELAXED, DEVICE)); // HERE
+    out[1024 + 64 * blockIdx.x + threadIdx.x] = (float)mine;
+}""",
+        "race",
+        "work-groups of a launch",
+        grid=2,
     ),
     "scalar_load_between_groups": Seeded(
         """
@@ -625,6 +709,29 @@ __global__ void k(const float *in, float *out) {
         " bytes",
         grid=4,
         elements=256,
+    ),
+    "buffer_offset_wraps": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc((void *)in, 0, 4096, 0x00020000);
+    int at = 4 * (int)threadIdx.x - IF_FAULT(256, 0);
+    asm("" : "+v"(at));
+    const unsigned x = __builtin_amdgcn_raw_buffer_load_b32(r, at + 256, 0, 0); // HERE
+    out[threadIdx.x] = __builtin_bit_cast(float, x);
+}""",
+        "out of bounds",
+        "the buffer offset wraps: -256 in the register and 256 in the instruction",
+    ),
+    "buffer_store_wraps": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc((void *)out, 0, 4096, 0x00020000);
+    int at = 4 * (int)threadIdx.x - IF_FAULT(4, 0);
+    asm("" : "+v"(at));
+    __builtin_amdgcn_raw_buffer_store_b32(1u, r, at + 4, 0, 0); // HERE
+}""",
+        "out of bounds",
+        "nothing is written",
     ),
     "lds_end": Seeded(
         """

@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import workbench as wb  # noqa: E402
-from workbench import runtime  # noqa: E402
+from workbench import errors, runtime  # noqa: E402
 from workbench.runtime.hip import api as load_hip  # noqa: E402
 from workbench.targets import TILE_TARGETS  # noqa: E402
 
@@ -281,6 +281,33 @@ def test_a_resource_that_is_not_meant_to_clamp(api: Api, arch: str, records: int
     assert not wb.sanitize(launcher, given, out, records, device=f"emulated:{arch}").check().notes
     found = wb.sanitize(launcher, given + SIZE - 252, out, records, device=f"emulated:{arch}")
     assert [f.category for f in found.findings] == ["out of bounds"], str(found)
+
+
+TWO_FAULTS = r"""
+#include <hip/hip_runtime.h>
+__device__ void put(float *out, float x) { out[1 << 14] = x; }
+__global__ void k(const float *freed, float *out) {
+    float x = freed[threadIdx.x] + 1.0f;
+    put(out + threadIdx.x, x);
+    if (x > 100) __builtin_trap();
+}
+"""
+
+
+def test_a_load_is_reported_though_a_store_faults_after_it(api: Api, arch: str) -> None:
+    launcher = wb.compile(TWO_FAULTS, arch=arch, name="two.hip")["k"][1, 64]
+    given, out = fresh(api)
+    api.call("hipFree", given)
+    result = wb.sanitize(launcher, given, out, device=f"emulated:{arch}")
+    assert [(f.category, f.line) for f in result.findings] == [("out of bounds", 3), ("out of bounds", 5)]
+    store, load = result.findings
+    assert "that was freed" in load.message
+    assert " wrote " in store.message
+    words = r"two\.hip:5: .*that was freed"
+    with pytest.raises(errors.AddressFault, match=words):
+        launcher(given, out)
+    with pytest.raises(errors.AddressFault, match=words), wb.sanitizing():
+        launcher(given, out)
 
 
 TO_LDS = r"""

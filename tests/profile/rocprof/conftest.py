@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.spec.subject import Target, resolve
+from workbench.operators.subject import Target, resolve
 
 SOURCE = """
 __global__ void twice(float *out, const float *x, int n) {

@@ -19,10 +19,10 @@ from workbench.errors import (
     ProfilerPermission,
     ProfilerTimeout,
 )
+from workbench.operators.subject import resolve
 from workbench.profile import rocprof
 from workbench.profile.profiler import _measured
 from workbench.profile.rocprof import replay
-from workbench.spec.subject import resolve
 
 # Does what rocprofv3 does as far as this project sees it: runs the program, then writes CSV files.
 STAND_IN = """

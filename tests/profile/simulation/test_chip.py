@@ -7,10 +7,10 @@ import torch
 
 import workbench as wb
 from workbench.launches import CacheCounts, LaunchOptions, Replayed, StepOptions
+from workbench.operators.subject import resolve
 from workbench.profile.counters import Tally
 from workbench.profile.model import evicted_lines
 from workbench.profile.simulation import chip
-from workbench.spec.subject import resolve
 from workbench.targets import MI355X, PRODUCTS
 
 LINE = 128
@@ -79,8 +79,8 @@ def test_what_the_infinity_cache_puts_out():
     assert evicted_lines(counted(large, 0), MI355X) == pytest.approx(0.2)
     assert evicted_lines(counted(0, 0), MI355X) == 0
     # In a loop that clears nothing it is full of the launch's own.
-    assert evicted_lines(counted(some, 3 * some), MI355X, warm=True) == pytest.approx(0.75)
-    assert evicted_lines(counted(0, 0), MI355X, warm=True) == 0
+    assert evicted_lines(counted(some, 3 * some), MI355X, clean=True) == pytest.approx(0.75)
+    assert evicted_lines(counted(0, 0), MI355X, clean=True) == 0
     without = next(product for product in PRODUCTS if not product.infinity_cache_bytes)
     assert evicted_lines(counted(3 * some, some), without) == pytest.approx(0.25)
 

@@ -115,6 +115,11 @@ def test_annotations_and_lines() -> None:
     assert "limit & more" in texts(figure)
 
 
+def test_numbers_that_people_read_are_not_rounded() -> None:
+    figure = go.Figure(layout={"annotations": [{"x": 0.5, "y": 0.5, "text": "of 1.2345 us, 0.9876"}]})
+    assert "of 1.2345 us, 0.9876" in texts(figure)
+
+
 def test_equal_figures_make_equal_pictures() -> None:
     figure = go.Figure(go.Scatter(x=[0, 1], y=[0, 1], name="one"))
     assert svg_of(figure) == svg_of(go.Figure(figure)) == svg_of(figure.to_dict())

@@ -18,9 +18,11 @@ from workbench.codeobject.instructions.record import (
     Access,
     Arithmetic,
     Combines,
+    Control,
     Entry,
     Flow,
     Keeps,
+    Lanes,
     Memory,
     Record,
     Registers,
@@ -80,11 +82,21 @@ _FLOW: Rows[Flow] = (
     (r"s_branch", Flow.BRANCH),
     (r"s_cbranch_.*", Flow.CONDITIONAL),
     (r"s_call_b64", Flow.CALL),
-    (r"s_(set|swap)pc_b64", Flow.JUMP),
+    (r"s_setpc_b64", Flow.JUMP),
+    (r"s_swappc_b64", Flow.INDIRECT_CALL),
     (r"s_trap", Flow.TRAP),
     (r"s_endpgm.*", Flow.END),
 )
-_BRANCHES = (Flow.BRANCH, Flow.CONDITIONAL, Flow.CALL, Flow.JUMP)
+_BRANCHES = (Flow.BRANCH, Flow.CONDITIONAL, Flow.CALL, Flow.JUMP, Flow.INDIRECT_CALL)
+
+_CONTROL: Rows[Control] = (
+    (r"s_waitcnt", Control.WAIT),
+    (r"s_nop", Control.IDLE),
+    (r"s_sleep", Control.SLEEP),
+    (r"s_barrier", Control.BARRIER),
+    (r"s_setprio", Control.PRIORITY),
+    (r"s_setreg_.*", Control.REGISTER),
+)
 
 _COMBINES: Rows[Combines] = (
     (r"s_(and|nand|andn1)(_saveexec|_wrexec)?_b(32|64)", Combines.AND),
@@ -101,11 +113,23 @@ _COMBINES: Rows[Combines] = (
     (r"v_cvt_(pk|sr|scalef32).*", Combines.PARTS),
 )
 
+_LANES: Rows[Lanes] = (
+    (r"v_read(first)?lane_b32", Lanes.READ),
+    (r"v_writelane_b32", Lanes.WRITE),
+    (r"ds_bpermute_b32", Lanes.GATHER),
+    (r"ds_permute_b32", Lanes.SCATTER),
+    (r"ds_swizzle_b32", Lanes.SWIZZLE),
+    (r"v_permlane.*", Lanes.PERMUTE),
+)
+
+_SWAP_DISTANCES: Rows[int] = ((r"v_permlane16_swap_b32", 16), (r"v_permlane32_swap_b32", 32))
+
+_WIDE_PRODUCTS = r"mul_(lo|hi)_[ui]32|mad_[ui]64_[ui]32"
+
 _TRAITS: Rows[Trait] = (
     (r"v_(exp|log|rcp|rsq|sqrt|sin|cos)_.*", Trait.TRANSCENDENTAL),
     (r"v_dot.*", Trait.DOT),
     (r"v_swap_b32|v_permlane.*", Trait.EXCHANGES),
-    (r"v_permlane.*", Trait.PERMUTES),
     (r"v_cvt_sr_.*|v_cvt_scalef32_sr_.*|v_cvt_scalef32_pk_fp4_.*", Trait.BYTE_PLACED),
     # LLVM 21 and 22 put a wait state behind these whatever the byte, behind others where it is not the first.
     (r"v_cvt_scalef32_sr_pk_fp4_.*", Trait.FP4_RESULT),
@@ -117,12 +141,15 @@ _TRAITS: Rows[Trait] = (
         r"s_movrel.*|s_sendmsg.*|s_ttracedata|ds_.*_addtid_b32|ds_gws_.*|.*_load_lds_.*",
         Trait.M0_NOT_INTERLOCKED,
     ),
+    (r"buffer_wbl2", Trait.WRITES_BACK),
+    (r"buffer_inv|buffer_wbinvl1(_vol)?", Trait.INVALIDATES),
+    (r"v_cvt_.*", Trait.CONVERTS),
+    (rf"v_({_WIDE_PRODUCTS})|v_lshl_add_u64", Trait.WIDE_INTEGER),
 )
 
 # Quarter rate: the transcendental unit (CDNA3 ISA guide, "Transcendental") and full 32-bit integer products.
 _QUARTER_RATE = re.compile(
-    r"v_((exp|log|rcp|rsq|sqrt|sin|cos)(_iflag|_legacy)?_(f16|f32|f64)"
-    r"|mul_(lo|hi)_[ui]32|mad_[ui]64_[ui]32)"
+    rf"v_((exp|log|rcp|rsq|sqrt|sin|cos)(_iflag|_legacy)?_(f16|f32|f64)|{_WIDE_PRODUCTS})"
 )
 _MESSAGE = re.compile(r"s_(sendmsg\w*|endpgm\w*)")
 
@@ -276,6 +303,9 @@ def record_of(target: str, format_: str, opcode: str, operands: tuple[Entry, ...
         reads=reads,
         writes=writes,
         flow=flow,
+        control=_first(_CONTROL, opcode, Control.NONE),
+        lanes=_first(_LANES, opcode, Lanes.NONE),
+        swap_distance=_first(_SWAP_DISTANCES, opcode, 0),
         combines=_first(_COMBINES, opcode, Combines.ALL),
         traits=traits,
         memory=memory,

@@ -16,6 +16,7 @@ from workbench.codeobject.instructions.record import Entry, Record
 from workbench.errors import CodeObjectError
 from workbench.targets import NAMES
 
+_SCALES = "v_mfma_ld_scale_b32"
 _SUFFIXES = ("_e32", "_e64", "_dpp", "_sdwa")
 
 
@@ -28,6 +29,7 @@ class Form:
         mnemonic: as LLVM prints it; `opcode` without the encoding's suffix.
         is_scalar, is_vector: whether the scalar or the vector ALU's encodings have it.
         is_dpp, is_sdwa: whether it is one of these variants of a vector encoding.
+        gives_scales: whether it makes one instruction with the matrix instruction behind it, its scales.
         entries: the printed operands in order.
         modifiers: names of modifiers with their shapes ("" where there is none).
     """
@@ -53,6 +55,7 @@ class Form:
         self.opcode = mnemonic
         for suffix in _SUFFIXES:
             self.opcode = self.opcode.removesuffix(suffix)
+        self.gives_scales = self.opcode == _SCALES
         self.entries = entries
         self.modifiers = modifiers
 

@@ -107,8 +107,33 @@ class Flow(Enum):
     JUMP = auto()
     """At the address in a register."""
 
+    INDIRECT_CALL = auto()
+    """At the address in a register; the address of the next instruction is the result."""
+
     TRAP = auto()
     END = auto()
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a wave may go on at the next instruction, at once or when a callee returns."""
+        return self not in (Flow.BRANCH, Flow.JUMP, Flow.END)
+
+
+class Control(Enum):
+    """What an opcode has the sequencer do."""
+
+    NONE = auto()
+    WAIT = auto()
+    """For requests to come back: s_waitcnt."""
+
+    IDLE = auto()
+    """A number of wait states: s_nop."""
+
+    SLEEP = auto()
+    BARRIER = auto()
+    PRIORITY = auto()
+    REGISTER = auto()
+    """It writes bits of a hardware register: s_setreg."""
 
 
 class Access(Enum):
@@ -206,8 +231,31 @@ class Combines(Enum):
     """64 bits: the high dword from high dwords only."""
 
 
+class Lanes(Enum):
+    """Between which lanes an opcode moves values."""
+
+    NONE = auto()
+    READ = auto()
+    """One lane's to a scalar: the lane that the second source names, else the first active one."""
+
+    WRITE = auto()
+    """A scalar to one lane, which the second source names."""
+
+    GATHER = auto()
+    """Each lane names the one whose value it takes."""
+
+    SCATTER = auto()
+    """Each lane names the one that takes its value."""
+
+    SWIZZLE = auto()
+    """A pattern in the offset says whose value each lane takes."""
+
+    PERMUTE = auto()
+    """Rows or halves change places: v_permlane*."""
+
+
 class Trait(Flag):
-    """What hazards and the sanitizer ask of an opcode besides."""
+    """What hazards, the sanitizer and advice ask of an opcode besides."""
 
     NONE = 0
     TRANSCENDENTAL = auto()
@@ -216,9 +264,6 @@ class Trait(Flag):
 
     EXCHANGES = auto()
     """Both registers are read and written."""
-
-    PERMUTES = auto()
-    """v_permlane*."""
 
     BYTE_PLACED = auto()
     """Bits 2 and 3 of op_sel name the byte of the result."""
@@ -242,6 +287,18 @@ class Trait(Flag):
     M0_NOT_INTERLOCKED = auto()
     """Reads an M0 that the scalar instruction before may not have written yet."""
 
+    WRITES_BACK = auto()
+    """Others see what is in the cache after it."""
+
+    INVALIDATES = auto()
+    """What others have written is seen after it, not what is in the cache."""
+
+    CONVERTS = auto()
+    """The result is the source as another type."""
+
+    WIDE_INTEGER = auto()
+    """A product of 32-bit integers, or a 64-bit sum, as addresses are made of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -254,6 +311,9 @@ class Record:
         keeps: what it leaves of its destination whatever its modifiers are.
         reads, writes: registers that no operand names. EXEC is read by all that goes lane by lane.
         flow: where the wave goes on.
+        control: what it has the sequencer do.
+        lanes: between which lanes it moves values whatever its modifiers are.
+        swap_distance: how far apart the lanes are that exchange values; 0 where none do.
         combines: which parts of the sources the result depends on.
         traits: see Trait.
         memory, matrix, arithmetic: None for an instruction of another kind.
@@ -267,6 +327,9 @@ class Record:
     reads: Registers
     writes: Registers
     flow: Flow
+    control: Control
+    lanes: Lanes
+    swap_distance: int
     combines: Combines
     traits: Trait
     memory: Memory | None

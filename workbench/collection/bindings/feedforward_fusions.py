@@ -33,7 +33,8 @@ def _kv_cache(dtype: str, block: int) -> Function:
     return Function(
         name=f"dispatch_{dtype}_128_{block}",
         arguments={
-            **{"k": rows, "v": rows, "key_cache": cache, "value_cache": cache, "slot_mapping": "i32 [B]"},
+            **{"k": rows, "v": rows, "key_cache": cache, "value_cache": cache},
+            "slot_mapping": "i32 [B] or i32 [1 1 1 B]",
             **{"B": "int", "H_kv": "int", "k_scale": "float", "v_scale": "float"},
         },
         uses=[
@@ -41,7 +42,8 @@ def _kv_cache(dtype: str, block: int) -> Function:
                 "feed_forward/kv_cache",
                 {
                     **{"k": "k", "v": "v", "key_cache": "key_cache", "value_cache": "value_cache"},
-                    **{"slots": "slot_mapping", "k_scale": "k_scale", "v_scale": "v_scale"},
+                    **{"k_scale": "k_scale", "v_scale": "v_scale"},
+                    "slots": lambda given: given["slot_mapping"].flatten(),
                 },
             )
         ],

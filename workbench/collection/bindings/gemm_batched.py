@@ -1,30 +1,53 @@
-"""Products of batches: B is K x N as the port has it, or N x K as AITER has it."""
+"""Products of batches: B is K x N, or N x K as AITER has it, and the port's kernels.
+
+Their tensors have a dimension of 1 in front, as HipKittens' global layouts have four.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from workbench.collection.convert import integers, is_fp8, powers_of_one
 from workbench.collection.record import Function, Given, PortModule, Use
 
+if TYPE_CHECKING:
+    import torch
+
 
 def _layout(given: Given) -> str:
-    """Of B; a square one is the port's K x N."""
-    return "nn" if given["B"].shape[-2] == given["A"].shape[-1] else "nt"
+    """Of B: of four dimensions it is N x K; a square one of three is K x N."""
+    b = given["B"]
+    return "nn" if b.dim() == 3 and b.shape[-2] == given["A"].shape[-1] else "nt"
+
+
+def _in_batches(tensor: torch.Tensor) -> torch.Tensor:
+    """Without a dimension in front of the batch's."""
+    return tensor[0] if tensor.dim() == 4 else tensor
+
+
+def _batch(name: str) -> Callable[[Given], torch.Tensor | None]:
+    """An argument, perhaps none."""
+    return lambda given: None if given[name] is None else _in_batches(given[name])
+
+
+def _both(dtypes: str, dims: str) -> str:
+    """Kinds of a tensor of three dimensions, and of one with a 1 in front."""
+    return f"{dtypes} [{dims}] or {dtypes} [1 {dims}]"
 
 
 def _a8w8(operator: str, fp8: bool) -> Use:
     return Use(
         operator,
         {
-            "a": lambda given: integers("A", given),
-            "b": lambda given: integers("B", given),
-            "scale_a": lambda given: given["sa"].flatten(1),
-            "scale_b": lambda given: given["sb"].flatten(1),
-            "bias": "bias",
+            "a": lambda given: _in_batches(integers("A", given)),
+            "b": lambda given: _in_batches(integers("B", given)),
+            "scale_a": lambda given: _in_batches(given["sa"]).flatten(1),
+            "scale_b": lambda given: _in_batches(given["sb"]).flatten(1),
+            "bias": _batch("bias"),
             "layout": _layout,
         },
-        {"c": "C"},
+        {"c": _batch("C")},
         when=lambda given: is_fp8(given["A"]) == fp8,
     )
 
@@ -37,50 +60,59 @@ def _plain(given: Given) -> bool:
     return not _is_packed(given)
 
 
-_BF16: dict[str, Any] = {"a": "A", "b": "B", "layout": _layout}
-_PACKED = "bf16 [G K N] or u8 [G N K/2]"
+_BF16: dict[str, Any] = {"a": _batch("A"), "b": _batch("B"), "layout": _layout}
+_PACKED = "bf16 [G K N] or bf16 [1 G N K] or u8 [G N K/2]"
+_SHAPES = " With a dimension of 1 in front, as the port's tests have it, B is N x K."
 _DIFFERS = (
     "Takes packed fp4, N x K, with e8m0 scales as a further argument, besides bf16 that holds such numbers."
+    + _SHAPES
 )
 
 _BATCHED_BF16 = Function(
     name="dispatch",
     arguments={
-        "A": "bf16|fp16 [G M K]",
-        "B": "bf16|fp16 [G K N] or bf16|fp16 [G N K]",
-        "C": "real [G M N]",
-        "bias": "bf16|fp16 [G 1 N] or none",
+        "A": _both("bf16|fp16", "G M K"),
+        "B": "bf16|fp16 [G K N] or bf16|fp16 [G N K] or bf16|fp16 [1 G N K]",
+        "C": _both("real", "G M N"),
+        "bias": f"{_both('bf16|fp16', 'G 1 N')} or none",
     },
     defaults={"bias": None},
-    uses=[Use("gemm/bf16", {**_BF16, "bias": "bias"}, {"c": "C"})],
-    differs="Takes B as N x K too; a square B is K x N.",
+    uses=[Use("gemm/bf16", {**_BF16, "bias": _batch("bias")}, {"c": _batch("C")})],
+    differs="Takes B as N x K too; a square B of three dimensions is K x N." + _SHAPES,
 )
 
 _BATCHED_A8W8 = Function(
     name="dispatch",
     arguments={
-        "A": "i8|bf16|fp8 [G M K]",
-        "B": "i8|bf16|fp8 [G K N] or i8|bf16|fp8 [G N K]",
-        "sa": "fp32 [G M 1] or fp32 [G M]",
-        "sb": "fp32 [G 1 N] or fp32 [G N]",
-        "C": "bf16 [G M N]",
-        "bias": "bf16 [G 1 N] or none",
+        "A": _both("i8|bf16|fp8", "G M K"),
+        "B": "i8|bf16|fp8 [G K N] or i8|bf16|fp8 [G N K] or i8|bf16|fp8 [1 G N K]",
+        "sa": "fp32 [G M 1] or fp32 [G M] or fp32 [1 G 1 M]",
+        "sb": "fp32 [G 1 N] or fp32 [G N] or fp32 [1 G 1 N]",
+        "C": _both("bf16", "G M N"),
+        "bias": f"{_both('bf16', 'G 1 N')} or none",
     },
     defaults={"bias": None},
     uses=[_a8w8("gemm/int8", fp8=False), _a8w8("gemm/fp8", fp8=True)],
-    differs="Takes int8 and fp8 besides bf16 that holds whole numbers, and B as N x K too.",
+    differs="Takes int8 and fp8 besides bf16 that holds whole numbers, and B as N x K too." + _SHAPES,
 )
 
 _BATCHED_A16WFP4 = Function(
     name="dispatch",
-    arguments={"A": "bf16 [G M K]", "B": _PACKED, "C": "bf16 [G M N]", "b_scale": "u8 [G N K/32] or none"},
+    arguments={
+        **{"A": _both("bf16", "G M K"), "B": _PACKED, "C": _both("bf16", "G M N")},
+        "b_scale": "u8 [G N K/32] or none",
+    },
     defaults={"b_scale": None},
     uses=[
-        Use("gemm/bf16", _BF16, {"c": "C"}, when=_plain),
+        Use("gemm/bf16", _BF16, {"c": _batch("C")}, when=_plain),
         Use(
             "gemm/a16wfp4",
-            {"a": "A", "b": "B", "scale_b": lambda given: powers_of_one(given["b_scale"], given["B"])},
-            {"c": "C"},
+            {
+                "a": _batch("A"),
+                "b": "B",
+                "scale_b": lambda given: powers_of_one(given["b_scale"], given["B"]),
+            },
+            {"c": _batch("C")},
             when=_is_packed,
         ),
     ],
@@ -90,15 +122,15 @@ _BATCHED_A16WFP4 = Function(
 _BATCHED_AFP4WFP4 = Function(
     name="dispatch",
     arguments={
-        "A": "bf16 [G M K] or u8 [G M K/2]",
+        "A": f"{_both('bf16', 'G M K')} or u8 [G M K/2]",
         "B": _PACKED,
-        "C": "bf16 [G M N]",
+        "C": _both("bf16", "G M N"),
         "a_scale": "u8 [G M K/32] or none",
         "b_scale": "u8 [G N K/32] or none",
     },
     defaults={"a_scale": None, "b_scale": None},
     uses=[
-        Use("gemm/bf16", _BF16, {"c": "C"}, when=_plain),
+        Use("gemm/bf16", _BF16, {"c": _batch("C")}, when=_plain),
         Use(
             "gemm/mx",
             {
@@ -107,7 +139,7 @@ _BATCHED_AFP4WFP4 = Function(
                 "scale_a": lambda given: powers_of_one(given["a_scale"], given["A"]),
                 "scale_b": lambda given: powers_of_one(given["b_scale"], given["B"]),
             },
-            {"c": "C"},
+            {"c": _batch("C")},
             when=_is_packed,
         ),
     ],

@@ -32,16 +32,25 @@ _ALIGN = Function(
                 "length": lambda given: len(given["sorted_token_ids"]),
             },
             {
-                "sorted_token_ids": "sorted_token_ids",
-                "expert_ids": lambda given: given["expert_ids"][: _blocks(given)],
+                **{"sorted_token_ids": "ids", "expert_ids": "experts"},
                 "num_tokens_post_padded": lambda given: given["total_tokens_post_pad"].reshape(1),
             },
+            then=lambda given: _place(given),
         )
     ],
     checks=[_ids, lambda given: _room(given)],
     differs="The buffers are left alone: the operator has its own. Any number of ids; the port's second "
     "stage takes as many threads as there are experts.",
 )
+
+
+def _place(given: Given) -> None:
+    """Puts ids and blocks' experts in their places; padding stays what the caller has put there."""
+    for name, made, there in (
+        ("sorted_token_ids", given["ids"], given["ids"] < given["numel"]),
+        ("expert_ids", given["experts"], given["experts"] >= 0),
+    ):
+        given[name][: len(made)][there] = made[there]
 
 
 def _blocks(given: Given) -> int:

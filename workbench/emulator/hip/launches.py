@@ -37,11 +37,11 @@ def gather_arguments(kernel: KernelInfo, parameters: int, extra: int) -> bytes:
         LaunchError: the kernel declares more than a device takes.
     """
     limits.check_argument_bytes(kernel, kernel.kernarg_size)
-    own = [arg for arg in kernel.args if not arg.hidden]
     if extra:
         if parameters:
             raise HipError(structures.INVALID_VALUE)
         return _buffer_of(extra)
+    own = [arg for arg in kernel.args if not arg.hidden]
     if not own:
         return b""
     if not parameters:

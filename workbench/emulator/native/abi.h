@@ -107,10 +107,10 @@ struct Wave {
     uint32_t xcc_id;  /* hardware registers: HW_REG_XCC_ID, HW_REG_HW_ID, and the fixed bits of HW_REG_STATUS */
     uint32_t hw_id;
     uint32_t status;
-    uint32_t reserved;
-    uint64_t packet;     /* a hostcall that it has submitted and nobody has answered: pointer to the packet, else 0 */
-    HkWay *way;          /* the blocks that it ran, or NULL */
-    uint64_t padding[1]; /* to a multiple of 64 bytes: waves lie one after another, each at a cache line */
+    uint32_t reads_dwords; /* nonzero: loads may go to the end of an allocation's last dword whatever its `read_end` */
+    uint64_t packet;       /* a hostcall that it has submitted and nobody has answered: pointer to the packet, else 0 */
+    HkWay *way;            /* the blocks that it ran, or NULL */
+    uint64_t padding[1];   /* to a multiple of 64 bytes: waves lie one after another, each at a cache line */
 };
 
 enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
@@ -452,8 +452,8 @@ enum {
     SAN_SCALAR = 1,      /* any undefined source makes every result undefined */
     SAN_SCALAR_BITS = 2, /* bit by bit; flags say the operation */
     SAN_WAIT = 3,        /* imm: vmcnt | lgkmcnt << 8, SAN_NOT_WAITED where it does not wait for one */
-    SAN_MEMORY = 4,
-    SAN_BRANCH = 5, /* the scalar sources decide where to go */
+    SAN_MEMORY = 4,      /* imm: code object address of the variable that it is to access; 0: not known */
+    SAN_BRANCH = 5,      /* the scalar sources decide where to go */
     SAN_MATRIX = 6,
     SAN_READ_LANE = 7, /* imm: lane, SAN_FIRST_ACTIVE, or SAN_IN_REGISTER: in a scalar register */
     SAN_WRITE_LANE = 8,
@@ -496,6 +496,7 @@ enum {
     SAN_POLLS = 1u << 23,      /* a load that a loop waits with for its value to change */
     SAN_EXPECTS = 1u << 24,    /* a load of what a compare-and-swap then expects */
     SAN_PATTERN = 1u << 25,    /* each lane reads from the one that the offset field's pattern says */
+    SAN_SPILLS = 1u << 26,     /* lanes of a register that v_writelane fills, whatever EXEC says */
 };
 /* SAN_SCALAR_BITS: which operation, in the flags' upper byte. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
@@ -544,10 +545,15 @@ enum {
     SAN_FOUND_RANGE = 12,   /* a buffer resource larger than its allocation, a note; detail: bytes beyond */
     SAN_FOUND_DROPPED = 18, /* a load to LDS whose place is not in it, a note; address: there, detail: bytes of LDS */
     SAN_FOUND_ALIGNMENT = 13,
-    SAN_FOUND_HAZARD = 14,  /* detail: wait states there were | wanted << 8 | rule << 16; address: register */
-    SAN_FOUND_BARRIER = 15, /* a barrier passed without waves that have ended; detail: how many */
-    SAN_FOUND_HEAP = 17,    /* an access of the kernels' heap outside its blocks; detail: SAN_HEAP_* */
-    SAN_FOUND_FAULT = 16,   /* an access that would have ended a plain launch; detail: its Fault */
+    SAN_FOUND_WRAPS = 19,    /* a buffer offset that is in range if it wraps; address: the register's, detail: the
+                                instruction's */
+    SAN_FOUND_OBJECT = 21,   /* an access through a variable's address outside of it; detail: of which */
+    SAN_FOUND_WITHIN = 22,   /* that the same instruction has accessed the variable too: goes with the one before */
+    SAN_FOUND_LANE_OFF = 20, /* what a lane that is off holds is read, a note; detail: that lane */
+    SAN_FOUND_HAZARD = 14,   /* detail: wait states there were | wanted << 8 | rule << 16; address: register */
+    SAN_FOUND_BARRIER = 15,  /* a barrier passed without waves that have ended; detail: how many */
+    SAN_FOUND_HEAP = 17,     /* an access of the kernels' heap outside its blocks; detail: SAN_HEAP_* */
+    SAN_FOUND_FAULT = 16,    /* an access that would have ended a plain launch; detail: its Fault */
 };
 
 /* Where an undefined value comes from: the pc in the lower bits, and above them what was never written, plus 1: a
@@ -594,10 +600,17 @@ typedef struct SanMemory {
     uint8_t *bits;
 } SanMemory;
 
+/* A variable of the code object. */
+typedef struct SanObject {
+    uint64_t base, end;
+} SanObject;
+
 San *hk_san_new(uint64_t groups, uint64_t memory_limit);
 uint64_t hk_san_take(San *san, SanReport *reports, uint64_t room);
 void hk_san_free(San *san);
 void hk_san_watch(San *san, const SanMemory *memories, uint64_t count);
+/* Variables, sorted by base; the caller's. */
+void hk_san_know(San *san, const SanObject *objects, uint64_t count);
 /* The heap of malloc in kernels, as hip/device/heap.h has it, lies in [base, end). */
 void hk_san_watch_heap(San *san, uint64_t base, uint64_t end);
 int32_t hk_san_lost_writes(const San *san);

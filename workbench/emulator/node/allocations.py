@@ -41,9 +41,14 @@ _PLACED_ARENA = 1 << 45
 _LARGEST_RESERVATION = 1 << 40
 _SMALLEST_RESERVATION = 1 << 32
 _REMEMBERED = 512
+_TABLES = 64
 _LONGEST_TEXT = 1 << 16
 _INVALID_VALUE = 1
 _OUT_OF_MEMORY = 2
+
+
+Lent = tuple[tuple[int, int, bool, int], ...]
+"""Memory that kernels may touch for a while: address, bytes, whether they may write it, where reads end."""
 
 
 class MemoryKind(Enum):
@@ -88,7 +93,7 @@ class Allocation:
     hip_flags: int = 0
     label: str = ""
     uses: int = 1
-    granularity: int = 1
+    granularity: int = DWORD
     written: Written | None = None
     number: int = field(default_factory=itertools.count().__next__)
 
@@ -148,7 +153,11 @@ class Memory:
         self._bases: list[int] = []
         self._allocations: list[Allocation] = []
         self._freed: collections.deque[Allocation] = collections.deque(maxlen=_REMEMBERED)
-        self._tables: dict[tuple[int, bool], CData] = {}
+        # Tables of what kernels may touch, by device, exactness and what was lent; emptied when the rest
+        # changes.
+        self._tables: dict[tuple[int, bool, Lent], CData] = {}
+        self._lent: dict[int, Allocation] = {}
+        self._heaps: dict[int | None, Allocation] = {}
         self.limit = usable_memory()
         self.used = 0
         self._used_by: collections.Counter[int | None] = collections.Counter()
@@ -257,7 +266,7 @@ class Memory:
         """Let kernels read and write a mapping, or not."""
         with self.lock:
             allocation.readable, allocation.writable = readable, writable
-            self._tables.clear()
+            self._changed()
 
     def map_apart(self, size: int, kind: MemoryKind) -> Allocation:
         """`size` zero bytes that stay, away from device allocations: no wild index of theirs ends here."""
@@ -286,54 +295,88 @@ class Memory:
             DeviceError: (hipErrorInvalidValue) a part of the range is not readable memory of this process.
         """
         with self.lock:
-            known = self.find(base)
-            if known is not None and (known.base, known.size, known.kind) == (
-                base,
-                size,
-                MemoryKind.REGISTERED,
-            ):
+            known = self.at(base)
+            if known is not None and known.kind is MemoryKind.REGISTERED and known.size == size:
                 known.uses += 1
                 return known
-            position = bisect.bisect_left(self._bases, base)
-            overlaps_next = position < len(self._bases) and self._bases[position] < base + size
-            if known is not None or overlaps_next:
+            if self._overlaps(base, size):
                 return None
-            access = host_access(base, size)
-            if not access & abi.ALLOCATION_READ:
-                raise errors.DeviceError(
-                    f"[{base:#x}, {base + size:#x}) is not readable memory of this process", _INVALID_VALUE
-                )
-            writable = bool(access & abi.ALLOCATION_WRITE)
-            allocation = Allocation(
-                base,
-                size,
-                MemoryKind.REGISTERED,
-                None,
-                writable=writable,
-                hip_flags=hip_flags,
-                granularity=DWORD,
-            )
+            allocation = self._host_memory(base, size)
+            allocation.hip_flags = hip_flags
             self._insert(allocation)
             return allocation
 
+    def _overlaps(self, base: int, size: int) -> bool:
+        """Whether a byte of a range counts already."""
+        position = bisect.bisect_right(self._bases, base)
+        if position > 0 and base < self._allocations[position - 1].end:
+            return True
+        return position < len(self._bases) and self._bases[position] < base + size
+
+    def _host_memory(self, base: int, size: int) -> Allocation:
+        access = host_access(base, size)
+        if not access & abi.ALLOCATION_READ:
+            raise errors.DeviceError(
+                f"[{base:#x}, {base + size:#x}) is not readable memory of this process", _INVALID_VALUE
+            )
+        writable = bool(access & abi.ALLOCATION_WRITE)
+        return Allocation(base, size, MemoryKind.REGISTERED, None, writable=writable)
+
     @contextmanager
-    def labelled(self, labels: Mapping[int, str], granularity: int = DWORD) -> Iterator[None]:
-        """Names host buffers by address, for messages of what happens meanwhile, and says where reads end."""
-        named = []
+    def lent(
+        self, buffers: Sequence[tuple[int, int]], labels: Mapping[int, str], granularity: int = DWORD
+    ) -> Iterator[None]:
+        """While it lasts, kernels may touch host memory; what counts already counts as it is.
+
+        Args:
+            buffers: (address, bytes), none of which overlap.
+            labels: names of buffers by address, for messages of what happens meanwhile.
+            granularity: of the named ones, see `Allocation`.
+
+        Raises:
+            DeviceError: (hipErrorInvalidValue) one is not readable memory of this process.
+        """
+        own: list[Allocation] = []
+        named: list[tuple[Allocation, str, int]] = []
         with self.lock:
-            for base, label in labels.items():
-                allocation = self.at(base)
-                if allocation is not None and allocation.kind is MemoryKind.REGISTERED:
-                    named.append((allocation, allocation.label, allocation.granularity))
-                    allocation.label, allocation.granularity = label, granularity
-            self._tables.clear()
+            try:
+                for base, size in buffers:
+                    if self._overlaps(base, size):
+                        known = self.at(base)
+                        if known is not None and known.kind is MemoryKind.REGISTERED and base in labels:
+                            named.append((known, known.label, known.granularity))
+                            known.label, known.granularity = labels[base], granularity
+                        continue
+                    made = self._host_memory(base, size)
+                    if base in labels:
+                        made.label, made.granularity = labels[base], granularity
+                    own.append(made)
+                    self._lent[made.number] = made
+                    self._place_in_order(made)
+            except BaseException:
+                self._take_back(own, named)
+                raise
+            if named:
+                self._changed()
         try:
             yield
         finally:
             with self.lock:
-                for allocation, label, before in named:
-                    allocation.label, allocation.granularity = label, before
-                self._tables.clear()
+                self._take_back(own, named)
+
+    def _take_back(self, own: Sequence[Allocation], named: Sequence[tuple[Allocation, str, int]]) -> None:
+        for made in own:
+            # Whoever registered it meanwhile goes on with it.
+            made.uses -= 1
+            del self._lent[made.number]
+            if made.uses == 0:
+                self._take_from_order(made)
+            else:
+                self._changed()
+        for allocation, label, before in named:
+            allocation.label, allocation.granularity = label, before
+        if named:
+            self._changed()
 
     def unregister(self, allocation: Allocation) -> None:
         """End one registration of a host range."""
@@ -389,8 +432,7 @@ class Memory:
     def heap(self, device: int) -> Allocation | None:
         """The heap of malloc in a device's kernels, where code that uses it was loaded."""
         with self.lock:
-            heaps = (a for a in self._allocations if a.kind is MemoryKind.HEAP and a.device == device)
-            return next(heaps, None)
+            return self._heaps.get(device)
 
     def in_arena(self, address: int) -> bool:
         """Whether an address lies in the range that device allocations come from."""
@@ -408,7 +450,8 @@ class Memory:
             exact: reads end with the last byte of an allocation, whatever its granularity.
         """
         with self.lock:
-            found = self._tables.get((device, exact))
+            lent = tuple([(a.base, a.size, a.writable, a.read_end) for a in self._lent.values()])
+            found = self._tables.get((device, exact, lent))
             if found is None:
                 rows = array.array("Q")
                 seen = [a for a in self._allocations if a.device in (None, device) and a.size and a.readable]
@@ -420,8 +463,9 @@ class Memory:
                         rows[-4] = rows[-2] = a.end
                     else:
                         rows.extend((a.base, a.end, flags, a.end if exact else a.read_end, placed[a.base]))
-                found = ffi.from_buffer("Allocation[]", rows)
-                self._tables[device, exact] = found
+                if len(self._tables) >= _TABLES:
+                    self._tables.clear()
+                found = self._tables[device, exact, lent] = ffi.from_buffer("Allocation[]", rows)
             return found
 
     def _placed(self, seen: Sequence[Allocation]) -> dict[int, int]:
@@ -502,14 +546,31 @@ class Memory:
         self._arena.madvise(mmap.MADV_DONTNEED, offset, length)
 
     def _insert(self, allocation: Allocation) -> None:
+        self._place_in_order(allocation)
+        if allocation.kind is MemoryKind.HEAP:
+            self._heaps[allocation.device] = allocation
+        self._changed()
+
+    def _place_in_order(self, allocation: Allocation) -> None:
         position = bisect.bisect_left(self._bases, allocation.base)
         self._bases.insert(position, allocation.base)
         self._allocations.insert(position, allocation)
-        self._tables.clear()
 
     def _remove(self, allocation: Allocation) -> None:
-        position = self._allocations.index(allocation)
+        self._take_from_order(allocation)
+        if self._heaps.get(allocation.device) is allocation:
+            del self._heaps[allocation.device]
+        self._changed()
+
+    def _take_from_order(self, allocation: Allocation) -> None:
+        position = bisect.bisect_left(self._bases, allocation.base)
+        # Freed ranges of no bytes may share an address.
+        while self._allocations[position] is not allocation:
+            position += 1
         del self._bases[position], self._allocations[position]
+
+    def _changed(self) -> None:
+        """What is not lent has changed."""
         self._tables.clear()
 
 

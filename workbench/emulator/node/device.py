@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 
@@ -15,7 +16,7 @@ from workbench.codeobject import CodeObject, KernelInfo
 from workbench.emulator.native import abi
 from workbench.emulator.node import console, dispatch, faults, limits
 from workbench.emulator.node.allocations import Allocation, Memory, MemoryKind
-from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome, TranslatedKernel
+from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome
 from workbench.emulator.node.loaded import LoadedCode
 from workbench.emulator.node.observer import Observer, counts_addresses
 from workbench.emulator.node.services import Served, Services
@@ -35,6 +36,8 @@ _HEAP = "hipkittens_heap"
 _HEAP_HEAD = 1024
 _HEAP_BYTES = 8 << 20
 _INVALID_IMAGE = 200
+# Shapes of launches that are remembered of a code object.
+_FORMS = 256
 # What the compiler appends to the name of a managed variable for its storage.
 _MANAGED = ".managed"
 
@@ -210,22 +213,19 @@ class EmulatedDevice:
             KernelFault: what the kernel did wrong, or KernelTimeout.
             KernelInterrupt: the launch was interrupted and has stopped.
         """
-        kernel = loaded.code_object.kernels[kernel_name]
-        self.check(kernel, geometry, dynamic_shared)
-        limits.check_arguments(kernel, arguments)
         options = self.node.options()
         timeout = limits.time_limit(options.timeout)
-        translation = loaded.translation(kernel_name, options.sanitize)
+        started = time.monotonic()
+        form = self._form(loaded, kernel_name, geometry, dynamic_shared, options)
+        translating = time.monotonic() - started
+        limits.check_arguments(form.scene.kernel, arguments, form.own_bytes)
+        scene = form.scene
         with self.node.launch_lock:
-            served = self.node.services.of(loaded, kernel)
-            block = dispatch.argument_block(kernel, arguments, geometry, dynamic_shared, served.arguments)
-            scene = self._scene(loaded, kernel, translation, geometry, dynamic_shared)
-            prepared = self._prepare(
-                scene, loaded, translation, block, served, counts_addresses(options), options.sanitize
-            )
+            served = self.node.services.of(loaded, form.kinds)
+            prepared = self._prepare(form, loaded, form.block(arguments, served), served, options.sanitize)
             observer = Observer(options, prepared, loaded, kernel_name, geometry, self.node.memory)
             try:
-                outcome, assertions = _run(prepared, observer, served, timeout, kernel.short_name)
+                outcome, assertions = _run(prepared, observer, served, timeout, form.name)
             except dispatch.Interrupted as stopped:
                 raise faults.interruption(scene, stopped.outcome) from None
             record = LaunchRecord(
@@ -235,6 +235,7 @@ class EmulatedDevice:
                 dynamic_shared=dynamic_shared,
                 device=self.name,
                 wall_seconds=outcome.seconds,
+                translation_seconds=translating,
                 findings=observer.findings(scene),
             )
             fault = _fault(scene, outcome.fault or observer.fault, assertions, record)
@@ -248,59 +249,75 @@ class EmulatedDevice:
         self.node.keep(record)
         return record
 
-    def _scene(
+    def _form(
         self,
         loaded: LoadedCode,
-        kernel: KernelInfo,
-        translation: TranslatedKernel,
+        kernel_name: str,
         geometry: Geometry,
         dynamic_shared: int,
-    ) -> faults.Scene:
-        return faults.Scene(
+        options: LaunchOptions,
+    ) -> _Form:
+        """What a launch has in common with others like it, made and checked for the first."""
+        profile = counts_addresses(options)
+        key = kernel_name, geometry, dynamic_shared, profile, options.sanitize
+        found: _Form | None = loaded.forms.get(key)
+        if found is not None:
+            return found
+        kernel = loaded.code_object.kernels[kernel_name]
+        self.check(kernel, geometry, dynamic_shared)
+        limits.check_argument_bytes(kernel, max(kernel.kernarg_size, limits.own_bytes(kernel)))
+        translation = loaded.translation(kernel_name, options.sanitize)
+        shared = limits.static_shared(kernel) + dynamic_shared
+        scene = faults.Scene(
             kernel=kernel,
             blocks=translation.blocks,
             geometry=geometry,
             memory=self.node.memory,
             device=self.ordinal,
-            shared_bytes=limits.static_shared(kernel) + dynamic_shared,
+            shared_bytes=shared,
             scratch_bytes=dispatch.scratch_bytes(kernel),
             source_of=loaded.source_of,
             variable_at=loaded.variable_at,
             shared_arrays=loaded.shared_arrays,
+            variable_of=loaded.variable_of,
+            has_data=loaded.has_data,
         )
-
-    def _prepare(
-        self,
-        scene: faults.Scene,
-        loaded: LoadedCode,
-        translation: TranslatedKernel,
-        block: bytes,
-        served: Served,
-        profile: int,
-        exact: bool,
-    ) -> Dispatch:
-        """Puts a launch's arguments into device memory and describes it for the C side."""
-        if loaded.grid_barrier:
-            ctypes.c_uint32.from_address(loaded.grid_barrier).value = 0
-        packet, kernarg = self._place_arguments(scene, block, loaded)
-        return dispatch.prepare(
+        description = dispatch.describe(
             translation=translation,
-            kernel=scene.kernel,
-            geometry=scene.geometry,
-            shared_bytes=scene.shared_bytes,
+            kernel=kernel,
+            geometry=geometry,
+            shared_bytes=shared,
             code_base=loaded.base,
-            registers=dispatch.user_sgprs(
-                scene.kernel.descriptor,
-                kernarg=kernarg,
-                packet=packet,
-                arguments=block,
-                private_bytes=scene.scratch_bytes,
-            ),
-            allocations=self.node.memory.table(self.ordinal, exact),
             target=self.product.arch,
             profile=profile,
             xcds=self.product.xcds,
             units=self.product.units_per_xcd,
+        )
+        if len(loaded.forms) >= _FORMS:
+            loaded.forms.clear()
+        made = loaded.forms[key] = _Form(scene, description, dynamic_shared)
+        return made
+
+    def _prepare(
+        self, form: _Form, loaded: LoadedCode, block: bytes, served: Served, exact: bool
+    ) -> Dispatch:
+        """Puts a launch's arguments into device memory and describes it for the C side."""
+        if loaded.grid_barrier:
+            ctypes.c_uint32.from_address(loaded.grid_barrier).value = 0
+        packet, kernarg = self._place_arguments(form.scene, block, loaded)
+        descriptor = form.scene.kernel.descriptor
+        if descriptor.kernarg_preload_length or not form.registers:
+            form.registers = dispatch.user_sgprs(
+                descriptor,
+                kernarg=kernarg,
+                packet=packet,
+                arguments=block,
+                private_bytes=form.scene.scratch_bytes,
+            )
+        return dispatch.prepare(
+            form.description,
+            registers=form.registers,
+            allocations=self.node.memory.table(self.ordinal, exact),
             hostcalls=served.hostcalls,
             serve=served.callback,
         )
@@ -328,23 +345,66 @@ class EmulatedDevice:
         return packet, kernarg
 
 
-@contextmanager
-def _telling(name: str) -> Iterator[dispatch.Progress]:
-    """Tells how far a launch is: a bar where a person looks on, and the hub's listeners; its end, too."""
-    last = (0, 0)
-    with counted(f"{name}, work-groups") as show:
+class _Form:
+    """What launches of one kernel in one shape have in common, checked once.
 
-        def tell(done: int, total: int) -> None:
-            nonlocal last
-            last = (done, total)
-            show(done, total)
-            hub.progress(name, done, total)
+    Args:
+        scene: what the words of a fault are made from.
+        description: what the C side is told.
+        dynamic_shared: bytes of LDS that the launch adds.
 
-        try:
-            yield tell
-        finally:
-            if last[1]:
-                hub.progress(name, last[1], last[1])
+    Attributes:
+        name: the kernel's, for a person.
+        kinds: of the kernel's arguments.
+        own_bytes: of the arguments that the caller gives.
+        registers: the SGPRs that a wave started with in the last launch; those that hold no arguments are the
+            same in the next.
+    """
+
+    def __init__(self, scene: faults.Scene, description: dispatch.Description, dynamic_shared: int) -> None:
+        self.scene = scene
+        self.description = description
+        kernel = scene.kernel
+        self.name = kernel.short_name
+        self.kinds = frozenset(arg.value_kind for arg in kernel.args)
+        self.own_bytes = limits.own_bytes(kernel)
+        self.registers: tuple[int, ...] = ()
+        self._dynamic_shared = dynamic_shared
+        self._hidden = dispatch.argument_block(kernel, b"", scene.geometry, dynamic_shared)
+
+    def block(self, arguments: bytes, served: Served) -> bytes:
+        """The whole argument block, from the bytes of the kernel's own arguments."""
+        if len(arguments) == self.own_bytes and not served.arguments:
+            return arguments + self._hidden[len(arguments) :]
+        kernel, geometry = self.scene.kernel, self.scene.geometry
+        return dispatch.argument_block(kernel, arguments, geometry, self._dynamic_shared, served.arguments)
+
+
+class _Telling:
+    """Tells how far a launch is: a bar where a person looks on, and the hub's listeners; its end, too.
+
+    Most launches are over before there is anything to tell.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._total = 0
+        self._stack: ExitStack | None = None
+        self._show: dispatch.Progress | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._show is None:
+            self._stack = ExitStack()
+            self._show = self._stack.enter_context(counted(f"{self._name}, work-groups"))
+        self._total = total
+        self._show(done, total)
+        hub.progress(self._name, done, total)
+
+    def end(self) -> None:
+        """Takes the bar away."""
+        if self._stack is not None:
+            self._stack.close()
+            hub.progress(self._name, self._total, self._total)
 
 
 def _run(
@@ -352,16 +412,17 @@ def _run(
 ) -> tuple[Outcome, list[console.Assertion]]:
     """Runs a launch, shows what it printed whatever ends it; its outcome and the assertions that failed."""
     outcome = None
+    tell = _Telling(name)
     try:
-        with _telling(name) as tell:
-            outcome = dispatch.run(
-                prepared,
-                timeout=timeout,
-                threads=1 if observer.one_thread or served.one_thread else None,
-                traffic=observer.traffic,
-                progress=tell,
-            )
+        outcome = dispatch.run(
+            prepared,
+            timeout=timeout,
+            threads=1 if observer.one_thread or served.one_thread else None,
+            traffic=observer.traffic,
+            progress=tell,
+        )
     finally:
+        tell.end()
         report = outcome.fault if outcome is not None else None
         is_trap = report is not None and report.fault.kind == abi.FAULT_TRAP
         assertions = served.show(int(report.group) if report is not None and is_trap else None)

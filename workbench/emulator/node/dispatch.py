@@ -10,7 +10,7 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -33,6 +33,7 @@ POISON = 0xFFFB_FFFB
 # of the 32-bit offsets in range.
 _PRIVATE_BUFFER = 1 << 47 | 1 << 63 | 0xFFFFFFFF << 64 | (1 << 23 | 3 << 21) << 96
 _COUNTERS = [name for name, _ in ffi.typeof("Counters").fields]
+_NOTHING = dict.fromkeys(_COUNTERS, 0)
 _NO_GROUP = 2**64 - 1
 _SLICE_NANOSECONDS = 30_000_000
 # The calling thread begins alone: a launch that is over by then never pays for starting threads.
@@ -218,7 +219,7 @@ def dispatch_packet(
 
 def user_sgprs(
     descriptor: KernelDescriptor, *, kernarg: int, packet: int, arguments: bytes, private_bytes: int
-) -> list[int]:
+) -> tuple[int, ...]:
     """The SGPRs that a wave starts with, in the descriptor's order (LLVM AMDGPUUsage, "Initial kernel
     execution state"), kernel arguments that are preloaded last."""
     result: list[int] = []
@@ -245,7 +246,7 @@ def user_sgprs(
             f"the kernel descriptor asks for {len(result)} user SGPRs, at most {abi.MAX_USER_SGPRS} are "
             "possible: the code object is damaged. Recompile it."
         )
-    return (result + [0] * count)[:count] if count else result
+    return tuple((result + [0] * count)[:count] if count else result)
 
 
 def scratch_bytes(kernel: KernelInfo) -> int:
@@ -269,29 +270,41 @@ class Dispatch:
     keep: list[Any] = field(default_factory=list)
 
 
-def prepare(
+@dataclass(slots=True)
+class Description:
+    """What all launches of one kernel in one shape tell the C side.
+
+    Attributes:
+        launch: a `Launch` without machine, registers and hostcalls.
+        machine: a `Machine` without memory.
+        block_count: basic blocks of the kernel.
+        keep: what must live as long as the two.
+    """
+
+    launch: CData
+    machine: CData
+    block_count: int
+    keep: list[Any]
+
+
+def describe(
     *,
     translation: TranslatedKernel,
     kernel: KernelInfo,
     geometry: Geometry,
     shared_bytes: int,
     code_base: int,
-    registers: list[int],
-    allocations: CData,
     target: str,
     profile: int,
     xcds: int = 8,
     units: int = 32,
-    hostcalls: tuple[int, int] = (0, 0),
-    serve: Any = None,
-) -> Dispatch:
-    """Fill in the C side's description of a launch.
+) -> Description:
+    """Fill in the C side's description of a launch, as far as it is the same for the next.
 
     Args:
         shared_bytes: static and dynamic LDS together.
         xcds, units: dies that work-groups go to in turn, and compute units of each, for the hardware
             registers XCC_ID and HW_ID.
-        hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them, as Launch.serve.
     """
     descriptor = kernel.descriptor
     unit = targets.target(target)
@@ -303,20 +316,15 @@ def prepare(
     machine = ffi.new(
         "Machine *",
         {
-            "allocations": allocations,
-            "allocation_count": len(allocations),
             "lds_address_mask": unit.lds_address_mask,
             "lds_rules": lds_conflicts.rules(target),
-            "hostcalls": hostcalls[0],
-            "hostcalls_bytes": hostcalls[1],
             "dies": xcds,
         },
     )
     launch = ffi.new(
         "Launch *",
         {
-            **_initial_state(descriptor, unit, registers),
-            "machine": machine,
+            **_initial_state(descriptor, unit),
             "functions": ffi.cast("BlockFn *", translation.functions.ctypes.data),
             "block_addresses": ffi.from_buffer("uint64_t[]", addresses),
             "block_indices": ffi.from_buffer("int32_t[]", indices),
@@ -337,23 +345,43 @@ def prepare(
             "last_group": _NO_GROUP,
             "xcds": xcds,
             "units": units,
-            "serve": serve or ffi.NULL,
         },
     )
-    keep = [machine, allocations, addresses, indices, translation, serve]
-    return Dispatch(launch, len(translation.blocks), keep)
+    return Description(launch, machine, len(translation.blocks), [addresses, indices, translation])
 
 
-def _initial_state(
-    descriptor: KernelDescriptor, unit: targets.Target, registers: list[int]
-) -> dict[str, Any]:
+def prepare(
+    description: Description,
+    *,
+    registers: Sequence[int],
+    allocations: CData,
+    hostcalls: tuple[int, int] = (0, 0),
+    serve: Any = None,
+) -> Dispatch:
+    """One launch from what all of its kind have in common.
+
+    Args:
+        registers: the SGPRs that a wave starts with.
+        hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them, as Launch.serve.
+    """
+    machine = ffi.new("Machine *", description.machine[0])
+    machine.allocations, machine.allocation_count = allocations, len(allocations)
+    machine.hostcalls, machine.hostcalls_bytes = hostcalls
+    launch = ffi.new("Launch *", description.launch[0])
+    launch.machine = machine
+    launch.user_sgpr_count = len(registers)
+    launch.user_sgpr[0 : len(registers)] = registers
+    if serve is not None:
+        launch.serve = serve
+    return Dispatch(launch, description.block_count, [machine, allocations, description, serve])
+
+
+def _initial_state(descriptor: KernelDescriptor, unit: targets.Target) -> dict[str, Any]:
     """Fields of `Launch` that say what a wave's registers hold when it starts."""
     mode = descriptor.float_mode | descriptor.dx10_clamp << 8 | descriptor.ieee_mode << 9
     return {
         "flat_scratch": abi.PRIVATE_APERTURE,
         "mode": mode | descriptor.fp16_overflow << 23,
-        "user_sgpr_count": len(registers),
-        "user_sgpr": registers,
         "enable_group_id": (
             descriptor.enable_workgroup_id_x
             | descriptor.enable_workgroup_id_y << 1
@@ -419,17 +447,9 @@ class _Running:
         self._timeout = timeout
         count = max(1, min(threads, self._launch.group_total))
         self._counts = np.zeros((count, dispatch.block_count), dtype=np.uint64)
-        self._workers = [
-            ffi.new(
-                "Worker *",
-                {
-                    "launch": self._launch,
-                    "counts": ffi.from_buffer("uint64_t[]", counts),
-                    "traffic": traffic.recorder() if traffic is not None else ffi.NULL,
-                },
-            )
-            for counts in self._counts
-        ]
+        self._traffic = traffic
+        # The others' follow when they are needed, which is after most launches.
+        self._workers = [self._worker(0)]
         self._helpers: list[threading.Thread] = []
         self._progress = progress
         self._told = 0.0
@@ -442,12 +462,23 @@ class _Running:
         self._no_memory = False
         self._timed_out = False
 
+    def _worker(self, number: int) -> CData:
+        return ffi.new(
+            "Worker *",
+            {
+                "launch": self._launch,
+                "counts": ffi.from_buffer("uint64_t[]", self._counts[number]),
+                "traffic": self._traffic.recorder() if self._traffic is not None else ffi.NULL,
+            },
+        )
+
     def work(self) -> None:
         """Run work-groups on all threads until none is left or the launch is stopped."""
-        first, *others = self._workers
+        first = self._workers[0]
         if self._turn(first, _FIRST_SLICE_NANOSECONDS) == abi.RUN_AGAIN:
             self._look()
-            for worker in others:
+            self._workers += map(self._worker, range(1, len(self._counts)))
+            for worker in self._workers[1:]:
                 helper = threading.Thread(target=self._help, args=(worker,), name="emulated-device")
                 helper.start()
                 self._helpers.append(helper)
@@ -515,12 +546,13 @@ class _Running:
                 f"{self._launch.scratch_size} bytes of scratch a lane; close other programs or make the "
                 "kernel smaller."
             )
-        reports = sorted((w.report for w in self._workers if w.report.wave_count), key=lambda r: int(r.group))
+        reports = [w.report for w in self._workers if w.report.wave_count]
+        reports.sort(key=lambda r: int(r.group))
         fault = next((r for r in reports if r.fault.kind != abi.FAULT_NONE), None)
         stopped_at = next((r for r in reports if r.fault.kind == abi.FAULT_NONE), None)
         return Outcome(
-            counts=self._counts.sum(axis=0),
-            counters=_sum([worker.counters for worker in self._workers]),
+            counts=self._counts.sum(axis=0) if self._helpers else self._counts[0],
+            counters=_sum([w.counters for w in self._workers]) if self._launch.profile else dict(_NOTHING),
             seconds=self._seconds,
             fault=_copied(fault),
             timed_out=self._timed_out and fault is None,

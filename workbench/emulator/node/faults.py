@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from workbench import errors
-from workbench.codeobject import Instruction, KernelInfo, printer
+from workbench.codeobject import Instruction, KernelInfo, Symbol, printer
 from workbench.codeobject.shared import SharedArray
 from workbench.emulator.native import abi
 from workbench.emulator.node import hostcall
@@ -18,6 +18,7 @@ from workbench.emulator.node.dispatch import Geometry, Outcome
 
 SourceOf = Callable[[int], tuple[str, int, int] | None]
 SharedArrays = Callable[[str, int], tuple[SharedArray, ...]]
+VariableOf = Callable[[int], Symbol | None]
 VariableAt = Callable[[str, int, int], tuple[str, int] | None]
 
 
@@ -34,6 +35,8 @@ class Scene:
         source_of: source position of a code object address, from debug information.
         variable_at: name and line of the variable in a place at a code object address, likewise.
         shared_arrays: variables in the shared memory of a kernel with so many bytes, likewise.
+        variable_of: the code object's variable that holds a device address.
+        has_data: whether the code object may have data there, also without a name.
     """
 
     kernel: KernelInfo
@@ -46,6 +49,8 @@ class Scene:
     source_of: SourceOf
     variable_at: VariableAt
     shared_arrays: SharedArrays = lambda kernel, total: ()
+    variable_of: VariableOf = lambda address: None
+    has_data: Callable[[int], bool] = lambda address: False
 
     @cached_property
     def _instructions(self) -> dict[int, Instruction]:

@@ -11,6 +11,7 @@ handler, and is stopped as well.
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import threading
@@ -22,6 +23,13 @@ from typing import Any
 from workbench.emulator.native import native_library
 
 _Handler = Callable[[int, FrameType | None], Any]
+
+# Every launch of the main thread sets the handler twice. `signal` looks for members of enumerations in what
+# these take and give, which takes longer than all else that is done here.
+_plain = importlib.import_module("_signal")
+_install: Callable[[int, Any], Any] = _plain.signal
+_installed: Callable[[int], Any] = _plain.getsignal
+_SIGINT = int(signal.SIGINT)
 
 
 class _Held:
@@ -50,7 +58,7 @@ _listening = False
 
 def _set(handler: _Handler) -> None:
     """Python's handler of SIGINT, behind that in C where one listens: setting it takes C's away."""
-    signal.signal(signal.SIGINT, handler)
+    _install(_SIGINT, handler)
     if _listening:
         native_library().hk_hear_interrupts()
 
@@ -59,7 +67,7 @@ def _forked() -> None:
     """In a child process that another thread than the launching one made: nothing is held back here."""
     global _held
     if _held is not None and _held.thread != threading.get_ident():
-        signal.signal(signal.SIGINT, _held.handler)
+        _install(_SIGINT, _held.handler)
         _held = None
 
 
@@ -70,7 +78,7 @@ os.register_at_fork(after_in_child=_forked)
 def held() -> Iterator[None]:
     """Notes SIGINT instead of raising it, in the main thread; it is raised at `deliver` or at the end."""
     global _held
-    handler = signal.getsignal(signal.SIGINT)
+    handler = _installed(_SIGINT)
     is_main = threading.current_thread() is threading.main_thread()
     if _held is not None or not is_main or not callable(handler):
         yield

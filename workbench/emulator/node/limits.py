@@ -9,11 +9,11 @@ from workbench.codeobject import KernelInfo, occupancy
 from workbench.emulator.node import dispatch
 from workbench.emulator.node.dispatch import Geometry
 from workbench.errors import LaunchError, UsageError
-from workbench.targets import Target
+from workbench.targets import WAVE, Target
 
 MAX_WORK_ITEMS = 1024
 # A wave's scratch is at most 2**13 times 256 dwords (COMPUTE_TMPRING_SIZE.WAVESIZE).
-MAX_SCRATCH_BYTES = 2**13 * 256 * 4 // 64
+MAX_SCRATCH_BYTES = 2**13 * 256 * 4 // WAVE
 MAX_ARGUMENT_BYTES = 65536
 MAX_GRID_BLOCKS = (2**31 - 1, 65536, 65536)
 _DEFAULT_TIMEOUT_SECONDS = 600.0
@@ -114,14 +114,21 @@ def check_argument_bytes(kernel: KernelInfo, size: int) -> None:
         )
 
 
-def check_arguments(kernel: KernelInfo, arguments: bytes) -> None:
+def own_bytes(kernel: KernelInfo) -> int:
+    """Bytes of the arguments that a kernel's caller gives."""
+    return max((a.offset + a.size for a in kernel.args if not a.hidden), default=0)
+
+
+def check_arguments(kernel: KernelInfo, arguments: bytes, wanted: int) -> None:
     """Whether these are all of a kernel's own arguments.
+
+    Args:
+        wanted: their bytes, `own_bytes`.
 
     Raises:
         LaunchError: there are too few bytes, or too many.
     """
     check_argument_bytes(kernel, max(kernel.kernarg_size, len(arguments)))
-    wanted = max((a.offset + a.size for a in kernel.args if not a.hidden), default=0)
     if len(arguments) < wanted:
         raise LaunchError(
             f"kernel {kernel.short_name}: {len(arguments)} bytes of arguments came, its parameters take "

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from workbench import errors
-from workbench.codeobject import CodeObject
+from workbench.codeobject import CodeObject, Symbol
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.shared import SharedArray
 from workbench.emulator.native.observe.traffic import line_kinds
@@ -20,7 +22,11 @@ from workbench.emulator.node.dispatch import TranslatedKernel
 
 @dataclass(eq=False)
 class LoadedCode:
-    """A code object on a device."""
+    """A code object on a device.
+
+    Attributes:
+        forms: what launches have in common, by kernel and shape.
+    """
 
     code_object: CodeObject
     device: int
@@ -28,6 +34,7 @@ class LoadedCode:
     translations: dict[str, TranslatedKernel] = field(default_factory=dict)
     prints: bool = False
     grid_barrier: int = 0
+    forms: dict[Any, Any] = field(default_factory=dict)
     _addresses: dict[str, list[list[int]]] = field(default_factory=dict)
     _kinds: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict)
 
@@ -81,6 +88,30 @@ class LoadedCode:
     def printf_formats(self) -> dict[int, str]:
         """Formats of a printf that goes through a buffer, by their hash."""
         return hostcall.printf_formats(self.code_object.metadata.get("amdhsa.printf"))
+
+    @cached_property
+    def _variables(self) -> list[Symbol]:
+        """`__device__` and `__constant__` variables, by address."""
+        symbols = self.code_object.symbols.values()
+        objects = (s for s in symbols if s.kind == "object" and s.size and not s.name.endswith(".kd"))
+        return sorted(objects, key=lambda s: (s.address, s.size))
+
+    @cached_property
+    def places(self) -> list[tuple[int, int]]:
+        """Where each variable begins and ends, as device addresses in order."""
+        return [(self.base + s.address, self.base + s.address + s.size) for s in self._variables]
+
+    def variable_of(self, address: int) -> Symbol | None:
+        """The variable that holds a device address; None where there is none."""
+        place = bisect.bisect_right(self.places, (address, 2**64)) - 1
+        return self._variables[place] if place >= 0 and address < self.places[place][1] else None
+
+    def has_data(self, address: int) -> bool:
+        """Whether a device address is in a variable, or among constants, of which some have no name."""
+        constants = self.code_object.elf.get_section_by_name(".rodata")
+        start = constants["sh_addr"] if constants is not None else 0
+        size = constants["sh_size"] if constants is not None else 0
+        return self.variable_of(address) is not None or 0 <= address - self.base - start < size
 
     @cached_property
     def _debug(self) -> DebugInfo:

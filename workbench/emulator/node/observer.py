@@ -64,7 +64,7 @@ class Observer:
             # malloc and free act accordingly.
             ctypes.c_uint64.from_address(heap.base + _HEAP_SANITIZED).value = options.sanitize
         if options.sanitize:
-            self._shadow = Shadow(geometry.group_count, memory.watched(loaded.device), heap)
+            self._shadow = Shadow(geometry.group_count, memory.watched(loaded.device), heap, loaded.places)
             prepared.launch.san = self._shadow.pointer
             prepared.keep.append(self._shadow)
         else:
@@ -116,6 +116,8 @@ class Observer:
         Raises:
             LaunchError: a trace had no room for all accesses.
         """
+        if not self._options.observed:
+            return record
         counts = None
         if self._options.count:
             counts = self._loaded.by_instruction(record.kernel, outcome.counts)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.codeobject import KernelInfo
 from workbench.emulator.native import abi
 from workbench.emulator.node import console, dispatch, hostcall
 from workbench.emulator.node.allocations import Memory, MemoryKind
@@ -33,9 +32,12 @@ class Services:
                 console.prepare(self._console)
             return self._console
 
-    def of(self, loaded: LoadedCode, kernel: KernelInfo) -> Served:
-        """What one launch of a kernel gets, emptied of what earlier ones left."""
-        wanted = {arg.value_kind for arg in kernel.args}
+    def of(self, loaded: LoadedCode, wanted: Set[str]) -> Served:
+        """What one launch of a kernel gets, emptied of what earlier ones left.
+
+        Args:
+            wanted: kinds of the kernel's arguments.
+        """
         served = Served(loaded, self._memory.text_at, self.console() if loaded.prints else 0)
         if hostcall.PRINTF_ARGUMENT in wanted:
             if not self._printf:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workbench.codeobject.instruction import Instruction
-from workbench.emulator.sanitizer import flags, hazards
+from workbench.codeobject.instruction import Instruction, Operand
+from workbench.codeobject.instructions import Lanes
+from workbench.emulator.sanitizer import flags, hazards, objects
 from workbench.emulator.sanitizer.flags import FlagLoads
 from workbench.emulator.sanitizer.hazards import Hazards
 
@@ -18,10 +19,14 @@ class Analysis:
     Attributes:
         hazards: pairs of instructions to follow through the run.
         flag_loads: loads that read what other waves write meanwhile.
+        lane_stores: registers of which v_writelane writes lanes, as compilers do that keep scalars there.
+        objects: code object addresses that accesses of variables add an index to, by the accesses' addresses.
     """
 
     hazards: Hazards = field(default_factory=Hazards)
     flag_loads: FlagLoads = field(default_factory=FlagLoads)
+    lane_stores: frozenset[Operand] = frozenset()
+    objects: Mapping[int, int] = field(default_factory=dict)
 
 
 def analyse(
@@ -35,4 +40,10 @@ def analyse(
         blocks: its basic blocks.
         successors: blocks that may follow a block, by index; none after an indirect jump.
     """
-    return Analysis(hazards.find(blocks, successors, target), flags.find(blocks, successors))
+    writelanes = (each for block in blocks for each in block if each.record.lanes is Lanes.WRITE)
+    return Analysis(
+        hazards.find(blocks, successors, target),
+        flags.find(blocks, successors),
+        frozenset(each.dst[0] for each in writelanes),
+        objects.find(blocks, successors),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.codeobject import registers
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Combines, Keeps, Registers, Trait
+from workbench.codeobject.instructions import Combines, Control, Keeps, Registers, Trait
 from workbench.codeobject.waits import Waits, waits_of
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
@@ -27,7 +27,7 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
     record = ffi.new("SanOp *")
     record.op.pc = instruction.address
     known = instruction.record
-    if instruction.opcode == "s_waitcnt":
+    if known.control is Control.WAIT:
         record.kind = abi.SAN_WAIT
         record.imm = _wait(waits_of(instruction))
     elif instruction.format == "SOPP":

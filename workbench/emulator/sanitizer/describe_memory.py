@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from workbench.codeobject import registers
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Access, Memory, Space
+from workbench.codeobject.instructions import Access, Lanes, Memory, Space, Trait
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import NATIVE, Rows
@@ -22,15 +22,7 @@ _SPACES = {
     Space.GWS: abi.SAN_LDS,
 }
 _DWORD = 4
-_CACHE_CONTROL = {
-    "buffer_wbl2": abi.SAN_WRITES_BACK,
-    "buffer_inv": abi.SAN_INVALIDATES,
-    "buffer_wbinvl1": abi.SAN_INVALIDATES,
-    "buffer_wbinvl1_vol": abi.SAN_INVALIDATES,
-}
-# gfx90a's have no scope; a buffer_wbl2 without one is for the whole system there.
-_PLAIN_CACHE_CONTROL = ("buffer_wbinvl1", "buffer_wbinvl1_vol")
-_TAKES = {"ds_bpermute_b32": abi.SAN_INDEXED, "ds_swizzle_b32": abi.SAN_PATTERN}
+_TAKES = {Lanes.GATHER: abi.SAN_INDEXED, Lanes.SWIZZLE: abi.SAN_PATTERN}
 _ACCESSES = {Access.LOAD: abi.SAN_LOAD, Access.STORE: abi.SAN_STORE, Access.ATOMIC: abi.SAN_ATOMIC}
 
 
@@ -51,7 +43,7 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
     set_results(record, instruction.dst, rows)
     _memory_operands(record, instruction, rows)
     if memory.space is Space.LANES:
-        record.flags = _TAKES.get(instruction.opcode, 0)
+        record.flags = _TAKES.get(instruction.record.lanes, 0)
         return record
     record.flags |= _ACCESSES[memory.access]
     if memory.access is Access.ATOMIC and record.dst_count:
@@ -81,9 +73,13 @@ def _scope(modifiers: Mapping[str, int]) -> int:
 
 def cache_control(record: CData, instruction: Instruction) -> CData | None:
     """The record of an instruction that writes back or invalidates a cache for other compute units."""
-    if instruction.opcode in _PLAIN_CACHE_CONTROL or instruction.modifiers.get("sc1"):
-        record.imm = _CACHE_CONTROL.get(instruction.opcode, 0)
-    if not record.imm:
+    traits, is_wide = instruction.record.traits, bool(instruction.modifiers.get("sc1"))
+    # gfx90a's have no scope: what invalidates is for the device, buffer_wbl2 for the whole system.
+    if Trait.INVALIDATES in traits and (is_wide or not instruction.form.modifiers):
+        record.imm = abi.SAN_INVALIDATES
+    elif Trait.WRITES_BACK in traits and is_wide:
+        record.imm = abi.SAN_WRITES_BACK
+    else:
         return None
     record.kind = abi.SAN_CACHE
     return record

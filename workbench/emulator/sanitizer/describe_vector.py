@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.codeobject import registers
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Combines, Keeps, Matrix, Registers, Trait
+from workbench.codeobject.instructions import Combines, Keeps, Lanes, Matrix, Registers, Trait
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData
 from workbench.emulator.native.ops import Rows
@@ -28,18 +28,17 @@ def matrix_instruction(record: CData, instruction: Instruction, shape: Matrix, r
 
 def vector_instruction(record: CData, instruction: Instruction, rows: Rows) -> None:
     """Fill the record of another vector instruction."""
-    opcode = instruction.opcode
-    sources = instruction.src
-    if opcode in ("v_readlane_b32", "v_readfirstlane_b32"):
+    sources, known = instruction.src, instruction.record
+    if known.lanes is Lanes.READ:
         _read_lane(record, instruction, rows)
         return
-    if opcode == "v_writelane_b32":
+    if known.lanes is Lanes.WRITE:
         _write_lane(record, instruction, rows)
         return
-    known = instruction.record
     if Trait.EXCHANGES in known.traits:
         first, second = (*instruction.dst, *sources)[:2]
         record.kind, record.flags = abi.SAN_SHUFFLE, abi.SAN_KEEP
+        record.imm = known.swap_distance
         set_results(record, (first,), rows)
         set_vector_source(record, 0, second, rows)
         set_vector_source(record, 1, first, rows)
@@ -76,7 +75,7 @@ def _combine(record: CData, instruction: Instruction) -> None:
         record.flags |= CARRIES[combines]
     elif combines is Combines.DWORDS and not instruction.form.is_sdwa:
         record.kind = abi.SAN_WORDS
-        if instruction.opcode == "v_mov_b64":
+        if "op_sel_hi" not in modifiers:
             record.flags |= abi.SAN_KEEP
         for position in range(len(instruction.src)):
             low = modifiers.get("op_sel", 0) >> position & 1
@@ -92,9 +91,9 @@ def _read_lane(record: CData, instruction: Instruction, rows: Rows) -> None:
     set_results(record, instruction.dst, rows)
     set_vector_source(record, 0, instruction.src[0], rows)
     record.imm = abi.SAN_FIRST_ACTIVE
-    if instruction.opcode == "v_readlane_b32":
+    if len(instruction.src) > 1:
         lane = instruction.src[1]
-        record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) & 63
+        record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) % abi.LANES
         set_scalar_source(record, 0, lane)
 
 
@@ -104,4 +103,4 @@ def _write_lane(record: CData, instruction: Instruction, rows: Rows) -> None:
     value, lane = instruction.src[:2]
     set_scalar_source(record, 0, value)
     set_scalar_source(record, 1, lane)
-    record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) & 63
+    record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) % abi.LANES

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from workbench.codeobject import printer
+from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Access, Space
+from workbench.codeobject.names import demangle
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.node.allocations import Allocation
@@ -35,11 +37,14 @@ CLASSES: dict[int, str] = {
     abi.SAN_FOUND_UNDEFINED_ADDRESS: "uninitialised",
     abi.SAN_FOUND_RANGE: "note",
     abi.SAN_FOUND_DROPPED: "note",
+    abi.SAN_FOUND_LANE_OFF: "note",
+    abi.SAN_FOUND_WRAPS: "out of bounds",
     abi.SAN_FOUND_ALIGNMENT: "misaligned",
     abi.SAN_FOUND_HAZARD: "hazard",
     abi.SAN_FOUND_BARRIER: "missed barrier",
     abi.SAN_FOUND_HEAP: "out of bounds",
     abi.SAN_FOUND_FAULT: "out of bounds",
+    abi.SAN_FOUND_OBJECT: "out of bounds",
 }
 """What each kind of report is an instance of."""
 
@@ -52,7 +57,11 @@ _WITHOUT_ADDRESS = (
     abi.SAN_FOUND_HAZARD,
     abi.SAN_FOUND_BARRIER,
     abi.SAN_FOUND_DROPPED,
+    abi.SAN_FOUND_LANE_OFF,
+    abi.SAN_FOUND_WRAPS,
 )
+
+_FOLLOWED = (abi.SAN_FOUND_UNDEFINED_STORE, abi.SAN_FOUND_UNDEFINED_BRANCH, abi.SAN_FOUND_UNDEFINED_ADDRESS)
 
 
 class Shadow:
@@ -62,13 +71,20 @@ class Shadow:
         groups: work-groups of the launch.
         memories: device memory of which it is known what was written, by address.
         heap: of malloc in kernels.
+        variables: of the code object: where each begins and ends, by address.
 
     Attributes:
         lost_writes: whether something was written that could not be followed; known after `take`.
         fault: the first access that would have ended a plain launch, None where there was none; likewise.
     """
 
-    def __init__(self, groups: int, memories: Sequence[Written] = (), heap: Allocation | None = None) -> None:
+    def __init__(
+        self,
+        groups: int,
+        memories: Sequence[Written] = (),
+        heap: Allocation | None = None,
+        variables: Sequence[tuple[int, int]] = (),
+    ) -> None:
         self._library = native_library()
         self.lost_writes = False
         self.fault: CData | None = None
@@ -79,6 +95,9 @@ class Shadow:
         if memories:
             self._memories = ffi.new("SanMemory[]", [memory.table_entry() for memory in memories])
             self._library.hk_san_watch(self.pointer, self._memories, len(self._memories))
+        if variables:
+            self._variables = ffi.new("SanObject[]", variables)
+            self._library.hk_san_know(self.pointer, self._variables, len(self._variables))
         if heap is not None:
             self._library.hk_san_watch_heap(self.pointer, heap.base, heap.end)
 
@@ -91,8 +110,17 @@ class Shadow:
         faults = (r for r in reports[0:count] if r.kind == abi.SAN_FOUND_FAULT)
         first = next(faults, None)
         self.fault = _fault_report(first) if first is not None else None
-        found = sorted(reports[0:count], key=lambda report: (report.pc, report.kind))
-        return tuple(_finding(scene, report) for report in found)
+        # What is made of an undefined value says where it comes from.
+        origins = {int(r.other_pc) & _PC for r in reports[0:count] if r.kind in _FOLLOWED}
+        told = (
+            r
+            for r in reports[0:count]
+            if r.kind != abi.SAN_FOUND_WITHIN
+            and (r.kind != abi.SAN_FOUND_LANE_OFF or int(r.pc) not in origins)
+        )
+        within = {int(r.pc) for r in reports[0:count] if r.kind == abi.SAN_FOUND_WITHIN}
+        found = sorted(told, key=lambda report: (report.pc, report.kind))
+        return tuple(_finding(scene, report, _category(scene, report, within)) for report in found)
 
     def __del__(self) -> None:
         # A launch that was interrupted takes nothing.
@@ -119,17 +147,26 @@ def _fault_report(report: CData) -> CData:
     return ffi.new("FaultReport *", {"fault": fault, **where})
 
 
-def _category(report: CData) -> str:
+def _category(scene: Scene, report: CData, within: Container[int]) -> str:
+    """What a report is an instance of.
+
+    Args:
+        within: instructions that have accessed the variable that they are to access.
+    """
+    if report.kind == abi.SAN_FOUND_OBJECT:
+        # Compilers make `b[i - 16]` of an address before b, which may be in another variable.
+        is_sure = int(report.pc) in within or not scene.has_data(int(report.address))
+        return CLASSES[report.kind] if is_sure else "note"
     if report.kind == abi.SAN_FOUND_FAULT and int(report.detail) >> abi.SAN_FAULT_KIND == abi.FAULT_ALIGNMENT:
         return "misaligned"
     return CLASSES[report.kind]
 
 
-def _finding(scene: Scene, report: CData) -> RawFinding:
+def _finding(scene: Scene, report: CData, category: str) -> RawFinding:
     other = int(report.other_pc)
     has_address = report.kind not in _WITHOUT_ADDRESS
     return RawFinding(
-        category=_category(report),
+        category=category,
         message=_message(scene, report),
         pc=int(report.pc),
         other_pc=None if other == _NO_ADDRESS else other & _PC,
@@ -297,6 +334,58 @@ def _heap(scene: Scene, report: CData) -> str:
     return f"a lane {does} {place}"
 
 
+def _outside(scene: Scene, report: CData) -> str:
+    """An access through a variable's address outside of the variable."""
+    address, variable = int(report.address), scene.variable_of(int(report.detail))
+    if variable is None:
+        return "an access outside of a variable of the code object"
+    past = address - (int(report.detail) + variable.size) + 1
+    if past > 0:
+        place = f"{past} byte{'' if past == 1 else 's'} past the end"
+    else:
+        before = int(report.detail) - address
+        place = f"{before} bytes before the start" if before > 0 else "across the end"
+    other = scene.variable_of(address)
+    there = f", in '{demangle(other.name)}'" if other is not None and other is not variable else ""
+    instruction = scene.instruction(int(report.pc))
+    does = "reads" if instruction is not None and _accesses(instruction) is Access.LOAD else "writes"
+    name = demangle(variable.name)
+    return f"a lane {does} {place} of the variable '{name}' of {variable.size} bytes{there}: check its index"
+
+
+def _lane_off(scene: Scene, report: CData) -> str:
+    """What a lane that is off holds is read."""
+    instruction = scene.instruction(int(report.pc))
+    opcode = instruction.opcode if instruction is not None else "the instruction"
+    gets = (
+        "gets 0 on this target, and anything on others"
+        if instruction is not None and instruction.record.memory is not None
+        else "gets what is left there of the register, which may have served another value since"
+    )
+    return (
+        f"{opcode} reads from lane {int(report.detail)}, which is off (EXEC), and {gets}: read it where that "
+        "lane takes part, before the branch"
+    )
+
+
+def _wraps(scene: Scene, report: CData) -> str:
+    """A buffer offset that is in range only if it wraps at 32 bits."""
+    offset, added = int(report.address), int(report.detail)
+    instruction = scene.instruction(int(report.pc))
+    is_load = instruction is not None and _accesses(instruction) is Access.LOAD
+    return (
+        f"the buffer offset wraps: {offset - 2**32} in the register and {added} in the instruction make "
+        f"{offset + added - 2**32}, which is in range, but hardware does not wrap at 32 bits and takes "
+        f"{offset:#x} + {added} for out of range: {'it loads 0' if is_load else 'nothing is written'}. Keep "
+        "the offset in the register from being negative; compilers fold the constant into the instruction"
+    )
+
+
+def _accesses(instruction: Instruction) -> Access | None:
+    memory = instruction.record.memory
+    return memory.access if memory is not None else None
+
+
 def _message(scene: Scene, report: CData) -> str:
     other = int(report.other_pc)
     detail = int(report.detail)
@@ -352,6 +441,12 @@ def _message(scene: Scene, report: CData) -> str:
                 f"a load to LDS goes to byte {int(report.address)} of the work-group's {detail} bytes, and "
                 "is dropped; right where that is meant to mask it"
             )
+        case abi.SAN_FOUND_OBJECT:
+            return _outside(scene, report)
+        case abi.SAN_FOUND_LANE_OFF:
+            return _lane_off(scene, report)
+        case abi.SAN_FOUND_WRAPS:
+            return _wraps(scene, report)
         case abi.SAN_FOUND_ALIGNMENT:
             return f"{_shared(scene, report)} is accessed by an instruction that wants a multiple of {detail}"
         case abi.SAN_FOUND_HAZARD:

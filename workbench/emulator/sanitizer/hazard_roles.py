@@ -11,7 +11,18 @@ from dataclasses import dataclass, field
 
 from workbench.codeobject import registers
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.codeobject.instructions import Access, Keeps, Matrix, Memory, Registers, Space, Trait
+from workbench.codeobject.instructions import (
+    Access,
+    Control,
+    Keeps,
+    Lanes,
+    Matrix,
+    Memory,
+    Registers,
+    Space,
+    Trait,
+)
+from workbench.codeobject.waits import wait_states
 from workbench.emulator.native import abi
 
 _AGPR, _SCALAR, _HWREG, _DGEMM = 512, 1024, 2048, 4096
@@ -67,13 +78,6 @@ def unit_name(unit: int) -> str:
         named = {abi.VCC: "vcc", abi.VCC + 1: "vcc", abi.EXEC: "exec", abi.EXEC + 1: "exec"}
         return {**named, abi.M0: "m0"}.get(index, f"s{index}")
     return f"a{unit - _AGPR}" if unit >= _AGPR else f"v{unit}"
-
-
-def wait_states(instruction: Instruction) -> int:
-    """Wait states that an instruction is: one, s_nop as many as it says."""
-    if instruction.opcode == "s_nop":
-        return (int(instruction.src[0].value or 0) & 15) + 1
-    return 1
 
 
 def roles_of(instruction: Instruction) -> Roles:
@@ -157,7 +161,7 @@ def _matrix(roles: Roles, instruction: Instruction, matrix: Matrix) -> None:
 
 
 def _plain_valu(roles: Roles, instruction: Instruction) -> None:
-    record, opcode = instruction.record, instruction.opcode
+    record = instruction.record
     traits = record.traits
     reads, results = _vector_units(instruction.src), _vector_units(instruction.dst)
     exchanges = Trait.EXCHANGES in traits
@@ -182,7 +186,8 @@ def _plain_valu(roles: Roles, instruction: Instruction) -> None:
     _lanes(roles, instruction, reads)
     if Registers.VCC in record.reads:
         roles.consume("div_fmas mask", _VCC)
-    if opcode in ("v_fma_f64", "v_fmac_f64"):
+    arithmetic = record.arithmetic
+    if arithmetic is not None and (arithmetic.kind, arithmetic.type) == ("FMA", "F64"):
         roles.consume("fma f64", (_DGEMM,))
 
     roles.produce("valu", results)
@@ -219,17 +224,17 @@ def _dot(roles: Roles, instruction: Instruction, results: list[int]) -> None:
 
 def _lanes(roles: Roles, instruction: Instruction, reads: list[int]) -> None:
     """What goes across lanes."""
-    opcode = instruction.opcode
+    lanes = instruction.record.lanes
     if instruction.form.is_dpp:
         roles.consume("dpp", reads)
         roles.consume("dpp exec", _EXEC[:1])
-    if opcode in ("v_readlane_b32", "v_readfirstlane_b32"):
+    if lanes is Lanes.READ:
         roles.consume("readlane", reads)
-    if opcode in ("v_readlane_b32", "v_readfirstlane_b32", "v_writelane_b32"):
+    if lanes in (Lanes.READ, Lanes.WRITE):
         roles.consume("lane exec", _EXEC[:1])
-    if opcode in ("v_readlane_b32", "v_writelane_b32") and instruction.src[1].kind == "s":
-        roles.consume("lane select", _units(instruction.src[1]))
-    if Trait.PERMUTES in instruction.record.traits:
+        if len(instruction.src) > 1 and instruction.src[1].kind == "s":
+            roles.consume("lane select", _units(instruction.src[1]))
+    if lanes is Lanes.PERMUTE:
         roles.consume("permlane", reads)
         roles.consume("permlane exec", _EXEC[:1])
 
@@ -263,5 +268,5 @@ def _scalar(roles: Roles, instruction: Instruction) -> None:
         if operand.kind == "hwreg":
             unit = _HWREG + (int(operand.value or 0) & 63)
             roles.consume("hardware register", (unit,))
-            if Registers.MODE in instruction.record.writes:
+            if instruction.record.control is Control.REGISTER:
                 roles.produce("setreg", (unit,))

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.waits import wait_states
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import Rows
 from workbench.emulator.sanitizer.analysis import Analysis
 from workbench.emulator.sanitizer.describe import describe
-from workbench.emulator.sanitizer.hazard_roles import wait_states
 from workbench.emulator.sanitizer.hazards import Hazards
 from workbench.emulator.semantics import ENDS_BLOCK
 from workbench.emulator.translate.block import BlockTranslator
@@ -32,6 +32,8 @@ class Recorder:
         self._rows = rows
         self._hazards = analysis.hazards
         self._flag_loads = analysis.flag_loads
+        self._lane_stores = analysis.lane_stores
+        self._objects = analysis.objects
         self._pending: list[bytes] = []
 
     def before(self, instruction: Instruction) -> None:
@@ -44,6 +46,14 @@ class Recorder:
             record.flags |= abi.SAN_POLLS
         if record is not None and instruction.address in self._flag_loads.expected:
             record.flags |= abi.SAN_EXPECTS
+        if (
+            record is not None
+            and record.kind == abi.SAN_READ_LANE
+            and instruction.src[0] in self._lane_stores
+        ):
+            record.flags |= abi.SAN_SPILLS
+        if record is not None and record.kind == abi.SAN_MEMORY:
+            record.imm = self._objects.get(instruction.address, 0)
         if self._hazards.found:
             self._pending += hazard_records(instruction, self._hazards)
         if record is not None:

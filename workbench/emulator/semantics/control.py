@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import Control
 from workbench.emulator.native import abi
 from workbench.emulator.semantics.registry import ends_block, nothing, straight
 from workbench.emulator.translate.block import BlockTranslator
@@ -180,7 +181,6 @@ def halt(block: BlockTranslator, instruction: Instruction) -> None:
 
 # Hardware registers
 
-SETS_REGISTER = frozenset({"s_setreg_b32", "s_setreg_imm32_b32"})
 HW_MODE = 1
 _HW_STATUS = 2
 _HW_ID = 4
@@ -199,7 +199,7 @@ def hardware_field(instruction: Instruction) -> tuple[int, int, int]:
 
 def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
     """The floating-point mode after an instruction; None where a register decides it."""
-    if instruction.opcode not in SETS_REGISTER:
+    if instruction.record.control is not Control.REGISTER:
         return mode
     number, first, size = hardware_field(instruction)
     if number != HW_MODE or mode is None:

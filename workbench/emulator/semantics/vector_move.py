@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
+from workbench.emulator.native import abi
 from workbench.emulator.semantics.registry import lanes, register
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import Value
@@ -54,7 +55,7 @@ def cndmask(block: BlockTranslator, a: Value, b: Value, mask: Value) -> Value:
 
 def _readlane(block: BlockTranslator, instruction: Instruction) -> None:
     row = block.row_of(instruction.src[0])
-    lane = block.scalar(instruction.src[1]) & 63
+    lane = block.scalar(instruction.src[1]) & (abi.LANES - 1)
     if block.writes_row(row):
         block.close_run()
     block.set_register(instruction.dst[0].index, block.row_lane(row, lane))
@@ -63,7 +64,7 @@ def _readlane(block: BlockTranslator, instruction: Instruction) -> None:
 def _writelane(block: BlockTranslator, instruction: Instruction) -> None:
     row = block.row_of(instruction.dst[0])
     value = block.scalar(instruction.src[0])
-    lane = block.scalar(instruction.src[1]) & 63
+    lane = block.scalar(instruction.src[1]) & (abi.LANES - 1)
     block.set_row_lane(row, lane, value)
 
 
@@ -83,7 +84,7 @@ def _readfirstlane(block: BlockTranslator, instruction: Instruction) -> None:
         "declare i64 @llvm.cttz.i64(i64, i1)", mask.type, "@llvm.cttz.i64", f"i64 {mask.name}, i1 false"
     )
     assert found is not None
-    lane = (found & 63).trunc(32)
+    lane = (found & (abi.LANES - 1)).trunc(32)
     block.set_register(instruction.dst[0].index, block.row_lane(row, lane))
 
 

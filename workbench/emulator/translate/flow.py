@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from workbench.codeobject.decoder import decode_one
 from workbench.codeobject.elf import CodeObject
-from workbench.codeobject.instruction import Instruction, Operand
-from workbench.codeobject.instructions import Flow
+from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import Control, Flow
 from workbench.emulator.semantics import ENDS_BLOCK
-from workbench.emulator.semantics.control import SETS_REGISTER, mode_after, target_of
+from workbench.emulator.semantics.control import mode_after, target_of
+from workbench.emulator.semantics.known_scalars import KnownScalars
 from workbench.emulator.translate.late_loads import follow_at_once
 from workbench.emulator.translate.options import Mode
 from workbench.errors import CodeObjectError
@@ -21,11 +22,6 @@ PIECE = 256
 
 _RETURN_REGISTERS = 30
 """SGPR pair that holds the return address in the calling convention of AMDGPU functions."""
-
-_UNCONDITIONAL = frozenset(
-    {"s_branch", "s_endpgm", "s_endpgm_saved", "s_endpgm_ordered_ps_done", "s_setpc_b64", "s_swappc_b64"}
-)
-_INDIRECT = frozenset({"s_setpc_b64", "s_swappc_b64"})
 
 
 def function_symbols(code_object: CodeObject) -> list[int]:
@@ -62,7 +58,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
     functions_added = False
     while pending:
         address = pending.pop()
-        constants = _Constants()
+        known = KnownScalars()
         while address not in code.instructions:
             if not base <= address < base + len(data):
                 raise CodeObjectError(
@@ -72,15 +68,15 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
             instruction = decode_one(data, address - base, address, code_object.target)
             code.instructions[address] = instruction
             after = address + instruction.size
-            opcode = instruction.opcode
-            if opcode in ENDS_BLOCK:
+            if instruction.opcode in ENDS_BLOCK:
+                flow = instruction.record.flow
                 for successor in successors(instruction):
-                    if opcode == "s_swappc_b64" and _is_padding(data, successor - base):
+                    if flow is Flow.INDIRECT_CALL and _is_padding(data, successor - base):
                         continue  # this call never returns, such as a failed assertion's
                     code.leaders.add(successor)
                     pending.append(successor)
-                if opcode in _INDIRECT:
-                    target = constants.pair(instruction.src[0])
+                if flow in (Flow.JUMP, Flow.INDIRECT_CALL):
+                    target = known.pair(instruction.src[0])
                     targets: list[int] = []
                     if target is not None:
                         targets = [target]
@@ -90,7 +86,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
                     code.leaders.update(targets)
                     pending.extend(targets)
                 break
-            constants.follow(instruction)
+            known.follow(instruction)
             address = after
     return code
 
@@ -103,68 +99,18 @@ def _is_padding(data: bytes, offset: int) -> bool:
 
 def _is_return(instruction: Instruction) -> bool:
     """Whether a jump goes back to a caller, whose address after the call is a block's beginning anyway."""
-    return instruction.opcode == "s_setpc_b64" and instruction.src[0].index == _RETURN_REGISTERS
-
-
-class _Constants:
-    """Scalar registers whose values are known in straight code: enough to see where a call goes that the
-    compiler made from the program counter and a distance."""
-
-    def __init__(self) -> None:
-        self._values: dict[int, int] = {}
-        self._carry: int | None = None
-
-    def pair(self, operand: Operand) -> int | None:
-        """A 64-bit register pair, None if it is not known."""
-        low, high = (self._values.get(operand.index + n) for n in (0, 1))
-        return low | high << 32 if operand.kind == "s" and low is not None and high is not None else None
-
-    def _value(self, operand: Operand) -> int | None:
-        if operand.kind in ("imm", "simm"):
-            return operand.bits("b32")
-        return self._values.get(operand.index) if operand.kind == "s" else None
-
-    def follow(self, instruction: Instruction) -> None:
-        """Account for an instruction."""
-        opcode = instruction.opcode
-        results: list[int | None] = []
-        carry = self._carry if not instruction.form.is_scalar else None
-        if opcode == "s_getpc_b64":
-            after = instruction.address + instruction.size
-            results = [after & 0xFFFFFFFF, after >> 32]
-            carry = self._carry
-        elif opcode == "s_mov_b32":
-            results = [self._value(instruction.src[0])]
-            carry = self._carry
-        elif opcode == "s_mov_b64" and (value := self.pair(instruction.src[0])) is not None:
-            results = [value & 0xFFFFFFFF, value >> 32]
-            carry = self._carry
-        elif opcode in ("s_add_u32", "s_addc_u32"):
-            a, b = (self._value(operand) for operand in instruction.src)
-            start = 0 if opcode == "s_add_u32" else self._carry
-            if a is not None and b is not None and start is not None:
-                total = a + b + start
-                results, carry = [total & 0xFFFFFFFF], total >> 32
-        for operand in instruction.dst:
-            if operand.kind == "s":
-                for register in range(operand.index, operand.index + operand.width):
-                    self._values.pop(register, None)
-        if results:
-            first = instruction.dst[0].index
-            self._values.update({first + n: value for n, value in enumerate(results) if value is not None})
-        self._carry = carry
+    return instruction.record.flow is Flow.JUMP and instruction.src[0].index == _RETURN_REGISTERS
 
 
 def successors(instruction: Instruction) -> Iterator[int]:
     """Where execution can go on after an instruction that ends its block, as far as that is known."""
-    after = instruction.address + instruction.size
-    opcode = instruction.opcode
-    if opcode == "s_trap" and instruction.src[0].value != 3:
+    flow = instruction.record.flow
+    if flow is Flow.TRAP and instruction.src[0].value != 3:
         return  # a compiler puts nothing after a trap that ends the wave
-    if instruction.record.flow in (Flow.BRANCH, Flow.CONDITIONAL, Flow.CALL):
+    if flow in (Flow.BRANCH, Flow.CONDITIONAL, Flow.CALL):
         yield target_of(instruction)
-    if opcode not in _UNCONDITIONAL or opcode == "s_swappc_b64":
-        yield after
+    if flow.goes_on:
+        yield instruction.address + instruction.size
 
 
 def blocks_of(code: Code) -> list[list[Instruction]]:
@@ -203,7 +149,10 @@ def float_modes(
 
     Functions that are called indirectly begin in the kernel's mode, and are taken to leave it as it was.
     """
-    changes = [any(instruction.opcode in SETS_REGISTER for instruction in block) for block in blocks]
+    changes = [
+        any(form.record.control is Control.REGISTER for form in {each.form for each in block})
+        for block in blocks
+    ]
     if not any(changes):
         return [initial] * len(blocks)
     modes: dict[int, Mode | None] = dict.fromkeys(roots, initial)
@@ -232,7 +181,7 @@ def float_modes(
 def followers(blocks: Sequence[Sequence[Instruction]], index: int, index_of: Mapping[int, int]) -> list[int]:
     """Blocks that a wave may run right after a block; none after a call, whose callee comes in between."""
     last = blocks[index][-1]
-    if last.opcode == "s_swappc_b64":
+    if last.record.flow is Flow.INDIRECT_CALL:
         return []
     if last.record.flow is Flow.CALL:
         return [index_of[target_of(last)]]

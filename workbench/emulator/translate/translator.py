@@ -130,7 +130,7 @@ def sources() -> list[Path]:
         *(path for folder in parts for path in sorted(folder.rglob("*.py"))),
         abi.HEADER,
         *sorted((emulator.parent / "codeobject").rglob("*.py")),
-        *sorted((emulator.parent / "codeobject" / "isa").glob("*")),
+        *sorted((emulator.parent / "codeobject").rglob("*.csv")),
     ]
     return [path for path in files if path.is_file()]
 

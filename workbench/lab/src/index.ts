@@ -44,6 +44,7 @@ import { Preferences } from './preferences';
 import { Sidebar, WorkbenchModel } from './sidebar';
 import { connectTimelines } from './timelines';
 import { firstTutorial } from './tutorials';
+import { withholdWidgets } from './untrusted';
 
 const ID = 'hipkittens-workbench';
 
@@ -152,6 +153,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
     tracker.widgetAdded.connect((_, panel) => {
       watcherOf(panel);
       addLiveViews(panel);
+      withholdWidgets(panel);
     });
 
     const model = new WorkbenchModel(tracker, history, shared.preferences, shared.names, watcherOf);

@@ -34,7 +34,9 @@ export function addLiveViews(panel: NotebookPanel): void {
     }
   });
   panel.content.rendermime.addFactory(
-    { safe: false, mimeTypes: [MIME_TYPE], createRenderer: () => new LiveView(panel, opened) },
+    // Safe, though the widget's own renderer is not: of an output nobody trusts this one takes a widget's id, and
+    // shows what the notebook's kernel has under it, or nothing (tests/browser/test_untrusted.py).
+    { safe: true, mimeTypes: [MIME_TYPE], createRenderer: () => new LiveView(panel, opened) },
     RANK
   );
 }

@@ -82,6 +82,12 @@ export const OPTIONS: readonly IOption[] = [
     "takesValue": true
   },
   {
+    "name": "--show",
+    "signature": "--show",
+    "doc": "Keep what show(tile) in the cell is given, and draw it after a launch.",
+    "takesValue": false
+  },
+  {
     "name": "--time",
     "signature": "--time",
     "doc": "Time a launch: measured on a GPU, modelled on an emulated device.",

@@ -29,9 +29,9 @@ from workbench.errors import (
     ProfilerTimeout,
     UsageError,
 )
+from workbench.operators.subject import Target
 from workbench.profile.rocprof import instructions, replay, tables
 from workbench.profile.rocprof.instructions import InstructionCost
-from workbench.spec.subject import Target
 
 TIMEOUT = 300.0
 """Seconds for one pass, the start of Python in it included."""

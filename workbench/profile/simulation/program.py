@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from workbench.codeobject.instructions import Access, Flow, Space
+from workbench.codeobject.instructions import Access, Control, Flow, Space
 from workbench.codeobject.registers import read, written
-from workbench.codeobject.waits import waits_of
+from workbench.codeobject.waits import wait_states, waits_of
 from workbench.profile.issue import issue_cycles, result_width
 from workbench.profile.simulation.native import CData, ffi, number
 from workbench.targets import Target
@@ -140,7 +140,7 @@ def _kind(instruction: Instruction, target: Target) -> tuple[str, int, dict[str,
         return "END", timing.turn, {}
     if record.pipeline == "branch":
         return "BRANCH", timing.turn, {}
-    if instruction.opcode == "s_waitcnt":
+    if record.control is Control.WAIT:
         waits = waits_of(instruction)
         return (
             "WAIT",
@@ -151,13 +151,13 @@ def _kind(instruction: Instruction, target: Target) -> tuple[str, int, dict[str,
             },
         )
     field = instruction.words[0] & 0xFFFF
-    if instruction.opcode == "s_barrier":
+    if record.control is Control.BARRIER:
         return "BARRIER", timing.turn, {}
-    if instruction.opcode == "s_nop":
-        return "IDLE", timing.turn * ((field & 15) + 1), {}
-    if instruction.opcode == "s_sleep":
+    if record.control is Control.IDLE:
+        return "IDLE", timing.turn * wait_states(instruction), {}
+    if record.control is Control.SLEEP:
         return "IDLE", timing.turn + timing.sleep * (field & 127), {}
-    if instruction.opcode == "s_setprio":
+    if record.control is Control.PRIORITY:
         return "PRIORITY", timing.turn, {"priority": field & 3}
     return ("SALU" if record.pipeline == "salu" else "OTHER"), timing.turn, {}
 

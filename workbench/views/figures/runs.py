@@ -6,14 +6,13 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from markupsafe import escape
-
+from workbench.operators import shape_text
 from workbench.origin import Origin
 from workbench.profile.timing import SweepResult
-from workbench.spec import shape_text
 from workbench.theme import INK, SERIES
 from workbench.views.board import Board, Failure, Run
 from workbench.views.figures.view import FAILED, View, difference, finish
+from workbench.views.markup import figure_text
 from workbench.views.timing import sweep_figure
 
 MARKED = 200
@@ -68,8 +67,8 @@ def _line(runs: Sequence[Run], colour: str, count: int) -> Any:
             "symbol": _one([symbols[r.verified] for r in runs]),
             "size": 8,
         },
-        name=runs[0].name,
-        text=[f"{r.label}, {r.timing.device}, {r.time.told}" for r in runs],
+        name=figure_text(runs[0].name),
+        text=[figure_text(f"{r.label}, {r.timing.device}, {r.time.told}") for r in runs],
         hovertemplate="%{text}<br>%{y:.4g} us<extra></extra>",
     )
 
@@ -133,8 +132,8 @@ def _timeline_rows(
 
 
 def _wrapped(text: str) -> str:
-    """A message as a tool tip: short lines, and nothing in it taken for plotly's markup."""
-    return "<br>".join(str(escape(line)) for line in textwrap.wrap(text, 70))
+    """A message as a tool tip, in short lines."""
+    return "<br>".join(map(figure_text, textwrap.wrap(text, 70)))
 
 
 def shapes(board: Board) -> View:

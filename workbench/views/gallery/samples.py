@@ -24,14 +24,14 @@ from workbench.events import Hub
 from workbench.history.codec import decode
 from workbench.history.results import CLASSES
 from workbench.launches import CacheCounts, Replayed
+from workbench.operators import kernels, shape_text
+from workbench.operators.tolerances import Tolerance
 from workbench.origin import Expected, Figure, Origin
 from workbench.profile.chiplets import DispatchOrder, XcdMap, tiles_of
 from workbench.profile.machine import machine
 from workbench.profile.model import TimeModel
 from workbench.profile.results import ProfileResult
 from workbench.profile.timing import SweepResult, TimeResult
-from workbench.spec import kernels, shape_text
-from workbench.spec.tolerances import Tolerance
 from workbench.tiles import LayoutResult, view_layout
 from workbench.views import benchmarks
 from workbench.views.board import Board

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.theme import CLEAR, INK
 from workbench.views.layout.panels import Grid, Mode, Panel, compact, top_value
-from workbench.views.layout.steps import Step
+from workbench.views.markup import figure_text
 
 
 def menu(panels: Sequence[Panel], modes: Sequence[Mode], active: int) -> dict[str, Any]:
@@ -53,8 +53,8 @@ def _packed(grid: Grid) -> dict[str, str]:
 _AT_ONCE = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}}
 
 
-def slider(steps: Sequence[Step], active: int) -> dict[str, Any]:
-    """The slider over accesses and phases."""
+def slider(labels: Sequence[str], active: int) -> dict[str, Any]:
+    """A slider over a figure's frames, one for each label."""
     return {
         "active": active,
         "y": 0,
@@ -65,8 +65,8 @@ def slider(steps: Sequence[Step], active: int) -> dict[str, Any]:
         "font": {"color": CLEAR, "size": 1},
         "currentvalue": {"font": {"size": 13, "color": INK}, "xanchor": "left"},
         "steps": [
-            {"label": step.label, "method": "animate", "args": [[str(n)], _AT_ONCE]}
-            for n, step in enumerate(steps)
+            {"label": figure_text(label), "method": "animate", "args": [[str(n)], _AT_ONCE]}
+            for n, label in enumerate(labels)
         ],
     }
 

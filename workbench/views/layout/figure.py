@@ -14,6 +14,7 @@ from workbench.views.layout.controls import menu, play, slider
 from workbench.views.layout.panels import MODES, TEXT_ROWS, Mode, Panel, differs, panels_of
 from workbench.views.layout.steps import Step, conflict_text, steps_of
 from workbench.views.layout.traces import base, frame, veil
+from workbench.views.markup import figure_text
 
 MAX_STEPS = 256
 """Positions of the slider."""
@@ -57,7 +58,7 @@ def layout_figure(
         cols=1,
         row_heights=heights,
         vertical_spacing=BETWEEN / height,
-        subplot_titles=[panel.title for panel in panels],
+        subplot_titles=[figure_text(panel.title) for panel in panels],
     )
     modes = [mode for mode in MODES if differs(panels[0].grid(mode.value))] or [MODES[-1]]
     mode = next((mode for mode in modes if colour in (None, mode.name)), None)
@@ -82,7 +83,7 @@ def layout_figure(
     menus = [menu(panels, modes, modes.index(mode))]
     if len(shown) > 1:
         figure.frames = [frame(panels, step, str(n), bool(result.accesses)) for n, step in enumerate(shown)]
-        figure.update_layout(sliders=[slider(shown, active)])
+        figure.update_layout(sliders=[slider([step.label for step in shown], active)])
         menus.append(play())
         height += 110
     figure.update_layout(updatemenus=menus, height=height + 150, margin={"b": 60}, showlegend=False)

@@ -95,12 +95,9 @@ def _small(drawn: str) -> str:
         text,
         count=1,
     )
-    # A tenth of a pixel is more than an eye tells apart.
-    text = re.sub(
-        r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])',
-        r"\1",
-        re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.S),
-    )
+    text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.S)
+    # A tenth of a pixel is more than an eye tells apart; what people read is not rounded.
+    text = re.sub(r"<[^<>]*>", lambda found: _LONG.sub(r"\1", found[0]), text)
     # A saved notebook has each line on one of its own, indented.
     text = re.sub(r"(?<=base64,)[^\"]*", lambda image: "".join(image[0].split()), text)
     return _named(re.sub(r">\s*\n\s*<", "><", _NEIGHBOURS.sub(_grouped, text)))
@@ -117,6 +114,7 @@ def _named(text: str) -> str:
     return re.sub(rf'((?:id="|url\(#)(?:{names}))(?=["\)])', rf"\1-{own}", text)
 
 
+_LONG = re.compile(r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])')
 _STROKES = "stroke-linejoin:round;stroke-linecap:butt"
 _SHEET = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.S)
 _SHAPE = re.compile(r'<path id="(\w+)" d="([^"]*)"(?: style="([^"]*)")?/>')

@@ -28,7 +28,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from workbench import targets
@@ -38,10 +39,12 @@ _COLUMNS = ("format", "opcode", "mnemonic", "operands", "modifiers")
 
 # After each encoding come three distinct s_nop, which tell where the instruction ended, and a fourth that
 # tells one encoding's output from the next's.
-_PADS = b"".join((0xBF80AA01 + i).to_bytes(4, "little") for i in range(3))
+PADS = b"".join((0xBF80AA01 + i).to_bytes(4, "little") for i in range(3))
 _MARK = (0xBF801234).to_bytes(4, "little")
 
 Text = tuple[str, int]
+Ask = Callable[[Sequence[bytes]], list[Text | None]]
+"""What `disassemble` says of encodings for one target."""
 
 
 def find_llvm_mc() -> str | None:
@@ -67,7 +70,7 @@ def disassemble(target: str, encodings: Sequence[bytes], llvm_mc: str | None = N
     def line(data: bytes) -> str:
         return " ".join(f"0x{byte:02x}" for byte in data)
 
-    source = "".join(f"{line(e + _PADS)}\n{line(_MARK)}\n" for e in encodings)
+    source = "".join(f"{line(e + PADS)}\n{line(_MARK)}\n" for e in encodings)
     command = [tool, "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}"]
     # A crash that draws its own backtrace takes seconds; only the fact is wanted.
     quiet = os.environ | {"LLVM_DISABLE_SYMBOLIZATION": "1", "LLVM_DISABLE_CRASH_REPORT": "1"}
@@ -264,17 +267,14 @@ def _valid(text: Text | None) -> Text | None:
 class Format:
     """Everything that LLVM prints about one format on one target, and the rows that follow from it."""
 
-    def __init__(self, target: str, name: str, llvm_mc: str) -> None:
+    def __init__(self, target: str, name: str, ask: Ask) -> None:
         self.target = target
         self.name = name
-        self.tool = llvm_mc
+        self._ask = ask
         self.encoding = ENCODINGS[name]
         self.neutral: dict[int, dict[str, int]] = {}
         self.base: dict[int, Text] = {}
         self.probed: dict[tuple[int, str], Text | None] = {}
-
-    def _ask(self, encodings: Sequence[bytes]) -> list[Text | None]:
-        return disassemble(self.target, encodings, self.tool)
 
     def run(self) -> list[list[str]]:
         """The format's rows."""
@@ -368,8 +368,10 @@ class Format:
                 kind = "b64" if five.startswith("lit") else "f64"
             elif precise.startswith("0xf983"):
                 kind = "f16"
-            elif precise == "0x3e22f983" and half == "0x3c00" and whole.startswith("lit"):
-                kind = "bf16"
+            elif precise == "0x3e22f983" and half.startswith("lit"):
+                kind = "v2f16"
+            elif precise == "0x3e22f983" and half == "0x3c00":
+                kind = "bf16" if whole.startswith("lit") else "v2bf16"
             else:
                 kind = "b32"
             types[job] = kind
@@ -584,14 +586,16 @@ class Format:
         return other
 
 
-def table(target: str, llvm_mc: str | None = None) -> str:
-    """The opcode table of a target as CSV text."""
-    tool = llvm_mc or find_llvm_mc()
-    if tool is None:
-        raise RuntimeError("llvm-mc is needed: apt-get install llvm-22, or set LLVM_MC.")
+def table(target: str, ask: Ask | None = None) -> str:
+    """The opcode table of a target as CSV text, from llvm-mc's answers or from those that are given.
+
+    Raises:
+        RuntimeError: as `disassemble`.
+    """
+    ask = ask or partial(disassemble, target)
     rows: list[list[str]] = []
     for name in ENCODINGS:
-        rows += Format(target, name, tool).run()
+        rows += Format(target, name, ask).run()
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_COLUMNS)

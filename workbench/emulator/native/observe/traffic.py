@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.codeobject import Instruction
-from workbench.codeobject.instructions import Access, Space
+from workbench.codeobject.instructions import Access, Control, Space
 from workbench.codeobject.waits import waits_of
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
@@ -57,10 +57,11 @@ def line_kinds(instructions: Iterable[Instruction], text: int, size: int) -> npt
 
 def _waits(instruction: Instruction) -> bool:
     """Whether other waves get their turn at an instruction: a wait for memory, a barrier, a branch."""
+    record = instruction.record
     return (
         waits_of(instruction).vmcnt is not None
-        or instruction.opcode == "s_barrier"
-        or instruction.record.pipeline == "branch"
+        or record.control is Control.BARRIER
+        or record.pipeline == "branch"
     )
 
 

@@ -175,9 +175,35 @@ typedef struct HkAtomicData {
     const uint32_t *data, *second;
 } HkAtomicData;
 
-/* One lane's update of memory that other threads may update too. */
-static void hk_update_memory(HkAtomic kind, int wide, uint8_t *p, HkAtomicData from, uint32_t *returned,
+/* Whether an atomic is one of the bits outside `past` alone, as compilers make those of a half or a byte. */
+static int hk_leaves(HkAtomic kind, uint32_t data, uint32_t second, uint32_t past) {
+    switch (kind) {
+    case HK_CMPSWAP:
+        return ((data ^ second) & past) == 0;
+    case HK_OR:
+    case HK_XOR:
+        return (data & past) == 0;
+    case HK_AND:
+        return (~data & past) == 0;
+    case HK_PK_ADD_F16:
+    case HK_PK_ADD_BF16:
+        return past == 0xffff0000 && (data & 0x7fff0000) == 0;
+    default:
+        return 0;
+    }
+}
+
+/* Bits of a lane's dword past the end of its memory, which the atomic leaves; 0 where there are none, or it does not.
+ */
+static uint32_t hk_bits_left(const Wave *w, HkAtomic kind, int wide, HkAtomicData from, uint64_t address,
                              unsigned lane) {
+    uint32_t past = wide ? 0 : hk_bits_past_end(w, address);
+    return past && hk_leaves(kind, from.data[lane], from.second ? from.second[lane] : 0, past) ? past : 0;
+}
+
+/* One lane's update of memory that other threads may update too; bits of `left` stay. */
+static void hk_update_memory(HkAtomic kind, int wide, uint8_t *p, HkAtomicData from, uint32_t *returned, unsigned lane,
+                             uint32_t left) {
     if (wide) {
         uint64_t data = hk_pair(from.data, lane), second = from.second ? hk_pair(from.second, lane) : 0;
         uint64_t *place = (uint64_t *)p, old = __atomic_load_n(place, __ATOMIC_RELAXED);
@@ -190,10 +216,10 @@ static void hk_update_memory(HkAtomic kind, int wide, uint8_t *p, HkAtomicData f
         }
     } else {
         uint32_t data = from.data[lane], second = from.second ? from.second[lane] : 0;
-        uint32_t *place = (uint32_t *)p, old = __atomic_load_n(place, __ATOMIC_RELAXED);
-        while (!__atomic_compare_exchange_n(place, &old, hk_update32(kind, old, data, second, 0), 0, __ATOMIC_SEQ_CST,
-                                            __ATOMIC_RELAXED)) {
-        }
+        uint32_t *place = (uint32_t *)p, old = __atomic_load_n(place, __ATOMIC_RELAXED), new;
+        do {
+            new = (hk_update32(kind, old, data, second, 0) & ~left) | (old & left);
+        } while (!__atomic_compare_exchange_n(place, &old, new, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
         if (returned) returned[lane] = old;
     }
 }
@@ -249,11 +275,22 @@ static int32_t hk_atomic_lanes(Wave *w, const Op *op, const HkAddresses *a, uint
     int wide = (op->imm[1] & HK_ATOMIC_64) != 0;
     uint32_t bytes = wide ? 8 : 4;
     if (a->exec == 0) return 0;
-    if (hk_check_addresses(w, op, a, bytes, 1) || hk_check_aligned(w, op, a, bytes)) return 1;
-    if (w->group->profile) w->group->counters->global_atomics += (uint64_t)__builtin_popcountll(a->exec);
     HkAtomicData from = hk_memory_data(w, op, kind, wide);
+    uint32_t left[HK_LANES] = {0};
+    if (__builtin_expect(!hk_allowed(w, a->lo, a->hi + bytes, 1), 0)) {
+        HK_FOR_LANES(lane, a->exec) {
+            uint64_t address = hk_address(a, lane);
+            left[lane] = hk_bits_left(w, kind, wide, from, address, lane);
+            if (left[lane] == 0 && hk_check(w, op, address, bytes, 1, (int32_t)lane) == NULL) return 1;
+        }
+    }
+    if (hk_check_aligned(w, op, a, bytes)) return 1;
+    if (w->group->profile) {
+        hk_count_global(w, op, a, bytes, 1);
+        w->group->counters->global_atomics += (uint64_t)__builtin_popcountll(a->exec);
+    }
     HK_FOR_LANES(lane, a->exec) {
-        hk_update_memory(kind, wide, (uint8_t *)(uintptr_t)hk_address(a, lane), from, returned, lane);
+        hk_update_memory(kind, wide, (uint8_t *)(uintptr_t)hk_address(a, lane), from, returned, lane, left[lane]);
     }
     if (kind == HK_CMPSWAP && wide && w->group->machine->hostcalls != 0) hk_note_packet(w, a, from, returned);
     return 0;
@@ -283,6 +320,7 @@ HK_EXPORT int32_t hk_flat_atomic(Wave *w, const Op *op) {
         if (hk_atomic_lanes(w, op, &a, returned)) return 1;
     } else {
         HkAtomicData from = hk_memory_data(w, op, kind, wide);
+        uint32_t left[HK_LANES] = {0};
         if (hk_check_aligned(w, op, &a, bytes)) return 1;
         HK_FOR_LANES(lane, exec) {
             uint64_t window = a.at[lane] & HK_APERTURE_MASK, offset = a.at[lane] & ~HK_APERTURE_MASK;
@@ -290,8 +328,10 @@ HK_EXPORT int32_t hk_flat_atomic(Wave *w, const Op *op) {
                 if (!hk_check_lds(w, op, offset, bytes, 1, (int32_t)lane)) return 1;
             } else if (window == HK_PRIVATE_APERTURE) {
                 if (!hk_check_scratch(w, op, offset, bytes, 1, (int32_t)lane)) return 1;
-            } else if (hk_check(w, op, a.at[lane], bytes, 1, (int32_t)lane) == NULL)
-                return 1;
+            } else {
+                left[lane] = hk_bits_left(w, kind, wide, from, a.at[lane], lane);
+                if (left[lane] == 0 && hk_check(w, op, a.at[lane], bytes, 1, (int32_t)lane) == NULL) return 1;
+            }
         }
         HK_FOR_LANES(lane, exec) {
             uint64_t window = a.at[lane] & HK_APERTURE_MASK, offset = a.at[lane] & ~HK_APERTURE_MASK;
@@ -303,7 +343,7 @@ HK_EXPORT int32_t hk_flat_atomic(Wave *w, const Op *op) {
                 hk_update_own(kind, wide, copy, from, returned, lane, 0);
                 for (uint32_t b = 0; b < bytes; b++) *hk_scratch_byte(w, (uint32_t)offset + b, lane) = copy[b];
             } else {
-                hk_update_memory(kind, wide, (uint8_t *)(uintptr_t)a.at[lane], from, returned, lane);
+                hk_update_memory(kind, wide, (uint8_t *)(uintptr_t)a.at[lane], from, returned, lane, left[lane]);
             }
         }
     }

@@ -21,7 +21,7 @@ HK_EXPORT int32_t hk_ds_permute_b32(Wave *w, const Op *op) {
     uint64_t exec = hk_exec(w);
     const uint32_t *address = hk_row(w, op->src0), *data = hk_row(w, op->src1);
     uint32_t sent[HK_LANES] __attribute__((aligned(64))) = {0};
-    HK_FOR_LANES(l, exec) { sent[(address[l] + (uint32_t)op->offset) >> 2 & 63] = data[l]; }
+    HK_FOR_LANES(l, exec) { sent[hk_bpermute_source(address[l] + (uint32_t)op->offset)] = data[l]; }
     hk_row_blend(hk_row(w, op->dst), sent, exec);
     return 0;
 }

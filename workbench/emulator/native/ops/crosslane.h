@@ -3,7 +3,7 @@
 #include "run/lanes.h"
 
 /* DS_BPERMUTE: lane (address / 4) % 64. */
-HK_INLINE unsigned hk_bpermute_source(uint32_t address) { return address >> 2 & 63; }
+HK_INLINE unsigned hk_bpermute_source(uint32_t address) { return address / 4 % HK_LANES; }
 
 /* DS_SWIZZLE: by the pattern in the offset field. */
 HK_INLINE unsigned hk_swizzle_source(uint32_t pattern, unsigned l) {

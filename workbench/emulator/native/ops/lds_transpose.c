@@ -16,6 +16,7 @@ HK_INLINE int32_t hk_read_pieces(Wave *w, const Op *op, uint8_t *pieces, uint32_
     if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, HK_LDS_TRANSPOSE)) return 1;
     const uint8_t *base = w->lds + op->offset;
     if (exec == HK_ALL_LANES) {
+#pragma clang loop unroll(full)
         for (unsigned l = 0; l < HK_LANES; l++) memcpy(pieces + l * step, base + row[l], bytes);
         return 0;
     }
@@ -37,8 +38,10 @@ HK_EXPORT int32_t hk_ds_read_b64_tr_b16(Wave *w, const Op *op) {
     uint8_t pieces[HK_LANES * 8];
     uint32_t result[2 * HK_LANES] __attribute__((aligned(64)));
     if (hk_read_pieces(w, op, pieces, 8, 8)) return 1;
+#pragma clang loop unroll(full)
     for (int g = 0; g < HK_LANES; g += 16) {
         const hk_u16x16 *row = (const hk_u16x16 *)(pieces + 8 * g);
+#pragma clang loop unroll(full)
         for (int r = 0; r < 2; r++)
             *(u32x16 *)(result + r * HK_LANES + g) =
                 __builtin_convertvector(row[2 * r], u32x16) | __builtin_convertvector(row[2 * r + 1], u32x16) << 16;
@@ -52,10 +55,13 @@ HK_EXPORT int32_t hk_ds_read_b64_tr_b8(Wave *w, const Op *op) {
     uint8_t pieces[HK_LANES * 8];
     uint32_t result[2 * HK_LANES] __attribute__((aligned(64)));
     if (hk_read_pieces(w, op, pieces, 8, 8)) return 1;
+#pragma clang loop unroll(full)
     for (int g = 0; g < HK_LANES; g += 16) {
         const hk_u8x16 *row = (const hk_u8x16 *)(pieces + 8 * g);
+#pragma clang loop unroll(full)
         for (int r = 0; r < 2; r++) {
             u32x16 value = {};
+#pragma clang loop unroll(full)
             for (int e = 0; e < 4; e++) value |= __builtin_convertvector(row[4 * r + e], u32x16) << (8 * e);
             *(u32x16 *)(result + r * HK_LANES + g) = value;
         }

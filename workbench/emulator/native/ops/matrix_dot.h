@@ -74,7 +74,9 @@ HK_INLINE void hk_dot_add(__m512 *sum, __m512i b, const uint32_t *a) {
  * `constant`. */
 HK_INLINE void hk_dot_multiply(int m, float *d, const float *c, uint32_t constant, const HkPairs *a, const HkPairs *b,
                                int links, int groups, int count) {
+#pragma clang loop unroll(full)
     for (int column = 0; column < m; column += 16)
+#pragma clang loop unroll(full)
         for (int first = 0; first < m; first += 16) {
             int corner = hk_result_offset(m, first) + column;
             __m512 sum[16];
@@ -130,6 +132,7 @@ HK_INLINE void hk_dot_from_bytes(HkElement type, uint32_t *out, int stride, cons
 HK_INLINE void hk_dot_convert_as(HkElement type, int m, uint32_t *out, const uint32_t *rows, int count) {
     for (int g = 0; g < HK_LANES / m; g++)
         for (int r = 0; r < count; r++)
+#pragma clang loop unroll(full)
             for (int half = 0; half < m; half += 16)
                 hk_dot_from_bytes(type, out + 2 * (g * count + r) * m + half, m, rows + HK_LANES * r + m * g + half);
 }
@@ -164,6 +167,7 @@ HK_INLINE void hk_dot_bytes(int m, uint32_t *d, const uint32_t *c, uint32_t cons
     int groups = HK_LANES / m;
     uint32_t excess[32] __attribute__((aligned(64)));
     __m512i high = _mm512_set1_epi8((char)0x80);
+#pragma clang loop unroll(full)
     for (int half = 0; half < m; half += 16) {
         __m512i sum = _mm512_setzero_si512();
         for (int g = 0; g < groups; g++)
@@ -171,7 +175,9 @@ HK_INLINE void hk_dot_bytes(int m, uint32_t *d, const uint32_t *c, uint32_t cons
                 sum = _mm512_dpbusd_epi32(sum, high, _mm512_load_si512(rows_a + r * HK_LANES + g * m + half));
         _mm512_store_si512(excess + half, sum);
     }
+#pragma clang loop unroll(full)
     for (int column = 0; column < m; column += 16)
+#pragma clang loop unroll(full)
         for (int first = 0; first < m; first += 16) {
             int corner = hk_result_offset(m, first) + column;
             __m512i sum[16];

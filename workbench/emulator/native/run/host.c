@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -46,11 +47,24 @@ HK_EXPORT int32_t hk_listed_access(uint64_t base, uint64_t size) {
     return covered < end ? 0 : access;
 }
 
+/* The process's memory map, opened once: a launch asks for each of its tensors. After a fork the file is the parent's. */
+static int memory_map(void) {
+    static _Atomic int64_t known = -1;
+    int64_t process = getpid(), found = atomic_load(&known);
+    if (found >= 0 && found >> 32 == process) return (int)(found & INT32_MAX);
+    int opened = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (opened >= 0 && !atomic_compare_exchange_strong(&known, &found, process << 32 | opened)) {
+        close(opened);
+        return (int)(atomic_load(&known) & INT32_MAX);
+    }
+    return opened;
+}
+
 /* The same; asks for the range's own mappings where the system answers that. */
 HK_EXPORT int32_t hk_host_access(uint64_t base, uint64_t size) {
     uint64_t end = base + size;
     if (size == 0 || end < base) return 0;
-    int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    int maps = memory_map();
     if (maps < 0) return hk_listed_access(base, size);
     int access = HK_ALLOCATION_READ | HK_ALLOCATION_WRITE, failed = 0;
     for (uint64_t covered = base; covered < end && failed == 0;) {
@@ -63,7 +77,7 @@ HK_EXPORT int32_t hk_host_access(uint64_t base, uint64_t size) {
             covered = query.end;
         }
     }
-    close(maps);
     if (failed == 0) return access;
+    /* ENOENT: nothing is mapped there. Anything else: the system does not answer, or somebody has closed the file. */
     return failed == ENOENT ? 0 : hk_listed_access(base, size);
 }

@@ -173,17 +173,20 @@ HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, uint8_t *base, c
     if (data == HK_B128) {
         for (int g = 0; g < HK_LANES; g += 16) {
             u32x16 part[4];
+#pragma clang loop unroll(full)
             for (int q = 0; q < 4; q++)
                 part[q] = hk_join4(*(const u32x4 *)HK_AT(wide, base, offsets, g + q),
                                    *(const u32x4 *)HK_AT(wide, base, offsets, g + 4 + q),
                                    *(const u32x4 *)HK_AT(wide, base, offsets, g + 8 + q),
                                    *(const u32x4 *)HK_AT(wide, base, offsets, g + 12 + q));
             hk_transpose4(part);
+#pragma clang loop unroll(full)
             for (int r = 0; r < 4; r++) *(u32x16 *)(rows + HK_LANES * r + g) = part[r];
         }
     } else if (data == HK_B64 || data == HK_B96) {
         for (int g = 0; g < HK_LANES; g += 16) {
             uint32_t part[3][16];
+#pragma clang loop unroll(full)
             for (int l = 0; l < 16; l++) {
                 const uint8_t *p = HK_AT(wide, base, offsets, g + l);
                 uint64_t low = hk_get64(p);
@@ -191,12 +194,14 @@ HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, uint8_t *base, c
                 part[1][l] = (uint32_t)(low >> 32);
                 if (data == HK_B96) part[2][l] = hk_get32(p + 8);
             }
+#pragma clang loop unroll(full)
             for (int r = 0; r < (data == HK_B96 ? 3 : 2); r++)
                 *(u32x16 *)(rows + HK_LANES * r + g) = *(const u32x16 *)part[r];
         }
     } else {
         for (int g = 0; g < HK_LANES; g += 16) {
             uint32_t part[16];
+#pragma clang loop unroll(full)
             for (int l = 0; l < 16; l++) part[l] = hk_loaded(data, HK_AT(wide, base, offsets, g + l), rows[g + l]);
             *(u32x16 *)(rows + g) = *(const u32x16 *)part;
         }
@@ -208,13 +213,12 @@ HK_INLINE int hk_data_rows(HkData data) { return data == HK_B128 ? 4 : data == H
 /* Load into the lanes that EXEC names; `offsets` of the others must be readable. */
 HK_INLINE void hk_gather_masked(HkData data, uint32_t *rows, int wide, uint8_t *base, const void *offsets,
                                 uint64_t exec) {
-    if (exec == HK_ALL_LANES) {
-        hk_gather(data, rows, wide, base, offsets);
-        return;
-    }
+    /* One place for both cases: the gather is inlined once. */
     uint32_t temporary[4 * HK_LANES] __attribute__((aligned(64)));
-    if (hk_data_rows(data) == 1) memcpy(temporary, rows, 4 * HK_LANES);
-    hk_gather(data, temporary, wide, base, offsets);
+    uint32_t *to = exec == HK_ALL_LANES ? rows : temporary;
+    if (to != rows && hk_data_rows(data) == 1) memcpy(temporary, rows, 4 * HK_LANES);
+    hk_gather(data, to, wide, base, offsets);
+    if (to == rows) return;
     for (int r = 0; r < hk_data_rows(data); r++) hk_row_blend(rows + HK_LANES * r, temporary + HK_LANES * r, exec);
 }
 
@@ -226,15 +230,19 @@ HK_INLINE void hk_scatter(HkData data, const uint32_t *rows, int wide, uint8_t *
         for (int g = 0; g < HK_LANES; g += 16) {
             u32x16 part[4];
             uint32_t lanes[4][16] __attribute__((aligned(64)));
+#pragma clang loop unroll(full)
             for (int r = 0; r < 4; r++) part[r] = *(const u32x16 *)(rows + HK_LANES * r + g);
             hk_transpose4(part);
+#pragma clang loop unroll(full)
             for (int q = 0; q < 4; q++) *(u32x16 *)lanes[q] = part[q];
+#pragma clang loop unroll(full)
             for (int l = 0; l < 16; l++)
                 *(u32x4 *)HK_AT(wide, base, offsets, g + l) = *(const u32x4 *)&lanes[l & 3][l & ~3];
         }
         return;
     }
     if (exec == HK_ALL_LANES) {
+#pragma clang loop unroll_count(16)
         for (int l = 0; l < HK_LANES; l++) {
             uint8_t *p = HK_AT(wide, base, offsets, l);
             if (data == HK_B64)

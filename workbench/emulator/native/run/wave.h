@@ -57,7 +57,10 @@ static inline const Allocation *hk_find_allocation(const Machine *m, uint64_t ad
 __attribute__((noinline, unused)) static int hk_find_range(Wave *w, uint64_t lo, uint64_t hi, uint64_t need) {
     const Allocation *a = hk_allocation_before(w->group->machine, lo);
     if (a == NULL || hi < lo) return 0;
-    if (hi > a->end) return need == HK_ALLOCATION_READ && hi <= a->read_end && lo < a->read_end;
+    if (hi > a->end) {
+        uint64_t end = w->reads_dwords ? (a->end + 3) & ~3ull : a->read_end;
+        return need == HK_ALLOCATION_READ && hi <= end && lo < end;
+    }
     w->hit_base = a->base;
     w->hit_end = a->end;
     w->hit_flags = a->flags;
@@ -69,6 +72,14 @@ static inline int hk_allowed(Wave *w, uint64_t lo, uint64_t hi, int is_write) {
     uint64_t need = is_write ? HK_ALLOCATION_WRITE : HK_ALLOCATION_READ;
     if (__builtin_expect(lo >= w->hit_base && hi <= w->hit_end && lo <= hi && (w->hit_flags & need), 1)) return 1;
     return hk_find_range(w, lo, hi, need);
+}
+
+/* Bits of a dword of memory that lie past the end of its allocation: 0 where none do, or where no byte may be written.
+ * Memory comes in dwords, and so do atomics, also those of a half or a byte at its end. */
+__attribute__((unused)) static uint32_t hk_bits_past_end(const Wave *w, uint64_t address) {
+    const Allocation *a = address & 3 ? NULL : hk_find_allocation(w->group->machine, address);
+    if (a == NULL || !(a->flags & HK_ALLOCATION_WRITE) || a->end - address >= 4) return 0;
+    return ~0u << 8 * (a->end - address);
 }
 
 /* Pointer to [address, address + size) of global memory for one lane; NULL after recording a fault. */

@@ -22,8 +22,7 @@ struct alignas(2) __hip_bfloat16 {
     __host__ __device__ constexpr __hip_bfloat16(const __hip_bfloat16_raw &raw) : __x(raw.x) {}
     __host__ __device__ __hip_bfloat16(float value) : __x(nearest(value)) {}
     __host__ __device__ __hip_bfloat16(double value) : __x(of(value)) {}
-    template <typename T>
-        requires std::is_integral_v<T>
+    template <typename T, __hip_if<std::is_integral<T>::value> = 0>
     __host__ __device__ __hip_bfloat16(T value) : __x(of(static_cast<double>(value))) {}
 
     __host__ __device__ operator float() const { return __builtin_bit_cast(float, static_cast<unsigned>(__x) << 16); }

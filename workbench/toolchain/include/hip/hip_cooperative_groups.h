@@ -35,7 +35,7 @@ __device__ inline unsigned long long by_rank(unsigned long long bits, unsigned l
 }
 
 template <typename T>
-inline constexpr bool movable = std::is_trivially_copyable_v<T> && sizeof(T) <= 32;
+constexpr bool movable = std::is_trivially_copyable<T>::value && sizeof(T) <= 32;
 
 } // namespace impl
 
@@ -154,20 +154,17 @@ class coalesced_group : public thread_group {
     __device__ unsigned meta_group_size() const { return meta_size_; }
 
     // From the thread of a rank, which counts modulo the size.
-    template <typename T>
-        requires impl::movable<T>
+    template <typename T, __hip_if<impl::movable<T>> = 0>
     __device__ T shfl(T value, int source) const {
         return __hip_from_lane(value, impl::lane_of_rank(lanes_, static_cast<unsigned>(source) % size()));
     }
     // From `delta` ranks further up or down; where there is none, its own value.
-    template <typename T>
-        requires impl::movable<T>
+    template <typename T, __hip_if<impl::movable<T>> = 0>
     __device__ T shfl_down(T value, unsigned delta) const {
         const unsigned rank = thread_rank();
         return __hip_from_lane(value, impl::lane_of_rank(lanes_, delta < size() - rank ? rank + delta : rank));
     }
-    template <typename T>
-        requires impl::movable<T>
+    template <typename T, __hip_if<impl::movable<T>> = 0>
     __device__ T shfl_up(T value, unsigned delta) const {
         const unsigned rank = thread_rank();
         return __hip_from_lane(value, impl::lane_of_rank(lanes_, delta <= rank ? rank - delta : rank));
@@ -210,8 +207,7 @@ class thread_block_tile : public thread_group {
 
   public:
     // As HIP: the parent group of a tile may be forgotten.
-    template <typename Other>
-        requires std::is_void_v<Parent>
+    template <typename Other, typename Own = Parent, __hip_if<std::is_void<Own>::value> = 0>
     __device__ thread_block_tile(const thread_block_tile<Size, Other> &other) : thread_group(other) {}
 
     __device__ static constexpr unsigned num_threads() { return Size; }
@@ -221,23 +217,19 @@ class thread_block_tile : public thread_group {
     __device__ unsigned meta_group_rank() const { return meta_rank_; }
     __device__ unsigned meta_group_size() const { return meta_size_; }
 
-    template <typename T>
-        requires impl::movable<T>
+    template <typename T, __hip_if<impl::movable<T>> = 0>
     __device__ T shfl(T value, int source) const {
         return __shfl(value, source, Size);
     }
-    template <typename T>
-        requires impl::movable<T>
+    template <typename T, __hip_if<impl::movable<T>> = 0>
     __device__ T shfl_down(T value, unsigned delta) const {
         return __shfl_down(value, delta, Size);
     }
-    template <typename T>
-        requires impl::movable<T>
+    template <typename T, __hip_if<impl::movable<T>> = 0>
     __device__ T shfl_up(T value, unsigned delta) const {
         return __shfl_up(value, delta, Size);
     }
-    template <typename T>
-        requires impl::movable<T>
+    template <typename T, __hip_if<impl::movable<T>> = 0>
     __device__ T shfl_xor(T value, unsigned mask) const {
         return __shfl_xor(value, static_cast<int>(mask), Size);
     }
@@ -324,11 +316,11 @@ __device__ inline void sync(const Group &group) {
     group.sync();
 }
 template <typename Group>
-__device__ inline auto thread_rank(const Group &group) {
+__device__ inline auto thread_rank(const Group &group) -> decltype(group.thread_rank()) {
     return group.thread_rank();
 }
 template <typename Group>
-__device__ inline auto group_size(const Group &group) {
+__device__ inline auto group_size(const Group &group) -> decltype(group.size()) {
     return group.size();
 }
 template <typename Group>

@@ -22,8 +22,7 @@ struct alignas(2) __half {
     __host__ __device__ constexpr __half(const __half_raw &raw) : data(__builtin_bit_cast(_Float16, raw.x)) {}
     __host__ __device__ constexpr __half(float value) : data(static_cast<_Float16>(value)) {}
     __host__ __device__ constexpr __half(double value) : data(static_cast<_Float16>(value)) {}
-    template <typename T>
-        requires std::is_integral_v<T>
+    template <typename T, __hip_if<std::is_integral<T>::value> = 0>
     __host__ __device__ constexpr __half(T value) : data(static_cast<_Float16>(value)) {}
 
     __host__ __device__ constexpr operator float() const { return static_cast<float>(data); }

@@ -190,8 +190,7 @@ __HIP_FUNCTION __half2_raw __hip_cvt_fp8x2_to_halfraw2(__hip_fp8x2_storage_t x, 
         __host__ __device__ __hip_fp8_##name(double x) : __x(__hip_cvt_double_to_fp8(x, __HIP_SATFINITE, kind)) {}     \
         __host__ __device__ __hip_fp8_##name(const __half &x) : __hip_fp8_##name(static_cast<float>(x)) {}             \
         __host__ __device__ __hip_fp8_##name(const __hip_bfloat16 &x) : __hip_fp8_##name(static_cast<float>(x)) {}     \
-        template <typename T>                                                                                          \
-            requires std::is_integral_v<T>                                                                             \
+        template <typename T, __hip_if<std::is_integral<T>::value> = 0>                                                \
         __host__ __device__ explicit __hip_fp8_##name(T x) : __hip_fp8_##name(static_cast<double>(x)) {}               \
         __host__ __device__ operator float() const { return __hip_cvt_fp8_to_float(__x, kind); }                       \
         __host__ __device__ explicit operator __half() const { return static_cast<float>(*this); }                     \

@@ -25,6 +25,20 @@
 #include <cstdint>
 #include <type_traits>
 
+// What host code takes for granted, as ROCm's headers include it: printf, memset, std::array, std::thread and with it
+// std::chrono. A kernel alone does not wait for them.
+#if defined(__HIP_WHOLE_PROGRAM__)
+#include <stdio.h>
+#include <limits.h>
+#include <string.h>
+
+#include <algorithm>
+#include <array>
+#include <iosfwd>
+#include <limits>
+#include <thread>
+#endif
+
 #include "hip/hip_vector_types.h"
 #include "hip/hip_runtime_api.h"
 #include "hip/device/index.h"

@@ -8,3 +8,4 @@
 #include "hip/host/functions.h"
 #include "hip/host/templates.h"
 #include "hip/host/textures.h"
+#include "hip/host/further.h"

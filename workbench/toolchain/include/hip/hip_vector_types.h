@@ -15,7 +15,7 @@ namespace __hip_vector {
 template <typename T>
 struct three {
     T d[3];
-    __host__ __device__ constexpr T &operator[](unsigned index) { return d[index]; }
+    __host__ __device__ T &operator[](unsigned index) { return d[index]; }
     __host__ __device__ constexpr const T &operator[](unsigned index) const { return d[index]; }
 };
 
@@ -89,21 +89,21 @@ template <typename T, unsigned N>
 struct HIP_vector_type : __hip_vector::elements<T, N> {
     using value_type = T;
     HIP_vector_type() = default;
-    template <typename U>
-        requires std::is_convertible_v<U, T>
-    __host__ __device__ constexpr explicit(N > 1) HIP_vector_type(U all)
+    template <typename U, __hip_if<N == 1 && std::is_convertible<U, T>::value> = 0>
+    __host__ __device__ constexpr HIP_vector_type(U x) : __hip_vector::elements<T, N>(static_cast<T>(x)) {}
+    template <typename U, __hip_if<(N > 1) && std::is_convertible<U, T>::value> = 0, int = 0>
+    __host__ __device__ constexpr explicit HIP_vector_type(U all)
         : __hip_vector::elements<T, N>(static_cast<T>(all)) {}
-    template <typename... U>
-        requires(N > 1 && sizeof...(U) == N && (std::is_convertible_v<U, T> && ...))
+    template <typename... U, __hip_if<(N > 1) && sizeof...(U) == N && (std::is_convertible<U, T>::value && ...)> = 0>
     __host__ __device__ constexpr HIP_vector_type(U... each) : __hip_vector::elements<T, N>(static_cast<T>(each)...) {}
 
     __hip_host_device_inline constexpr HIP_vector_type splat(T value) { return HIP_vector_type(value); }
-    __host__ __device__ constexpr T &operator[](unsigned index) { return at(*this, index); }
-    __host__ __device__ constexpr const T &operator[](unsigned index) const { return at(*this, index); }
+    __host__ __device__ T &operator[](unsigned index) { return at<T>(*this, index); }
+    __host__ __device__ constexpr const T &operator[](unsigned index) const { return at<const T>(*this, index); }
 
   private:
-    template <typename Self>
-    __host__ __device__ static constexpr auto &at(Self &self, unsigned index) {
+    template <typename Element, typename Self>
+    __host__ __device__ static constexpr Element &at(Self &self, unsigned index) {
         if constexpr (N > 3)
             if (index == 3) return self.w;
         if constexpr (N > 2)
@@ -125,8 +125,7 @@ struct HIP_vector_type : __hip_vector::elements<T, N> {
         if constexpr (N > 3) a.w op b.w;                                                                               \
         return a;                                                                                                      \
     }                                                                                                                  \
-    template <typename T, unsigned N, typename U>                                                                      \
-        requires std::is_convertible_v<U, T>                                                                           \
+    template <typename T, unsigned N, typename U, __hip_if<std::is_convertible<U, T>::value> = 0>                      \
     __host__ __device__ constexpr HIP_vector_type<T, N> &operator op(HIP_vector_type<T, N> &a, U b) {                  \
         return a op HIP_vector_type<T, N>::splat(static_cast<T>(b));                                                   \
     }
@@ -137,13 +136,11 @@ struct HIP_vector_type : __hip_vector::elements<T, N> {
                                                                     const HIP_vector_type<T, N> &b) {                  \
         return a assign b;                                                                                             \
     }                                                                                                                  \
-    template <typename T, unsigned N, typename U>                                                                      \
-        requires std::is_convertible_v<U, T>                                                                           \
+    template <typename T, unsigned N, typename U, __hip_if<std::is_convertible<U, T>::value> = 0>                      \
     __host__ __device__ constexpr HIP_vector_type<T, N> operator op(HIP_vector_type<T, N> a, U b) {                    \
         return a assign b;                                                                                             \
     }                                                                                                                  \
-    template <typename T, unsigned N, typename U>                                                                      \
-        requires std::is_convertible_v<U, T>                                                                           \
+    template <typename T, unsigned N, typename U, __hip_if<std::is_convertible<U, T>::value> = 0>                      \
     __host__ __device__ constexpr HIP_vector_type<T, N> operator op(U a, const HIP_vector_type<T, N> &b) {             \
         HIP_vector_type<T, N> result = HIP_vector_type<T, N>::splat(static_cast<T>(a));                                \
         return result assign b;                                                                                        \

@@ -39,6 +39,14 @@ enum BlockStoreAlgorithm { __HIPCUB_MOVES(STORE) };
 
 namespace detail {
 
+// A parameter of a type that another one says.
+template <typename T>
+struct identity {
+    using type = T;
+};
+template <typename T>
+using same = typename identity<T>::type;
+
 // Room for values whose constructors shared memory does not call.
 template <typename T, int N>
 struct raw {
@@ -125,16 +133,14 @@ class WarpScan : public detail::with_storage<NullType> {
         ((total = Broadcast(out, Width - 1)), ...);
     }
     // The first lane's result is not defined.
-    template <typename Op, typename... Total>
-        requires std::is_invocable_v<Op, T, T>
+    template <typename Op, typename... Total, __hip_if<std::is_invocable<Op, T, T>::value> = 0>
     __device__ void ExclusiveScan(T in, T &out, Op op, Total &...total) {
         T inclusive;
         InclusiveScan(in, inclusive, op, total...);
         out = __shfl_up(inclusive, 1, Width);
     }
-    template <typename Op, typename... Total>
-        requires std::is_invocable_v<Op, T, T>
-    __device__ void ExclusiveScan(T in, T &out, std::type_identity_t<T> initial, Op op, Total &...total) {
+    template <typename Op, typename... Total, __hip_if<std::is_invocable<Op, T, T>::value> = 0>
+    __device__ void ExclusiveScan(T in, T &out, detail::same<T> initial, Op op, Total &...total) {
         ExclusiveScan(in, out, op, total...);
         out = lane == 0 ? initial : op(initial, out);
     }
@@ -208,7 +214,7 @@ class BlockScan : public detail::with_storage<detail::raw<T, (X * Y * Z + 63) / 
             total = op(total, this->storage[i]);
         }
         bool first = this->id == 0;
-        if constexpr (!std::is_same_v<std::remove_cvref_t<Prefix>, detail::no_prefix>) {
+        if constexpr (!std::is_same_v<__remove_cvref(Prefix), detail::no_prefix>) {
             if (wave == 0) {
                 const T value = prefix(total);
                 if (first) this->storage[waves] = value;
@@ -237,34 +243,29 @@ class BlockScan : public detail::with_storage<detail::raw<T, (X * Y * Z + 63) / 
             scan<inclusive>(in, out, op, more...);
     }
 
-    template <typename Values>
-    using same = std::type_identity_t<Values>;
-
   public:
     __HIPCUB_CONSTRUCTORS(BlockScan, Base)
 
     template <typename Values, typename Op, typename... More>
-    __device__ void InclusiveScan(const same<Values> &in, Values &out, Op op, More &...more) {
+    __device__ void InclusiveScan(const detail::same<Values> &in, Values &out, Op op, More &...more) {
         scan_with<true>(in, out, op, more...);
     }
     // Without an initial value the first work-item's first result is not defined.
-    template <typename Values, typename Op, typename... More>
-        requires std::is_invocable_v<Op, T, T>
-    __device__ void ExclusiveScan(const same<Values> &in, Values &out, Op op, More &...more) {
+    template <typename Values, typename Op, typename... More, __hip_if<std::is_invocable<Op, T, T>::value> = 0>
+    __device__ void ExclusiveScan(const detail::same<Values> &in, Values &out, Op op, More &...more) {
         scan_with<false>(in, out, op, more...);
     }
-    template <typename Values, typename Op, typename... Total>
-        requires std::is_invocable_v<Op, T, T>
-    __device__ void ExclusiveScan(const same<Values> &in, Values &out, same<T> initial, Op op, Total &...total) {
+    template <typename Values, typename Op, typename... Total, __hip_if<std::is_invocable<Op, T, T>::value> = 0>
+    __device__ void ExclusiveScan(const detail::same<Values> &in, Values &out, detail::same<T> initial, Op op, Total &...total) {
         const T sum = scan<false>(in, out, op, detail::initial_value<T>{initial});
         ((total = sum), ...);
     }
     template <typename Values, typename... More>
-    __device__ void InclusiveSum(const same<Values> &in, Values &out, More &...more) {
+    __device__ void InclusiveSum(const detail::same<Values> &in, Values &out, More &...more) {
         scan_with<true>(in, out, hipcub::Sum(), more...);
     }
     template <typename Values, typename... More>
-    __device__ void ExclusiveSum(const same<Values> &in, Values &out, More &...more) {
+    __device__ void ExclusiveSum(const detail::same<Values> &in, Values &out, More &...more) {
         if constexpr ((std::is_same_v<More, T> && ...))
             ExclusiveScan(in, out, T(0), hipcub::Sum(), more...);
         else

@@ -13,7 +13,7 @@ using hiprandState = hiprandStateXORWOW_t;
 using hiprandState_t = hiprandStateXORWOW_t;
 
 #define __HIPRAND_NAME(name)                                                                                           \
-    template <__hip_random::generator State, typename... Numbers>                                                      \
+    template <typename State, typename... Numbers, __hip_random::if_generator<State> = 0>                              \
     __host__ __device__ inline auto hip##name(State *state, Numbers... numbers) {                                      \
         return roc##name(state, numbers...);                                                                           \
     }
@@ -38,7 +38,7 @@ __HIPRAND_NAME(rand_log_normal_double)
 __HIPRAND_NAME(rand_log_normal_double2)
 #undef __HIPRAND_NAME
 
-template <__hip_random::generator State>
+template <typename State, __hip_random::if_generator<State> = 0>
 __host__ __device__ inline void hiprand_init(unsigned long long seed, unsigned long long subsequence,
                                              unsigned long long offset, State *state) {
     rocrand_init(seed, subsequence, offset, state);

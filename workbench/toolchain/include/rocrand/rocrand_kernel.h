@@ -156,7 +156,8 @@ __ROCRAND_ABSENT(threefry4x64_20)
 namespace __hip_random {
 
 template <typename State>
-concept generator = std::is_same_v<State, rocrand_state_philox4x32_10> || std::is_same_v<State, rocrand_state_xorwow>;
+using if_generator =
+    __hip_if<std::is_same_v<State, rocrand_state_philox4x32_10> || std::is_same_v<State, rocrand_state_xorwow>>;
 
 // In (0, 1]: the powers of two make all but the last addition exact.
 __host__ __device__ inline float uniform(unsigned bits) { return static_cast<float>(bits) * 0x1p-32f + 0x1p-32f; }
@@ -180,7 +181,7 @@ __host__ __device__ inline double2 normal_double(uint4 bits) {
 } // namespace __hip_random
 
 #define __ROCRAND_FUNCTION                                                                                             \
-    template <__hip_random::generator State>                                                                           \
+    template <typename State, __hip_random::if_generator<State> = 0>                                                   \
     __host__ __device__ inline
 
 __ROCRAND_FUNCTION void rocrand_init(unsigned long long seed, unsigned long long subsequence, unsigned long long offset,

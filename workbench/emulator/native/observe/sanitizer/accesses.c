@@ -34,6 +34,19 @@ static void check_range(Wave *w, const SanOp *o, const HkResource *r) {
         san_found(w, SAN_FOUND_RANGE, &o->op, ~0ull, -1, r->base, r->base + r->records - a->end, 0, 0);
 }
 
+/* The offsets of register and instruction are added without a carry being lost, so that a negative one in the register
+ * is out of range whatever the instruction adds. All ones is what programs mask a lane with. */
+static void check_wraps(Wave *w, const SanOp *o, const HkResource *r, uint64_t out) {
+    const Op *op = &o->op;
+    if (!(op->flags & HK_BUFFER_OFFEN) || (op->flags & HK_BUFFER_IDXEN)) return;
+    const uint32_t *row = hk_row(w, op->src0);
+    HK_FOR_LANES(lane, out) {
+        uint32_t offset = row[lane], sum = offset + (uint32_t)op->offset;
+        if (offset == ~0u || sum >= offset || (uint64_t)sum + o->bytes > r->records) continue;
+        san_found(w, SAN_FOUND_WRAPS, op, ~0ull, (int32_t)lane, offset, (uint32_t)op->offset, 0, 0);
+    }
+}
+
 /* Undefined data goes to a dword of scratch, or comes from there. */
 static void scratch_store(SanWave *sw, const SanOp *o, uint64_t dword, uint64_t bit, int undefined) {
     sw->scratch[dword] = (sw->scratch[dword] & ~bit) | (undefined ? bit : 0);
@@ -74,6 +87,7 @@ static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, u
         check_range(w, o, &r);
         uint32_t rows = (o->bytes + 3u) / 4u;
         hk_buffer_addresses(w, &o->op, &r, exec, rows, o->bytes < 4 ? o->bytes : 4, &b);
+        if (b.out) check_wraps(w, o, &r, b.out);
         uint64_t lanes = b.address.exec;
         for (unsigned l = 0; l < HK_LANES; l++) at[l] = hk_address(&b.address, l);
         if (!r.swizzle || rows == 1) return lanes;
@@ -89,10 +103,11 @@ static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, u
     return lanes;
 }
 
-/* The lanes of `lanes` that are inside an allocation: the others are reported by the operation itself, and take no
- * part in anything else. */
+/* The lanes of `lanes` that are inside an allocation, with a part of a dword at least in an atomic: the others are
+ * reported by the operation itself, and take no part in anything else. */
 static uint64_t inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *at) {
     int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
+    int is_atomic = (o->flags & (SAN_ATOMIC | SAN_EXPECTS)) && o->bytes <= 4;
     uint64_t low = ~0ull, high = 0, found = lanes;
     HK_FOR_LANES(lane, lanes) {
         low = at[lane] < low ? at[lane] : low;
@@ -100,7 +115,8 @@ static uint64_t inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *
     }
     if (lanes == 0 || hk_allowed(w, low, high + o->bytes, is_write)) return lanes;
     HK_FOR_LANES(lane, lanes) {
-        if (!hk_allowed(w, at[lane], at[lane] + o->bytes, is_write)) found &= ~(1ull << lane);
+        if (hk_allowed(w, at[lane], at[lane] + o->bytes, is_write)) continue;
+        if (!is_atomic || !hk_bits_past_end(w, at[lane])) found &= ~(1ull << lane);
     }
     return found;
 }
@@ -246,7 +262,7 @@ void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         if (o->flags & (SAN_INDEXED | SAN_PATTERN))
             san_gather(w, sw, o, exec);
         else
-            san_shuffle(sw, o, exec);
+            san_shuffle(w, sw, o, exec);
         sw->lgkm_issued++;
         if (exec && o->dst < sw->group->rows) {
             sw->lgkm_wait[o->dst] = sw->lgkm_issued;

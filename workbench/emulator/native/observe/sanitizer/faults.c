@@ -34,6 +34,12 @@ static void clear_result(Wave *w, const Op *op, int32_t lane) {
 static int32_t leave_out(Wave *w, const Op *op, NativeFn operation) {
     uint64_t exec = hk_exec(w), lanes = exec, left_out = 0;
     int32_t result = 1;
+    const SanOp *access = ((const SanWave *)w->san)->access;
+    if (access != NULL && access->op.pc == op->pc && (access->flags & SAN_EXPECTS)) {
+        /* What a compare-and-swap expects is a dword, also where it is for a half or a byte at the end of memory. */
+        w->reads_dwords = 1;
+        result = operation(w, op);
+    }
     while (result != 0 && goes_on(&w->fault)) {
         const Fault f = w->fault;
         uint64_t detail = (uint64_t)f.kind << SAN_FAULT_KIND | (f.is_write ? SAN_FAULT_WRITES : 0) | f.size;
@@ -48,6 +54,7 @@ static int32_t leave_out(Wave *w, const Op *op, NativeFn operation) {
         hk_set_exec(w, lanes);
         result = operation(w, op);
     }
+    w->reads_dwords = 0;
     hk_set_exec(w, exec);
     HK_FOR_LANES(lane, left_out) clear_result(w, op, (int32_t)lane);
     return result;

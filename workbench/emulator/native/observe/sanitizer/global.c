@@ -1,7 +1,13 @@
-/* Global memory: who wrote and read each 16 bytes; accesses that nothing orders are races. */
+/* Global memory: who wrote and read each 16 bytes; accesses that nothing orders are races.
+ *
+ * Where one write of 16 bytes does not say enough, because several waves write parts of them or atomics of several
+ * waves are in no order, each dword has a cell of its own from then on, and an earlier write beside the newest one.
+ */
 #include "observe/sanitizer/state.h"
 
 #include <stdlib.h>
+
+static const Cell nothing = {.write.group = NOBODY, .read_group = NOBODY};
 
 static Page *page_of(San *s, uint64_t number) {
     if (s->last_page != NULL && number == s->last_page->number) return s->last_page;
@@ -28,10 +34,10 @@ static Page *page_of(San *s, uint64_t number) {
         }
         Cell *cells = malloc(bytes);
         if (cells == NULL) return NULL;
-        for (uint32_t k = 0; k < PAGE_CELLS; k++) cells[k] = (Cell){.write_group = NOBODY, .read_group = NOBODY};
+        for (uint32_t k = 0; k < PAGE_CELLS; k++) cells[k] = nothing;
         s->memory_left -= bytes;
         s->page_count++;
-        s->pages[i] = (Page){number, cells, NULL};
+        s->pages[i] = (Page){.number = number, .cells = cells};
     }
     return s->last_page = &s->pages[i];
 }
@@ -47,12 +53,13 @@ static int same_value(Wave *w, const SanOp *o, uint64_t address, unsigned lane) 
 /* Whether a wave makes the same access as before, and no other has come in between: nothing new can come of it. */
 HK_INLINE int again(const Cell *c, uint32_t group, uint32_t me, uint32_t epoch, uint16_t mask, uint32_t scope,
                     int is_write) {
-    int mine = c->write_group == group && c->writer == me;
+    const Write *write = &c->write;
+    int mine = write->group == group && write->writer == me;
     if (is_write)
-        return mine && c->write_epoch == epoch && c->scope == scope && !(mask & ~c->write_mask) &&
+        return mine && write->epoch == epoch && write->scope == scope && !(mask & ~write->mask) &&
                c->read_group == NOBODY;
     return c->read_group == group && c->read_epoch == epoch && c->readers == 1u << me && !(mask & ~c->read_mask) &&
-           (mine || c->write_group == NOBODY);
+           (mine || write->group == NOBODY);
 }
 
 /* Whether an access with a scope may be one of a flag: what is wider is data that passes caches by. */
@@ -64,51 +71,230 @@ static uint32_t scope_of(const SanOp *o) {
     return o->flags & (SAN_SYNC | SAN_POLLS) && is_flag(o) ? SCOPE_GROUP : SCOPE_WAVE;
 }
 
-/* Whether the newest write of a cell comes before this wave's access, or may change places with it. */
-static int follows_write(const Wave *w, const SanWave *sw, const SanOp *o, const Cell *c, uint32_t scope,
-                         int is_write) {
-    int is_local = c->write_group == (uint32_t)w->group->index;
-    if (is_local && (c->writer == sw->index || c->write_epoch < sw->group->epoch)) return 1;
-    if (c->scope && scope && is_flag(o) && (is_local || (c->scope == SCOPE_DEVICE && scope == SCOPE_DEVICE))) return 1;
-    if (c->scope && (o->flags & SAN_EXPECTS)) return 1;
+/* Whether a write comes before this wave's access. */
+static int is_before(const Wave *w, const SanWave *sw, const Write *write, uint32_t scope, int is_write) {
+    int is_local = write->group == (uint32_t)w->group->index;
+    if (is_local && (write->writer == sw->index || write->epoch < sw->group->epoch)) return 1;
     uint32_t until = is_write || scope == SCOPE_DEVICE ? sw->known.seen : sw->known.acquired;
-    return san_ordered(w, sw, c->write_group, c->writer, c->write_number, c->scope != SCOPE_DEVICE, until);
+    return san_ordered(w, sw, write->group, write->writer, write->number, write->scope != SCOPE_DEVICE, until);
+}
+
+/* Whether the two may change places: both are of a flag, or the access begins a compare-and-swap. */
+static int may_swap(const Wave *w, const SanOp *o, const Write *write, uint32_t scope) {
+    int is_local = write->group == (uint32_t)w->group->index;
+    if (write->scope && scope && is_flag(o) && (is_local || (write->scope == SCOPE_DEVICE && scope == SCOPE_DEVICE)))
+        return 1;
+    return write->scope && (o->flags & SAN_EXPECTS);
 }
 
 static int is_one(uint32_t waves) { return (waves & (waves - 1)) == 0; }
 
-/* A wave reads a cell that `c->readers` have read. */
-static void note_read(San *s, Page *page, Cell *c, uint32_t me, uint32_t number) {
+/* A cell with what is kept beside it. */
+typedef struct Place {
+    Cell *cell;
+    Write *before;         /* NULL: of 16 bytes, which have none */
+    uint32_t **reads;      /* [waves][cells] */
+    Write **others;        /* [cells] */
+    uint32_t index, cells; /* of the page */
+} Place;
+
+static Place place_of(Page *page, Cell *c) {
+    return (Place){c, NULL, &page->reads, &page->others, (uint32_t)(c - page->cells), PAGE_CELLS};
+}
+
+static Place dword_of(Page *page, uint32_t index) {
+    Dwords *d = page->dwords;
+    return (Place){&d->cells[index], &d->before[index], &d->reads, &d->others, index, PAGE_DWORDS};
+}
+
+static uint32_t *reads_of(San *s, const Place *p) {
+    size_t bytes = HK_MAX_WAVES * (size_t)p->cells * sizeof(uint32_t);
+    if (*p->reads == NULL && s->memory_left >= bytes && (*p->reads = malloc(bytes)) != NULL) s->memory_left -= bytes;
+    return *p->reads == NULL ? NULL : *p->reads + p->index;
+}
+
+/* A wave reads a cell that `cell->readers` have read. */
+static void note_read(San *s, const Place *p, uint32_t me, uint32_t number) {
+    Cell *c = p->cell;
     uint32_t before = c->readers;
     c->readers |= (uint16_t)(1u << me);
     if ((before & ~(1u << me)) == 0) {
         c->read_number = number;
         return;
     }
-    size_t bytes = HK_MAX_WAVES * PAGE_CELLS * sizeof(uint32_t);
-    if (page->reads == NULL && s->memory_left >= bytes && (page->reads = malloc(bytes)) != NULL)
-        s->memory_left -= bytes;
-    if (page->reads == NULL) return;
-    uint32_t *reads = page->reads + (c - page->cells);
-    if (is_one(before)) reads[(uint32_t)__builtin_ctz(before) * PAGE_CELLS] = c->read_number;
-    reads[me * PAGE_CELLS] = number;
+    uint32_t *reads = reads_of(s, p);
+    if (reads == NULL) return;
+    if (is_one(before)) reads[(uint32_t)__builtin_ctz(before) * p->cells] = c->read_number;
+    reads[me * p->cells] = number;
 }
 
 /* Of a wave's newest read of a cell; where that is not known it is one that nothing comes after. */
-static uint32_t read_number(const Page *page, const Cell *c, uint32_t wave) {
-    if (is_one(c->readers)) return c->read_number;
-    return page->reads != NULL ? page->reads[wave * PAGE_CELLS + (uint32_t)(c - page->cells)] : NOBODY;
+static uint32_t read_number(const Place *p, uint32_t wave) {
+    if (is_one(p->cell->readers)) return p->cell->read_number;
+    return *p->reads != NULL ? (*p->reads)[wave * p->cells + p->index] : NOBODY;
+}
+
+/* The read of a cell that is kept beside its newest ones, of no bytes where there is none; NULL: no memory for it. */
+static Write *other_read(San *s, const Place *p, int make) {
+    size_t bytes = p->cells * sizeof(Write);
+    if (*p->others == NULL && make && s->memory_left >= bytes && (*p->others = calloc(1, bytes)) != NULL)
+        s->memory_left -= bytes;
+    return *p->others == NULL ? NULL : *p->others + p->index;
+}
+
+/* Keeps one of a cell's reads beside those that take their place: a write of a wave that has read the cell itself may
+ * race with it. Where no wave has learnt of another, the read of any other work-group than `group` will do. */
+static void keep_read(San *s, const Place *p, uint32_t group) {
+    const Cell *c = p->cell;
+    if (c->readers == 0) return;
+    Write *kept = other_read(s, p, 1);
+    if (kept == NULL || (!s->synced && kept->group != group && !(c->read_mask & ~kept->mask))) return;
+    uint32_t wave = (uint32_t)__builtin_ctz(c->readers);
+    *kept = (Write){
+        .group = c->read_group,
+        .epoch = c->read_epoch,
+        .pc = c->read_pc,
+        .number = read_number(p, wave),
+        .mask = c->read_mask,
+        .writer = (uint8_t)wave,
+    };
+}
+
+/* Whether a read comes before this wave's write. */
+static int is_read_before(const Wave *w, const SanWave *sw, const Write *read) {
+    if (read->group == (uint32_t)w->group->index && (read->writer == sw->index || read->epoch < sw->group->epoch))
+        return 1;
+    return san_ordered(w, sw, read->group, read->writer, read->number, 0, sw->known.seen);
 }
 
 /* The wave whose read of a cell does not come before this wave's write; NOBODY: all do. */
-static uint32_t reader_before(const Wave *w, const SanWave *sw, const Page *page, const Cell *c) {
+static uint32_t reader_before(const Wave *w, const SanWave *sw, const Place *p) {
+    const Cell *c = p->cell;
     int is_local = c->read_group == (uint32_t)w->group->index;
     if (is_local && c->read_epoch < sw->group->epoch) return NOBODY;
     for (uint32_t others = c->readers & (is_local ? ~(1u << sw->index) : ~0u); others; others &= others - 1) {
         uint32_t other = (uint32_t)__builtin_ctz(others);
-        if (!san_ordered(w, sw, c->read_group, other, read_number(page, c, other), 0, sw->known.seen)) return other;
+        if (!san_ordered(w, sw, c->read_group, other, read_number(p, other), 0, sw->known.seen)) return other;
     }
     return NOBODY;
+}
+
+/* Gives each dword of a cell one of its own; 0 where there is no memory for them. */
+static int take_apart(San *s, Page *page, Cell *c) {
+    if (page->dwords == NULL) {
+        if (s->memory_left < sizeof(Dwords) || (page->dwords = malloc(sizeof(Dwords))) == NULL) return 0;
+        s->memory_left -= sizeof(Dwords);
+        page->dwords->reads = NULL;
+        page->dwords->others = NULL;
+    }
+    Place whole = place_of(page, c);
+    for (uint32_t n = 0; n < 4; n++) {
+        uint16_t mask = (uint16_t)(0xf << 4 * n);
+        Place part = dword_of(page, 4 * whole.index + n);
+        *part.before = nothing.write;
+        *part.cell = *c;
+        part.cell->write.mask &= mask;
+        part.cell->read_mask &= mask;
+        if (part.cell->write.mask == 0) part.cell->write = nothing.write;
+        if (part.cell->read_mask == 0) part.cell->read_group = NOBODY, part.cell->readers = 0;
+        uint32_t *reads = is_one(part.cell->readers) ? NULL : reads_of(s, &part);
+        for (uint32_t readers = part.cell->readers; reads != NULL && readers; readers &= readers - 1) {
+            uint32_t wave = (uint32_t)__builtin_ctz(readers);
+            reads[wave * part.cells] = read_number(&whole, wave);
+        }
+        const Write *other = other_read(s, &whole, 0);
+        Write *kept = other_read(s, &part, other != NULL && (other->mask & mask));
+        if (kept != NULL) {
+            *kept = other != NULL ? *other : (Write){0};
+            kept->mask &= mask;
+        }
+    }
+    *c = nothing;
+    c->write.group = APART;
+    return 1;
+}
+
+/* One access of a lane, as its cells see it. */
+typedef struct Lane {
+    uint64_t address;
+    uint32_t lane, scope;
+    uint32_t number;        /* of the access among the wave's of vmcnt */
+    int is_write, is_noted; /* as a read */
+} Lane;
+
+static void check_write(Wave *w, const SanWave *sw, const SanOp *o, const Lane *a, const Write *write, uint16_t mask) {
+    if (write->group == NOBODY || !(write->mask & mask) || is_before(w, sw, write, a->scope, a->is_write) ||
+        may_swap(w, o, write, a->scope) || (a->is_write && same_value(w, o, a->address, a->lane)))
+        return;
+    san_found(w, SAN_FOUND_RACE_GLOBAL, &o->op, write->pc, (int32_t)a->lane, a->address, a->is_write ? 2 : 0,
+              write->group, write->writer);
+}
+
+/* Whether a write may be out of order with an access that may change places with the one that takes its place. */
+static int outlives(const Wave *w, const SanWave *sw, const Lane *a, const Write *write) {
+    return write->group != NOBODY && (write->scope < a->scope || !is_before(w, sw, write, a->scope, 1));
+}
+
+/* Keeps the newest write beside the one that takes its place. */
+static void keep_before(const Wave *w, const SanWave *sw, const Lane *a, const Place *p) {
+    const Write *newest = &p->cell->write;
+    uint32_t group = (uint32_t)w->group->index;
+    if (!outlives(w, sw, a, newest)) return;
+    /* One of another work-group stays: a barrier puts no access in order with it. */
+    if (newest->group != group || p->before->group == NOBODY || p->before->group == group) *p->before = *newest;
+}
+
+static void cell_access(Wave *w, SanWave *sw, const SanOp *o, const Lane *a, const Place *p, uint16_t mask) {
+    uint32_t group = (uint32_t)w->group->index, me = sw->index, epoch = sw->group->epoch;
+    Cell *c = p->cell;
+    Write *write = &c->write;
+    check_write(w, sw, o, a, write, mask);
+    if (p->before != NULL) check_write(w, sw, o, a, p->before, mask);
+    if (a->is_write) {
+        if (c->read_group != NOBODY && (c->read_mask & mask)) {
+            uint32_t other = reader_before(w, sw, p);
+            if (other != NOBODY && !same_value(w, o, a->address, a->lane))
+                san_found(w, SAN_FOUND_RACE_GLOBAL, &o->op, c->read_pc, (int32_t)a->lane, a->address, 1, c->read_group,
+                          other);
+        }
+        const Write *other = other_read(sw->group->san, p, 0);
+        if (other != NULL && (other->mask & mask) && !is_read_before(w, sw, other) &&
+            !same_value(w, o, a->address, a->lane))
+            san_found(w, SAN_FOUND_RACE_GLOBAL, &o->op, other->pc, (int32_t)a->lane, a->address, 1, other->group,
+                      other->writer);
+        if (p->before != NULL) keep_before(w, sw, a, p);
+        int same = write->group == group && write->writer == me && write->epoch == epoch && write->scope == a->scope;
+        *write = (Write){
+            .group = group,
+            .epoch = epoch,
+            .pc = (uint32_t)o->op.pc,
+            .number = a->number,
+            .mask = same ? write->mask | mask : mask,
+            .writer = (uint8_t)me,
+            .scope = (uint8_t)a->scope,
+        };
+    } else if (a->is_noted) {
+        int is_same = c->read_group == group && c->read_epoch == epoch;
+        if (!is_same || (c->readers != (1u << me) && c->read_mask != mask)) {
+            if (is_same || c->read_group != group) keep_read(sw->group->san, p, group);
+            c->readers = 0;
+            c->read_mask = 0;
+        }
+        c->read_group = group;
+        c->read_epoch = epoch;
+        c->read_pc = (uint32_t)o->op.pc;
+        note_read(sw->group->san, p, me, a->number);
+        c->read_mask |= mask;
+    }
+}
+
+/* Whether a cell of 16 bytes would forget a write that later accesses may not be in order with. */
+static int forgets(const Wave *w, const SanWave *sw, const SanOp *o, const Lane *a, const Cell *c, uint16_t mask) {
+    const Write *write = &c->write;
+    if (!a->is_write || write->group == NOBODY) return 0;
+    int mine = write->group == (uint32_t)w->group->index && write->writer == sw->index;
+    if (mine && write->epoch == sw->group->epoch && write->scope == a->scope) return 0;
+    return (write->mask & ~mask) || (a->scope && outlives(w, sw, a, write));
 }
 
 HK_INLINE void global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes, unsigned lane,
@@ -117,8 +303,14 @@ HK_INLINE void global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t addr
     /* A packet of hostcalls is of the wave that took it from a stack, and the next wave's after it was put back. */
     if (address - w->group->machine->hostcalls < w->group->machine->hostcalls_bytes) return;
     uint32_t group = (uint32_t)w->group->index, me = sw->index;
-    uint32_t number = sw->vm_issued + (o->space != SAN_SMEM || sw->vm_issued == 0);
-    int is_noted = !(o->flags & SAN_EXPECTS) && !(scope && is_flag(o)); /* as a read */
+    Lane a = {
+        .address = address,
+        .lane = lane,
+        .scope = scope,
+        .number = sw->vm_issued + (o->space != SAN_SMEM || sw->vm_issued == 0),
+        .is_write = is_write,
+        .is_noted = !(o->flags & SAN_EXPECTS) && !(scope && is_flag(o)),
+    };
     uint64_t end = address + bytes;
     for (uint64_t granule = address >> 4; granule << 4 < end; granule++) {
         Page *page = page_of(s, granule >> (PAGE_SHIFT - 4));
@@ -127,45 +319,22 @@ HK_INLINE void global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t addr
         uint32_t first = granule << 4 < address ? (uint32_t)(address & 15) : 0;
         uint32_t last = (granule << 4) + 16 > end ? (uint32_t)(end - (granule << 4)) : 16;
         uint16_t mask = (uint16_t)((0xffffu >> (16 - (last - first))) << first);
-        if ((is_write || is_noted) && again(c, group, me, sw->group->epoch, mask, scope, is_write)) {
+        if ((is_write || a.is_noted) && again(c, group, me, sw->group->epoch, mask, scope, is_write)) {
             if (is_write) {
-                c->write_pc = (uint32_t)o->op.pc;
-                c->write_number = number;
+                c->write.pc = (uint32_t)o->op.pc;
+                c->write.number = a.number;
             } else
-                c->read_number = number;
+                c->read_number = a.number;
             continue;
         }
-        if (c->write_group != NOBODY && (c->write_mask & mask) && !follows_write(w, sw, o, c, scope, is_write) &&
-            (!is_write || !same_value(w, o, address, lane)))
-            san_found(w, SAN_FOUND_RACE_GLOBAL, &o->op, c->write_pc, (int32_t)lane, address, is_write ? 2 : 0,
-                      c->write_group, c->writer);
-        if (is_write) {
-            if (c->read_group != NOBODY && (c->read_mask & mask)) {
-                uint32_t other = reader_before(w, sw, page, c);
-                if (other != NOBODY && !same_value(w, o, address, lane))
-                    san_found(w, SAN_FOUND_RACE_GLOBAL, &o->op, c->read_pc, (int32_t)lane, address, 1, c->read_group,
-                              other);
-            }
-            int same =
-                c->write_group == group && c->writer == me && c->write_epoch == sw->group->epoch && c->scope == scope;
-            c->write_mask = same ? c->write_mask | mask : mask;
-            c->write_group = group;
-            c->writer = (uint8_t)me;
-            c->write_epoch = sw->group->epoch;
-            c->write_pc = (uint32_t)o->op.pc;
-            c->write_number = number;
-            c->scope = (uint8_t)scope;
-        } else if (is_noted) {
-            if (c->read_group != group || c->read_epoch != sw->group->epoch ||
-                (c->readers != (1u << me) && c->read_mask != mask)) {
-                c->readers = 0;
-                c->read_mask = 0;
-            }
-            c->read_group = group;
-            c->read_epoch = sw->group->epoch;
-            c->read_pc = (uint32_t)o->op.pc;
-            note_read(s, page, c, me, number);
-            c->read_mask |= mask;
+        Place whole = place_of(page, c);
+        if (c->write.group != APART && (!forgets(w, sw, o, &a, c, mask) || !take_apart(s, page, c))) {
+            cell_access(w, sw, o, &a, &whole, mask);
+            continue;
+        }
+        for (uint32_t n = first / 4; n * 4 < last; n++) {
+            Place part = dword_of(page, 4 * whole.index + n);
+            cell_access(w, sw, o, &a, &part, mask & (uint16_t)(0xf << 4 * n));
         }
     }
 }
@@ -177,6 +346,22 @@ static int is_one_place(const SanOp *o, uint64_t lanes, const uint64_t *at) {
         if (at[lane] != first) return 0;
     }
     return 1;
+}
+
+void san_object(Wave *w, const SanOp *o, uint64_t address, uint32_t bytes, int32_t lane) {
+    const San *s = ((const SanWave *)w->san)->group->san;
+    uint64_t base = w->code_base + o->imm, low = 0, high = s->object_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (s->objects[middle].base <= base)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || base >= s->objects[low - 1].end) return;
+    const SanObject *object = &s->objects[low - 1];
+    int is_in = address >= object->base && address + bytes <= object->end;
+    san_found(w, is_in ? SAN_FOUND_WITHIN : SAN_FOUND_OBJECT, &o->op, ~0ull, lane, address, object->base, 0, 0);
 }
 
 void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at) {
@@ -192,11 +377,15 @@ void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, cons
     if (sw->group->san->heap_end) {
         HK_FOR_LANES(lane, lanes) san_heap(w, o, at[lane], o->bytes, (int32_t)lane);
     }
+    if (o->imm) {
+        HK_FOR_LANES(lane, lanes) san_object(w, o, at[lane], o->bytes, (int32_t)lane);
+    }
     HK_FOR_LANES(lane, lanes) global_access(w, sw, o, at[lane], o->bytes, lane, is_write, scope);
     if (scope && is_flag(o) && is_write) san_release_global(w, sw, at, lanes, scope, (o->flags & SAN_ATOMIC) != 0);
 }
 
 void san_global_scalar(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes) {
     if (sw->group->san->heap_end) san_heap(w, o, address, bytes, -1);
+    if (o->imm) san_object(w, o, address, bytes, -1);
     global_access(w, sw, o, address, bytes, ~0u, 0, SCOPE_WAVE);
 }

@@ -249,8 +249,18 @@ void san_matrix(SanWave *sw, const SanOp *o) {
     for (uint32_t r = 0; r < o->dst_count && r < 32; r++) set_rows(sw, o->dst + r, 1, ~0ull, results[r]);
 }
 
-void san_shuffle(SanWave *sw, const SanOp *o, uint64_t exec) {
-    uint64_t u = 0;
+/* Lanes that swap with one that is off; `distance` is 16 or 32. */
+static uint64_t swap_alone(uint64_t exec, unsigned distance) {
+    uint64_t low = distance == 16 ? 0x0000ffff0000ffffull : 0x00000000ffffffffull;
+    return exec & ~((exec & low) << distance | (exec >> distance & low));
+}
+
+void san_shuffle(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+    uint64_t u = 0, alone = o->imm ? swap_alone(exec, o->imm) : 0;
+    if (alone) {
+        unsigned lane = hk_first_lane(alone);
+        san_found(w, SAN_FOUND_LANE_OFF, &o->op, ~0ull, (int32_t)lane, 0, lane ^ o->imm, 0, 0);
+    }
     int all = 1;
     for (int i = 0; i < SAN_SOURCES; i++) {
         uint64_t v = undefined_rows(sw, o->src[i], o->src_count[i]);
@@ -271,15 +281,19 @@ void san_gather(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     int by_address = (o->flags & SAN_INDEXED) != 0;
     const uint32_t *address = hk_row(w, o->src[0]);
     uint64_t given = undefined_row(sw, o->src[by_address]) & exec, taken = 0, off = 0;
+    unsigned last = 0;
     HK_FOR_LANES(lane, exec) {
         unsigned from = by_address ? hk_bpermute_source(address[lane] + (uint32_t)o->op.offset)
                                    : hk_swizzle_source((uint32_t)o->op.offset & 0xffff, lane);
         taken |= (given >> from & 1) << lane;
-        off |= (~exec >> from & by_address) << lane;
+        if (!by_address || exec >> from & 1) continue;
+        off |= 1ull << lane;
+        last = from;
     }
-    if (off)
+    if (off) {
+        san_found(w, SAN_FOUND_LANE_OFF, &o->op, ~0ull, (int32_t)(63 - __builtin_clzll(off)), 0, last, 0, 0);
         san_mark(sw, o, (uint32_t)o->op.pc);
-    else if (taken)
+    } else if (taken)
         pass_on(sw, o, given);
     set_rows(sw, o->dst, 1, exec, taken | off);
 }
@@ -289,14 +303,16 @@ void san_read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     if (lane == SAN_FIRST_ACTIVE)
         lane = exec ? hk_first_lane(exec) : 0;
     else if (lane == SAN_IN_REGISTER)
-        lane = w->s[o->ssrc[0]] & 63;
+        lane = w->s[o->ssrc[0]] % HK_LANES;
+    if (exec && !(exec >> lane & 1) && !(o->flags & SAN_SPILLS))
+        san_found(w, SAN_FOUND_LANE_OFF, &o->op, ~0ull, -1, 0, lane, 0, 0);
     int u = (int)(undefined_row(sw, o->src[0]) >> lane & 1);
     if (u) pass_on(sw, o, 1ull << lane);
     set_scalars(sw, o, u ? ~0u : 0);
 }
 
 void san_write_lane(Wave *w, SanWave *sw, const SanOp *o) {
-    unsigned lane = o->imm == SAN_IN_REGISTER ? w->s[o->ssrc[1]] & 63 : o->imm & 63;
+    unsigned lane = o->imm == SAN_IN_REGISTER ? w->s[o->ssrc[1]] % HK_LANES : o->imm % HK_LANES;
     uint64_t bit = 1ull << lane;
     int u = o->ssrc_count[0] && scalar_any(sw, o->ssrc[0], 1);
     if (u) pass_on(sw, o, ~0ull);

@@ -51,7 +51,7 @@ HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
             san_write_lane(w, sw, o);
             break;
         case SAN_SHUFFLE:
-            san_shuffle(sw, o, exec);
+            san_shuffle(w, sw, o, exec);
             break;
         case SAN_WORDS:
             san_words(sw, o, exec);

@@ -25,6 +25,12 @@ HK_EXPORT void hk_san_free(San *s) {
     for (uint64_t i = 0; s->pages != NULL && i < s->page_capacity; i++) {
         free(s->pages[i].cells);
         free(s->pages[i].reads);
+        free(s->pages[i].others);
+        if (s->pages[i].dwords != NULL) {
+            free(s->pages[i].dwords->reads);
+            free(s->pages[i].dwords->others);
+        }
+        free(s->pages[i].dwords);
     }
     free(s->pages);
     san_order_free(s);
@@ -42,6 +48,11 @@ HK_EXPORT void hk_san_watch(San *s, const SanMemory *memories, uint64_t count) {
     s->memories = memories;
     s->memory_count = count;
     s->last_memory = memories;
+}
+
+HK_EXPORT void hk_san_know(San *s, const SanObject *objects, uint64_t count) {
+    s->objects = objects;
+    s->object_count = count;
 }
 
 HK_EXPORT int32_t hk_san_lost_writes(const San *s) { return s->lost_writes; }

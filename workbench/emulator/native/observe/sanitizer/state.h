@@ -16,6 +16,7 @@
 #define REPORTS 1024
 #define REPORT_SLOTS 2048
 #define NOBODY 0xffffffffu
+#define APART 0xfffffffeu /* in place of a work-group: what is known is with the dwords */
 
 /* The newest write of a dword of LDS. */
 typedef struct LdsWrite {
@@ -37,12 +38,18 @@ typedef struct LdsCell {
     uint8_t read_mask; /* bytes */
 } LdsCell;
 
-/* 16 bytes of global memory. */
+/* A write of global memory, or a read. */
+typedef struct Write {
+    uint32_t group, epoch, pc, number;
+    uint16_t mask;         /* of the 16 bytes around it */
+    uint8_t writer, scope; /* wave; SCOPE_* */
+} Write;
+
+/* 16 bytes of global memory, or a dword of them. */
 typedef struct Cell {
-    uint32_t write_group, write_epoch, write_pc, write_number;
+    Write write;                                           /* the newest */
     uint32_t read_group, read_epoch, read_pc, read_number; /* number: where one wave has read it */
-    uint16_t write_mask, read_mask, readers;
-    uint8_t writer, scope; /* of the write: SCOPE_* */
+    uint16_t read_mask, readers;
 } Cell;
 
 enum { SCOPE_WAVE, SCOPE_GROUP, SCOPE_DEVICE };
@@ -62,11 +69,22 @@ typedef struct LdsRead {
 
 #define PAGE_SHIFT 12
 #define PAGE_CELLS ((1u << PAGE_SHIFT) / 16)
+#define PAGE_DWORDS ((1u << PAGE_SHIFT) / 4)
+
+/* The dwords of a page of which a cell of 16 bytes could not tell enough. */
+typedef struct Dwords {
+    Cell cells[PAGE_DWORDS];
+    Write before[PAGE_DWORDS]; /* one that the newest may change places with, both being atomics */
+    uint32_t *reads;           /* as Page.reads */
+    Write *others;             /* as Page.others */
+} Dwords;
 
 typedef struct Page {
     uint64_t number;
     Cell *cells;
     uint32_t *reads; /* [waves][cells] number of each wave's newest read, where several have read; NULL: nowhere */
+    Write *others;   /* a read before those that the cells have, by other waves or of other bytes; NULL: nowhere */
+    Dwords *dwords;  /* for the cells whose write is of APART; NULL: there are none */
 } Page;
 
 /* Accesses of a wave that come before another one's next: of LDS by their lgkmcnt numbers, loads to LDS and accesses of
@@ -120,6 +138,8 @@ struct San {
     const SanMemory *memories; /* sorted by base; the caller's */
     uint64_t memory_count;
     const SanMemory *last_memory;
+    const SanObject *objects; /* sorted by base; the caller's */
+    uint64_t object_count;
     uint64_t heap_base, heap_end; /* of malloc in kernels; 0: there is none */
     uint64_t *heap_blocks;        /* where the heap's blocks begin, sorted */
     uint64_t heap_block_count, heap_block_room;
@@ -201,7 +221,7 @@ void san_words(SanWave *sw, const SanOp *o, uint64_t exec);
 void san_scalar_bits(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_scalar(SanWave *sw, const SanOp *o);
 void san_matrix(SanWave *sw, const SanOp *o);
-void san_shuffle(SanWave *sw, const SanOp *o, uint64_t exec);
+void san_shuffle(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_gather(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_write_lane(Wave *w, SanWave *sw, const SanOp *o);
@@ -238,6 +258,8 @@ int san_ordered(const Wave *w, const SanWave *sw, uint32_t group, uint32_t wave,
                 uint32_t until);
 void san_order_free(San *s);
 /* global.c */
+/* An access of one lane through the address of a variable that is not in it. */
+void san_object(Wave *w, const SanOp *o, uint64_t address, uint32_t bytes, int32_t lane);
 void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at);
 void san_global_scalar(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes);
 /* heap.c */

@@ -15,11 +15,11 @@ namespace impl {
 template <typename T, typename Operation>
 __device__ inline T identity_of() {
     using limits = std::numeric_limits<T>;
-    if constexpr (std::is_same_v<Operation, less<T>> || std::is_same_v<Operation, less<>>)
+    if constexpr (std::is_same<Operation, less<T>>::value || std::is_same<Operation, less<>>::value)
         return limits::has_infinity ? limits::infinity() : limits::max();
-    else if constexpr (std::is_same_v<Operation, greater<T>> || std::is_same_v<Operation, greater<>>)
+    else if constexpr (std::is_same<Operation, greater<T>>::value || std::is_same<Operation, greater<>>::value)
         return limits::has_infinity ? -limits::infinity() : limits::lowest();
-    else if constexpr (std::is_same_v<Operation, bit_and<T>> || std::is_same_v<Operation, bit_and<>>)
+    else if constexpr (std::is_same<Operation, bit_and<T>>::value || std::is_same<Operation, bit_and<>>::value)
         return static_cast<T>(~T{});
     else
         return T{};
@@ -28,31 +28,31 @@ __device__ inline T identity_of() {
 } // namespace impl
 
 template <typename Group, typename T, typename Operation>
-__device__ inline std::remove_cvref_t<T> inclusive_scan(const Group &group, T &&value, Operation &&operation) {
-    std::remove_cvref_t<T> result = value;
+__device__ inline __remove_cvref(T) inclusive_scan(const Group &group, T &&value, Operation &&operation) {
+    __remove_cvref(T) result = value;
     const unsigned size = group.size(), rank = group.thread_rank();
 #pragma unroll
     for (unsigned step = 1; step < 64; step *= 2) {
         if (step >= size) continue;
-        const std::remove_cvref_t<T> other = group.shfl_up(result, step);
+        const __remove_cvref(T) other = group.shfl_up(result, step);
         if (rank >= step) result = operation(other, result);
     }
     return result;
 }
 template <typename Group, typename T>
-__device__ inline std::remove_cvref_t<T> inclusive_scan(const Group &group, T &&value) {
-    return inclusive_scan(group, static_cast<T &&>(value), plus<std::remove_cvref_t<T>>());
+__device__ inline __remove_cvref(T) inclusive_scan(const Group &group, T &&value) {
+    return inclusive_scan(group, static_cast<T &&>(value), plus<__remove_cvref(T)>());
 }
 
 template <typename Group, typename T, typename Operation>
-__device__ inline std::remove_cvref_t<T> exclusive_scan(const Group &group, T &&value, Operation &&operation) {
-    using U = std::remove_cvref_t<T>;
+__device__ inline __remove_cvref(T) exclusive_scan(const Group &group, T &&value, Operation &&operation) {
+    using U = __remove_cvref(T);
     const U before = group.shfl_up(inclusive_scan(group, static_cast<T &&>(value), operation), 1);
-    return group.thread_rank() == 0 ? impl::identity_of<U, std::remove_cvref_t<Operation>>() : before;
+    return group.thread_rank() == 0 ? impl::identity_of<U, __remove_cvref(Operation)>() : before;
 }
 template <typename Group, typename T>
-__device__ inline std::remove_cvref_t<T> exclusive_scan(const Group &group, T &&value) {
-    return exclusive_scan(group, static_cast<T &&>(value), plus<std::remove_cvref_t<T>>());
+__device__ inline __remove_cvref(T) exclusive_scan(const Group &group, T &&value) {
+    return exclusive_scan(group, static_cast<T &&>(value), plus<__remove_cvref(T)>());
 }
 
 } // namespace cooperative_groups

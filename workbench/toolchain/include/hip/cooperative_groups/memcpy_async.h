@@ -30,14 +30,13 @@ __device__ inline void copy(const Group &group, void *to, const void *from, std:
 
 } // namespace impl
 
-template <typename Group, typename T, typename Size>
-    requires std::is_integral_v<Size>
+template <typename Group, typename T, typename Size, __hip_if<std::is_integral<Size>::value> = 0>
 __device__ inline void memcpy_async(const Group &group, T *to, const T *from, const Size &bytes) {
     impl::copy(group, to, from, static_cast<std::size_t>(bytes));
 }
 // The smaller of the two numbers of elements.
-template <typename Group, typename T, typename To, typename From>
-    requires(std::is_integral_v<To> && std::is_integral_v<From>)
+template <typename Group, typename T, typename To, typename From,
+          __hip_if<std::is_integral<To>::value && std::is_integral<From>::value> = 0>
 __device__ inline void memcpy_async(const Group &group, T *to, const To &to_count, const T *from,
                                     const From &from_count) {
     const std::size_t there = static_cast<std::size_t>(to_count), here = static_cast<std::size_t>(from_count);

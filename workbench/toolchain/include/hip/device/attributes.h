@@ -1,6 +1,9 @@
 // HIP's function and variable attributes in terms of clang's.
 #pragma once
 
+// The guard of ROCm's header of these, by which Thrust sees that they are not its own to define.
+#define HIP_INCLUDE_HIP_AMD_DETAIL_HOST_DEFINES_H
+
 #ifndef __host__
 #define __host__ __attribute__((host))
 #endif
@@ -24,6 +27,17 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __hip_device_inline __device__ static inline __attribute__((always_inline))
 #define __hip_host_device_inline __host__ __device__ static inline __attribute__((always_inline))
+
+// What `requires` says in C++20, for programs in the older standards that makefiles ask for, from C++11 on: a template
+// parameter that exists where the condition holds.
+template <bool condition>
+struct __hip_condition {};
+template <>
+struct __hip_condition<true> {
+    using type = int;
+};
+template <bool condition>
+using __hip_if = typename __hip_condition<condition>::type;
 
 // CUDA's mark for a parameter that is read in place; kernel arguments always are on this target.
 #define __grid_constant__

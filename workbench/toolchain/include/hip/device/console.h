@@ -34,7 +34,8 @@ __device__ inline std::uint64_t text_words(const char *s) { return 1 + (length(s
 
 template <typename T>
 inline constexpr bool is_text =
-    std::is_same_v<std::decay_t<T>, char *> || std::is_same_v<std::decay_t<T>, const char *>;
+    std::is_same<typename std::decay<T>::type, char *>::value ||
+    std::is_same<typename std::decay<T>::type, const char *>::value;
 
 template <typename T>
 __device__ inline std::uint64_t words(const T &value) {
@@ -57,19 +58,20 @@ __device__ inline std::uint64_t *put_text(std::uint64_t *at, const char *s) {
 
 template <typename T>
 __device__ inline std::uint64_t *put(std::uint64_t *at, const T &value) {
-    using U = std::decay_t<T>;
-    static_assert(std::is_arithmetic_v<U> || std::is_enum_v<U> || std::is_pointer_v<U> || std::is_null_pointer_v<U>,
+    using U = typename std::decay<T>::type;
+    static_assert(std::is_arithmetic<U>::value || std::is_enum<U>::value || std::is_pointer<U>::value ||
+                      std::is_same<U, decltype(nullptr)>::value,
                   "printf takes numbers and pointers; convert this argument, for example to float");
     if constexpr (is_text<T>) {
         *at++ = text;
         return put_text(at, value);
-    } else if constexpr (std::is_floating_point_v<U>) {
+    } else if constexpr (std::is_floating_point<U>::value) {
         *at++ = real;
         *at++ = __builtin_bit_cast(std::uint64_t, double(value));
-    } else if constexpr (std::is_pointer_v<U>) {
+    } else if constexpr (std::is_pointer<U>::value) {
         *at++ = integer;
         *at++ = reinterpret_cast<std::uint64_t>(value);
-    } else if constexpr (std::is_null_pointer_v<U>) {
+    } else if constexpr (std::is_same<U, decltype(nullptr)>::value) {
         *at++ = integer;
         *at++ = 0;
     } else {

@@ -55,7 +55,7 @@ __HIP_FLOAT_TO_INTEGER(double, double, ull, unsigned long long)
 // The float next to x, which is not infinite on that side.
 template <typename Float>
 __device__ inline __attribute__((always_inline)) Float __hip_next(Float x, bool up) {
-    using Bits = std::conditional_t<sizeof(Float) == 4, unsigned, unsigned long long>;
+    using Bits = typename std::conditional<sizeof(Float) == 4, unsigned, unsigned long long>::type;
     const Bits sign = Bits(1) << (8 * sizeof(Bits) - 1), bits = __builtin_bit_cast(Bits, x);
     if ((bits & ~sign) == 0) return __builtin_bit_cast(Float, Bits(up ? 1 : sign | 1));
     return __builtin_bit_cast(Float, Bits(up == ((bits & sign) == 0) ? bits + 1 : bits - 1));
@@ -71,9 +71,9 @@ __device__ inline __attribute__((always_inline)) Float __hip_directed(T x, bool 
 template <typename Float, typename T>
 __device__ inline __attribute__((always_inline)) Float __hip_directed(T x, bool up) {
     return __hip_directed<Float>(x, up, [x](Float nearest) -> int {
-        if constexpr (std::is_integral_v<T>) {
+        if constexpr (std::is_integral<T>::value) {
             // What rounds up to a power of two that the type does not have is above every value of it.
-            if (nearest >= Float(T(1) << (8 * sizeof(T) - 2)) * (std::is_signed_v<T> ? 2 : 4)) return 1;
+            if (nearest >= Float(T(1) << (8 * sizeof(T) - 2)) * (std::is_signed<T>::value ? 2 : 4)) return 1;
             const T back = (T)nearest;
             return back < x ? -1 : back > x;
         } else

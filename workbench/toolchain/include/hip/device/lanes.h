@@ -37,8 +37,7 @@ __hip_device_inline unsigned long long __lanemask_gt() { return ~__lanemask_le()
 __hip_device_inline unsigned long long __lanemask_ge() { return ~__lanemask_lt(); }
 
 // A value of 1 to 32 bytes from another lane, moved in words of 32 bits. A lane that is not active gives 0.
-template <typename T>
-    requires(std::is_trivially_copyable_v<T> && sizeof(T) <= 32)
+template <typename T, __hip_if<std::is_trivially_copyable<T>::value && (sizeof(T) <= 32)> = 0>
 __device__ inline __attribute__((always_inline)) T __hip_from_lane(T value, int lane) {
     int words[(sizeof(T) + 3) / 4] = {};
     __builtin_memcpy(words, &value, sizeof(T));
@@ -99,8 +98,7 @@ __hip_device_inline int __all_sync(unsigned long long mask, int predicate) {
 }
 
 // Whether two values have the same bits.
-template <typename T>
-    requires std::is_trivially_copyable_v<T>
+template <typename T, __hip_if<std::is_trivially_copyable<T>::value> = 0>
 __device__ inline __attribute__((always_inline)) bool __hip_same_bits(T a, T b) {
     if constexpr (sizeof(T) == 1)
         return __builtin_bit_cast(unsigned char, a) == __builtin_bit_cast(unsigned char, b);

@@ -168,20 +168,20 @@ __device__ static inline float abs(float x) { return __builtin_fabsf(x); }
 __device__ static inline double abs(double x) { return __builtin_fabs(x); }
 
 // Integers count as double, as in <cmath>; two arguments of different types as the wider.
+template <typename T, typename U>
+constexpr bool __hip_are_mixed =
+    std::is_arithmetic<T>::value && std::is_arithmetic<U>::value && !std::is_same<T, U>::value;
 #define __HIP_OF_INTEGER(name)                                                                                         \
-    template <typename T>                                                                                              \
-        requires std::is_integral_v<T>                                                                                 \
+    template <typename T, __hip_if<std::is_integral<T>::value> = 0>                                                    \
     __device__ static inline double name(T x) {                                                                        \
         return name((double)x);                                                                                        \
     }
 #define __HIP_OF_MIXED(name)                                                                                           \
-    template <typename T, typename U>                                                                                  \
-        requires(std::is_arithmetic_v<T> && std::is_arithmetic_v<U> && !std::is_same_v<T, U>)                          \
+    template <typename T, typename U, __hip_if<__hip_are_mixed<T, U>> = 0>                                             \
     __device__ static inline double name(T x, U y) {                                                                   \
         return name((double)x, (double)y);                                                                             \
     }                                                                                                                  \
-    template <typename T>                                                                                              \
-        requires std::is_integral_v<T>                                                                                 \
+    template <typename T, __hip_if<std::is_integral<T>::value> = 0>                                                    \
     __device__ static inline double name(T x, T y) {                                                                   \
         return name((double)x, (double)y);                                                                             \
     }
@@ -190,11 +190,29 @@ __HIP_MATH_BINARY(__HIP_OF_MIXED)
 #undef __HIP_OF_INTEGER
 #undef __HIP_OF_MIXED
 namespace std {
-#define __HIP_USE(name) using ::name;
+// By their names for float too, of which GNU's library has the younger alone.
+#define __HIP_USE(name)                                                                                                \
+    using ::name;                                                                                                      \
+    using ::name##f;
 __HIP_MATH_UNARY(__HIP_USE)
 __HIP_MATH_BINARY(__HIP_USE)
 #undef __HIP_USE
+using ::frexpf;
+using ::ldexpf;
+using ::modff;
 } // namespace std
+
+// As the device library calls them, which libraries such as Composable Kernel do by name.
+#define __HIP_OCML_UNARY(name)                                                                                         \
+    extern "C" __device__ inline float __ocml_##name##_f32(float x) { return name(x); }                                \
+    extern "C" __device__ inline double __ocml_##name##_f64(double x) { return name(x); }
+#define __HIP_OCML_BINARY(name)                                                                                        \
+    extern "C" __device__ inline float __ocml_##name##_f32(float x, float y) { return name(x, y); }                    \
+    extern "C" __device__ inline double __ocml_##name##_f64(double x, double y) { return name(x, y); }
+__HIP_MATH_UNARY(__HIP_OCML_UNARY)
+__HIP_MATH_BINARY(__HIP_OCML_BINARY)
+#undef __HIP_OCML_UNARY
+#undef __HIP_OCML_BINARY
 
 // The least and greatest, for the types that CUDA has them for.
 #define __HIP_EXTREMES(T)                                                                                              \
@@ -218,18 +236,15 @@ __hip_host_device_inline double max(double a, double b) { return __builtin_fmax(
 
 // Of two types: double where one of them is floating point, as HIP has it, else the one that holds both.
 template <typename T, typename U>
-inline constexpr bool __hip_are_mixed = std::is_arithmetic_v<T> && std::is_arithmetic_v<U> && !std::is_same_v<T, U>;
-template <typename T, typename U>
 using __hip_either =
-    std::conditional_t<std::is_floating_point_v<T> || std::is_floating_point_v<U>, double, std::common_type_t<T, U>>;
-template <typename T, typename U>
-    requires(__hip_are_mixed<T, U>)
+    typename std::conditional<std::is_floating_point<T>::value || std::is_floating_point<U>::value, double,
+                              typename std::common_type<T, U>::type>::type;
+template <typename T, typename U, __hip_if<__hip_are_mixed<T, U>> = 0>
 __host__ __device__ static inline __hip_either<T, U> min(T a, U b) {
     const __hip_either<T, U> x = a, y = b;
     return min(x, y);
 }
-template <typename T, typename U>
-    requires(__hip_are_mixed<T, U>)
+template <typename T, typename U, __hip_if<__hip_are_mixed<T, U>> = 0>
 __host__ __device__ static inline __hip_either<T, U> max(T a, U b) {
     const __hip_either<T, U> x = a, y = b;
     return max(x, y);
@@ -239,18 +254,15 @@ __device__ static inline float powif(float x, int n) { return powf(x, (float)n);
 __device__ static inline double powi(double x, int n) { return pow(x, (double)n); }
 __device__ static inline float nanf(const char *) { return __builtin_nanf(""); }
 __device__ static inline double nan(const char *) { return __builtin_nan(""); }
-template <typename T>
-    requires std::is_integral_v<T>
+template <typename T, __hip_if<std::is_integral<T>::value> = 0>
 __device__ static inline bool isnan(T) {
     return false;
 }
-template <typename T>
-    requires std::is_integral_v<T>
+template <typename T, __hip_if<std::is_integral<T>::value> = 0>
 __device__ static inline bool isinf(T) {
     return false;
 }
-template <typename T>
-    requires std::is_integral_v<T>
+template <typename T, __hip_if<std::is_integral<T>::value> = 0>
 __device__ static inline bool isfinite(T) {
     return true;
 }

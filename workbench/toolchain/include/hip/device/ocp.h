@@ -100,10 +100,15 @@ __host__ __device__ inline T narrow(double x) {
             T, static_cast<unsigned short>(encode(x, __is_same(T, _Float16) ? half_format : bf16_format, 0, 0)));
 }
 
+template <typename V, typename = void>
+constexpr bool is_vector = false;
+template <typename V>
+constexpr bool is_vector<V, decltype(void(std::declval<const V &>()[0]))> = true;
+
 // Element n of a vector of the compiler's, or the only one.
 template <typename V>
 __host__ __device__ inline auto at(const V &of, int n) {
-    if constexpr (requires { of[n]; })
+    if constexpr (is_vector<V>)
         return of[n];
     else
         return of;
@@ -138,7 +143,7 @@ __host__ __device__ inline V to_large(const Small &in, format kind, int scale) {
         const int bit = n * kind.bits();
         const unsigned long long both = words[bit / 32] | static_cast<unsigned long long>(words[bit / 32 + 1]) << 32;
         const unsigned code = static_cast<unsigned>(both >> bit % 32) & ((1u << kind.bits()) - 1);
-        if constexpr (requires { result[n]; })
+        if constexpr (is_vector<V>)
             result[n] = narrow<__remove_cvref(decltype(result[0]))>(decode(code, kind) * factor);
         else
             result = narrow<V>(decode(code, kind) * factor);

@@ -118,8 +118,7 @@ __host__ __device__ inline float to_odd(double x) {
         __host__ __device__ __hip_##fpN##_##name(const __half &x) : __hip_##fpN##_##name(static_cast<float>(x)) {}     \
         __host__ __device__ __hip_##fpN##_##name(const __hip_bfloat16 &x)                                              \
             : __hip_##fpN##_##name(static_cast<float>(x)) {}                                                           \
-        template <typename T>                                                                                          \
-            requires std::is_integral_v<T>                                                                             \
+        template <typename T, __hip_if<std::is_integral<T>::value> = 0>                                                \
         __host__ __device__ explicit __hip_##fpN##_##name(T x) : __hip_##fpN##_##name(static_cast<double>(x)) {}       \
         __host__ __device__ operator float() const { return __hip_small::decode(__x, __hip_##fpN##_format(kind)); }    \
         __host__ __device__ explicit operator __half() const { return static_cast<float>(*this); }                     \

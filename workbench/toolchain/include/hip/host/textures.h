@@ -111,18 +111,20 @@ hipError_t hipMemcpy2DFromArray(void *to, std::size_t pitch, hipArray_const_t fr
                                 std::size_t width, std::size_t height, hipMemcpyKind kind);
 } // extern "C"
 
+template <typename T, typename = void>
+struct __hip_texel {
+    using type = T;
+};
+template <typename T>
+struct __hip_texel<T, decltype(void(T::x))> {
+    using type = decltype(T::x);
+};
 template <typename T>
 static inline hipChannelFormatDesc hipCreateChannelDesc() {
-    const auto described = []<typename E>(E, int channels) {
-        const int bits = 8 * sizeof(E);
-        const auto kind = std::is_floating_point_v<E> ? hipChannelFormatKindFloat
-                          : std::is_signed_v<E>       ? hipChannelFormatKindSigned
-                                                      : hipChannelFormatKindUnsigned;
-        return hipChannelFormatDesc{bits, channels > 1 ? bits : 0, channels > 2 ? bits : 0, channels > 3 ? bits : 0,
-                                    kind};
-    };
-    if constexpr (requires(T v) { v.x; })
-        return described(decltype(T::x){}, sizeof(T) / sizeof(T::x));
-    else
-        return described(T{}, 1);
+    using E = typename __hip_texel<T>::type;
+    const int bits = 8 * sizeof(E), channels = sizeof(T) / sizeof(E);
+    const auto kind = std::is_floating_point<E>::value ? hipChannelFormatKindFloat
+                      : std::is_signed<E>::value       ? hipChannelFormatKindSigned
+                                                       : hipChannelFormatKindUnsigned;
+    return hipChannelFormatDesc{bits, channels > 1 ? bits : 0, channels > 2 ? bits : 0, channels > 3 ? bits : 0, kind};
 }

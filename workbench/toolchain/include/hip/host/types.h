@@ -93,6 +93,13 @@ enum hipError_t {
     hipErrorInvalidClusterSize = 1054,
     hipErrorTbd = 1055,
 };
+// The oldest names, of the time when errors were the device's own.
+enum {
+    HIP_SUCCESS = 0,
+    HIP_ERROR_INVALID_VALUE,
+    HIP_ERROR_NOT_INITIALIZED,
+    HIP_ERROR_LAUNCH_OUT_OF_RESOURCES,
+};
 enum hipDeviceAttribute_t {
     hipDeviceAttributeCudaCompatibleBegin = 0,
     hipDeviceAttributeEccEnabled = 0,
@@ -397,7 +404,8 @@ struct hipDeviceProp_tR0600 {
     int isLargeBar;
     int asicRevision;
 };
-typedef hipDeviceProp_tR0600 hipDeviceProp_t;
+// A macro, as programs say `struct hipDeviceProp_t` too.
+#define hipDeviceProp_t hipDeviceProp_tR0600
 
 enum hipMemoryType {
     hipMemoryTypeUnregistered = 0,

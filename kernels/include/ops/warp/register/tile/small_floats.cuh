@@ -92,6 +92,9 @@ struct small_floats {
                     packed = __builtin_amdgcn_cvt_scalef32_2xpk16_fp6_f32(even, odd, scale);
                 else
                     packed = __builtin_amdgcn_cvt_scalef32_2xpk16_bf6_f32(even, odd, scale);
+                // It takes several passes, and would read its own result where that overlaps a source, which clang 22
+                // lets it do (LLVM's pull request 188809): the sources live on behind it.
+                asm("" : "+v"(packed) : "v"(even), "v"(odd));
                 __builtin_memcpy(&to.e[first / n], &packed, 24);
             }
             return to;

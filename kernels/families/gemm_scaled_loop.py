@@ -1,0 +1,123 @@
+"""The plain loop of products whose scales are for blocks of columns: tiles by size, parts of K."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.operators import Launch, Tunables, Variant
+from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_schedules, gemm_tiles
+
+Sizes = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ScaledLoop:
+    """`block_scaled`; of steps of 128 columns, of which a row has a word of scales, it loads further ahead.
+
+    Attributes:
+        policies: template arguments of `scaled_products` by shape.
+        epilogue: C++ type of the epilogue by shape.
+        bits: of a number of A and of one of B.
+        columns: of A and B that a step takes.
+        operands: names of the tensors that the loop is given.
+        check: raises for what the operator does not take.
+    """
+
+    policies: Callable[[Sizes], str]
+    epilogue: Callable[[Sizes], str]
+    bits: Callable[[Sizes], tuple[int, int]]
+    columns: Callable[[Sizes], int]
+    operands: Callable[[Sizes], Sequence[str]]
+    check: Callable[[Sizes, str], None]
+
+    def tile(self, shape: Sizes, split: bool = False) -> gemm_tiles.Tile:
+        """What a work-group computes, by size; with `split` a part of K, too."""
+        found = gemm_tiles.best(
+            shape["m"],
+            shape["n"],
+            self._bytes(shape, shape["k"]),
+            batch=shape["batch"],
+            split=split,
+            step=self._bytes(shape, self.columns(shape)),
+            most=self.most_ahead(shape),
+        )
+        high, wide = shape.get("side") or found.high, shape.get("side") or found.wide
+        return gemm_tiles.Tile(high, wide, (shape.get("parts") or found.parts) if split else 1)
+
+    def _bytes(self, shape: Sizes, columns: int) -> int:
+        """Of so many columns of a row, half of those of A and of B."""
+        return columns * sum(self.bits(shape)) // 16
+
+    def suits_few_rows(self, shape: Sizes) -> bool:
+        """Whether the kernel for few rows takes less time."""
+        rows, cols = family.few_rows(shape)
+        row, batch = self._bytes(shape, shape["k"]), shape["batch"]
+        by_rows = gemm_tiles.few_rows_cycles(rows, cols, shape["n"], row, self._bytes(shape, 128), batch)
+        return by_rows <= gemm_tiles.cycles(
+            self.tile(shape, True),
+            shape["m"],
+            shape["n"],
+            row,
+            batch,
+            self._bytes(shape, self.columns(shape)),
+            self.most_ahead(shape),
+        )
+
+    def most_ahead(self, shape: Sizes) -> int:
+        """Steps that shared memory may hold: two where scales go to registers."""
+        return gemm_tiles.MOST_AHEAD if self.columns(shape) == 128 else 2
+
+    def _stage(self, tile: gemm_tiles.Tile, shape: Sizes) -> tuple[int, int]:
+        """Bytes of a step in shared memory: of operands, and of words of scales for 64 rows at a time."""
+        of_a, of_b = self.bits(shape)
+        words = 4 * 64 * (-(-tile.high // 64) + -(-tile.wide // 64))
+        return self.columns(shape) * (tile.high * of_a + tile.wide * of_b) // 8, words
+
+    def ahead(self, tile: gemm_tiles.Tile, shape: Sizes, arch: str) -> int:
+        """Steps that shared memory holds."""
+        groups = tile.groups(shape["m"], shape["n"]) * shape["batch"]
+        return gemm_tiles.ahead(sum(self._stage(tile, shape)), groups, arch, self.most_ahead(shape))
+
+    def cpp(self, shape: Sizes, arch: str, split: bool = False) -> str:
+        """The C++ type of the loop."""
+        tile = self.tile(shape, split)
+        held = f"tile_of_c({tile.high}, {tile.wide}, {self.ahead(tile, shape, arch)})"
+        result, finish, problem = (
+            ("float", "epilogue<>", "parts_of_k") if split else ("bf16", self.epilogue(shape), "batches")
+        )
+        return f"block_scaled<scaled_products<{self.policies(shape)}>, {result}, {finish}, {problem}, {held}>"
+
+    def launch(self, shape: Sizes, arch: str, tile: gemm_tiles.Tile | None = None, parts: int = 0) -> Launch:
+        """A work-group for each tile of C, and part of K or matrix of a batch."""
+        tile = tile or self.tile(shape)
+        stage, words = self._stage(tile, shape)
+        held = self.ahead(tile, shape, arch)
+        return Launch(
+            grid=(family.tiles(shape, tile.high, tile.wide), parts or shape["batch"]),
+            block=256,
+            dynamic_shared=held * (stage + (words if held > 2 else 0)),
+        )
+
+    def fields(self) -> dict[str, Any]:
+        """Fields of a spec whose own implementation this is."""
+        return {
+            "define": lambda shape, arch: {"GEMM": self.cpp(shape, arch)},
+            "launch": self.launch,
+            "tunables": Tunables(**gemm_tiles.TUNABLES),
+        }
+
+    def split_k(self, shapes: Sequence[Sizes]) -> Variant:
+        """Parts of K, and their sum in order."""
+        return gemm_schedules.split_k(
+            tile=lambda shape: self.tile(shape, True),
+            define=lambda shape, arch: {"GEMM": self.cpp(shape, arch, True)},
+            launch=lambda shape, arch, parts: self.launch(shape, arch, self.tile(shape, True), parts),
+            operands=self.operands,
+            total=lambda shape: f"bf16, {self.epilogue(shape)}",
+            tunables=Tunables(**gemm_tiles.TUNABLES, parts=gemm_schedules.PARTS),
+            shapes=shapes,
+            check=self.check,
+        )

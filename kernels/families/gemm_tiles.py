@@ -1,0 +1,130 @@
+"""Which tile of C a work-group of the plain loop computes, how many parts K has, how far it loads ahead.
+
+A rule from what a compute unit can do, not from times of kernels: `docs/gemm.md`, "Tiles and parts of K".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.targets import target
+
+UNITS = 256
+"""Compute units that work is spread over; one number, for a product gives the same bits on both targets."""
+STEP_BYTES = 128
+"""Of a row of A and of B, what a step along K takes."""
+LATENCY = 2000
+"""Cycles until what a loop loads from memory is in shared memory."""
+STEP = 500
+"""Cycles of a step that its work-group does not hide: barrier, reads, a chain of matrix instructions."""
+LAUNCH = 4500
+"""Cycles of a second launch: its start, reading a part and writing C."""
+LOAD, ROWS, READ, MEMORY = 64, 32, 128, 3300
+"""Bytes in a cycle: loads of a compute unit to shared memory, those to registers, which take half a line of a
+row at a time, its reads of shared memory, and memory for all of them."""
+MATRIX = 4096
+"""Bytes of A's row times columns of B that a compute unit multiplies in a cycle: 4096 operations of bf16."""
+MOST_AHEAD = 8
+"""Steps that shared memory holds at most."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Rows and columns of C of a work-group, and parts of K."""
+
+    high: int
+    wide: int
+    parts: int = 1
+
+    def groups(self, m: int, n: int) -> int:
+        """Work-groups of a matrix."""
+        return -(-m // self.high) * -(-n // self.wide) * self.parts
+
+    def stage(self, step: int) -> int:
+        """Bytes of A and B in a step that takes `step` of each row."""
+        return (self.high + self.wide) * step
+
+
+def held_by(stage: int, groups: int, lds: int, most: int = MOST_AHEAD) -> int:
+    """Steps of `stage` bytes that a work-group holds, 2, 4 or 8, where so many share units of `lds` bytes."""
+    room = lds // (stage * min(-(-groups // UNITS), 2))
+    return next(held for held in (MOST_AHEAD, 4, 2) if held <= max(min(room, most), 2))
+
+
+def ahead(stage: int, groups: int, arch: str, most: int = MOST_AHEAD) -> int:
+    """The same on a target."""
+    return held_by(stage, groups, int(target(arch).lds_bytes), most)
+
+
+def cycles(
+    tile: Tile,
+    m: int,
+    n: int,
+    row: int,
+    batch: int = 1,
+    step: int = STEP_BYTES,
+    most: int = MOST_AHEAD,
+) -> float:
+    """About how long a product takes.
+
+    Args:
+        row: bytes of a row of A or B, half of both where they differ.
+        step: bytes of it that a step along K takes.
+        most: steps that shared memory may hold.
+    """
+    rounds = -(-tile.groups(m, n) * batch // UNITS)
+    steps = -(-row // (step * tile.parts))
+    stage = tile.stage(step)
+    held = held_by(stage, tile.groups(m, n) * batch, 160 << 10, most)
+    load = stage / LOAD
+    multiply = tile.high * tile.wide * step / MATRIX
+    read = 2 * stage / READ
+    # Where there is one work-group, its waves read and multiply by turns.
+    busy = max(load, multiply + read if rounds == 1 else max(multiply, read))
+    alone = max(STEP, LATENCY / (held - 1)) / min(rounds, 2)
+    unit = LATENCY + rounds * steps * max(busy, alone)
+    memory = LATENCY + batch * (m + n) * row / MEMORY
+    finish = LAUNCH + 2 * 4 * m * n * tile.parts / MEMORY if tile.parts > 1 else 0
+    return max(unit, memory) + finish
+
+
+SIDES = (32, 64, 128)
+"""Rows or columns of a tile."""
+TUNABLES: dict[str, Any] = {"side": (0, 64, 128)}
+"""Squares that the plain loop may be tuned to; 0: as the rule has it."""
+
+
+def best(
+    m: int,
+    n: int,
+    row: int,
+    *,
+    batch: int = 1,
+    split: bool = True,
+    sides: tuple[int, ...] = SIDES,
+    step: int = STEP_BYTES,
+    most: int = MOST_AHEAD,
+) -> Tile:
+    """The tile and the parts of K of the least time; of equals the fewest parts and the largest tile."""
+    steps = -(-row // step)
+    parts = [p for p in (1, 2, 4, 8, 16, 32) if p == 1 or (split and batch == 1 and 2 * p <= steps)]
+    # None twice as large as what there is.
+    high, wide = ([s for s in reversed(sides) if s < 2 * size or s == sides[0]] for size in (m, n))
+    tiles = [Tile(h, w, p) for p in parts for h in high for w in wide]
+    return min(tiles, key=lambda tile: cycles(tile, m, n, row, batch, step, most))
+
+
+def few_rows_cycles(rows: int, cols: int, n: int, row: int, chunk: int, batch: int = 1) -> float:
+    """About how long the kernel for few rows takes, whose 4 waves have a chunk of K in turn, two under way.
+
+    Args:
+        rows, cols: of C that a work-group computes, all rows of it.
+        row: bytes of a row of A or B, half of both where they differ.
+        chunk: bytes of it in a chunk.
+    """
+    rounds = -(-(-(-n // cols) * batch) // UNITS)
+    load = row * (rows + cols) / ROWS
+    chunks = -(-row // (4 * chunk))
+    unit = LATENCY + rounds * max(load, chunks * LATENCY / 2 / min(rounds, 2))
+    return max(unit, LATENCY + batch * (rows + n) * row / MEMORY)

@@ -1,0 +1,176 @@
+"""Our GEMMs beside the best times that AITER's tuner published. Modelled against measured by others.
+
+    python tests/benchmarks/tuned.py --published 40 [--seed 1] [--out build/tuned] [--largest 2e11]
+    python tests/benchmarks/tuned.py --published all
+
+A row is a problem of `tests/data/published_times.csv` with the least time of all implementations that the
+tuner took kernel times of. Like is compared with like:
+
+- Both are kernel times (docs/model_error.md): neither has what a launch costs outside of its kernels. Ours
+  has all steps.
+- The tuner takes up to 101 copies of its operands in turn, and writes nothing between (aiter/test_common.py
+  of its repository). So ours are modelled with caches in which nothing is to be written back; and where 101
+  copies fit the Infinity Cache, as a launch that finds its operands there. What a step reads of the step
+  before, it finds there too.
+- What AITER calls preshuffled has B rearranged before the clock starts; ours takes B as it is.
+
+Times are kept by problem with a digest of kernels and model, so that a run goes on where the last one ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from model_error import digest
+from published_times import Problem, Row, published
+
+import workbench as wb
+from workbench.operators.subject import Target, resolve
+from workbench.profile.machine import machine
+from workbench.profile.model import TimeModel
+from workbench.profile.timing import argument_bytes_of, counted, modelled
+
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+COPIES = 101
+"""Of its operands, that the tuner takes in turn."""
+CLASSES = ((64, "M up to 64"), (512, "M to 512"), (2048, "M to 2048"), (1 << 30, "M above 2048"))
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A problem, the best published time of it and ours, in microseconds.
+
+    Attributes:
+        chosen: the implementation that the operator chose.
+        bound: what its longest step is bound by.
+    """
+
+    row: Row
+    us: float
+    chosen: str
+    bound: str
+
+    @property
+    def ratio(self) -> float:
+        """Ours over the best published."""
+        return self.us / self.row.us
+
+    @property
+    def rows_of_a(self) -> str:
+        """The class of M."""
+        m = int(self.row.problem.parameters["m"])
+        return next(name for most, name in CLASSES if m <= most)
+
+
+def best_rows() -> list[Row]:
+    """The best of AITER's tuned GEMMs for each problem, by name."""
+    best: dict[Problem, Row] = {}
+    for row in published():
+        tuned = row.group == "gemm" and row.implementation.startswith("AITER") and row.quantity == "kernel"
+        if tuned and (row.problem not in best or row.us < best[row.problem].us):
+            best[row.problem] = row
+    return sorted(best.values(), key=lambda row: str(row.problem))
+
+
+def flops(problem: Problem) -> float:
+    """Operations of a problem."""
+    sizes = problem.parameters
+    return 2.0 * int(sizes["m"]) * int(sizes["n"]) * int(sizes["k"])
+
+
+def sample(rows: list[Row], count: int | None, seed: int) -> list[Row]:
+    """Some of the rows, drawn by a seed; all where `count` is None."""
+    return rows if count is None else random.Random(seed).sample(rows, min(count, len(rows)))
+
+
+def as_the_tuner(target: Target, problem: Problem) -> list[TimeModel]:
+    """The model's times of a target's steps, with what the tuner's loop leaves in the caches."""
+    first, *rest = target.each()
+    kept = COPIES * argument_bytes_of(first) <= machine(problem.gpu).infinity_cache_bytes
+    made = []
+    for step, warm in ((first, kept), *((each, True) for each in rest)):
+        record, sums = counted(step, warm=warm)
+        made.append(modelled(step, record, sums, warm=warm, in_turn=True))
+    return made
+
+
+def kernels_digest() -> str:
+    """Of what a modelled time follows from: the model and the sources of the GEMMs."""
+    found = hashlib.sha256(digest().encode())
+    for pattern in ("families/gemm*", "gemm/*.py", "include/**/*.cuh"):
+        for file in sorted(KERNELS.glob(pattern)):
+            found.update(file.read_bytes())
+    return found.hexdigest()[:12]
+
+
+def beside(rows: Iterable[Row], store: Path) -> list[Beside]:
+    """Models each problem that is not in the store, and says so."""
+    store.parent.mkdir(parents=True, exist_ok=True)
+    now = kernels_digest()
+    lines = store.read_text(encoding="utf-8").splitlines() if store.exists() else []
+    known = {each["problem"]: each for each in map(json.loads, lines) if each["digest"] == now}
+    found = []
+    for row in rows:
+        problem = row.problem
+        one = known.get(str(problem))
+        if one is None:
+            device = wb.device(f"emulated:{problem.gpu}")
+            spec = wb.kernels[problem.kernel]
+            steps = as_the_tuner(resolve(problem.kernel, shape=problem.parameters, device=device), problem)
+            one = {
+                "problem": str(problem),
+                "digest": now,
+                "us": sum(step.time.value for step in steps),
+                "chosen": spec.variant_name(problem.parameters, arch=device.arch) or "",
+                "bound": max(steps, key=lambda step: step.time.value).bound_text,
+            }
+            with store.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(one) + "\n")
+        found.append(Beside(row, one["us"], one["chosen"], one["bound"]))
+        print(line_of(found[-1]), flush=True)
+    return found
+
+
+def line_of(one: Beside) -> str:
+    """A row as text."""
+    p = one.row.problem
+    return (
+        f"{one.ratio:5.2f}  {p.kernel.removeprefix('gemm/'):9} {p.gpu} {p.shape:40} ours {one.us:8.2f} "
+        f"best {one.row.us:8.2f}  {one.chosen}; {one.bound}; {one.row.implementation}"
+    )
+
+
+def summary(found: list[Beside]) -> str:
+    """Medians and largest ratios by dtype and class of M, and of all."""
+    groups: dict[tuple[str, str], list[float]] = {}
+    for one in found:
+        kernel = one.row.problem.kernel
+        for key in ((kernel, one.rows_of_a), (kernel, "all"), ("all", one.rows_of_a), ("all", "all")):
+            groups.setdefault(key, []).append(one.ratio)
+    lines = ["operator        class         rows  median  largest  above 1.6"]
+    order: Mapping[str, int] = {name: i for i, (_, name) in enumerate((*CLASSES, (0, "all")))}
+    for (kernel, name), ratios in sorted(
+        groups.items(), key=lambda item: (item[0][0] == "all", item[0][0], order[item[0][1]])
+    ):
+        lines.append(
+            f"{kernel:15} {name:13} {len(ratios):4}  {statistics.median(ratios):6.2f}  {max(ratios):7.2f}  "
+            f"{sum(ratio > 1.6 for ratio in ratios):5}"
+        )
+    return "\n".join(lines)
+
+
+def report(count: int | None, seed: int, largest: float, store: Path) -> None:
+    """Prints the rows of a sample, and medians."""
+    rows = best_rows()
+    small = [row for row in rows if flops(row.problem) <= largest]
+    print(
+        f"{len(rows)} problems, {len(small)} of them of at most {largest:.3g} operations"
+        + ("" if count is None else f"; {count} of those by seed {seed}")
+    )
+    print(summary(beside(sample(small, count, seed), store)))

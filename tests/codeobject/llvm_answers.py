@@ -1,0 +1,90 @@
+"""What llvm-mc says of encodings: recorded in data/llvm_answers.xz, and live where LLVM is installed.
+
+    python tests/codeobject/llvm_answers.py  # records anew; needs llvm-mc of LLVM 22
+
+Recorded is every question from which the opcode tables are made (isa/enumerate.py): each opcode number of
+each format, then each field of each opcode. The first line says which LLVM answered.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from workbench.codeobject.instructions.isa.enumerate import Text, disassemble, find_llvm_mc, table
+from workbench.targets import NAMES
+
+COMMAND = "python tests/codeobject/llvm_answers.py"
+_DATA = Path(__file__).with_name("data") / "llvm_answers.xz"
+_RELEASE = "22"
+
+
+def _version(tool: str) -> str:
+    said = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"LLVM version (\S+)", said)
+    assert found, said
+    return found[1]
+
+
+@cache
+def live() -> str | None:
+    """Path of an llvm-mc of the recording's release."""
+    tool = find_llvm_mc()
+    return tool if tool and _version(tool).split(".")[0] == _RELEASE else None
+
+
+@cache
+def _recordings() -> Mapping[str, Mapping[bytes, Text | None]]:
+    parts: dict[str, dict[bytes, Text | None]] = {}
+    for line in lzma.decompress(_DATA.read_bytes()).decode().splitlines()[1:]:
+        encoding, size, text = line.split(",", 2)
+        if encoding in NAMES:
+            answers = parts.setdefault(encoding, {})
+        else:
+            answers[bytes.fromhex(encoding)] = (text, int(size)) if size else None
+    return parts
+
+
+def recorded(target: str) -> Mapping[bytes, Text | None]:
+    """Text and size in bytes of each encoding that was asked about; None of one that is no instruction."""
+    return _recordings()[target]
+
+
+def from_recording(target: str, encodings: Sequence[bytes]) -> list[Text | None]:
+    """As `disassemble`."""
+    answers = recorded(target)
+    missing = [encoding.hex() for encoding in encodings if encoding not in answers]
+    assert not missing, f"{target}: {len(missing)} encodings were never asked about: run `{COMMAND}`"
+    return [answers[encoding] for encoding in encodings]
+
+
+def _record(target: str, tool: str) -> str:
+    answers: dict[bytes, Text | None] = {}
+
+    def ask(encodings: Sequence[bytes]) -> list[Text | None]:
+        found = disassemble(target, encodings, tool)
+        answers.update(zip(encodings, found, strict=True))
+        return found
+
+    table(target, ask)
+    rows = ((code.hex(), *((str(said[1]), said[0]) if said else ("", ""))) for code, said in answers.items())
+    return f"{target},,\n" + "".join(f"{','.join(row)}\n" for row in rows)
+
+
+def main() -> None:
+    tool = live()
+    if tool is None:
+        raise SystemExit(
+            f"llvm-mc of LLVM {_RELEASE} is needed: apt-get install llvm-{_RELEASE}, or set LLVM_MC."
+        )
+    text = f"LLVM {_version(tool)}; {COMMAND}\n" + "".join(_record(target, tool) for target in NAMES)
+    _DATA.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+    print(f"{_DATA}: {_DATA.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""A short session of a user, as a program: what it computes is known, whatever happened to it before.
+
+python -m tests.fuzz.session            # once; prints a digest of all that it found
+python -m tests.fuzz.session ROUNDS     # again and again, through that many interrupts
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+
+import torch
+
+import workbench as wb
+
+SOURCE = """
+#include "kittens.cuh"
+using namespace kittens;
+using plane = gl<float, 1, 1, 64, 64>;
+__global__ __launch_bounds__(64) void scaled(const plane x, plane out, float by) {
+    rt_fl<64, 64> tile;
+    load(tile, x, {0, 0, 0, 0});
+    mul(tile, tile, by);
+    store(out, tile, {0, 0, 0, 0});
+}
+"""
+
+
+def session(number: int) -> str:
+    """Compiles, runs, verifies, profiles and sanitizes; `number` makes the source a new one.
+
+    Returns:
+        A digest of the results, of the modelled time and of the counters, which do not depend on `number`.
+    """
+    found = hashlib.sha256()
+    x = torch.arange(64 * 64, dtype=torch.float32).view(64, 64)
+    for target in ("gfx942", "gfx950"):
+        module = wb.compile(f"{SOURCE}// {number}\n", arch=target, name="scaled.hip")
+        out = torch.empty_like(x)
+        kernel = module["scaled"]
+        kernel[1, 64](x, out, 0.5)
+        assert torch.equal(out, x * 0.5)
+        profile = wb.profile(kernel[1, 64], x, out, 0.5)
+        assert not wb.sanitize(kernel[1, 64], x, out, 0.5).findings
+        found.update(out.numpy().tobytes())
+        found.update(repr((profile.time, sorted(profile.counters.items()))).encode())
+    wb.verify("activations/silu", shape={"rows": 4, "cols": 512}, device="emulated:gfx950").check()
+    return found.hexdigest()
+
+
+def main(rounds: int) -> None:
+    """Says `round N` when one begins, from when on an interrupt may come, and `interrupted` when one came."""
+    number, wanted = 0, ""
+    for interrupts in range(rounds):
+        try:
+            print("round", interrupts, flush=True)
+            while True:
+                number += 1
+                found = session(number)
+                assert found == (wanted or found), "another result than before"
+                wanted = found
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    print("ended", session(0), flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        main(int(sys.argv[1]))
+    else:
+        print(session(0))

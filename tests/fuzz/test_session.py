@@ -1,0 +1,75 @@
+"""What a user does all day, interrupted at any moment and with any file of the cache damaged."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.damage import damaged
+from workbench import cache
+
+ROOT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-m", "tests.fuzz.session")
+INTERRUPTS = 30
+DAMAGES = 5
+SECONDS = 4.0
+"""About what a session takes once its process has started."""
+
+
+def once(folder: Path) -> str:
+    environment = {**os.environ, "HIPKITTENS_CACHE": str(folder)}
+    ended = subprocess.run(COMMAND, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.timeout(1800)
+def test_interrupts_leave_a_process_that_works(in_this_tier: Callable[[int], int]) -> None:
+    count = in_this_tier(INTERRUPTS)
+    with subprocess.Popen(
+        (*COMMAND, str(count)), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for number in range(count):
+            assert process.stdout.readline() == f"round {number}\n", process.stderr.read()
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(random.uniform(0, SECONDS))
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "interrupted\n", process.stderr.read()
+        said, errors = process.communicate(timeout=300)
+        assert said.startswith("ended "), errors
+        assert process.returncode == 0
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Path]:
+    """A cache of its own, with the native library of the shared one, which takes long to build."""
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    shared = cache.folder() / "native"
+    if shared.is_dir():
+        shutil.copytree(shared, folder / "native")
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.timeout(1800)
+def test_a_damaged_cache_changes_no_result(filled: Path, in_this_tier: Callable[[int], int]) -> None:
+    wanted = once(filled)
+    for _ in range(in_this_tier(DAMAGES)):
+        files = sorted(path for path in filled.rglob("*") if path.is_file() and path.stat().st_size)
+        kinds = {path.relative_to(filled).parts[0] for path in files}
+        assert {"code-objects", "native", "translations"} < kinds, kinds
+        contents = {path: path.read_bytes() for path in random.sample(files, len(files) // 2)}
+        for path, content in contents.items():
+            path.write_bytes(damaged(content, random.choice([*contents.values()])))
+        assert once(filled) == wanted

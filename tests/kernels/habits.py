@@ -1,0 +1,317 @@
+"""What PyTorch's own functions take and operators should: one function a habit, for any operator.
+
+Each is given a `Call` and raises AssertionError, or whatever the operator does; it skips by `Missing` where
+the operator has no such call. `python tests/kernels/habits.py` writes docs/pytorch_habits.md from them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import operator_cases as cases
+import torch
+import torch.fx.experimental._config
+
+import workbench as wb
+from workbench.errors import ShapeError, WorkbenchError
+from workbench.operators import KernelSpec, Range
+from workbench.operators.autocast import cast, rule_of
+from workbench.runtime import device
+from workbench.targets import TILE_TARGETS
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "pytorch_habits.md"
+SIZES = 8
+
+
+class Missing(Exception):
+    """Why an operator has no call of the kind."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A small call of an operator on a target; `seed` draws its shape."""
+
+    spec: KernelSpec
+    arch: str
+    seed: str
+
+    @cached_property
+    def shape(self) -> cases.Shape:
+        return cases.thin(self.spec, self.arch, self.seed)[0]
+
+    def inputs(self, shape: cases.Shape | None = None) -> dict[str, Any]:
+        return self.spec.make_inputs(shape or self.shape, device=device(f"emulated:{self.arch}"))
+
+    def run(self, **inputs: Any) -> list[torch.Tensor]:
+        made = self.spec(**inputs, device=f"emulated:{self.arch}")
+        return list(made.values()) if isinstance(made, dict) else [made]
+
+    def sizes(self) -> tuple[str, list[dict[str, Any]]]:
+        """A size of the operator, and inputs for several values of it."""
+        for name, parameter in self.spec.parameters.items():
+            if not isinstance(parameter, Range):
+                continue
+            # PyTorch takes 0 and 1 for sizes of their own.
+            first = parameter.low + parameter.step * -(-max(2 - parameter.low, 0) // parameter.step)
+            found = []
+            for value in range(first, first + (SIZES + 2) * parameter.step, parameter.step):
+                try:
+                    shape = self.spec.shape({**self.shape, name: value})
+                    inputs = self.inputs(shape)
+                    if self.spec.shape(self.spec.shape_of(**inputs))[name] == value:
+                        # Numbers are drawn anew with each.
+                        found.append({**inputs, **(_numbers(found[0]) if found else {})})
+                except (WorkbenchError, RuntimeError, ValueError):
+                    continue
+            if len(found) >= SIZES:
+                return name, found[:SIZES]
+        raise Missing("none of its sizes varies alone")
+
+
+def tensors_of(inputs: dict[str, Any]) -> dict[str, torch.Tensor]:
+    return {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+
+
+def _numbers(inputs: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in inputs.items() if not isinstance(value, torch.Tensor)}
+
+
+def on_meta(inputs: dict[str, Any]) -> dict[str, Any]:
+    return {n: v.to("meta") if isinstance(v, torch.Tensor) else v for n, v in inputs.items()}
+
+
+def copied(inputs: dict[str, Any]) -> dict[str, Any]:
+    return {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in inputs.items()}
+
+
+def equal(call: Call, got: list[torch.Tensor], wanted: list[torch.Tensor]) -> None:
+    for a, b in zip(got, wanted, strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        if not call.spec.nondeterministic:
+            bits = (each.detach().contiguous().view(torch.uint8) for each in (a, b))
+            assert torch.equal(*bits)
+
+
+def one_graph(call: Call) -> None:
+    """`torch.compile(dynamic=True)` makes one graph for eight values of a size."""
+    _, several = call.sizes()
+    graphs = []
+
+    def backend(graph: Any, _: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    torch.compiler.reset()
+    spec = call.spec
+    compiled = torch.compile(lambda given: spec(**given), backend=backend, dynamic=True, fullgraph=True)
+    for inputs in several:
+        # Sizes that happen to be equal are no reason to compile anew.
+        with torch.fx.experimental._config.patch(use_duck_shape=False):
+            made = compiled(on_meta(inputs))
+        wanted = spec.outputs(spec.shape(spec.shape_of(**inputs)), inputs)
+        if wanted:
+            got = made if isinstance(made, dict) else {next(iter(wanted)): made}
+            assert {n: (tuple(t.shape), t.dtype) for n, t in got.items()} == {
+                n: (tuple(dims), dtype) for n, (dims, dtype) in wanted.items()
+            }
+    assert len(graphs) == 1, f"{len(graphs)} graphs"
+
+
+def meta(call: Call) -> None:
+    """Tensors on meta give such, through the spec and through torch.ops."""
+    inputs = call.inputs()
+    wanted = call.spec.outputs(call.spec.shape(call.spec.shape_of(**inputs)), inputs)
+    for made in (call.spec(**on_meta(inputs)), call.spec.operator.overload(**on_meta(inputs))):
+        got = list(made.values()) if isinstance(made, dict) else made
+        got = [got] if isinstance(got, torch.Tensor) else list(got or ())
+        assert all(tensor.is_meta for tensor in got)
+        if wanted:
+            assert [tuple(t.shape) for t in got] == [tuple(dims) for dims, _ in wanted.values()]
+
+
+def no_rows(call: Call) -> None:
+    """A size of zero gives empty outputs, or says that the size must not be zero."""
+    name, (first, second, *_) = call.sizes()
+    empty = {}
+    for key, value in first.items():
+        if isinstance(value, torch.Tensor) and value.shape != second[key].shape:
+            for dim, (a, b) in enumerate(zip(value.shape, second[key].shape, strict=True)):
+                value = value if a == b else value.narrow(dim, 0, 0)
+        empty[key] = value
+    if call.spec.mutates or not any(t.numel() == 0 for t in tensors_of(empty).values()):
+        raise Missing(f"{name} zero leaves nothing that is empty")
+    try:
+        made = call.run(**copied(empty))
+    except ShapeError as error:
+        raise Missing(str(error)) from None
+    assert all(tensor.numel() == 0 for tensor in made)
+    assert [t.shape for t in made] == [
+        t.shape for t in (lambda m: m.values() if isinstance(m, dict) else [m])(call.spec(**on_meta(empty)))
+    ]
+
+
+def views(call: Call) -> None:
+    """Transposed tensors, and rows that lie apart, give the same bits, also what is written in place."""
+    inputs = call.inputs()
+    given = copied(inputs)
+    wanted = [*call.run(**given), *(given[name] for name in call.spec.mutates)]
+    for name, tensor in tensors_of(inputs).items():
+        if tensor.dim() < 2 or tensor.numel() == 0:
+            continue
+        wide = torch.zeros(*tensor.shape[:-1], tensor.shape[-1] + 64, dtype=tensor.dtype)
+        for view in (wide[..., : tensor.shape[-1]], torch.empty_like(tensor.mT.contiguous()).mT):
+            given = {**copied(inputs), name: view.copy_(tensor)}
+            equal(call, [*call.run(**given), *(given[each] for each in call.spec.mutates)], wanted)
+
+
+def out(call: Call) -> None:
+    """`out=` is written, also where its elements lie apart."""
+    if call.spec.mutates:
+        raise Missing("writes its inputs in place")
+    inputs = call.inputs()
+    wanted = call.run(**inputs)
+    for apart in (False, True):
+        into = [
+            torch.empty(*t.shape, 2, dtype=t.dtype)[..., 0] if apart else torch.empty_like(t) for t in wanted
+        ]
+        made = call.run(**inputs, out=into[0] if len(into) == 1 else tuple(into))
+        assert all(a is b for a, b in zip(made, into, strict=True))
+        equal(call, into, wanted)
+
+
+def vmap(call: Call) -> None:
+    """`torch.vmap` over a batch is a call for each of its elements."""
+    inputs = call.inputs()
+    tensors = tensors_of(inputs)
+    rest = {name: value for name, value in inputs.items() if name not in tensors}
+    if call.spec.mutates:
+        raise Missing("writes its inputs in place")
+    overload = call.spec.operator.overload
+    with _on(call):
+        wanted = overload(**inputs)
+        stacked = {name: torch.stack([tensor, tensor]) for name, tensor in tensors.items()}
+        made = torch.vmap(lambda given: overload(**given, **rest))(stacked)
+    for a, b in zip(_listed(made), _listed(wanted), strict=True):
+        equal(call, [a[1]], [b])
+
+
+def traced(call: Call) -> None:
+    """`torch.jit.trace` records one call of the operator."""
+    inputs = call.inputs()
+    tensors = tensors_of(inputs)
+    rest = {name: value for name, value in inputs.items() if name not in tensors}
+    spec = call.spec
+
+    def function(*given: torch.Tensor) -> Any:
+        made = spec(**dict(zip(tensors, given, strict=True)), **rest)
+        return tuple(made.values()) if isinstance(made, dict) else made
+
+    with _on(call), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trace = torch.jit.trace(function, tuple(copied(tensors).values()), check_trace=False)
+    assert f"hipkittens::{spec.operator.name}" in str(trace.graph)
+
+
+def autocast(call: Call) -> None:
+    """Under autocast, float32 beside bf16 is cast by the operator's rule, and nothing else is."""
+    inputs, changing = call.inputs(), call.spec.changing_inputs
+    halves = (torch.bfloat16, torch.float16)
+    wide = [n for n, v in tensors_of(inputs).items() if n in changing and v.dtype in halves][1:]
+    mixed = {**inputs, **{name: inputs[name].float() for name in wide}}
+    fitted = cast(call.spec, mixed, torch.bfloat16)
+    for name, value in tensors_of(inputs).items():
+        if name not in call.spec.changing_inputs:
+            assert fitted[name].dtype == value.dtype
+    wanted = call.spec(**on_meta(fitted))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        made = call.spec(**on_meta(fitted))
+    assert [t.dtype for t in _listed(made)] == [t.dtype for t in _listed(wanted)]
+
+
+HABITS: dict[str, Callable[[Call], None]] = {
+    "one graph for 8 sizes": one_graph,
+    "meta": meta,
+    "no rows": no_rows,
+    "autocast": autocast,
+    "views": views,
+    "out=": out,
+    "vmap": vmap,
+    "jit.trace": traced,
+}
+WITHOUT_LAUNCHES = ("one graph for 8 sizes", "meta", "autocast")
+"""Those that compile no kernel, which take a second or less."""
+
+
+def _listed(made: Any) -> list[torch.Tensor]:
+    values = made.values() if isinstance(made, dict) else made
+    return [values] if isinstance(values, torch.Tensor) else list(values or ())
+
+
+def _on(call: Call) -> Any:
+    """`torch.ops` takes no device: the target's is made the default."""
+    import contextlib
+    import os
+    from unittest import mock
+
+    stack = contextlib.ExitStack()
+    stack.enter_context(mock.patch.dict(os.environ, HIPKITTENS_DEVICE=f"emulated:{call.arch}"))
+    return stack
+
+
+def cell(name: str, habit: str, arch: str) -> str:
+    """What the table says: yes, or why not."""
+    try:
+        HABITS[habit](Call(wb.kernels[name], arch, "docs"))
+    except Missing as reason:
+        return f"none: {str(reason).partition(';')[0].removeprefix(name.partition('/')[2] + ': ')}"
+    except Exception as error:
+        return f"**no**: {type(error).__name__}"
+    return "yes"
+
+
+def lines(habits: list[str], names: list[str]) -> Iterator[str]:
+    yield "| operator | " + " | ".join(habits) + " | autocast computes in | read as views |"
+    yield "|" + " --- |" * (len(habits) + 3)
+    for name in names:
+        spec = wb.kernels[name]
+        cells = [cell(name, habit, TILE_TARGETS[0]) for habit in habits]
+        yield f"| `{name}` | {' | '.join(cells)} | {rule_of(spec)} | {', '.join(spec.strided)} |"
+
+
+HEAD = """# PyTorch's habits
+
+What `tests/kernels/test_habits.py` asks of every operator, written by `python tests/kernels/habits.py`. Of
+views that are not "read as views" a call makes one copy; `none` says why an operator has no such call. The
+columns are those that compile no kernel; `--all` adds those that do, which the tests ask of each on both
+targets.
+
+All operators: `torch.func.grad`, `vjp` and `jacrev` go by the operator's gradient; `jvp`, `jacfwd` and dual
+numbers are refused by name, since no kernel computes tangents; `vmap` is a call for each element of the
+batch. `torch.jit.script` does not take a spec, only `torch.ops.hipkittens.*`.
+
+`torch.library.opcheck` passes for all but its `test_schema` of calls with 8-bit floats: PyTorch compares
+inputs before and after, and has no such comparison of these types.
+
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help="also what compiles kernels")
+    parser.add_argument("names", nargs="*", help="print these operators' rows, write nothing")
+    options = parser.parse_args()
+    habits = [habit for habit in HABITS if options.all or habit in WITHOUT_LAUNCHES]
+    if options.names:
+        print("\n".join(lines(habits, options.names)))
+    else:
+        DOCS.write_text(HEAD + "\n".join(lines(habits, list(wb.kernels))) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Every source of the page's table is as the page says: built as its Python module, run, compared.
+
+The sources are HipKittens' own, and none is kept here: HIPKITTENS_TEST_SOURCES names a folder with checkouts
+of its branches, without which these tests are skipped. What their constructs come to is tested without
+them: `test_host_pass.py`, `test_source_compatibility.py`, `test_art.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import compatibility
+import hipkittens_sources
+import needs
+import pytest
+import torch
+from hipkittens_sources import Source
+
+import workbench as wb
+from workbench.toolchain import find_compiler
+
+FOLDER = "HIPKITTENS_TEST_SOURCES"
+HOW = (
+    f"{FOLDER} names no folder with HipKittens' branches; each of main, cdna3, fp6 (fp6_experimental): "
+    "git clone -b BRANCH https://github.com/HazyResearch/HipKittens FOLDER/{main,cdna3,fp6}"
+)
+
+
+def checkouts() -> dict[str, Path]:
+    """Folders by branch, of those that are there."""
+    folder = os.environ.get(FOLDER)
+    found = {branch: Path(folder or "") / branch for branch in compatibility.BRANCHES}
+    return {branch: path for branch, path in found.items() if folder and path.is_dir()}
+
+
+def listed() -> list[Source]:
+    found = checkouts()
+    return [
+        source
+        for branch, path in found.items()
+        for source in hipkittens_sources.sources(
+            path,
+            branch,
+            compatibility.BRANCHES[branch].arch,
+            compatibility.BRANCHES[branch].define,
+            compatibility.libraries(found),
+        )
+    ]
+
+
+def stated() -> dict[tuple[str, str], tuple[str, str]]:
+    """Results with our headers and with theirs by branch and source, of the page's first table."""
+    _, _, text = compatibility.DOCS.read_text().partition("<!-- sources -->")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for row in rows:
+        if len(row) == 6 and row[2].startswith("gfx"):
+            found.setdefault((row[0], row[1]), (row[3], row[4]))
+    return found
+
+
+SOURCES = listed()
+
+
+@pytest.mark.skipif(not SOURCES, reason=HOW)
+def test_every_source_is_on_the_page() -> None:
+    assert {(source.branch, source.name) for source in SOURCES} <= set(stated())
+
+
+@pytest.mark.parametrize("headers", ["ours", "own"])
+@pytest.mark.parametrize(
+    "source",
+    SOURCES or [pytest.param(None, marks=pytest.mark.skip(reason=HOW))],
+    ids=lambda source: f"{source.branch}-{source.name}" if source else "none",
+)
+def test_result(source: Source, headers: str) -> None:
+    """In a process of its own: what goes wrong in one is not told of another."""
+    version = find_compiler(source.arch).version
+    if not re.search(r"clang (?:version )?22", version):
+        pytest.skip(f"the page's table is of clang 22, and this is {version}")
+    wanted = stated()[source.branch, source.name][headers == "own"]
+    compiler = os.environ.get("HIPKITTENS_COMPILER", "zig")
+    told = compatibility.attempt(source, compiler, headers == "own")
+    assert told["result"] == wanted, told["text"]
+
+
+PROGRAM = """
+#include "kittens.cuh"
+#include "pyutils/pyutils.cuh"
+using namespace kittens;
+struct globals {{
+    gl<bf16, -1, -1, -1, -1> in, out;
+    dim3 grid() {{ return dim3(1); }}
+    dim3 block() {{ return dim3(64); }}
+    size_t dynamic_shared_memory() {{ return 0; }}
+}};
+__global__ void micro_tk(const globals g) {{
+    rt_bf<32, 32> tile;
+    load(tile, g.in, {{0, 0, 0, 0}});
+    {body}
+    store(g.out, tile, {{0, 0, 0, 0}});
+}}
+void dispatch(globals g) {{ micro_tk<<<g.grid(), g.block()>>>(g); }}
+PYBIND11_MODULE(tk_kernel, m) {{
+    py::bind_function<dispatch>(m, "dispatch", &globals::in, &globals::out);
+}}
+"""
+
+
+def source_of(folder: Path, body: str) -> Source:
+    """One of ours that is built as HipKittens' are, and checked as `timing/` is: `out` is `in`."""
+    path = folder / "kernels" / "timing" / "kernel.cpp"
+    path.parent.mkdir(parents=True)
+    path.write_text(PROGRAM.format(body=body))
+    return Source("main", folder, path, "gfx950", ())
+
+
+@needs.python_headers
+@pytest.mark.parametrize(
+    ("body", "result", "text"),
+    [
+        ("", "right", "out: 0.0e+00"),
+        ("mul(tile, tile, bf16(2.0f));", "wrong", "the sanitizer: nothing"),
+        ("no_such_name(tile);", "no", "no_such_name"),
+    ],
+    ids=["right", "wrong", "no"],
+)
+def test_of_one_of_ours(tmp_path: Path, body: str, result: str, text: str) -> None:
+    """Both halves are compiled: what the device part alone would pass is found in the host's."""
+    told = hipkittens_sources.attempt(source_of(tmp_path, body), own_headers=False)
+    assert told["result"] == result, told
+    assert text in str(told["text"])
+
+
+def test_what_the_host_part_does_not_compile_is_told(tmp_path: Path) -> None:
+    source = source_of(tmp_path, "")
+    of_device = source.path.read_text().replace("<<<g.grid()", "<<<g.no_such_member()")
+    source.path.write_text(of_device)
+    assert hipkittens_sources.attempt(source, own_headers=False)["result"] == "no"
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_what_some_keys_add_to_the_gradient_of_the_queries(causal: bool) -> None:
+    """Parts add up to what PyTorch has by itself."""
+    torch.manual_seed(3)
+    q, k, v, grad = (torch.randn(1, 24, heads, 8, dtype=torch.double) for heads in (4, 2, 2, 4))
+    q.requires_grad_()
+    of = [x.transpose(1, 2) for x in (q, k, v)]
+    out = torch.nn.functional.scaled_dot_product_attention(*of, is_causal=causal, enable_gqa=True)
+    out.transpose(1, 2).backward(grad)
+    parts = [
+        hipkittens_sources._query_gradient(q.detach(), k, v, grad, keys, causal)
+        for keys in (slice(0, 10), slice(10, 24))
+    ]
+    torch.testing.assert_close(parts[0] + parts[1], q.grad)
+
+
+def test_module_is_called_by_the_names_that_it_binds() -> None:
+    class Module(wb.HostModule):
+        def __init__(self) -> None:
+            self.called: list[tuple[str, tuple[object, ...]]] = []
+
+        def __getattr__(self, name: str) -> object:
+            return lambda *given: self.called.append((name, given))
+
+    text = """
+        py::bind_function<prepare<64>>(m, "prepare", &prep<64>::Og, // the output
+            &prep<64>::delta);
+        py::bind_function<shuffle>(m, "shuffle", &other::dq_in, &other::dq_out);
+    """
+    module = Module()
+    hipkittens_sources._call(module, text, {"dq_out": 2, "dq_in": 1})
+    hipkittens_sources._call(module, text, {"delta": 4, "Og": 3, "n": 5})
+    assert module.called == [("shuffle", (1, 2)), ("prepare", (3, 4))]
+    with pytest.raises(ValueError, match="binds no function of x"):
+        hipkittens_sources._call(module, text, {"x": 1})

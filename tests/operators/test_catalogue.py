@@ -1,0 +1,75 @@
+"""The catalogue: what it says of an operator, finding one, and the page that is made of it."""
+
+from __future__ import annotations
+
+import pytest
+from modelled_times import ALONE, ALONE_ON
+
+import workbench as wb
+from workbench.errors import UsageError
+from workbench.operators.catalogue import Entry
+from workbench.operators.catalogue_page import PAGE, document
+from workbench.operators.modelled import comparisons, key, times
+
+
+def test_page_is_made_from_the_specs() -> None:
+    if not PAGE.parent.is_dir():
+        pytest.skip("no docs here: an installed package")
+    assert PAGE.read_text(encoding="utf-8") == document(), "run python -m workbench.operators.catalogue_page"
+
+
+def test_an_entry_says_how_data_flows() -> None:
+    entry = Entry.of(wb.kernels["moe_gemm/end_to_end"])
+    assert entry.flow == (
+        "a, w1, w2, sorted_token_ids, expert_ids, num_tokens_post_padded → [gate and up] → [down] → c"
+    )
+    assert entry.settings == {"weighted": (0, 1)}
+    assert Entry.of(wb.kernels["normalization/fused_add_rmsnorm"]).results == ("out", "residual_out")
+
+
+def test_launches_say_what_they_hand_on() -> None:
+    links = Entry.of(wb.kernels["feed_forward/bmm_rope_kv_cache"]).links
+    assert [link.launch for link in links] == ["product", "rows"]
+    assert links[0].takes == ("q_nope", "w_k", "w_k_scale")
+    assert links[0].makes == ("plain",)
+    assert "plain" in links[1].takes
+    assert set(links[1].makes) == {"q_out", "k_pe", "kv_cache"}
+    assert Entry.of(wb.kernels["activations/relu"]).links == ()
+
+
+def test_search_takes_all_words_of_a_category_and_a_target() -> None:
+    found = wb.kernels.search("blocks E2M1", category="moe_gemm")
+    assert [each.name for each in found] == ["moe_gemm/mxfp4"]
+    assert len(wb.kernels.search()) == len(wb.kernels)
+    assert wb.kernels.search("NoSuchWord").__repr__() == "<0 operators>"
+    assert all("gfx950" in each.targets for each in wb.kernels.search(target="gfx950"))
+    assert "moe_gemm/bf16(a, b, " in repr(wb.kernels.search("", category="moe_gemm"))
+    with pytest.raises(UsageError, match="no operator has category 'moe'; there are activations"):
+        wb.kernels.search(category="moe")
+
+
+def test_a_notebook_shows_what_was_verified_here(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
+    found = wb.kernels.search("relu", category="activations")
+    assert "not yet" in found._repr_html_()
+    wb.verify("activations/relu", shape={"rows": 2, "cols": 64}, device="emulated:gfx942")
+    html = wb.kernels.search("relu", category="activations")._repr_html_()
+    assert "gfx942 (emulated:gfx942)" in html
+    whole = wb.kernels._repr_html_()
+    assert all(f"<summary>{name.partition('/')[0]}: " in whole for name in wb.kernels)
+
+
+def test_modelled_times_stand_beside_published_ones() -> None:
+    spec = wb.kernels["activations/softmax"]
+    found = comparisons(spec)
+    assert [each.shape["rows"] for each in found] == [4096, 16384, 65536]
+    assert all(each.modelled and each.modelled.origin == "modelled" for each in found)
+    assert found[0].best.value == 8.7
+    html = wb.kernels.search("softmax", category="activations")._repr_html_()
+    assert "AITER Triton 313.6" in html
+    rates = next(each for each in comparisons(wb.kernels["attention/forward"]))
+    assert rates.best.unit == "TFLOP/s"
+    assert rates.best.value == max(figure.value for figure in rates.published.values())
+    known = {key(name, each.shape, each.gpu) for name, s in wb.kernels.items() for each in comparisons(s)}
+    known |= {key(name, shape, ALONE_ON) for name, shapes in ALONE.items() for shape in shapes}
+    assert set(times()) <= known, "python tests/modelled_times.py keeps times of problems that are no more"

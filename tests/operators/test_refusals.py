@@ -1,0 +1,59 @@
+"""Wrong arguments are refused before anything is compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.errors import ArgumentError, ShapeError
+from workbench.operators import building
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compiled(*_: Any) -> None:
+        raise AssertionError("this call compiles")
+
+    monkeypatch.setattr(building, "_compiled", compiled)
+    for name in wb.kernels:
+        monkeypatch.setattr(wb.kernels[name].instances, "ready", {})
+        monkeypatch.setattr(wb.kernels[name].instances, "modules", {})
+
+
+def _inputs(name: str) -> dict[str, Any]:
+    spec = wb.kernels[name]
+    shape = min(spec.shapes, key=lambda each: spec.work(each).get("bytes", 0))
+    return spec.bind(**spec.inputs(spec.shape(shape), torch.Generator().manual_seed(0)))
+
+
+@pytest.mark.parametrize("name", list(wb.kernels))
+def test_each_argument_of_another_kind(name: str) -> None:
+    spec, given = wb.kernels[name], _inputs(name)
+    kinds = {p.name: str(p.annotation) for p in spec.signature.parameters.values()}
+    for argument, kind in kinds.items():
+        wrong = "3" if "str" not in kind else 3
+        if "bool" in kind:
+            continue
+        with pytest.raises(ArgumentError, match=f"argument {argument!r} is a"):
+            spec(**{**given, argument: wrong})
+    # A tensor of a dtype that nothing takes.
+    first = next(argument for argument, kind in kinds.items() if "Tensor" in kind)
+    with pytest.raises((ShapeError, ArgumentError)):
+        spec(**{**given, first: given[first].to(torch.complex64)})
+
+
+def test_what_issue_says() -> None:
+    with pytest.raises(ArgumentError, match="argument 'a' is a int; expected a torch tensor"):
+        wb.kernels["gemm/bf16"](1, 2)
+
+
+def test_outputs_and_strides() -> None:
+    x, weight = torch.randn(4, 64), torch.randn(64)
+    with pytest.raises(ArgumentError, match="output 'out' is"):
+        wb.kernels["normalization/rmsnorm"](x, weight, out=torch.empty(4, 65))
+    heads, table = torch.randn(1, 2, 8, 64).mT.contiguous().mT, torch.ones(8, 32)
+    with pytest.raises(ArgumentError, match="elements of a head next to each other"):
+        wb.kernels["rotary/rope"](heads, table, table)

@@ -1,0 +1,326 @@
+"""The workbench's hipcc, as makefiles, CMake and people start it: what it makes runs from a shell."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from workbench import paths
+from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host
+from workbench.errors import CompilerNotFound, UsageError
+from workbench.toolchain import find_compiler, search
+from workbench.toolchain.candidates import STAND_IN
+from workbench.toolchain.hipcc.command_line import Source, Stage, read
+from workbench.toolchain.hipcc.script import install
+
+MAIN = """
+#include <hip/hip_runtime.h>
+#include <iostream>
+#include "scale.h"
+static __device__ int offset = OFFSET;      // another in every source
+thread_local int count = 5;
+__global__ void fill(int *out) { out[threadIdx.x] = threadIdx.x + offset; }
+int main(int argc, char **argv) {
+    int *device, host[64];
+    if (hipMalloc(&device, sizeof host) != hipSuccess) return 1;
+    fill<<<1, 64>>>(device);
+    scale(device);
+    if (hipMemcpy(host, device, sizeof host, hipMemcpyDeviceToHost) != hipSuccess) return 2;
+    std::cout << argv[argc - 1] << " " << host[10] << " " << ++count << std::endl;
+    return argc;
+}
+"""
+SCALE = """
+#include <hip/hip_runtime.h>
+#include "scale.h"
+static __device__ int offset = 1;
+__global__ void fill(int *out) { out[threadIdx.x] = 3 * out[threadIdx.x] + offset; }
+namespace { __global__ void hidden(int *out) { out[threadIdx.x] += 1000; } }
+void scale(int *device) { hidden<<<1, 64>>>(device); multiply(device); }
+"""
+MULTIPLY = """
+#include <hip/hip_runtime.h>
+#include "scale.h"
+static __device__ int offset = 1;
+__global__ void thrice(int *out) { out[threadIdx.x] = 3 * out[threadIdx.x] + offset; }
+void multiply(int *device) { thrice<<<1, 64>>>(device); }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current one, with a program of three sources."""
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc" / "scale.h").write_text("void scale(int *);\nvoid multiply(int *);\n")
+    (tmp_path / "main.hip").write_text(MAIN)
+    (tmp_path / "scale.cpp").write_text(SCALE.replace("fill", "other"))
+    (tmp_path / "multiply.cu").write_text(MULTIPLY)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(paths.__file__).parents[1]))
+    monkeypatch.delenv("HIPKITTENS_DEVICE", raising=False)
+    return tmp_path
+
+
+def hipcc(*words: str, status: int = 0) -> str:
+    """What it says, of both kinds."""
+    made = subprocess.run(
+        [sys.executable, "-m", "workbench", "hipcc", *words], capture_output=True, text=True, check=False
+    )
+    assert made.returncode == status, made.stderr
+    return made.stdout + made.stderr
+
+
+def run(*command: str) -> tuple[int, str]:
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.stderr == ""
+    return ended.returncode, ended.stdout
+
+
+EXPECTED = f"last {3 * (10 + 7 + 1000) + 1} 6\n"
+
+
+def test_a_program_of_several_sources_runs_from_a_shell(folder: Path) -> None:
+    hipcc("-Iinc", "-DOFFSET=7", "main.hip", "scale.cpp", "multiply.cu", "-lamdhip64", "-o", "prog")
+    assert run("./prog", "first", "last") == (3, EXPECTED)
+    moved = shutil.move("prog", folder / "inc" / "elsewhere")
+    assert run(str(moved), "last") == (2, EXPECTED)
+
+
+def test_objects_archives_and_libraries_are_linked(folder: Path) -> None:
+    hipcc("-I", "inc", "-D", "OFFSET=7", "-c", "main.hip", "-O1", "-std=c++20", "-g", "-fPIE", "-MMD")
+    assert (folder / "main.d").read_text().split()[:3] == ["main.o:", "main.hip", "inc/scale.h"]
+    hipcc("-Iinc", "-c", "scale.cpp", "-o", "first.o", "-MD", "-MF", "deps", "-MT", "name")
+    assert (folder / "deps").read_text().startswith("name: scale.cpp ")
+    hipcc("-Iinc", "-shared", "-fPIC", "multiply.cu", "-o", "libmultiply.so")
+    subprocess.run([sys.executable, "-m", "ziglang", "ar", "rcs", "libscale.a", "first.o"], check=True)
+    hipcc("main.o", "-L.", "-lscale", "-lmultiply", "-Wl,-rpath,$ORIGIN", "-o", "prog")
+    assert run("./prog", "last") == (2, EXPECTED)
+
+
+WHERE = """
+#include <unistd.h>
+#include <cerrno>
+#include <cstdio>
+int main() {
+    char path[4096], other[16];
+    const long length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length < 0 ? 0 : length] = 0;
+    puts(path);
+    if (readlink("link", other, sizeof other) != 4) return 1;
+    return readlink("nothing", other, sizeof other) != -1 || errno != ENOENT;
+}
+"""
+
+
+def test_a_program_finds_its_own_file(folder: Path) -> None:
+    (folder / "where.cpp").write_text(WHERE)
+    (folder / "link").symlink_to("name")
+    hipcc("where.cpp", "-o", "where")
+    assert run("./where") == (0, f"{folder / 'where'}\n")
+
+
+LINKED = """
+#include <hip/hip_runtime.h>
+__device__ int twice(int);
+extern __device__ int common;
+__global__ void apply(int *out) { *out = twice(*out) + common; }
+int plus(int *);
+int main() {
+    int *device, value = 5;
+    if (hipMalloc(&device, sizeof value) != hipSuccess) return 1;
+    if (hipMemcpy(device, &value, sizeof value, hipMemcpyDefault) != hipSuccess) return 1;
+    if (plus(device) != hipSuccess) return 2;
+    apply<<<1, 1>>>(device);
+    int *address;
+    if (hipGetSymbolAddress((void **)&address, HIP_SYMBOL(common)) != hipSuccess) return 3;
+    return hipMemcpy(&value, device, sizeof value, hipMemcpyDefault) || value != 2 * (5 + 1) + 100;
+}
+"""
+DEFINED = """
+#include <hip/hip_runtime.h>
+__device__ int common = 100;
+__device__ int twice(int x) { return 2 * x; }
+__global__ void add_one(int *out) { *out += 1; }
+int plus(int *out) { add_one<<<1, 1>>>(out); return hipGetLastError(); }
+"""
+
+
+def test_device_code_of_several_sources_is_linked(folder: Path) -> None:
+    """A function and a variable of another source, which is in an archive."""
+    (folder / "linked.hip").write_text(LINKED)
+    (folder / "defined.hip").write_text(DEFINED)
+    hipcc("-fgpu-rdc", "-c", "linked.hip")
+    hipcc("-fgpu-rdc", "defined.hip", "--emit-static-lib", "-o", "libdefined.a")
+    hipcc("-fgpu-rdc", "linked.o", "-L.", "-ldefined", "-o", "prog")
+    assert run("./prog") == (0, "")
+    assert "twice(int)" in hipcc("-fgpu-rdc", "linked.o", "-o", "prog", status=1)
+
+
+def test_code_for_several_targets(folder: Path) -> None:
+    words = ("-Iinc", "-DOFFSET=7", "main.hip", "scale.cpp", "multiply.cu")
+    said = hipcc(*words, "--offload-arch=gfx1100,gfx942", "--offload-arch=gfx950", "-o", "both")
+    assert "left out" in said
+    assert "gfx1100" in said
+    entries = bundle_entries(fat_binary_of_host((folder / "both").read_bytes()))
+    targets = [triple.rpartition("--")[2] for triple, _, size in entries if size]
+    assert targets == 3 * ["gfx942", "gfx950"]
+    hipcc(*words, "--offload-arch=gfx942", "-o", "one")
+    # The default device has no code of it: one that has is taken.
+    assert run("./one", "last") == (2, EXPECTED)
+
+
+def test_a_kernel_for_a_module(folder: Path) -> None:
+    hipcc("--genco", "--offload-arch=gfx942,gfx950", "-Iinc", "multiply.cu", "-o", "multiply.hsaco")
+    entries = bundle_entries((folder / "multiply.hsaco").read_bytes())
+    assert [triple.rpartition("--")[2] for triple, _, size in entries if size] == ["gfx942", "gfx950"]
+    hipcc("--offload-device-only", "-S", "--offload-arch=gfx942", "-Iinc", "multiply.cu", "-o", "multiply.s")
+    assert "amdgcn-amd-amdhsa--gfx942" in (folder / "multiply.s").read_text()
+
+
+def test_a_makefile_with_response_file(folder: Path) -> None:
+    install(str(folder / "rocm" / "bin"))
+    (folder / "flags").write_text("-Iinc '-DOFFSET=3 + 4'\n")
+    (folder / "Makefile").write_text(
+        "HIPCXX ?= $(ROCM_PATH)/bin/hipcc\n"
+        "prog: main.o scale.o multiply.o\n\t$(HIPCXX) $^ -o $@\n"
+        "%.o: %.hip\n\t$(HIPCXX) @flags -c $< -o $@\n"
+        "%.o: %.cpp\n\t$(HIPCXX) @flags -c $< -o $@\n"
+        "%.o: %.cu\n\t$(HIPCXX) @flags -c $< -o $@\n"
+    )
+    subprocess.run(["make", "-s"], env={**os.environ, "ROCM_PATH": str(folder / "rocm")}, check=True)
+    assert run("./prog", "last") == (2, EXPECTED)
+
+
+@pytest.mark.skipif(not (shutil.which("cmake") and shutil.which("make")), reason="no CMake")
+def test_cmake_takes_it_for_its_compiler(folder: Path) -> None:
+    install(str(folder))
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(p LANGUAGES CXX)\nset(CMAKE_CXX_STANDARD 20)\n"
+        "add_definitions(-DOFFSET=7)\ninclude_directories(SYSTEM inc)\n"
+        "set_source_files_properties(main.hip multiply.cu PROPERTIES LANGUAGE CXX)\n"
+        "add_library(part SHARED scale.cpp multiply.cu)\nadd_executable(prog main.hip)\n"
+        "target_link_libraries(prog part)\n"
+    )
+    chosen = f"-DCMAKE_CXX_COMPILER={folder / 'hipcc'}"
+    for command in (["cmake", "-B", "build", chosen], ["cmake", "--build", "build"]):
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert made.returncode == 0, made.stdout + made.stderr
+    assert run("build/prog", "last") == (2, EXPECTED)
+
+
+def test_what_is_missing_is_named(folder: Path) -> None:
+    said = hipcc("-Iinc", "-DOFFSET=7", "main.hip", "-o", "prog", status=1)
+    assert "undefined symbol: scale(int*)" in said
+    assert "hipMalloc" not in said
+    assert not Path("prog").exists()
+    said = hipcc("-Iinc", "multiply.cu", "-o", "prog", status=1)
+    assert "undefined symbol: main" in said
+    (folder / "wrong.hip").write_text("int main() {\n  return nothing;\n}\n")
+    assert "wrong.hip:2:10: error: use of undeclared identifier 'nothing'" in hipcc("wrong.hip", status=1)
+
+
+def test_a_fault_is_explained(folder: Path) -> None:
+    (folder / "wild.hip").write_text(
+        "#include <hip/hip_runtime.h>\n__global__ void wild(int *p) {\n  p[1 << 20] = 1;\n}\n"
+        "int main() { int *p; (void)hipMalloc(&p, 4); wild<<<1, 1>>>(p); return hipDeviceSynchronize(); }\n"
+    )
+    hipcc("wild.hip")
+    ended = subprocess.run(["./a.out"], capture_output=True, text=True, check=False)
+    assert ended.returncode != 0
+    assert "wild.hip:3" in ended.stderr
+
+
+def test_its_answers() -> None:
+    assert hipcc("--version").startswith("HIP version: ")
+    assert Path(hipcc("-print-resource-dir").strip()).is_absolute()
+
+
+def test_a_real_hipcc_is_started_instead(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = tmp_path / "rocm" / "bin" / "hipcc"
+    real.parent.mkdir(parents=True)
+    # As far as the search for a compiler asks; then it tells what it was given.
+    real.write_text(
+        '#!/bin/sh\ncase " $* " in\n'
+        '*" --version "*) echo "HIP version: 7.1.0"; echo "clang version 20.0.0";;\n'
+        '*" -o "*" --mine "*) echo "real: $*";;\n'
+        "*) for last; do :; done; [ -t 0 ] || cat > /dev/null; "
+        'while [ $# -gt 0 ]; do [ "$1" = -o ] && echo made > "$2"; shift; done;;\nesac\n'
+    )
+    real.chmod(0o755)
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path / "rocm"))
+    monkeypatch.delenv("HIPKITTENS_COMPILER", raising=False)
+    assert hipcc("a b.hip", "-o", "x", "--mine", "-unknown") == "real: a b.hip -o x --mine -unknown\n"
+
+
+def test_the_script_is_no_compiler(bare_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = install(str(bare_path))
+    search.forget()
+    assert find_compiler("gfx950").kind != "hipcc"
+    monkeypatch.setenv("HIPKITTENS_COMPILER", str(path))
+    search.forget()
+    with pytest.raises(CompilerNotFound, match="looks for a compiler itself"):
+        find_compiler("gfx950")
+    assert install(str(bare_path)) == path
+    path.write_text("#!/bin/sh\n")
+    with pytest.raises(UsageError, match="another folder"):
+        install(str(bare_path))
+    assert STAND_IN not in path.read_text()
+
+
+def test_places_of_options(folder: Path) -> None:
+    words = (
+        "-O2 -I inc main.hip -Wl,-z,now -march=native -Xarch_device -O1 -lm -fPIC -include x.h -fopenmp "
+        "-shared -MP -MFdeps -lamdhip64 --rocm-path /opt"
+    )
+    line = read(words.split(), {"HIPCC_COMPILE_FLAGS_APPEND": "-DEND='1 2'"})
+    assert line.stage is Stage.LIBRARY
+    assert line.inputs == [Source("main.hip", "hip"), "-Wl,-z,now", "-lm", "-fopenmp"]
+    assert line.both == [("-O2",), ("-Iinc",), ("-include", "x.h"), ("-DEND=1 2",)]
+    assert (line.host, line.device) == ([("-march=native",), ("-fopenmp",)], [("-O1",)])
+    assert line.dependencies == ["-MP", "-MF", "deps"]
+
+
+def test_languages(folder: Path) -> None:
+    for name in ("a.c", "b.s", "c.unknown"):
+        (folder / name).touch()
+    line = read(
+        ["a.c", "b.s", "scale.cpp", "c.unknown", "-x", "c++", "multiply.cu", "-xnone", "main.hip"], {}
+    )
+    assert [(s.path, s.language) for s in line.sources] == [
+        ("a.c", "c"),
+        ("b.s", "assembler-with-cpp"),
+        ("scale.cpp", "hip"),
+        ("multiply.cu", "c++"),
+        ("main.hip", "hip"),
+    ]
+    assert "c.unknown" in line.inputs
+    assert read(["scale.cpp"], {"HIP_COMPILE_CXX_AS_HIP": "0"}).sources[0].language == "c++"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["main.hip", "-qqq"], "-qqq is no option"),
+        (["main.hip", "-emit-llvm"], "-emit-llvm is not for the emulated device"),
+        (["main.hip", "-fsanitize=address"], "-fsanitize=address is not .* wb.sanitize"),
+        (["main.hip", "-static"], "-static is not"),
+        (["main.hip", "-o"], "-o is the last word"),
+        (["nothing.hip"], "nothing.hip: no such file"),
+        (["-"], "expected -x hip"),
+        (["-x", "fortran", "main.hip"], "-x fortran: expected one of none, hip"),
+        (["-O2", "-lm"], "no input"),
+        (["-c", "main.hip", "scale.cpp", "-o", "x.o"], "-o x.o is one file, and 2 would be made"),
+        (["-S", "main.hip"], "-S of which part"),
+        (["main.hip", "--offload-arch=gfx1100,gfx90c"], "gfx1100,gfx90c: expected one of"),
+    ],
+)
+def test_bad_words_are_named(words: list[str], message: str, folder: Path) -> None:
+    with pytest.raises(UsageError, match=message):
+        read(words, {})

@@ -1,0 +1,210 @@
+"""Scripts that were written for a GPU, on the emulated device: what they compute, what time they are told.
+
+Nothing of it stays behind the `with` block.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import subprocess
+import sys
+from pathlib import Path
+from sysconfig import get_config_var, get_path
+
+import needs
+import pybind11
+import pytest
+import torch
+
+import workbench as wb
+from workbench.errors import KernelFault, UsageError
+
+pytestmark = needs.python_headers
+
+SOURCE = """
+#include <pybind11/pybind11.h>
+#include <hip/hip_runtime.h>
+#include <stdexcept>
+__global__ void scale_kernel(const float *x, float *out, float factor, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = factor * x[i];
+}
+static float *address(pybind11::object tensor) {
+    // As HipKittens' bindings ask.
+    if (tensor.attr("device").attr("type").cast<std::string>() != "cuda")
+        throw std::runtime_error("Tensor must be on CUDA device");
+    return reinterpret_cast<float *>(tensor.attr("data_ptr")().cast<size_t>());
+}
+static void scale(pybind11::object x, pybind11::object out, float factor, int n) {
+    scale_kernel<<<(n + 255) / 256, 256>>>(address(x), address(out), factor, n);
+}
+PYBIND11_MODULE(NAME, m) { m.def("scale", &scale); }
+"""
+SCRIPT = """
+import sys
+import torch
+import gpu_scale
+assert torch.cuda.is_available() and __name__ == "__main__"
+torch.manual_seed(1)
+x = torch.randn(1000, device="cuda", requires_grad=True)
+out = torch.zeros_like(x)
+start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+start.record()
+gpu_scale.scale(x, out, float(sys.argv[1]), 1000)
+end.record()
+torch.cuda.synchronize()
+print((out == float(sys.argv[1]) * x).all().item(), out.device, 0 < start.elapsed_time(end) < 0.1)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a module that the workbench's hipcc made, and a script."""
+    folder = tmp_path_factory.mktemp("modules")
+    for number, name in enumerate(("gpu_scale", "gpu_again", "gpu_wild")):
+        (folder / f"{name}.cpp").write_text(
+            SOURCE.replace("NAME", name).replace("scale_kernel", f"k{number}")
+        )
+        flags = ["-shared", "-fPIC", "--offload-arch=gfx950", f"-I{pybind11.get_include()}"]
+        flags.append(f"-I{get_path('include')}")
+        output = folder / f"{name}{get_config_var('EXT_SUFFIX')}"
+        command = [sys.executable, "-m", "workbench", "hipcc", f"{name}.cpp", *flags, "-o", str(output)]
+        subprocess.run(command, cwd=folder, check=True)
+    (folder / "script.py").write_text(SCRIPT)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _on_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+
+
+@pytest.mark.parametrize(
+    "words", [["script.py"], ["-m", "script"], ["--device", "emulated:gfx950", "script.py"]]
+)
+def test_a_script_runs_as_it_is(words: list[str], folder: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "workbench", "script", *words, "2.5"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout == "True cuda:0 True\n", ended.stderr
+    assert "modelled time" in ended.stderr
+
+
+def test_a_script_that_raises_shows_where(folder: Path) -> None:
+    (folder / "broken.py").write_text("import torch\nraise RuntimeError(torch.cuda.get_device_name())\n")
+    command = [sys.executable, "-m", "workbench", "script", "broken.py"]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert 'broken.py", line 2' in ended.stderr
+    assert "RuntimeError: AMD Instinct" in ended.stderr
+    ended = subprocess.run(command[:-1], cwd=folder, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "expected a file" in ended.stderr
+
+
+def test_functions_of_modules_see_tensors_inside_alone() -> None:
+    x, out = torch.arange(300.0), torch.zeros(300)
+    for factor in (2.0, 3.0):
+        # Python imports a module once; the second time it is there already.
+        with wb.torch_as_gpu("emulated:gfx950"):
+            module = importlib.import_module("gpu_again")
+            inside = module.scale
+            module.scale(x, out, factor, 300)
+        assert torch.equal(out, factor * x)
+        assert module.scale is not inside
+        with pytest.raises(RuntimeError, match="must be on CUDA"):
+            module.scale(x, out, factor, 300)
+
+
+def test_a_fault_names_the_line() -> None:
+    with wb.torch_as_gpu("emulated:gfx950"):
+        module = importlib.import_module("gpu_wild")
+        x = torch.zeros(10, device="cuda")
+        with pytest.raises(KernelFault, match=r"gpu_wild.cpp:7"):
+            module.scale(x, x, 1.0, 100_000)
+
+
+def test_the_time_is_that_of_the_model() -> None:
+    n = 1 << 18
+    with wb.torch_as_gpu("emulated:gfx950"):
+        module = importlib.import_module("gpu_again")
+        x = torch.ones(n, device="cuda")
+        out = torch.zeros(n, device="cuda")
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(4)]
+        for event in events:
+            event.record()
+            module.scale(x, out, 2.0, n)
+        once, twice = events[0].elapsed_time(events[1]), events[0].elapsed_time(events[2])
+        with pytest.raises(UsageError, match="was not recorded"):
+            events[0].elapsed_time(torch.cuda.Event())
+        events[0].record()
+        torch.ones(100).sum()
+        events[1].record()
+        assert 0 < events[0].elapsed_time(events[1]) < 1e3
+    assert twice == pytest.approx(2 * once)
+    kernel = wb.compile(
+        "__global__ void scale(const float *x, float *out, float factor, int n) {\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = factor * x[i];\n}\n",
+        arch="gfx950",
+    )["scale"]
+    x, out = torch.ones(n), torch.zeros(n)
+    expected = wb.time(kernel[n // 256, 256], x, out, 2.0, n, device="emulated:gfx950").median.value / 1e3
+    assert once == pytest.approx(expected, rel=0.2)
+
+
+def test_torch_cuda_answers() -> None:
+    with wb.torch_as_gpu("emulated:gfx942") as device:
+        assert torch.cuda.is_available()
+        assert torch.cuda.device_count() == 1
+        assert torch.cuda.current_device() == 0
+        assert torch.cuda.get_device_properties(0).gcnArchName.startswith("gfx942")
+        assert torch.cuda.get_device_properties("cuda").total_memory == device.properties["totalGlobalMem"]
+        # As torch.utils.cpp_extension reads it.
+        assert [int(part) for part in str(torch.version.hip).split(".")[:2]] >= [6, 0]
+        x = torch.ones(3).cuda()
+        assert x.is_cuda
+        assert x.device == torch.device("cuda", 0)
+        assert torch.nn.Linear(3, 3).to("cuda").weight.device.type == "cuda"
+        assert torch.zeros(2, device=0).to(device="cuda:0", dtype=torch.float16).dtype == torch.float16
+        # As annotations name it, which Python evaluates.
+        assert isinstance(torch.cuda.current_stream(), torch.cuda.Stream | None)
+        with torch.cuda.stream(torch.cuda.Stream(device="cuda")):
+            torch.cuda.current_stream().synchronize()
+        torch.cuda.synchronize()
+        free, total = torch.cuda.mem_get_info()
+        assert 0 < free <= total
+        torch.cuda.manual_seed(3)
+        first = torch.randn(4, device="cuda")
+        generator = torch.Generator(device="cuda").manual_seed(3)
+        assert torch.equal(first, torch.randn(4, device="cuda", generator=generator))
+        twice = torch.compile(lambda x: 2 * x)
+        assert torch.equal(twice(first), 2 * first)
+
+
+def test_nothing_stays() -> None:
+    def state() -> tuple[object, ...]:
+        names = ("Event", "Stream", "is_available", "synchronize", "mem_get_info")
+        loader = importlib.machinery.ExtensionFileLoader.exec_module
+        kept = torch.randn, torch.compile, torch.Generator, torch.Tensor.to, torch.Tensor.cuda, loader
+        return (*(getattr(torch.cuda, name) for name in names), *kept, tuple(sorted(vars(torch.cuda))))
+
+    before = state()
+    with wb.torch_as_gpu("emulated:gfx950"):
+        assert state() != before
+    assert state() == before
+
+    def fail() -> None:
+        with wb.torch_as_gpu("emulated:gfx950"):
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        fail()
+    assert state() == before
+    x = torch.ones(2)
+    assert (x.device.type, x.is_cuda) == ("cpu", False)
+    assert not torch.cuda.is_available()

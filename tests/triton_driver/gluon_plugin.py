@@ -1,0 +1,45 @@
+"""A pytest plugin for Gluon's own tests: the first case of each function on an emulated device.
+
+    GLUON_DEVICE=emulated:gfx950 PYTHONPATH=. python -m pytest -p tests.triton_driver.gluon_plugin \\
+        --noconftest -p no:xdist CHECKOUT/python/test/gluon/test_core.py .../test_lowerings.py
+
+CHECKOUT is one of Triton, as old as the release that is installed: its tests import what that has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import workbench as wb
+
+
+def pytest_configure() -> None:
+    wb.triton.activate(os.environ["GLUON_DEVICE"], cuda_means_cpu=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    first: dict[str, pytest.Item] = {}
+    for item in items:
+        first.setdefault(item.nodeid.partition("[")[0], item)
+    items[:] = first.values()
+
+
+@pytest.fixture
+def device() -> str:
+    """What conftest.py of Triton says without an option."""
+    return "cuda"
+
+
+@pytest.fixture
+def fresh_knobs() -> Iterator[Any]:
+    from triton._internal_testing import _fresh_knobs_impl
+
+    fresh, reset = _fresh_knobs_impl()
+    try:
+        yield fresh()
+    finally:
+        reset()

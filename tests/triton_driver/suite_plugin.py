@@ -1,0 +1,243 @@
+"""A pytest plugin for tests of Triton libraries: some cases of each file on an emulated device.
+
+`suites.py` starts pytest with it, and says by TRITON_SUITE (JSON) what to do: `suite`, `device`, `cases` of
+each test function and how many more are `drawn` of each file by `seed`, how many `configurations` autotuned
+kernels try, the CPU `seconds` that a case may take and the `file_seconds` of a file, the time of day `until`
+which cases are begun, `known` cases that are not run again, and the file `results` to which a line of JSON is
+added for each case.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import itertools
+import json
+import math
+import os
+import random
+import resource
+import signal
+import sys
+import time
+import types
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+from triton.compiler.errors import CompilationError
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.cache import triton_key
+from triton.runtime.errors import OutOfResources, PTXASError
+
+import workbench as wb
+from workbench.errors import KernelFault, LaunchError, UnsupportedInstruction
+from workbench.kernel.kernel import recording
+
+TASK = json.loads(os.environ["TRITON_SUITE"])
+REFUSED = (CompilationError, OutOfResources, PTXASError, LaunchError, UnsupportedInstruction)
+"""What is not run, and says so."""
+LONGEST = 300
+"""Characters of a message."""
+WAITED = 8
+"""Times its CPU time, that a case may wait."""
+
+
+def note(case: str, **what: Any) -> None:
+    with Path(TASK["results"]).open("a") as file:
+        file.write(json.dumps({"case": case, **what}) + "\n")
+
+
+class Numbers(type):
+    """A class that has every constant that it is asked for, each with a number of its own."""
+
+    _next = itertools.count()
+
+    def __getattr__(cls, name: str) -> int:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        setattr(cls, name, next(cls._next))
+        found: int = vars(cls)[name]
+        return found
+
+
+def add_references() -> None:
+    """What tests take from AITER's package to compare with, which it has only beside its own HIP modules.
+
+    It is Python, but imports enumerations that AITER compiles, and types that it reads from headers.
+    """
+    enumerations: Any = types.ModuleType("aiter.ops.enum")
+    for name in ("ActivationType", "QuantType", "MlaVersion"):
+        setattr(enumerations, name, Numbers(name, (), {}))
+    enumerations.Enum = int
+    tensors: Any = types.ModuleType("aiter.utility.aiter_types")
+    tensors.aiter_dtypes = {}
+    tensors.aiter_tensor_t = object
+    sys.modules.update({module.__name__: module for module in (enumerations, tensors)})
+    aiter: Any = importlib.import_module("aiter")
+    importlib.import_module("aiter.jit.core")
+    aiter.dtypes = importlib.import_module("aiter.utility.dtypes")
+    quant = importlib.import_module("aiter.ops.quant")
+    for name in ("pertoken_quant", "per_tensor_quant"):
+        setattr(aiter, name, getattr(quant, name))
+
+
+def take_few(count: int) -> None:
+    """Autotuned kernels have their first configurations alone: each is a compilation."""
+    make = Autotuner.__init__
+    parameters = inspect.signature(make)
+
+    def few(*args: Any, **kwargs: Any) -> None:
+        given = parameters.bind(*args, **kwargs)
+        given.arguments["configs"] = (given.arguments["configs"] or [])[:count]
+        make(*given.args, **given.kwargs)
+
+    Autotuner.__init__ = few
+
+
+# Not in pytest_configure, which comes behind conftest.py: that may take functions of PyTorch as they are.
+_door = contextlib.ExitStack()
+_door.enter_context(wb.torch_as_gpu(TASK["device"]))
+take_few(TASK["configurations"])
+if TASK["suite"] == "aiter":
+    add_references()
+# What a first launch would load in each case's process.
+triton_key()
+importlib.import_module("workbench.emulator.translate.translator")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.add_cleanup(_door.close)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.failed:
+        note(report.nodeid, result="error", text=str(report.longrepr).splitlines()[-1][:LONGEST], kernels=[])
+
+
+def numbers(value: Any) -> Iterator[int]:
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int):
+        yield max(value, 1)
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from numbers(each)
+
+
+def chosen(items: list[pytest.Item], count: int) -> list[pytest.Item]:
+    """Of one function's cases the smallest, first those that bring a value which is no number and was not
+    seen yet: a dtype, a layout, a switch."""
+
+    def parameters(item: pytest.Item) -> dict[str, Any]:
+        found: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
+        return found
+
+    ordered = sorted(items, key=lambda item: math.prod(numbers(list(parameters(item).values()))))
+    seen: set[tuple[str, str]] = set()
+    fresh, rest = [], []
+    for item in ordered:
+        kinds = {(k, str(v)) for k, v in parameters(item).items() if not list(numbers(v))}
+        (fresh if kinds - seen else rest).append(item)
+        seen |= kinds
+    return [*fresh, *rest][:count]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    of: dict[str, dict[str, list[pytest.Item]]] = {}
+    for item in items:
+        file, _, name = item.nodeid.partition("::")
+        of.setdefault(file, {}).setdefault(name.partition("[")[0], []).append(item)
+    kept = []
+    for file, functions in of.items():
+        first = [item for group in functions.values() for item in chosen(group, TASK["cases"])]
+        ids = {item.nodeid for item in first}
+        rest = [item for group in functions.values() for item in group if item.nodeid not in ids]
+        draw = random.Random(f"{TASK['seed']} {file}")
+        kept += [*first, *draw.sample(rest, min(TASK["drawn"], len(rest)))]
+    known = set(TASK["known"])
+    items[:] = [item for item in kept if item.nodeid not in known]
+
+
+_spent: Counter[str] = Counter()
+"""CPU seconds of the cases of a file."""
+
+
+def pytest_runtest_protocol(item: pytest.Item) -> bool:
+    """A case is a process, which may crash or be ended without an end of the others.
+
+    A launch is in C, so no exception could end it.
+    """
+    if time.time() > TASK["until"]:
+        return True
+    file = item.nodeid.partition("::")[0]
+    if _spent[file] > TASK["file_seconds"]:
+        note(item.nodeid, result="not reached", text="", kernels=[])
+        return True
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    child = os.fork()
+    if child == 0:
+        for clock, number, factor in (
+            (signal.ITIMER_PROF, signal.SIGPROF, 1),
+            (signal.ITIMER_REAL, signal.SIGALRM, WAITED),
+        ):
+            signal.signal(number, signal.SIG_DFL)
+            signal.setitimer(clock, TASK["seconds"] * factor)
+        runtestprotocol(item, log=False, nextitem=None)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _spent[file] += round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        long = number in (signal.SIGPROF, signal.SIGALRM)
+        text = f"{TASK['seconds']} s" if long else f"ended by signal {number}"
+        note(item.nodeid, result="too long" if long else "error", text=text, kernels=[])
+    elif status:
+        note(item.nodeid, result="error", text=f"ended by exit {os.WEXITSTATUS(status)}", kernels=[])
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    before, began = wb.triton.spent.total, time.perf_counter()
+    with recording() as made:
+        try:
+            return (yield)
+        finally:
+            item.stash[KERNELS] = sorted({kernel.name for kernel, _ in made})
+            now = wb.triton.spent.total
+            parts = ("compiler", "translation", "run")
+            spent = {name: round(getattr(now, name) - getattr(before, name), 2) for name in parts}
+            item.stash[SPENT] = {**spent, "all": round(time.perf_counter() - began, 2)}
+
+
+KERNELS = pytest.StashKey[list[str]]()
+SPENT = pytest.StashKey[dict[str, float]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+    report = yield
+    if call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
+        error = call.excinfo.value if call.excinfo is not None else None
+        text = f"{type(error).__name__}: {error}" if error is not None else ""
+        kernels = item.stash.get(KERNELS, [])
+        spent = item.stash.get(SPENT, {})
+        result = result_of(report.outcome, error)
+        note(item.nodeid, result=result, text=text[:LONGEST], kernels=kernels, seconds=spent)
+    return report
+
+
+def result_of(outcome: str, error: BaseException | None) -> str:
+    if outcome in ("passed", "skipped"):
+        return outcome
+    for kinds, name in ((REFUSED, "refused"), (KernelFault, "fault"), (AssertionError, "wrong")):
+        if isinstance(error, kinds):
+            return name
+    # What LLVM or a pass of Triton cannot do comes as a RuntimeError.
+    return "refused" if "PassManager" in str(error) else "error"

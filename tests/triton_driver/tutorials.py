@@ -1,0 +1,216 @@
+"""Triton's own tutorials on the emulated devices, as they are: which are right, by target.
+
+    python tests/triton_driver/tutorials.py FOLDER [--only 02] [--seconds 300] [--write]
+
+FOLDER is a checkout of Triton, at the release that is installed; it is read only, and nothing of it is kept.
+Each tutorial is a process. It runs whole, but of each benchmark only Triton's lines at the first size, of an
+autotuned kernel two configurations, and what it would start as a program or by pytest is called on small
+problems, as `TUTORIALS` says. PyTorch's layer normalization, its reference, is taken in float64: of fp16 on a
+CPU its gradients are further off than the tutorial's tolerance. Beside the tutorial's own checks stand those
+of this table. `--write` puts the table into docs/triton.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = ROOT / "docs" / "triton.md"
+BEGIN, END = "<!-- tutorials begin -->", "<!-- tutorials end -->"
+TARGETS = ("gfx950", "gfx942")
+RIGHT = "right"
+LONGEST = 90
+"""Characters of a message."""
+
+
+@dataclass(frozen=True)
+class Tutorial:
+    """How one is run.
+
+    Attributes:
+        what: is computed and compared.
+        then: Python that runs behind it, among its names.
+        without: benchmarks that are not run: their smallest problem is huge.
+        blas: whether it wants hipBLASLt, in whose place PyTorch's product stands.
+        only: targets that it says it supports.
+    """
+
+    what: str
+    then: str = ""
+    without: tuple[str, ...] = ()
+    blas: bool = False
+    only: tuple[str, ...] = TARGETS
+
+
+TUTORIALS = {
+    "01-vector-add": Tutorial("98,432 numbers", "assert torch.equal(output_torch, output_triton)"),
+    "02-fused-softmax": Tutorial("1,823 x 781"),
+    "03-matrix-multiplication": Tutorial(
+        "512 x 512 x 512, autotuned", "assert torch.allclose(triton_output, torch_output, atol=1e-2, rtol=0)"
+    ),
+    "04-low-memory-dropout": Tutorial(
+        "10 numbers",
+        "assert torch.equal(dropout(x, x_keep=x_keep, p=p), x * x_keep / (1 - p))\n"
+        "assert torch.equal(output, output2) and not torch.equal(output, output3)\n"
+        "assert all(o in (0, 2 * i) for o, i in zip(output.tolist(), x.tolist()))",
+    ),
+    "05-layer-norm": Tutorial("1,151 x 8,192, gradients too"),
+    "06-fused-attention": Tutorial(
+        "1 x 2 x 128 x 64, with and without causal mask, fp8, gradients",
+        "for causal in (False, True):\n"
+        "    test_op(1, 2, 128, 64, causal, False, 'bwd', 'triton-fp16')\n"
+        "    test_op(1, 2, 128, 64, causal, False, 'fwd', 'triton-fp8')",
+    ),
+    "07-extern-functions": Tutorial(
+        "asin of 98,432 numbers", "assert torch.allclose(output_triton, output_torch, atol=1e-6)"
+    ),
+    "08-grouped-gemm": Tutorial(
+        "4 products of 128 to 1,024, autotuned", without=("group-gemm-performance-m-8192-k-8192",)
+    ),
+    "09-persistent-matmul": Tutorial(
+        "512 x 512 x 128, persistent kernels and tensor descriptors, autotuned",
+        "a = torch.randn(512, 128, dtype=torch.float16)\n"
+        "b = torch.randn(512, 128, dtype=torch.float16)\n"
+        "wanted = a.double() @ b.double().T\n"
+        "for found in (matmul(a, b.T), matmul_persistent(a, b.T), matmul_tma(a, b, False),\n"
+        "              matmul_tma_persistent(a, b, False), matmul_descriptor_persistent(a, b, False)):\n"
+        "    assert torch.allclose(found.double(), wanted, atol=2e-2, rtol=1e-2)",
+        blas=True,
+    ),
+    "10-block-scaled-matmul": Tutorial(
+        "512 x 512 x 512 in mxfp4, both matrix instructions",
+        "validate_block_scaled_amd(512, 512, 512, 'mxfp4', 16)\n"
+        "validate_block_scaled_amd(512, 512, 512, 'mxfp4', 32)",
+        only=("gfx950",),
+    ),
+}
+
+
+def run_here(file: Path, target: str) -> None:
+    """Run one in this process."""
+    import torch
+    import triton
+    from triton import testing
+
+    import workbench as wb
+
+    def first_size(benchmarks: Any) -> Any:
+        """`triton.testing.perf_report` without pandas and figures, and of the first size alone."""
+
+        def of(function: Any) -> Any:
+            def run(**_: Any) -> None:
+                every = benchmarks if isinstance(benchmarks, list) else [benchmarks]
+                for each in (each for each in every if each.plot_name not in tutorial.without):
+                    size = each.x_vals[0]
+                    sizes = size if isinstance(size, (tuple, list)) else [size] * len(each.x_names)
+                    for line in (line for line in each.line_vals if "triton" in line):
+                        given = {
+                            **dict(zip(each.x_names, sizes, strict=True)),
+                            each.line_arg: line,
+                            **each.args,
+                        }
+                        print(each.plot_name, given, function(**given))
+
+            function.run = run
+            return function
+
+        return of
+
+    class Products:
+        """hipBLASLt's product as PyTorch's."""
+
+        def __init__(self, _workspace: Any) -> None:
+            pass
+
+        def matmul(self, a: Any, b: Any, out: Any) -> None:
+            out.copy_(a.float() @ b.float().T)
+
+    def in_float64(x: Any, shape: Any, *rest: Any) -> Any:
+        wide = (each.double() if torch.is_tensor(each) else each for each in rest)
+        return layer_norm(x.double(), shape, *wide).to(x.dtype)
+
+    def tuned(configs: Any, *args: Any, **kwargs: Any) -> Any:
+        return autotune(configs[:2], *args, **kwargs)
+
+    tutorial = TUTORIALS[file.stem]
+    layer_norm, torch.nn.functional.layer_norm = torch.nn.functional.layer_norm, in_float64
+    autotune, triton.autotune = triton.autotune, tuned
+    testing.perf_report = first_size
+    with wb.triton(f"emulated:{target}", cuda_means_cpu=True):
+        if tutorial.blas:
+            from triton._C.libtriton import amd
+
+            amd.hipblas.HipblasLt = Products
+        spec = importlib.util.spec_from_file_location("tutorial", file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["tutorial"] = module
+        torch.manual_seed(0)
+        spec.loader.exec_module(module)
+        exec(tutorial.then, vars(module))
+        assert wb.triton.spent.total.launches > 0, "nothing was launched"
+        print(wb.triton.spent)
+
+
+def outcome(file: Path, target: str, seconds: float) -> tuple[str, float]:
+    """ "right", or what went wrong; and the seconds that it took."""
+    if target not in TUTORIALS[file.stem].only:
+        return "not for this target", 0.0
+    began = time.perf_counter()
+    path = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
+    environment = {**os.environ, "PYTHONPATH": path, "HIPKITTENS_HISTORY": "off"}
+    command = [sys.executable, __file__, str(file), "--here", target]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return "too long", time.perf_counter() - began
+    took = time.perf_counter() - began
+    if done.returncode == 0:
+        return RIGHT, took
+    said = (done.stderr or done.stdout).strip().splitlines()
+    return (said[-1][:LONGEST] if said else f"ended by signal {-done.returncode}"), took
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", help="beginning of names")
+    parser.add_argument("--seconds", type=float, default=300, help="of one tutorial")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/triton.md")
+    parser.add_argument("--here", metavar="TARGET", help="run one file in this process")
+    options = parser.parse_args()
+    if options.here:
+        run_here(options.folder, options.here)
+        return
+    rows = [f"| tutorial | what | {' | '.join(TARGETS)} |", "| --- | --- |" + " --- |" * len(TARGETS)]
+    for name, tutorial in TUTORIALS.items():
+        if not name.startswith(options.only):
+            continue
+        file = options.folder.resolve() / "python" / "tutorials" / f"{name}.py"
+        cells = []
+        for target in TARGETS:
+            found, took = outcome(file, target, options.seconds)
+            print(f"{name} {target}: {found}, {took:.0f} s", flush=True)
+            cells.append(found.replace("|", "\\|"))
+        rows.append(f"| {name} | {tutorial.what} | {' | '.join(cells)} |")
+    text = "\n".join(rows)
+    print(text)
+    if options.write:
+        page = DOCUMENT.read_text()
+        before, _, rest = page.partition(BEGIN)
+        DOCUMENT.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}")
+
+
+if __name__ == "__main__":
+    main()

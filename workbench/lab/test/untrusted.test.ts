@@ -1,0 +1,44 @@
+import { isTrusted, withholdWidgets } from '../src/untrusted';
+
+const STATE = { 'application/vnd.jupyter.widget-state+json': { state: {} } };
+
+/** A notebook with cells, such as "code" and "code!", which is trusted. */
+function notebook(...cells: string[]): any {
+  const kept: Record<string, unknown> = { widgets: STATE, kernelspec: { name: 'python3' } };
+  return {
+    cells: cells.map(cell => ({ type: cell.replace('!', ''), trusted: cell.endsWith('!') })),
+    getMetadata: (key: string) => kept[key]
+  };
+}
+
+describe('a notebook', () => {
+  it.each([
+    [['code!', 'code!'], true],
+    [['code!', 'markdown'], true],
+    [['code!', 'code'], false],
+    [['markdown!'], false],
+    [[], false]
+  ])('of %j is trusted: %s', (cells, trusted) => {
+    expect(isTrusted(notebook(...cells))).toBe(trusted);
+  });
+});
+
+describe('saved widgets', () => {
+  const opened = async (model: any) => {
+    withholdWidgets({ context: { ready: Promise.resolve(), model } } as any);
+    await Promise.resolve();
+    return model;
+  };
+
+  it('are not there until all cells are trusted; all else is', async () => {
+    const model = await opened(notebook('code!', 'code'));
+    expect(model.getMetadata('widgets')).toBeUndefined();
+    expect(model.getMetadata('kernelspec')).toEqual({ name: 'python3' });
+    model.cells[1].trusted = true;
+    expect(model.getMetadata('widgets')).toBe(STATE);
+  });
+
+  it('of a trusted notebook are there at once', async () => {
+    expect((await opened(notebook('code!'))).getMetadata('widgets')).toBe(STATE);
+  });
+});

@@ -1,0 +1,140 @@
+"""Attention with its projections, and rotary position embedding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from workbench import ops
+from workbench.errors import UsageError
+from workbench.nn.linear import Linear
+
+
+class RotaryEmbedding(torch.nn.Module):
+    """Turns pairs of elements of heads by the angles of their positions, by `ops.rope`.
+
+    Args:
+        dim: elements of a head that are turned, even.
+        max_positions: positions that tables have.
+        base: theta of angles position * theta ** (-2 i / dim).
+        interleaved: whether pairs are neighbours (GPT-J), or half a head apart (NeoX, Llama).
+
+    State dict: empty, as of transformers' LlamaRotaryEmbedding; tables are made anew, in float32.
+    """
+
+    cos: torch.Tensor
+    sin: torch.Tensor
+
+    def __init__(
+        self,
+        dim: int,
+        max_positions: int = 4096,
+        base: float = 10000.0,
+        interleaved: bool = False,
+        device: torch.device | str | None = None,
+    ) -> None:
+        super().__init__()
+        if dim % 2:
+            raise UsageError(f"RotaryEmbedding: dim is {dim}; expected an even number")
+        self.interleaved = interleaved
+        # As transformers has them, in float32.
+        inverse = 1.0 / base ** (torch.arange(0, dim, 2, device=device).float() / dim)
+        angles = torch.arange(max_positions, device=device).float()[:, None] * inverse
+        self.register_buffer("cos", angles.cos(), persistent=False)
+        self.register_buffer("sin", angles.sin(), persistent=False)
+
+    def _apply(self, function: Any, recurse: bool = True) -> RotaryEmbedding:
+        """Moves tables with the module; their dtype stays, as rounded angles would turn too far."""
+        super()._apply(  # type: ignore[no-untyped-call]
+            lambda t: t if function(t[:0]).dtype != t.dtype else function(t), recurse
+        )
+        return self
+
+    def forward(self, x: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
+        """Heads [batch, heads, tokens, dim] turned; positions int64 [tokens] or [batch, tokens]."""
+        made: torch.Tensor = ops.rope(x, self.cos, self.sin, positions, self.interleaved)
+        return made
+
+
+class Attention(torch.nn.Module):
+    """Self-attention with grouped heads, by the GEMM kernels, `ops.rope` and `ops.flash_attention`.
+
+    Args:
+        hidden_size: columns of x and of the result.
+        heads: of queries.
+        heads_kv: of keys and values; as many as `heads` where None.
+        head_dim: 64, 128, 192 or 256; hidden_size / heads where None.
+        bias: whether projections of queries, keys and values have one.
+        out_bias: whether the last projection has one; as `bias` where None.
+        causal: whether a token sees no later one.
+        window: tokens that one sees, itself among them; 0 for all.
+        rotary: turns queries and keys; none where None.
+        device, dtype: of the parameters; bf16 where dtype is None.
+
+    State dict: `q_proj`, `k_proj`, `v_proj`, `o_proj`, as of transformers' LlamaAttention. One of
+    `torch.nn.MultiheadAttention` (`in_proj_weight`, `out_proj`, ...) loads as well, and
+    `multihead_state_dict` gives one.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        heads: int,
+        heads_kv: int | None = None,
+        head_dim: int | None = None,
+        bias: bool = False,
+        out_bias: bool | None = None,
+        causal: bool = True,
+        window: int = 0,
+        rotary: RotaryEmbedding | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if head_dim is None and hidden_size % heads:
+            raise UsageError(f"Attention: hidden_size {hidden_size} is no multiple of {heads} heads")
+        self.heads, self.heads_kv = heads, heads_kv or heads
+        self.head_dim = head_dim or hidden_size // heads
+        self.causal, self.window, self.rotary = causal, window, rotary
+        of_keys = self.heads_kv * self.head_dim
+        self.q_proj = Linear(hidden_size, heads * self.head_dim, bias, device, dtype)
+        self.k_proj = Linear(hidden_size, of_keys, bias, device, dtype)
+        self.v_proj = Linear(hidden_size, of_keys, bias, device, dtype)
+        last = bias if out_bias is None else out_bias
+        self.o_proj = Linear(heads * self.head_dim, hidden_size, last, device, dtype)
+        self.register_load_state_dict_pre_hook(_from_multihead)  # type: ignore[no-untyped-call]
+
+    def forward(self, x: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
+        """[batch, tokens, hidden_size] to the same; positions int64 [tokens] or [batch, tokens]."""
+        q, k, v = (
+            made.unflatten(-1, (-1, self.head_dim))
+            for made in (self.q_proj(x), self.k_proj(x), self.v_proj(x))
+        )
+        if self.rotary is not None:
+            q, k = (self.rotary(each.transpose(1, 2), positions).transpose(1, 2) for each in (q, k))
+        out = ops.flash_attention(q, k, v, causal=self.causal, window=self.window).out
+        made: torch.Tensor = self.o_proj(out.flatten(2))
+        return made
+
+    def multihead_state_dict(self) -> dict[str, torch.Tensor]:
+        """The state dict of a `torch.nn.MultiheadAttention` that computes the same."""
+        own, named = self.state_dict(), ("q_proj", "k_proj", "v_proj")
+        made = {"in_proj_weight": torch.cat([own[f"{name}.weight"] for name in named])}
+        if "q_proj.bias" in own:
+            made["in_proj_bias"] = torch.cat([own[f"{name}.bias"] for name in named])
+        made |= {f"out_proj.{k[7:]}": each for k, each in own.items() if k.startswith("o_proj.")}
+        return made
+
+
+def _from_multihead(module: Attention, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Takes the names of `torch.nn.MultiheadAttention` apart."""
+    sizes = [module.heads * module.head_dim, *[module.heads_kv * module.head_dim] * 2]
+    for kind in ("weight", "bias"):
+        whole = state.pop(f"{prefix}in_proj_{kind}", None)
+        if whole is not None:
+            for name, part in zip("qkv", whole.split(sizes), strict=True):
+                state[f"{prefix}{name}_proj.{kind}"] = part
+        last = state.pop(f"{prefix}out_proj.{kind}", None)
+        if last is not None:
+            state[f"{prefix}o_proj.{kind}"] = last

@@ -1,0 +1,35 @@
+"""Normalization of rows."""
+
+from __future__ import annotations
+
+import torch
+
+from workbench import ops
+
+
+class RMSNorm(torch.nn.RMSNorm):
+    """`torch.nn.RMSNorm` by `ops.rms_norm`; its arguments and its state dict (`weight`), also Llama's.
+
+    Input and weight: one of bf16, fp16, fp32, both alike. Sums in float32. `eps` None is the input dtype's.
+    """
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Rows [..., *normalized_shape] over their root mean squares, times the weight."""
+        rows = x.flatten(x.dim() - len(self.normalized_shape))
+        weight = rows.new_ones(rows.shape[-1]) if self.weight is None else self.weight.flatten()
+        eps = torch.finfo(x.dtype).eps if self.eps is None else self.eps
+        made: torch.Tensor = ops.rms_norm(rows, weight, eps)
+        return made.view(x.shape)
+
+
+class LayerNorm(torch.nn.LayerNorm):
+    """`torch.nn.LayerNorm` by `ops.layer_norm`; its arguments and its state dict (`weight`, `bias`).
+
+    Input, weight and bias: one of bf16, fp16, fp32, all alike. Sums in float32.
+    """
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Rows [..., *normalized_shape] less their means, over their deviations, times weight, plus bias."""
+        rows = x.flatten(x.dim() - len(self.normalized_shape))
+        weight, bias = (None if each is None else each.flatten() for each in (self.weight, self.bias))
+        return ops.layer_norm(rows, weight, bias, self.eps).view(x.shape)

@@ -1,0 +1,74 @@
+"""What `torch.autocast` does to an operator's inputs, by PyTorch's own rules for functions of the same kind.
+
+Matrix products, attention and what is made of them compute in autocast's dtype; normalizations, softmax and
+losses in float32 where the operator has it; of what else mixes dtypes, all take the widest. Scales,
+statistics, tables and whatever else keeps one dtype for every setting of the operator are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import ShapeError
+from workbench.operators.definition import Definition
+from workbench.operators.parameters import Choice
+
+if TYPE_CHECKING:
+    import torch
+
+LOWER, FLOAT, WIDEST = "autocast's dtype", "float32", "the widest"
+
+_BY_CATEGORY = {
+    "attention": LOWER,
+    "feed_forward": LOWER,
+    "gemm": LOWER,
+    "moe_gemm": LOWER,
+    "normalization": FLOAT,
+}
+_BY_OPERATOR = {
+    "activations/causal_conv1d": LOWER,
+    "activations/cross_entropy": FLOAT,
+    "activations/softmax": FLOAT,
+    "gated_delta/l2_norm": FLOAT,
+}
+
+
+def rule_of(operator: Definition) -> str:
+    """What its inputs of changing precision become under autocast; backward passes follow their inputs."""
+    base = operator.name.partition(":")[0]
+    if base.endswith("_backward") or base.startswith("attention/backward"):
+        return WIDEST
+    return _BY_OPERATOR.get(base) or _BY_CATEGORY.get(base.partition("/")[0], WIDEST)
+
+
+def cast(operator: Definition, inputs: Mapping[str, Any], lower: torch.dtype) -> dict[str, Any]:
+    """A call's inputs as autocast has them.
+
+    Args:
+        lower: autocast's dtype.
+    """
+    import torch
+
+    changing = operator.changing_inputs
+    floats = {torch.float32, torch.bfloat16, torch.float16}
+    among = {n: v for n, v in inputs.items() if n in changing and getattr(v, "dtype", None) in floats}
+    rule = rule_of(operator)
+    dtypes = {value.dtype for value in among.values()}
+    wanted = lower
+    if rule is WIDEST:
+        if len(dtypes) < 2:
+            return dict(inputs)
+        wanted = torch.float32 if torch.float32 in dtypes else lower
+    elif rule is FLOAT:
+        wanted = torch.float32
+    choice = operator.parameters.get("dtype")
+    if wanted is torch.float32 and not (isinstance(choice, Choice) and "fp32" in choice.values):
+        wanted = lower
+    made = {**inputs, **{name: value.to(wanted) for name, value in among.items()}}
+    try:
+        operator.shape_of(**made)
+    except ShapeError:
+        # One that is float32 in this setting alone. If the call is wrong as it came, it says so itself.
+        return dict(inputs)
+    return made

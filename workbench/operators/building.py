@@ -1,0 +1,227 @@
+"""From an operator's sources to the kernels of an instance, compiled once and remembered.
+
+A source that has changed is compiled anew. Looking at headers takes longer than a small launch, so those of
+the tile library, the families and the operator's folder are looked at five times a second at most; the
+operator's own source at each call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from workbench import paths
+from workbench.errors import WorkbenchError
+from workbench.kernel import Kernel, Launch, Module
+from workbench.kernel.compilation import compile_source
+from workbench.operators.definition import Definition
+from workbench.operators.parameters import Shape
+from workbench.operators.steps import Step
+from workbench.toolchain import CompileOptions
+from workbench.toolchain.source_text import source_text
+
+LIBRARY_SECONDS = 0.2
+"""For so long headers count as unchanged."""
+
+_HEADERS = (".cuh", ".h", ".hpp")
+
+Stamp = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A step of one instance: its kernel, and how that is launched.
+
+    Attributes:
+        is_own: the operator compiled the kernel, and nobody asks it for a launch that was made.
+    """
+
+    step: Step
+    kernel: Kernel
+    launch: Launch
+    is_own: bool = False
+
+
+@dataclass
+class Instances:
+    """What is compiled of an operator.
+
+    Attributes:
+        modules: by target, source and macros, each with the stamp of what it was made from.
+        ready: likewise by target and shape.
+        shapes: shapes by the signature of a call.
+    """
+
+    modules: dict[Any, tuple[Stamp, Module]] = field(default_factory=dict)
+    ready: dict[Any, tuple[Stamp, tuple[Ready, ...]]] = field(default_factory=dict)
+    shapes: dict[Any, dict[str, Any]] = field(default_factory=dict)
+
+
+def instance(operator: Definition, shape: Shape, arch: str, known: Instances) -> tuple[Ready, ...]:
+    """The kernels of a shape on a target, with their launches, in order.
+
+    Raises:
+        CompileError, WorkbenchError
+    """
+    stamp = _stamp(operator)
+    key = (arch, *shape.values())
+    found = known.ready.get(key)
+    if found is not None and found[0] == stamp:
+        return found[1]
+    made = tuple(
+        Ready(step, module[step.entry_name(shape)], step.launch(shape, arch), is_own=True)
+        for step, module in modules(operator, shape, arch, known)
+    )
+    known.ready[key] = stamp, made
+    return made
+
+
+def is_known(known: Instances, shape: Shape, arch: str) -> bool:
+    """Whether an instance was compiled, from these sources or earlier ones."""
+    return (arch, *shape.values()) in known.ready
+
+
+def modules(operator: Definition, shape: Shape, arch: str, known: Instances) -> Iterator[tuple[Step, Module]]:
+    """Each step of a shape with its compiled module; steps of one source and macros share it."""
+    if arch not in operator.targets:
+        raise WorkbenchError(f"{operator.name} is written for {', '.join(operator.targets)}, not for {arch}")
+    stamp = _stamp(operator)
+    steps = operator.active_steps(shape, arch)
+    for step in steps:
+        source, macros = _source(operator, step), macros_of(operator, step, shape, arch)
+        entries = tuple(
+            each.entry_name(shape)
+            for each in steps
+            if _source(operator, each) == source and macros_of(operator, each, shape, arch) == macros
+        )
+        key = (arch, source, entries, tuple((k, str(v)) for k, v in sorted(macros.items())))
+        found = known.modules.get(key)
+        if found is None or found[0] != stamp:
+            found = stamp, _compiled(operator, source, entries, macros, arch)
+            known.modules[key] = found
+        yield step, found[1]
+
+
+def macros_of(operator: Definition, step: Step, shape: Shape, arch: str) -> dict[str, object]:
+    """Macros that select a step's instance."""
+    return {**operator.define(shape, arch), **(step.define(shape, arch) if step.define is not None else {})}
+
+
+def source_path(operator: Definition, source: str) -> Path | None:
+    """File of a source; None where the source is given as text."""
+    return None if is_text(source) else (operator.folder or Path()) / source
+
+
+def is_text(source: str) -> bool:
+    """Whether a source is the C++ itself rather than the name of a file."""
+    return "\n" in source or source.startswith("#")
+
+
+def read(operator: Definition, source: str) -> str:
+    """The C++ of a source.
+
+    Raises:
+        WorkbenchError: the file cannot be read.
+    """
+    path = source_path(operator, source)
+    if path is None:
+        return source
+    try:
+        return source_text(path.read_bytes())
+    except OSError as error:
+        raise WorkbenchError(
+            f"{operator.name}: the source {path} cannot be read: {error.strerror}"
+        ) from error
+
+
+def _compiled(
+    operator: Definition, source: str, entries: tuple[str, ...], macros: Mapping[str, object], arch: str
+) -> Module:
+    category = operator.name.partition("/")[0]
+    options = CompileOptions(
+        arch,
+        name=operator.name if is_text(source) else f"{category}/{source}",
+        include=(operator.folder,) if operator.folder is not None else (),
+        flags=operator.flags,
+        define=macros,
+    )
+    text = read(operator, source)
+    # To name a template instance here is to have it compiled, also where the source instantiates it itself.
+    wanted = [name for name in dict.fromkeys(entries) if "<" in name]
+    named = [f"[[maybe_unused]] static const auto instance_{i} = &{name};\n" for i, name in enumerate(wanted)]
+    return compile_source("".join([text.rstrip("\n") + "\n", *named]) if named else text, options)
+
+
+def _source(operator: Definition, step: Step) -> str:
+    return operator.source if step.source is None else step.source
+
+
+def _stamp(operator: Definition) -> Stamp:
+    """What differs as soon as a source or a header of an operator does."""
+    sources = {operator.source, *(step.source for step in operator.steps if step.source is not None)}
+    files = [source_path(operator, source) for source in sources]
+    own = [_stamp_of(os.fspath(file)) for file in files if file is not None]
+    folder = "" if operator.folder is None else os.fspath(operator.folder)
+    return (_library.stamp(), _folders[folder].stamp() if folder else 0, *own)
+
+
+def _stamp_of(file: str) -> tuple[str, int, int]:
+    with contextlib.suppress(OSError):
+        status = os.stat(file)
+        return file, status.st_mtime_ns, status.st_size
+    return file, 0, 0
+
+
+def _headers_in(folder: str) -> list[str]:
+    with contextlib.suppress(OSError):
+        return [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(_HEADERS)]
+    return []
+
+
+@dataclass
+class _Headers:
+    """Headers that operators share.
+
+    Attributes:
+        list: gives them.
+        looked: when they were looked at last, on the monotonic clock.
+        found: their stamps then.
+        edition: counts the changes that were seen.
+    """
+
+    list: Callable[[], Iterable[str]]
+    looked: float = float("-inf")
+    found: tuple[tuple[str, int, int], ...] = ()
+    edition: int = 0
+
+    def stamp(self) -> int:
+        now = time.monotonic()
+        if now - self.looked > LIBRARY_SECONDS:
+            found = tuple(sorted(map(_stamp_of, self.list())))
+            self.edition += found != self.found
+            self.found, self.looked = found, time.monotonic()
+        return self.edition
+
+
+class _Folders(dict[str, _Headers]):
+    """The headers of operators' folders."""
+
+    def __missing__(self, folder: str) -> _Headers:
+        made = self[folder] = _Headers(partial(_headers_in, folder))
+        return made
+
+
+def _of_all_operators() -> Iterator[str]:
+    for root in (paths.include_dir(), paths.kernels_dir() / "families"):
+        for folder, _, _ in os.walk(root):
+            yield from _headers_in(folder)
+
+
+_library = _Headers(_of_all_operators)
+_folders = _Folders()

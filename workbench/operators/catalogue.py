@@ -1,0 +1,219 @@
+"""What there is to know of an operator before it is run: how it is called, where it runs, how data flows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, overload
+
+from workbench.display import Shown
+from workbench.errors import ShapeError, UsageError
+from workbench.operators.modelled import Comparison, comparisons
+from workbench.operators.parameters import Choice
+
+if TYPE_CHECKING:
+    from workbench.operators.spec import KernelSpec
+
+
+@dataclass(frozen=True)
+class Link:
+    """One launch of an operator that needs several.
+
+    Attributes:
+        launch: its name.
+        takes: names of the tensors that it is given and that were there before it.
+        makes: names of results and workspace that no launch was given before it, and of inputs written in
+            place that no launch is given after it.
+    """
+
+    launch: str
+    takes: tuple[str, ...]
+    makes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One operator of a catalogue.
+
+    Attributes:
+        name: `<category>/<operator>`.
+        signature: `"(x, weight, eps=1e-05)"`; its calls take these.
+        results: names of what it gives, or of the inputs that it writes.
+        targets: those that its source supports.
+        settings: choices by parameter, such as `{"dtype": ("bf16", "fp16")}`.
+        variants: names of its implementations; none where there is one.
+        flow: launches in order with what goes into them and comes out, such as
+            `"a, w1 → [gate and up] → hidden → [down] → c"`.
+        links: which launch takes and makes what, where there are several and their arguments tell.
+        doc: what it computes.
+        compared: problems of which others published figures, with what the kernel here is modelled to take.
+    """
+
+    name: str
+    signature: str
+    results: tuple[str, ...]
+    targets: tuple[str, ...]
+    settings: dict[str, tuple[Any, ...]]
+    variants: tuple[str, ...]
+    flow: str
+    links: tuple[Link, ...]
+    doc: str
+    compared: tuple[Comparison, ...]
+
+    @property
+    def category(self) -> str:
+        return self.name.partition("/")[0]
+
+    @classmethod
+    @cache
+    def of(cls, spec: KernelSpec) -> Entry:
+        parameters = [p.replace(annotation=p.empty) for p in spec.signature.parameters.values()]
+        results = _results(spec)
+        return cls(
+            spec.name,
+            f"({', '.join(map(str, parameters))})",
+            results,
+            tuple(spec.targets),
+            {
+                name: tuple(p.values)
+                for name, p in spec.parameters.items()
+                if isinstance(p, Choice) and len(p.values) > 1
+            },
+            tuple(spec.variants),
+            _flow(spec, results),
+            _links(spec),
+            " ".join(spec.doc.split()),
+            tuple(comparisons(spec)),
+        )
+
+    def has(self, words: Iterable[str]) -> bool:
+        """Whether each word is in its name, its text, its settings or its variants."""
+        settings = " ".join(f"{name} {' '.join(map(str, values))}" for name, values in self.settings.items())
+        text = " ".join(
+            (self.name, self.signature, self.doc, settings, *self.variants, *self.targets)
+        ).lower()
+        return all(word.lower() in text for word in words)
+
+
+class Selection(Shown, Sequence[Entry]):
+    """Operators of a catalogue; a notebook shows them by category."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries = tuple(entries)
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Selection: ...
+    def __getitem__(self, index: int | slice) -> Entry | Selection:
+        found = self._entries[index]
+        return found if isinstance(found, Entry) else Selection(found)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        rows = [f"  {each.name}{each.signature}" for each in self._entries]
+        return "\n".join([f"<{len(rows)} operators>", *rows])
+
+
+def search(specs: Iterable[KernelSpec], text: str, category: str | None, target: str | None) -> Selection:
+    """Those with every word of `text`, of a category and for a target where these are named.
+
+    Raises:
+        UsageError: there is no such category or target.
+    """
+    entries = [Entry.of(spec) for spec in specs]
+    for what, given, known in (
+        ("category", category, {each.category for each in entries}),
+        ("target", target, {name for each in entries for name in each.targets}),
+    ):
+        if given is not None and given not in known:
+            there = ", ".join(sorted(known))
+            raise UsageError(f"search: no operator has {what} {given!r}; there are {there}")
+    return Selection(
+        each
+        for each in entries
+        if each.has(text.split())
+        and category in (None, each.category)
+        and (target is None or target in each.targets)
+    )
+
+
+def _shape(spec: KernelSpec) -> dict[str, Any]:
+    return spec.shape(spec.shapes[0])
+
+
+def _results(spec: KernelSpec) -> tuple[str, ...]:
+    """Names of the outputs, as small inputs give them, and of the inputs that are written in place."""
+    import torch
+
+    shape = _shape(spec)
+    implementation = spec.implementation(shape, arch=spec.targets[0])
+    inputs = spec.bind(**spec.inputs(shape, torch.Generator().manual_seed(0)))
+    return (*implementation.outputs(shape, inputs), *spec.mutates)
+
+
+def _flow(spec: KernelSpec, results: Sequence[str]) -> str:
+    """Tensors in, launches, tensors out."""
+    try:
+        steps = spec.implementation(_shape(spec), arch=spec.targets[0]).active_steps(
+            _shape(spec), spec.targets[0]
+        )
+    except ShapeError:
+        steps = ()
+    tensors = [
+        name
+        for name, p in spec.signature.parameters.items()
+        if "Tensor" in str(p.annotation) and p.default is p.empty
+    ]
+    launches = [f"[{step.name or spec.name.rpartition('/')[2]}]" for step in steps]
+    return " → ".join([", ".join(tensors), *launches, ", ".join(results)])
+
+
+def _links(spec: KernelSpec) -> tuple[Link, ...]:
+    """Launches by the tensors among their arguments; none where there is one, or each is given all."""
+    import torch
+
+    try:
+        shape = _shape(spec)
+        implementation = spec.implementation(shape, arch=spec.targets[0])
+        steps = implementation.active_steps(shape, spec.targets[0])
+    except ShapeError:
+        return ()
+    if len(steps) < 2 or any(step.arguments is None for step in steps):
+        return ()
+    given = spec.bind(**spec.inputs(shape, torch.Generator().manual_seed(0)))
+    workspace = implementation.workspace(shape, given) if implementation.workspace else {}
+    spaces = {**implementation.outputs(shape, given), **workspace}
+    tensors = {**given, **{name: torch.empty(*space[:1], dtype=space[1]) for name, space in spaces.items()}}
+    memory = {t.untyped_storage().data_ptr(): n for n, t in tensors.items() if isinstance(t, torch.Tensor)}
+    used = []
+    for step in steps:
+        assert step.arguments is not None
+        found = _tensors_in(step.arguments(shape, tensors).values())
+        used.append(
+            dict.fromkeys(memory[at] for t in found if (at := t.untyped_storage().data_ptr()) in memory)
+        )
+    links = []
+    for n, (step, names) in enumerate(zip(steps, used, strict=True)):
+        before = {name for earlier in used[:n] for name in earlier}
+        later = {name for after in used[n + 1 :] for name in after}
+        new = [name for name in names if name in spaces and name not in before]
+        written = [name for name in names if name in spec.mutates and name not in later]
+        links.append(Link(step.name, tuple(name for name in names if name not in new), (*new, *written)))
+    return tuple(links) if all(link.makes for link in links) else ()
+
+
+def _tensors_in(values: Iterable[Any]) -> list[Any]:
+    """Tensors among arguments of a launch, those in nested ones and views too."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, dict):
+            found += _tensors_in(value.values())
+        elif hasattr(value, "tensor"):
+            found.append(value.tensor)
+        elif hasattr(value, "untyped_storage"):
+            found.append(value)
+    return found

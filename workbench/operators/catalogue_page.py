@@ -1,0 +1,84 @@
+"""`docs/kernels.md`: every operator with its signature, targets, settings and flow of data.
+
+python -m workbench.operators.catalogue_page
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+from workbench.operators.catalogue import Entry
+from workbench.operators.parameters import shape_text
+from workbench.operators.registry import kernels
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "kernels.md"
+
+HEAD = """# Kernels
+
+Made by `python -m workbench.operators.catalogue_page` from the specs in `kernels/`. In a notebook
+`wb.kernels` shows the same with what was verified on this machine; `wb.kernels.search("fp4",
+category="gemm")` looks among them. Every operator is called as its signature says,
+`wb.kernels["gemm/bf16"](a, b)`, and is an operator of PyTorch.
+
+An arrow is what one launch hands to the next; launches are in brackets. Figures that others published of an
+operator stand beside what the [timing model](timing.md) has for the kernel here: its own time, to which
+events around a launch add 4.5 us ([how far off](model_error.md) such times are). Nothing was measured here.
+"""
+
+
+def document() -> str:
+    """The page, as Markdown."""
+    entries = sorted((Entry.of(spec) for spec in kernels.values()), key=lambda each: each.name)
+    groups = [(name, list(group)) for name, group in itertools.groupby(entries, lambda each: each.category)]
+    lines = [HEAD, "| category | operators |", "| --- | --- |"]
+    lines += [
+        f"| [{name}](#{name}) | {', '.join(each.name.partition('/')[2] for each in group)} |"
+        for name, group in groups
+    ]
+    for name, group in groups:
+        lines += ["", f"## {name}"]
+        for each in group:
+            lines += ["", *_section(each)]
+    return "\n".join((*lines, ""))
+
+
+def _section(entry: Entry) -> list[str]:
+    settings = "; ".join(f"{name} {'/'.join(map(str, values))}" for name, values in entry.settings.items())
+    facts = [f"for {', '.join(entry.targets)}"]
+    if settings:
+        facts.append(settings)
+    if entry.variants:
+        facts.append(f"variants {', '.join(entry.variants)}")
+    return [
+        f"### {entry.name}",
+        "",
+        f"`{entry.name}{entry.signature}`",
+        "",
+        entry.doc,
+        "",
+        f"- {entry.flow}",
+        *(f"- {fact}" for fact in facts),
+        *_compared(entry),
+    ]
+
+
+def _compared(entry: Entry) -> list[str]:
+    """A row for each problem: published figures, and the modelled time of the kernel here."""
+    if not entry.compared:
+        return []
+    return [
+        "",
+        "| problem | GPU | unit | published | modelled here |",
+        "| --- | --- | --- | --- | --- |",
+        *(
+            f"| {shape_text(each.shape)} | {each.gpu} | {each.best.unit} | "
+            + ", ".join(f"{who} {figure.value:.5g}" for who, figure in each.published.items())
+            + f" | {f'{each.modelled.value:.4g}' if each.modelled else 'not modelled yet'} |"
+            for each in entry.compared
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(document(), encoding="utf-8")

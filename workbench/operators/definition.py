@@ -1,0 +1,335 @@
+"""What a person says of an operator: the fields of a `KernelSpec`, and what follows from them alone.
+
+Nothing here compiles or runs anything.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from workbench.errors import ArgumentError, ShapeError, WorkbenchError
+from workbench.kernel import Launch
+from workbench.operators.gradient import Gradient
+from workbench.operators.indexes import Index
+from workbench.operators.layouts import by_name
+from workbench.operators.parameters import Choice, Parameter, Range, Shape, plain
+from workbench.operators.published import Published
+from workbench.operators.steps import Space, Step
+from workbench.operators.tensors import TensorLike, without_memory
+from workbench.operators.tolerances import Bounds, FlashRule
+from workbench.operators.tunables import Tunables
+from workbench.operators.variants import Tuning, Variant
+from workbench.targets import TILE_TARGETS
+
+if TYPE_CHECKING:
+    import torch
+
+
+def _nothing(*_: Any) -> dict[str, Any]:
+    return {}
+
+
+def _is_open(size: Any) -> bool:
+    """Whether a size is one that PyTorch traces without knowing it."""
+    return type(size).__name__ == "SymInt"
+
+
+def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or fits(value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Definition:
+    """The fields of a `KernelSpec`, which says what one is.
+
+    Attributes:
+        name: `<category>/<operator>`, equal to the path of its file below `kernels/`, without `.py`.
+        source: file of the C++ source relative to `folder`, or the source itself (a text with line breaks, or
+            one that begins with `#`).
+        entry: name of the kernel in the source, as `Module[...]` takes it: a plain name, a template instance
+            such as `"softmax<float>"`, or a mangled name; or a function `(shape) -> name`. A template
+            instance need not be instantiated in the source.
+        parameters: shape parameters by name: a `Range` or a `Choice` each. What is outside is a ShapeError.
+        shapes: shapes worth testing and showing; `shapes[0]` is the default. Missing parameters take their
+            own defaults.
+        inputs: `(shape, generator) -> {name: tensor or number}`. CPU tensors drawn from `generator` (a
+            `torch.Generator` on the CPU), so that a seed gives the same inputs everywhere; the caller moves
+            them to the device. Names are those of `reference`'s parameters; one with a default may be absent.
+        outputs: `(shape, inputs) -> {name: (dims, dtype)}`: what to allocate for the kernel to write.
+        reference: the same computation in PyTorch: `(**inputs) -> tensor`, or a dict by output name, or a
+            tuple in the order of `outputs`. It computes in the precision of the tensors that it is given:
+            `verify` calls it with float64 (or float32) inputs for the truth, and with the kernel's own dtypes
+            for PyTorch's error. Its result may have a wider dtype than the output's.
+        launch: `(shape, arch) -> Launch`; arch is such as `"gfx950"`.
+        steps: the launches of an operator that needs several, in order, instead of `entry`, `launch` and
+            `arguments`.
+        workspace: `(shape, inputs) -> {name: (dims, dtype)}`, or `(dims, dtype, value)` for tensors that
+            begin with one value: what the steps hand on to each other. Made anew for each run.
+        mutates: names of the inputs that the kernel writes in place. The reference leaves its own alone, and
+            returns what they become after the outputs.
+        variants: implementations by name. The one that `tuning` says takes a shape, else the first that fits,
+            else the spec itself where it has an `entry` or `steps`.
+        tuning: by target the variants that are fastest: a `Tuning`, or the name of a JSON file with one.
+        shape_of: `(**inputs) -> shape` of a call's tensors, by the names of `reference`; raises ShapeError
+            for tensors that do not fit together. Its result is then checked against `parameters` and `check`.
+        tunables: settings that `wb.tune` may try; the functions here find them in the shape, where they are
+            not what holds untuned.
+        define: `(shape, arch) -> {macro: value}`: macros that select an instance. Shapes with equal macros
+            share one compiled module. A value of None or True gives `-DNAME`.
+        arguments: `(shape, tensors) -> {parameter or member name: value}`: the kernel's arguments, where
+            `tensors` holds inputs (numbers too) and outputs by name. By default all of them under their own
+            names, which is right where the members of the globals struct, or the kernel's parameters, are
+            named as the inputs and outputs are; numbers, texts and None that the kernel has no name for stay
+            out, since they only choose the instance. None for a pointer or a `gl` is a null pointer.
+            `Strided(tensor)` passes a view whose strides the kernel is told otherwise.
+        check: `(shape, arch) -> None`: raises ShapeError where a combination of parameters is not supported,
+            such as a tile that needs more LDS than the target has.
+        flops: `(shape) -> int`: floating-point operations of the mathematical definition (2 M N K of a GEMM).
+        bytes: `(shape) -> int`: bytes that must move at least once between HBM and the chip.
+        tolerances: `{output dtype or output name: Tolerance or (rtol, atol)}`, or a function of the shape
+            that gives it, where sums grow with a size; where a dtype is absent `TOLERANCES` holds.
+        flash_rule: `{output name: FlashRule}`: outputs for which the FlashAttention rule is another, and why.
+        native: `(**inputs)`: PyTorch in the kernel's own precision, such as a fused function in bf16, to
+            compare errors with; `reference` on the kernel's dtypes where it is None.
+        backward: name of the operator that differentiates this one. Its inputs are, by name, those of this
+            one, its outputs, and `d<output>` for gradients; its outputs are `d<input>`. Or a `Gradient`: a
+            rule that makes them of calls of other operators. Without either autograd of the reference does.
+        hard_inputs: `{what they are: (shape, generator) -> inputs}`: values at the edge of what the operator
+            takes, such as large magnitudes or rows that are masked out; tests verify each.
+        strided: names of the inputs that the kernels read through strides of their own, views as they are. Of
+            other tensors, and of views whose strides the kernels do not take, a call makes one copy.
+        nondeterministic: why two runs may differ in bits, such as sums by atomics; "" where they do not.
+        tensors: `{"q out": "dtype[batch, queries, heads, dim]"}`: the layout of every tensor that goes in
+            and, behind those, comes out, with named axes, as `operators/layouts.py` has it.
+        notes: `{argument or result: what it is}`, where `operators/glossary.py` says something else of the
+            name, or nothing.
+        indexes: `{tensor of integers: Index("axis that they choose from")}`; each element is checked.
+        published: figures to show beside ours.
+        targets: targets that the source supports.
+        flags: further compiler flags, such as `("-mllvm", "...")`.
+        doc: what the kernel does, one paragraph.
+        folder: folder of `source`; the registry fills it in.
+    """
+
+    name: str
+    parameters: Mapping[str, Parameter]
+    shapes: Sequence[Shape]
+    inputs: Callable[[Shape, torch.Generator], Mapping[str, Any]]
+    outputs: Callable[[Shape, Mapping[str, Any]], Mapping[str, TensorLike]]
+    reference: Callable[..., Any]
+    shape_of: Callable[..., Shape]
+    source: str = ""
+    entry: str | Callable[[Shape], str] | None = None
+    launch: Callable[[Shape, str], Launch] | None = None
+    steps: Sequence[Step] = ()
+    workspace: Callable[[Shape, Mapping[str, Any]], Mapping[str, Space]] | None = None
+    mutates: tuple[str, ...] = ()
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    tuning: Tuning | str = field(default_factory=dict)
+    tunables: Tunables = field(default_factory=Tunables)
+    define: Callable[[Shape, str], Mapping[str, object]] = _nothing
+    arguments: Callable[[Shape, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    check: Callable[[Shape, str], None] | None = None
+    flops: Callable[[Shape], int] | None = None
+    bytes: Callable[[Shape], int] | None = None
+    tolerances: Mapping[Any, Bounds | Callable[[Shape], Bounds]] = field(default_factory=dict)
+    flash_rule: Mapping[str, FlashRule] = field(default_factory=dict)
+    native: Callable[..., Any] | None = None
+    backward: str | Gradient | None = None
+    hard_inputs: Mapping[str, Callable[[Shape, torch.Generator], Mapping[str, Any]]] = field(
+        default_factory=dict
+    )
+    strided: tuple[str, ...] = ()
+    nondeterministic: str = ""
+    tensors: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    indexes: Mapping[str, Index] = field(default_factory=dict)
+    published: Sequence[Published] = ()
+    targets: tuple[str, ...] = TILE_TARGETS
+    flags: tuple[str, ...] = ()
+    doc: str = ""
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        if (self.entry is None) != (self.launch is None):
+            raise WorkbenchError(f"{self.name}: entry and launch belong together; give both, or neither")
+        if self.entry is not None and self.steps:
+            raise WorkbenchError(f"{self.name}: entry and steps are given; steps have entries of their own")
+        if self.entry is None and not self.steps and not self.variants:
+            raise WorkbenchError(
+                f"{self.name}: nothing to launch; expected entry and launch, steps or variants"
+            )
+        names = [step.name for step in self.steps]
+        if len(set(names)) < len(names):
+            raise WorkbenchError(f"{self.name}: its steps are {', '.join(names)}; expected different names")
+        for what, named in (("mutates", self.mutates), ("strided", self.strided)):
+            for name in named:
+                if name not in self.signature.parameters:
+                    raise WorkbenchError(
+                        f"{self.name}: {what} names {name!r}, which is no input; "
+                        f"the inputs are {', '.join(self.signature.parameters)}"
+                    )
+
+    def shape(self, given: Shape | None = None, *, arch: str | None = None, **values: Any) -> dict[str, Any]:
+        """A complete, supported shape from `given` and `values`; what is missing takes its default.
+
+        Without any value the result is `shapes[0]`.
+
+        Raises:
+            ShapeError: an unknown parameter, or a value that the kernel does not support.
+        """
+        chosen = {**self.given(given), **values}
+        if not chosen and self.shapes:
+            chosen = dict(self.shapes[0])
+        for key in chosen:
+            if key not in self.parameters:
+                raise ShapeError(
+                    f"{self.name} has no shape parameter {key!r}; it has {', '.join(self.parameters)}"
+                )
+        full = {key: plain(chosen.get(key, p.first)) for key, p in self.parameters.items()}
+        for key, value in full.items():
+            if value not in self.parameters[key]:
+                raise ShapeError(f"{self.name}: {key} is {value!r}; supported is {self.parameters[key]}")
+        full = {key: int(value) if isinstance(value, bool) else value for key, value in full.items()}
+        if self.check is not None and arch is not None:
+            self.check(full, arch)
+        return full
+
+    def symbolic_shape(self, given: Shape) -> dict[str, Any]:
+        """`shape` of sizes that PyTorch may have left open: those within a `Range` stay open, unchecked."""
+        open_ = {k: v for k, v in given.items() if isinstance(self.parameters.get(k), Range) and _is_open(v)}
+        if not open_:
+            return self.shape(given)
+        full = {key: plain(given.get(key, p.first)) for key, p in self.parameters.items() if key not in open_}
+        return {key: open_[key] if key in open_ else full[key] for key in self.parameters}
+
+    def given(self, shape: Shape | None) -> dict[str, Any]:
+        """The values of a shape as they were given, unchecked.
+
+        Raises:
+            ShapeError: it is no mapping from names to values.
+        """
+        if shape is not None and not isinstance(shape, Mapping):
+            example = ", ".join(f"{key!r}: {p.first!r}" for key, p in self.parameters.items())
+            raise ShapeError(f"{self.name}: the shape is {shape!r}; expected a dict such as {{{example}}}")
+        return dict(shape or {})
+
+    def bind(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The inputs of a call by name, `reference`'s defaults filled in.
+
+        Raises:
+            ArgumentError: too many, too few or unknown arguments.
+        """
+        signature = self.signature
+        parameters = signature.parameters.values()
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            # Where one is misspelt, Python names another that is missing.
+            unknown = [name for name in kwargs if name not in signature.parameters]
+            why = f"there is no argument {unknown[0]!r}" if unknown else str(error)
+            names = ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
+            raise ArgumentError(f"{self.name}({names}): {why}") from None
+        bound.apply_defaults()
+        for name, (fits, wanted) in self._kinds.items():
+            if not fits(value := bound.arguments[name]):
+                wrap = "; wrap the array with torch.from_numpy" if type(value).__module__ == "numpy" else ""
+                raise ArgumentError(
+                    f"{self.name}: argument {name!r} is a {type(value).__name__}; expected {wanted}{wrap}"
+                )
+        return dict(bound.arguments)
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The reference's, which is the operator's."""
+        try:
+            return inspect.signature(self.reference, eval_str=True)
+        except NameError:
+            # An annotation that only a type checker can read.
+            return inspect.signature(self.reference)
+
+    @cached_property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs: as the layouts have them, else as inputs that are drawn give them.
+
+        Those are drawn without memory where `inputs` does not look at its values.
+        """
+        if self.tensors:
+            # Nothing is drawn, which PyTorch could not do while it traces.
+            return tuple(n for n, _ in by_name(self.tensors) if n not in self.signature.parameters)
+        import torch
+
+        shape = self.shape()
+
+        def draw() -> tuple[str, ...]:
+            return tuple(self.outputs(shape, self.bind(**self.inputs(shape, torch.Generator()))))
+
+        try:
+            with without_memory():
+                return draw()
+        except RuntimeError:
+            # Fake tensors have no values to sort, count or list; what fails for another reason fails again.
+            return draw()
+
+    @cached_property
+    def changing_inputs(self) -> frozenset[str]:
+        """Names of the inputs whose precision is the call's: not of scales, which are float32 in each."""
+        import torch
+
+        halves = (torch.bfloat16, torch.float16)
+        found: set[str] = set()
+        flags = [{}, *({n: v} for n, p in self.parameters.items() if isinstance(p, Choice) for v in p.values)]
+        for setting in flags:
+            try:
+                with without_memory():
+                    drawn = self.inputs(self.shape({**self.shapes[0], **setting}), torch.Generator())
+            except (WorkbenchError, RuntimeError, ValueError):
+                # Sizes that do not go with the setting, or values that fake tensors do not have.
+                continue
+            found |= {n for n, v in drawn.items() if getattr(v, "dtype", None) in halves}
+        return frozenset(found)
+
+    @cached_property
+    def _kinds(self) -> dict[str, tuple[Callable[[Any], bool], str]]:
+        """Of each argument what tells whether a value is of its kind, and the kind in words."""
+        import torch
+
+        tests: dict[Any, tuple[Callable[[Any], bool], str]] = {
+            torch.Tensor: (lambda value: isinstance(value, torch.Tensor), "a torch tensor"),
+            str: (lambda value: isinstance(value, str), "a text"),
+            # Whatever counts as one: NumPy's, PyTorch's symbolic ones.
+            int: (lambda value: hasattr(value, "__index__"), "an integer"),
+            bool: (lambda value: hasattr(value, "__bool__"), "True or False"),
+            float: (lambda value: hasattr(value, "__float__"), "a number"),
+        }
+        found = {}
+        for p in self.signature.parameters.values():
+            members = get_args(p.annotation) or (p.annotation,)
+            kinds = [tests[each] for each in members if each in tests]
+            if len(kinds) == 1:
+                ((fits, wanted),) = kinds
+                found[p.name] = (
+                    (_or_none(fits), f"{wanted} or None") if type(None) in members else (fits, wanted)
+                )
+        return found
+
+    def active_steps(self, shape: Shape, arch: str) -> tuple[Step, ...]:
+        """The launches that a shape needs, in order; the only one of a spec without steps is named ""."""
+        if self.entry is not None and self.launch is not None:
+            return (Step("", self.entry, self.launch, self.arguments),)
+        return tuple(step for step in self.steps if step.when is None or step.when(shape, arch))
+
+    def work(self, shape: Shape | None = None) -> dict[str, int]:
+        """`{"flops": ..., "bytes": ...}` of a shape, as far as the spec says."""
+        full = self.shape(shape)
+        found = {}
+        if self.flops is not None:
+            found["flops"] = int(self.flops(full))
+        if self.bytes is not None:
+            found["bytes"] = int(self.bytes(full))
+        return found

@@ -1,0 +1,247 @@
+"""What a person is told of an operator before a call, all of it from its spec: `help` prints it.
+
+Layouts come from `tensors`, sizes and settings from `parameters` and `check`, what an argument is from
+`notes` and the glossary, gradients from `backward`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, product
+
+from workbench.errors import ShapeError
+from workbench.operators.definition import Definition
+from workbench.operators.functions import function_name
+from workbench.operators.glossary import meaning
+from workbench.operators.gradient import Gradient
+from workbench.operators.layouts import by_name, layouts
+from workbench.operators.parameters import Choice, Parameter, Range
+
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Line:
+    """One argument, result or size.
+
+    Attributes:
+        name: of it.
+        layout: axes of a tensor with its element types, such as "[batch, heads] of bf16 or fp16"; "" of
+            what is no tensor.
+        text: what it is, which values it may have, and what holds where it is None.
+    """
+
+    name: str
+    layout: str
+    text: str
+
+    def __str__(self) -> str:
+        said = ": ".join(part for part in (self.layout, self.text) if part)
+        return f"{self.name}: {said}."
+
+
+@dataclass(frozen=True)
+class Description:
+    """An operator in words.
+
+    Attributes:
+        function: its name in `workbench.ops`.
+        summary: what it computes.
+        formula: the same as the reference has it; "" where the summary says it.
+        arguments, results, sizes: a line each.
+        gradient: what differentiates it.
+        raises: errors and when.
+        source: where it is, and its other names.
+    """
+
+    function: str
+    summary: str
+    formula: str
+    arguments: tuple[Line, ...]
+    results: tuple[Line, ...]
+    sizes: tuple[Line, ...]
+    gradient: str
+    raises: tuple[str, ...]
+    source: str
+
+    @property
+    def text(self) -> str:
+        """The docstring."""
+        parts = [*_wrapped(self.summary), ""]
+        if self.formula:
+            parts += [*_wrapped(self.formula), ""]
+        for title, lines in (
+            ("Args", self.arguments),
+            ("Returns", self.results),
+            ("Sizes", self.sizes),
+            ("Gradients", (self.gradient,)),
+            ("Raises", self.raises),
+            ("Source", (self.source,)),
+        ):
+            parts += [f"{title}:", *(row for line in lines for row in _wrapped(str(line), "    ")), ""]
+        return "\n".join(parts[:-1])
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent * 2,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+@cache
+def describe(spec: Definition) -> Description:
+    """Everything that the spec says."""
+    parameters = spec.signature.parameters
+    tensors = dict(by_name(spec.tensors))
+    formula = inspect.getdoc(spec.reference) or ""
+    formula = " ".join(formula.partition("\n\n")[0].split())
+    summary = " ".join(spec.doc.split())
+    return Description(
+        function_name(spec.name),
+        summary,
+        "" if formula in summary or summary in formula else formula,
+        tuple(_argument(spec, name, tensors) for name in parameters),
+        tuple(_result(spec, name, tensors) for name in results_of(spec)),
+        tuple(_sizes(spec)),
+        _gradient(spec),
+        tuple(_raises(spec)),
+        f"kernels/{spec.name}.py for {' and '.join(spec.targets)}; `wb.kernels[{spec.name!r}]`, "
+        f"`torch.ops.hipkittens.{spec.name.replace('/', '_')}`.",
+    )
+
+
+def results_of(spec: Definition) -> tuple[str, ...]:
+    """Names of the outputs, and of the inputs that are written in place, as a call gives them back."""
+    made = [name for name, _ in by_name(spec.tensors) if name not in spec.signature.parameters]
+    own = [name for name in made if name not in spec.mutates]
+    return tuple(own) or tuple(spec.mutates)
+
+
+def _layout(spec: Definition, name: str, tensors: Mapping[str, str]) -> str:
+    """ "[batch, heads] of bf16 or fp16", alternatives behind one another."""
+    if name not in tensors:
+        return ""
+    made: dict[str, list[str]] = {}
+    for layout in layouts(tensors[name]):
+        made.setdefault(_types(spec, layout.dtypes), []).append(str(layout))
+    return ", or ".join(f"{' or '.join(axes)} of {types}" for types, axes in made.items())
+
+
+def _types(spec: Definition, dtypes: tuple[str, ...]) -> str:
+    names: list[str] = []
+    for each in dtypes:
+        known = spec.parameters.get(each)
+        names += [str(value) for value in known.values] if isinstance(known, Choice) else [each]
+    names = [name for name in dict.fromkeys(names) if name not in ("e2m1", "e2m3", "e3m2")]
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _argument(spec: Definition, name: str, tensors: Mapping[str, str]) -> Line:
+    own = spec.parameters.get(name)
+    layout = _layout(spec, name, tensors)
+    text = spec.notes.get(name, "")
+    if isinstance(own, Choice) and tuple(own.values) in ((0,), ("none",)):
+        absent = spec.signature.parameters[name].default
+        return Line(name, "", f"{absent!r}; this operator has none")
+    whether = own is not None and _is_flag(own)
+    # Of a number the parameter says only whether there is one.
+    is_number = spec.signature.parameters[name].annotation is float
+    if not layout and own is not None and not (whether and is_number):
+        values = "" if whether else str(own)
+        said = text or own.doc
+        text = f"{said}; {values}" if values else said
+    text = text or meaning(name)
+    if spec.signature.parameters[name].default is not None:
+        text = "; ".join(part for part in text.split("; ") if "where None" not in part)
+    if name in spec.mutates and "in place" not in text:
+        text += "; written in place"
+    return Line(name, layout, text)
+
+
+def _result(spec: Definition, name: str, tensors: Mapping[str, str]) -> Line:
+    if name in spec.mutates:
+        return Line(name, _layout(spec, name, tensors), "the argument, written in place")
+    said = spec.notes.get(name, "") or meaning(name)
+    return Line(name, _layout(spec, name, tensors), said.partition("; none where None")[0])
+
+
+def _is_flag(parameter: Parameter) -> bool:
+    return isinstance(parameter, Choice) and {0, 1}.issuperset(parameter.values)
+
+
+def _sizes(spec: Definition) -> Iterator[Line]:
+    """Axes and other numbers of a shape, and which pairs of choices go together."""
+    choices = []
+    for name, own in spec.parameters.items():
+        if isinstance(own, Range) or (not _is_flag(own) and isinstance(own.values[0], int)):
+            if isinstance(own, Choice):
+                choices.append(name)
+            yield Line(name, "", f"{own}; {own.doc}" if own.doc else str(own))
+    for pair in combinations(choices, 2):
+        if told := _pairs(spec, *pair):
+            yield Line(" and ".join(pair), "", told)
+
+
+def _pairs(spec: Definition, first: str, second: str) -> str:
+    """Which values of two choices a target takes together, with the first shape's of the others."""
+    if spec.check is None:
+        return ""
+    every = list(product(spec.parameters[first].values, spec.parameters[second].values))  # type: ignore[union-attr]
+    said = {}
+    for arch in spec.targets:
+        taken = []
+        for a, b in every:
+            with contextlib.suppress(ShapeError):
+                spec.shape({**spec.shapes[0], first: a, second: b}, arch=arch)
+                taken.append((a, b))
+        if taken and len(taken) < len(every):
+            said[arch] = ", ".join(f"{a} with {b}" for a, b in taken)
+    if not said:
+        return ""
+    if len(set(said.values())) == 1 and len(said) == len(spec.targets):
+        return next(iter(said.values()))
+    return "; ".join(f"{text} ({arch})" for arch, text in said.items())
+
+
+def _gradient(spec: Definition) -> str:
+    if spec.mutates:
+        return f"none: {', '.join(spec.mutates)} {'are' if len(spec.mutates) > 1 else 'is'} written in place."
+    if spec.backward is None:
+        return "by autograd of the PyTorch reference."
+    if isinstance(spec.backward, Gradient):
+        return f"by the kernels {', '.join(f'`{function_name(name)}`' for name in spec.backward.by)}."
+    return f"by the kernel `{function_name(spec.backward)}`."
+
+
+def _raises(spec: Definition) -> Iterator[str]:
+    yield "ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here."
+    yield "ArgumentError: an argument is missing, unknown, of another kind, or not where the device is."
+    if spec.indexes:
+        named = ", ".join(f"`{name}` ({_bound(index.axis)})" for name, index in spec.indexes.items())
+        yield f"ArgumentError: an index is out of range: {named}; it names the element."
+
+
+def _bound(axis: str) -> str:
+    return f"below {axis}"
+
+
+def example(spec: Definition) -> str:
+    """A call that runs as it stands, with the smallest of the spec's shapes."""
+    shape = min(spec.shapes, key=lambda each: spec.work(each).get("bytes", 0))
+    function, results = function_name(spec.name), results_of(spec)
+    return (
+        "import workbench as wb\n"
+        "from workbench import ops\n\n"
+        f"inputs = wb.kernels[{spec.name!r}].make_inputs({dict(shape)})\n"
+        f"{', '.join(results)} = ops.{function}(**inputs)\n"
+    )

@@ -1,0 +1,42 @@
+"""Gradients that calls of other operators make: those of a product are two products in other layouts."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Call(Protocol):
+    """Calls an operator of the library by name: its output, or a dict of them where it has several."""
+
+    def __call__(self, operator: str, *args: Any, **kwargs: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """How an operator is differentiated by others.
+
+    Attributes:
+        by: names of the operators that `rule` may call.
+        rule: `(call, wanted, **known) -> {input: its gradient}`. `wanted` holds the names of the inputs whose
+            gradients are asked for; what serves none of them is not computed. The names of the further
+            parameters say what of inputs, outputs and `d<output>` the rule takes: no other tensor is kept
+            from the forward pass. Tensors of `d<output>` are contiguous.
+    """
+
+    by: tuple[str, ...]
+    rule: Callable[..., Mapping[str, torch.Tensor]]
+
+    @cached_property
+    def takes(self) -> tuple[str, ...]:
+        """Names of the inputs, outputs and `d<output>` that the rule has parameters for."""
+        return tuple(inspect.signature(self.rule).parameters)[2:]
+
+    def __str__(self) -> str:
+        return ", ".join(self.by)

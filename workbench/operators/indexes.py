@@ -1,0 +1,81 @@
+"""Indices that an operator reads from a tensor: each is checked against the axis that it chooses from.
+
+A kernel does not check them: a label behind the last column reads a neighbour's logit. Where the emulated
+device runs, every index is looked at before the launch, and the first bad one is named. On a GPU that would
+wait for the device; there `torch._assert_async` checks on the device, as PyTorch's own kernels do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.errors import ArgumentError
+from workbench.operators.layouts import axes_of, size_of
+
+
+@dataclass(frozen=True)
+class Index:
+    """What the elements of a tensor of integers choose from.
+
+    Attributes:
+        axis: from whose size on they are too large, as `Definition.tensors` writes axes.
+        low: the smallest.
+        none: such as -1, or the name of the argument that has it: stands for no index.
+        below: everything less than this stands for no index.
+        read: `(tensors) -> mask`, where the operator does not read all of them.
+    """
+
+    axis: str
+    low: int = 0
+    none: int | str | None = None
+    below: int | None = None
+    read: Callable[[Mapping[str, Any]], Any] | None = None
+
+    def bad(self, tensor: Any, bound: int, given: Mapping[str, Any]) -> Any:
+        """A mask of the elements that are no index."""
+        bad = (tensor < self.low) | (tensor >= bound)
+        none = given[self.none] if isinstance(self.none, str) else self.none
+        if none is not None:
+            bad &= tensor != none
+        if self.below is not None:
+            bad &= tensor >= self.below
+        return bad if self.read is None else bad & self.read(given)
+
+
+def check(
+    name: str,
+    indexes: Mapping[str, Index],
+    tensors: Mapping[str, str],
+    shape: Mapping[str, Any],
+    given: Mapping[str, Any],
+) -> None:
+    """Looks at every index that an operator will read.
+
+    Raises:
+        ArgumentError: one is out of range; it says which element of which tensor.
+    """
+    sizes = None
+    for which, index in indexes.items():
+        tensor = given.get(which)
+        if tensor is None or tensor.numel() == 0:
+            continue
+        sizes = axes_of(tensors, shape, given)[0] if sizes is None else sizes
+        bound = size_of(index.axis, sizes)
+        if bound is None:
+            continue
+        bad = index.bad(tensor, int(bound), given)
+        if tensor.is_cuda:
+            import torch
+
+            torch._assert_async(~bad.any(), f"{name}: {which} has an index out of range")
+        elif bool(bad.any()):
+            place = tuple(bad.nonzero()[0].tolist())
+            at = ", ".join(map(str, place))
+            also = "" if index.none is None else f", or {index.none} for none"
+            also = also if index.below is None else f", or less than {index.below} for none"
+            raise ArgumentError(
+                f"{name}: {which}[{at}] is {int(tensor[place])}; expected an index from {index.low} to "
+                f"{int(bound) - 1} ({index.axis} is {int(bound)}){also}"
+            )

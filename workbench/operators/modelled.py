@@ -1,0 +1,83 @@
+"""What others published of an operator, problem by problem, with the modelled time of its kernel beside it.
+
+`modelled.json` beside this file keeps the times, since modelling one runs it on the emulated device, which
+takes minutes where problems are large; `python tests/modelled_times.py` makes it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.operators.parameters import Shape, shape_text
+from workbench.operators.published import Published
+from workbench.origin import Figure, Origin
+
+if TYPE_CHECKING:
+    from workbench.operators.spec import KernelSpec
+
+TABLE = Path(__file__).with_name("modelled.json")
+SOURCE = "timing model, kernel time, kept by tests/modelled_times.py"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One problem on one GPU.
+
+    Attributes:
+        shape: the problem.
+        gpu: on which figures were published; two names where the publication leaves open which.
+        published: figures by implementation.
+        modelled: the kernel here in the same unit; None where it was not modelled.
+    """
+
+    shape: Shape
+    gpu: str
+    published: dict[str, Figure]
+    modelled: Figure | None
+
+    @property
+    def best(self) -> Figure:
+        """The fastest that was published."""
+        figures = self.published.values()
+        fastest = min if next(iter(figures)).unit == "us" else max
+        return fastest(figures, key=lambda each: each.value)
+
+
+def key(name: str, shape: Shape, gpu: str) -> str:
+    """By which `modelled.json` has a time."""
+    return f"{name} {shape_text(shape)} {gpu}"
+
+
+@cache
+def times() -> dict[str, float]:
+    """Kept times in microseconds, by `key`."""
+    found: dict[str, float] = json.loads(TABLE.read_text(encoding="utf-8"))
+    return found
+
+
+def comparisons(spec: KernelSpec) -> list[Comparison]:
+    """All problems of which somebody published a figure, in the spec's order."""
+    groups: dict[str, list[Published]] = {}
+    for each in spec.published:
+        groups.setdefault(key(spec.name, each.shape, each.gpu), []).append(each)
+    return [
+        Comparison(
+            group[0].shape,
+            group[0].gpu,
+            {each.implementation: each.figure for each in group},
+            _in_unit(spec, times().get(name), group[0]),
+        )
+        for name, group in groups.items()
+    ]
+
+
+def _in_unit(spec: KernelSpec, us: float | None, like: Published) -> Figure | None:
+    """A time as what was published is given: microseconds, or TFLOP/s of the operator's work."""
+    if us is None:
+        return None
+    value = us if like.unit == "us" else spec.work(spec.shape(like.shape))["flops"] / us / 1e6
+    return Figure(value, like.unit, Origin.MODELLED, SOURCE)

@@ -1,0 +1,65 @@
+"""Instances compiled before they are called: side by side, and kept by the compiler's cache."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from workbench.operators.building import Ready
+from workbench.operators.parameters import Shape, shape_text
+from workbench.progress import track
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One compiled instance of an operator.
+
+    Attributes:
+        name: of the operator.
+        shape, arch: what it was compiled for.
+        kernels: names of its kernels, in the order of their launches.
+        seconds: that it took; little where the cache had it.
+    """
+
+    name: str
+    shape: Shape
+    arch: str
+    kernels: tuple[str, ...]
+    seconds: float
+
+    def __str__(self) -> str:
+        kernels = ", ".join(self.kernels)
+        return f"{self.name} ({shape_text(self.shape)}) for {self.arch}: {kernels}, {self.seconds:.1f} s"
+
+
+@dataclass(frozen=True)
+class Job:
+    """An instance that is to be compiled by `build`."""
+
+    name: str
+    shape: Shape
+    arch: str
+    build: Callable[[], Sequence[Ready]]
+
+
+def compile_all(jobs: Iterable[Job], workers: int | None) -> list[Instance]:
+    """Compiles instances side by side, in as many compilers as there are processors or as `workers` says.
+
+    Raises:
+        CompileError: one does not compile; the others have been compiled.
+    """
+    listed = list(jobs)
+
+    def build(job: Job) -> Instance:
+        started = time.perf_counter()
+        kernels = tuple(ready.kernel.name for ready in job.build())
+        return Instance(job.name, job.shape, job.arch, kernels, time.perf_counter() - started)
+
+    with ThreadPoolExecutor(workers or len(os.sched_getaffinity(0))) as pool:
+        futures = [pool.submit(build, job) for job in listed]
+        for future in track(futures, "compile", total=len(futures)):
+            future.exception()
+    return [future.result() for future in futures]

@@ -1,0 +1,187 @@
+"""The kernel library: specs by name, each loaded when it is first asked for.
+
+`kernels` maps names such as `"gemm/bf16"` to the specs of the kernel library, and `"gemm/bf16:ping_pong"` to
+one with that variant alone: each
+`kernels/<category>/<operator>.py` defines one, in a module variable named `spec`. The folder is the package
+`workbench_kernels`, so that specs share references: `from workbench_kernels.references.rotary import rotate`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import itertools
+import operator
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from workbench import paths
+from workbench.cache import digest
+from workbench.display import Shown
+from workbench.errors import UnknownKernel, UsageError, WorkbenchError
+from workbench.operators.catalogue import Selection, search
+from workbench.operators.precompile import Instance, compile_all
+from workbench.operators.spec import KernelSpec
+
+PACKAGE = "workbench_kernels"
+"""Name under which Python imports the kernel library's folder."""
+
+_SHARED = ("include", "families", "references")
+"""Folders beside the categories: what operators share."""
+
+
+class KernelRegistry(Shown, Mapping[str, KernelSpec]):
+    """Specs of a kernel library by name, loaded when they are first asked for.
+
+    Args:
+        root: folder that holds `<category>/<operator>.py`; the workbench's own library where it is None.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root
+        self._loaded: dict[str, KernelSpec] = {}
+
+    @property
+    def root(self) -> Path:
+        return self._root if self._root is not None else paths.kernels_dir()
+
+    def _names(self) -> list[str]:
+        found = (p for p in self.root.glob("*/*.py") if p.parent.name not in _SHARED)
+        return sorted(f"{p.parent.name}/{p.stem}" for p in found)
+
+    @property
+    def _package(self) -> str:
+        return PACKAGE if self._root is None else f"{PACKAGE}_{digest(str(self._root))[:16]}"
+
+    def __getitem__(self, name: str) -> KernelSpec:
+        if not isinstance(name, str):
+            raise UnknownKernel(f"a kernel is named by a text such as 'gemm/bf16'; got {name!r}")
+        operator, _, variant = name.partition(":")
+        if variant:
+            return self[operator].variant(variant)
+        if name not in self._loaded:
+            names = self._names()
+            if name not in names:
+                raise _unknown_kernel(name, names)
+            found = _load_spec(self.root, self._package, name)
+            self._loaded[name] = found.located((self.root / name).parent, self)
+        return self._loaded[name]
+
+    def __reduce__(self) -> Any:
+        return (_the_library, ()) if self._root is None else (KernelRegistry, (self._root,))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def __repr__(self) -> str:
+        named = [name.split("/") for name in self._names()]
+        rows = [
+            f"  {category}: {', '.join(name for _, name in group)}"
+            for category, group in itertools.groupby(named, key=operator.itemgetter(0))
+        ]
+        return "\n".join([f"<{len(named)} kernels>", *rows])
+
+    def search(self, text: str = "", *, category: str | None = None, target: str | None = None) -> Selection:
+        """Operators by words in their names, texts and settings, such as `search("fp4 scales")`.
+
+        Args:
+            text: words that must all be there; upper and lower case are one.
+            category: "gemm", "attention", ...
+            target: "gfx950" or "gfx942".
+
+        Raises:
+            UsageError: there is no such category or target.
+        """
+        return search(self.values(), text, category, target)
+
+    def compile(
+        self,
+        names: Iterable[str] | None = None,
+        archs: Sequence[str] | None = None,
+        *,
+        workers: int | None = None,
+    ) -> list[Instance]:
+        """Compiles the shapes of operators ahead of their first call; see `KernelSpec.compile`.
+
+        Args:
+            names: of operators; all where it is None.
+            archs: targets; all of each operator where it is None.
+            workers: compilers at once; one for each processor where it is None.
+
+        Raises:
+            UnknownKernel, CompileError
+        """
+        specs = [self[name] for name in (names if names is not None else self)]
+        return compile_all([job for spec in specs for job in spec.jobs(archs=archs)], workers)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self._names()
+
+
+def _the_library() -> KernelRegistry:
+    return kernels
+
+
+def spec_of(given: KernelSpec | str, asked: str) -> KernelSpec:
+    """A spec from itself or its name, for `asked`, the function that a person called.
+
+    Raises:
+        UnknownKernel: no kernel of the library has this name.
+        UsageError: it is neither.
+    """
+    if isinstance(given, str):
+        return kernels[given]
+    if not isinstance(given, KernelSpec):
+        raise UsageError(
+            f"{asked}: got a {type(given).__name__}; expected a KernelSpec, or the name of one such as "
+            '"gemm/bf16"'
+        )
+    return given
+
+
+def _unknown_kernel(name: str, names: Sequence[str]) -> UnknownKernel:
+    short = {n.rpartition("/")[2]: n for n in names}
+    close = difflib.get_close_matches(str(name), list(names), n=3, cutoff=0.5)
+    close += [short[m] for m in difflib.get_close_matches(str(name), list(short), n=3, cutoff=0.5)]
+    if close:
+        return UnknownKernel(
+            f"no kernel is named {name!r}; did you mean {' or '.join(dict.fromkeys(close))}?"
+        )
+    return UnknownKernel(f"no kernel is named {name!r}; there are {', '.join(names) or 'none'}")
+
+
+def _load_spec(root: Path, package: str, name: str) -> KernelSpec:
+    path = root / f"{name}.py"
+    _make_package(package, root)
+    importlib.invalidate_caches()
+    module = importlib.import_module(f"{package}.{name.replace('/', '.')}")
+    spec = getattr(module, "spec", None)
+    if not isinstance(spec, KernelSpec):
+        raise WorkbenchError(
+            f"kernel {name}: {path} must define `spec`, a KernelSpec; it is {type(spec).__name__}"
+        )
+    if spec.name != name:
+        raise WorkbenchError(
+            f"kernel {name}: {path} names itself {spec.name!r}; expected its category and its file's name"
+        )
+    return spec
+
+
+def _make_package(name: str, root: Path) -> None:
+    """Lets Python import a folder of kernels under a name, wherever it stands."""
+    if name not in sys.modules:
+        package = ModuleType(name, f"Kernels below {root}.")
+        package.__path__ = [str(root)]
+        sys.modules[name] = package
+
+
+kernels = KernelRegistry()
+"""The workbench's kernel library: `kernels["gemm/bf16"]`, `list(kernels)`."""
+
+_make_package(PACKAGE, paths.kernels_dir())

@@ -1,0 +1,527 @@
+"""One description of an operator that everything else reads.
+
+A `KernelSpec` says where a kernel's source is, how it is instantiated and launched for a shape, what goes in,
+what must come out, and how much work that is. Calling it on tensors runs it; `verify`, `time`, `profile`, the
+panels, the magics and the tests all work from the same object, so that none of them repeats a launch or a
+reference.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.display import Shown
+from workbench.errors import ArgumentError, ShapeError, UsageError, WorkbenchError
+from workbench.kernel import Kernel, Module, default_arch, device_of, resolve_device
+from workbench.operators import building, running
+from workbench.operators.building import Instances, Ready
+from workbench.operators.definition import Definition
+from workbench.operators.description import describe
+from workbench.operators.indexes import check as check_indexes
+from workbench.operators.parameters import Shape
+from workbench.operators.precompile import Instance, Job, compile_all
+from workbench.operators.settings import with_settings
+from workbench.operators.tensors import name_results
+from workbench.operators.tunables import Settings, settings_text
+from workbench.operators.variants import Tuned, own_tuning, read_tuning, row_for
+from workbench.runtime import Device, LaunchOptions, LaunchRecord
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.operators.torch_operator import Operator
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class KernelSpec(Shown, Definition):
+    """An operator with everything needed to build, launch, check and judge it.
+
+    The signature of `reference` is the signature of the operator: its parameter names are the names of the
+    inputs, their order is the order of positional arguments of a call of the spec, and its defaults (such as
+    `eps=1e-5`) hold where a caller gives none. A default of None makes an input optional. A spec is called as
+    `spec(*inputs, **inputs_by_name)` and returns its output tensor, or a dict of them where it has several.
+
+    Most operators are one kernel: `source`, `entry` and `launch`. One of several launches has `steps`
+    instead, with a `workspace` between them; one of several implementations has `variants`. `Definition`
+    says what each field means.
+    """
+
+    instances: Instances = field(default_factory=Instances, init=False)
+    library: Mapping[str, KernelSpec] | None = None
+    """Where `backward` is looked up; the registry fills it in."""
+
+    @property
+    def source_path(self) -> Path | None:
+        """File of the source; None where the source is given as text."""
+        return building.source_path(self, self.source)
+
+    def read_source(self) -> str:
+        """The C++ source.
+
+        Raises:
+            WorkbenchError: the file cannot be read.
+        """
+        return building.read(self, self.source)
+
+    def variant(self, name: str) -> KernelSpec:
+        """The operator with one of its implementations alone, for every shape that this one supports.
+
+        Raises:
+            UsageError: no variant has this name.
+        """
+        if name not in self.variants:
+            there = ", ".join(map(repr, self.variants)) or "none"
+            raise UsageError(f"{self.name} has no variant {name!r}; it has {there}")
+        return self._made_variants[name]
+
+    @cached_property
+    def _made_variants(self) -> dict[str, KernelSpec]:
+        made = {}
+        for name, variant in self.variants.items():
+            fields = dict(variant.fields)
+            if "steps" in fields:
+                fields = {"entry": None, "launch": None, "arguments": None, **fields}
+            elif "entry" in fields:
+                fields = {"steps": (), "workspace": None, **fields}
+            made[name] = dataclasses.replace(
+                self, name=f"{self.name}:{name}", variants={}, tuning={}, **fields
+            )
+        return made
+
+    def tuned(self, **settings: Any) -> KernelSpec:
+        """The operator, or one of its variants, compiled with other settings of its tunables.
+
+        Of an operator with variants its own implementation alone has settings:
+        `wb.kernels["gemm/bf16:ping_pong"].tuned(window=4)`.
+
+        Raises:
+            UsageError: it has no such tunable, or another value is wanted.
+        """
+        self.tunables.check(self.name, settings)
+        differing = self.tunables.differing(settings)
+        if not differing:
+            return self
+        key = tuple(differing.items())
+        if key not in self._made_settings:
+            name = f"{self.name}[{settings_text(differing)}]"
+            self._made_settings[key] = dataclasses.replace(
+                self, name=name, variants={}, tuning={}, **with_settings(self, differing)
+            )
+        return self._made_settings[key]
+
+    @cached_property
+    def _made_settings(self) -> dict[Any, KernelSpec]:
+        return {}
+
+    @cached_property
+    def _tuning(self) -> dict[str, tuple[Tuned, ...]]:
+        spec, own = read_tuning(self.tuning, self.folder), own_tuning(self.name)
+        return {arch: (*own.get(arch, ()), *spec.get(arch, ())) for arch in {**spec, **own}}
+
+    def read_tuning_again(self) -> None:
+        """Forgets what was read of tuning tables, after one of them was written."""
+        self.__dict__.pop("_tuning", None)
+
+    def tuned_row(self, shape: Shape | None = None, *, arch: str | None = None) -> Tuned | None:
+        """What a tuning table says of a shape, as far as it is followed; None where it says nothing."""
+        arch = arch or default_arch()
+        return self._row(self.shape(shape, arch=arch), arch)
+
+    def variant_name(self, shape: Shape | None = None, *, arch: str | None = None) -> str | None:
+        """Which variant takes a shape; None where the spec itself does.
+
+        Raises:
+            ShapeError: no variant takes it.
+        """
+        arch = arch or default_arch()
+        return self._chosen(self.shape(shape, arch=arch), arch)[0]
+
+    def untuned_variant(self, shape: Shape | None = None, *, arch: str | None = None) -> str | None:
+        """Which variant would take a shape if no table said anything; None where the spec itself would."""
+        arch = arch or default_arch()
+        return self._first(self.shape(shape, arch=arch), arch)
+
+    def _row(self, full: Shape, arch: str) -> Tuned | None:
+        row = row_for(self._tuning, full, arch)
+        if row is None or not row.variant:
+            return row
+        # A variant that a table names and nobody has is an error of the table.
+        found = self.variant(row.variant)
+        # `takes` is partly a guess of what is fast; a row with times was verified on this very shape.
+        fits = bool(row.origin) or self.variants[row.variant].takes(full, arch)
+        return row if arch in found.targets and fits else None
+
+    def _chosen(self, full: Shape, arch: str) -> tuple[str | None, Settings]:
+        row = self._row(full, arch)
+        if row is not None:
+            return row.variant or None, row.settings
+        return self._first(full, arch), {}
+
+    def _first(self, full: Shape, arch: str) -> str | None:
+        if not self.variants:
+            return None
+        for name, variant in self.variants.items():
+            if arch in self._made_variants[name].targets and variant.takes(full, arch):
+                return name
+        if self.entry is None and not self.steps:
+            raise ShapeError(
+                f"{self.name}: none of its variants ({', '.join(self.variants)}) takes "
+                f"{', '.join(f'{k}={v}' for k, v in full.items())} on {arch}"
+            )
+        return None
+
+    def implementation(self, shape: Shape | None = None, *, arch: str | None = None) -> KernelSpec:
+        """The variant that takes a shape, or the spec itself where it has none that does; as it is tuned."""
+        arch = arch or default_arch()
+        return self._implementation(self.shape(shape, arch=arch), arch)
+
+    def _implementation(self, full: Shape, arch: str) -> KernelSpec:
+        name, settings = self._chosen(full, arch)
+        chosen = self if name is None else self.variant(name)
+        return chosen.tuned(**settings) if settings else chosen
+
+    def macros(self, shape: Shape, arch: str) -> dict[str, object]:
+        """Macros that select the instance for `shape` on `arch`; of several steps, the first's."""
+        full = self.shape(shape, arch=arch)
+        chosen = self.implementation(full, arch=arch)
+        return building.macros_of(chosen, chosen.active_steps(full, arch)[0], full, arch)
+
+    def steps_of(self, shape: Shape | None = None, *, arch: str | None = None) -> tuple[Ready, ...]:
+        """The launches of a shape in order, each with its step and its kernel; compiled where need be.
+
+        Raises:
+            ShapeError, CompileError, WorkbenchError
+        """
+        arch = arch or default_arch()
+        return self.prepared(self.shape(shape, arch=arch), arch)[1]
+
+    def module(self, shape: Shape | None = None, *, arch: str | None = None) -> Module:
+        """The compiled module for `shape`; compiled anew where the source or a header of it has changed.
+
+        Raises:
+            ShapeError, CompileError, WorkbenchError
+            UsageError: the operator has several steps.
+        """
+        arch = arch or default_arch()
+        chosen = self.implementation(shape, arch=arch)
+        made = list(building.modules(chosen, self.shape(shape, arch=arch), arch, chosen.instances))
+        self._check_single([step.name for step, _ in made])
+        return made[0][1]
+
+    def kernel(self, shape: Shape | None = None, *, arch: str | None = None) -> Kernel:
+        """The kernel that `entry` names, of `module(shape)`.
+
+        Raises:
+            ShapeError, CompileError, WorkbenchError
+            UsageError: the operator has several steps; `steps_of` gives the kernels of all.
+        """
+        ready = self.steps_of(shape, arch=arch)
+        self._check_single([each.step.name for each in ready])
+        return ready[0].kernel
+
+    def compile(
+        self,
+        shapes: Iterable[Shape] | None = None,
+        archs: Iterable[str] | None = None,
+        *,
+        workers: int | None = None,
+    ) -> list[Instance]:
+        """Compiles instances ahead of their first call, side by side; later processes find them in the cache.
+
+        Args:
+            shapes: the spec's own where it is None.
+            archs: all targets of the spec where it is None.
+            workers: compilers at once; one for each processor where it is None.
+
+        Raises:
+            ShapeError: a shape that the operator does not support.
+            CompileError: one does not compile; the others have been compiled.
+        """
+        return compile_all(self.jobs(shapes, archs), workers)
+
+    def jobs(self, shapes: Iterable[Shape] | None = None, archs: Iterable[str] | None = None) -> list[Job]:
+        """What `compile` does, one by one."""
+        pairs = [(shape, arch) for shape in shapes or self.shapes for arch in archs or self.targets]
+        return [
+            Job(self.name, full, arch, partial(lambda full, arch: self.prepared(full, arch)[1], full, arch))
+            for full, arch in ((self.shape(shape, arch=arch), arch) for shape, arch in pairs)
+        ]
+
+    def _check_single(self, names: list[str]) -> None:
+        if len(names) > 1:
+            raise UsageError(f"{self.name} has {len(names)} steps, {', '.join(names)}; steps_of() gives each")
+
+    def entry_name(self, shape: Shape, arch: str | None = None) -> str:
+        """Name of the kernel for `shape`.
+
+        Raises:
+            UsageError: the operator has several steps.
+        """
+        arch = arch or default_arch()
+        steps = self.implementation(shape, arch=arch).active_steps(shape, arch)
+        self._check_single([step.name for step in steps])
+        return steps[0].entry_name(shape)
+
+    def make_inputs(
+        self,
+        shape: Shape | None = None,
+        *,
+        seed: int = 0,
+        device: Device | str | None = None,
+        hard: str | None = None,
+    ) -> dict[str, Any]:
+        """Fresh inputs for `shape`, equal for equal seeds, on `device`'s memory, defaults filled in.
+
+        fp8 tensors come in the format of the device's target (of the default one where `device` is None).
+
+        Args:
+            hard: which of `hard_inputs`; ordinary ones where it is None.
+
+        Raises:
+            ShapeError: the kernel does not support the shape.
+            UsageError: the seed is no integer of 64 bits; no hard inputs of this name.
+        """
+        where = resolve_device(device) if device is not None else None
+        return running.make_inputs(self, self.shape(shape), seed, where, hard)
+
+    def make_outputs(
+        self, shape: Shape, inputs: Mapping[str, Any], *, poison: bool = False
+    ) -> dict[str, torch.Tensor]:
+        """Tensors for the kernel to write, where the inputs are.
+
+        Args:
+            poison: fill them with NaN (integers with their smallest value), so that an element that the
+                kernel does not write cannot pass for a result.
+        """
+        return running.make_outputs(self, shape, inputs, poison=poison)
+
+    def run(
+        self,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any] | None = None,
+        *,
+        shape: Shape | None = None,
+        code: Kernel | Module | None = None,
+        device: Device | None = None,
+        options: LaunchOptions | None = None,
+        poison: bool = False,
+    ) -> tuple[dict[str, torch.Tensor], tuple[LaunchRecord, ...]]:
+        """Runs once on `inputs` by name, see `bind`; gives the outputs by name, and a record of each launch.
+
+        Args:
+            outputs: tensors to write into; allocated where absent.
+            shape: the shape, from `shape_of` where it is None.
+            code: another kernel with the same interface, such as one compiled in a notebook cell, or a module
+                with the kernels of all steps.
+            device: where to run; by the tensors where it is None.
+            options: of the launches.
+            poison: fill the workspace with NaN where it begins with no value of its own.
+        """
+        tensors = self.bind(**inputs)
+        return self._run(tensors, outputs, shape, code, device, options, poison)
+
+    def _run(
+        self,
+        tensors: dict[str, Any],
+        outputs: Mapping[str, Any] | None = None,
+        shape: Shape | None = None,
+        code: Kernel | Module | None = None,
+        device: Device | None = None,
+        options: LaunchOptions | None = None,
+        poison: bool = False,
+    ) -> tuple[dict[str, torch.Tensor], tuple[LaunchRecord, ...]]:
+        """`run` on inputs that are bound.
+
+        Views are read as they are where the kernels can; of what they cannot read one copy is made.
+        """
+        read = running.contiguous(tensors, self.strided)
+        written = {name: tensor for name, tensor in (outputs or {}).items() if running.is_view(tensor)}
+        rest = {name: tensor for name, tensor in (outputs or {}).items() if name not in written}
+        how = shape, code, device, options, poison
+        try:
+            made, records = self._launched(dict(read), rest, written, *how)
+        except ArgumentError:
+            plain = running.contiguous(read)
+            if self.mutates or plain is read:
+                raise
+            made, records = self._launched(dict(plain), rest, written, *how)
+        for name in self.mutates:
+            if read[name] is not tensors[name]:
+                tensors[name].copy_(read[name])
+        for name, tensor in written.items():
+            made[name] = tensor.copy_(made[name])
+        return made, records
+
+    def _launched(
+        self,
+        tensors: dict[str, Any],
+        outputs: Mapping[str, Any],
+        copied: Mapping[str, Any],
+        shape: Shape | None,
+        code: Kernel | Module | None,
+        device: Device | None,
+        options: LaunchOptions | None,
+        poison: bool,
+    ) -> tuple[dict[str, torch.Tensor], tuple[LaunchRecord, ...]]:
+        """The launches of a run on tensors as the kernels read them.
+
+        Args:
+            copied: tensors that a caller gave for outputs, which cannot be written as they are.
+        """
+        where = device if device is not None else device_of(tensors.values(), code.arch if code else None)
+        key = running.signature_of(tensors, where) if shape is None else None
+        full = self.instances.shapes.get(key) if key is not None else None
+        if full is None:
+            running.check_places(self, tensors, where)
+            try:
+                full = self.shape(shape if shape is not None else self.shape_of(**tensors), arch=where.arch)
+            except ShapeError as error:
+                if shape is None and code is None and running.is_empty(tensors):
+                    return running.empty_outputs(self, tensors, {**outputs, **copied}, error), ()
+                raise
+            if key is not None:
+                running.remember(self.instances.shapes, key, full)
+        check_indexes(self.name, self.indexes, self.tensors, full, tensors)
+        chosen = self._implementation(full, where.arch)
+        made = running.make_outputs(chosen, full, tensors, given=outputs, copied=copied)
+        tensors |= made | running.make_workspace(chosen, full, tensors, poison)
+        if not building.is_known(chosen.instances, full, where.arch):
+            for step in chosen.active_steps(full, where.arch):
+                if step.arguments is not None:
+                    step.arguments(full, tensors)
+        ready = self._ready(chosen, full, where.arch, code)
+        return made, tuple(running.launch(each, full, tensors, where, options) for each in ready)
+
+    def prepared(
+        self, full: Shape, arch: str, code: Kernel | Module | None = None
+    ) -> tuple[KernelSpec, tuple[Ready, ...]]:
+        """The implementation that takes a complete shape, and its launches; with the kernels of `code`."""
+        chosen = self._implementation(full, arch)
+        return chosen, self._ready(chosen, full, arch, code)
+
+    def _ready(
+        self, chosen: KernelSpec, full: Shape, arch: str, code: Kernel | Module | None
+    ) -> tuple[Ready, ...]:
+        """The launches of an implementation of this operator."""
+        if chosen.check is not None and chosen.check is not self.check:
+            chosen.check(full, arch)
+        if code is None:
+            return building.instance(chosen, full, arch, chosen.instances)
+        return running.with_code(chosen, full, arch, code)
+
+    def __call__(self, *args: Any, device: Device | str | None = None, **kwargs: Any) -> Any:
+        """Runs the kernel on tensors; outputs may be given by name to be written into.
+
+        `out=` takes the output where there is one, whatever its name, else a tuple or a dict of them.
+
+        Args:
+            device: where to run, as `wb.device` takes it; by the tensors where it is None.
+
+        Returns:
+            the output tensor, or a dict of them by name where the kernel has several; where it has none, the
+            inputs that it has written, likewise.
+
+        Raises:
+            ShapeError: tensors that the kernel does not support.
+            ArgumentError: anything else wrong with the arguments.
+        """
+        # Importing this package, and asking for its specs' names, takes no PyTorch.
+        from workbench.operators import torch_operator
+
+        if torch_operator.needed((*args, *kwargs.values())):
+            made = torch_operator.call(self, args, kwargs)
+            inputs = {} if made else self.bind(*args, **kwargs)
+        else:
+            names = self.signature.parameters
+            given: Mapping[str, Any] = {k: v for k, v in kwargs.items() if k not in names}
+            inputs = self.bind(*args, **{k: v for k, v in kwargs.items() if k in names})
+            given = running.named_outputs(self, inputs, given)
+            where = None if device is None else resolve_device(device)
+            made, _ = self._run(dict(inputs), given, device=where)
+        made = made or {name: inputs[name] for name in self.mutates}
+        return next(iter(made.values())) if len(made) == 1 else made
+
+    @cached_property
+    def operator(self) -> Operator:
+        """The operator as PyTorch knows it, such as `torch.ops.hipkittens.gemm_bf16`; made when asked.
+
+        Calls of the spec go through it where PyTorch compiles or follows gradients.
+
+        Raises:
+            WorkbenchError: the reference's signature is not annotated.
+        """
+        from workbench.operators import torch_operator
+
+        return torch_operator.make(self, lambda inputs: self.run(inputs)[0], self._beside)
+
+    def _beside(self, name: str) -> KernelSpec:
+        """An operator of the same library, such as the one that `backward` names."""
+        if self.library is None:
+            raise WorkbenchError(
+                f"{self.name}: its gradient is by {name!r}, which is looked up beside it; this spec is not "
+                "of a library"
+            )
+        return self.library[name]
+
+    def expected(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, torch.Tensor]:
+        """`reference` on `inputs`, its results by name: the outputs, then what is written in place."""
+        return name_results(self.reference(**inputs), [*outputs, *self.mutates], self.name)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{key}: {p}" for key, p in self.parameters.items())
+        signature = ", ".join(str(p) for p in self.signature.parameters.values())
+        parts = [f"<KernelSpec {self.name}({signature}) for {', '.join(self.targets)}", sizes]
+        if self.variants:
+            parts.append(f"variants {', '.join(self.variants)}")
+        if self.mutates:
+            parts.append(f"writes {', '.join(self.mutates)} in place")
+        else:
+            parts.append(f"gradient by {self.backward or 'autograd of the reference'}")
+        return "; ".join(part for part in parts if part) + ">"
+
+    def __reduce__(self) -> Any:
+        """By name, of what is in the library: a spec is functions, which nothing pickles otherwise.
+
+        Raises:
+            UsageError: it is of no library, or was tuned by hand.
+        """
+        if self.library is not None and self.name.partition(":")[0] in self.library and "[" not in self.name:
+            found = self.library[self.name]
+            if found is self:
+                return operator.getitem, (self.library, self.name)
+        raise UsageError(
+            f"{self.name} is of no library, by whose names specs are saved; save what made it instead"
+        )
+
+    def __deepcopy__(self, memo: object) -> KernelSpec:
+        # Nothing in it changes.
+        return self
+
+    def located(self, folder: Path, library: Mapping[str, KernelSpec]) -> KernelSpec:
+        """The same spec with `folder` as the place of its source, and as one of `library`."""
+        return dataclasses.replace(self, folder=folder, library=library)
+
+
+class _OfInstance:
+    """An attribute that an instance has of its own, and its class otherwise."""
+
+    def __init__(self, own: Callable[[KernelSpec], Any], of_class: Any) -> None:
+        self.own, self.of_class = own, of_class
+
+    def __get__(self, spec: KernelSpec | None, owner: type) -> Any:
+        if spec is not None:
+            return self.own(spec)
+        if self.of_class is None:
+            raise AttributeError(owner.__name__)
+        return self.of_class
+
+
+# What `help`, `?` and an editor ask a spec for is its operator's.
+KernelSpec.__doc__ = _OfInstance(lambda spec: describe(spec).text, KernelSpec.__doc__)  # type: ignore[assignment]
+KernelSpec.__signature__ = _OfInstance(lambda spec: spec.signature, None)  # type: ignore[attr-defined]

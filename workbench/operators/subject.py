@@ -1,0 +1,266 @@
+"""What is to be timed or profiled: launches that can be made again, whatever form the user gave them in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.events import hub
+from workbench.kernel import (
+    Kernel,
+    LastLaunch,
+    Launch,
+    Launcher,
+    Module,
+    device_of,
+    digest_of,
+    recording,
+    resolve_device,
+)
+from workbench.operators.building import Ready
+from workbench.operators.parameters import Shape
+from workbench.operators.registry import kernels
+from workbench.operators.running import launch, make_workspace
+from workbench.operators.spec import KernelSpec
+from workbench.runtime import Device, LaunchOptions, LaunchRecord
+
+
+@dataclass(frozen=True)
+class Part:
+    """One launch of what is repeated.
+
+    Attributes:
+        step: name of the operator's step; "" where there is only one.
+        kernel: the kernel that runs.
+        run: launches once with the given options.
+    """
+
+    step: str
+    kernel: Kernel
+    run: Callable[[LaunchOptions | None], LaunchRecord]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kernel or an operator that can be run again.
+
+    Attributes:
+        name: kernel or spec, for titles.
+        device: where.
+        parts: its launches, to be made in this order; one, but for an operator of several steps.
+        shape: the problem; empty where no spec says it.
+        work: "flops" and "bytes" of the problem, as far as known.
+        spec: name of the spec that describes it; "" where none does.
+        fresh: whether its tensors were made for it, so that nobody sees what a launch leaves in them.
+        results: tensors that it writes and that nobody filled before.
+    """
+
+    name: str
+    device: Device
+    parts: tuple[Part, ...]
+    shape: Shape
+    work: Mapping[str, int]
+    spec: str = ""
+    fresh: bool = False
+    results: tuple[Any, ...] = field(default=(), repr=False)
+
+    @property
+    def only(self) -> Part:
+        """The one launch.
+
+        Raises:
+            UsageError: there are several.
+        """
+        if len(self.parts) > 1:
+            names = ", ".join(part.step for part in self.parts)
+            raise UsageError(
+                f"{self.name} has {len(self.parts)} steps ({names}), and this looks at one kernel"
+            )
+        return self.parts[0]
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that runs, where it is one."""
+        return self.only.kernel
+
+    def run(self, options: LaunchOptions | None) -> LaunchRecord:
+        """Launches once, where it is one launch."""
+        return self.only.run(options)
+
+    @property
+    def code(self) -> str:
+        """`Module.digest` of what runs; of several modules, all of them."""
+        return digest_of(part.kernel for part in self.parts)
+
+    def each(self) -> tuple[Target, ...]:
+        """Each launch as a target of its own; they are to be run in this order."""
+        if len(self.parts) == 1:
+            return (self,)
+        return tuple(
+            Target(
+                f"{self.name} {part.step}",
+                *(self.device, (part,), self.shape, {}, self.spec),
+                results=self.results,
+            )
+            for part in self.parts
+        )
+
+
+def resolve(
+    target: KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    spec: KernelSpec | str | None = None,
+    shape: Shape | None = None,
+    seed: int = 0,
+    device: Device | str | None = None,
+) -> Target:
+    """Makes a Target.
+
+    Forms: a spec or its name, on tensors, or on fresh inputs at `shape`; a launcher (`kernel[grid, block]`)
+    with its arguments; a kernel (or a module with one) with `spec`, run as the spec would; a kernel alone:
+    its last launch; any other callable: the kernels that a call of it launches.
+
+    Raises:
+        UsageError: none of these.
+    """
+    kwargs = dict(kwargs or {})
+    if isinstance(target, str):
+        target = kernels[target]
+    if isinstance(spec, str):
+        spec = kernels[spec]
+    if isinstance(target, KernelSpec):
+        return _of_spec(target, None, args, kwargs, shape, seed, device)
+    if isinstance(target, (Kernel, Module)) and spec is not None:
+        return _of_spec(spec, target, args, kwargs, shape, seed, device)
+    if isinstance(target, Module):
+        target = _only_kernel(target)
+    if isinstance(target, Kernel):
+        return _again(target, args, kwargs)
+    if isinstance(target, Launcher):
+        where = (
+            resolve_device(device)
+            if device is not None
+            else device_of([*args, *kwargs.values()], target.kernel.arch)
+        )
+        run = _repeating(target.kernel, target.launch, args, kwargs, where)
+        return Target(target.kernel.name, where, (Part("", target.kernel, run),), {}, {})
+    if callable(target):
+        return _of_callable(target, args, kwargs)
+    raise UsageError(
+        f"got a {type(target).__name__}; expected a KernelSpec or its name, kernel[grid, block] with its "
+        "arguments, a kernel that was launched before, or a function that launches kernels"
+    )
+
+
+def _of_callable(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Target:
+    """What a function launches, such as `jit_function[grid]` of Triton: it is called once, here."""
+    with recording() as made:
+        function(*args, **kwargs)
+    called = getattr(function, "__name__", type(function).__name__)
+    if not made:
+        raise UsageError(f"{called} launched nothing; expected a function that launches kernels")
+    names = [kernel.name for kernel, _ in made]
+    steps = [""] if len(made) == 1 else [f"{n} {name}" for n, name in enumerate(names, 1)]
+    parts = tuple(
+        Part(step, kernel, _again_as(kernel, last)) for step, (kernel, last) in zip(steps, made, strict=True)
+    )
+    return Target(names[0] if len(made) == 1 else called, made[0][1].device, parts, {}, {})
+
+
+def _again_as(kernel: Kernel, last: LastLaunch) -> Callable[[LaunchOptions | None], LaunchRecord]:
+    return _repeating(kernel, last.launch, last.args, last.kwargs, last.device)
+
+
+def _repeating(
+    kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: Mapping[str, Any], device: Device
+) -> Callable[[LaunchOptions | None], LaunchRecord]:
+    def run(options: LaunchOptions | None) -> LaunchRecord:
+        return kernel.launch(launch, args, kwargs, device=device, options=options)
+
+    return run
+
+
+def _only_kernel(module: Module) -> Kernel:
+    if len(module.kernels) == 1:
+        return next(iter(module.kernels.values()))
+    raise UsageError(
+        f"{module.name} has {len(module.kernels)} kernels: {', '.join(module.kernels)}; say which one"
+    )
+
+
+def _again(kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Target:
+    if args or kwargs or kernel.last is None or kernel.last.given() is None:
+        raise UsageError(
+            f"{kernel.name} needs a grid and a block: pass {kernel.name}[grid, block] and its arguments, "
+            "give spec=, or launch it once before"
+        )
+    last = kernel.last
+    return Target(kernel.name, last.device, (Part("", kernel, _again_as(kernel, last)),), {}, {})
+
+
+def _of_spec(
+    spec: KernelSpec,
+    code: Kernel | Module | None,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    shape: Shape | None,
+    seed: int,
+    device: Device | str | None,
+) -> Target:
+    with hub.failures("run", spec.name, shape=shape):
+        return _bound(spec, code, args, kwargs, shape, seed, device)
+
+
+def _bound(
+    spec: KernelSpec,
+    code: Kernel | Module | None,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    shape: Shape | None,
+    seed: int,
+    device: Device | str | None,
+) -> Target:
+    if args or kwargs:
+        bound = spec.bind(*args, **kwargs)
+        where = resolve_device(device) if device is not None else device_of(bound.values(), _arch(code))
+        full = spec.shape(shape if shape is not None else spec.shape_of(**bound), arch=where.arch)
+    else:
+        where = resolve_device(device) if device is not None else device_of((), _arch(code))
+        full = spec.shape(shape, arch=where.arch)
+        bound = spec.make_inputs(full, seed=seed, device=where)
+    chosen, ready = spec.prepared(full, where.arch, code)
+    outputs = chosen.make_outputs(full, bound)
+    tensors = {**bound, **outputs, **make_workspace(chosen, full, bound)}
+
+    def part(number: int, each: Ready) -> Part:
+        # An operator's kernel keeps no arguments: its last launch has them while this is there.
+        kept: list[tuple[Kernel, LastLaunch]] = []
+
+        def run(options: LaunchOptions | None) -> LaunchRecord:
+            if number == 0:
+                tensors.update(make_workspace(chosen, full, bound))
+            with recording() as made:
+                record = launch(each, full, tensors, where, options)
+            kept[:] = made
+            return record
+
+        return Part(each.step.name, each.kernel, run)
+
+    return Target(
+        spec.name,
+        where,
+        tuple(map(part, range(len(ready)), ready)),
+        full,
+        spec.work(full),
+        spec.name,
+        fresh=not args and not kwargs,
+        results=tuple(outputs.values()),
+    )
+
+
+def _arch(code: Kernel | Module | None) -> str | None:
+    return code.arch if code is not None else None

@@ -1,0 +1,114 @@
+"""Tensors that a spec makes for a launch, and those that its reference returns."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from workbench.dtypes import FNUZ, of_torch
+from workbench.errors import WorkbenchError
+from workbench.kernel import default_arch
+from workbench.runtime import Device
+from workbench.targets import target
+
+if TYPE_CHECKING:
+    import torch
+
+TensorLike = tuple[Sequence[int], "torch.dtype"]
+"""Dimensions and dtype of a tensor that does not exist yet."""
+
+
+def name_results(result: Any, names: Sequence[str], what: str) -> dict[str, torch.Tensor]:
+    """Results of a reference by output name: from a dict, a tuple in the order of `names`, or one tensor."""
+    if isinstance(result, Mapping):
+        found = dict(result)
+    elif isinstance(result, (tuple, list)):
+        found = dict(zip(names, result, strict=False)) if len(result) == len(names) else {}
+    else:
+        found = {names[0]: result} if len(names) == 1 else {}
+    if set(found) != set(names):
+        raise WorkbenchError(
+            f"{what}: the reference returned {_describe(result)}; "
+            f"expected one tensor for each of {', '.join(names)}"
+        )
+    return {name: found[name] for name in names}
+
+
+def _describe(result: Any) -> str:
+    if isinstance(result, Mapping):
+        return "a dict with " + ", ".join(map(str, result))
+    if isinstance(result, (tuple, list)):
+        return f"{len(result)} values"
+    return f"one {type(result).__name__}"
+
+
+def in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
+    """An fp8 tensor in the encoding that a device's target computes in, saturating; any other tensor itself.
+
+    A target without instructions on 8-bit floats takes every encoding as it is.
+    """
+    known = of_torch(tensor.dtype)
+    if known is None or known.encoding is None:
+        return tensor
+    fp8 = target(device.arch if device is not None else default_arch()).fp8
+    wanted = fp8.of(known) if fp8 is not None else known
+    if wanted is known:
+        return tensor
+    return tensor.float().clamp(wanted.lowest, wanted.largest).to(wanted.dtype)
+
+
+def poisoned(tensor: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    dtype = tensor.dtype
+    if dtype == torch.bool:
+        return tensor.fill_(True)
+    if dtype.is_floating_point and dtype.itemsize == 1:
+        # 0xff is a NaN of the OCP formats, 0x80 the only one of the fnuz formats.
+        known = of_torch(dtype)
+        code = 0x80 if known is not None and known.encoding == FNUZ.name else 0xFF
+        tensor.view(torch.uint8).fill_(code)
+        return tensor
+    if dtype.is_floating_point or dtype.is_complex:
+        return tensor.fill_(float("nan"))
+    return tensor.fill_(torch.iinfo(dtype).min if dtype.is_signed else torch.iinfo(dtype).max)
+
+
+@contextlib.contextmanager
+def without_memory() -> Iterator[None]:
+    """Tensors made inside have no memory and no values, whatever PyTorch traces outside."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    with torch._guards.tracing(None), _disable_current_modes(), FakeTensorMode():
+        yield
+
+
+@contextlib.contextmanager
+def poisoned_memory() -> Iterator[None]:
+    """What `torch.empty` and its like give inside is poisoned: a function cannot return what nobody wrote."""
+    import torch
+
+    names = ("empty", "empty_like", "empty_strided")
+    methods = ("new_empty", "new_empty_strided")
+    with contextlib.ExitStack() as stack:
+        for owner, name in (*((torch, n) for n in names), *((torch.Tensor, m) for m in methods)):
+            stack.enter_context(mock.patch.object(owner, name, _giving_poisoned(getattr(owner, name))))
+        yield
+
+
+def _giving_poisoned(make: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    import torch
+
+    @functools.wraps(make)
+    def made(*args: Any, **kwargs: Any) -> torch.Tensor:
+        tensor = make(*args, **kwargs)
+        if tensor.layout is torch.strided and not tensor.is_meta:
+            poisoned(tensor.detach())
+        return tensor
+
+    return made

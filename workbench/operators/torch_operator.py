@@ -1,0 +1,432 @@
+"""An operator as PyTorch knows it: a `torch.library` operator with schema, fake tensors and gradient.
+
+`torch.ops.hipkittens.attention_forward` is `kernels["attention/forward"]`. The schema comes from the
+annotations of the reference's signature and from `mutates`, fake tensors from `outputs`. The gradient is the
+operator that `backward` names, what others make by its rule, or autograd of the reference. The last is an
+operator of its own, into which PyTorch does not look, since a reference may ask for values (`tolist`,
+`unique`) that tracing has none of.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd.function import _SingleLevelFunction
+
+from workbench.errors import ArgumentError, ShapeError, WorkbenchError
+from workbench.operators import autocast, running
+from workbench.operators.definition import Definition
+from workbench.operators.functions import NAMESPACE
+from workbench.operators.gradient import Gradient
+from workbench.operators.tensors import TensorLike, name_results
+
+if TYPE_CHECKING:
+    from torch._ops import OpOverload
+
+_TYPES = {torch.Tensor: "Tensor", int: "int", float: "float", bool: "bool", str: "str"}
+
+_library = torch.library.Library(NAMESPACE, "FRAGMENT")
+_names: dict[str, int] = {}
+
+
+class Differentiating(Protocol):
+    """An operator that gives gradients: by name its inputs, what it makes of them, and how it is called."""
+
+    @property
+    def operator(self) -> Operator: ...
+
+    @property
+    def signature(self) -> inspect.Signature: ...
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator of `torch.ops.hipkittens`.
+
+    Attributes:
+        name: in `torch.ops.hipkittens`.
+        overload: what `torch.library.opcheck` takes.
+        outputs: names of what it returns, in order.
+    """
+
+    name: str
+    overload: OpOverload[..., Any]
+    outputs: tuple[str, ...]
+
+
+def make(
+    spec: Definition,
+    run: Callable[[dict[str, Any]], Mapping[str, torch.Tensor]],
+    find: Callable[[str], Differentiating],
+) -> Operator:
+    """Registers a spec with PyTorch.
+
+    Args:
+        run: runs it on inputs by name, and gives the outputs.
+        find: gives an operator by name, of those that differentiate it.
+
+    Raises:
+        WorkbenchError: the reference's signature has no annotation, or one that no schema has.
+    """
+    parameters = list(spec.signature.parameters)
+    outputs = spec.output_names
+    name = _free_name(spec.name)
+    result = "Tensor" if len(outputs) == 1 else f"({', '.join('Tensor' for _ in outputs)})"
+    arguments = ", ".join(_argument(spec, p) for p in spec.signature.parameters.values())
+    _library.define(f"{name}({arguments}) -> {result}", tags=(torch.Tag.pt2_compliant_tag,))
+    qualified = f"{NAMESPACE}::{name}"
+
+    def kernel(*args: Any) -> Any:
+        made = run(spec.bind(*args))
+        return _returned([made[each] for each in outputs])
+
+    def fake(*args: Any) -> Any:
+        inputs = spec.bind(*args)
+        check_one_place(spec.name, inputs)
+        made = fake_outputs(spec, inputs)
+        if tuple(made) != outputs:
+            # PyTorch's dispatcher does not survive another number of results than the schema has.
+            raise WorkbenchError(
+                f"{spec.name}: outputs are {', '.join(made)} here and {', '.join(outputs)} for its default "
+                "shape; expected the same for all inputs, empty where there is nothing to give"
+            )
+        place = next((v.device for v in inputs.values() if isinstance(v, torch.Tensor)), torch.device("cpu"))
+        return _returned(
+            [torch.empty(tuple(dims), dtype=dtype, device=place) for dims, dtype in made.values()]
+        )
+
+    torch.library.impl(qualified, "CompositeExplicitAutograd", kernel, lib=_library)
+    torch.library.register_fake(qualified, fake, lib=_library)
+    overload = getattr(torch.ops.hipkittens, name).default
+    torch.library.register_vmap(qualified, partial(_each, overload, len(outputs)), lib=_library)
+    for kind in ("CPU", "CUDA"):
+        _library.impl(name, partial(_under_autocast, spec, overload, kind), f"Autocast{kind}")
+    if not spec.mutates:
+        gradient = _Differentiation(spec, tuple(parameters), outputs, find, f"{name}_by_reference")
+        if spec.backward is None:
+            gradient.define(arguments)
+        function = gradient.function(overload)
+
+        def differentiated(*args: Any) -> Any:
+            if _follows(args):
+                # Functorch calls this once for each of its levels.
+                with enable_single_level_autograd_function():
+                    return function.apply(*spec.bind(*args).values())
+            with torch._C._AutoDispatchBelowAutograd():
+                return overload(*args)
+
+        _library.impl(name, differentiated, "Autograd")
+    return Operator(name, overload, outputs)
+
+
+def _follows(values: Sequence[Any]) -> bool:
+    """Whether a gradient of a call is asked for, backward or forward."""
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        return True
+    forward = torch.autograd.forward_ad
+    return forward._current_level >= 0 and any(forward.unpack_dual(t).tangent is not None for t in tensors)
+
+
+def _each(overload: Any, outputs: int, info: Any, in_dims: Sequence[int | None], *args: Any) -> Any:
+    """`vmap` of an operator: a call for each element of the batch."""
+    made = [
+        overload(*(v if dim is None else v.select(dim, i) for v, dim in zip(args, in_dims, strict=False)))
+        for i in range(info.batch_size)
+    ]
+    if outputs == 0:
+        return None, None
+    if outputs == 1:
+        return torch.stack(made), 0
+    return tuple(map(torch.stack, zip(*made, strict=True))), (0,) * outputs
+
+
+def _under_autocast(spec: Definition, overload: Any, kind: str, *args: Any) -> Any:
+    lower = torch.get_autocast_dtype(kind.lower())
+    key = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autocast{kind}"))
+    with torch._C._ExcludeDispatchKeyGuard(key):
+        return overload(*autocast.cast(spec, spec.bind(*args), lower).values())
+
+
+def check_one_place(name: str, inputs: Mapping[str, Any]) -> None:
+    """Refuses tensors of "meta" beside others.
+
+    Raises:
+        ArgumentError: which tensor is where.
+    """
+    places = {n: v.device.type for n, v in inputs.items() if isinstance(v, torch.Tensor)}
+    meta = [n for n, place in places.items() if place == "meta"]
+    rest = [n for n, place in places.items() if place != "meta"]
+    if meta and rest:
+        raise ArgumentError(
+            f"{name}: argument {meta[0]!r} is a tensor on meta and {rest[0]!r} one on {places[rest[0]]}; "
+            "expected all of them on meta, or none"
+        )
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def names_of(spec: Differentiating) -> str:
+    """A spec's operator, its outputs and its inputs by name; PyTorch traces what is made of texts."""
+    names = spec.operator.name, *spec.operator.outputs
+    return f"{' '.join(names)}; {' '.join(spec.signature.parameters)}"
+
+
+def call(spec: Differentiating, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """The outputs by name of a call through PyTorch's dispatcher; those that are given are written.
+
+    Raises:
+        ArgumentError: outputs are given, and the call follows gradients, or one does not fit.
+    """
+    makes, takes = names_of(spec).split("; ")
+    name, *outputs = makes.split(" ")
+    inputs = takes.split(" ")
+    given = {key: value for key, value in kwargs.items() if key not in inputs}
+    kwargs = {key: value for key, value in kwargs.items() if key in inputs}
+    results = getattr(torch.ops.hipkittens, name)(*args, **kwargs)
+    made = dict(zip(outputs, (results,) if len(outputs) == 1 else results or (), strict=True))
+    return _written(name, (*args, *kwargs.values()), made, given) if given else made
+
+
+def needed(values: Sequence[Any]) -> bool:
+    """Whether a call has to go through PyTorch's dispatcher, which traces, casts and differentiates."""
+    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
+        return True
+    if torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0:
+        return True
+    if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+        return True
+    grad = torch.is_grad_enabled()
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            plain = type(value) in (torch.Tensor, torch.nn.Parameter)
+            if not plain or (grad and value.requires_grad):
+                return True
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    return bool(tensors) and all(tensor.is_meta for tensor in tensors)
+
+
+def fake_outputs(spec: Definition, inputs: Mapping[str, Any]) -> Mapping[str, TensorLike]:
+    """Outputs of a call from its inputs' metadata; sizes that PyTorch has left open stay open."""
+    try:
+        return spec.outputs(spec.symbolic_shape(spec.shape_of(**inputs)), inputs)
+    except ShapeError as error:
+        if not running.is_empty(inputs):
+            raise
+        made = running.empty_outputs(spec, inputs, {}, error)
+        return {name: (tensor.shape, tensor.dtype) for name, tensor in made.items()}
+
+
+def _written(
+    name: str, inputs: Sequence[Any], made: Mapping[str, torch.Tensor], given: Mapping[str, Any]
+) -> dict[str, torch.Tensor]:
+    """Outputs where the caller wants them: `out=` of a call that went through PyTorch's dispatcher.
+
+    Raises:
+        ArgumentError: the call follows gradients, or an output has another name, dtype or shape.
+    """
+    if torch.is_grad_enabled() and any(isinstance(v, torch.Tensor) and v.requires_grad for v in inputs):
+        raise ArgumentError(
+            f"{name}: a call with out= is not differentiated, and an input requires a gradient; call it "
+            "without out=, or under torch.no_grad()"
+        )
+    rest = dict(given)
+    out = rest.pop("out", None)
+    if isinstance(out, Mapping):
+        rest |= out
+    elif out is not None:
+        rest |= dict(zip(made, out if isinstance(out, (tuple, list)) else (out,), strict=False))
+    for each, tensor in rest.items():
+        if each not in made or tensor.shape != made[each].shape or tensor.dtype != made[each].dtype:
+            there = ", ".join(f"{n} {tuple(t.shape)} {t.dtype}" for n, t in made.items())
+            raise ArgumentError(
+                f"{name}: output {each!r} is {tuple(tensor.shape)} {tensor.dtype}; expected {there}"
+            )
+        tensor.copy_(made[each])
+    return {**made, **rest}
+
+
+def _returned(made: list[torch.Tensor]) -> Any:
+    return made[0] if len(made) == 1 else tuple(made) if made else None
+
+
+def _free_name(spec: str) -> str:
+    """A spec's name as an identifier; specs that were changed have the name of what they come from."""
+    name = "".join(c if c.isalnum() else "_" for c in spec)
+    _names[name] = count = _names.get(name, 0) + 1
+    return name if count == 1 else f"{name}_{count}"
+
+
+def _argument(spec: Definition, parameter: inspect.Parameter) -> str:
+    """One argument of the schema, such as "float eps=1e-05"."""
+    wanted = parameter.annotation
+    members = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
+    kinds = [_TYPES.get(member) for member in members if member is not type(None)]
+    if len(kinds) != 1 or kinds[0] is None:
+        raise WorkbenchError(
+            f"{spec.name}: parameter {parameter.name!r} of its reference is annotated "
+            f"{'nothing' if wanted is parameter.empty else wanted}; expected torch.Tensor, int, float, bool "
+            "or str, each perhaps with | None"
+        )
+    text = kinds[0]
+    if parameter.name in spec.mutates:
+        text += f"({chr(ord('a') + spec.mutates.index(parameter.name))}!)"
+    if len(members) > 1:
+        text += "?"
+    text += f" {parameter.name}"
+    if parameter.default is not parameter.empty:
+        default = parameter.default
+        text += f'="{default}"' if isinstance(default, str) else f"={default}"
+    return text
+
+
+@dataclass(frozen=True)
+class _Differentiation:
+    """How one operator is differentiated."""
+
+    spec: Definition
+    parameters: tuple[str, ...]
+    outputs: tuple[str, ...]
+    find: Callable[[str], Differentiating]
+    by_reference: str
+
+    def define(self, arguments: str) -> None:
+        """Registers autograd of the reference; `arguments` are the operator's own in its schema."""
+        _library.define(
+            f"{self.by_reference}({arguments}, *, Tensor[] upstream, str wanted) -> Tensor[]",
+            tags=(torch.Tag.pt2_compliant_tag,),
+        )
+        qualified = f"{NAMESPACE}::{self.by_reference}"
+
+        def fake(*args: Any, upstream: Sequence[torch.Tensor], wanted: str) -> list[torch.Tensor]:
+            inputs = self.spec.bind(*args)
+            return [inputs[name].new_empty(inputs[name].shape) for name in wanted.split()]
+
+        torch.library.impl(qualified, "CompositeExplicitAutograd", self._differentiate, lib=_library)
+        torch.library.register_fake(qualified, fake, lib=_library)
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """Names of what backward wants of inputs, outputs and `d<output>`."""
+        how = self.spec.backward
+        if isinstance(how, Gradient):
+            return frozenset(how.takes)
+        if how is not None:
+            return frozenset(self.find(how).signature.parameters)
+        return frozenset((*self.parameters, *(f"d{name}" for name in self.outputs)))
+
+    def function(self, overload: Any) -> Any:
+        """The operator as a function that autograd takes, on one level of functorch's transforms."""
+        name = self.spec.name
+
+        def forward(*args: Any) -> Any:
+            with torch._C._AutoDispatchBelowAutograd():
+                return overload(*args)
+
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            raise NotImplementedError(
+                f"{name} has no rule of forward-mode differentiation (jvp, jacfwd, hessian); use reverse "
+                "mode: torch.func.vjp, grad or jacrev"
+            )
+
+        methods = {"forward": forward, "setup_context": self.setup, "backward": self.backward}
+        body = {key: staticmethod(method) for key, method in {**methods, "jvp": jvp}.items()}
+        return type(f"{self.by_reference}_function", (_SingleLevelFunction,), body)
+
+    def setup(self, ctx: Any, inputs: Sequence[Any], output: Any) -> None:
+        made = (output,) if len(self.outputs) == 1 else tuple(output)
+        takes = self.takes
+        values = zip((*self.parameters[: len(inputs)], *self.outputs), (*inputs, *made), strict=True)
+        tensors = {k: v for k, v in values if k in takes and isinstance(v, torch.Tensor)}
+        ctx.save_for_backward(*tensors.values())
+        ctx.set_materialize_grads(False)
+        ctx.saved_names = tuple(tensors)
+        given = zip(self.parameters, inputs, strict=False)
+        ctx.rest = {name: None if isinstance(v, torch.Tensor) else v for name, v in given}
+        ctx.made = tuple((each.shape, each.dtype, each.device) for each in made)
+        ctx.mark_non_differentiable(
+            *(t for name, t in zip(self.outputs, made, strict=True) if f"d{name}" not in takes)
+        )
+
+    def backward(self, ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+        known = {**ctx.rest, **dict(zip(ctx.saved_names, ctx.saved_tensors, strict=True))}
+        upstream = {
+            # Gradients of sums come expanded, with strides of zero, which kernels do not take.
+            name: torch.zeros(shape, dtype=dtype, device=device) if grad is None else grad.contiguous()
+            for name, (shape, dtype, device), grad in zip(self.outputs, ctx.made, grads, strict=True)
+        }
+        wanted = [name for name, need in zip(self.parameters, ctx.needs_input_grad, strict=False) if need]
+        how = self.spec.backward
+        if how is None:
+            found = self._by_reference(known, upstream, wanted)
+        else:
+            known |= {f"d{name}": grad for name, grad in upstream.items()}
+            if isinstance(how, Gradient):
+                found = self._by_rule(how, known, frozenset(wanted))
+            else:
+                found = self._by_operator(self.find(how), known)
+        # Of arguments that the call left to their defaults, PyTorch expects no gradient.
+        given = self.parameters[: len(ctx.needs_input_grad)]
+        return tuple(found.get(name) if name in wanted else None for name in given)
+
+    def _by_rule(
+        self, how: Gradient, known: Mapping[str, Any], wanted: frozenset[str]
+    ) -> Mapping[str, torch.Tensor | None]:
+        def called(operator: str, *args: Any, **kwargs: Any) -> Any:
+            if operator not in how.by:
+                raise WorkbenchError(
+                    f"{self.spec.name}: its gradient's rule calls {operator!r}; expected one of those that "
+                    f"it says: {how}"
+                )
+            made = call(self.find(operator), args, kwargs)
+            return next(iter(made.values())) if len(made) == 1 else made
+
+        return how.rule(called, wanted, **{name: known.get(name) for name in how.takes})
+
+    def _by_operator(
+        self, other: Differentiating, known: Mapping[str, Any]
+    ) -> Mapping[str, torch.Tensor | None]:
+        taken = other.signature.parameters
+        missing = [n for n, p in taken.items() if n not in known and p.default is p.empty]
+        if missing:
+            raise WorkbenchError(
+                f"{self.spec.name}: its backward takes {', '.join(missing)}, and no input, output "
+                "or gradient has this name (of output `o` it is `do`)"
+            )
+        grads = call(other, (), {name: known[name] for name in taken if name in known})
+        return {name.removeprefix("d"): grad for name, grad in grads.items()}
+
+    def _by_reference(
+        self, inputs: Mapping[str, Any], upstream: Mapping[str, torch.Tensor], wanted: Sequence[str]
+    ) -> Mapping[str, torch.Tensor | None]:
+        given = [inputs[name] for name in self.parameters if name in inputs]
+        gradient = getattr(torch.ops.hipkittens, self.by_reference)
+        found = gradient(*given, upstream=list(upstream.values()), wanted=" ".join(wanted))
+        return dict(zip(wanted, found, strict=True))
+
+    def _differentiate(self, *args: Any, upstream: Sequence[torch.Tensor], wanted: str) -> list[torch.Tensor]:
+        """Gradients of the inputs that `wanted` names, zeros where outputs do not depend on one."""
+        inputs, known = self.spec.bind(*args), dict(zip(self.outputs, upstream, strict=True))
+        with torch.enable_grad():
+            leaves = {name: inputs[name].detach().requires_grad_() for name in wanted.split()}
+            again = name_results(self.spec.reference(**{**inputs, **leaves}), self.outputs, self.spec.name)
+            through = {n: t for n, t in again.items() if t.requires_grad}
+            grads = torch.autograd.grad(
+                tuple(through.values()),
+                tuple(leaves.values()),
+                tuple(known[name].to(t.dtype) for name, t in through.items()),
+                allow_unused=True,
+            )
+        return [
+            torch.zeros_like(leaf, memory_format=torch.contiguous_format)
+            if grad is None
+            else grad.clone(memory_format=torch.contiguous_format)
+            for leaf, grad in zip(leaves.values(), grads, strict=True)
+        ]

@@ -1,0 +1,74 @@
+"""What may vary in how an operator computes, never in what: tile sizes, orders of tiles, parts of K.
+
+A setting reaches a spec's functions as one more entry of the shape that they are given, so `define` writes
+`shape.get("window", 0)`, and a spec without settings reads as before.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.operators.parameters import Shape
+
+Settings = Mapping[str, Any]
+"""Values of tunables by name."""
+
+
+@dataclass(frozen=True, init=False)
+class Tunables:
+    """The settings that an operator, or a variant of it, may be compiled with.
+
+    `Tunables(window=(0, 4, 8), side=(64, 128), registers=lambda shape, arch: ...)`. Of each the first
+    value is what holds where nobody tuned.
+
+    Attributes:
+        values: by name, what is tried.
+        registers: `(shape, arch) -> int`: registers of a lane that tiles take at least, where shapes hold the
+            settings too; what needs more than a wave can have is never compiled. Where one of the tunables is
+            `waves`, those on a SIMD, they share its registers.
+    """
+
+    values: Mapping[str, Sequence[Any]]
+    registers: Callable[[Shape, str], int] | None = None
+
+    def __init__(self, registers: Callable[[Shape, str], int] | None = None, **values: Sequence[Any]) -> None:
+        object.__setattr__(self, "values", {name: tuple(each) for name, each in values.items()})
+        object.__setattr__(self, "registers", registers)
+
+    def __len__(self) -> int:
+        """How many combinations there are."""
+        return sum(1 for _ in self.combinations())
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """Every combination; the first is what holds where nobody tuned."""
+        for chosen in itertools.product(*self.values.values()):
+            yield dict(zip(self.values, chosen, strict=True))
+
+    def differing(self, settings: Settings) -> dict[str, Any]:
+        """The settings that are not the first of their values."""
+        return {name: value for name, value in settings.items() if value != self.values[name][0]}
+
+    def check(self, operator: str, settings: Settings) -> None:
+        """Refuses what is no setting of the operator.
+
+        Raises:
+            UsageError: an unknown name, or a value that is not among those of the name.
+        """
+        for name, value in settings.items():
+            if name not in self.values:
+                there = ", ".join(self.values) or "none"
+                raise UsageError(f"{operator} has no tunable {name!r}; it has {there}")
+            if value not in self.values[name]:
+                raise UsageError(
+                    f"{operator}: {name} is {value!r}; expected one of "
+                    + ", ".join(map(str, self.values[name]))
+                )
+
+
+def settings_text(settings: Settings) -> str:
+    """Such as "window=8, side=64"; "" for none."""
+    return ", ".join(f"{name}={value}" for name, value in settings.items())

@@ -1,0 +1,110 @@
+"""Several implementations of one operator, and which of them takes a shape."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import WorkbenchError
+from workbench.operators.parameters import Shape
+
+
+@dataclass(frozen=True, init=False)
+class Variant:
+    """One implementation of an operator: what it takes, and where it differs from the spec.
+
+    `Variant(fits, entry="gemm_split", launch=...)`: every further argument is a field of the spec.
+
+    Attributes:
+        fits: `(shape, arch) -> bool`: whether it takes this shape; every shape where it is None.
+        fields: fields of the spec that it replaces.
+    """
+
+    fits: Callable[[Shape, str], bool] | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def __init__(self, fits: Callable[[Shape, str], bool] | None = None, **fields: Any) -> None:
+        object.__setattr__(self, "fits", fits)
+        object.__setattr__(self, "fields", fields)
+
+    def takes(self, shape: Shape, arch: str) -> bool:
+        """Whether it takes this shape on this target."""
+        return self.fits is None or bool(self.fits(shape, arch))
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a tuning table says of some shapes.
+
+    Attributes:
+        shape: the parameters that decide; a shape that has them is meant.
+        variant: the implementation to take; "" for an operator without variants.
+        settings: of its tunables, those that differ from what holds untuned.
+        us, default_us: microseconds of the choice, and of what would be taken untuned; 0 where nobody looked.
+        origin: how these times came about: "measured", "modelled"; "" where there are none.
+        source: device, compiler and sources that they came from.
+    """
+
+    shape: Shape
+    variant: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    us: float = 0.0
+    default_us: float = 0.0
+    origin: str = ""
+    source: str = ""
+
+    @classmethod
+    def of(cls, row: Any) -> Tuned:
+        """A row of a table: one of these, `(shape, variant)`, or a mapping of the attributes."""
+        if isinstance(row, Tuned):
+            return row
+        if isinstance(row, Mapping):
+            return cls(**row)
+        shape, variant = row
+        return cls(dict(shape), str(variant))
+
+
+Row = Tuned | tuple[Shape, str]
+Tuning = Mapping[str, Sequence[Row]]
+"""By target the rows of a table, each `Tuned`, or short `(shape, variant)`."""
+
+FOLDER = "HIPKITTENS_TUNING"
+"""Names a folder with tables of one's own, `<category>/<operator>.json`, which come before the specs'."""
+
+
+def read_tuning(given: Tuning | str, folder: Path | None) -> dict[str, tuple[Tuned, ...]]:
+    """A tuning table, from a JSON file where it is a name: `{"gfx950": [[{"m": 64}, "split"], ...], ...}`.
+
+    Raises:
+        WorkbenchError: the file cannot be read, or holds something else.
+    """
+    if not isinstance(given, str):
+        return {arch: tuple(map(Tuned.of, rows)) for arch, rows in given.items()}
+    path = (folder or Path()) / given
+    try:
+        table = json.loads(path.read_text())
+        return {arch: tuple(map(Tuned.of, rows)) for arch, rows in table.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise WorkbenchError(
+            f"the tuning table {path} cannot be read: {error}; "
+            'expected {"gfx950": [[{"m": 64}, "name of a variant"], ...]}, or rows as wb.tune saves them'
+        ) from error
+
+
+def own_tuning(operator: str) -> dict[str, tuple[Tuned, ...]]:
+    """The table of an operator in the folder that `HIPKITTENS_TUNING` names; empty where there is none."""
+    folder = os.environ.get(FOLDER)
+    file = f"{operator}.json"
+    return read_tuning(file, Path(folder)) if folder and (Path(folder) / file).is_file() else {}
+
+
+def row_for(table: Mapping[str, Sequence[Tuned]], shape: Shape, arch: str) -> Tuned | None:
+    """What a table says of a shape: the first row whose parameters the shape has."""
+    for row in table.get(arch, ()):
+        if all(shape.get(key) == value for key, value in row.shape.items()):
+            return row
+    return None

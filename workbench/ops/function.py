@@ -1,0 +1,119 @@
+"""A spec as a function: its signature, its docstring, its results as a named tuple."""
+
+from __future__ import annotations
+
+import inspect
+from collections import namedtuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from workbench.errors import UsageError
+from workbench.operators.description import describe, results_of
+from workbench.operators.spec import KernelSpec
+
+
+@dataclass(frozen=True)
+class Habits:
+    """Tensors that people have in either of two layouts.
+
+    Attributes:
+        own: the layout that the operator takes: b batch, n tokens, h heads, d dim.
+        takes, gives: names of tensors that have it.
+    """
+
+    own: str
+    takes: tuple[str, ...]
+    gives: tuple[str, ...]
+
+
+LAYOUTS = ("bnhd", "bhnd")
+
+HABITS = {
+    "attention/forward": Habits("bnhd", ("q", "k", "v"), ("out",)),
+    "attention/backward": Habits("bnhd", ("q", "k", "v", "out", "dout"), ("dq", "dk", "dv")),
+    "rotary/rope": Habits("bhnd", ("x",), ("out",)),
+    "rotary/rope_backward": Habits("bhnd", ("dout",), ("dx",)),
+}
+"""Operators with a `layout` as their last argument."""
+
+
+def signature(spec: KernelSpec) -> inspect.Signature:
+    """The function's signature: the spec's, and what the function takes besides."""
+    own = spec.signature.replace(return_annotation=returned(spec))
+    habits = HABITS.get(spec.name)
+    if habits is None:
+        return own
+    more = inspect.Parameter("layout", inspect.Parameter.KEYWORD_ONLY, default=habits.own, annotation=str)
+    return own.replace(parameters=[*own.parameters.values(), more])
+
+
+def result_name(function: str) -> str:
+    """The named tuple of a function's results: "RmsNormResult"."""
+    return "".join(part.title() for part in function.split("_")) + "Result"
+
+
+@cache
+def returned(spec: KernelSpec) -> type:
+    """A tensor, or the named tuple of an operator with several results."""
+    names = results_of(spec)
+    if len(names) == 1:
+        return torch.Tensor
+    return namedtuple(result_name(describe(spec).function), names, module="workbench.ops")
+
+
+def docstring(spec: KernelSpec) -> str:
+    """The description, with what the function takes besides."""
+    text = describe(spec).text
+    if (habits := HABITS.get(spec.name)) is None:
+        return text
+    other = next(layout for layout in LAYOUTS if layout != habits.own)
+    names = ", ".join((*habits.takes, *habits.gives))
+    more = f'    layout: "{habits.own}" as above, or "{other}": tokens and heads change places, as views, of'
+    return text.replace("\n\nReturns:", f"\n{more}\n        {names}.\n\nReturns:", 1)
+
+
+def function(spec: KernelSpec) -> Callable[..., Any]:
+    """The spec as a function of its own name."""
+    kind, habits = returned(spec), HABITS.get(spec.name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made = spec(*args, **kwargs)
+        return kind(**made) if isinstance(made, dict) else made
+
+    def call_either_way(*args: Any, layout: str = "", **kwargs: Any) -> Any:
+        assert habits is not None
+        if layout not in ("", *LAYOUTS):
+            known = " or ".join(map(repr, LAYOUTS))
+            raise UsageError(f"{made.__name__}: layout is {layout!r}; expected {known}")
+        if layout in ("", habits.own):
+            return call(*args, **kwargs)
+        given = spec.bind(*args, **{k: v for k, v in kwargs.items() if k in spec.signature.parameters})
+        rest = {k: v for k, v in kwargs.items() if k not in given}
+        found = call(**_turned(given, habits.takes), **_turned(rest, habits.gives))
+        if isinstance(found, torch.Tensor):
+            return found.transpose(1, 2)
+        return kind(**_turned(found._asdict(), habits.gives))
+
+    made: Any = call if habits is None else call_either_way
+    made.__name__ = made.__qualname__ = describe(spec).function
+    made.__module__ = "workbench.ops"
+    made.__doc__ = docstring(spec)
+    made.__signature__ = signature(spec)
+    made.__annotations__ = {
+        **{name: p.annotation for name, p in made.__signature__.parameters.items()},
+        "return": kind,
+    }
+    made.spec = spec
+    return made  # type: ignore[no-any-return]
+
+
+def _turned(tensors: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Tensors by name with tokens and heads the other way round, where they are among `names`."""
+    return {
+        name: value.transpose(1, 2) if name in names and isinstance(value, torch.Tensor) else value
+        for name, value in tensors.items()
+    }

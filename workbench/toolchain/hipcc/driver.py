@@ -1,0 +1,102 @@
+"""From a command line's words to files: answers questions, compiles each source, links what comes of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+
+from workbench.errors import CompileError, ToolchainError, UsageError
+from workbench.toolchain.compiler import INCLUDE, Compiler
+from workbench.toolchain.hipcc.command_line import LINKED, CommandLine, Source, Stage, read
+from workbench.toolchain.hipcc.device_linking import linked_device_code
+from workbench.toolchain.hipcc.linking import archive, link_library, link_program
+from workbench.toolchain.hipcc.units import FailedError, Unit
+from workbench.toolchain.host_library import host_library
+from workbench.toolchain.search import find_compiler
+
+_QUESTIONS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "--help", "-help")
+
+
+def main(words: Sequence[str], default_arch: Callable[[], str]) -> int:
+    """What hipcc does with these words; its exit status.
+
+    Args:
+        words: the command line, without the program's name.
+        default_arch: tells the target where the command line names none.
+
+    Raises:
+        WorkbenchError: but for what is said as a compiler says it.
+    """
+    compiler = find_compiler()
+    if compiler.kind == "hipcc":
+        os.execv(compiler.path, [str(compiler.path), *words])
+    if "--version" in words:
+        return _version(compiler)
+    question = next((word for word in words if word.startswith(_QUESTIONS)), None)
+    if question is not None:
+        return subprocess.run([*compiler.command, question], check=False).returncode
+    if list(words) == ["-v"]:
+        return _version(compiler)
+    try:
+        _make(read(words), default_arch)
+    except FailedError as error:
+        return error.status
+    except (CompileError, ToolchainError, UsageError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _version(compiler: Compiler) -> int:
+    """In the form that builds read: HIP's version first, then clang's own words."""
+    numbers = {}
+    for line in (INCLUDE / "hip" / "hip_version.h").read_text().splitlines():
+        name, _, number = line.removeprefix("#define HIP_VERSION_").partition(" ")
+        numbers[name] = number
+    version = ".".join(numbers[part] for part in ("MAJOR", "MINOR", "PATCH"))
+    print(f"HIP version: {version} (the workbench's, for the emulated device)", flush=True)
+    return subprocess.run([*compiler.command, "--version"], check=False).returncode
+
+
+def _make(line: CommandLine, default_arch: Callable[[], str]) -> None:
+    archs = tuple(line.archs or [default_arch()])
+    if line.left_out:
+        print(f"hipcc: note: left out, no emulated device: {', '.join(line.left_out)}", file=sys.stderr)
+    compiler = find_compiler(archs[0])
+    if compiler.kind == "zig" and _without_openmp(line):
+        print("hipcc: note: -fopenmp is left out: no OpenMP library here, one thread runs", file=sys.stderr)
+    library = host_library(compiler)
+    linked = line.stage in LINKED
+    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+        words = []
+        for number, item in enumerate(line.inputs):
+            if isinstance(item, str):
+                words.append(item)
+                continue
+            words.append(os.path.join(folder, f"{number}.o") if linked else _output(line, item))
+            Unit(line, item, archs, compiler, library, folder).make(words[-1] or None)
+        if line.stage is Stage.ARCHIVE:
+            archive(compiler, words, line.output or "a.out", folder, line.show)
+            return
+        if linked and line.show != "-###":
+            words = [*linked_device_code(compiler, words, folder, line.show), *words]
+        if line.stage is Stage.LIBRARY:
+            link_library(library, words, line.output or "a.out", folder, line.show)
+        elif line.stage is Stage.PROGRAM:
+            link_program(compiler, library, words, line.output or "a.out", folder, line.show)
+
+
+def _without_openmp(line: CommandLine) -> bool:
+    """Take `-fopenmp` away; whether it was there. Its pragmas then mean nothing, as the standard has it."""
+    before = len(line.host)
+    line.host[:] = [option for option in line.host if not option[0].startswith("-fopenmp")]
+    line.inputs[:] = [item for item in line.inputs if item != "-fopenmp"]
+    return len(line.host) < before
+
+
+def _output(line: CommandLine, source: Source) -> str:
+    """The file that is made of a source; "" for standard output."""
+    return (line.output or "") if line.stage is Stage.PREPROCESSED else line.output_of(source)

@@ -1,0 +1,140 @@
+"""Links objects to a shared library, or to a program that a shell can start.
+
+Such a program is a shared object too: Python, where the emulated device is, loads it. From a shell its first
+instructions (`start.c`) start Python with this very file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from sysconfig import get_config_var
+
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from workbench import paths
+from workbench.codeobject.names import demangle
+from workbench.errors import ToolchainError
+from workbench.toolchain.compiler import Compiler
+from workbench.toolchain.hipcc.units import start
+from workbench.toolchain.host_library import Library
+
+_START = Path(__file__).with_name("start.c")
+_CODE = (
+    "import sys; sys.path.insert(0, {root!r}); from workbench.runtime.program_process import start; start()"
+)
+# What the HIP library of whatever device has: found when the program is loaded.
+_PROVIDED = re.compile(r"(?:__)?hip\w+")
+
+
+def archive(compiler: Compiler, objects: Sequence[str], output: str, folder: str, show: str) -> None:
+    """Put the objects among words of a command line in an archive.
+
+    Raises:
+        FailedError: the archiver said why not.
+        ToolchainError: there is none.
+    """
+    found = next(filter(None, map(shutil.which, ("ar", "llvm-ar"))), None)
+    archiver = [found] if found else [str(compiler.path), "ar"] if compiler.kind == "zig" else []
+    if not archiver:
+        raise ToolchainError("hipcc: --emit-static-lib: no ar on PATH: `apt install binutils`")
+    Path(output).unlink(missing_ok=True)
+    members = [word for word in objects if not word.startswith("-")]
+    start([*archiver, "rcs", output, *members], compiler.environment(folder), show)
+
+
+def link_library(library: Library, objects: Sequence[str], output: str, folder: str, show: str) -> None:
+    """Link words of a command line, sources replaced by their objects, to a shared library.
+
+    Raises:
+        FailedError: the linker said why not.
+    """
+    words = ["-v"] if show == "-v" else []
+    start([*library.linker, *words, *objects, "-o", output], _environment(library, folder), show)
+
+
+def link_program(
+    compiler: Compiler, library: Library, objects: Sequence[str], output: str, folder: str, show: str
+) -> None:
+    """Link words of a command line, sources replaced by their objects, to a program.
+
+    Raises:
+        FailedError: the linker, or the compiler of the first instructions, said why not.
+        ToolchainError: something is not defined.
+    """
+    first = os.path.join(folder, "start.o")
+    root = str(Path(paths.__file__).resolve().parent.parent)
+    definitions = {"PYTHON": sys.executable, "CODE": _CODE.format(root=root)}
+    start(
+        [
+            *(*compiler.command, "-x", "c", "-Qunused-arguments", *library.arguments),
+            *("-O2", "-fPIC", "-ffreestanding", "-fno-stack-protector", "-fno-builtin"),
+            *(f"-D{name}={json.dumps(value)}" for name, value in definitions.items()),
+            *("-c", str(_START), "-o", first),
+        ],
+        compiler.environment(folder),
+        show,
+    )
+    words = ["-v"] if show == "-v" else []
+    command = [*library.linker, *words, *objects, first, "-Wl,-e,hipkittens_start", "-o", output]
+    start(command, _environment(library, folder), show)
+    if show == "-###":
+        return
+    missing = [name for name in _undefined(output, _folders(objects)) if not _PROVIDED.fullmatch(name)]
+    if missing:
+        Path(output).unlink()
+        names = "\n".join(f"error: undefined symbol: {demangle(name)}" for name in missing)
+        raise ToolchainError(f"{output} is not linked:\n{names}")
+
+
+def _folders(words: Sequence[str]) -> list[str]:
+    """Where a linker looks for libraries: its `-L` words, the folders of libraries by path, the system's."""
+    given = [word[2:] for word in words if word.startswith("-L")]
+    given += [os.path.dirname(word) for word in words if re.search(r"\.so(\.\d+)*$", word)]
+    triple = get_config_var("MULTIARCH") or ""
+    system = [
+        f"{root}/{part}" for root in ("/usr/local", "/usr", "") for part in (f"lib/{triple}", "lib64", "lib")
+    ]
+    return [*given, *system]
+
+
+def _undefined(output: str, folders: Sequence[str]) -> list[str]:
+    """What neither a shared object nor the libraries that it needs define; nothing where one is not found.
+
+    Read from the file, for the linkers that may be here say it in ways of their own, and zig's not at all.
+    """
+    wanted, needed = _symbols(Path(output))[1:]
+    for name in needed if wanted else ():
+        found = next((path for folder in folders if (path := Path(folder, name)).is_file()), None)
+        if found is None:
+            return []
+        wanted -= _symbols(found)[0]
+    return sorted(wanted)
+
+
+def _symbols(path: Path) -> tuple[set[str], set[str], list[str]]:
+    """What a shared object defines, what it must find elsewhere, and the libraries it names."""
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        dynamic, table = elf.get_section_by_name(".dynamic"), elf.get_section_by_name(".dynsym")
+        if not (isinstance(dynamic, DynamicSection) and isinstance(table, SymbolTableSection)):
+            return set(), set(), []
+        defined: set[str] = set()
+        wanted: set[str] = set()
+        for symbol in table.iter_symbols():
+            if symbol["st_shndx"] != "SHN_UNDEF":
+                defined.add(symbol.name)
+            elif symbol["st_info"]["bind"] == "STB_GLOBAL":
+                wanted.add(symbol.name)
+        return defined, wanted, [str(tag.needed) for tag in dynamic.iter_tags("DT_NEEDED")]  # type: ignore[attr-defined]
+
+
+def _environment(library: Library, folder: str) -> dict[str, str]:
+    return {**os.environ, **dict(library.environment), "TMPDIR": folder}

@@ -1,0 +1,44 @@
+"""The file `hipcc` that makefiles start, in a folder of the user's choice.
+
+The package brings no such console script: in the environment of a GPU machine that would stand before ROCm's.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+from workbench import paths
+from workbench.errors import UsageError
+from workbench.toolchain.candidates import STAND_IN
+
+_TEXT = """#!/bin/sh
+{mark}: compiles for the emulated device, and starts ROCm's where there is one
+PYTHONPATH={root}${{PYTHONPATH:+:$PYTHONPATH}} exec {python} -P -m workbench hipcc "$@"
+"""
+
+
+def install(folder: str | None) -> Path:
+    """Write the file `hipcc`.
+
+    Args:
+        folder: where; None: the environment's folder of programs.
+
+    Returns:
+        the file.
+
+    Raises:
+        UsageError: there is another hipcc, or the folder takes no file.
+    """
+    path = Path(folder or Path(sys.prefix) / "bin").absolute() / "hipcc"
+    if path.exists() and STAND_IN.encode() not in path.read_bytes():
+        raise UsageError(f"{path} is there and is not the workbench's; choose another folder")
+    root = shlex.quote(str(Path(paths.__file__).resolve().parent.parent))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_TEXT.format(mark=STAND_IN, root=root, python=shlex.quote(sys.executable)))
+        path.chmod(0o755)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}; choose another folder") from None
+    return path

@@ -1,0 +1,251 @@
+"""One source on its way to an object: device code for each target, in the fat binary of a host object.
+
+Device code is compiled as a cell's is, with its cache and its findings. The host part is compiled by the
+command line as it stands.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from workbench.cache import digest
+from workbench.codeobject.bundle import fat_binary, plain_target
+from workbench.errors import ToolchainError
+from workbench.targets import target
+from workbench.toolchain import precompiled
+from workbench.toolchain.compilation import compile_device
+from workbench.toolchain.compiler import Compiler, include_folders
+from workbench.toolchain.hipcc.command_line import CommandLine, Option, Source, Stage
+from workbench.toolchain.host_library import Library, device_part
+from workbench.toolchain.job import to_front_end
+from workbench.toolchain.options import CompileOptions
+from workbench.toolchain.source_text import source_text
+
+_STANDARD = "-std=gnu++20"
+"""Where none is given: what the workbench's HIP headers and cells are written in."""
+_PATHS = ("-iquote", "-idirafter", "-include", "-imacros", "-isysroot", "--sysroot")
+"""A cached result is found by the words of its options, so they say where from whatever folder."""
+_MACRO = re.compile(r"-D[A-Za-z_]\w*(=[^\n]*)?")
+_DEPENDENCY_FILE = ("-MD", "-MMD")
+
+
+class FailedError(ToolchainError):
+    """A program that was started has said itself what is wrong.
+
+    Attributes:
+        status: its exit status.
+    """
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"exit status {status}")
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A source and all that decides what becomes of it.
+
+    Attributes:
+        line: the command line that it is of.
+        source: the input.
+        archs: targets of its device code.
+        compiler: of both parts.
+        library: C++ library of the host part.
+        folder: for temporary files.
+    """
+
+    line: CommandLine
+    source: Source
+    archs: tuple[str, ...]
+    compiler: Compiler
+    library: Library
+    folder: str
+
+    @cached_property
+    def text(self) -> str:
+        """What the source says."""
+        data = sys.stdin.buffer.read() if self.source.path == "-" else Path(self.source.path).read_bytes()
+        return source_text(data)
+
+    @property
+    def stem(self) -> str:
+        return Path(self.source.path).stem if self.source.path != "-" else "stdin"
+
+    def make(self, output: str | None) -> None:
+        """Write what the command line's stage wants of it.
+
+        Args:
+            output: a file; None: standard output, of what a preprocessor writes.
+
+        Raises:
+            CompileError, CompilerNotFound, CompilerCrashed, CompilerTimeout, UsageError
+            FailedError: the compiler of the host part found an error.
+        """
+        line = self.line
+        host = not line.device_only
+        if self.source.language != "hip":
+            self._start([*self._plain(), *self._end(output)])
+        elif line.linked_device_code and not (line.host_only or line.device_only):
+            bundle = os.path.join(self.folder, f"{digest(self.source.path)[:16]}.bcfb")
+            Path(bundle).write_bytes(fat_binary({arch: self._bitcode(arch) for arch in self.archs}))
+            embedded = ["-fgpu-rdc", *to_front_end(f"-fembed-offload-object={bundle}")]
+            self._start([*self._host(), *embedded, *self._end(output)])
+        elif line.stage is Stage.CODE_OBJECT:
+            assert output is not None
+            Path(output).write_bytes(fat_binary(self._codes()))
+        elif line.stage in (Stage.PREPROCESSED, Stage.ASSEMBLY) or line.host_only:
+            self._start([*(self._host() if host else self._device(self.archs[0])), *self._end(output)])
+        else:
+            bundle = os.path.join(self.folder, f"{digest(self.source.path)[:16]}.hipfb")
+            Path(bundle).write_bytes(fat_binary(self._codes()))
+            embedded = to_front_end("-fcuda-include-gpubinary", bundle)
+            self._start([*self._host(), *embedded, *self._end(output)])
+
+    def _codes(self) -> dict[str, bytes]:
+        return {arch: self._code(arch) for arch in self.archs}
+
+    def _code(self, arch: str) -> bytes:
+        if self.line.show == "-###":
+            self._start([*self._device(arch), self.source.path, "-o", self.line.output_of(self.source)])
+            return b""
+        options = [*self.line.both, *self.line.device]
+        include, system, flags, macros = [], [], [f"-cuid={self._cuid}", *self._standard()], []
+        # What is undefined on the way needs the order.
+        ordered = any(option[0].startswith("-U") for option in options)
+        for option in options:
+            if option[0].startswith("-I"):
+                include.append(option[0][2:])
+            elif option[0] == "-isystem":
+                system.append(option[1])
+            elif option[0] in _PATHS:
+                flags += [option[0], os.path.abspath(option[1]) if os.path.exists(option[1]) else option[1]]
+            elif not ordered and _MACRO.fullmatch(option[0]):
+                macros.append(option[0][2:])
+            else:
+                flags += option
+        chosen = CompileOptions(
+            arch,
+            name=self.source.path if self.source.path != "-" else "stdin.hip",
+            include=[folder for folder in (*include, *system) if os.path.isdir(folder)],
+            flags=flags,
+            define=macros,
+        )
+        with warnings.catch_warnings(record=True) as doubts:
+            warnings.simplefilter("always")
+            result = compile_device(self.text, chosen, with_host=True)
+        for said in (*result.diagnostics, *(f"warning: {doubt.message}" for doubt in doubts)):
+            print(said, file=sys.stderr)
+        if self.line.save_temps:
+            self._save(arch, result.code_object)
+        return result.code_object
+
+    def _bitcode(self, arch: str) -> bytes:
+        """Device code that waits for that of other sources."""
+        made = os.path.join(self.folder, f"{digest(self.source.path)[:16]}.{plain_target(arch)}.bc")
+        self._start([*self._device(arch), "-fgpu-rdc", "-emit-llvm", "-c", self.source.path, "-o", made])
+        return Path(made).read_bytes()
+
+    def _save(self, arch: str, code: bytes) -> None:
+        beside = Path(self.line.output or ".").parent if self.line.save_temps == "obj" else Path()
+        start = str(beside / f"{self.stem}-hip-amdgcn-amd-amdhsa-{arch}")
+        Path(f"{start}.out").write_bytes(code)
+        self._start([*self._device(arch), "-S", self.source.path, "-o", f"{start}.s"])
+
+    @cached_property
+    def _cuid(self) -> str:
+        """What symbols of its own are told apart by: the same in both parts, another in every source."""
+        return digest(os.path.abspath(self.source.path), *_words(self.line.both))[:16]
+
+    def _standard(self) -> list[str]:
+        given = any(option[0].startswith(("-std=", "--std=", "-ansi")) for option in self.line.both)
+        return [] if given else [_STANDARD]
+
+    def _common(self) -> list[str]:
+        folders = [part for folder in include_folders() for part in ("-isystem", str(folder))]
+        return [f"-cuid={self._cuid}", "-O3", *self._standard(), *_words(self.line.both), *folders]
+
+    def _device(self, arch: str) -> list[str]:
+        return [
+            *device_part(self.compiler).device_command(arch),
+            *self._common(),
+            *_words(self.line.device),
+            f"-D{target(arch).macro}",
+            *precompiled.top(None),
+        ]
+
+    def _host(self) -> list[str]:
+        return [
+            *(*self.compiler.command, "-x", "hip", f"--offload-arch={self.archs[0]}", "--offload-host-only"),
+            *self.library.arguments,
+            *self._common(),
+            *_words(self.line.host),
+            f"-D{target(self.archs[0]).macro}",
+            *precompiled.top(None),
+            "-fPIC",
+        ]
+
+    def _plain(self) -> list[str]:
+        """Of a source that is no HIP."""
+        return [
+            *(*self.compiler.command, "-x", self.source.language, "-Qunused-arguments"),
+            *self.library.arguments,
+            *_words(self.line.both),
+            *_words(self.line.host),
+            "-fPIC",
+        ]
+
+    def _end(self, output: str | None) -> list[str]:
+        stage = {Stage.ASSEMBLY: "-S", Stage.PREPROCESSED: "-E", Stage.CHECKED: "-fsyntax-only"}
+        words = [stage.get(self.line.stage, "-c"), *self._dependencies(), self.source.path]
+        if self.line.show:
+            words.append("-v")
+        return [*words, *(["-o", output] if output and self.line.stage is not Stage.CHECKED else [])]
+
+    def _dependencies(self) -> list[str]:
+        """`-MD` and its like; named after what the command line makes, not after a temporary object."""
+        given = list(self.line.dependencies)
+        if any(word in given for word in _DEPENDENCY_FILE):
+            made = self.line.output or self.line.output_of(self.source)
+            if "-MF" not in given:
+                given += ["-MF", str(Path(made).with_suffix(".d"))]
+            if "-MT" not in given and "-MQ" not in given:
+                given += ["-MT", made]
+        return given
+
+    def _start(self, command: list[str]) -> None:
+        start(command, self.compiler.environment(self.folder), self.line.show, self.source, self.text)
+
+
+def _words(options: Iterable[Option]) -> list[str]:
+    return [word for option in options for word in option]
+
+
+def start(
+    command: list[str],
+    environment: dict[str, str],
+    show: str,
+    source: Source | None = None,
+    text: str = "",
+) -> None:
+    """Run a command whose words go to the caller's terminal.
+
+    Raises:
+        FailedError: it failed.
+    """
+    if show:
+        print(shlex.join(command), file=sys.stderr)
+    if show == "-###":
+        return
+    given = text.encode("utf-8", "surrogateescape") if source is not None and source.path == "-" else None
+    finished = subprocess.run(command, env=environment, input=given, check=False)
+    if finished.returncode:
+        raise FailedError(finished.returncode if finished.returncode > 0 else 1)

@@ -1,0 +1,7 @@
+"""`wb.torch_as_gpu`: scripts that were written for a GPU run on the emulated device as they are."""
+
+from __future__ import annotations
+
+from workbench.torch_gpu.context import run_script, torch_as_gpu
+
+__all__ = ["run_script", "torch_as_gpu"]

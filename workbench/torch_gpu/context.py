@@ -1,0 +1,124 @@
+"""The context in which PyTorch's "cuda" is the emulated device, and scripts in it.
+
+Tensors stay in this computer's memory, where kernels reach them, and its processor does PyTorch's own work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import runpy
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from unittest import mock
+
+import torch
+
+from workbench.kernel import resolve_device
+from workbench.runtime import Device
+from workbench.torch_gpu.clock import Clock, event_class
+from workbench.torch_gpu.modules import reached
+from workbench.triton_driver import triton
+from workbench.triton_driver.cuda import cuda_is_cpu
+
+
+@contextlib.contextmanager
+def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
+    """Inside of a `with` block PyTorch's "cuda" is an emulated device; on a GPU nothing changes.
+
+        with wb.torch_as_gpu():
+            x = torch.randn(64, 64, device="cuda")
+            tk_kernel.dispatch_micro(x, y)          # a module that hipcc made, imported inside
+
+    `torch.cuda` answers for the device, tensors say that they are on it, and kernels of compiled modules that
+    are imported inside, and Triton's, reach them. Everything has ended when its call returns, so streams and
+    `synchronize` have nothing to do. `Event.elapsed_time` is the modelled time of the compiled modules'
+    kernels between two events; where there were none, this computer's. `torch.compile` gives the function
+    itself. Code in C++ that asks a tensor for its device learns that it is the CPU.
+
+    Args:
+        device: a device or its name; the default one where it is None.
+
+    Raises:
+        DeviceError: there is no such device.
+    """
+    chosen = resolve_device(device)
+    if chosen.torch_device != "cpu":
+        yield chosen
+        return
+    clock = Clock(chosen)
+    with contextlib.ExitStack() as stack:
+        if importlib.util.find_spec("triton") is not None:
+            stack.enter_context(triton(chosen, cuda_means_cpu=True))
+        else:
+            stack.enter_context(cuda_is_cpu(chosen))
+        for name, answer in _answers(chosen).items():
+            stack.enter_context(mock.patch.object(torch.cuda, name, answer, create=True))
+        stack.enter_context(mock.patch.object(torch.cuda, "Event", event_class(clock)))
+        stack.enter_context(mock.patch.object(torch, "Generator", _Generator))
+        stack.enter_context(mock.patch.object(torch, "compile", _as_it_is))
+        stack.enter_context(reached(chosen, clock))
+        yield chosen
+
+
+class _Generator(torch.Generator):
+    """Of random numbers, for whatever device."""
+
+    def __new__(cls, device: Any = "cpu") -> _Generator:
+        return super().__new__(cls, "cpu")  # type: ignore[call-arg]
+
+
+def _as_it_is(model: Callable[..., Any] | None = None, **_: Any) -> Any:
+    """In the place of `torch.compile`, which would make code for a GPU that PyTorch does not see."""
+    return (lambda function: function) if model is None else model
+
+
+def _answers(device: Device) -> dict[str, Callable[..., Any]]:
+    total = int(device.properties["totalGlobalMem"])
+
+    def used() -> int:
+        return device.memory().used
+
+    return {
+        "init": lambda: None,
+        "is_initialized": lambda: True,
+        "is_bf16_supported": lambda *_, **__: True,
+        "get_arch_list": lambda: [device.arch],
+        "default_stream": lambda *_: torch.cuda.current_stream(),
+        "seed": torch.default_generator.seed,
+        "seed_all": torch.default_generator.seed,
+        "initial_seed": torch.default_generator.initial_seed,
+        "get_rng_state": lambda *_: torch.default_generator.get_state(),
+        "set_rng_state": lambda state, *_: torch.default_generator.set_state(state),
+        "mem_get_info": lambda *_: (total - used(), total),
+        "memory_allocated": lambda *_: used(),
+        "max_memory_allocated": lambda *_: used(),
+        "memory_reserved": lambda *_: used(),
+        "reset_peak_memory_stats": lambda *_: None,
+        "ipc_collect": lambda: None,
+    }
+
+
+def run_script(words: Sequence[str], device: Device | str | None = None) -> None:
+    """Run a Python script as `python` does, inside of `torch_as_gpu`.
+
+    Args:
+        words: the script's file and its arguments, or "-m", a module and its arguments.
+        device: as for `torch_as_gpu`.
+
+    Raises whatever it raises.
+    """
+    is_module = words[0] == "-m"
+    name, given = (words[1], words[1:]) if is_module else (words[0], words)
+    first = os.getcwd() if is_module else os.path.dirname(os.path.abspath(name))
+    with (
+        mock.patch.object(sys, "argv", list(given)),
+        mock.patch.object(sys, "path", [first, *sys.path]),
+        torch_as_gpu(device),
+    ):
+        if is_module:
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(name, run_name="__main__")

@@ -1,0 +1,101 @@
+"""`torch.compile` inside of `wb.triton(inductor=True)`: inductor's Triton code of CPU tensors, emulated.
+
+Inductor can write Triton for the CPU's tensors (`cpu_backend = "triton"`). What it asks of the device is
+answered by the emulated one, so that the code is that of an AMD GPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from workbench.errors import WorkbenchError
+from workbench.runtime import Device
+from workbench.triton_driver.benchmark import quietly_modelled
+
+
+@contextlib.contextmanager
+def inductor_is_triton(device: Device) -> Iterator[None]:
+    """Functions that `torch.compile` compiles inside of a `with` block launch Triton's kernels on `device`.
+
+    Raises:
+        WorkbenchError: this PyTorch's inductor cannot be told so.
+    """
+    import torch
+
+    try:
+        from torch._inductor import config
+        from torch._inductor.runtime import triton_helpers
+        from torch._inductor.runtime.benchmarking import Benchmarker
+        from torch._inductor.runtime.hints import DeviceProperties
+        from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+        settings = config.patch(
+            cpu_backend="triton",
+            compile_threads=1,
+            use_static_triton_launcher=False,
+            # Keys of inductor's caches say that the device is a CPU, not which GPU it plays.
+            force_disable_caches=True,
+        )
+        made = _properties(DeviceProperties, device)
+    except (ImportError, AttributeError, TypeError) as error:
+        raise WorkbenchError(
+            f"inductor of PyTorch {torch.__version__} cannot write Triton for an emulated device "
+            f"({error}); expected PyTorch 2.13, or compile without inductor=True"
+        ) from None
+
+    def create(_class: type, asked: torch.device) -> Any:
+        return made if asked.type == "cpu" else own(asked)
+
+    def benchmark(_self: Any, fn: Any, fn_args: Any = None, fn_kwargs: Any = None, **_: Any) -> float:
+        found = quietly_modelled(functools.partial(fn, *(fn_args or ()), **(fn_kwargs or {})))
+        # What PyTorch's own operator would take is not known: it is never the fastest choice.
+        return math.inf if math.isnan(found) else found
+
+    def benchmark_cpu(_self: Any, fn: Any, *_: Any, **__: Any) -> float:
+        return benchmark(_self, fn)
+
+    own = DeviceProperties.create
+    interface = SimpleNamespace(
+        current_device=lambda: 0,
+        set_device=lambda _: None,
+        exchange_device=lambda _: 0,
+        maybe_exchange_device=lambda _: 0,
+        synchronize=lambda *_: None,
+        get_raw_stream=lambda _: 0,
+    )
+    # What was compiled for another device must not be taken for this one, nor this one's code live on.
+    torch._dynamo.reset()
+    with contextlib.ExitStack() as stack:
+        stack.callback(torch._dynamo.reset)
+        stack.enter_context(settings)
+        for owner, name, value in (
+            (DeviceProperties, "create", classmethod(create)),
+            (triton_helpers, "set_driver_to_gpu", lambda: None),
+            (triton_helpers, "set_driver_to_cpu", lambda: None),
+            (CachingAutotuner, "get_device_interface", lambda _: interface),
+            (Benchmarker, "benchmark", benchmark),
+            (Benchmarker, "benchmark_cpu", benchmark_cpu),
+        ):
+            stack.enter_context(mock.patch.object(owner, name, value))
+        yield
+
+
+def _properties(kind: Any, device: Device) -> Any:
+    told = device.properties
+    return kind(
+        type="hip",
+        index=0,
+        multi_processor_count=int(told["multiProcessorCount"]),
+        cc=device.arch,
+        major=int(told["major"]),
+        regs_per_multiprocessor=2 * int(told["regsPerBlock"]),
+        max_threads_per_multi_processor=int(told["maxThreadsPerMultiProcessor"]),
+        max_threads_per_block=int(told["maxThreadsPerBlock"]),
+        warp_size=int(told["warpSize"]),
+    )

@@ -1,0 +1,90 @@
+"""Where the time of Triton code goes on an emulated device: Triton's compiler, translation, the run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.launches import LaunchRecord
+
+
+@dataclass
+class Row:
+    """What one kernel has cost, in seconds of this computer's clock.
+
+    Attributes:
+        compiler: Triton's, from its cache too.
+        translation: of its machine code into this computer's.
+        run: the emulated device, translation left out.
+        launches: that have ended.
+    """
+
+    compiler: float = 0.0
+    translation: float = 0.0
+    run: float = 0.0
+    launches: int = 0
+
+    @property
+    def total(self) -> float:
+        return self.compiler + self.translation + self.run
+
+
+@dataclass
+class Spent:
+    """Where the time has gone since Triton was put on the device; it prints as a table.
+
+    Attributes:
+        kernels: by name.
+        seconds: since then; what no row has is Python's: Triton's front end, PyTorch, the program itself.
+    """
+
+    kernels: dict[str, Row] = field(default_factory=dict)
+    _began: float = field(default_factory=time.perf_counter, repr=False, compare=False)
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def total(self) -> Row:
+        """All kernels together."""
+        rows = self.kernels.values()
+        return Row(
+            sum(row.compiler for row in rows),
+            sum(row.translation for row in rows),
+            sum(row.run for row in rows),
+            sum(row.launches for row in rows),
+        )
+
+    def compiled(self, name: str, seconds: float) -> None:
+        self.kernels.setdefault(name, Row()).compiler += seconds
+
+    def launched(self, name: str, record: LaunchRecord) -> None:
+        row = self.kernels.setdefault(name, Row())
+        row.translation += record.translation_seconds
+        row.run += record.wall_seconds - record.translation_seconds
+        row.launches += 1
+
+    def __repr__(self) -> str:
+        ordered = sorted(self.kernels.items(), key=lambda item: -item[1].total)
+        lines = [f"{'compiler':>9} {'translated':>10} {'run':>9} {'launches':>8}  kernel (seconds)"]
+        for name, row in (*ordered, ("all", self.total)):
+            lines.append(
+                f"{row.compiler:9.3f} {row.translation:10.3f} {row.run:9.3f} {row.launches:8}  {name}"
+            )
+        rest = max(0.0, self.seconds - self.total.total)
+        return "\n".join([*lines, f"{rest:9.3f} s of {self.seconds:.3f} s elsewhere: Python, PyTorch"])
+
+
+def listener(spent: Spent, before: Callable[..., Any] | None) -> Callable[..., None]:
+    """What Triton tells of each compilation, added up; `before` is told too."""
+
+    def heard(*, metadata: dict[str, Any], times: Any, **others: Any) -> None:
+        spent.compiled(metadata["name"], times.total / 1e6)
+        if before is not None:
+            before(metadata=metadata, times=times, **others)
+
+    return heard
