@@ -44,8 +44,7 @@ struct causal_conv_backward : causal_conv<T, width, has_bias, silu> {
             for (int part = 0; part < 3; part++)
                 read(x + part * run, g.x.raw_ptr + from, first + (part - 1) * run, length);
 #pragma unroll
-            for (int part = 0; part < 2; part++)
-                read(dz + part * run, g.dout + from, first + part * run, length);
+            for (int part = 0; part < 2; part++) read(dz + part * run, g.dout + from, first + part * run, length);
             if constexpr (silu) {
 #pragma unroll
                 for (int t = 0; t < run + width - 1; t++) {
@@ -64,8 +63,7 @@ struct causal_conv_backward : causal_conv<T, width, has_bias, silu> {
                     dweight[j] = __builtin_fmaf(dz[t], x[run + t - width + 1 + j], dweight[j]);
                     dx = __builtin_fmaf(weight[j], dz[t + width - 1 - j], dx);
                 }
-                if (first + t < length)
-                    g.dx[from + first + t] = base_types::convertor<T, float>::convert(dx);
+                if (first + t < length) g.dx[from + first + t] = base_types::convertor<T, float>::convert(dx);
             }
         }
 #pragma unroll

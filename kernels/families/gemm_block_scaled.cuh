@@ -99,7 +99,8 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
                 first, end,
                 [&](int step, int slot) {
                     if (has_words)
-                        from_words.start(lds + static_cast<uint32_t>(slot) * static_cast<uint32_t>(sizeof(words)), step);
+                        from_words.start(lds + static_cast<uint32_t>(slot) * static_cast<uint32_t>(sizeof(words)),
+                                         step);
                     from_a.start(As[slot], step, slot);
                     from_b.start(Bs[slot], step, slot);
                 },

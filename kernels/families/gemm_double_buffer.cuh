@@ -3,8 +3,9 @@
  * @brief Matrix multiplication, summed in float, by a plain loop over two buffers or more: any layout, any size.
  *
  * A work-group of 4 waves computes a tile of C, a wave a part of it. Along K it goes in steps: while the matrix cores
- * work on one pair of shared tiles, the next pairs are on their way from global memory straight into others. Two buffers
- * do where other work-groups of the compute unit have work meanwhile; where there are none, the more the better.
+ * work on one pair of shared tiles, the next pairs are on their way from global memory straight into others. Two
+ * buffers do where other work-groups of the compute unit have work meanwhile; where there are none, the more the
+ * better.
  *
  * Rows past M and N and columns past K read as zero, and what is outside of C is not written. Rows of A and B are whole
  * 16 bytes.
@@ -40,8 +41,7 @@ struct operand_across_k {
     int tile;
     uint32_t offsets[workers::template loads_per_tile<shared>];
 
-    __device__ inline operand_across_k(const matrix &from, int col, shared &first)
-        : from(from), tile(col / cols) {
+    __device__ inline operand_across_k(const matrix &from, int col, shared &first) : from(from), tile(col / cols) {
         workers::prefill_swizzled_offsets(first, from, offsets);
     }
     static constexpr int LOADS = workers::template least_loads_per_tile<shared>;
@@ -57,8 +57,8 @@ struct operand_across_k {
 /**
  * @tparam T,U element types of A and B, and of C.
  * @tparam stored how A and B are stored.
- * @tparam tile what a work-group computes, a number for a square; half of the columns with a `gated` epilogue, which takes layout
- *         nt and squares.
+ * @tparam tile what a work-group computes, a number for a square; half of the columns with a `gated` epilogue, which
+ * takes layout nt and squares.
  * @tparam Epilogue,Problem from gemm_epilogue.cuh and gemm_problem.cuh.
  */
 template <typename T, typename U, layout stored, tile_of_c tile, typename Epilogue = epilogue<>,

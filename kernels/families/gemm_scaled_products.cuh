@@ -150,8 +150,7 @@ struct powers {
         const auto *bytes = (detail::shared_pointer<const unsigned char>)reinterpret_cast<const unsigned char *>(
             &words.data[row + laneid() % 16]);
 #pragma unroll
-        for (int n = 0; n < tiles; n++)
-            made.of[0] |= static_cast<fp8e8m0_4>(bytes[n * 64 + laneid() / 16]) << (n * 8);
+        for (int n = 0; n < tiles; n++) made.of[0] |= static_cast<fp8e8m0_4>(bytes[n * 64 + laneid() / 16]) << (n * 8);
         return made;
     }
     template <int columns, typename Sums, typename G, typename Words>
@@ -313,7 +312,8 @@ struct scaled_products {
 
     /** Whether scales can come by way of shared memory, a word for each row of a step. */
     static constexpr bool by_words = COLUMNS == 128 && !Part::direct;
-    /** Scales of step `step` from words in shared memory, of part `row` of the tile and, at column `col` of C, `part`. */
+    /** Scales of step `step` from words in shared memory, of part `row` of the tile and, at column `col` of C, `part`.
+     */
     template <typename G, typename WordsA, typename WordsB>
     static __device__ inline scales take(const G &g, WordsA &of_rows, WordsB &of_cols, int row, int part,
                                          const step_place &at) {

@@ -57,7 +57,8 @@ struct group : detail::shared_maps<N>,
 
     /** Loads that every wave starts to fill a shared tile: where they do not come out even some start one more. */
     template <ducks::st::whole ST>
-    static constexpr int least_loads_per_tile = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>::total / N;
+    static constexpr int least_loads_per_tile =
+        detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>::total / N;
 
     /** Where in shared memory this wave's first load of a tile goes; the same in all lanes. */
     template <ducks::st::whole ST>

@@ -47,7 +47,8 @@ HK_EXPORT int32_t hk_listed_access(uint64_t base, uint64_t size) {
     return covered < end ? 0 : access;
 }
 
-/* The process's memory map, opened once: a launch asks for each of its tensors. After a fork the file is the parent's. */
+/* The process's memory map, opened once: a launch asks for each of its tensors. After a fork the file is the parent's.
+ */
 static int memory_map(void) {
     static _Atomic int64_t known = -1;
     int64_t process = getpid(), found = atomic_load(&known);

@@ -92,8 +92,7 @@ struct HIP_vector_type : __hip_vector::elements<T, N> {
     template <typename U, __hip_if<N == 1 && std::is_convertible<U, T>::value> = 0>
     __host__ __device__ constexpr HIP_vector_type(U x) : __hip_vector::elements<T, N>(static_cast<T>(x)) {}
     template <typename U, __hip_if<(N > 1) && std::is_convertible<U, T>::value> = 0, int = 0>
-    __host__ __device__ constexpr explicit HIP_vector_type(U all)
-        : __hip_vector::elements<T, N>(static_cast<T>(all)) {}
+    __host__ __device__ constexpr explicit HIP_vector_type(U all) : __hip_vector::elements<T, N>(static_cast<T>(all)) {}
     template <typename... U, __hip_if<(N > 1) && sizeof...(U) == N && (std::is_convertible<U, T>::value && ...)> = 0>
     __host__ __device__ constexpr HIP_vector_type(U... each) : __hip_vector::elements<T, N>(static_cast<T>(each)...) {}
 

@@ -33,9 +33,8 @@ __device__ inline std::uint64_t length(const char *s) {
 __device__ inline std::uint64_t text_words(const char *s) { return 1 + (length(s) + 7) / 8; }
 
 template <typename T>
-inline constexpr bool is_text =
-    std::is_same<typename std::decay<T>::type, char *>::value ||
-    std::is_same<typename std::decay<T>::type, const char *>::value;
+inline constexpr bool is_text = std::is_same<typename std::decay<T>::type, char *>::value ||
+                                std::is_same<typename std::decay<T>::type, const char *>::value;
 
 template <typename T>
 __device__ inline std::uint64_t words(const T &value) {

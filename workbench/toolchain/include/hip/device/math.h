@@ -236,9 +236,8 @@ __hip_host_device_inline double max(double a, double b) { return __builtin_fmax(
 
 // Of two types: double where one of them is floating point, as HIP has it, else the one that holds both.
 template <typename T, typename U>
-using __hip_either =
-    typename std::conditional<std::is_floating_point<T>::value || std::is_floating_point<U>::value, double,
-                              typename std::common_type<T, U>::type>::type;
+using __hip_either = typename std::conditional<std::is_floating_point<T>::value || std::is_floating_point<U>::value,
+                                               double, typename std::common_type<T, U>::type>::type;
 template <typename T, typename U, __hip_if<__hip_are_mixed<T, U>> = 0>
 __host__ __device__ static inline __hip_either<T, U> min(T a, U b) {
     const __hip_either<T, U> x = a, y = b;

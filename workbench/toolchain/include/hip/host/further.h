@@ -1,6 +1,7 @@
 // What programs seldom call, by the names, numbers and layouts of the host API (hip-python's declarations): texture
 // references, memory and semaphores of other programs' and graphics' making, batches, resources of a part of a device.
-// Where the emulated device has none of it, the call answers hipErrorNotSupported and its name is told on standard error.
+// Where the emulated device has none of it, the call answers hipErrorNotSupported and its name is told on standard
+// error.
 #pragma once
 
 #include "hip/host/functions.h"
@@ -856,10 +857,13 @@ hipError_t hipArrayCreate(hipArray_t *pHandle, const HIP_ARRAY_DESCRIPTOR *pAllo
 hipError_t hipArrayDestroy(hipArray_t array);
 hipError_t hipArrayGetDescriptor(HIP_ARRAY_DESCRIPTOR *pArrayDescriptor, hipArray_t array);
 hipError_t hipArrayGetInfo(hipChannelFormatDesc *desc, hipExtent *extent, unsigned *flags, hipArray_t array);
-hipError_t hipBindTexture(std::size_t *offset, const textureReference *tex, const void *devPtr, const hipChannelFormatDesc *desc, std::size_t size = ~0u);
-hipError_t hipBindTexture2D(std::size_t *offset, const textureReference *tex, const void *devPtr, const hipChannelFormatDesc *desc, std::size_t width, std::size_t height, std::size_t pitch);
+hipError_t hipBindTexture(std::size_t *offset, const textureReference *tex, const void *devPtr,
+                          const hipChannelFormatDesc *desc, std::size_t size = ~0u);
+hipError_t hipBindTexture2D(std::size_t *offset, const textureReference *tex, const void *devPtr,
+                            const hipChannelFormatDesc *desc, std::size_t width, std::size_t height, std::size_t pitch);
 hipError_t hipBindTextureToArray(const textureReference *tex, hipArray_const_t array, const hipChannelFormatDesc *desc);
-hipError_t hipBindTextureToMipmappedArray(const textureReference *tex, hipMipmappedArray_const_t mipmappedArray, const hipChannelFormatDesc *desc);
+hipError_t hipBindTextureToMipmappedArray(const textureReference *tex, hipMipmappedArray_const_t mipmappedArray,
+                                          const hipChannelFormatDesc *desc);
 hipError_t hipConfigureCall(dim3 gridDim, dim3 blockDim, std::size_t sharedMem, hipStream_t stream);
 hipError_t hipCtxCreate(hipCtx_t *ctx, unsigned flags, int device);
 hipError_t hipCtxDestroy(hipCtx_t ctx);
@@ -880,8 +884,11 @@ hipError_t hipCtxSynchronize(void);
 hipError_t hipDestroyExternalMemory(void *extMem);
 hipError_t hipDestroyExternalSemaphore(void *extSem);
 hipError_t hipDevResourceGenerateDesc(hipDevResourceDesc_t *phDesc, hipDevResource_st *resources, unsigned nbResources);
-hipError_t hipDevSmResourceSplit(hipDevResource_st *result, unsigned nbGroups, const hipDevResource_st *input, hipDevResource_st *remainder, unsigned flags, hipDevSmResourceGroupParams_st *groupParams);
-hipError_t hipDevSmResourceSplitByCount(hipDevResource_st *result, unsigned *nbGroups, const hipDevResource_st *input, hipDevResource_st *remainder, unsigned flags, unsigned minCount);
+hipError_t hipDevSmResourceSplit(hipDevResource_st *result, unsigned nbGroups, const hipDevResource_st *input,
+                                 hipDevResource_st *remainder, unsigned flags,
+                                 hipDevSmResourceGroupParams_st *groupParams);
+hipError_t hipDevSmResourceSplitByCount(hipDevResource_st *result, unsigned *nbGroups, const hipDevResource_st *input,
+                                        hipDevResource_st *remainder, unsigned flags, unsigned minCount);
 hipError_t hipDeviceGetByPCIBusId(int *device, const char *pciBusId);
 hipError_t hipDeviceGetCacheConfig(hipFuncCache_t *cacheConfig);
 hipError_t hipDeviceGetDevResource(int device, hipDevResource_st *resource, hipDevResourceType type);
@@ -897,15 +904,24 @@ hipError_t hipDeviceSetCacheConfig(hipFuncCache_t cacheConfig);
 hipError_t hipDeviceSetSharedMemConfig(hipSharedMemConfig config);
 hipError_t hipDrvGetErrorName(hipError_t hipError, const char **errorString);
 hipError_t hipDrvGetErrorString(hipError_t hipError, const char **errorString);
-hipError_t hipDrvGraphAddMemFreeNode(hipGraphNode_t *phGraphNode, hipGraph_t hGraph, const hipGraphNode_t *dependencies, std::size_t numDependencies, void *dptr);
-hipError_t hipDrvGraphAddMemcpyNode(hipGraphNode_t *phGraphNode, hipGraph_t hGraph, const hipGraphNode_t *dependencies, std::size_t numDependencies, const HIP_MEMCPY3D *copyParams, hipCtx_t ctx);
-hipError_t hipDrvGraphAddMemsetNode(hipGraphNode_t *phGraphNode, hipGraph_t hGraph, const hipGraphNode_t *dependencies, std::size_t numDependencies, const hipMemsetParams *memsetParams, hipCtx_t ctx);
-hipError_t hipDrvGraphExecMemcpyNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t hNode, const HIP_MEMCPY3D *copyParams, hipCtx_t ctx);
-hipError_t hipDrvGraphExecMemsetNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t hNode, const hipMemsetParams *memsetParams, hipCtx_t ctx);
+hipError_t hipDrvGraphAddMemFreeNode(hipGraphNode_t *phGraphNode, hipGraph_t hGraph, const hipGraphNode_t *dependencies,
+                                     std::size_t numDependencies, void *dptr);
+hipError_t hipDrvGraphAddMemcpyNode(hipGraphNode_t *phGraphNode, hipGraph_t hGraph, const hipGraphNode_t *dependencies,
+                                    std::size_t numDependencies, const HIP_MEMCPY3D *copyParams, hipCtx_t ctx);
+hipError_t hipDrvGraphAddMemsetNode(hipGraphNode_t *phGraphNode, hipGraph_t hGraph, const hipGraphNode_t *dependencies,
+                                    std::size_t numDependencies, const hipMemsetParams *memsetParams, hipCtx_t ctx);
+hipError_t hipDrvGraphExecMemcpyNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t hNode,
+                                              const HIP_MEMCPY3D *copyParams, hipCtx_t ctx);
+hipError_t hipDrvGraphExecMemsetNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t hNode,
+                                              const hipMemsetParams *memsetParams, hipCtx_t ctx);
 hipError_t hipDrvGraphMemcpyNodeGetParams(hipGraphNode_t hNode, HIP_MEMCPY3D *nodeParams);
 hipError_t hipDrvGraphMemcpyNodeSetParams(hipGraphNode_t hNode, const HIP_MEMCPY3D *nodeParams);
-hipError_t hipDrvMemDiscardAndPrefetchBatchAsync(void **dptrs, std::size_t *sizes, std::size_t count, hipMemLocation *prefetchLocs, std::size_t *prefetchLocIdxs, std::size_t numPrefetchLocs, unsigned long long flags, hipStream_t stream = nullptr);
-hipError_t hipDrvMemDiscardBatchAsync(void **dptrs, std::size_t *sizes, std::size_t count, unsigned long long flags, hipStream_t stream = nullptr);
+hipError_t hipDrvMemDiscardAndPrefetchBatchAsync(void **dptrs, std::size_t *sizes, std::size_t count,
+                                                 hipMemLocation *prefetchLocs, std::size_t *prefetchLocIdxs,
+                                                 std::size_t numPrefetchLocs, unsigned long long flags,
+                                                 hipStream_t stream = nullptr);
+hipError_t hipDrvMemDiscardBatchAsync(void **dptrs, std::size_t *sizes, std::size_t count, unsigned long long flags,
+                                      hipStream_t stream = nullptr);
 hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned flags);
 hipError_t hipEventRecord_spt(hipEvent_t event, hipStream_t stream);
 hipError_t hipExecutionCtxDestroy(hipExecutionCtx_t ctx);
@@ -922,23 +938,34 @@ hipError_t hipExtGetLastError(void);
 hipError_t hipExtGetLinkTypeAndHopCount(int device1, int device2, std::uint32_t *linktype, std::uint32_t *hopcount);
 hipError_t hipExtLaunchMultiKernelMultiDevice(hipLaunchParams_t *launchParamsList, int numDevices, unsigned flags);
 hipError_t hipExtSetLoggingParams(std::size_t log_level, std::size_t log_size, std::size_t log_mask);
-hipError_t hipExternalMemoryGetMappedBuffer(void **devPtr, void *extMem, const hipExternalMemoryBufferDesc_st *bufferDesc);
-hipError_t hipExternalMemoryGetMappedMipmappedArray(hipMipmappedArray_t *mipmap, void *extMem, const hipExternalMemoryMipmappedArrayDesc_st *mipmapDesc);
+hipError_t hipExternalMemoryGetMappedBuffer(void **devPtr, void *extMem,
+                                            const hipExternalMemoryBufferDesc_st *bufferDesc);
+hipError_t hipExternalMemoryGetMappedMipmappedArray(hipMipmappedArray_t *mipmap, void *extMem,
+                                                    const hipExternalMemoryMipmappedArrayDesc_st *mipmapDesc);
 hipError_t hipFuncSetSharedMemConfig(const void *func, hipSharedMemConfig config);
 hipError_t hipGetChannelDesc(hipChannelFormatDesc *desc, hipArray_const_t array);
-hipError_t hipGetDriverEntryPoint(const char *symbol, void **funcPtr, unsigned long long flags, hipDriverEntryPointQueryResult *driverStatus);
-hipError_t hipGetDriverEntryPoint_spt(const char *symbol, void **funcPtr, unsigned long long flags, hipDriverEntryPointQueryResult *status);
+hipError_t hipGetDriverEntryPoint(const char *symbol, void **funcPtr, unsigned long long flags,
+                                  hipDriverEntryPointQueryResult *driverStatus);
+hipError_t hipGetDriverEntryPoint_spt(const char *symbol, void **funcPtr, unsigned long long flags,
+                                      hipDriverEntryPointQueryResult *status);
 hipError_t hipGetFuncBySymbol(hipFunction_t *functionPtr, const void *symbolPtr);
-hipError_t hipGetProcAddress_spt(const char *symbol, void **pfn, int hipVersion, std::uint64_t flags, hipDriverProcAddressQueryResult *symbolStatus);
+hipError_t hipGetProcAddress_spt(const char *symbol, void **pfn, int hipVersion, std::uint64_t flags,
+                                 hipDriverProcAddressQueryResult *symbolStatus);
 int hipGetStreamDeviceId(hipStream_t stream);
 hipError_t hipGetTextureAlignmentOffset(std::size_t *offset, const textureReference *texref);
 hipError_t hipGetTextureObjectResourceViewDesc(hipResourceViewDesc *pResViewDesc, hipTextureObject_t textureObject);
 hipError_t hipGetTextureObjectTextureDesc(hipTextureDesc *pTexDesc, hipTextureObject_t textureObject);
 hipError_t hipGetTextureReference(const textureReference **texref, const void *symbol);
-hipError_t hipGraphAddBatchMemOpNode(hipGraphNode_t *phGraphNode, hipGraph_t hGraph, const hipGraphNode_t *dependencies, std::size_t numDependencies, const hipBatchMemOpNodeParams *nodeParams);
-hipError_t hipGraphAddExternalSemaphoresSignalNode(hipGraphNode_t *pGraphNode, hipGraph_t graph, const hipGraphNode_t *pDependencies, std::size_t numDependencies, const hipExternalSemaphoreSignalNodeParams *nodeParams);
-hipError_t hipGraphAddExternalSemaphoresWaitNode(hipGraphNode_t *pGraphNode, hipGraph_t graph, const hipGraphNode_t *pDependencies, std::size_t numDependencies, const hipExternalSemaphoreWaitNodeParams *nodeParams);
-hipError_t hipGraphAddNode(hipGraphNode_t *pGraphNode, hipGraph_t graph, const hipGraphNode_t *pDependencies, std::size_t numDependencies, hipGraphNodeParams *nodeParams);
+hipError_t hipGraphAddBatchMemOpNode(hipGraphNode_t *phGraphNode, hipGraph_t hGraph, const hipGraphNode_t *dependencies,
+                                     std::size_t numDependencies, const hipBatchMemOpNodeParams *nodeParams);
+hipError_t hipGraphAddExternalSemaphoresSignalNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                                   const hipGraphNode_t *pDependencies, std::size_t numDependencies,
+                                                   const hipExternalSemaphoreSignalNodeParams *nodeParams);
+hipError_t hipGraphAddExternalSemaphoresWaitNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                                 const hipGraphNode_t *pDependencies, std::size_t numDependencies,
+                                                 const hipExternalSemaphoreWaitNodeParams *nodeParams);
+hipError_t hipGraphAddNode(hipGraphNode_t *pGraphNode, hipGraph_t graph, const hipGraphNode_t *pDependencies,
+                           std::size_t numDependencies, hipGraphNodeParams *nodeParams);
 hipError_t hipGraphBatchMemOpNodeGetParams(hipGraphNode_t hNode, hipBatchMemOpNodeParams *nodeParams_out);
 hipError_t hipGraphBatchMemOpNodeSetParams(hipGraphNode_t hNode, hipBatchMemOpNodeParams *nodeParams);
 hipError_t hipGraphDebugDotPrint(hipGraph_t graph, const char *path, unsigned flags);
@@ -946,34 +973,51 @@ hipError_t hipGraphEventRecordNodeGetEvent(hipGraphNode_t node, hipEvent_t *even
 hipError_t hipGraphEventRecordNodeSetEvent(hipGraphNode_t node, hipEvent_t event);
 hipError_t hipGraphEventWaitNodeGetEvent(hipGraphNode_t node, hipEvent_t *event_out);
 hipError_t hipGraphEventWaitNodeSetEvent(hipGraphNode_t node, hipEvent_t event);
-hipError_t hipGraphExecBatchMemOpNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t hNode, const hipBatchMemOpNodeParams *nodeParams);
+hipError_t hipGraphExecBatchMemOpNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t hNode,
+                                               const hipBatchMemOpNodeParams *nodeParams);
 hipError_t hipGraphExecChildGraphNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t node, hipGraph_t childGraph);
 hipError_t hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t hGraphExec, hipGraphNode_t hNode, hipEvent_t event);
 hipError_t hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t hGraphExec, hipGraphNode_t hNode, hipEvent_t event);
-hipError_t hipGraphExecExternalSemaphoresSignalNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t hNode, const hipExternalSemaphoreSignalNodeParams *nodeParams);
-hipError_t hipGraphExecExternalSemaphoresWaitNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t hNode, const hipExternalSemaphoreWaitNodeParams *nodeParams);
+hipError_t hipGraphExecExternalSemaphoresSignalNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t hNode,
+                                                             const hipExternalSemaphoreSignalNodeParams *nodeParams);
+hipError_t hipGraphExecExternalSemaphoresWaitNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t hNode,
+                                                           const hipExternalSemaphoreWaitNodeParams *nodeParams);
 hipError_t hipGraphExecGetFlags(hipGraphExec_t graphExec, unsigned long long *flags);
-hipError_t hipGraphExecMemcpyNodeSetParamsFromSymbol(hipGraphExec_t hGraphExec, hipGraphNode_t node, void *dst, const void *symbol, std::size_t count, std::size_t offset, hipMemcpyKind kind);
-hipError_t hipGraphExecMemcpyNodeSetParamsToSymbol(hipGraphExec_t hGraphExec, hipGraphNode_t node, const void *symbol, const void *src, std::size_t count, std::size_t offset, hipMemcpyKind kind);
+hipError_t hipGraphExecMemcpyNodeSetParamsFromSymbol(hipGraphExec_t hGraphExec, hipGraphNode_t node, void *dst,
+                                                     const void *symbol, std::size_t count, std::size_t offset,
+                                                     hipMemcpyKind kind);
+hipError_t hipGraphExecMemcpyNodeSetParamsToSymbol(hipGraphExec_t hGraphExec, hipGraphNode_t node, const void *symbol,
+                                                   const void *src, std::size_t count, std::size_t offset,
+                                                   hipMemcpyKind kind);
 hipError_t hipGraphExecNodeSetParams(hipGraphExec_t graphExec, hipGraphNode_t node, hipGraphNodeParams *nodeParams);
-hipError_t hipGraphExternalSemaphoresSignalNodeGetParams(hipGraphNode_t hNode, hipExternalSemaphoreSignalNodeParams *params_out);
-hipError_t hipGraphExternalSemaphoresSignalNodeSetParams(hipGraphNode_t hNode, const hipExternalSemaphoreSignalNodeParams *nodeParams);
-hipError_t hipGraphExternalSemaphoresWaitNodeGetParams(hipGraphNode_t hNode, hipExternalSemaphoreWaitNodeParams *params_out);
-hipError_t hipGraphExternalSemaphoresWaitNodeSetParams(hipGraphNode_t hNode, const hipExternalSemaphoreWaitNodeParams *nodeParams);
-hipError_t hipGraphInstantiateWithParams(hipGraphExec_t *pGraphExec, hipGraph_t graph, hipGraphInstantiateParams *instantiateParams);
+hipError_t hipGraphExternalSemaphoresSignalNodeGetParams(hipGraphNode_t hNode,
+                                                         hipExternalSemaphoreSignalNodeParams *params_out);
+hipError_t hipGraphExternalSemaphoresSignalNodeSetParams(hipGraphNode_t hNode,
+                                                         const hipExternalSemaphoreSignalNodeParams *nodeParams);
+hipError_t hipGraphExternalSemaphoresWaitNodeGetParams(hipGraphNode_t hNode,
+                                                       hipExternalSemaphoreWaitNodeParams *params_out);
+hipError_t hipGraphExternalSemaphoresWaitNodeSetParams(hipGraphNode_t hNode,
+                                                       const hipExternalSemaphoreWaitNodeParams *nodeParams);
+hipError_t hipGraphInstantiateWithParams(hipGraphExec_t *pGraphExec, hipGraph_t graph,
+                                         hipGraphInstantiateParams *instantiateParams);
 hipError_t hipGraphKernelNodeCopyAttributes(hipGraphNode_t hSrc, hipGraphNode_t hDst);
-hipError_t hipGraphKernelNodeGetAttribute(hipGraphNode_t hNode, hipLaunchAttributeID attr, hipLaunchAttributeValue *value);
-hipError_t hipGraphKernelNodeSetAttribute(hipGraphNode_t hNode, hipLaunchAttributeID attr, const hipLaunchAttributeValue *value);
+hipError_t hipGraphKernelNodeGetAttribute(hipGraphNode_t hNode, hipLaunchAttributeID attr,
+                                          hipLaunchAttributeValue *value);
+hipError_t hipGraphKernelNodeSetAttribute(hipGraphNode_t hNode, hipLaunchAttributeID attr,
+                                          const hipLaunchAttributeValue *value);
 hipError_t hipGraphLaunch_spt(hipGraphExec_t graphExec, hipStream_t stream);
-hipError_t hipGraphMemcpyNodeSetParamsFromSymbol(hipGraphNode_t node, void *dst, const void *symbol, std::size_t count, std::size_t offset, hipMemcpyKind kind);
-hipError_t hipGraphMemcpyNodeSetParamsToSymbol(hipGraphNode_t node, const void *symbol, const void *src, std::size_t count, std::size_t offset, hipMemcpyKind kind);
+hipError_t hipGraphMemcpyNodeSetParamsFromSymbol(hipGraphNode_t node, void *dst, const void *symbol, std::size_t count,
+                                                 std::size_t offset, hipMemcpyKind kind);
+hipError_t hipGraphMemcpyNodeSetParamsToSymbol(hipGraphNode_t node, const void *symbol, const void *src,
+                                               std::size_t count, std::size_t offset, hipMemcpyKind kind);
 hipError_t hipGraphNodeFindInClone(hipGraphNode_t *pNode, hipGraphNode_t originalNode, hipGraph_t clonedGraph);
 hipError_t hipGraphNodeSetParams(hipGraphNode_t node, hipGraphNodeParams *nodeParams);
 hipError_t hipGraphReleaseUserObject(hipGraph_t graph, hipUserObject_t object, unsigned count);
 hipError_t hipGraphRetainUserObject(hipGraph_t graph, hipUserObject_t object, unsigned count, unsigned flags);
 hipError_t hipGraphicsMapResources(int count, hipGraphicsResource_t *resources, hipStream_t stream);
 hipError_t hipGraphicsResourceGetMappedPointer(void **devPtr, std::size_t *size, hipGraphicsResource_t resource);
-hipError_t hipGraphicsSubResourceGetMappedArray(hipArray_t *array, hipGraphicsResource_t resource, unsigned arrayIndex, unsigned mipLevel);
+hipError_t hipGraphicsSubResourceGetMappedArray(hipArray_t *array, hipGraphicsResource_t resource, unsigned arrayIndex,
+                                                unsigned mipLevel);
 hipError_t hipGraphicsUnmapResources(int count, hipGraphicsResource_t *resources, hipStream_t stream);
 hipError_t hipGraphicsUnregisterResource(hipGraphicsResource_t resource);
 hipError_t hipGreenCtxCreate(hipExecutionCtx_t *ctx, hipDevResourceDesc_t desc, int device, unsigned flags);
@@ -988,109 +1032,177 @@ hipError_t hipKernelGetAttribute(int *pi, hipFunction_attribute attrib, hipKerne
 hipError_t hipKernelGetFunction(hipFunction_t *pFunc, hipKernel_t kernel);
 hipError_t hipKernelGetLibrary(hipLibrary_t *library, hipKernel_t kernel);
 hipError_t hipKernelGetName(const char **name, hipKernel_t kernel);
-hipError_t hipKernelGetParamInfo(hipKernel_t kernel, std::size_t paramIndex, std::size_t *paramOffset, std::size_t *paramSize);
+hipError_t hipKernelGetParamInfo(hipKernel_t kernel, std::size_t paramIndex, std::size_t *paramOffset,
+                                 std::size_t *paramSize);
 const char *hipKernelNameRef(const hipFunction_t f);
 const char *hipKernelNameRefByPtr(const void *hostFunction, hipStream_t stream);
 hipError_t hipKernelSetAttribute(hipFunction_attribute attrib, int value, hipKernel_t kernel, int dev);
 hipError_t hipLaunchByPtr(const void *func);
 hipError_t hipLaunchCooperativeKernelMultiDevice(hipLaunchParams_t *launchParamsList, int numDevices, unsigned flags);
-hipError_t hipLaunchCooperativeKernel_spt(const void *f, dim3 gridDim, dim3 blockDim, void **kernelParams, std::uint32_t sharedMemBytes, hipStream_t hStream);
+hipError_t hipLaunchCooperativeKernel_spt(const void *f, dim3 gridDim, dim3 blockDim, void **kernelParams,
+                                          std::uint32_t sharedMemBytes, hipStream_t hStream);
 hipError_t hipLaunchHostFunc_spt(hipStream_t stream, hipHostFn_t fn, void *userData);
-hipError_t hipLaunchKernel_spt(const void *function_address, dim3 numBlocks, dim3 dimBlocks, void **args, std::size_t sharedMemBytes, hipStream_t stream);
+hipError_t hipLaunchKernel_spt(const void *function_address, dim3 numBlocks, dim3 dimBlocks, void **args,
+                               std::size_t sharedMemBytes, hipStream_t stream);
 hipError_t hipLibraryEnumerateKernels(hipKernel_t *kernels, unsigned numKernels, hipLibrary_t library);
 hipError_t hipLibraryGetGlobal(void **dptr, std::size_t *bytes, hipLibrary_t library, const char *name);
 hipError_t hipLibraryGetKernel(hipKernel_t *pKernel, hipLibrary_t library, const char *name);
 hipError_t hipLibraryGetKernelCount(unsigned *count, hipLibrary_t library);
 hipError_t hipLibraryGetManaged(void **dptr, std::size_t *bytes, hipLibrary_t library, const char *name);
-hipError_t hipLibraryLoadData(hipLibrary_t *library, const void *code, hipJitOption *jitOptions, void **jitOptionsValues, unsigned numJitOptions, hipLibraryOption_e *libraryOptions, void **libraryOptionValues, unsigned numLibraryOptions);
-hipError_t hipLibraryLoadFromFile(hipLibrary_t *library, const char *fileName, hipJitOption *jitOptions, void **jitOptionsValues, unsigned numJitOptions, hipLibraryOption_e *libraryOptions, void **libraryOptionValues, unsigned numLibraryOptions);
+hipError_t hipLibraryLoadData(hipLibrary_t *library, const void *code, hipJitOption *jitOptions,
+                              void **jitOptionsValues, unsigned numJitOptions, hipLibraryOption_e *libraryOptions,
+                              void **libraryOptionValues, unsigned numLibraryOptions);
+hipError_t hipLibraryLoadFromFile(hipLibrary_t *library, const char *fileName, hipJitOption *jitOptions,
+                                  void **jitOptionsValues, unsigned numJitOptions, hipLibraryOption_e *libraryOptions,
+                                  void **libraryOptionValues, unsigned numLibraryOptions);
 hipError_t hipLibraryUnload(hipLibrary_t library);
 hipError_t hipMemAdvise_v2(const void *dev_ptr, std::size_t count, hipMemoryAdvise advice, hipMemLocation location);
 hipError_t hipMemAllocHost(void **ptr, std::size_t size);
-hipError_t hipMemDiscardAndPrefetchBatchAsync(void **dptrs, std::size_t *sizes, std::size_t count, hipMemLocation *prefetchLocs, std::size_t *prefetchLocIdxs, std::size_t numPrefetchLocs, unsigned long long flags, hipStream_t stream = nullptr);
-hipError_t hipMemDiscardBatchAsync(void **dev_ptrs, std::size_t *sizes, std::size_t count, unsigned long long flags, hipStream_t stream = nullptr);
+hipError_t hipMemDiscardAndPrefetchBatchAsync(void **dptrs, std::size_t *sizes, std::size_t count,
+                                              hipMemLocation *prefetchLocs, std::size_t *prefetchLocIdxs,
+                                              std::size_t numPrefetchLocs, unsigned long long flags,
+                                              hipStream_t stream = nullptr);
+hipError_t hipMemDiscardBatchAsync(void **dev_ptrs, std::size_t *sizes, std::size_t count, unsigned long long flags,
+                                   hipStream_t stream = nullptr);
 hipError_t hipMemGetDefaultMemPool(hipMemPool_t *memPool, hipMemLocation *location, hipMemAllocationType type);
-hipError_t hipMemGetHandleForAddressRange(void *handle, void *dptr, std::size_t size, hipMemRangeHandleType handleType, unsigned long long flags);
+hipError_t hipMemGetHandleForAddressRange(void *handle, void *dptr, std::size_t size, hipMemRangeHandleType handleType,
+                                          unsigned long long flags);
 hipError_t hipMemGetMemPool(hipMemPool_t *pool, hipMemLocation *location, hipMemAllocationType type);
 hipError_t hipMemMapArrayAsync(hipArrayMapInfo *mapInfoList, unsigned count, hipStream_t stream = nullptr);
 hipError_t hipMemPoolExportPointer(hipMemPoolPtrExportData *export_data, void *dev_ptr);
-hipError_t hipMemPoolExportToShareableHandle(void *shared_handle, hipMemPool_t mem_pool, hipMemAllocationHandleType handle_type, unsigned flags);
-hipError_t hipMemPoolImportFromShareableHandle(hipMemPool_t *mem_pool, void *shared_handle, hipMemAllocationHandleType handle_type, unsigned flags);
+hipError_t hipMemPoolExportToShareableHandle(void *shared_handle, hipMemPool_t mem_pool,
+                                             hipMemAllocationHandleType handle_type, unsigned flags);
+hipError_t hipMemPoolImportFromShareableHandle(hipMemPool_t *mem_pool, void *shared_handle,
+                                               hipMemAllocationHandleType handle_type, unsigned flags);
 hipError_t hipMemPoolImportPointer(void **dev_ptr, hipMemPool_t mem_pool, hipMemPoolPtrExportData *export_data);
-hipError_t hipMemPrefetchAsync_v2(const void *dev_ptr, std::size_t count, hipMemLocation location, unsigned flags, hipStream_t stream);
-hipError_t hipMemPrefetchBatchAsync(void **dev_ptrs, std::size_t *sizes, std::size_t count, hipMemLocation *prefetch_locs, std::size_t *prefetch_loc_idxs, std::size_t num_prefetch_locs, unsigned long long flags, hipStream_t stream = nullptr);
-hipError_t hipMemRangeGetAttributes(void **data, std::size_t *data_sizes, hipMemRangeAttribute *attributes, std::size_t num_attributes, const void *dev_ptr, std::size_t count);
+hipError_t hipMemPrefetchAsync_v2(const void *dev_ptr, std::size_t count, hipMemLocation location, unsigned flags,
+                                  hipStream_t stream);
+hipError_t hipMemPrefetchBatchAsync(void **dev_ptrs, std::size_t *sizes, std::size_t count,
+                                    hipMemLocation *prefetch_locs, std::size_t *prefetch_loc_idxs,
+                                    std::size_t num_prefetch_locs, unsigned long long flags,
+                                    hipStream_t stream = nullptr);
+hipError_t hipMemRangeGetAttributes(void **data, std::size_t *data_sizes, hipMemRangeAttribute *attributes,
+                                    std::size_t num_attributes, const void *dev_ptr, std::size_t count);
 hipError_t hipMemSetMemPool(hipMemLocation *location, hipMemAllocationType type, hipMemPool_t pool);
-hipError_t hipMemcpy2DArrayToArray(hipArray_t dst, std::size_t wOffsetDst, std::size_t hOffsetDst, hipArray_const_t src, std::size_t wOffsetSrc, std::size_t hOffsetSrc, std::size_t width, std::size_t height, hipMemcpyKind kind);
-hipError_t hipMemcpy2DAsync_spt(void *dst, std::size_t dpitch, const void *src, std::size_t spitch, std::size_t width, std::size_t height, hipMemcpyKind kind, hipStream_t stream);
-hipError_t hipMemcpy2DFromArrayAsync(void *dst, std::size_t dpitch, hipArray_const_t src, std::size_t wOffset, std::size_t hOffset, std::size_t width, std::size_t height, hipMemcpyKind kind, hipStream_t stream = nullptr);
-hipError_t hipMemcpy2DFromArrayAsync_spt(void *dst, std::size_t dpitch, hipArray_const_t src, std::size_t wOffsetSrc, std::size_t hOffsetSrc, std::size_t width, std::size_t height, hipMemcpyKind kind, hipStream_t stream);
-hipError_t hipMemcpy2DFromArray_spt(void *dst, std::size_t dpitch, hipArray_const_t src, std::size_t wOffset, std::size_t hOffset, std::size_t width, std::size_t height, hipMemcpyKind kind);
-hipError_t hipMemcpy2DToArrayAsync(hipArray_t dst, std::size_t wOffset, std::size_t hOffset, const void *src, std::size_t spitch, std::size_t width, std::size_t height, hipMemcpyKind kind, hipStream_t stream = nullptr);
-hipError_t hipMemcpy2DToArrayAsync_spt(hipArray_t dst, std::size_t wOffset, std::size_t hOffset, const void *src, std::size_t spitch, std::size_t width, std::size_t height, hipMemcpyKind kind, hipStream_t stream);
-hipError_t hipMemcpy2DToArray_spt(hipArray_t dst, std::size_t wOffset, std::size_t hOffset, const void *src, std::size_t spitch, std::size_t width, std::size_t height, hipMemcpyKind kind);
-hipError_t hipMemcpy2D_spt(void *dst, std::size_t dpitch, const void *src, std::size_t spitch, std::size_t width, std::size_t height, hipMemcpyKind kind);
+hipError_t hipMemcpy2DArrayToArray(hipArray_t dst, std::size_t wOffsetDst, std::size_t hOffsetDst, hipArray_const_t src,
+                                   std::size_t wOffsetSrc, std::size_t hOffsetSrc, std::size_t width,
+                                   std::size_t height, hipMemcpyKind kind);
+hipError_t hipMemcpy2DAsync_spt(void *dst, std::size_t dpitch, const void *src, std::size_t spitch, std::size_t width,
+                                std::size_t height, hipMemcpyKind kind, hipStream_t stream);
+hipError_t hipMemcpy2DFromArrayAsync(void *dst, std::size_t dpitch, hipArray_const_t src, std::size_t wOffset,
+                                     std::size_t hOffset, std::size_t width, std::size_t height, hipMemcpyKind kind,
+                                     hipStream_t stream = nullptr);
+hipError_t hipMemcpy2DFromArrayAsync_spt(void *dst, std::size_t dpitch, hipArray_const_t src, std::size_t wOffsetSrc,
+                                         std::size_t hOffsetSrc, std::size_t width, std::size_t height,
+                                         hipMemcpyKind kind, hipStream_t stream);
+hipError_t hipMemcpy2DFromArray_spt(void *dst, std::size_t dpitch, hipArray_const_t src, std::size_t wOffset,
+                                    std::size_t hOffset, std::size_t width, std::size_t height, hipMemcpyKind kind);
+hipError_t hipMemcpy2DToArrayAsync(hipArray_t dst, std::size_t wOffset, std::size_t hOffset, const void *src,
+                                   std::size_t spitch, std::size_t width, std::size_t height, hipMemcpyKind kind,
+                                   hipStream_t stream = nullptr);
+hipError_t hipMemcpy2DToArrayAsync_spt(hipArray_t dst, std::size_t wOffset, std::size_t hOffset, const void *src,
+                                       std::size_t spitch, std::size_t width, std::size_t height, hipMemcpyKind kind,
+                                       hipStream_t stream);
+hipError_t hipMemcpy2DToArray_spt(hipArray_t dst, std::size_t wOffset, std::size_t hOffset, const void *src,
+                                  std::size_t spitch, std::size_t width, std::size_t height, hipMemcpyKind kind);
+hipError_t hipMemcpy2D_spt(void *dst, std::size_t dpitch, const void *src, std::size_t spitch, std::size_t width,
+                           std::size_t height, hipMemcpyKind kind);
 hipError_t hipMemcpy3DAsync_spt(const hipMemcpy3DParms *p, hipStream_t stream);
-hipError_t hipMemcpy3DBatchAsync(std::size_t numOps, hipMemcpy3DBatchOp *opList, std::size_t *failIdx, unsigned long long flags, hipStream_t stream = nullptr);
+hipError_t hipMemcpy3DBatchAsync(std::size_t numOps, hipMemcpy3DBatchOp *opList, std::size_t *failIdx,
+                                 unsigned long long flags, hipStream_t stream = nullptr);
 hipError_t hipMemcpy3DPeer(hipMemcpy3DPeerParms *p);
 hipError_t hipMemcpy3DPeerAsync(hipMemcpy3DPeerParms *p, hipStream_t stream = nullptr);
 hipError_t hipMemcpy3D_spt(const hipMemcpy3DParms *p);
-hipError_t hipMemcpyAsync_spt(void *dst, const void *src, std::size_t sizeBytes, hipMemcpyKind kind, hipStream_t stream);
-hipError_t hipMemcpyAtoA(hipArray_t dstArray, std::size_t dstOffset, hipArray_t srcArray, std::size_t srcOffset, std::size_t ByteCount);
+hipError_t hipMemcpyAsync_spt(void *dst, const void *src, std::size_t sizeBytes, hipMemcpyKind kind,
+                              hipStream_t stream);
+hipError_t hipMemcpyAtoA(hipArray_t dstArray, std::size_t dstOffset, hipArray_t srcArray, std::size_t srcOffset,
+                         std::size_t ByteCount);
 hipError_t hipMemcpyAtoD(void *dstDevice, hipArray_t srcArray, std::size_t srcOffset, std::size_t ByteCount);
 hipError_t hipMemcpyAtoH(void *dst, hipArray_t srcArray, std::size_t srcOffset, std::size_t count);
-hipError_t hipMemcpyAtoHAsync(void *dstHost, hipArray_t srcArray, std::size_t srcOffset, std::size_t ByteCount, hipStream_t stream = nullptr);
-hipError_t hipMemcpyBatchAsync(void **dsts, void **srcs, std::size_t *sizes, std::size_t count, hipMemcpyAttributes *attrs, std::size_t *attrsIdxs, std::size_t numAttrs, std::size_t *failIdx, hipStream_t stream = nullptr);
+hipError_t hipMemcpyAtoHAsync(void *dstHost, hipArray_t srcArray, std::size_t srcOffset, std::size_t ByteCount,
+                              hipStream_t stream = nullptr);
+hipError_t hipMemcpyBatchAsync(void **dsts, void **srcs, std::size_t *sizes, std::size_t count,
+                               hipMemcpyAttributes *attrs, std::size_t *attrsIdxs, std::size_t numAttrs,
+                               std::size_t *failIdx, hipStream_t stream = nullptr);
 hipError_t hipMemcpyDtoA(hipArray_t dstArray, std::size_t dstOffset, void *srcDevice, std::size_t ByteCount);
-hipError_t hipMemcpyFromArray_spt(void *dst, hipArray_const_t src, std::size_t wOffsetSrc, std::size_t hOffset, std::size_t count, hipMemcpyKind kind);
-hipError_t hipMemcpyFromSymbolAsync_spt(void *dst, const void *symbol, std::size_t sizeBytes, std::size_t offset, hipMemcpyKind kind, hipStream_t stream);
-hipError_t hipMemcpyFromSymbol_spt(void *dst, const void *symbol, std::size_t sizeBytes, std::size_t offset, hipMemcpyKind kind);
+hipError_t hipMemcpyFromArray_spt(void *dst, hipArray_const_t src, std::size_t wOffsetSrc, std::size_t hOffset,
+                                  std::size_t count, hipMemcpyKind kind);
+hipError_t hipMemcpyFromSymbolAsync_spt(void *dst, const void *symbol, std::size_t sizeBytes, std::size_t offset,
+                                        hipMemcpyKind kind, hipStream_t stream);
+hipError_t hipMemcpyFromSymbol_spt(void *dst, const void *symbol, std::size_t sizeBytes, std::size_t offset,
+                                   hipMemcpyKind kind);
 hipError_t hipMemcpyHtoA(hipArray_t dstArray, std::size_t dstOffset, const void *srcHost, std::size_t count);
-hipError_t hipMemcpyHtoAAsync(hipArray_t dstArray, std::size_t dstOffset, const void *srcHost, std::size_t ByteCount, hipStream_t stream = nullptr);
-hipError_t hipMemcpyToSymbolAsync_spt(const void *symbol, const void *src, std::size_t sizeBytes, std::size_t offset, hipMemcpyKind kind, hipStream_t stream);
-hipError_t hipMemcpyToSymbol_spt(const void *symbol, const void *src, std::size_t sizeBytes, std::size_t offset, hipMemcpyKind kind);
+hipError_t hipMemcpyHtoAAsync(hipArray_t dstArray, std::size_t dstOffset, const void *srcHost, std::size_t ByteCount,
+                              hipStream_t stream = nullptr);
+hipError_t hipMemcpyToSymbolAsync_spt(const void *symbol, const void *src, std::size_t sizeBytes, std::size_t offset,
+                                      hipMemcpyKind kind, hipStream_t stream);
+hipError_t hipMemcpyToSymbol_spt(const void *symbol, const void *src, std::size_t sizeBytes, std::size_t offset,
+                                 hipMemcpyKind kind);
 hipError_t hipMemcpy_spt(void *dst, const void *src, std::size_t sizeBytes, hipMemcpyKind kind);
-hipError_t hipMemset2DAsync_spt(void *dst, std::size_t pitch, int value, std::size_t width, std::size_t height, hipStream_t stream);
+hipError_t hipMemset2DAsync_spt(void *dst, std::size_t pitch, int value, std::size_t width, std::size_t height,
+                                hipStream_t stream);
 hipError_t hipMemset2D_spt(void *dst, std::size_t pitch, int value, std::size_t width, std::size_t height);
 hipError_t hipMemset3DAsync_spt(hipPitchedPtr pitchedDevPtr, int value, hipExtent extent, hipStream_t stream);
 hipError_t hipMemset3D_spt(hipPitchedPtr pitchedDevPtr, int value, hipExtent extent);
 hipError_t hipMemsetAsync_spt(void *dst, int value, std::size_t sizeBytes, hipStream_t stream);
 hipError_t hipMemsetD16Async(void *dest, unsigned short value, std::size_t count, hipStream_t stream = nullptr);
-hipError_t hipMemsetD2D16Async(void *dst, std::size_t dstPitch, unsigned short value, std::size_t width, std::size_t height, hipStream_t stream = nullptr);
-hipError_t hipMemsetD2D8Async(void *dst, std::size_t dstPitch, unsigned char value, std::size_t width, std::size_t height, hipStream_t stream = nullptr);
+hipError_t hipMemsetD2D16Async(void *dst, std::size_t dstPitch, unsigned short value, std::size_t width,
+                               std::size_t height, hipStream_t stream = nullptr);
+hipError_t hipMemsetD2D8Async(void *dst, std::size_t dstPitch, unsigned char value, std::size_t width,
+                              std::size_t height, hipStream_t stream = nullptr);
 hipError_t hipMemsetD8Async(void *dest, unsigned char value, std::size_t count, hipStream_t stream = nullptr);
 hipError_t hipMemset_spt(void *dst, int value, std::size_t sizeBytes);
-hipError_t hipMipmappedArrayCreate(hipMipmappedArray_t *pHandle, HIP_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc, unsigned numMipmapLevels);
+hipError_t hipMipmappedArrayCreate(hipMipmappedArray_t *pHandle, HIP_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc,
+                                   unsigned numMipmapLevels);
 hipError_t hipMipmappedArrayDestroy(hipMipmappedArray_t hMipmappedArray);
 hipError_t hipMipmappedArrayGetLevel(hipArray_t *pLevelArray, hipMipmappedArray_t hMipMappedArray, unsigned level);
-hipError_t hipMipmappedArrayGetMemoryRequirements(hipArrayMemoryRequirements *memoryRequirements, hipMipmappedArray_t mipmap, int device);
+hipError_t hipMipmappedArrayGetMemoryRequirements(hipArrayMemoryRequirements *memoryRequirements,
+                                                  hipMipmappedArray_t mipmap, int device);
 hipError_t hipModuleGetFunctionCount(unsigned *count, hipModule_t mod);
 hipError_t hipModuleGetTexRef(textureReference **texRef, hipModule_t hmod, const char *name);
-hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ, unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ, unsigned sharedMemBytes, hipStream_t stream, void **kernelParams);
-hipError_t hipModuleLaunchCooperativeKernelMultiDevice(hipFunctionLaunchParams_t *launchParamsList, unsigned numDevices, unsigned flags);
-hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned numOptions, hipJitOption *options, void **optionValues);
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ,
+                                            unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ,
+                                            unsigned sharedMemBytes, hipStream_t stream, void **kernelParams);
+hipError_t hipModuleLaunchCooperativeKernelMultiDevice(hipFunctionLaunchParams_t *launchParamsList, unsigned numDevices,
+                                                       unsigned flags);
+hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned numOptions, hipJitOption *options,
+                               void **optionValues);
 hipError_t hipModuleLoadFatBinary(hipModule_t *module, const void *fatbin);
-hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, hipFunction_t f, int blockSize, std::size_t dynSharedMemPerBlk);
-hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, hipFunction_t f, int blockSize, std::size_t dynSharedMemPerBlk, unsigned flags);
-hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *gridSize, int *blockSize, hipFunction_t f, std::size_t dynSharedMemPerBlk, int blockSizeLimit);
-hipError_t hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *gridSize, int *blockSize, hipFunction_t f, std::size_t dynSharedMemPerBlk, int blockSizeLimit, unsigned flags);
-hipError_t hipOccupancyAvailableDynamicSMemPerBlock(std::size_t *dynamicSmemSize, const void *f, int numBlocks, int blockSize);
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, hipFunction_t f, int blockSize,
+                                                              std::size_t dynSharedMemPerBlk);
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, hipFunction_t f, int blockSize,
+                                                                       std::size_t dynSharedMemPerBlk, unsigned flags);
+hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *gridSize, int *blockSize, hipFunction_t f,
+                                                   std::size_t dynSharedMemPerBlk, int blockSizeLimit);
+hipError_t hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *gridSize, int *blockSize, hipFunction_t f,
+                                                            std::size_t dynSharedMemPerBlk, int blockSizeLimit,
+                                                            unsigned flags);
+hipError_t hipOccupancyAvailableDynamicSMemPerBlock(std::size_t *dynamicSmemSize, const void *f, int numBlocks,
+                                                    int blockSize);
 hipError_t hipOccupancyMaxActiveClusters(int *numClusters, const void *f, const hipLaunchConfig_t *config);
 hipError_t hipOccupancyMaxPotentialClusterSize(int *clusterSize, const void *f, const hipLaunchConfig_t *config);
 hipError_t hipProfilerStart(void);
 hipError_t hipProfilerStop(void);
 hipError_t hipSetValidDevices(int *device_arr, int len);
 hipError_t hipSetupArgument(const void *arg, std::size_t size, std::size_t offset);
-hipError_t hipSignalExternalSemaphoresAsync(void *const *extSemArray, const hipExternalSemaphoreSignalParams_st *paramsArray, unsigned numExtSems, hipStream_t stream = nullptr);
+hipError_t hipSignalExternalSemaphoresAsync(void *const *extSemArray,
+                                            const hipExternalSemaphoreSignalParams_st *paramsArray, unsigned numExtSems,
+                                            hipStream_t stream = nullptr);
 hipError_t hipStreamAddCallback_spt(hipStream_t stream, hipStreamCallback_t callback, void *userData, unsigned flags);
-hipError_t hipStreamBatchMemOp(hipStream_t stream, unsigned count, hipStreamBatchMemOpParams_union *paramArray, unsigned flags);
-hipError_t hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph, const hipGraphNode_t *dependencies, const hipGraphEdgeData *dependencyData, std::size_t numDependencies, hipStreamCaptureMode mode);
+hipError_t hipStreamBatchMemOp(hipStream_t stream, unsigned count, hipStreamBatchMemOpParams_union *paramArray,
+                               unsigned flags);
+hipError_t hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph, const hipGraphNode_t *dependencies,
+                                        const hipGraphEdgeData *dependencyData, std::size_t numDependencies,
+                                        hipStreamCaptureMode mode);
 hipError_t hipStreamBeginCapture_spt(hipStream_t stream, hipStreamCaptureMode mode);
 hipError_t hipStreamCopyAttributes(hipStream_t dst, hipStream_t src);
 hipError_t hipStreamEndCapture_spt(hipStream_t stream, hipGraph_t *pGraph);
 hipError_t hipStreamGetAttribute(hipStream_t stream, hipLaunchAttributeID attr, hipLaunchAttributeValue *value_out);
-hipError_t hipStreamGetCaptureInfo_spt(hipStream_t stream, hipStreamCaptureStatus *pCaptureStatus, unsigned long long *pId);
-hipError_t hipStreamGetCaptureInfo_v2_spt(hipStream_t stream, hipStreamCaptureStatus *captureStatus_out, unsigned long long *id_out, hipGraph_t *graph_out, const hipGraphNode_t **dependencies_out, std::size_t *numDependencies_out);
+hipError_t hipStreamGetCaptureInfo_spt(hipStream_t stream, hipStreamCaptureStatus *pCaptureStatus,
+                                       unsigned long long *pId);
+hipError_t hipStreamGetCaptureInfo_v2_spt(hipStream_t stream, hipStreamCaptureStatus *captureStatus_out,
+                                          unsigned long long *id_out, hipGraph_t *graph_out,
+                                          const hipGraphNode_t **dependencies_out, std::size_t *numDependencies_out);
 hipError_t hipStreamGetDevResource(hipStream_t hStream, hipDevResource_st *resource, hipDevResourceType type);
 hipError_t hipStreamGetFlags_spt(hipStream_t stream, unsigned *flags);
 hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *streamId);
@@ -1100,7 +1212,8 @@ hipError_t hipStreamQuery_spt(hipStream_t stream);
 hipError_t hipStreamSetAttribute(hipStream_t stream, hipLaunchAttributeID attr, const hipLaunchAttributeValue *value);
 hipError_t hipStreamSynchronize_spt(hipStream_t stream);
 hipError_t hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event, unsigned flags);
-hipError_t hipTexObjectCreate(hipTextureObject_t *pTexObject, const HIP_RESOURCE_DESC_st *pResDesc, const HIP_TEXTURE_DESC_st *pTexDesc, const HIP_RESOURCE_VIEW_DESC_st *pResViewDesc);
+hipError_t hipTexObjectCreate(hipTextureObject_t *pTexObject, const HIP_RESOURCE_DESC_st *pResDesc,
+                              const HIP_TEXTURE_DESC_st *pTexDesc, const HIP_RESOURCE_VIEW_DESC_st *pResViewDesc);
 hipError_t hipTexObjectDestroy(hipTextureObject_t texObject);
 hipError_t hipTexObjectGetResourceDesc(HIP_RESOURCE_DESC_st *pResDesc, hipTextureObject_t texObject);
 hipError_t hipTexObjectGetResourceViewDesc(HIP_RESOURCE_VIEW_DESC_st *pResViewDesc, hipTextureObject_t texObject);
@@ -1116,9 +1229,11 @@ hipError_t hipTexRefGetMaxAnisotropy(int *pmaxAnsio, const textureReference *tex
 hipError_t hipTexRefGetMipMappedArray(hipMipmappedArray_t *pArray, const textureReference *texRef);
 hipError_t hipTexRefGetMipmapFilterMode(hipTextureFilterMode *pfm, const textureReference *texRef);
 hipError_t hipTexRefGetMipmapLevelBias(float *pbias, const textureReference *texRef);
-hipError_t hipTexRefGetMipmapLevelClamp(float *pminMipmapLevelClamp, float *pmaxMipmapLevelClamp, const textureReference *texRef);
+hipError_t hipTexRefGetMipmapLevelClamp(float *pminMipmapLevelClamp, float *pmaxMipmapLevelClamp,
+                                        const textureReference *texRef);
 hipError_t hipTexRefSetAddress(std::size_t *ByteOffset, textureReference *texRef, void *dptr, std::size_t bytes);
-hipError_t hipTexRefSetAddress2D(textureReference *texRef, const HIP_ARRAY_DESCRIPTOR *desc, void *dptr, std::size_t Pitch);
+hipError_t hipTexRefSetAddress2D(textureReference *texRef, const HIP_ARRAY_DESCRIPTOR *desc, void *dptr,
+                                 std::size_t Pitch);
 hipError_t hipTexRefSetAddressMode(textureReference *texRef, int dim, hipTextureAddressMode am);
 hipError_t hipTexRefSetArray(textureReference *tex, hipArray_const_t array, unsigned flags);
 hipError_t hipTexRefSetBorderColor(textureReference *texRef, float *pBorderColor);
@@ -1131,8 +1246,11 @@ hipError_t hipTexRefSetMipmapLevelBias(textureReference *texRef, float bias);
 hipError_t hipTexRefSetMipmapLevelClamp(textureReference *texRef, float minMipMapLevelClamp, float maxMipMapLevelClamp);
 hipError_t hipTexRefSetMipmappedArray(textureReference *texRef, hipMipmappedArray *mipmappedArray, unsigned Flags);
 hipError_t hipUnbindTexture(const textureReference *tex);
-hipError_t hipUserObjectCreate(hipUserObject_t *object_out, void *ptr, hipHostFn_t destroy, unsigned initialRefcount, unsigned flags);
+hipError_t hipUserObjectCreate(hipUserObject_t *object_out, void *ptr, hipHostFn_t destroy, unsigned initialRefcount,
+                               unsigned flags);
 hipError_t hipUserObjectRelease(hipUserObject_t object, unsigned count);
 hipError_t hipUserObjectRetain(hipUserObject_t object, unsigned count);
-hipError_t hipWaitExternalSemaphoresAsync(void *const *extSemArray, const hipExternalSemaphoreWaitParams_st *paramsArray, unsigned numExtSems, hipStream_t stream = nullptr);
+hipError_t hipWaitExternalSemaphoresAsync(void *const *extSemArray,
+                                          const hipExternalSemaphoreWaitParams_st *paramsArray, unsigned numExtSems,
+                                          hipStream_t stream = nullptr);
 } // extern "C"
