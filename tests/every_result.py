@@ -15,6 +15,7 @@ from workbench.bench.tuning import TuneResult
 from workbench.check.results import VerifyResults
 from workbench.history.changes import Changes
 from workbench.kernel.program import ProgramResult
+from workbench.kernel.show import ShownValues
 from workbench.profile.rocprof import RocprofResult
 from workbench.profile.timing import SweepResult
 from workbench.toolchain.host import HostResult
@@ -30,6 +31,22 @@ SOURCE = """__global__ void twice(const float *x, float *out) {
 
 def twice(x: torch.Tensor) -> torch.Tensor:
     return 2 * x.flip(0)
+
+
+SHOWING = """#include "kittens.cuh"
+__global__ void scale(const float *x, float *out) {
+    const float scaled = 2 * x[threadIdx.x];
+    kittens::show(scaled);
+    out[threadIdx.x] = scaled;
+}
+"""
+
+
+def _shown() -> ShownValues:
+    kernel = wb.compile(SHOWING, arch="gfx950", name="scale.hip", show=True)["scale"]
+    found = kernel[1, 64](torch.arange(64.0), torch.zeros(64)).shown
+    assert found is not None
+    return found
 
 
 def every_result() -> dict[str, Any]:
@@ -72,6 +89,8 @@ def every_result() -> dict[str, Any]:
         ProgramResult("twice.cpp", "out", "", 0, 1.0, device.name),
         RocprofResult(Path("folder"), {"SQ_WAVES": 1.0}, [2.5], None, None, (), ()),
         launcher(x, out),
+        (shown := _shown()),
+        shown.of("scaled"),
         Changes("1", "2", (None, None), (("device", "a", "b"),), (), (), ()),
         (bench := Result("a/b", {"n": 1}, "ours", device.name, "MI355X", us=1.0)),
         BenchResult([bench]),

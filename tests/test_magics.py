@@ -70,8 +70,8 @@ def test_rocms_device_libraries(shell, monkeypatch, tmp_path):
     """Without the option the error names it; with it the libraries are looked for where the user says."""
     monkeypatch.setenv(device_libraries.FOLDER, str(tmp_path))
     cell = (
-        'extern "C" __device__ float __ocml_tgamma_f32(float);\n'
-        "__global__ void k(float *x) { x[threadIdx.x] = __ocml_tgamma_f32(x[threadIdx.x]); }"
+        'extern "C" __device__ float __ocml_i1_f32(float);\n'
+        "__global__ void k(float *x) { x[threadIdx.x] = __ocml_i1_f32(x[threadIdx.x]); }"
     )
     with pytest.raises(CompileError, match=r"not linked.*--device-libraries"):
         run(shell, "gamma", cell)

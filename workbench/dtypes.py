@@ -162,6 +162,12 @@ def of_torch(dtype: object) -> DataType | None:
     return next((t for t in TYPES if t.torch[0] == name), None)
 
 
+def is_float(value: object, *bits: int) -> bool:
+    """Whether a value is a tensor of floats of so many bits: 16 is bf16 and fp16."""
+    known = of_torch(getattr(value, "dtype", None))
+    return known is not None and known.exponent > 0 and known.bits in bits
+
+
 def bare(name: str) -> str:
     """A C++ type's name without namespace and qualifiers."""
     return name.replace("const ", "").replace("volatile ", "").rpartition("::")[2].strip()

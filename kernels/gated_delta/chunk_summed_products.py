@@ -44,5 +44,6 @@ spec = replace(
         "bounded": Choice((0, 1), doc="whether products with decays above one are zero"),
     },
     inputs=inputs,
+    notes={**base.notes, "bounded": "whether products with decays above one are zero"},
     shape_of=lambda **given: {**base.shape_of(**given), "bounded": int(given["bounded"])},
 )

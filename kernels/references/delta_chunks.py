@@ -74,7 +74,6 @@ def products(
     g: torch.Tensor | None = None,
     cu_seqlens: torch.Tensor | None = None,
     chunk: int = 64,
-    bounded: bool = False,
 ) -> torch.Tensor:
     """tril(beta_i k_i k_j exp(g_i - g_j), -1) of each chunk.
 
@@ -83,11 +82,21 @@ def products(
         beta: (B, T, H_v); heads of k serve H_v / H heads each.
         g: cumulative sums within chunks (B, T, H_v) of the logarithms of decays.
         cu_seqlens: starts of sequences behind one another, with B = 1.
-        bounded: whether products with decays above one are zero.
 
     Returns:
         (B, T, H_v, chunk), a row for each token.
     """
+    return _products(k, beta, g, cu_seqlens, chunk, bounded=False)
+
+
+def _products(
+    k: torch.Tensor,
+    beta: torch.Tensor,
+    g: torch.Tensor | None,
+    cu_seqlens: torch.Tensor | None,
+    chunk: int,
+    bounded: bool,
+) -> torch.Tensor:
     groups = beta.shape[2] // k.shape[2]
     a = torch.zeros(*beta.shape, chunk, dtype=_wide(k))
     for b, first, end, _ in _all_spans(k, cu_seqlens, chunk):
@@ -107,9 +116,9 @@ def summed_products(
     chunk: int = 64,
     bounded: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cumulative sums of g within chunks, and `products` with them."""
+    """Cumulative sums of g within chunks, and `products` with them; bounded: zero where a decay is above one."""
     sums = cumulative_sums(g, cu_seqlens, chunk)
-    return sums, products(k, beta, sums, cu_seqlens, chunk, bounded)
+    return sums, _products(k, beta, sums, cu_seqlens, chunk, bounded)
 
 
 def inverse(a: torch.Tensor, cu_seqlens: torch.Tensor | None = None) -> torch.Tensor:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
 import workbench as wb
-from workbench.errors import ShapeError
+from workbench.errors import ArgumentError, ShapeError
 
 
 def test_tokens_too_far_apart_are_refused() -> None:
@@ -34,10 +36,11 @@ def test_one_token_for_all_places_and_places_without_angles() -> None:
     positions = torch.tensor([4, -1, 0, 5, 2, 1 << 40, 1, 3, -(1 << 40)])
     cos, sin = (torch.cat((table, torch.zeros(1, 64))).bfloat16() for table in (angles.cos(), angles.sin()))
     rope = wb.kernels["rotary/rope"]
-    got, _ = rope.run(
-        {"x": token.expand(1, 3, 9, 128), "cos": cos[:5], "sin": sin[:5], "positions": positions},
-        device=where,
-    )
+    inputs = {"x": token.expand(1, 3, 9, 128), "cos": cos[:5], "sin": sin[:5], "positions": positions}
+    with pytest.raises(ArgumentError, match=r"positions\[1\] is -1; expected an index from 0 to 4"):
+        rope.run(inputs, device=where)
+    # The kernel itself reads nothing outside of its tables.
+    got, _ = dataclasses.replace(rope, indexes={}).run(inputs, device=where)
     inside = torch.where((positions >= 0) & (positions < 5), positions, 5)
     wanted = rope.reference(token.expand(1, 3, 9, 128), cos, sin, inside)
     torch.testing.assert_close(got["out"], wanted, rtol=1e-2, atol=1e-2)

@@ -216,12 +216,14 @@ def test_bank_conflicts_take_time():
     assert result.bound == "lds"
 
 
-@pytest.mark.parametrize(("side", "published"), [(512, None), (1024, 15.396)])
-def test_modelled_gemm_beside_the_published_one(side, published):
-    """HipKittens' own bf16 GEMM on MI355X, another kernel for the same problem."""
+@pytest.mark.parametrize(
+    ("name", "side", "published"), [("gemm/bf16", 512, None), ("gemm/bf16:ping_pong", 4096, 97.278)]
+)
+def test_modelled_gemm_beside_the_published_one(name, side, published):
+    """HipKittens' own bf16 GEMM on MI355X, another kernel of the same schedule for the same problem."""
     from workbench import profile
 
-    result = profile("gemm/bf16", shape={"m": side, "n": side, "k": side}, device="emulated:gfx950")
+    result = profile(name, shape={"m": side, "n": side, "k": side}, device="emulated:gfx950")
     # A wave issues, waits for loads, or for other waves.
     assert 0 < sum(result.model.wave.values()) <= result.model.simulation.seconds
     assert "wave" not in result.model.parts

@@ -18,13 +18,14 @@ from workbench.dtypes import TYPES, DataType
 from workbench.errors import UsageError
 from workbench.kernel.launch import Launch
 from workbench.runtime import LoadedModule
+from workbench.targets import target
 
 if TYPE_CHECKING:
     import torch
 
 Array = npt.NDArray[Any]
 
-MACRO, VARIABLE = "HIPKITTENS_SHOW", "hipkittens_show"
+MACRO, VARIABLE = "KITTENS_SHOW", "hipkittens_show"
 _STATE = struct.Struct("<6Q4I")
 _RECORD = struct.Struct("<2Q9I64s20s")
 _SITES = 256
@@ -391,11 +392,8 @@ def _moments(content: Array, arch: str) -> Iterator[Moment]:
 
 def _type(element: str, arch: str) -> DataType:
     """The record of a type by its name in the tile library."""
-    fnuz = arch == "gfx942"
-    for found in TYPES:
-        if found.cpp == element and (found.encoding is None or (found.encoding == "fnuz") == fnuz):
-            return found
-    raise AssertionError(element)
+    where = target(arch)
+    return next(found for found in TYPES if found.cpp == element and where.has(found))
 
 
 def _tensor(raw: Array, dtype: DataType, shape: tuple[int, ...]) -> torch.Tensor:

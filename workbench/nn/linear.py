@@ -53,7 +53,7 @@ class Linear(torch.nn.Module):
         super().__init__()
         if weights not in WEIGHTS:
             raise UsageError(f"Linear: weights is {weights!r}; expected one of {', '.join(WEIGHTS)}")
-        step = {"bf16": 1, "fp8": 16, "mxfp4": 32}[weights]
+        step = _step(weights)
         if in_features % step:
             raise UsageError(
                 f"Linear: in_features is {in_features}; expected a multiple of {step} for {weights} weights"
@@ -126,6 +126,11 @@ class Linear(torch.nn.Module):
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}, weights={self.weights}"
         )
+
+
+def _step(weights: str) -> int:
+    """Of what the input's columns are a multiple: bytes of 16 or, of mxfp4, a scale's numbers."""
+    return 16 if weights == "fp8" else 32 if weights == "mxfp4" else 1
 
 
 def _largest(weight: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from workbench.dtypes import is_float
 from workbench.errors import ShapeError
 from workbench.operators.definition import Definition
 from workbench.operators.parameters import Choice
@@ -51,8 +52,7 @@ def cast(operator: Definition, inputs: Mapping[str, Any], lower: torch.dtype) ->
     import torch
 
     changing = operator.changing_inputs
-    floats = {torch.float32, torch.bfloat16, torch.float16}
-    among = {n: v for n, v in inputs.items() if n in changing and getattr(v, "dtype", None) in floats}
+    among = {n: v for n, v in inputs.items() if n in changing and is_float(v, 16, 32)}
     rule = rule_of(operator)
     dtypes = {value.dtype for value in among.values()}
     wanted = lower

@@ -1,8 +1,8 @@
 """From an operator's sources to the kernels of an instance, compiled once and remembered.
 
-A source that has changed is compiled anew. Looking at headers takes longer than a small launch, so those of
-the tile library, the families and the operator's folder are looked at five times a second at most; the
-operator's own source at each call.
+A source that has changed is compiled anew. Looking at all headers takes longer than a small launch, so those
+of the tile library and the families are looked at five times a second at most; the operator's own source and
+the headers beside it at each call.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -167,8 +166,9 @@ def _stamp(operator: Definition) -> Stamp:
     sources = {operator.source, *(step.source for step in operator.steps if step.source is not None)}
     files = [source_path(operator, source) for source in sources]
     own = [_stamp_of(os.fspath(file)) for file in files if file is not None]
-    folder = "" if operator.folder is None else os.fspath(operator.folder)
-    return (_library.stamp(), _folders[folder].stamp() if folder else 0, *own)
+    if operator.folder is not None:
+        own += map(_stamp_of, _listed(os.fspath(operator.folder)))
+    return (_library.stamp(), *own)
 
 
 def _stamp_of(file: str) -> tuple[str, int, int]:
@@ -184,18 +184,27 @@ def _headers_in(folder: str) -> list[str]:
     return []
 
 
+def _listed(folder: str) -> list[str]:
+    """`_headers_in`, asked anew when files came or went, which changes the folder's own time."""
+    stamp = _stamp_of(folder)
+    if _lists.get(folder, (None,))[0] != stamp:
+        _lists[folder] = stamp, _headers_in(folder)
+    return _lists[folder][1]
+
+
+_lists: dict[str, tuple[Stamp, list[str]]] = {}
+
+
 @dataclass
-class _Headers:
-    """Headers that operators share.
+class _Library:
+    """The headers that all operators share.
 
     Attributes:
-        list: gives them.
         looked: when they were looked at last, on the monotonic clock.
         found: their stamps then.
         edition: counts the changes that were seen.
     """
 
-    list: Callable[[], Iterable[str]]
     looked: float = float("-inf")
     found: tuple[tuple[str, int, int], ...] = ()
     edition: int = 0
@@ -203,25 +212,12 @@ class _Headers:
     def stamp(self) -> int:
         now = time.monotonic()
         if now - self.looked > LIBRARY_SECONDS:
-            found = tuple(sorted(map(_stamp_of, self.list())))
+            roots = (paths.include_dir(), paths.kernels_dir() / "families")
+            folders = [folder for root in roots for folder, _, _ in os.walk(root)]
+            found = tuple(sorted(_stamp_of(file) for folder in folders for file in _headers_in(folder)))
             self.edition += found != self.found
             self.found, self.looked = found, time.monotonic()
         return self.edition
 
 
-class _Folders(dict[str, _Headers]):
-    """The headers of operators' folders."""
-
-    def __missing__(self, folder: str) -> _Headers:
-        made = self[folder] = _Headers(partial(_headers_in, folder))
-        return made
-
-
-def _of_all_operators() -> Iterator[str]:
-    for root in (paths.include_dir(), paths.kernels_dir() / "families"):
-        for folder, _, _ in os.walk(root):
-            yield from _headers_in(folder)
-
-
-_library = _Headers(_of_all_operators)
-_folders = _Folders()
+_library = _Library()

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from workbench.dtypes import is_float
 from workbench.errors import ArgumentError, ShapeError, WorkbenchError
 from workbench.kernel import Launch
 from workbench.operators.gradient import Gradient
@@ -281,7 +282,6 @@ class Definition:
         """Names of the inputs whose precision is the call's: not of scales, which are float32 in each."""
         import torch
 
-        halves = (torch.bfloat16, torch.float16)
         found: set[str] = set()
         flags = [{}, *({n: v} for n, p in self.parameters.items() if isinstance(p, Choice) for v in p.values)]
         for setting in flags:
@@ -291,7 +291,7 @@ class Definition:
             except (WorkbenchError, RuntimeError, ValueError):
                 # Sizes that do not go with the setting, or values that fake tensors do not have.
                 continue
-            found |= {n for n, v in drawn.items() if getattr(v, "dtype", None) in halves}
+            found |= {n for n, v in drawn.items() if is_float(v, 16)}
         return frozenset(found)
 
     @cached_property
@@ -302,10 +302,11 @@ class Definition:
         tests: dict[Any, tuple[Callable[[Any], bool], str]] = {
             torch.Tensor: (lambda value: isinstance(value, torch.Tensor), "a torch tensor"),
             str: (lambda value: isinstance(value, str), "a text"),
-            # Whatever counts as one: NumPy's, PyTorch's symbolic ones.
-            int: (lambda value: hasattr(value, "__index__"), "an integer"),
-            bool: (lambda value: hasattr(value, "__bool__"), "True or False"),
-            float: (lambda value: hasattr(value, "__float__"), "a number"),
+            # Whatever counts as one: NumPy's, PyTorch's symbolic ones. PyTorch's compiler follows `isinstance`
+            # of a number that it keeps open, and not `hasattr`.
+            int: (lambda value: isinstance(value, int) or hasattr(value, "__index__"), "an integer"),
+            bool: (lambda value: isinstance(value, bool) or hasattr(value, "__bool__"), "True or False"),
+            float: (lambda value: isinstance(value, float) or hasattr(value, "__float__"), "a number"),
         }
         found = {}
         for p in self.signature.parameters.values():

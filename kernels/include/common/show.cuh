@@ -11,7 +11,7 @@
 #include "../types/types.cuh"
 #include "common.cuh"
 
-#if defined(HIPKITTENS_SHOW)
+#if defined(KITTENS_SHOW)
 
 namespace kittens::detail {
 namespace shown {
@@ -221,20 +221,26 @@ template <int site>
 struct at_site {
     static_assert(site < SITES, "show: 256 of them are the most that a program has");
     int line;
-    template <typename V, typename... Name>
-    __device__ inline void operator()(const V &value, const char *text, Name... name) const {
-        take(site, line, value, text, name...);
-    }
 };
+
+/** What the macro calls: found by its first argument, and as `kittens::show` where a program says so. */
+template <int site, typename V, typename... Name>
+__device__ inline void show_at(at_site<site> at, const V &value, const char *text, Name... name) {
+    take(site, at.line, value, text, name...);
+}
 
 inline constexpr int FIRST_SITE = __COUNTER__ + 1;
 
 } // namespace shown
 } // namespace kittens::detail
 
+namespace kittens {
+using detail::shown::show_at;
+}
+
 #define show(value, ...)                                                                                               \
-    (::kittens::detail::shown::at_site<__COUNTER__ - ::kittens::detail::shown::FIRST_SITE>{__LINE__}(                  \
-        value, #value __VA_OPT__(, ) __VA_ARGS__))
+    show_at(::kittens::detail::shown::at_site<__COUNTER__ - ::kittens::detail::shown::FIRST_SITE>{__LINE__}, value,    \
+            #value __VA_OPT__(, ) __VA_ARGS__)
 
 #else
 

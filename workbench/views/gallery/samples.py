@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
+import torch
 
 from workbench import runtime
 from workbench.bench.cases import analyses
@@ -20,9 +21,11 @@ from workbench.check.compare import Comparison
 from workbench.check.results import VerifyResult, VerifyResults
 from workbench.codeobject.occupancy import occupancy
 from workbench.display import figure_of
+from workbench.dtypes import FP32
 from workbench.events import Hub
 from workbench.history.codec import decode
 from workbench.history.results import CLASSES
+from workbench.kernel.show import Kind, Moment, Moments
 from workbench.launches import CacheCounts, Replayed
 from workbench.operators import kernels, shape_text
 from workbench.operators.tolerances import Tolerance
@@ -199,6 +202,24 @@ def dies(*, orders: int) -> XcdMap:
     return XcdMap(GEMM, DEVICE, {"m": 128, "n": 256}, "c", writers, 8, tiles_of(writers), tuple(found))
 
 
+def shown() -> Moments:
+    """What a causal attention's scores hold: a slider over two waves and two trips, and minus infinities."""
+    numbers = np.random.default_rng(0)
+    row, col = np.indices((16, 32))
+    # Lane l of a 16 x 16 accumulator has column l % 16, and four rows from 4 (l / 16) on.
+    places = (row // 4 * 16 + col % 16 | (row % 4 + 4 * (col // 16)) << 8).astype(np.uint32)
+    found = []
+    for wave in range(2):
+        for trip in range(2):
+            scores = np.where(
+                col + 32 * trip > row + 16 * wave + 24, -np.inf, 2 * numbers.normal(size=row.shape)
+            )
+            values = torch.from_numpy(scores.astype(np.float32))
+            where = ("scores", 31, Kind.REGISTER_TILE, 0, wave, trip)
+            found.append(Moment(*where, FP32, values, places, (1 << 64) - 1))
+    return Moments(found, "gfx950", "scores (line 31)", counted=True)
+
+
 def layout(tile: str, **question: Any) -> Any:
     """A layout's figure, of what the library's code does on the emulated device."""
     return figure_of(view_layout(tile, arch="gfx950", **question))
@@ -252,6 +273,7 @@ SAMPLES: Sequence[Sample] = (
     Sample("benchmark-published", None, lambda: benchmarks.analysis_figure(analyses()[0], list(benchmark()))),
     Sample("dies", XcdMap, lambda: figure_of(dies(orders=1))),
     Sample("dies-orders", XcdMap, lambda: figure_of(dies(orders=2))),
+    Sample("shown", Moments, lambda: figure_of(shown())),
     Sample("layout", LayoutResult, lambda: layout("rt_bf<32, 32, row_l, rt_16x32_s>"), True),
     Sample(
         "layout-access", LayoutResult, lambda: layout(_SHARED, access="load", register="rt_bf<16, 64>"), True
