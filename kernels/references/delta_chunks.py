@@ -116,7 +116,11 @@ def summed_products(
     chunk: int = 64,
     bounded: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cumulative sums of g within chunks, and `products` with them; bounded: zero where a decay is above one."""
+    """Cumulative sums of g within chunks, and `products` with them.
+
+    Args:
+        bounded: whether products with decays above one are zero.
+    """
     sums = cumulative_sums(g, cu_seqlens, chunk)
     return sums, _products(k, beta, sums, cu_seqlens, chunk, bounded)
 

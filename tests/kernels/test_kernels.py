@@ -22,7 +22,7 @@ CATEGORIES = ("activations/", "gemm/", "normalization/", "rotary/")
 KERNELS = [name for name in wb.kernels if name.startswith(CATEGORIES)]
 
 FILLS_REGISTERS = ("gemm/mx",)
-"""On gfx942, where there are no scaled matrix instructions, its waves take more than half of the registers."""
+"""On gfx942, where there are no scaled matrix instructions, its waves take over half of the registers."""
 
 SCALARS_IN_LANES = ("gemm/mx",)
 """On gfx942 the kernel of fp6 wants more scalars than there are SGPRs. The rest is kept in lanes of one VGPR,
@@ -70,7 +70,7 @@ def test_verifies(arch: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_resources(arch: str, name: str) -> None:
-    """No vector spills and no scratch for any shape; enough waves, or steps ahead, to hide memory's latency."""
+    """No vector spills, no scratch for any shape; enough waves, or steps ahead, to hide memory's latency."""
     spec = wb.kernels[name]
     for shape in in_turns(arch, name, spec.shapes):
         for ready in spec.steps_of(shape, arch=arch):
