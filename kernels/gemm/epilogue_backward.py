@@ -170,8 +170,8 @@ spec = KernelSpec(
     },
     notes={
         "dc": "gradient of c",
-        "z": "sums of the product with their bias; where None, there is no activation, and neither the gate's "
-        "gradient nor c",
+        "z": "sums of the product with their bias; where None, there is no activation, no gate's gradient "
+        "and no c",
         "gate": "a factor of each element; none where None",
         "wanted": "which of z, gate, bias (their gradients) and c are made; the others have no element",
         "c": "the product, made again",

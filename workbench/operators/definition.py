@@ -302,8 +302,8 @@ class Definition:
         tests: dict[Any, tuple[Callable[[Any], bool], str]] = {
             torch.Tensor: (lambda value: isinstance(value, torch.Tensor), "a torch tensor"),
             str: (lambda value: isinstance(value, str), "a text"),
-            # Whatever counts as one: NumPy's, PyTorch's symbolic ones. PyTorch's compiler follows `isinstance`
-            # of a number that it keeps open, and not `hasattr`.
+            # Whatever counts as one: NumPy's, PyTorch's symbolic ones. Of a number that is left open
+            # PyTorch's compiler follows `isinstance`, and not `hasattr`.
             int: (lambda value: isinstance(value, int) or hasattr(value, "__index__"), "an integer"),
             bool: (lambda value: isinstance(value, bool) or hasattr(value, "__bool__"), "True or False"),
             float: (lambda value: isinstance(value, float) or hasattr(value, "__float__"), "a number"),
