@@ -367,6 +367,67 @@ class Steps(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class TapeOptions:
+    """Of which work-group everything is kept.
+
+    Attributes:
+        group: its linear number. It runs alone: what the others would have written stays as it was.
+        wave, skip: the tape begins when this wave has run so many instructions.
+        bytes: that the tape may take of this computer's memory; what comes after them is left out.
+    """
+
+    group: int = 0
+    wave: int = 0
+    skip: int = 0
+    bytes: int = 1 << 30
+
+
+EVENT: Sequence[tuple[str, str]] = (("at", "u8"), ("accesses", "u8"), ("block", "i4"), ("wave", "u4"))
+"""Fields of a tape's events, as NumPy names types. `block`: what `wave` ran; `accesses`: of memory, before it."""
+
+
+@dataclass(slots=True)
+class Held:
+    """What the waves of a work-group hold.
+
+    Attributes:
+        scalars: [waves, 130] by the number that instructions have for them; then SCC and MODE.
+        rows: [waves, registers, 64] vector registers, AGPRs behind the VGPRs.
+        lds: [bytes].
+        scratch: [waves, dwords, 64 lanes].
+    """
+
+    scalars: npt.NDArray[np.uint32]
+    rows: npt.NDArray[np.uint32]
+    lds: npt.NDArray[np.uint8]
+    scratch: npt.NDArray[np.uint32]
+
+
+class Tape(Protocol):
+    """All that the waves of one work-group did, instruction by instruction, in the order in which they ran.
+
+    Attributes:
+        events: of the type `EVENT`.
+        blocks: addresses of the instructions of each block: one, or loads that are done as one.
+        accesses: of memory, as `LaunchRecord.accesses`; those before the tape began among them.
+        cut: whether there was no room for what came after.
+        acc_offset: vector register that AGPR 0 is.
+    """
+
+    events: npt.NDArray[np.void]
+    blocks: tuple[tuple[int, ...], ...]
+    accesses: Sequence[Access]
+    cut: bool
+    acc_offset: int
+
+    def begin(self) -> Held:
+        """What was held before the first event."""
+
+    def move(self, held: Held, start: int, end: int) -> None:
+        """Makes what is held before event `start` what is held before event `end`, in either direction."""
+
+
+@dataclass(frozen=True, slots=True)
 class RawFinding:
     """One instruction at fault, as the sanitizer reports it: without source lines.
 
@@ -406,6 +467,7 @@ class LaunchOptions:
         traffic: record what is asked of memory, by instruction and line, for a model of the caches; slower.
         steps: record the way of some work-groups' waves, block by block, for a model of the compute units.
             Only these are profiled then, unless `profile` asks for all.
+        tape: keep all that one work-group does; it runs alone, and nothing else is observed.
     """
 
     count: bool = False
@@ -415,11 +477,12 @@ class LaunchOptions:
     trace: bool = False
     traffic: TrafficOptions | None = None
     steps: StepOptions | None = None
+    tape: TapeOptions | None = None
 
     @property
     def observed(self) -> bool:
         """Whether more than the launch's time is asked for."""
-        asked = self.traffic is not None or self.steps is not None
+        asked = self.traffic is not None or self.steps is not None or self.tape is not None
         return self.count or self.profile or self.sanitize or self.trace or asked
 
 
@@ -444,6 +507,7 @@ class LaunchRecord(Shown):
         accesses: every memory access in order; empty unless asked for.
         traffic: what was asked of memory; None unless asked for.
         steps: the way of some work-groups' waves; None unless asked for.
+        tape: all that one work-group did; None unless asked for.
         shown: what `show(...)` in the kernel was given, tensors by name; None unless compiled with `show`.
     """
 
@@ -461,6 +525,7 @@ class LaunchRecord(Shown):
     accesses: tuple[Access, ...] = field(default=(), repr=False)
     traffic: Traffic | None = field(default=None, repr=False, compare=False)
     steps: Steps | None = field(default=None, repr=False, compare=False)
+    tape: Tape | None = field(default=None, repr=False, compare=False)
     shown: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     def timed(self, seconds: float) -> LaunchRecord:

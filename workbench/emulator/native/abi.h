@@ -68,6 +68,7 @@ typedef struct HkTraffic HkTraffic;
 typedef struct HkStream HkStream;
 typedef struct HkSteps HkSteps;
 typedef struct HkWay HkWay;
+typedef struct HkTape HkTape;
 typedef struct San San;
 
 /* Generated code: runs one basic block of a wave; the next block's index or one of the values above. */
@@ -133,6 +134,7 @@ struct Group {
     HkTrace *trace;     /* where accesses are recorded one by one, or NULL */
     HkTraffic *traffic; /* of the worker, where the launch asks for it, or NULL */
     HkSteps *steps;     /* of the launch, where it asks for it, or NULL */
+    HkTape *tape;       /* of the launch, where this work-group is on it, or NULL */
 };
 
 enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2 };
@@ -282,6 +284,7 @@ typedef struct Launch {
     int32_t (*serve)(uint64_t group, uint32_t wave, uint64_t packet);
     HkSteps *steps;      /* where the waves' ways are recorded, or NULL */
     const uint8_t *only; /* [group_total] work-groups that are run: nonzero; NULL: all */
+    HkTape *tape;        /* where what one work-group does is kept, or NULL */
 } Launch;
 
 /* One thread's share of a launch. */
@@ -445,6 +448,62 @@ struct HkSteps {
 
 const uint64_t *hk_steps_of(const HkSteps *s, uint64_t group, uint32_t wave, uint64_t *count, uint32_t *cut);
 void hk_steps_free(HkSteps *s);
+
+/* What a work-group holds, as the tape keeps it: a wave's scalars are Wave.s, then SCC and MODE. */
+#define HK_TAPE_SCALARS 130
+
+typedef struct HkState {
+    uint32_t *scalars; /* [waves][HK_TAPE_SCALARS] */
+    uint32_t *rows;    /* [waves][rows][64] */
+    uint32_t *lds;     /* padded to 64 bytes, as scratch is */
+    uint32_t *scratch; /* [waves][scratch] */
+} HkState;
+
+#define HK_TAPE_RANGES 4
+enum { HK_TAPE_LDS = 1, HK_TAPE_SCRATCH = 2, HK_TAPE_ROWS = 4 }; /* the last: rows that only its run tells */
+
+/* What a block may change beside scalars. */
+typedef struct HkChanges {
+    uint16_t first[HK_TAPE_RANGES], count[HK_TAPE_RANGES]; /* rows */
+    uint32_t flags;                                        /* HK_TAPE_* */
+} HkChanges;
+
+/* One block of one wave. Its changes are words of the tape from `at` on: a head, and the exclusive or of what was there
+ * before and after. A head has the place in bits 23:0, its kind in 31:28 and, of a row, which quarters follow in 27:24.
+ */
+typedef struct HkEvent {
+    uint64_t at;
+    uint64_t accesses; /* in the trace before it */
+    int32_t block;
+    uint32_t wave;
+} HkEvent;
+
+enum { HK_CHANGED_SCALAR = 0, HK_CHANGED_ROW = 1, HK_CHANGED_LDS = 2, HK_CHANGED_SCRATCH = 3 };
+enum { HK_CHANGED_PLACE = 0xffffff, HK_CHANGED_QUARTERS = 24, HK_CHANGED_KIND = 28 };
+
+/* What the waves of one work-group did, block by block, so that it can be gone through in both directions. */
+struct HkTape {
+    uint64_t group;
+    uint64_t skip;            /* blocks of wave `watched` before the tape begins */
+    uint64_t limit;           /* bytes of the tape */
+    const HkChanges *changes; /* by block */
+    HkTrace *trace;
+    uint32_t watched;
+    uint32_t waves, rows, lds_words, scratch_words; /* of the state */
+    uint32_t running;                               /* 0: not begun, 1: under way, 2: over */
+    HkState begin, now;                             /* when the tape begins; as far as it has come */
+    HkEvent *events;
+    uint64_t event_count, event_room;
+    uint32_t *words;
+    uint64_t word_count, word_room;
+    uint64_t differs; /* words of the work-group's last state that the tape does not tell: 0 unless it is wrong */
+    uint32_t cut;     /* nonzero: it has no room for what comes after */
+    uint32_t reserved;
+};
+
+/* Changes a state at event `from` into that at `to`, in either direction. */
+void hk_tape_move(const HkTape *t, const HkState *s, uint64_t from, uint64_t to);
+void hk_tape_free(HkTape *t);
 
 /* What an instruction is to the sanitizer. */
 enum {

@@ -259,14 +259,15 @@ class EmulatedDevice:
     ) -> _Form:
         """What a launch has in common with others like it, made and checked for the first."""
         profile = counts_addresses(options)
-        key = kernel_name, geometry, dynamic_shared, profile, options.sanitize
+        single = options.tape is not None
+        key = kernel_name, geometry, dynamic_shared, profile, options.sanitize, single
         found: _Form | None = loaded.forms.get(key)
         if found is not None:
             return found
         kernel = loaded.code_object.kernels[kernel_name]
         self.check(kernel, geometry, dynamic_shared)
         limits.check_argument_bytes(kernel, max(kernel.kernarg_size, limits.own_bytes(kernel)))
-        translation = loaded.translation(kernel_name, options.sanitize)
+        translation = loaded.translation(kernel_name, options.sanitize, single)
         shared = limits.static_shared(kernel) + dynamic_shared
         scene = faults.Scene(
             kernel=kernel,

@@ -31,7 +31,7 @@ class LoadedCode:
     code_object: CodeObject
     device: int
     image: Allocation
-    translations: dict[str, TranslatedKernel] = field(default_factory=dict)
+    translations: dict[tuple[str, bool, bool], TranslatedKernel] = field(default_factory=dict)
     prints: bool = False
     grid_barrier: int = 0
     forms: dict[Any, Any] = field(default_factory=dict)
@@ -43,18 +43,23 @@ class LoadedCode:
         """Device address of the code object's virtual address 0."""
         return self.image.base
 
-    def translation(self, kernel: str, sanitize: bool = False) -> TranslatedKernel:
+    def translation(self, kernel: str, sanitize: bool = False, single: bool = False) -> TranslatedKernel:
         """The kernel as native code, which tells the sanitizer what it does where that is asked for.
+
+        Args:
+            single: each instruction is a block of its own.
 
         Raises:
             UnsupportedInstruction: it has an instruction that the emulated device does not execute.
         """
-        key = f"{kernel} sanitized" if sanitize else kernel
+        key = kernel, sanitize, single
         found = self.translations.get(key)
         if found is None:
             from workbench.emulator.translate.translator import translate
 
-            found = self.translations[key] = translate(self.code_object, kernel, sanitize=sanitize)
+            found = self.translations[key] = translate(
+                self.code_object, kernel, sanitize=sanitize, single=single
+            )
         return found
 
     def block_addresses(self, kernel: str) -> list[list[int]]:

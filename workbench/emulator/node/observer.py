@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from workbench.emulator.native import abi
 from workbench.emulator.native.observe.steps import StepRecorder
+from workbench.emulator.native.observe.tape import TapeRecorder
 from workbench.emulator.native.observe.trace import Trace
 from workbench.emulator.native.observe.traffic import TrafficRecorder
 from workbench.emulator.node.allocations import Memory
@@ -25,7 +26,7 @@ def counts_addresses(options: LaunchOptions) -> int:
 
     A launch that records ways profiles the work-groups of these alone, and only the lines of the others.
     """
-    if options.profile or options.trace:
+    if options.profile or options.trace or options.tape is not None:
         return abi.PROFILE_ALL
     if options.traffic is not None:
         return abi.PROFILE_ALL if options.steps is None else abi.PROFILE_LINES
@@ -94,11 +95,18 @@ class Observer:
             prepared.launch.steps = self._steps.pointer
             prepared.launch.only = self._steps.only
             prepared.keep.append(self._steps)
+        self._tape: TapeRecorder | None = None
+        if options.tape is not None:
+            blocks = [block.instructions for block in loaded.translation(kernel, single=True).blocks]
+            descriptor = loaded.code_object.kernels[kernel].descriptor
+            self._tape = TapeRecorder(options.tape, prepared.launch, blocks, descriptor.accum_offset)
+            self._tape.tell(prepared.launch)
+            prepared.keep.append(self._tape)
 
     @property
     def one_thread(self) -> bool:
         """Whether the launch needs one: work-groups share the sanitizer's state, and the trace."""
-        return self._shadow is not None or self._trace is not None
+        return self._shadow is not None or self._trace is not None or self._tape is not None
 
     def findings(self, scene: Scene) -> tuple[RawFinding, ...]:
         """What the sanitizer found in the launch that has ended."""
@@ -128,4 +136,5 @@ class Observer:
             accesses=self._trace.take() if self._trace is not None else (),
             traffic=self.traffic,
             steps=self._steps,
+            tape=self._tape,
         )

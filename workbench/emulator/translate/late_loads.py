@@ -49,6 +49,15 @@ def by_arrival(block: Sequence[Instruction]) -> Iterator[tuple[Instruction, Sequ
             yield from ((instruction, ()) for instruction in ordered[1:])
 
 
+def one_by_one(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:
+    """A block in blocks of one instruction; loads that change places stay together."""
+    for instruction, issued in by_arrival(block):
+        if len(issued) > 1:
+            yield list(issued)
+        elif issued:
+            yield [instruction]
+
+
 def _ordered(loads: list[Instruction]) -> list[Instruction]:
     """Loads such that none is done after an earlier one has overwritten its address.
 

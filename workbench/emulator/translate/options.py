@@ -61,6 +61,7 @@ class Options:
         host: features of the CPU that runs the code, as LLVM names them.
         rows: vector register rows that a wave has.
         sanitize: whether the code reports to the sanitizer.
+        single: whether each instruction is a block of its own, so that the driver sees the state between any two.
     """
 
     target: str
@@ -69,3 +70,4 @@ class Options:
     host: frozenset[str]
     rows: int = 512
     sanitize: bool = False
+    single: bool = False

@@ -32,6 +32,7 @@ from workbench.emulator.translate.flow import (
     function_symbols,
     reachable,
 )
+from workbench.emulator.translate.late_loads import one_by_one
 from workbench.emulator.translate.options import Mode, Options
 from workbench.errors import CodeObjectError, UnsupportedInstruction
 
@@ -81,11 +82,14 @@ class Translation:
     _code: engine.LoadedCode = field(repr=False, compare=False)
 
 
-def translate(code_object: CodeObject, kernel: str, *, sanitize: bool = False) -> Translation:
+def translate(
+    code_object: CodeObject, kernel: str, *, sanitize: bool = False, single: bool = False
+) -> Translation:
     """Native code for a kernel of a code object, from the cache where it has been translated before.
 
     Args:
         sanitize: the code tells the sanitizer (native/observe/sanitizer) of each instruction before it runs.
+        single: each instruction is a block of its own.
 
     Raises:
         UnsupportedInstruction: instructions that the kernel can reach are not executed; the message names
@@ -96,13 +100,13 @@ def translate(code_object: CodeObject, kernel: str, *, sanitize: bool = False) -
     if info is None:
         known = ", ".join(code_object.kernels) or "none"
         raise CodeObjectError(f"the code object has no kernel {kernel!r}; it has: {known}.")
-    options = replace(_options(code_object, kernel), sanitize=sanitize)
+    options = replace(_options(code_object, kernel), sanitize=sanitize, single=single)
     cache_ = Cache("translations")
     key = digest(
         translator_version(),
         engine.identity(),
         repr(options.mode),
-        f"sanitize {sanitize}",
+        f"sanitize {sanitize}, single {single}",
         f"{options.target} {options.acc_offset} {options.rows} {info.entry} {code_object.text.address}",
         repr(function_symbols(code_object)),
         code_object.text.data,
@@ -174,6 +178,8 @@ class _Program:
 def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program:
     info = code_object.kernels[kernel]
     blocks = blocks_of(reachable(code_object, info.entry))
+    if options.single:
+        blocks = [piece for block in blocks for piece in one_by_one(block)]
     index_of = {block[0].address: index for index, block in enumerate(blocks)}
     roots = [
         index_of[address] for address in (info.entry, *function_symbols(code_object)) if address in index_of

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.errors import LaunchError
@@ -44,7 +46,9 @@ class Trace:
     """Where one launch records its accesses."""
 
     def __init__(self, room: int = ROOM) -> None:
-        self._records = ffi.new("HkAccess[]", room)
+        # Of what no access was kept in, the computer's memory is not taken.
+        self._memory = np.zeros(room * ffi.sizeof("HkAccess"), dtype=np.uint8)
+        self._records = ffi.from_buffer("HkAccess[]", self._memory)
         self._trace = ffi.new("HkTrace *", {"records": self._records, "room": room})
 
     @property
@@ -63,4 +67,10 @@ class Trace:
                 f"the launch made {self._trace.count:,} memory accesses, and a trace holds "
                 f"{self._trace.room:,}; trace fewer work-groups or a smaller problem."
             )
-        return tuple(_access(record) for record in self._records[0 : self._trace.count])
+        return self.first()
+
+    def first(self) -> tuple[Access, ...]:
+        """The accesses that there was room for."""
+        return tuple(
+            _access(record) for record in self._records[0 : min(self._trace.count, self._trace.room)]
+        )

@@ -12,6 +12,7 @@
 
 #include "observe/sanitizer/sanitizer.h"
 #include "observe/steps.h"
+#include "observe/tape.h"
 #include "observe/traffic.h"
 
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static int32_t find_block(const Launch *l, uint64_t target) {
 
 /* Runs a wave's turn; HK_END, HK_BARRIER, HK_FAULT, or HK_YIELD when it is to go on later. */
 __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l, uint64_t *counts, Wave *w,
-                                                                uint64_t *spent, HkWay *way) {
+                                                                uint64_t *spent, HkWay *way, HkTape *tape) {
     const BlockFn *functions = l->functions;
     int32_t block = w->block;
     uint32_t left = l->turn_blocks;
@@ -49,7 +50,9 @@ __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l,
     while (left-- > 0) {
         counts[block]++;
         if (way != NULL) hk_steps_block(way, block);
+        if (tape != NULL) hk_tape_before(tape, w);
         int32_t next = functions[block](w);
+        if (tape != NULL) hk_tape_after(tape, w, block);
         if (__builtin_expect(next >= 0, 1)) {
             block = next;
             continue;
@@ -72,10 +75,11 @@ __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l,
     return result;
 }
 
-/* Two copies, so that a launch whose ways are not recorded does not look for each block whether they are. */
+/* Copies of it, so that a launch of which nothing is recorded does not look for each block whether it is. */
 static int32_t run_wave(const Launch *l, uint64_t *counts, Wave *w, uint64_t *spent) {
-    return __builtin_expect(w->way != NULL, 0) ? run_blocks(l, counts, w, spent, w->way)
-                                               : run_blocks(l, counts, w, spent, NULL);
+    if (__builtin_expect(w->group->tape != NULL, 0)) return run_blocks(l, counts, w, spent, NULL, w->group->tape);
+    return __builtin_expect(w->way != NULL, 0) ? run_blocks(l, counts, w, spent, w->way, NULL)
+                                               : run_blocks(l, counts, w, spent, NULL, NULL);
 }
 
 static void report(Worker *worker, const Resident *r, uint32_t wave, const Fault *fault, int has_pc) {
@@ -224,6 +228,7 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
             /* fall through: its memory serves the next work-group */
         case GROUP_ENDED:
             if (!dropped && result == GROUP_ENDED) __atomic_fetch_add(&l->finished, 1, __ATOMIC_RELAXED);
+            if (r->group.tape != NULL) hk_tape_end(r->group.tape, &r->group, r->waves);
             if (r->group.steps != NULL) hk_steps_end(r->group.steps, &r->group, r->waves);
             if (r->group.traffic != NULL) hk_traffic_end(r->group.traffic, &r->group, r->waves);
             r->next = worker->spare;

@@ -143,6 +143,7 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
     g->steps = l->steps;
     if (g->steps != NULL && g->steps->keep[index]) g->profile = HK_PROFILE_ALL;
     g->trace = l->trace;
+    if (l->tape != NULL && l->tape->group == index) g->tape = l->tape;
     fill(r->lds, l->poison, ((size_t)l->lds_size + 3) & ~(size_t)3);
     for (uint32_t i = 0; i < g->wave_count; i++) start_wave(worker, r, i, items - i * HK_LANES);
     if (l->san != NULL) hk_san_start(l, g, r->waves, r->shadow);

@@ -1,0 +1,150 @@
+"""All that the waves of one work-group did, as tape.c keeps it on request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import Access as Does
+from workbench.codeobject.instructions import Space, Trait
+from workbench.emulator.native import abi, native_library
+from workbench.emulator.native.abi import CData, ffi
+from workbench.emulator.native.observe.trace import Trace
+from workbench.errors import LaunchError
+from workbench.launches import EVENT, Access, Held, TapeOptions
+
+_ACCESSES = 1 << 17
+"""Of memory that are kept; of later ones the tape has the effect, and not the addresses."""
+
+_ON_CHIP = (Space.LDS, Space.LANES, Space.FLAT, Space.SCRATCH, Space.BUFFER)
+
+
+class TapeRecorder:
+    """Keeps what one work-group of a launch does: its `Tape`.
+
+    Args:
+        launch: a `Launch` whose registers and memory are known.
+        blocks: the kernel's, each of one instruction, or of loads that are done as one.
+    """
+
+    def __init__(
+        self, options: TapeOptions, launch: CData, blocks: Sequence[Sequence[Instruction]], acc_offset: int
+    ) -> None:
+        self.blocks = tuple(tuple(each.address for each in block) for block in blocks)
+        self.acc_offset = acc_offset
+        self._options = options
+        size = launch.group_size[0] * launch.group_size[1] * launch.group_size[2]
+        waves = -(-size // abi.LANES)
+        if not (0 <= options.group < launch.group_total and 0 <= options.wave < waves):
+            raise LaunchError(
+                f"wave {options.wave} of work-group {options.group} is asked for; the launch has work-groups "
+                f"0 to {launch.group_total - 1}, of waves 0 to {waves - 1}"
+            )
+        self._lds_size = int(launch.lds_size)
+        self._shapes = {
+            "scalars": (waves, abi.TAPE_SCALARS),
+            "rows": (waves, int(launch.row_count), abi.LANES),
+            "lds": (-(-self._lds_size // 64) * 16,),
+            "scratch": (waves, -(-int(launch.scratch_size) // 4), abi.LANES),
+        }
+        self._begin, now = self._state(), self._state()
+        changes = ffi.new("HkChanges[]", len(blocks))
+        everywhere = any(each.record.traits & Trait.INDEXES for block in blocks for each in block)
+        for place, block in enumerate(blocks):
+            changes[place] = _changes(block, acc_offset, everywhere)
+        self._trace = Trace(_ACCESSES)
+        self._only = np.zeros(launch.group_total, dtype=np.uint8)
+        self._only[options.group] = 1
+        self._library = native_library()
+        # Looked up now: at the interpreter's end cffi finds no names any more.
+        self._free, self._move = self._library.hk_tape_free, self._library.hk_tape_move
+        self._tape = ffi.new(
+            "HkTape *",
+            {
+                "group": options.group,
+                "skip": options.skip,
+                "limit": options.bytes,
+                "changes": changes,
+                "trace": self._trace.pointer,
+                "watched": options.wave,
+                "waves": waves,
+                "rows": launch.row_count,
+                "lds_words": self._shapes["lds"][0],
+                "scratch_words": self._shapes["scratch"][1] * abi.LANES,
+                "begin": _pointers(self._begin),
+                "now": _pointers(now),
+            },
+        )
+        self._keep: Any = (changes, now)
+
+    def tell(self, launch: CData) -> None:
+        """Has a launch keep its tape here, and run the one work-group alone."""
+        launch.tape, launch.trace = self._tape, self._trace.pointer
+        launch.only = ffi.from_buffer("uint8_t[]", self._only)
+
+    @property
+    def cut(self) -> bool:
+        return bool(self._tape.cut)
+
+    @cached_property
+    def events(self) -> np.ndarray[Any, np.dtype[np.void]]:
+        count = self._tape.event_count
+        if self._tape.differs:
+            raise AssertionError(f"the tape lacks {self._tape.differs} dwords of what its work-group did")
+        raw = ffi.buffer(self._tape.events, count * ffi.sizeof("HkEvent")) if count else b""
+        return np.frombuffer(raw, dtype=list(EVENT))
+
+    @cached_property
+    def accesses(self) -> tuple[Access, ...]:
+        return self._trace.first()
+
+    def begin(self) -> Held:
+        held = {name: array.copy() for name, array in self._begin.items()}
+        return self._held(held)
+
+    def move(self, held: Held, start: int, end: int) -> None:
+        if not (0 <= start <= len(self.events) and 0 <= end <= len(self.events)):
+            raise IndexError(f"events {start} and {end} of {len(self.events)}")
+        state = {"scalars": held.scalars, "rows": held.rows, "lds": held.lds, "scratch": held.scratch}
+        self._move(self._tape, ffi.new("HkState *", _pointers(state)), start, end)
+
+    def _state(self) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+        # Zeros that are not touched take no memory; a state of no bytes has an address all the same.
+        return {name: np.zeros(shape, dtype=np.uint32) for name, shape in self._shapes.items()}
+
+    def _held(self, state: dict[str, Any]) -> Held:
+        return Held(state["scalars"], state["rows"], state["lds"].view(np.uint8), state["scratch"])
+
+    def __del__(self) -> None:
+        if getattr(self, "_tape", None) is not None:
+            self._free(self._tape)
+
+
+def _pointers(state: dict[str, Any]) -> dict[str, CData]:
+    return {name: ffi.cast("uint32_t *", array.ctypes.data) for name, array in state.items()}
+
+
+def _changes(block: Sequence[Instruction], acc_offset: int, everywhere: bool) -> dict[str, Any]:
+    """What a block may change, as HkChanges has it."""
+    ranges = list(_written(block, acc_offset))
+    flags = 0
+    if everywhere or len(ranges) > abi.TAPE_RANGES:
+        ranges, flags = [], abi.TAPE_ROWS
+    for memory in (each.record.memory for each in block):
+        if memory is None or memory.space not in (*_ON_CHIP, Space.GLOBAL):
+            continue
+        if memory.to_lds or (memory.access is not Does.LOAD and memory.space is not Space.GLOBAL):
+            flags |= abi.TAPE_LDS | abi.TAPE_SCRATCH
+    return {"first": [first for first, _ in ranges], "count": [count for _, count in ranges], "flags": flags}
+
+
+def _written(block: Iterable[Instruction], acc_offset: int) -> Iterable[tuple[int, int]]:
+    for instruction in block:
+        both = instruction.record.traits & Trait.EXCHANGES
+        for operand in (*instruction.dst, *(instruction.src if both else ())):
+            if operand.kind in "va":
+                yield operand.index + (acc_offset if operand.kind == "a" else 0), operand.width
