@@ -52,6 +52,8 @@ from .profile import xcd_map as xcd_map
 from .runtime import Device as Device
 from .runtime import device as device
 from .runtime import devices as devices
+from .step import Stepper as Stepper
+from .step import step as step
 from .tiles import LayoutResult as LayoutResult
 from .tiles import view_layout as view_layout
 from .torch_gpu import torch_as_gpu as torch_as_gpu

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.display import Shown
 from workbench.origin import Figure
@@ -383,7 +383,7 @@ class TapeOptions:
 
 
 EVENT: Sequence[tuple[str, str]] = (("at", "u8"), ("accesses", "u8"), ("block", "i4"), ("wave", "u4"))
-"""Fields of a tape's events, as NumPy names types. `block`: what `wave` ran; `accesses`: of memory, before it."""
+"""Fields of a tape's events. `block`: what `wave` ran; `accesses`: of memory, before it."""
 
 
 @dataclass(slots=True)
@@ -403,10 +403,25 @@ class Held:
     scratch: npt.NDArray[np.uint32]
 
 
+class Change(NamedTuple):
+    """What one event changed in a register, or in 64 bytes of memory on the chip.
+
+    Attributes:
+        kind: "scalar", "row", "lds" or "scratch".
+        place: a scalar's or a row's number, or that of 64 bytes: of the LDS, of the wave's scratch.
+        bits: the exclusive or of before and after: one number, one for each lane, or 16.
+    """
+
+    kind: str
+    place: int
+    bits: npt.NDArray[np.uint32]
+
+
 class Tape(Protocol):
     """All that the waves of one work-group did, instruction by instruction, in the order in which they ran.
 
     Attributes:
+        group: linear number of the work-group.
         events: of the type `EVENT`.
         blocks: addresses of the instructions of each block: one, or loads that are done as one.
         accesses: of memory, as `LaunchRecord.accesses`; those before the tape began among them.
@@ -414,14 +429,21 @@ class Tape(Protocol):
         acc_offset: vector register that AGPR 0 is.
     """
 
+    group: int
     events: npt.NDArray[np.void]
     blocks: tuple[tuple[int, ...], ...]
-    accesses: Sequence[Access]
-    cut: bool
     acc_offset: int
+
+    @property
+    def accesses(self) -> Sequence[Access]: ...
+    @property
+    def cut(self) -> bool: ...
 
     def begin(self) -> Held:
         """What was held before the first event."""
+
+    def changes(self, event: int) -> tuple[Change, ...]:
+        """What an event changed."""
 
     def move(self, held: Held, start: int, end: int) -> None:
         """Makes what is held before event `start` what is held before event `end`, in either direction."""

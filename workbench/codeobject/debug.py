@@ -249,6 +249,16 @@ class DebugInfo:
         found = next(holds, None)
         return (found.name, found.line) if found is not None else None
 
+    def variables_at(self, address: int) -> tuple[Located, ...]:
+        """Variables that are in a place of their own when the instruction at `address` runs, by name."""
+        found = {each.name: each for each in self._variables if each.low <= address < each.high}
+        return tuple(found[name] for name in sorted(found))
+
+    def type_of(self, variable: Located) -> Type:
+        """The type of a variable."""
+        with damage_reported(_WHAT):
+            return self._type(_reference(self._dwarf.get_DIE_from_refaddr(variable.entry), "DW_AT_type"))
+
     def shared_arrays(self, kernel: str, total: int) -> tuple[SharedArray, ...]:
         """Variables in a kernel's `total` bytes of shared memory, as far as `shared_arrays` is certain."""
         with damage_reported(_WHAT):

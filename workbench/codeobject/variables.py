@@ -24,6 +24,7 @@ class Located:
         place: "v", "a" or "s" for registers, "scratch".
         first, size: register number and 1, or byte offset and bytes.
         name, line: its declaration.
+        entry: where its declaration is in the debug information, for `DebugInfo.type_of`.
     """
 
     low: int
@@ -33,6 +34,7 @@ class Located:
     size: int
     name: str
     line: int
+    entry: int
 
 
 def located(dwarf: Any, units: Iterable[Any], ranges: Any) -> Iterator[Located]:
@@ -78,7 +80,8 @@ def _of(die: DIE, scope: Any, lists: Any, expressions: Any) -> Iterator[Located]
         if place is not None:
             kind, first = place
             size = size_of(declared) if kind == "scratch" else 1
-            yield Located(low, high, kind, first, size, name.value.decode(errors="replace"), line.value)
+            told = name.value.decode(errors="replace")
+            yield Located(low, high, kind, first, size, told, line.value, declared.offset)
 
 
 def _entries(die: DIE, entries: Iterable[Any]) -> Iterator[tuple[int, int, Any]]:

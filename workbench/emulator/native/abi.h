@@ -111,7 +111,7 @@ struct Wave {
     uint32_t reads_dwords; /* nonzero: loads may go to the end of an allocation's last dword whatever its `read_end` */
     uint64_t packet;       /* a hostcall that it has submitted and nobody has answered: pointer to the packet, else 0 */
     HkWay *way;            /* the blocks that it ran, or NULL */
-    uint64_t padding[1];   /* to a multiple of 64 bytes: waves lie one after another, each at a cache line */
+    uint32_t scratch_low, scratch_high; /* bytes of a lane's scratch that were written since the tape looked */
 };
 
 enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
@@ -460,9 +460,9 @@ typedef struct HkState {
 } HkState;
 
 #define HK_TAPE_RANGES 4
-enum { HK_TAPE_LDS = 1, HK_TAPE_SCRATCH = 2, HK_TAPE_ROWS = 4 }; /* the last: rows that only its run tells */
+enum { HK_TAPE_LDS = 1, HK_TAPE_ROWS = 2 }; /* the last: rows that only its run tells */
 
-/* What a block may change beside scalars. */
+/* What a block may change beside scalars, and scratch, whose writes tell. */
 typedef struct HkChanges {
     uint16_t first[HK_TAPE_RANGES], count[HK_TAPE_RANGES]; /* rows */
     uint32_t flags;                                        /* HK_TAPE_* */

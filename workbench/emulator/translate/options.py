@@ -61,7 +61,7 @@ class Options:
         host: features of the CPU that runs the code, as LLVM names them.
         rows: vector register rows that a wave has.
         sanitize: whether the code reports to the sanitizer.
-        single: whether each instruction is a block of its own, so that the driver sees the state between any two.
+        single: whether each instruction is a block of its own: the driver sees the state between any two.
     """
 
     target: str

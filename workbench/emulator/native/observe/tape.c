@@ -5,9 +5,7 @@
 
 enum { CHUNK = 16 }; /* words that are compared and kept together */
 
-static uint32_t *scalars_of(const HkState *s, uint32_t wave) {
-    return s->scalars + (size_t)wave * HK_TAPE_SCALARS;
-}
+static uint32_t *scalars_of(const HkState *s, uint32_t wave) { return s->scalars + (size_t)wave * HK_TAPE_SCALARS; }
 
 static uint32_t *row_of(const HkTape *t, const HkState *s, uint32_t wave, uint32_t row) {
     return s->rows + ((size_t)wave * t->rows + row) * HK_LANES;
@@ -52,9 +50,9 @@ static void put_scalar(HkTape *t, uint32_t *known, uint32_t value, uint32_t plac
     *known = value;
 }
 
-/* Keeps the chunks of [known, known + count) that are another now, each with its number from `place` on. */
-static int put_chunks(HkTape *t, uint32_t *known, const uint32_t *now, size_t count, uint32_t kind) {
-    for (size_t at = 0; at < count; at += CHUNK) {
+/* Keeps the chunks of words `first` to `end` that are another now. */
+static int put_chunks(HkTape *t, uint32_t *known, const uint32_t *now, size_t first, size_t end, uint32_t kind) {
+    for (size_t at = first; at < end; at += CHUNK) {
         if (memcmp(known + at, now + at, CHUNK * 4) == 0) continue;
         if (!room_for(t, CHUNK + 1)) return 0;
         t->words[t->word_count++] = kind << HK_CHANGED_KIND | (uint32_t)(at / CHUNK);
@@ -80,7 +78,7 @@ static int put_row(HkTape *t, uint32_t *known, const uint32_t *now, uint32_t row
     return 1;
 }
 
-static int put_changes(HkTape *t, const Wave *w, const HkChanges *c) {
+static int put_changes(HkTape *t, Wave *w, const HkChanges *c) {
     uint32_t scalars[HK_TAPE_SCALARS], *known = scalars_of(&t->now, w->index);
     if (!room_for(t, 2 * HK_TAPE_SCALARS)) return 0;
     read_scalars(w, scalars);
@@ -95,11 +93,14 @@ static int put_changes(HkTape *t, const Wave *w, const HkChanges *c) {
             for (uint32_t row = c->first[range]; row < (uint32_t)c->first[range] + c->count[range]; row++)
                 if (!put_row(t, row_of(t, &t->now, w->index, row), w->v + (size_t)row * HK_LANES, row)) return 0;
     }
-    if (c->flags & HK_TAPE_LDS && !put_chunks(t, t->now.lds, (const uint32_t *)w->lds, t->lds_words, HK_CHANGED_LDS))
+    if (c->flags & HK_TAPE_LDS && !put_chunks(t, t->now.lds, (const uint32_t *)w->lds, 0, t->lds_words, HK_CHANGED_LDS))
         return 0;
-    return !(c->flags & HK_TAPE_SCRATCH) ||
-           put_chunks(t, scratch_of(t, &t->now, w->index), (const uint32_t *)w->scratch, t->scratch_words,
-                      HK_CHANGED_SCRATCH);
+    /* A dword of all lanes is in four chunks. */
+    uint32_t first = w->scratch_low / 4 * HK_LANES, end = (w->scratch_high + 3) / 4 * HK_LANES;
+    w->scratch_low = ~0u;
+    w->scratch_high = 0;
+    return first >= end || put_chunks(t, scratch_of(t, &t->now, w->index), (const uint32_t *)w->scratch, first, end,
+                                      HK_CHANGED_SCRATCH);
 }
 
 void hk_tape_before(HkTape *t, Wave *w) {
@@ -128,7 +129,7 @@ void hk_tape_before(HkTape *t, Wave *w) {
     t->events[t->event_count].accesses = t->trace->count;
 }
 
-void hk_tape_after(HkTape *t, const Wave *w, int32_t block) {
+void hk_tape_after(HkTape *t, Wave *w, int32_t block) {
     if (t->running != 1) return;
     HkEvent *e = &t->events[t->event_count];
     e->at = t->word_count;

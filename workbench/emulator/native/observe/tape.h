@@ -11,7 +11,7 @@
 
 /* Before a block of a wave runs, and after. */
 void hk_tape_before(HkTape *t, Wave *w);
-void hk_tape_after(HkTape *t, const Wave *w, int32_t block);
+void hk_tape_after(HkTape *t, Wave *w, int32_t block);
 /* When the work-group is over. */
 void hk_tape_end(HkTape *t, const Group *g, const Wave *waves);
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Access as Does
@@ -15,12 +16,15 @@ from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.observe.trace import Trace
 from workbench.errors import LaunchError
-from workbench.launches import EVENT, Access, Held, TapeOptions
+from workbench.launches import EVENT, Access, Change, Held, TapeOptions
 
 _ACCESSES = 1 << 17
 """Of memory that are kept; of later ones the tape has the effect, and not the addresses."""
 
-_ON_CHIP = (Space.LDS, Space.LANES, Space.FLAT, Space.SCRATCH, Space.BUFFER)
+_NOT_LDS = (Space.GLOBAL, Space.SCRATCH, Space.SCALAR, Space.SCALAR_BUFFER, Space.GWS)
+
+
+_KINDS = {getattr(abi, f"CHANGED_{kind.upper()}"): kind for kind in ("scalar", "row", "lds", "scratch")}
 
 
 class TapeRecorder:
@@ -36,6 +40,7 @@ class TapeRecorder:
     ) -> None:
         self.blocks = tuple(tuple(each.address for each in block) for block in blocks)
         self.acc_offset = acc_offset
+        self.group = options.group
         self._options = options
         size = launch.group_size[0] * launch.group_size[1] * launch.group_size[2]
         waves = -(-size // abi.LANES)
@@ -91,20 +96,47 @@ class TapeRecorder:
         return bool(self._tape.cut)
 
     @cached_property
-    def events(self) -> np.ndarray[Any, np.dtype[np.void]]:
+    def events(self) -> npt.NDArray[np.void]:
         count = self._tape.event_count
         if self._tape.differs:
             raise AssertionError(f"the tape lacks {self._tape.differs} dwords of what its work-group did")
         raw = ffi.buffer(self._tape.events, count * ffi.sizeof("HkEvent")) if count else b""
         return np.frombuffer(raw, dtype=list(EVENT))
 
-    @cached_property
-    def accesses(self) -> tuple[Access, ...]:
-        return self._trace.first()
+    @property
+    def accesses(self) -> Sequence[Access]:
+        return self._trace
 
     def begin(self) -> Held:
         held = {name: array.copy() for name, array in self._begin.items()}
         return self._held(held)
+
+    def changes(self, event: int) -> tuple[Change, ...]:
+        at = int(self.events["at"][event])
+        is_last = event + 1 == len(self.events)
+        end = self._tape.word_count if is_last else int(self.events["at"][event + 1])
+        found = []
+        while at < end:
+            head = int(self._words[at])
+            kind, place = _KINDS[head >> abi.CHANGED_KIND], head & abi.CHANGED_PLACE
+            at += 1
+            if kind == "row":
+                bits = np.zeros((4, 16), dtype=np.uint32)
+                for quarter in range(4):
+                    if head >> abi.CHANGED_QUARTERS + quarter & 1:
+                        bits[quarter] = self._words[at : at + 16]
+                        at += 16
+                found.append(Change(kind, place, bits.ravel()))
+            else:
+                count = 1 if kind == "scalar" else 16
+                found.append(Change(kind, place, self._words[at : at + count]))
+                at += count
+        return tuple(found)
+
+    @cached_property
+    def _words(self) -> npt.NDArray[np.uint32]:
+        raw = ffi.buffer(self._tape.words, 4 * self._tape.word_count) if self._tape.word_count else b""
+        return np.frombuffer(raw, dtype=np.uint32)
 
     def move(self, held: Held, start: int, end: int) -> None:
         if not (0 <= start <= len(self.events) and 0 <= end <= len(self.events)):
@@ -112,7 +144,7 @@ class TapeRecorder:
         state = {"scalars": held.scalars, "rows": held.rows, "lds": held.lds, "scratch": held.scratch}
         self._move(self._tape, ffi.new("HkState *", _pointers(state)), start, end)
 
-    def _state(self) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+    def _state(self) -> dict[str, npt.NDArray[np.uint32]]:
         # Zeros that are not touched take no memory; a state of no bytes has an address all the same.
         return {name: np.zeros(shape, dtype=np.uint32) for name, shape in self._shapes.items()}
 
@@ -135,10 +167,9 @@ def _changes(block: Sequence[Instruction], acc_offset: int, everywhere: bool) ->
     if everywhere or len(ranges) > abi.TAPE_RANGES:
         ranges, flags = [], abi.TAPE_ROWS
     for memory in (each.record.memory for each in block):
-        if memory is None or memory.space not in (*_ON_CHIP, Space.GLOBAL):
-            continue
-        if memory.to_lds or (memory.access is not Does.LOAD and memory.space is not Space.GLOBAL):
-            flags |= abi.TAPE_LDS | abi.TAPE_SCRATCH
+        stores = memory is not None and memory.access is not Does.LOAD and memory.space not in _NOT_LDS
+        if memory is not None and (memory.to_lds or stores):
+            flags |= abi.TAPE_LDS
     return {"first": [first for first, _ in ranges], "count": [count for _, count in ranges], "flags": flags}
 
 

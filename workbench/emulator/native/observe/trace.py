@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import overload
+
 import numpy as np
 
 from workbench.emulator.native import abi
@@ -42,8 +45,8 @@ def _access(record: CData) -> Access:
     )
 
 
-class Trace:
-    """Where one launch records its accesses."""
+class Trace(Sequence[Access]):
+    """Where one launch records its accesses: those that there was room for, read when asked for."""
 
     def __init__(self, room: int = ROOM) -> None:
         # Of what no access was kept in, the computer's memory is not taken.
@@ -67,10 +70,15 @@ class Trace:
                 f"the launch made {self._trace.count:,} memory accesses, and a trace holds "
                 f"{self._trace.room:,}; trace fewer work-groups or a smaller problem."
             )
-        return self.first()
+        return tuple(self)
 
-    def first(self) -> tuple[Access, ...]:
-        """The accesses that there was room for."""
-        return tuple(
-            _access(record) for record in self._records[0 : min(self._trace.count, self._trace.room)]
-        )
+    def __len__(self) -> int:
+        return int(min(self._trace.count, self._trace.room))
+
+    @overload
+    def __getitem__(self, at: int) -> Access: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Access]: ...
+    def __getitem__(self, at: int | slice) -> Access | Sequence[Access]:
+        chosen = range(len(self))[at]
+        return _access(self._records[chosen]) if isinstance(chosen, int) else [self[i] for i in chosen]

@@ -99,7 +99,11 @@ static inline int hk_check_lds(Wave *w, const Op *op, uint64_t offset, uint32_t 
 }
 
 static inline int hk_check_scratch(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write, int32_t lane) {
-    if (__builtin_expect(offset + size <= w->scratch_size && offset + size >= offset, 1)) return 1;
+    if (__builtin_expect(offset + size <= w->scratch_size && offset + size >= offset, 1)) {
+        if (is_write && offset < w->scratch_low) w->scratch_low = (uint32_t)offset;
+        if (is_write && offset + size > w->scratch_high) w->scratch_high = (uint32_t)(offset + size);
+        return 1;
+    }
     hk_fault(w, op, HK_FAULT_SCRATCH, lane, offset, size, is_write);
     return 0;
 }

@@ -1,0 +1,6 @@
+"""One wave of a launch, instruction by instruction, forward and backward."""
+
+from workbench.step.session import step
+from workbench.step.stepper import Stepper
+
+__all__ = ["Stepper", "step"]

@@ -1,0 +1,112 @@
+"""`wb.step`: a launch whose one work-group is kept whole, to be gone through afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.kernel import Kernel, Launcher, Module, device_of, resolve_device
+from workbench.kernel.code import DeviceCode
+from workbench.kernel.compilation import compile_source
+from workbench.launches import LaunchOptions, TapeOptions
+from workbench.operators import KernelSpec, Shape, kernels
+from workbench.operators.subject import resolve
+from workbench.runtime import Device
+from workbench.step.stepper import Stepper
+
+
+def step(
+    target: KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
+    *args: Any,
+    spec: KernelSpec | str | None = None,
+    shape: Shape | None = None,
+    seed: int = 0,
+    device: Device | str | None = None,
+    group: int = 0,
+    wave: int = 0,
+    skip: int = 0,
+    launch: int = 0,
+    debug: bool = False,
+    bytes: int = 1 << 30,
+    **kwargs: Any,
+) -> Stepper:
+    """Runs one work-group of a launch and keeps all that its waves do, to go through it step by step.
+
+        s = wb.step(module["attend"][grid, block], q, k, v, out, wave=1)
+        s.step()            # an instruction on; s.next() a line, s.back() and s.previous() likewise back
+        s.to("barrier")     # or "wait", a line's number, or a condition: s.to(lambda s: s.s(4) > 3)
+        s.changed, s.outstanding, s.v(12, torch.float32), s.variables
+
+    The work-group runs alone: what the others would have written stays as it was. A tape of its instructions
+    takes about 500 bytes for each; stepping is done on the tape, so nothing runs again.
+
+    Args:
+        target, args, kwargs, spec, shape, seed, device: what is launched, as `sanitize` takes it.
+        group: linear number of the work-group.
+        wave: of it, which is followed first; `Stepper.choose` takes another.
+        skip: the tape begins when this wave has run so many instructions.
+        launch: which launch of an operator of several.
+        debug: steps the kernel as it is compiled without optimization, where each variable of the source has
+            a place of its own, tiles among them; as debuggers do.
+        bytes: that the tape may take; what comes after is not on it.
+
+    Raises:
+        UsageError: no such target; `debug` of code whose source is not known.
+        LaunchError: the launch has no such work-group or wave.
+        DeviceError: the device is a GPU, which does not tell.
+        CompileError: with `debug`, the kernel does not compile without optimization.
+    """
+    if debug:
+        target, spec = _unoptimized(target, spec, args, kwargs, shape, device)
+    found = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
+    if not 0 <= launch < len(found.parts):
+        raise UsageError(
+            f"{found.name} has {len(found.parts)} launches; launch={launch}, expected less than that"
+        )
+    part = found.parts[launch]
+    found.device.check_observes("what each instruction does")
+    options = LaunchOptions(tape=TapeOptions(group, wave, skip, bytes))
+    for before in found.parts[:launch]:
+        before.run(None)
+    return Stepper(part.kernel, part.run(options), wave)
+
+
+def _unoptimized(
+    target: Any,
+    spec: KernelSpec | str | None,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    shape: Shape | None,
+    device: Device | str | None,
+) -> tuple[Any, KernelSpec | str | None]:
+    """What `resolve` takes of the same launch, with code that is compiled without optimization."""
+    if isinstance(target, str):
+        target = kernels[target]
+    if isinstance(target, KernelSpec):
+        given = shape if not (args or kwargs) else target.shape_of(**target.bind(*args, **kwargs))
+        where = resolve_device(device) if device is not None else device_of((*args, *kwargs.values()), None)
+        return _compiled(target.module(given, arch=where.arch)), target
+    if isinstance(target, Launcher):
+        return Launcher(_kernel(target.kernel), target.launch), spec
+    if isinstance(target, Kernel):
+        again = _kernel(target)
+        again.last = target.last
+        return again, spec
+    if isinstance(target, Module):
+        return _compiled(target), spec
+    raise UsageError(
+        "debug=True compiles a kernel again; expected an operator, a kernel or kernel[grid, block]"
+    )
+
+
+def _kernel(kernel: Kernel) -> Kernel:
+    return _compiled(kernel.module)[kernel.name]
+
+
+def _compiled(code: DeviceCode) -> Module:
+    if code.result is None:
+        raise UsageError(f"{code.name} was loaded without its source, which debug=True compiles again")
+    options = code.result.options
+    return compile_source(code.result.source, dataclasses.replace(options, flags=(*options.flags, "-O0")))

@@ -1,0 +1,476 @@
+"""One place on the tape of a work-group: which instruction of which wave, and what is held there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.codeobject import Instruction
+from workbench.codeobject.instructions import Control
+from workbench.display import Shown
+from workbench.errors import UsageError
+from workbench.kernel import Kernel
+from workbench.kernel.show import Moments
+from workbench.launches import Access, Held, LaunchRecord, Tape
+from workbench.step.names import register_name, scalar_name
+from workbench.step.text import text
+from workbench.step.variables import Variable, tile, variables
+from workbench.step.waiting import Waiting, waiting
+
+if TYPE_CHECKING:
+    import torch
+
+Condition = Callable[["Stepper"], Any]
+
+STOPS = {"barrier": Control.BARRIER, "wait": Control.WAIT}
+"""What `Stepper.to` knows by name."""
+
+
+class Changed(NamedTuple):
+    """A register, or memory on the chip, that an instruction has changed.
+
+    Attributes:
+        name: such as "v12", "a3", "s4", "exec_lo", "lds[0x40:0x80]".
+        lanes: how many lanes are others; 0 of what has none.
+        before, after: 32-bit numbers: one, one for each lane, or 16 of memory.
+    """
+
+    name: str
+    lanes: int
+    before: Any
+    after: Any
+
+
+class WaveState(NamedTuple):
+    """Where a wave stands.
+
+    Attributes:
+        wave: its number.
+        state: "here" of the one that is followed, else "ready", "at a barrier" or "ended".
+        address, line: of what it runs next; None where it has ended, or the line is not known.
+        done: instructions that it has run.
+    """
+
+    wave: int
+    state: str
+    address: int | None
+    line: int | None
+    done: int
+
+
+@dataclass(frozen=True)
+class Breakpoint:
+    """Where `run` stops.
+
+    Attributes:
+        line: of the source; None for any.
+        when: also only where it holds.
+    """
+
+    line: int | None = None
+    when: Condition | None = None
+
+
+class Stepper(Shown):
+    """A wave of a launch, step by step in both directions; made by `wb.step`.
+
+    It stands before an instruction of the wave that it follows: `instruction` is what comes next, and what is
+    held is what that one finds, as far as other waves do not run in between. They stand where the emulated
+    device's turns have left them. Each method that moves gives the stepper itself; its text shows the place.
+
+    Attributes:
+        kernel: what runs.
+        record: the launch's.
+        group: linear number of the work-group.
+        breakpoints: where `run` and `run_back` stop.
+    """
+
+    def __init__(self, kernel: Kernel, record: LaunchRecord, wave: int = 0) -> None:
+        assert record.tape is not None
+        self.kernel = kernel
+        self.record = record
+        self.tape: Tape = record.tape
+        self.group = self.tape.group
+        self.breakpoints: list[Breakpoint] = []
+        self._code = kernel.module
+        self._held: Held = self.tape.begin()
+        self._at = 0
+        waves = np.asarray(self.tape.events["wave"])
+        self._events = tuple(np.flatnonzero(waves == n) for n in range(len(self._held.scalars)))
+        self._blocks = np.asarray(self.tape.events["block"])
+        if not len(self._events[wave]):
+            raise UsageError(
+                f"wave {wave} of work-group {self.group} ran no instruction of the tape"
+                + ("; it had no room: give bytes=" if self.tape.cut else "; skip= is larger than what it ran")
+            )
+        self._wave = wave
+        self._go(0)
+
+    # Where it stands
+
+    @property
+    def wave(self) -> int:
+        """The wave that is followed."""
+        return self._wave
+
+    @property
+    def position(self) -> int:
+        """Instructions of the wave that were run."""
+        return int(np.searchsorted(self._events[self._wave], self._at))
+
+    @property
+    def length(self) -> int:
+        """Instructions of the wave that are on the tape."""
+        return len(self._events[self._wave])
+
+    @property
+    def ended(self) -> bool:
+        """Whether the wave has run all that is on the tape."""
+        return self.position == self.length
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """What comes next: one, or loads that are done as one; none at the end."""
+        return () if self.ended else self._instructions_of(self._events[self._wave][self.position])
+
+    @property
+    def instruction(self) -> Instruction | None:
+        """The next one, None at the end."""
+        return next(iter(self.instructions), None)
+
+    @property
+    def address(self) -> int | None:
+        """Of the next instruction in the code object; None at the end."""
+        return self.instruction.address if self.instruction is not None else None
+
+    @property
+    def line(self) -> int | None:
+        """Line of the source that the next instruction comes from; None where it is not known."""
+        return None if self.address is None else self.line_of(self.address)
+
+    def line_of(self, address: int) -> int | None:
+        """Line of the module's own source that an instruction comes from, or that called the header's."""
+        frames = self._code.debug.frames_of(address) if self._code.debug is not None else ()
+        return next((line for file, line, _ in frames if self._code.is_own_source(file)), None)
+
+    @property
+    def waves(self) -> tuple[WaveState, ...]:
+        """Where each wave of the work-group stands."""
+        return tuple(self._state_of(wave) for wave in range(len(self._events)))
+
+    def _state_of(self, wave: int) -> WaveState:
+        events = self._events[wave]
+        done = int(np.searchsorted(events, self._at))
+        if done == len(events):
+            return WaveState(wave, "ended", None, None, done)
+        address = self.tape.blocks[self._blocks[events[done]]][0]
+        waits = done > 0 and self._control_of_block[self._blocks[events[done - 1]]] is Control.BARRIER
+        # Past a barrier, but none of the others has run since.
+        state = "here" if wave == self._wave else "at a barrier" if waits else "ready"
+        return WaveState(wave, state, address, self.line_of(address), done)
+
+    # Moving
+
+    def choose(self, wave: int) -> Stepper:
+        """Follows another wave of the work-group, at the same moment.
+
+        Raises:
+            UsageError: there is none of that number on the tape.
+        """
+        if not 0 <= wave < len(self._events) or not len(self._events[wave]):
+            there = ", ".join(str(n) for n, events in enumerate(self._events) if len(events))
+            raise UsageError(f"wave {wave} is not on the tape; {there} are")
+        self._wave = wave
+        return self
+
+    def step(self, count: int = 1) -> Stepper:
+        """So many instructions on, or to the end of the wave."""
+        return self.goto(self.position + count)
+
+    def back(self, count: int = 1) -> Stepper:
+        """So many instructions back, or to the beginning of the tape."""
+        return self.goto(self.position - count)
+
+    def goto(self, position: int) -> Stepper:
+        """To where the wave has run so many instructions of the tape."""
+        events = self._events[self._wave]
+        position = max(0, min(position, len(events)))
+        # Right after the one before: what it did is to be seen, not what others have done since.
+        self._go(int(events[position - 1]) + 1 if position else 0)
+        return self
+
+    def next(self) -> Stepper:
+        """On to the next line of the source."""
+        lines = self._of_wave(self._line_of_block)
+        return self._jump((lines != 0) & (lines != (self.line or 0)), 1)
+
+    def previous(self) -> Stepper:
+        """Back to the beginning of the line before."""
+        lines = self._of_wave(self._line_of_block)
+        self._jump((lines != 0) & (lines != (self.line or 0)), -1)
+        if not self.ended:
+            others = np.flatnonzero((lines[: self.position] != 0) & (lines[: self.position] != self.line))
+            self.goto(int(others[-1]) + 1 if len(others) else 0)
+        return self
+
+    def to(self, what: str | int | Condition) -> Stepper:
+        """On to the next barrier or wait, to a line, or to where a condition holds; else to the end.
+
+        Args:
+            what: "barrier", "wait", a line's number, or a function of the stepper: `lambda s: s.s(4) > 3`.
+
+        Raises:
+            UsageError: none of these.
+        """
+        return self._to(what, 1)
+
+    def back_to(self, what: str | int | Condition) -> Stepper:
+        """The same backward; else to the beginning."""
+        return self._to(what, -1)
+
+    def break_at(self, line: int | None = None, when: Condition | None = None) -> Breakpoint:
+        """Has `run` and `run_back` stop at a line, where a condition holds, or where both do.
+
+        Raises:
+            UsageError: neither is given; no instruction of the kernel comes from the line.
+        """
+        if line is None and when is None:
+            raise UsageError("break_at() wants a line, a condition, or both")
+        if line is not None:
+            self._check_line(line)
+        made = Breakpoint(line, when)
+        self.breakpoints.append(made)
+        return made
+
+    def run(self) -> Stepper:
+        """On to the next breakpoint, or to the end."""
+        return self._run(1)
+
+    def run_back(self) -> Stepper:
+        """Back to the breakpoint before, or to the beginning."""
+        return self._run(-1)
+
+    # What is held
+
+    @property
+    def exec(self) -> int:
+        """A bit for each lane that is on."""
+        return self.s(126) | self.s(127) << 32
+
+    def s(self, number: int) -> int:
+        """A scalar register as an unsigned number; VCC is 106 and 107, M0 124, EXEC 126 and 127, SCC 128.
+
+        Raises:
+            UsageError: there is none of that number.
+        """
+        if not 0 <= number < 130:
+            raise UsageError(f"s({number}): expected 0 to 129")
+        return int(self._held.scalars[self._wave, number])
+
+    def v(self, number: int, dtype: torch.dtype | None = None) -> torch.Tensor:
+        """A vector register: [64] int32, or the same bits in another type of PyTorch.
+
+        Raises:
+            UsageError: the wave has none of that number.
+        """
+        return self._row(number, number, "v", dtype)
+
+    def a(self, number: int, dtype: torch.dtype | None = None) -> torch.Tensor:
+        """An accumulation register, likewise."""
+        return self._row(number, number + self.tape.acc_offset, "a", dtype)
+
+    def _row(self, number: int, row: int, kind: str, dtype: torch.dtype | None) -> torch.Tensor:
+        import torch
+
+        rows = self._held.rows[self._wave]
+        if not 0 <= row < len(rows):
+            raise UsageError(f"{kind}({number}): wave {self._wave} has {len(rows)} vector registers")
+        made = torch.from_numpy(rows[row].view(np.int32).copy())
+        return made if dtype is None else made.view(dtype)
+
+    @property
+    def lds(self) -> torch.Tensor:
+        """The work-group's shared memory, [bytes] uint8."""
+        import torch
+
+        return torch.from_numpy(self._held.lds.copy())
+
+    @property
+    def held(self) -> Held:
+        """All that the work-group holds."""
+        return self._held
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """Variables of the source that are somewhere at the next instruction, by name."""
+        return {} if self.address is None else variables(self)
+
+    def tile(self, name: str) -> Moments:
+        """A tile or a vector of the source as a matrix, with where each element is; a notebook draws it.
+
+        Optimized code keeps tiles in registers that nothing names: `wb.step(..., debug=True)` has them.
+
+        Raises:
+            UsageError: no tile of this name is somewhere at the next instruction.
+        """
+        return tile(self, name)
+
+    # What happened
+
+    @property
+    def last(self) -> tuple[Instruction, ...]:
+        """What the wave ran last; nothing at the beginning of the tape."""
+        return self._instructions_of(self._last_event) if self.position else ()
+
+    @property
+    def changed(self) -> tuple[Changed, ...]:
+        """What that changed."""
+        if not self.position:
+            return ()
+        event = self._last_event
+        held = self._held
+        if event + 1 != self._at:
+            # Others have run since: what it left is looked at where it was left.
+            held = self.tape.begin()
+            self.tape.move(held, 0, event + 1)
+        return tuple(self._told(held, change) for change in self.tape.changes(event))
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """The accesses of memory that it made, with lanes, addresses and banks."""
+        if not self.position:
+            return ()
+        event = self._last_event
+        following = self.tape.events["accesses"]
+        first = int(following[event])
+        end = int(following[event + 1]) if event + 1 < len(following) else first + 2
+        found = (self.tape.accesses[n] for n in range(first, min(end, len(self.tape.accesses))))
+        addresses = {each.address for each in self.last}
+        return tuple(each for each in found if each.wave == self._wave and each.pc in addresses)
+
+    @property
+    def outstanding(self) -> tuple[Waiting, ...]:
+        """What a GPU may still have under way for the wave, by counter."""
+        return waiting(self._before())
+
+    # Inside
+
+    @cached_property
+    def lines(self) -> frozenset[int]:
+        """Lines that instructions of the kernel come from."""
+        found = (self.line_of(address) for block in self.tape.blocks for address in block)
+        return frozenset(line for line in found if line is not None)
+
+    @property
+    def _last_event(self) -> int:
+        return int(self._events[self._wave][self.position - 1])
+
+    def _instructions_of(self, event: int) -> tuple[Instruction, ...]:
+        return tuple(map(self._code.instruction, self.tape.blocks[self._blocks[event]]))
+
+    def _before(self) -> Iterator[Instruction]:
+        for event in self._events[self._wave][: self.position][::-1]:
+            yield from reversed(self._instructions_of(event))
+
+    def _go(self, at: int) -> None:
+        self.tape.move(self._held, self._at, at)
+        self._at = at
+
+    def _told(self, held: Held, change: Any) -> Changed:
+        if change.kind == "scalar":
+            value = int(held.scalars[self._wave, change.place])
+            return Changed(scalar_name(change.place), 0, value ^ int(change.bits[0]), value)
+        if change.kind == "row":
+            after = held.rows[self._wave, change.place].copy()
+            name = register_name(change.place, self.tape.acc_offset)
+            return Changed(name, int(np.count_nonzero(change.bits)), after ^ change.bits, after)
+        memory = held.lds.view(np.uint32) if change.kind == "lds" else held.scratch[self._wave].ravel()
+        after = memory[16 * change.place : 16 * (change.place + 1)].copy()
+        if change.kind == "lds":
+            name = f"lds[{64 * change.place:#x}:{64 * (change.place + 1):#x}]"
+        else:
+            # A dword of the 64 lanes is in four such pieces.
+            dword, quarter = divmod(change.place, 4)
+            name = f"scratch[{4 * dword:#x}] of lanes {16 * quarter} to {16 * quarter + 15}"
+        return Changed(name, 0, after ^ change.bits, after)
+
+    @cached_property
+    def _line_of_block(self) -> npt.NDArray[np.int64]:
+        """0 where it is not known."""
+        return np.array([self.line_of(block[0]) or 0 for block in self.tape.blocks], dtype=np.int64)
+
+    @cached_property
+    def _control_of_block(self) -> npt.NDArray[np.object_]:
+        found = [self._code.instruction(block[-1]).record.control for block in self.tape.blocks]
+        return np.array(found, dtype=object)
+
+    def _of_wave(self, of_blocks: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What is known of blocks, by the wave's positions."""
+        found: npt.NDArray[Any] = of_blocks[self._blocks[self._events[self._wave]]]
+        return found
+
+    def _jump(self, fits: npt.NDArray[np.bool_], way: int) -> Stepper:
+        """To the nearest other position that fits, else to the end or the beginning."""
+        here = self.position
+        found = np.flatnonzero(fits[here + 1 :]) + here + 1 if way > 0 else np.flatnonzero(fits[:here])[::-1]
+        return self.goto(int(found[0]) if len(found) else self.length if way > 0 else 0)
+
+    def _to(self, what: str | int | Condition, way: int) -> Stepper:
+        if isinstance(what, str) and what in STOPS:
+            return self._jump(self._of_wave(self._control_of_block) == STOPS[what], way)
+        if isinstance(what, int) and not isinstance(what, bool):
+            self._check_line(what)
+            return self._jump(self._of_wave(self._line_of_block) == what, way)
+        if callable(what):
+            return self._seek(np.ones(self.length, dtype=bool), [what], way)
+        raise UsageError(
+            f"to({what!r}): expected {', '.join(map(repr, STOPS))}, a line's number or a condition"
+        )
+
+    def _run(self, way: int) -> Stepper:
+        lines = self._of_wave(self._line_of_block)
+        # A line is come to, not gone on with.
+        begins = np.append(True, lines[1:] != lines[:-1])
+        reached = {
+            each: np.full(len(lines), each.line is None) | (lines == each.line) & begins
+            for each in self.breakpoints
+        }
+        plain = [each for each in self.breakpoints if each.when is None]
+        sure = (
+            np.any([reached[each] for each in plain], axis=0) if plain else np.zeros(len(lines), dtype=bool)
+        )
+        asked = [(reached[each], each.when) for each in self.breakpoints if each.when is not None]
+        if not asked:
+            return self._jump(sure, way)
+        maybe = np.any([sure, *(fits for fits, _ in asked)], axis=0)
+
+        def stops(s: Stepper) -> bool:
+            here = s.position
+            return bool(sure[here]) or any(bool(fits[here] and when(s)) for fits, when in asked)
+
+        return self._seek(maybe, [stops], way)
+
+    def _seek(self, fits: npt.NDArray[np.bool_], conditions: Sequence[Condition], way: int) -> Stepper:
+        """The same for what only a look at what is held tells."""
+        while True:
+            self._jump(fits, way)
+            at_end = self.ended if way > 0 else self.position == 0
+            if at_end or any(condition(self) for condition in conditions):
+                return self
+
+    def _check_line(self, line: int) -> None:
+        if line not in self.lines:
+            close = min(self.lines, key=lambda known: abs(known - line), default=None)
+            there = f"; line {close} has some" if close is not None else ""
+            raise UsageError(f"no instruction of {self.kernel.name} comes from line {line}{there}")
+
+    def __repr__(self) -> str:
+        return text(self)
+
+
+__all__ = ["Breakpoint", "Changed", "Stepper", "WaveState"]

@@ -1,0 +1,217 @@
+"""Variables of the source by their names: what they hold, from registers, scratch or shared memory.
+
+Optimized code keeps few variables in places of their own, and DWARF tells of those alone. Compiled without
+optimization (`wb.step(debug=True)`) each has its bytes in scratch, tiles among them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.codeobject.debug import Type
+from workbench.codeobject.variables import Located
+from workbench.errors import UsageError, WorkbenchError
+from workbench.kernel import Launch
+from workbench.kernel.compilation import compile_source
+from workbench.kernel.show import MACRO, Kind, Moment, Moments
+from workbench.targets import WAVE
+from workbench.toolchain import CompileOptions
+
+if TYPE_CHECKING:
+    from workbench.step.stepper import Stepper
+
+TILES = ("kittens::rt<", "kittens::rv<", "kittens::st<", "kittens::sv<")
+"""How the names of tiles' and vectors' types begin."""
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of the source.
+
+    Attributes:
+        name, line: its declaration.
+        type: in C++.
+        place: such as "v12", "s4", "scratch[0x40]".
+        value: a number where all lanes that are on have the same, else [64] of them; of structs and arrays a
+            dict or a list of such; None of what cannot be read, such as a reference.
+        is_tile: whether it is a tile or a vector, which `Stepper.tile` gives as a matrix.
+    """
+
+    name: str
+    line: int
+    type: str
+    place: str
+    value: Any
+    is_tile: bool
+
+
+def variables(stepper: Stepper) -> dict[str, Variable]:
+    """Those that are somewhere at the next instruction."""
+    debug = stepper.kernel.module.debug
+    if debug is None or stepper.address is None:
+        return {}
+    found = {}
+    for each in debug.variables_at(stepper.address):
+        if (read := _bytes_of(stepper, each)) is not None:
+            content, place = read
+            kind = debug.type_of(each)
+            is_tile = _tile(kind) is not None
+            value = None if is_tile else _value(content, kind, _lanes(stepper))
+            found[each.name] = Variable(each.name, each.line, kind.alias or kind.name, place, value, is_tile)
+    return found
+
+
+def tile(stepper: Stepper, name: str) -> Moments:
+    """A tile or a vector of the source as a matrix, with the place of each element; a notebook draws it.
+
+    Raises:
+        UsageError: no tile of this name is somewhere at the next instruction.
+        CompileError: its type cannot be compiled by itself.
+    """
+    debug = stepper.kernel.module.debug
+    located = () if debug is None or stepper.address is None else debug.variables_at(stepper.address)
+    tiles = {each.name: each for each in located if _tile(debug.type_of(each)) is not None}  # type: ignore[union-attr]
+    if name not in tiles:
+        there = ", ".join(tiles) or "none; wb.step(..., debug=True) has those of the kernel"
+        raise UsageError(f"{name!r} is no tile at this instruction; tiles: {there}")
+    assert debug is not None
+    each = tiles[name]
+    kind = _tile(debug.type_of(each))
+    assert kind is not None
+    layout = _layout(kind.name, stepper.kernel.arch)
+    read = _bytes_of(stepper, each)
+    assert read is not None
+    if layout.kind in (Kind.SHARED_TILE, Kind.SHARED_VECTOR):
+        values, places = _shared(stepper, layout, read[0])
+    else:
+        values, places = _registers(layout, read[0]), layout.places
+    at = (stepper.group, stepper.wave, stepper.position)
+    moment = Moment(name, stepper.line or 0, layout.kind, *at, layout.dtype, values, places, stepper.exec)
+    return Moments([moment], stepper.kernel.arch, f"{name} (line {each.line})", counted=True)
+
+
+def _tile(kind: Type) -> Type | None:
+    """The tile that a type is, or refers to."""
+    if kind.kind == "pointer" and kind.target is not None:
+        kind = kind.target
+    name = kind.name.removeprefix("const ")
+    return kind if name.startswith(TILES) else None
+
+
+def _lanes(stepper: Stepper) -> Array:
+    on = np.uint64(stepper.exec) >> np.arange(WAVE, dtype=np.uint64) & np.uint64(1)
+    return on.astype(bool)
+
+
+def _bytes_of(stepper: Stepper, each: Located) -> tuple[Array, str] | None:
+    """[lanes, bytes] of what a variable holds, and its place in words; None where that is not known."""
+    held, wave = stepper.held, stepper.wave
+    debug = stepper.kernel.module.debug
+    assert debug is not None
+    size = max(4, debug.type_of(each).size)
+    words = -(-size // 4)
+    if each.place == "scratch":
+        info = stepper.kernel.info
+        if not info.entry <= (stepper.address or 0) < info.entry + info.size:
+            # Of a function that is called: its frame is where a register points to.
+            return None
+        rows = held.scratch[wave][each.first // 4 : each.first // 4 + words + 1]
+        if len(rows) <= words and len(rows) < words:
+            return None
+        content = np.ascontiguousarray(rows.T).view(np.uint8)
+        start = each.first % 4
+        return content[:, start : start + size], f"scratch[{each.first:#x}]"
+    if each.place == "s":
+        value = held.scalars[wave, each.first : each.first + words]
+        name = f"s{each.first}" if words == 1 else f"s[{each.first}:{each.first + words - 1}]"
+        return np.tile(value.view(np.uint8), (WAVE, 1)), name
+    if words > 2:
+        # A register of several that the variable is in.
+        return None
+    first = each.first + (stepper.tape.acc_offset if each.place == "a" else 0)
+    rows = held.rows[wave, first : first + words]
+    name = f"{each.place}{each.first}" if words == 1 else f"{each.place}[{each.first}:{each.first + 1}]"
+    return np.ascontiguousarray(rows.T).view(np.uint8), name
+
+
+_NUMBERS = {("float", 8): "f8", ("float", 4): "f4", ("float", 2): "f2"}
+
+
+def _value(content: Array, kind: Type, lanes: Array) -> Any:
+    """What bytes mean in a type."""
+    if kind.kind == "struct":
+        members = {m.name: m for m in kind.members}
+        return {
+            name: _value(content[:, m.offset : m.offset + m.type.size], m.type, lanes)
+            for name, m in members.items()
+            if m.offset + m.type.size <= content.shape[1]
+        }
+    if kind.kind == "array" and kind.target is not None and kind.target.size:
+        size = kind.target.size
+        parts = range(0, min(kind.size, content.shape[1]) - size + 1, size)
+        return [_value(content[:, at : at + size], kind.target, lanes) for at in parts]
+    if kind.kind == "float" and kind.size == 2 and "bf" in kind.name.lower():
+        wide = np.ascontiguousarray(content[:, :2]).view(np.uint16).astype(np.uint32) << 16
+        return _same(wide.view(np.float32)[:, 0], lanes)
+    letter = {"float": "f", "int": "i", "uint": "u", "pointer": "u", "bool": "u"}.get(kind.kind)
+    if letter is None or kind.size not in (1, 2, 4, 8) or (letter == "f" and kind.size == 1):
+        return None
+    numbers = np.ascontiguousarray(content[:, : kind.size]).view(f"{letter}{kind.size}")[:, 0]
+    return _same(numbers.astype(bool) if kind.kind == "bool" else numbers, lanes)
+
+
+def _same(numbers: Array, lanes: Array) -> Any:
+    """One number where all lanes that are on have it, else those of all lanes."""
+    of_those = numbers[lanes] if lanes.any() else numbers
+    alike = of_those.tobytes() == of_those[:1].tobytes() * len(of_those)
+    return of_those[0].item() if alike else numbers.copy()
+
+
+@cache
+def _layout(type_name: str, arch: str) -> Moment:
+    """A tile of a type as `show` tells it: which element is where; its values mean nothing."""
+    is_shared = type_name.removeprefix("const ").startswith(("kittens::st<", "kittens::sv<"))
+    source = (
+        '#include "kittens.cuh"\n__global__ void layout() {\n'
+        f"    {'__shared__ ' if is_shared else ''}{type_name.removeprefix('const ')} tile;\n"
+        "    kittens::show(tile);\n}\n"
+    )
+    module = compile_source(source, CompileOptions(arch, name="layout.hip", define={MACRO: None}))
+    shown = module["layout"].launch(Launch(1, WAVE), (), {}).shown
+    assert shown is not None
+    return shown.of("tile")[0]  # type: ignore[attr-defined, no-any-return]
+
+
+def _registers(layout: Moment, content: Array) -> Any:
+    """The matrix of a register tile from the bytes that each lane has."""
+    import torch
+
+    element = layout.dtype.bits // 8
+    if element == 0:
+        raise UsageError(f"{layout.dtype.name}: numbers of less than a byte are shown by show(...) alone")
+    lanes, numbers = layout.places & 0xFF, layout.places >> 8
+    each = np.ascontiguousarray(content[:, : content.shape[1] // element * element])
+    raw = each.reshape(WAVE, -1, element)[lanes, numbers]
+    values = torch.from_numpy(np.ascontiguousarray(raw)).view(layout.dtype.dtype)
+    return values.view(layout.values.shape)
+
+
+def _shared(stepper: Stepper, layout: Moment, pointer: Array) -> tuple[Any, Array]:
+    """The matrix of a shared tile, from the address that a reference to it has."""
+    import torch
+
+    start = int(np.ascontiguousarray(pointer[:1, :4]).view(np.uint32)[0, 0])
+    places = layout.places - layout.places.min() + np.uint32(start)
+    element = max(1, layout.dtype.bits // 8)
+    lds = stepper.held.lds
+    if int(places.max()) + element > len(lds):
+        raise WorkbenchError("the reference to the tile has no value yet")
+    raw = lds[places[..., None] + np.arange(element)]
+    return torch.from_numpy(raw).view(layout.dtype.dtype).view(layout.values.shape), places

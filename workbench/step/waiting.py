@@ -1,0 +1,69 @@
+"""Requests that a wave has made and that nothing has waited for: what vmcnt and lgkmcnt count on hardware.
+
+The emulated device answers each at once. A GPU answers later; what an s_waitcnt has not waited for may still
+be under way, and its result is not to be read (CDNA3 and CDNA4 ISA guides, S_WAITCNT).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workbench.codeobject import Instruction
+from workbench.codeobject.waits import waits_of
+
+COUNTERS = ("vmcnt", "lgkmcnt")
+
+
+def counted_by(instruction: Instruction) -> tuple[str, ...]:
+    """The counters that go up when an instruction is issued."""
+    pipeline = instruction.record.pipeline
+    if pipeline.startswith("vmem"):
+        return ("vmcnt",)
+    if pipeline.startswith("flat"):
+        # An address may turn out to be the LDS's; GLOBAL_ and SCRATCH_ forms are vmem.
+        return COUNTERS
+    return ("lgkmcnt",) if pipeline in ("lds", "smem", "message") else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What one counter may have at most.
+
+    Attributes:
+        counter: "vmcnt" or "lgkmcnt".
+        instructions: those whose requests may be under way, the latest last.
+    """
+
+    counter: str
+    instructions: tuple[Instruction, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.instructions)
+
+
+def waiting(before: Iterator[Instruction]) -> tuple[Waiting, ...]:
+    """What may be under way.
+
+    Args:
+        before: what the wave has run, the latest first.
+    """
+    found: dict[str, list[Instruction]] = {counter: [] for counter in COUNTERS}
+    left: dict[str, int | None] = dict.fromkeys(COUNTERS)
+    for instruction in before:
+        for counter in counted_by(instruction):
+            bound = left[counter]
+            if bound is None or len(found[counter]) < bound:
+                found[counter].append(instruction)
+        waited = waits_of(instruction)._asdict()
+        for counter in COUNTERS:
+            bound = waited[counter]
+            if bound is not None:
+                # Of those before it so many may be under way, less those that came since.
+                known = left[counter]
+                total = len(found[counter]) + bound
+                left[counter] = total if known is None else min(known, total)
+        if all(bound is not None and len(found[counter]) >= bound for counter, bound in left.items()):
+            break
+    return tuple(Waiting(counter, tuple(reversed(found[counter]))) for counter in COUNTERS)
