@@ -430,9 +430,11 @@ class Tape(Protocol):
     """
 
     group: int
-    events: npt.NDArray[np.void]
     blocks: tuple[tuple[int, ...], ...]
     acc_offset: int
+
+    @property
+    def events(self) -> npt.NDArray[np.void]: ...
 
     @property
     def accesses(self) -> Sequence[Access]: ...

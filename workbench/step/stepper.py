@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.codeobject import Instruction
+from workbench.codeobject.debug import Type
 from workbench.codeobject.instructions import Control
-from workbench.display import Shown
+from workbench.codeobject.variables import Located
+from workbench.display import Presented
 from workbench.errors import UsageError
 from workbench.kernel import Kernel
 from workbench.kernel.show import Moments
@@ -76,7 +78,7 @@ class Breakpoint:
     when: Condition | None = None
 
 
-class Stepper(Shown):
+class Stepper(Presented):
     """A wave of a launch, step by step in both directions; made by `wb.step`.
 
     It stands before an instruction of the wave that it follows: `instruction` is what comes next, and what is
@@ -88,6 +90,7 @@ class Stepper(Shown):
         record: the launch's.
         group: linear number of the work-group.
         breakpoints: where `run` and `run_back` stop.
+        located: what `variables` has looked up, by address.
     """
 
     def __init__(self, kernel: Kernel, record: LaunchRecord, wave: int = 0) -> None:
@@ -97,6 +100,7 @@ class Stepper(Shown):
         self.tape: Tape = record.tape
         self.group = self.tape.group
         self.breakpoints: list[Breakpoint] = []
+        self.located: dict[int, tuple[tuple[Located, Type], ...]] = {}
         self._code = kernel.module
         self._held: Held = self.tape.begin()
         self._at = 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from workbench.codeobject.debug import Type
+from workbench.codeobject.debug import DebugInfo, Type
 from workbench.codeobject.variables import Located
 from workbench.errors import UsageError, WorkbenchError
 from workbench.kernel import Launch
@@ -25,7 +25,9 @@ from workbench.toolchain import CompileOptions
 if TYPE_CHECKING:
     from workbench.step.stepper import Stepper
 
-TILES = ("kittens::rt<", "kittens::rv<", "kittens::st<", "kittens::sv<")
+_REGISTERS = ("kittens::rt<", "kittens::detail::register_vector<")
+_SHARED = ("kittens::st<", "kittens::sv<")
+TILES = _REGISTERS + _SHARED
 """How the names of tiles' and vectors' types begin."""
 
 Array = npt.NDArray[Any]
@@ -58,10 +60,9 @@ def variables(stepper: Stepper) -> dict[str, Variable]:
     if debug is None or stepper.address is None:
         return {}
     found = {}
-    for each in debug.variables_at(stepper.address):
-        if (read := _bytes_of(stepper, each)) is not None:
+    for each, kind in _located(stepper, debug, stepper.address):
+        if (read := _bytes_of(stepper, each, kind)) is not None:
             content, place = read
-            kind = debug.type_of(each)
             is_tile = _tile(kind) is not None
             value = None if is_tile else _value(content, kind, _lanes(stepper))
             found[each.name] = Variable(each.name, each.line, kind.alias or kind.name, place, value, is_tile)
@@ -76,18 +77,16 @@ def tile(stepper: Stepper, name: str) -> Moments:
         CompileError: its type cannot be compiled by itself.
     """
     debug = stepper.kernel.module.debug
-    located = () if debug is None or stepper.address is None else debug.variables_at(stepper.address)
-    tiles = {each.name: each for each in located if _tile(debug.type_of(each)) is not None}  # type: ignore[union-attr]
+    here = () if debug is None or stepper.address is None else _located(stepper, debug, stepper.address)
+    tiles = {each.name: (each, kind) for each, kind in here if _tile(kind) is not None}
     if name not in tiles:
         there = ", ".join(tiles) or "none; wb.step(..., debug=True) has those of the kernel"
         raise UsageError(f"{name!r} is no tile at this instruction; tiles: {there}")
-    assert debug is not None
-    each = tiles[name]
-    kind = _tile(debug.type_of(each))
-    assert kind is not None
+    each, own = tiles[name]
+    kind, read = _tile(own), _bytes_of(stepper, each, own)
+    if kind is None or read is None:
+        raise UsageError(f"{name!r} is in the frame of another function at this instruction")
     layout = _layout(kind.name, stepper.kernel.arch)
-    read = _bytes_of(stepper, each)
-    assert read is not None
     if layout.kind in (Kind.SHARED_TILE, Kind.SHARED_VECTOR):
         values, places = _shared(stepper, layout, read[0])
     else:
@@ -105,17 +104,23 @@ def _tile(kind: Type) -> Type | None:
     return kind if name.startswith(TILES) else None
 
 
+def _located(stepper: Stepper, debug: DebugInfo, address: int) -> tuple[tuple[Located, Type], ...]:
+    """Variables that are somewhere at an address, with their types."""
+    known = stepper.located
+    if address not in known:
+        known[address] = tuple((each, debug.type_of(each)) for each in debug.variables_at(address))
+    return known[address]
+
+
 def _lanes(stepper: Stepper) -> Array:
     on = np.uint64(stepper.exec) >> np.arange(WAVE, dtype=np.uint64) & np.uint64(1)
     return on.astype(bool)
 
 
-def _bytes_of(stepper: Stepper, each: Located) -> tuple[Array, str] | None:
+def _bytes_of(stepper: Stepper, each: Located, kind: Type) -> tuple[Array, str] | None:
     """[lanes, bytes] of what a variable holds, and its place in words; None where that is not known."""
     held, wave = stepper.held, stepper.wave
-    debug = stepper.kernel.module.debug
-    assert debug is not None
-    size = max(4, debug.type_of(each).size)
+    size = max(4, kind.size)
     words = -(-size // 4)
     if each.place == "scratch":
         info = stepper.kernel.info
@@ -123,7 +128,7 @@ def _bytes_of(stepper: Stepper, each: Located) -> tuple[Array, str] | None:
             # Of a function that is called: its frame is where a register points to.
             return None
         rows = held.scratch[wave][each.first // 4 : each.first // 4 + words + 1]
-        if len(rows) <= words and len(rows) < words:
+        if len(rows) < words:
             return None
         content = np.ascontiguousarray(rows.T).view(np.uint8)
         start = each.first % 4
@@ -177,7 +182,7 @@ def _same(numbers: Array, lanes: Array) -> Any:
 @cache
 def _layout(type_name: str, arch: str) -> Moment:
     """A tile of a type as `show` tells it: which element is where; its values mean nothing."""
-    is_shared = type_name.removeprefix("const ").startswith(("kittens::st<", "kittens::sv<"))
+    is_shared = type_name.removeprefix("const ").startswith(_SHARED)
     source = (
         '#include "kittens.cuh"\n__global__ void layout() {\n'
         f"    {'__shared__ ' if is_shared else ''}{type_name.removeprefix('const ')} tile;\n"
