@@ -12,6 +12,7 @@ from workbench.views import resources as resources
 from workbench.views import sanitizer as sanitizer
 from workbench.views import shown as shown
 from workbench.views import stalls as stalls
+from workbench.views import stepper as stepper
 from workbench.views import timelines as timelines
 from workbench.views import timing as timing
 from workbench.views import tuning as tuning

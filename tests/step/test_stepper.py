@@ -1,0 +1,246 @@
+"""A stepper against what the kernel computes, in both directions, and what it says of wrong use."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.errors import DeviceError, LaunchError, UsageError
+from workbench.kernel.show import Kind
+from workbench.step import Stepper
+from workbench.targets import TILE_TARGETS
+
+TURNS = """__global__ void turns(const float *x, float *out, int count) {
+    __shared__ float tile[256];
+    float sum = 0;
+    for (int turn = 0; turn < count; turn++) {
+        tile[threadIdx.x] = x[turn * 256 + threadIdx.x];
+        __syncthreads();
+        sum += tile[255 - threadIdx.x];
+        __syncthreads();
+    }
+    out[blockIdx.x * 256 + threadIdx.x] = sum;
+}
+"""
+LOAD, ADD, STORE = 5, 7, 10
+
+TILES = """#include "kittens.cuh"
+using namespace kittens;
+using halves = gl<bf16, -1, -1, -1, -1>;
+__global__ void product(const halves a, const halves b, const gl<float, -1, -1, -1, -1> c) {
+    extern __shared__ alignment_dummy memory[];
+    shared_allocator al(reinterpret_cast<int *>(memory));
+    st_bf<32, 64> &kept = al.allocate<st_bf<32, 64>>();
+    rt_bf<32, 64> left, right;
+    rt_fl<32, 32, col_l> sums;
+    load(kept, a, {0, 0, 0, 0});
+    __syncthreads();
+    load(left, kept);
+    load(right, b, {0, 0, 0, 0});
+    zero(sums);
+    mma_ABt(sums, left, right, sums);
+    store(c, sums, {0, 0, 0, 0});
+}
+"""
+
+
+def turns(arch: str = "gfx950", count: int = 4, **options: Any) -> tuple[Stepper, torch.Tensor, torch.Tensor]:
+    x, out = torch.arange(256.0 * count), torch.zeros(512)
+    kernel = wb.compile(TURNS, arch=arch, name="turns.hip")["turns"]
+    return wb.step(kernel[2, 256], x, out, count, **options), x, out
+
+
+@pytest.mark.parametrize("arch", TILE_TARGETS)
+def test_both_directions_lead_to_the_same(arch: str) -> None:
+    s, x, out = turns(arch, group=1)
+    wanted = x.view(4, 256).flip(1).sum(0)
+    torch.testing.assert_close(out, torch.cat((torch.zeros(256), wanted)))
+    seen = []
+    while not s.ended:
+        seen.append((s.address, s.held.scalars.tobytes(), s.held.rows.tobytes(), s.held.lds.tobytes()))
+        s.step()
+    assert len(seen) == s.length
+    for position in [*random.sample(range(s.length), 20), 0, s.length - 1]:
+        s.goto(position)
+        held = s.held
+        assert (s.address, held.scalars.tobytes(), held.rows.tobytes(), held.lds.tobytes()) == seen[position]
+
+
+def test_each_instruction_finds_what_the_one_before_left() -> None:
+    """What changed, applied to what was held, is what is held; registers that are not named stay."""
+    s, *_ = turns()
+    before = s.held.rows[0].copy()
+    while not s.ended:
+        s.step()
+        after = s.held.rows[0]
+        named = {int(each.name[1:]) for each in s.changed if each.name[0] == "v"}
+        differing = {row for row in range(len(before)) if (before[row] != after[row]).any()}
+        assert differing == named
+        for each in s.changed:
+            if each.name[0] == "v":
+                assert (each.before == before[int(each.name[1:])]).all()
+                assert (each.after == after[int(each.name[1:])]).all()
+        before = after.copy()
+
+
+def test_lines_barriers_and_conditions() -> None:
+    s, *_ = turns(wave=2)
+    loads = [s.to(LOAD).position for _ in range(2)]
+    assert loads == sorted(loads)
+    s.goto(0).to("barrier")
+    assert s.instruction is not None
+    assert s.instruction.opcode == "s_barrier"
+    here = s.position
+    assert s.to("wait").position > here
+    assert s.back_to("barrier").position == here
+    line = s.line
+    assert s.next().line != line
+    assert s.previous().line == line
+    # The sum of the first turn, at the second time that the line is come to.
+    s.goto(0)
+    s.break_at(LOAD)
+    first, second = s.run().position, s.run().position
+    assert 0 < first < second
+    assert s.line == LOAD
+    assert s.run_back().position == first
+    s.breakpoints.clear()
+    s.break_at(LOAD, when=lambda s: s.position > second)
+    assert s.run().position > second
+    s.goto(0).to(lambda s: s.exec == 0)
+    assert s.ended
+    with pytest.raises(UsageError, match=r"no instruction of turns comes from line 99; line \d+ has some"):
+        s.to(99)
+    with pytest.raises(UsageError, match="expected 'barrier', 'wait', a line's number or a condition"):
+        s.to("end")
+    with pytest.raises(UsageError, match="wants a line, a condition, or both"):
+        s.break_at()
+
+
+def test_waves_stand_where_the_scheduler_left_them() -> None:
+    s, *_ = turns()
+    s.to("barrier").step()
+    assert [each.state for each in s.waves] == ["here", "ready", "ready", "ready"]
+    assert [each.done for each in s.waves][1:] == [0, 0, 0]
+    at = s.waves
+    s.choose(3)
+    assert (s.wave, s.position) == (3, 0)
+    assert [each.done for each in s.waves] == [each.done for each in at]
+    s.to("barrier").step()
+    assert s.waves[0].state == "at a barrier"
+    assert s.waves[0].line in (6, ADD)
+    with pytest.raises(UsageError, match="wave 4 is not on the tape; 0, 1, 2, 3 are"):
+        s.choose(4)
+
+
+def test_memory_and_what_is_under_way() -> None:
+    s, x, _ = turns()
+    s.to(lambda s: any(i.opcode == "global_load_dword" for i in s.last))
+    (vm, lgkm) = s.outstanding
+    assert (vm.counter, vm.count, lgkm.count) == ("vmcnt", 1, 0)
+    (access,) = s.accesses
+    start = x.data_ptr()
+    assert access.addresses == {lane: start + 4 * lane for lane in range(64)}
+    s.to(lambda s: any(i.opcode.startswith("ds_write") for i in s.last))
+    assert s.outstanding[0].count == 0
+    assert s.outstanding[1].count == 1
+    assert {each.name.partition("[")[0] for each in s.changed} == {"lds"}
+    assert torch.equal(s.lds.view(torch.float32)[:64], x[:64])
+    assert s.accesses[0].conflicts == 0
+    assert s.v(0).dtype is torch.int32
+    assert s.v(0, torch.float32).shape == (64,)
+    with pytest.raises(UsageError, match="v\\(999\\): wave 0 has"):
+        s.v(999)
+
+
+@pytest.mark.parametrize("arch", TILE_TARGETS)
+def test_tiles_by_their_names(arch: str) -> None:
+    kernel = wb.compile(TILES, arch=arch, name="product.hip")["product"]
+    a, b, c = (
+        torch.randn(1, 1, 32, 64).bfloat16(),
+        torch.randn(1, 1, 32, 64).bfloat16(),
+        torch.zeros(1, 1, 32, 32),
+    )
+    s = wb.step(kernel[1, 64, 8192], a=a, b=b, c=c, debug=True)
+    s.to(16)
+    assert {name for name, each in s.variables.items() if each.is_tile} == {"kept", "left", "right", "sums"}
+    assert torch.equal(s.tile("left")[0].values, a[0, 0])
+    kept = s.tile("kept")[0]
+    assert kept.kind is Kind.SHARED_TILE
+    assert torch.equal(kept.values, a[0, 0])
+    torch.testing.assert_close(s.tile("sums")[0].values, c[0, 0])
+    wanted = a[0, 0].double() @ b[0, 0].double().T
+    torch.testing.assert_close(c[0, 0].double(), wanted, rtol=1e-3, atol=1e-3)
+    assert s.tile("sums").figure.data
+    # Optimized code keeps them in registers that nothing names.
+    plain = wb.step(kernel[1, 64, 8192], a=a, b=b, c=c).to(16)
+    with pytest.raises(UsageError, match=r"'sums' is no tile at this instruction.*debug=True"):
+        plain.tile("sums")
+
+
+def test_scalars_by_their_names() -> None:
+    s, _, out = turns(debug=True)
+    s.to(STORE)
+    assert s.variables["count"].value == 4
+    torch.testing.assert_close(torch.from_numpy(s.variables["sum"].value), out[:64])
+
+
+def test_an_operator_and_what_is_skipped() -> None:
+    s = wb.step("normalization/rmsnorm", shape={"rows": 4, "cols": 256}, device="emulated:gfx950")
+    whole = s.length
+    again = wb.step(
+        "normalization/rmsnorm", shape={"rows": 4, "cols": 256}, device="emulated:gfx950", skip=whole - 5
+    )
+    assert again.length == 5
+    last = again.address
+    assert s.goto(whole - 5).address == last
+    with pytest.raises(UsageError, match="skip= is larger"):
+        wb.step("normalization/rmsnorm", shape={"rows": 4, "cols": 256}, device="emulated:gfx950", skip=whole)
+
+
+def test_a_full_tape_is_told() -> None:
+    s, *_ = turns(count=256, bytes=1 << 18)
+    assert s.tape.cut
+    assert s.goto(s.length).ended
+    assert "the tape was full then" in repr(s)
+
+
+def test_wrong_use_is_told() -> None:
+    with pytest.raises(LaunchError, match="wave 9 of work-group 0 is asked for"):
+        turns(wave=9)
+    with pytest.raises(LaunchError, match="work-groups 0 to 1, of waves 0 to 3"):
+        turns(group=2)
+    with pytest.raises(UsageError, match="has 1 launches; launch=3"):
+        turns(launch=3)
+    with pytest.raises(UsageError, match="debug=True compiles a kernel again"):
+        wb.step(print, debug=True)
+    loaded = wb.load(wb.compile(TURNS, arch="gfx950", name="turns.hip").code)
+    with pytest.raises(UsageError, match="was loaded without its source"):
+        wb.step(loaded["turns"][1, 256], torch.zeros(1024), torch.zeros(256), 4, debug=True)
+
+
+def test_the_text_form() -> None:
+    s, *_ = turns()
+    s.to(ADD)
+    told = repr(s)
+    assert "turns on emulated:gfx950: wave 0 of work-group 0" in told
+    assert f"->    {ADD}          sum += tile[255 - threadIdx.x];" in told
+    assert "waiting  vmcnt 0, lgkmcnt" in told
+    assert "waves    0 here" in told
+    assert "->" in told.split("\n\n")[1]
+
+
+def test_a_fault_ends_as_ever() -> None:
+    kernel = wb.compile(TURNS, arch="gfx950", name="turns.hip")["turns"]
+    with pytest.raises(wb.KernelFault):
+        wb.step(kernel[2, 256], torch.zeros(256), torch.zeros(512), 4)
+
+
+def test_a_gpu_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    where = wb.device("emulated:gfx950")
+    monkeypatch.setattr(type(where.backend), "observes", False)
+    with pytest.raises(DeviceError, match="does not tell what each instruction does"):
+        turns()

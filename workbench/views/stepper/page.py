@@ -1,0 +1,141 @@
+"""What the stepper's page shows, as data for stepper.js: once what stays, and after each step what is new."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.codeobject import printer
+from workbench.launches import Access
+from workbench.step.stepper import Changed, Stepper
+from workbench.step.text import number
+from workbench.targets import target
+
+MOST_CHANGES = 24
+"""Registers of one instruction that are drawn; a matrix instruction has up to 32."""
+MOST_CELLS = 1 << 14
+"""Elements of a tile that are sent with each step."""
+
+
+def fixed(s: Stepper) -> dict[str, Any]:
+    """Source and machine code, with the line that each instruction comes from."""
+    code = s.kernel.module
+    source = s.kernel.source.splitlines() if s.kernel.source is not None else []
+    addresses = sorted(address for block in s.tape.blocks for address in block)
+    return {
+        "kernel": s.kernel.name,
+        "device": s.record.device,
+        "group": s.group,
+        "first": code.first_line,
+        "source": source,
+        "code": [[f"{at:06x}", printer.text(code.instruction(at)), s.line_of(at) or 0] for at in addresses],
+        "rows": {str(at): row for row, at in enumerate(addresses)},
+        "banks": int(target(s.kernel.arch).lds_banks),
+        "waves": len(s.waves),
+    }
+
+
+def moved(s: Stepper, tile: str = "") -> dict[str, Any]:
+    """Where the stepper is.
+
+    Args:
+        tile: name of the tile that is looked at; "" for none.
+    """
+    return {
+        "wave": s.wave,
+        "position": s.position,
+        "length": s.length,
+        "cut": s.tape.cut,
+        "here": [each.address for each in s.instructions],
+        "last": [each.address for each in s.last],
+        "line": s.line or 0,
+        "exec": f"{s.exec:016x}",
+        "breakpoints": sorted({each.line for each in s.breakpoints if each.line is not None}),
+        "waves": [[each.state, each.line or 0, each.done] for each in s.waves],
+        "changed": [_change(each) for each in s.changed[:MOST_CHANGES]],
+        "more": max(0, len(s.changed) - MOST_CHANGES),
+        "accesses": [_access(each, int(target(s.kernel.arch).lds_banks)) for each in s.accesses],
+        "waiting": [
+            [each.counter, [[printer.text(i), s.line_of(i.address) or 0] for i in each.instructions]]
+            for each in s.outstanding
+        ],
+        "variables": [
+            [each.name, each.type, each.place, "" if each.is_tile else number(each.value), each.is_tile]
+            for each in s.variables.values()
+        ],
+        "tile": _tile(s, tile) if tile else None,
+    }
+
+
+def _change(each: Changed) -> dict[str, Any]:
+    if isinstance(each.after, int):
+        return {"name": each.name, "text": f"{each.before:#x} → {each.after:#x}"}
+    if not each.lanes:
+        return {"name": each.name, "text": "written"}
+    bits = np.asarray(each.after, dtype=np.uint32)
+    floats = bits.view(np.float32).astype(np.float64)
+    usual = np.isfinite(floats) & ((floats == 0) | (np.abs(floats) > 1e-30) & (np.abs(floats) < 1e30))
+    # Most numbers that are floats look like floats, and integers like tiny ones.
+    are_floats = usual.mean() > 0.9 and (floats != 0).any()
+    numbers = floats if are_floats else bits.astype(np.int32).astype(np.float64)
+    return {
+        "name": each.name,
+        "lanes": [None if not np.isfinite(n) else float(f"{n:.6g}") for n in numbers],
+        "bits": [f"{n:08x}" for n in bits.tolist()],
+        "changed": (np.asarray(each.before) != bits).tolist(),
+    }
+
+
+def _access(each: Access, banks: int) -> dict[str, Any]:
+    """An access, with how many cycles each bank takes in the phase in which it takes most."""
+    told = {
+        "what": each.kind.name.lower().replace("_", " "),
+        "bytes": each.bytes,
+        "lanes": len(each.addresses),
+        "conflicts": each.conflicts,
+    }
+    if each.banks:
+        told["banks"] = _cycles(each, banks).tolist()
+    elif each.addresses:
+        ends = min(each.addresses.values()), max(each.addresses.values()) + each.bytes
+        told["range"] = f"{ends[0]:#x} to {ends[1]:#x}"
+    return told
+
+
+def _cycles(each: Access, banks: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    most = np.zeros(banks, dtype=np.int64)
+    for phase in each.phases:
+        words: dict[int, set[int]] = {}
+        for lane in phase.lanes:
+            if lane in each.addresses:
+                first = each.addresses[lane] // 4
+                for word in range(first, first + max(1, each.bytes // 4)):
+                    words.setdefault(word % banks, set()).add(word)
+        for bank, distinct in words.items():
+            most[bank] = max(most[bank], len(distinct))
+    return most
+
+
+def _tile(s: Stepper, name: str) -> dict[str, Any]:
+    if name not in s.variables or not s.variables[name].is_tile:
+        return {"name": name, "error": "not at this instruction"}
+    moment = s.tile(name)[0]
+    values = moment.values.double()
+    matrix = values if values.dim() == 2 else values[None]
+    rows, cols = matrix.shape
+    if rows * cols > MOST_CELLS:
+        return {"name": name, "error": f"{rows} x {cols}: larger than is drawn here; .tile({name!r}) has it"}
+    places = [_place(*moment.place(*at)) for at in np.ndindex(*values.shape)]
+    numbers = matrix.flatten().tolist()
+    return {
+        "name": name,
+        "rows": rows,
+        "cols": cols,
+        "values": [float(f"{n:.6g}") if np.isfinite(n) else str(n) for n in numbers],
+        "places": places,
+    }
+
+
+def _place(lane: int | None, element: int | None, lds: int | None) -> str:
+    return f"LDS byte {lds}" if lds is not None else f"lane {lane}, its element {element}"

@@ -1,0 +1,91 @@
+"""The stepper's widget: stepper.js draws it, and asks for each step."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from markupsafe import Markup
+
+from workbench.display import presents, shows
+from workbench.errors import UsageError, WorkbenchError
+from workbench.step.stepper import Stepper
+from workbench.views.markup import block
+from workbench.views.saved import display_live
+from workbench.views.stepper.page import fixed, moved
+
+
+@shows(Stepper)
+def stepper_html(s: Stepper) -> Markup:
+    """The plain text."""
+    return block(Markup("<pre>{}</pre>").format(repr(s)))
+
+
+@presents(Stepper)
+def present(s: Stepper) -> None:
+    """Displays the live page."""
+    import ipywidgets as widgets
+
+    display_live(widgets.VBox([stepper_widget(s)]), repr(s))
+
+
+def stepper_widget(s: Stepper) -> Any:
+    """The page as a widget."""
+    made = _stepper_class()()
+    made.follow(s)
+    return made
+
+
+def act(s: Stepper, message: dict[str, Any]) -> None:
+    """What a person asked for.
+
+    Raises:
+        UsageError: it is nothing that the stepper does.
+    """
+    do, value = message.get("do"), message.get("value")
+    if do in ("next", "previous", "run", "run_back"):
+        getattr(s, do)()
+    elif (do in ("step", "back", "goto", "choose") and isinstance(value, int)) or (
+        do in ("to", "back_to") and isinstance(value, str | int)
+    ):
+        getattr(s, do)(value)
+    elif do == "break" and isinstance(value, int):
+        known = [each for each in s.breakpoints if each.line == value]
+        for each in known:
+            s.breakpoints.remove(each)
+        if not known:
+            s.break_at(value)
+    elif do != "look":
+        raise UsageError(f"{do!r} is nothing that a stepper does")
+
+
+@cache
+def _stepper_class() -> Any:
+    import anywidget
+
+    files = resources.files("workbench.views.stepper")
+
+    class StepperView(anywidget.AnyWidget):
+        # No trait holds what is shown: a notebook that keeps its widgets' state would keep all of it.
+        _esm = files.joinpath("stepper.js").read_text()
+        _css = files.joinpath("stepper.css").read_text()
+
+        def follow(self, s: Stepper) -> None:
+            """Shows a stepper; one page shows one."""
+            self._stepper = s
+            self.on_msg(self._answer)
+
+        def _answer(self, _: Any, message: Any, __: Any) -> None:
+            s = self._stepper
+            if message.get("do") == "begin":
+                self.send({"type": "fixed", **fixed(s)})
+            error = ""
+            try:
+                if message.get("do") != "begin":
+                    act(s, message)
+            except WorkbenchError as wrong:
+                error = str(wrong)
+            self.send({"type": "moved", "error": error, **moved(s, message.get("tile", ""))})
+
+    return StepperView
