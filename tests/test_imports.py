@@ -18,7 +18,7 @@ LAYERS = (
     "paths", "magic_options", "errors", "origin", "dtypes", "targets", "progress", "events", "theme",
     "display", "cache", "launches",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn", "collection",
-    "check", "profile",
+    "check", "step", "profile",
     "history", "tiles", "triton_driver", "torch_gpu", "doctor", "bench", "views", "lab", "magics",
     "__main__", "",
 )  # fmt: skip

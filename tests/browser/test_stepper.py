@@ -1,4 +1,4 @@
-"""A debugger's journeys in JupyterLab: a wave stepped by keys and buttons, in both themes and at two sizes."""
+"""A debugger's journeys in JupyterLab: a wave stepped by keys and buttons, in both themes, at two sizes."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def test_a_wave_is_stepped(
     assert "line" in first
     assert press("n") != first
     # A breakpoint at the last line of the kernel, by a click on its number; then run.
-    page.locator(".wb-step-source .wb-step-number", has_text="11").click()
+    page.locator(".wb-step-source .wb-step-number", has_text="12").click()
     page.locator(".wb-step-number.wb-break").wait_for()
-    assert press("c").endswith("line 11")
+    assert press("c").endswith("line 12")
     page.get_by_role("button", name="sums").click()
     page.locator("canvas").wait_for()
     page.locator("canvas").hover()

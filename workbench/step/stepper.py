@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,8 @@ from workbench.kernel import Kernel
 from workbench.kernel.show import Moments
 from workbench.launches import Access, Held, LaunchRecord, Tape
 from workbench.step.names import register_name, scalar_name
-from workbench.step.text import text
-from workbench.step.variables import Variable, tile, variables
+from workbench.step.text import Changed, WaveState, text
+from workbench.step.variables import Here, Variable, tile, variables
 from workbench.step.waiting import Waiting, waiting
 
 if TYPE_CHECKING:
@@ -31,38 +31,6 @@ Condition = Callable[["Stepper"], Any]
 
 STOPS = {"barrier": Control.BARRIER, "wait": Control.WAIT}
 """What `Stepper.to` knows by name."""
-
-
-class Changed(NamedTuple):
-    """A register, or memory on the chip, that an instruction has changed.
-
-    Attributes:
-        name: such as "v12", "a3", "s4", "exec_lo", "lds[0x40:0x80]".
-        lanes: how many lanes are others; 0 of what has none.
-        before, after: 32-bit numbers: one, one for each lane, or 16 of memory.
-    """
-
-    name: str
-    lanes: int
-    before: Any
-    after: Any
-
-
-class WaveState(NamedTuple):
-    """Where a wave stands.
-
-    Attributes:
-        wave: its number.
-        state: "here" of the one that is followed, else "ready", "at a barrier" or "ended".
-        address, line: of what it runs next; None where it has ended, or the line is not known.
-        done: instructions that it has run.
-    """
-
-    wave: int
-    state: str
-    address: int | None
-    line: int | None
-    done: int
 
 
 @dataclass(frozen=True)
@@ -90,7 +58,6 @@ class Stepper(Presented):
         record: the launch's.
         group: linear number of the work-group.
         breakpoints: where `run` and `run_back` stop.
-        located: what `variables` has looked up, by address.
     """
 
     def __init__(self, kernel: Kernel, record: LaunchRecord, wave: int = 0) -> None:
@@ -100,7 +67,7 @@ class Stepper(Presented):
         self.tape: Tape = record.tape
         self.group = self.tape.group
         self.breakpoints: list[Breakpoint] = []
-        self.located: dict[int, tuple[tuple[Located, Type], ...]] = {}
+        self._located: dict[int, tuple[tuple[Located, Type], ...]] = {}
         self._code = kernel.module
         self._held: Held = self.tape.begin()
         self._at = 0
@@ -312,7 +279,7 @@ class Stepper(Presented):
     @property
     def variables(self) -> dict[str, Variable]:
         """Variables of the source that are somewhere at the next instruction, by name."""
-        return {} if self.address is None else variables(self)
+        return {} if self.address is None else variables(self._here(self.address))
 
     def tile(self, name: str) -> Moments:
         """A tile or a vector of the source as a matrix, with where each element is; a notebook draws it.
@@ -322,7 +289,9 @@ class Stepper(Presented):
         Raises:
             UsageError: no tile of this name is somewhere at the next instruction.
         """
-        return tile(self, name)
+        if self.address is None:
+            raise UsageError(f"{name!r}: the wave has ended, and holds nothing by a name; step back")
+        return tile(self._here(self.address), name)
 
     # What happened
 
@@ -363,6 +332,12 @@ class Stepper(Presented):
         return waiting(self._before())
 
     # Inside
+
+    def _here(self, address: int) -> Here:
+        return Here(
+            *(self.kernel, address, self.line, self.group, self.wave, self.position),
+            *(self._held, self.exec, self.tape.acc_offset, self._located),
+        )
 
     @cached_property
     def lines(self) -> frozenset[int]:

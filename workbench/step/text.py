@@ -3,27 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from workbench.codeobject import printer
-
-if TYPE_CHECKING:
-    from workbench.step.stepper import Changed, Stepper
+from workbench.codeobject import Instruction, printer
+from workbench.kernel import Kernel
+from workbench.launches import Access, LaunchRecord, Tape
+from workbench.step.variables import Variable
+from workbench.step.waiting import Waiting
 
 AROUND = 3
 """Lines of source and of machine code on each side."""
+MOST_LETTERS = 48
+"""Of a struct's members."""
 MOST = 8
 """Of registers that changed, and of variables."""
 
 
-def text(stepper: Stepper) -> str:
+class Changed(NamedTuple):
+    """A register, or memory on the chip, that an instruction has changed.
+
+    Attributes:
+        name: such as "v12", "a3", "s4", "exec_lo", "lds[0x40:0x80]".
+        lanes: how many lanes are others; 0 of what has none.
+        before, after: 32-bit numbers: one, one for each lane, or 16 of memory.
+    """
+
+    name: str
+    lanes: int
+    before: Any
+    after: Any
+
+
+class WaveState(NamedTuple):
+    """Where a wave stands.
+
+    Attributes:
+        wave: its number.
+        state: "here" of the one that is followed, else "ready", "at a barrier" or "ended".
+        address, line: of what it runs next; None where it has ended, or the line is not known.
+        done: instructions that it has run.
+    """
+
+    wave: int
+    state: str
+    address: int | None
+    line: int | None
+    done: int
+
+
+class Standing(Protocol):
+    """What is told of a stepper."""
+
+    kernel: Kernel
+    record: LaunchRecord
+    tape: Tape
+    group: int
+
+    @property
+    def wave(self) -> int: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def ended(self) -> bool: ...
+    @property
+    def line(self) -> int | None: ...
+    @property
+    def instructions(self) -> tuple[Instruction, ...]: ...
+    @property
+    def changed(self) -> tuple[Changed, ...]: ...
+    @property
+    def accesses(self) -> tuple[Access, ...]: ...
+    @property
+    def outstanding(self) -> tuple[Waiting, ...]: ...
+    @property
+    def variables(self) -> dict[str, Variable]: ...
+    @property
+    def waves(self) -> tuple[WaveState, ...]: ...
+
+
+def text(stepper: Standing) -> str:
     """Where the wave is, source and machine code around it, what changed, what is waited for and held."""
     return "\n".join(_lines(stepper))
 
 
-def _lines(s: Stepper) -> Iterator[str]:
+def _lines(s: Standing) -> Iterator[str]:
     cut = "; the tape was full then" if s.tape.cut and s.ended else ""
     yield (
         f"{s.kernel.name} on {s.record.device}: wave {s.wave} of work-group {s.group}, "
@@ -51,7 +118,7 @@ def _lines(s: Stepper) -> Iterator[str]:
     )
 
 
-def source_around(s: Stepper) -> Iterator[str]:
+def source_around(s: Standing) -> Iterator[str]:
     """Lines of the source around the next instruction's."""
     source = s.kernel.source
     if source is None or s.line is None:
@@ -61,13 +128,12 @@ def source_around(s: Stepper) -> Iterator[str]:
         yield f"{'->' if line == s.line else '  '} {line:4}  {lines[line - first]}"
 
 
-def code_around(s: Stepper) -> Iterator[str]:
+def code_around(s: Standing) -> Iterator[str]:
     """Machine code around the next instruction, in address order."""
     addresses = [address for block in s.tape.blocks for address in block]
     addresses.sort()
-    here = s.address
-    place = addresses.index(here) if here is not None else len(addresses)
-    next_ones = {each.address for each in s.instructions}
+    next_ones = [each.address for each in s.instructions]
+    place = addresses.index(next_ones[0]) if next_ones else len(addresses)
     for address in addresses[max(0, place - AROUND) : place + AROUND + 1]:
         mark = "->" if address in next_ones else "  "
         yield f"{mark} {address:#08x}  {printer.text(s.kernel.module.instruction(address))}"
@@ -94,7 +160,12 @@ def few(numbers: Sequence[Any]) -> str:
 def number(value: Any) -> str:
     """A variable's value, briefly."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{name}: {number(each)}" for name, each in list(value.items())[:4]) + "}"
+        parts = ", ".join(f"{name}: {number(each)}" for name, each in value.items())
+        return (
+            "{"
+            + (parts if len(parts) <= MOST_LETTERS else parts[:MOST_LETTERS].rpartition(",")[0] + ", …")
+            + "}"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(number, value[:4])) + (", …]" if len(value) > 4 else "]")
     if isinstance(value, np.ndarray):

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from workbench.codeobject.debug import DebugInfo, Type
+from workbench.codeobject.debug import Type
 from workbench.codeobject.variables import Located
 from workbench.errors import UsageError, WorkbenchError
-from workbench.kernel import Launch
+from workbench.kernel import Kernel, Launch
 from workbench.kernel.compilation import compile_source
 from workbench.kernel.show import MACRO, Kind, Moment, Moments
+from workbench.launches import Held
 from workbench.targets import WAVE
 from workbench.toolchain import CompileOptions
-
-if TYPE_CHECKING:
-    from workbench.step.stepper import Stepper
 
 _REGISTERS = ("kittens::rt<", "kittens::detail::register_vector<")
 _SHARED = ("kittens::st<", "kittens::sv<")
@@ -54,46 +52,65 @@ class Variable:
     is_tile: bool
 
 
-def variables(stepper: Stepper) -> dict[str, Variable]:
+class Here(NamedTuple):
+    """An instruction of a wave that is about to run.
+
+    Attributes:
+        kernel, address, line: whose it is, and where.
+        group, wave, position: linear work-group, wave in it, instructions that the wave has run.
+        held: by the work-group.
+        exec: a bit for each lane that is on.
+        acc_offset: vector register that AGPR 0 is.
+        known: what was looked up of the debug information, by address.
+    """
+
+    kernel: Kernel
+    address: int
+    line: int | None
+    group: int
+    wave: int
+    position: int
+    held: Held
+    exec: int
+    acc_offset: int
+    known: dict[int, tuple[tuple[Located, Type], ...]]
+
+
+def variables(here: Here) -> dict[str, Variable]:
     """Those that are somewhere at the next instruction."""
-    debug = stepper.kernel.module.debug
-    if debug is None or stepper.address is None:
-        return {}
     found = {}
-    for each, kind in _located(stepper, debug, stepper.address):
-        if (read := _bytes_of(stepper, each, kind)) is not None:
+    for each, kind in _located(here):
+        if (read := _bytes_of(here, each, kind)) is not None:
             content, place = read
             is_tile = _tile(kind) is not None
-            value = None if is_tile else _value(content, kind, _lanes(stepper))
+            value = None if is_tile else _value(content, kind, _lanes(here))
             found[each.name] = Variable(each.name, each.line, kind.alias or kind.name, place, value, is_tile)
     return found
 
 
-def tile(stepper: Stepper, name: str) -> Moments:
+def tile(here: Here, name: str) -> Moments:
     """A tile or a vector of the source as a matrix, with the place of each element; a notebook draws it.
 
     Raises:
         UsageError: no tile of this name is somewhere at the next instruction.
         CompileError: its type cannot be compiled by itself.
     """
-    debug = stepper.kernel.module.debug
-    here = () if debug is None or stepper.address is None else _located(stepper, debug, stepper.address)
-    tiles = {each.name: (each, kind) for each, kind in here if _tile(kind) is not None}
+    tiles = {each.name: (each, kind) for each, kind in _located(here) if _tile(kind) is not None}
     if name not in tiles:
         there = ", ".join(tiles) or "none; wb.step(..., debug=True) has those of the kernel"
         raise UsageError(f"{name!r} is no tile at this instruction; tiles: {there}")
     each, own = tiles[name]
-    kind, read = _tile(own), _bytes_of(stepper, each, own)
+    kind, read = _tile(own), _bytes_of(here, each, own)
     if kind is None or read is None:
         raise UsageError(f"{name!r} is in the frame of another function at this instruction")
-    layout = _layout(kind.name, stepper.kernel.arch)
+    layout = _layout(kind.name, here.kernel.arch)
     if layout.kind in (Kind.SHARED_TILE, Kind.SHARED_VECTOR):
-        values, places = _shared(stepper, layout, read[0])
+        values, places = _shared(here, layout, read[0])
     else:
         values, places = _registers(layout, read[0]), layout.places
-    at = (stepper.group, stepper.wave, stepper.position)
-    moment = Moment(name, stepper.line or 0, layout.kind, *at, layout.dtype, values, places, stepper.exec)
-    return Moments([moment], stepper.kernel.arch, f"{name} (line {each.line})", counted=True)
+    at = (here.group, here.wave, here.position)
+    moment = Moment(name, here.line or 0, layout.kind, *at, layout.dtype, values, places, here.exec)
+    return Moments([moment], here.kernel.arch, f"{name} (line {each.line})", counted=True)
 
 
 def _tile(kind: Type) -> Type | None:
@@ -104,27 +121,29 @@ def _tile(kind: Type) -> Type | None:
     return kind if name.startswith(TILES) else None
 
 
-def _located(stepper: Stepper, debug: DebugInfo, address: int) -> tuple[tuple[Located, Type], ...]:
-    """Variables that are somewhere at an address, with their types."""
-    known = stepper.located
-    if address not in known:
-        known[address] = tuple((each, debug.type_of(each)) for each in debug.variables_at(address))
-    return known[address]
+def _located(here: Here) -> tuple[tuple[Located, Type], ...]:
+    """Variables that are somewhere, with their types."""
+    debug = here.kernel.module.debug
+    if here.address not in here.known and debug is not None:
+        here.known[here.address] = tuple(
+            (each, debug.type_of(each)) for each in debug.variables_at(here.address)
+        )
+    return here.known.get(here.address, ())
 
 
-def _lanes(stepper: Stepper) -> Array:
-    on = np.uint64(stepper.exec) >> np.arange(WAVE, dtype=np.uint64) & np.uint64(1)
+def _lanes(here: Here) -> Array:
+    on = np.uint64(here.exec) >> np.arange(WAVE, dtype=np.uint64) & np.uint64(1)
     return on.astype(bool)
 
 
-def _bytes_of(stepper: Stepper, each: Located, kind: Type) -> tuple[Array, str] | None:
+def _bytes_of(here: Here, each: Located, kind: Type) -> tuple[Array, str] | None:
     """[lanes, bytes] of what a variable holds, and its place in words; None where that is not known."""
-    held, wave = stepper.held, stepper.wave
+    held, wave = here.held, here.wave
     size = max(4, kind.size)
     words = -(-size // 4)
     if each.place == "scratch":
-        info = stepper.kernel.info
-        if not info.entry <= (stepper.address or 0) < info.entry + info.size:
+        info = here.kernel.info
+        if not info.entry <= here.address < info.entry + info.size:
             # Of a function that is called: its frame is where a register points to.
             return None
         rows = held.scratch[wave][each.first // 4 : each.first // 4 + words + 1]
@@ -140,7 +159,7 @@ def _bytes_of(stepper: Stepper, each: Located, kind: Type) -> tuple[Array, str] 
     if words > 2:
         # A register of several that the variable is in.
         return None
-    first = each.first + (stepper.tape.acc_offset if each.place == "a" else 0)
+    first = each.first + (here.acc_offset if each.place == "a" else 0)
     rows = held.rows[wave, first : first + words]
     name = f"{each.place}{each.first}" if words == 1 else f"{each.place}[{each.first}:{each.first + 1}]"
     return np.ascontiguousarray(rows.T).view(np.uint8), name
@@ -208,14 +227,14 @@ def _registers(layout: Moment, content: Array) -> Any:
     return values.view(layout.values.shape)
 
 
-def _shared(stepper: Stepper, layout: Moment, pointer: Array) -> tuple[Any, Array]:
+def _shared(here: Here, layout: Moment, pointer: Array) -> tuple[Any, Array]:
     """The matrix of a shared tile, from the address that a reference to it has."""
     import torch
 
     start = int(np.ascontiguousarray(pointer[:1, :4]).view(np.uint32)[0, 0])
     places = layout.places - layout.places.min() + np.uint32(start)
     element = max(1, layout.dtype.bits // 8)
-    lds = stepper.held.lds
+    lds = here.held.lds
     if int(places.max()) + element > len(lds):
         raise WorkbenchError("the reference to the tile has no value yet")
     raw = lds[places[..., None] + np.arange(element)]

@@ -8,8 +8,8 @@ import numpy as np
 
 from workbench.codeobject import printer
 from workbench.launches import Access
-from workbench.step.stepper import Changed, Stepper
-from workbench.step.text import number
+from workbench.step.stepper import Stepper
+from workbench.step.text import Changed, number
 from workbench.targets import target
 
 MOST_CHANGES = 24

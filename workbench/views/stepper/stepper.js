@@ -27,7 +27,10 @@ export function shade(value, low, high) {
     const part = value / Math.max(-low, high);
     return part < 0 ? `hsl(210 70% ${92 + 50 * part}%)` : `hsl(10 75% ${92 - 46 * part}%)`;
   }
-  const part = high > low ? (value - low) / (high - low) : 0;
+  if (high === low) {
+    return '#8887';
+  }
+  const part = (value - low) / (high - low);
   return `hsl(${250 - 190 * part} 60% ${30 + 45 * part}%)`;
 }
 
@@ -280,7 +283,7 @@ class Page {
       return labelled(tile.name, element('div', 'wb-step-dim', tile.error));
     }
     const [low, high] = ends(tile.values);
-    const size = Math.max(2, Math.min(16, Math.floor(480 / Math.max(tile.cols, tile.rows))));
+    const size = Math.max(2, Math.min(12, Math.floor(384 / Math.max(tile.cols, tile.rows))));
     const canvas = element('canvas');
     canvas.width = tile.cols * size;
     canvas.height = tile.rows * size;
