@@ -53,6 +53,7 @@ from .runtime import Device as Device
 from .runtime import device as device
 from .runtime import devices as devices
 from .step import Stepper as Stepper
+from .step import provenance as provenance
 from .step import step as step
 from .tiles import LayoutResult as LayoutResult
 from .tiles import view_layout as view_layout

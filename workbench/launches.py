@@ -371,12 +371,13 @@ class TapeOptions:
     """Of which work-group everything is kept.
 
     Attributes:
-        group: its linear number. It runs alone: what the others would have written stays as it was.
+        group: its linear number, or (x, y, z). It runs alone: what the others would have written stays as it
+            was.
         wave, skip: the tape begins when this wave has run so many instructions.
         bytes: that the tape may take of this computer's memory; what comes after them is left out.
     """
 
-    group: int = 0
+    group: int | Dim = 0
     wave: int = 0
     skip: int = 0
     bytes: int = 1 << 30

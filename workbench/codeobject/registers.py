@@ -71,5 +71,13 @@ def written(instruction: Instruction) -> Iterator[Operand]:
     yield from (operand for flag, operand in UNNAMED.items() if flag in writes)
 
 
+def stored(instruction: Instruction) -> tuple[Operand, ...]:
+    """Vector registers that a store or an atomic sends to memory; of two addresses each has its own."""
+    sources = instruction.src
+    is_buffer = instruction.format in ("MUBUF", "MTBUF")
+    address = sources[-3] if is_buffer else sources[0]
+    return tuple(operand for operand in sources if operand is not address and operand.kind in ("v", "a"))
+
+
 def _registers(operands: tuple[Operand, ...]) -> Iterator[Operand]:
     return (operand for operand in operands if operand.kind in ("v", "a", "s"))

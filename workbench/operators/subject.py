@@ -55,6 +55,7 @@ class Target:
         spec: name of the spec that describes it; "" where none does.
         fresh: whether its tensors were made for it, so that nobody sees what a launch leaves in them.
         results: tensors that it writes and that nobody filled before.
+        tensors: an operator's, by name: what goes in, what comes out, and what is between its launches.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Target:
     spec: str = ""
     fresh: bool = False
     results: tuple[Any, ...] = field(default=(), repr=False)
+    tensors: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def only(self) -> Part:
@@ -259,6 +261,7 @@ def _bound(
         spec.name,
         fresh=not args and not kwargs,
         results=tuple(outputs.values()),
+        tensors=tensors,
     )
 
 

@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from workbench.check.sanitizer import Finding
 from workbench.errors import UsageError
 from workbench.kernel import Kernel, Launcher, Module, device_of, resolve_device
 from workbench.kernel.code import DeviceCode
 from workbench.kernel.compilation import compile_source
-from workbench.launches import LaunchOptions, TapeOptions
+from workbench.launches import Dim, LaunchOptions, TapeOptions
 from workbench.operators import KernelSpec, Shape, kernels
 from workbench.operators.subject import resolve
 from workbench.runtime import Device
@@ -24,8 +25,9 @@ def step(
     shape: Shape | None = None,
     seed: int = 0,
     device: Device | str | None = None,
-    group: int = 0,
+    group: int | Dim = 0,
     wave: int = 0,
+    at: Finding | None = None,
     skip: int = 0,
     launch: int = 0,
     debug: bool = False,
@@ -44,8 +46,9 @@ def step(
 
     Args:
         target, args, kwargs, spec, shape, seed, device: what is launched, as `sanitize` takes it.
-        group: linear number of the work-group.
+        group: linear number of the work-group, or (x, y, z).
         wave: of it, which is followed first; `Stepper.choose` takes another.
+        at: one of `wb.sanitize`'s findings: the work-group and wave that it names, before its instruction.
         skip: the tape begins when this wave has run so many instructions.
         launch: which launch of an operator of several.
         debug: steps the kernel as it is compiled without optimization, where each variable of the source has
@@ -67,10 +70,15 @@ def step(
         )
     part = found.parts[launch]
     found.device.check_observes("what each instruction does")
+    if at is not None:
+        if debug:
+            raise UsageError("at= names an instruction of the optimized code; leave debug=True out")
+        group, wave = at.workgroup or group, at.wave or wave
     options = LaunchOptions(tape=TapeOptions(group, wave, skip, bytes))
     for before in found.parts[:launch]:
         before.run(None)
-    return Stepper(part.kernel, part.run(options), wave)
+    made = Stepper(part.kernel, part.run(options), wave)
+    return made if at is None else made.to_address(at.pc)
 
 
 def _unoptimized(

@@ -200,6 +200,19 @@ class Stepper(Presented):
         """
         return self._to(what, 1)
 
+    def to_address(self, address: int) -> Stepper:
+        """On to an instruction by its address in the code object; stays where it is next already.
+
+        Raises:
+            UsageError: the kernel has no instruction there.
+        """
+        if not any(address in block for block in self.tape.blocks):
+            raise UsageError(f"{self.kernel.name} has no instruction at {address:#x}")
+        if address in {each.address for each in self.instructions}:
+            return self
+        fits = np.array([address in block for block in self.tape.blocks])
+        return self._jump(self._of_wave(fits), 1)
+
     def back_to(self, what: str | int | Condition) -> Stepper:
         """The same backward; else to the beginning."""
         return self._to(what, -1)

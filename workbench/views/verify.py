@@ -12,7 +12,7 @@ from workbench.check.results import VerifyResult, VerifyResults
 from workbench.display import plots, shows
 from workbench.operators import shape_text
 from workbench.views.badge import style
-from workbench.views.markup import block
+from workbench.views.markup import NOTHING, block, code, tag
 from workbench.views.table import Cell, Table
 
 HEAD = (
@@ -47,7 +47,16 @@ def _table(results: Iterable[VerifyResult]) -> Markup:
     shown = tuple(results)
     names = ", ".join(dict.fromkeys(f"{r.name} on {r.device}" for r in shown))
     rows = [_row(result, c) for result in shown for c in result.outputs.values()]
-    return block(Table(HEAD, rows, caption=f"verify: {names}"))
+    return block(Table(HEAD, rows, caption=f"verify: {names}"), *map(_whence, shown))
+
+
+def _whence(result: VerifyResult) -> Markup:
+    """How to find out where the first wrong number comes from; nothing where none is."""
+    worst = result.worst
+    if not worst.first:
+        return NOTHING
+    call = f'wb.provenance(..., of="{worst.name}", at={tuple(worst.first[0].index)})'
+    return tag("div", "where the first wrong number comes from: ", code(call), kind="wb-dim")
 
 
 def _row(result: VerifyResult, c: Comparison) -> tuple[Cell | str, ...]:

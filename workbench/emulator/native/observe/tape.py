@@ -16,7 +16,7 @@ from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.observe.trace import Trace
 from workbench.errors import LaunchError
-from workbench.launches import EVENT, Access, Change, Held, TapeOptions
+from workbench.launches import EVENT, Access, Change, Dim, Held, TapeOptions
 
 _ACCESSES = 1 << 17
 """Of memory that are kept; of later ones the tape has the effect, and not the addresses."""
@@ -40,13 +40,13 @@ class TapeRecorder:
     ) -> None:
         self.blocks = tuple(tuple(each.address for each in block) for block in blocks)
         self.acc_offset = acc_offset
-        self.group = options.group
+        self.group = _linear(options.group, tuple(launch.groups))
         self._options = options
         size = launch.group_size[0] * launch.group_size[1] * launch.group_size[2]
         waves = -(-size // abi.LANES)
-        if not (0 <= options.group < launch.group_total and 0 <= options.wave < waves):
+        if not (0 <= self.group < launch.group_total and 0 <= options.wave < waves):
             raise LaunchError(
-                f"wave {options.wave} of work-group {options.group} is asked for; the launch has work-groups "
+                f"wave {options.wave} of work-group {self.group} is asked for; the launch has work-groups "
                 f"0 to {launch.group_total - 1}, of waves 0 to {waves - 1}"
             )
         self._lds_size = int(launch.lds_size)
@@ -63,14 +63,14 @@ class TapeRecorder:
             changes[place] = _changes(block, acc_offset, everywhere)
         self._trace = Trace(_ACCESSES)
         self._only = np.zeros(launch.group_total, dtype=np.uint8)
-        self._only[options.group] = 1
+        self._only[self.group] = 1
         self._library = native_library()
         # Looked up now: at the interpreter's end cffi finds no names any more.
         self._free, self._move = self._library.hk_tape_free, self._library.hk_tape_move
         self._tape = ffi.new(
             "HkTape *",
             {
-                "group": options.group,
+                "group": self.group,
                 "skip": options.skip,
                 "limit": options.bytes,
                 "changes": changes,
@@ -154,6 +154,13 @@ class TapeRecorder:
     def __del__(self) -> None:
         if getattr(self, "_tape", None) is not None:
             self._free(self._tape)
+
+
+def _linear(group: int | Dim, groups: Dim) -> int:
+    if isinstance(group, int):
+        return group
+    x, y, z = group
+    return x + groups[0] * (y + groups[1] * z)
 
 
 def _pointers(state: dict[str, Any]) -> dict[str, CData]:

@@ -1,0 +1,473 @@
+"""Where a number comes from: the instructions that made it, from its store back to global memory.
+
+Made from the tape of the work-group that wrote it. Each value is followed to the last instruction that wrote
+its register in its lane, through the LDS to the lane that wrote there, and through a matrix instruction to
+the row of A and the column of B. What other lanes give (DPP, permutations) is followed in all of them: there
+what is told may be too much, and never too little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.codeobject import Instruction, printer
+from workbench.codeobject.instructions import Access as Does
+from workbench.codeobject.instructions import Lanes, Space
+from workbench.codeobject.registers import read, stored
+from workbench.display import Shown
+from workbench.errors import UsageError
+from workbench.kernel import Kernel, Launcher, Module
+from workbench.launches import AccessKind, LaunchOptions, TapeOptions, TrafficOptions, Watched
+from workbench.operators import KernelSpec, Shape
+from workbench.operators.subject import Target, resolve
+from workbench.runtime import Device
+from workbench.step.stepper import Stepper
+from workbench.targets import WAVE
+
+if TYPE_CHECKING:
+    import torch
+
+MOST = 200_000
+"""Values that are followed; what lies behind more is left out, and told."""
+
+
+class Cause(NamedTuple):
+    """An instruction that the number depends on.
+
+    Attributes:
+        event: on the tape.
+        wave: that ran it.
+        line: of the source, None where it is not known.
+        text: the instruction.
+        lanes: how many of its lanes the number depends on.
+    """
+
+    event: int
+    wave: int
+    line: int | None
+    text: str
+    lanes: int
+
+
+@dataclass(frozen=True)
+class Provenance(Shown):
+    """Where an element of a tensor comes from.
+
+    Attributes:
+        of, at: which element.
+        value: what the launch left there.
+        stepper: stands right after the store, in the wave that made it.
+        lane: that stored it.
+        causes: instructions that it depends on, the latest first.
+        elements: by tensor, flat numbers of the elements that it depends on; by an address in hexadecimal
+            where no tensor is known there.
+        shapes: of these tensors.
+        cut: whether more lies behind it than is followed.
+    """
+
+    of: str
+    at: tuple[int, ...]
+    value: float
+    stepper: Stepper = field(repr=False)
+    lane: int
+    causes: tuple[Cause, ...] = field(repr=False)
+    elements: Mapping[str, npt.NDArray[np.int64]] = field(repr=False)
+    shapes: Mapping[str, tuple[int, ...]] = field(repr=False)
+    cut: bool = False
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The elements in words, such as "a[3, 0:64]"."""
+        return tuple(_box(name, self.shapes.get(name, ()), found) for name, found in self.elements.items())
+
+    def __str__(self) -> str:
+        s = self.stepper
+        place = ", ".join(map(str, self.at))
+        lines = [
+            f"{self.of}[{place}] = {self.value:.6g}, stored by lane {self.lane} of wave {s.wave} in "
+            f"work-group {s.group}, line {self.causes[0].line or 'not known'}"
+        ]
+        lines += [f"  from {each}" for each in self.sources] or ["  from no memory"]
+        for line, text, count in _folded(self.causes):
+            lines.append(f"  by line {line if line else '?':>4}  {count:4} x {text}")
+        if self.cut:
+            lines.append(f"  and more: {MOST:,} values were followed")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _folded(causes: Sequence[Cause]) -> Iterator[tuple[int | None, str, int]]:
+    """Instructions of one opcode and line as one, the latest first."""
+    counts: dict[tuple[int | None, str], int] = {}
+    for each in causes:
+        key = each.line, each.text.partition(" ")[0]
+        counts[key] = counts.get(key, 0) + 1
+    yield from ((line, text, count) for (line, text), count in counts.items())
+
+
+def _box(name: str, shape: tuple[int, ...], flat: npt.NDArray[np.int64]) -> str:
+    if not shape:
+        return f"{name} ({len(flat)} places)"
+    places = np.stack(np.unravel_index(flat, shape))
+    low, high = places.min(axis=1), places.max(axis=1)
+    parts = [str(a) if a == b else f"{a}:{b + 1}" for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+    whole = math.prod((high - low + 1).tolist())
+    share = "" if whole == len(flat) else f" ({len(flat)} of them)"
+    return f"{name}[{', '.join(parts)}]{share}"
+
+
+def provenance(
+    target: KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
+    *args: Any,
+    of: torch.Tensor | str,
+    at: Sequence[int] | int,
+    spec: KernelSpec | str | None = None,
+    shape: Shape | None = None,
+    seed: int = 0,
+    device: Device | str | None = None,
+    **kwargs: Any,
+) -> Provenance:
+    """Where an element that a launch writes comes from: who stored it, by which instructions, from what.
+
+        wb.provenance("gemm/bf16", shape={"m": 64, "n": 64, "k": 128}, of="c", at=(3, 5))
+        wb.provenance(module["attend"][grid, block], q, k, v, out, of=out, at=(0, 7, 2, 5))
+
+    Launches twice: to find the work-group that wrote the element, then that alone, with its tape.
+
+    Args:
+        target, args, kwargs, spec, shape, seed, device: what is launched, as `sanitize` takes it.
+        of: an operator's tensor by its name, an argument by its name, or the tensor itself.
+        at: the element's index.
+
+    Raises:
+        UsageError: no such tensor or element; no launch writes it.
+        DeviceError: the device is a GPU, which does not tell.
+    """
+    found = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
+    found.device.check_observes("which instruction writes what")
+    named = _named(found, args, kwargs)
+    name, tensor = _chosen(of, named)
+    index = tuple(at) if isinstance(at, Sequence) else (at,)
+    sizes = tuple(tensor.shape)
+    if len(index) != len(sizes) or not all(-n <= i < n for i, n in zip(index, sizes, strict=True)):
+        raise UsageError(f"{name} has shape {list(sizes)}; at={list(index)} is no element of it")
+    index = tuple(i % n for i, n in zip(index, sizes, strict=True))
+    width = tensor.element_size()
+    address = tensor.data_ptr() + width * sum(i * s for i, s in zip(index, tensor.stride(), strict=True))
+    number, group = _writer(found, Watched(address, width, 1), name, index)
+    record = found.parts[number].run(LaunchOptions(tape=TapeOptions(group)))
+    kernel = found.parts[number].kernel
+    value = float(tensor[index].double())
+    return _Following(kernel, record, named).back_from(name, index, value, address)
+
+
+def _named(found: Target, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """Tensors of the launches by name: an operator's, or a kernel's arguments."""
+    taken = found.parts[0].kernel.plan.taken
+    given = {**dict(zip(taken, args, strict=False)), **kwargs}
+    return {k: v for k, v in {**given, **found.tensors}.items() if hasattr(v, "data_ptr")}
+
+
+def _chosen(of: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
+    if isinstance(of, str):
+        if of not in named:
+            raise UsageError(f"of={of!r}: the launch has {', '.join(named) or 'no tensors by name'}")
+        return of, named[of]
+    if not hasattr(of, "data_ptr"):
+        raise UsageError(
+            f"of is a {type(of).__name__}; expected a tensor that the launch writes, or its name"
+        )
+    return next((name for name, each in named.items() if each is of), "tensor"), of
+
+
+def _writer(found: Target, watched: Watched, name: str, index: tuple[int, ...]) -> tuple[int, int]:
+    """The last launch that writes an element, and the work-group."""
+    last = None
+    for number, part in enumerate(found.parts):
+        record = part.run(LaunchOptions(traffic=TrafficOptions(lines=False, watched=(watched,))))
+        assert record.traffic is not None
+        group = int(record.traffic.writers(0)[0])
+        if group >= 0:
+            last = number, group
+    if last is None:
+        raise UsageError(f"{found.name} does not write {name}{list(index)}")
+    return last
+
+
+class _Value(NamedTuple):
+    """A dword of a lane's register, before an event."""
+
+    wave: int
+    row: int
+    lane: int
+    event: int
+
+
+class _Following:
+    """Follows values back on a tape."""
+
+    def __init__(self, kernel: Kernel, record: Any, named: Mapping[str, Any]) -> None:
+        self._stepper = Stepper(kernel, record)
+        self._tape = self._stepper.tape
+        self._named = named
+        self._waves = np.asarray(self._tape.events["wave"])
+        self._blocks = np.asarray(self._tape.events["block"])
+        self._firsts = np.asarray(self._tape.events["accesses"])
+        self._causes: dict[int, set[int]] = {}
+        self._leaves: dict[str, set[int]] = {}
+        self._exec: dict[int, int] = {}
+
+    def back_from(self, name: str, index: tuple[int, ...], value: float, address: int) -> Provenance:
+        event, lane, data = self._store(address)
+        pending = [_Value(int(self._waves[event]), row, lane, event) for row in data]
+        self._causes[event] = {lane}
+        seen = set(pending)
+        while pending and len(seen) < MOST:
+            for each in self._behind(pending.pop()):
+                if each not in seen:
+                    seen.add(each)
+                    pending.append(each)
+        s = self._stepper
+        wave = int(self._waves[event])
+        s.choose(wave).goto(int(np.searchsorted(np.flatnonzero(self._waves == wave), event)) + 1)
+        known = {key: each for key, each in self._named.items() if key in self._leaves}
+        return Provenance(
+            name,
+            index,
+            value,
+            s,
+            lane,
+            tuple(self._cause(each) for each in sorted(self._causes, reverse=True)),
+            {key: np.array(sorted(found), dtype=np.int64) for key, found in sorted(self._leaves.items())},
+            {key: tuple(each.shape) for key, each in known.items()},
+            bool(pending),
+        )
+
+    # Events and instructions
+
+    def _instructions(self, event: int) -> tuple[Instruction, ...]:
+        code = self._stepper.kernel.module
+        return tuple(code.instruction(at) for at in self._tape.blocks[self._blocks[event]])
+
+    def _cause(self, event: int) -> Cause:
+        first = self._instructions(event)[0]
+        lanes = len(self._causes[event])
+        line = self._stepper.line_of(first.address)
+        return Cause(event, int(self._waves[event]), line, printer.text(first), lanes)
+
+    def _event_of(self, access: int) -> int:
+        return int(np.searchsorted(self._firsts, access, side="right")) - 1
+
+    def _row(self, operand: Any) -> int:
+        return int(operand.index) + (self._tape.acc_offset if operand.kind == "a" else 0)
+
+    def _on(self, event: int, lane: int) -> bool:
+        """Whether a lane was on when an event ran."""
+        if event not in self._exec:
+            held, wave = self._at(event), self._waves[event]
+            self._exec[event] = int(held.scalars[wave, 126]) | int(held.scalars[wave, 127]) << 32
+        return bool(self._exec[event] >> lane & 1)
+
+    def _at(self, event: int) -> Any:
+        if not hasattr(self, "_held"):
+            self._held, self._place = self._tape.begin(), 0
+        self._tape.move(self._held, self._place, event)
+        self._place = event
+        return self._held
+
+    @cached_property
+    def _writers(self) -> dict[tuple[int, int], list[int]]:
+        """Events that write a register, by wave and row, in order."""
+        of_block = []
+        for block in self._tape.blocks:
+            code = self._stepper.kernel.module
+            rows = {
+                self._row(operand) + word
+                for at in block
+                for operand in code.instruction(at).dst
+                if operand.kind in "va"
+                for word in range(operand.width)
+            }
+            of_block.append(rows)
+        found: dict[tuple[int, int], list[int]] = {}
+        for event, (wave, block) in enumerate(zip(self._waves.tolist(), self._blocks.tolist(), strict=True)):
+            for row in of_block[block]:
+                found.setdefault((wave, row), []).append(event)
+        return found
+
+    # Memory
+
+    def _store(self, address: int) -> tuple[int, int, list[int]]:
+        """The last store of an address: its event, its lane, and the rows of its data there."""
+        accesses = self._tape.accesses
+        for number in range(len(accesses) - 1, -1, -1):
+            access = accesses[number]
+            if access.kind is not AccessKind.GLOBAL_WRITE:
+                continue
+            for lane, start in access.addresses.items():
+                if start <= address < start + access.bytes:
+                    event = self._event_of(number)
+                    found = [i for i in self._instructions(event) if i.address == access.pc]
+                    row = self._row(stored(found[0])[0]) + (address - start) // 4
+                    return event, lane, [row]
+        raise UsageError("the store is behind what the tape has room for; give a smaller problem")
+
+    def _leaf(self, address: int, size: int) -> None:
+        for name, tensor in self._named.items():
+            width, base = tensor.element_size(), tensor.data_ptr()
+            if base <= address < base + tensor.untyped_storage().nbytes() and tensor.is_contiguous():
+                found = range((address - base) // width, (address - base + max(size, width) - 1) // width + 1)
+                self._leaves.setdefault(name, set()).update(n for n in found if n < tensor.numel())
+                return
+        self._leaves.setdefault(f"{address:#x}", set()).add(0)
+
+    def _accesses_of(self, event: int) -> Iterator[tuple[int, Any]]:
+        end = self._firsts[event + 1] if event + 1 < len(self._firsts) else len(self._tape.accesses)
+        for number in range(int(self._firsts[event]), min(int(end), len(self._tape.accesses))):
+            yield number, self._tape.accesses[number]
+
+    @cached_property
+    def _shared(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Dwords of the LDS that were written, each with access and lane: sorted by dword, then by access."""
+        dwords, whose = [], []
+        for number, access in enumerate(self._tape.accesses):
+            if access.kind not in (AccessKind.LDS_WRITE, AccessKind.TO_LDS):
+                continue
+            starts = np.array(list(access.addresses.values()), dtype=np.int64) // 4
+            lanes = np.array(list(access.addresses), dtype=np.int64)
+            for word in range(max(1, access.bytes // 4)):
+                dwords.append(starts + word)
+                whose.append(number * WAVE + lanes)
+        if not dwords:
+            empty = np.empty(0, dtype=np.int64)
+            return empty, empty
+        places, by = np.concatenate(dwords), np.concatenate(whose)
+        order = np.lexsort((by, places))
+        return places[order], by[order]
+
+    def _from_lds(self, dword: int, before: int) -> Iterator[_Value]:
+        """What was last written to a dword of the LDS before an access."""
+        places, by = self._shared
+        low, high = np.searchsorted(places, (dword, dword + 1))
+        end = low + np.searchsorted(by[low:high], before * WAVE)
+        if end == low:
+            return
+        number, lane = divmod(int(by[end - 1]), WAVE)
+        access, event = self._tape.accesses[number], self._event_of(number)
+        self._causes.setdefault(event, set()).add(lane)
+        word = dword - access.addresses[lane] // 4
+        if access.kind is AccessKind.TO_LDS:
+            for _, other in self._accesses_of(event):
+                if other.kind is AccessKind.GLOBAL_READ and lane in other.addresses:
+                    self._leaf(other.addresses[lane] + 4 * word, 4)
+            return
+        (instruction,) = [i for i in self._instructions(event) if i.address == access.pc]
+        data = stored(instruction)
+        which = sum(1 for n, each in self._accesses_of(event) if n < number and each.kind is access.kind)
+        operand = data[min(which, len(data) - 1)]
+        yield _Value(int(self._waves[event]), self._row(operand) + word, lane, event)
+
+    # One value
+
+    def _behind(self, value: _Value) -> Iterator[_Value]:
+        """What made a value, one instruction back."""
+        events = self._writers.get((value.wave, value.row), [])
+        place = int(np.searchsorted(np.array(events, dtype=np.int64), value.event))
+        for event in reversed(events[:place]):
+            instruction = next(i for i in self._instructions(event) if self._word(i, value.row) is not None)
+            if instruction.record.matrix is None and not self._writes_lane(instruction, event, value.lane):
+                continue
+            self._causes.setdefault(event, set()).add(value.lane)
+            word = self._word(instruction, value.row)
+            assert word is not None
+            yield from self._sources(instruction, event, value, word)
+            return
+
+    def _writes_lane(self, instruction: Instruction, event: int, lane: int) -> bool:
+        return instruction.record.lanes is Lanes.WRITE or self._on(event, lane)
+
+    def _word(self, instruction: Instruction, row: int) -> int | None:
+        """Which dword of an instruction's result a register is."""
+        for operand in instruction.dst:
+            if operand.kind in "va" and 0 <= row - self._row(operand) < operand.width:
+                return row - self._row(operand)
+        return None
+
+    def _sources(self, instruction: Instruction, event: int, value: _Value, word: int) -> Iterator[_Value]:
+        record = instruction.record
+        memory = record.memory
+        if (
+            memory is not None
+            and memory.access in (Does.LOAD, Does.ATOMIC)
+            and memory.space is not Space.LANES
+        ):
+            yield from self._loaded(instruction, event, value.lane, word)
+        elif record.matrix is not None:
+            yield from self._multiplied(instruction, event, value, word)
+        else:
+            moves = record.lanes is not Lanes.NONE or instruction.form.is_dpp or memory is not None
+            lanes = range(WAVE) if moves else (value.lane,)
+            width = max((o.width for o in instruction.dst if o.kind in "va"), default=1)
+            for operand in read(instruction):
+                if operand.kind in "va":
+                    words = (word,) if operand.width == width else range(operand.width)
+                    for each in words:
+                        for lane in lanes:
+                            yield _Value(value.wave, self._row(operand) + each, lane, event)
+
+    def _loaded(self, instruction: Instruction, event: int, lane: int, word: int) -> Iterator[_Value]:
+        memory = instruction.record.memory
+        assert memory is not None
+        mine = [(n, a) for n, a in self._accesses_of(event) if a.pc == instruction.address]
+        per = max(1, memory.bytes // 4)
+        # Of two addresses each gives its own dwords.
+        number, access = mine[min(word // per, len(mine) - 1)] if mine else (0, None)
+        if access is None:
+            return
+        lanes = list(access.addresses) if memory.transposed else [lane]
+        for each in lanes:
+            if each not in access.addresses:
+                continue
+            words = range(per) if memory.transposed else (word % per,)
+            for one in words:
+                start = access.addresses[each] + 4 * one
+                if access.kind is AccessKind.LDS_READ:
+                    yield from self._from_lds(start // 4, number)
+                else:
+                    self._leaf(start, min(4, memory.bytes or 4))
+
+    def _multiplied(self, instruction: Instruction, event: int, value: _Value, word: int) -> Iterator[_Value]:
+        """Operands of one element: a row of A, a column of B, and the same element of C."""
+        matrix = instruction.record.matrix
+        assert matrix is not None
+        left, right, *rest = instruction.src
+        simple = (
+            matrix.blocks == 1 and matrix.m == matrix.n and matrix.m in (16, 32) and matrix.type_d != "f64"
+        )
+        row, col = _element(matrix.m, value.lane, word) if simple else (0, 0)
+        for operand, first in ((left, row), (right, col)):
+            if operand.kind in "va":
+                lanes = range(first, WAVE, matrix.m) if simple else range(WAVE)
+                for lane in lanes:
+                    for each in range(operand.width):
+                        yield _Value(value.wave, self._row(operand) + each, lane, event)
+        for operand in rest:
+            if operand.kind in "va":
+                # C has the shape of D; a scale or an index is one register of the lane.
+                same = operand.width == instruction.dst[0].width
+                yield _Value(value.wave, self._row(operand) + (word if same else 0), value.lane, event)
+
+
+def _element(side: int, lane: int, word: int) -> tuple[int, int]:
+    """Row and column of a 32-bit result (CDNA3 and CDNA4 ISA guides, "Matrix fused-multiply-add")."""
+    if side == 16:
+        return 4 * (lane // 16) + word, lane % 16
+    return 8 * (word // 4) + 4 * (lane // 32) + word % 4, lane % 32
