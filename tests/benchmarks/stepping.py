@@ -41,9 +41,18 @@ def main() -> None:
     arch = parser.parse_args().arch
     alone = LaunchOptions(steps=StepOptions(groups=1, alone_from=1))
     kept = LaunchOptions(tape=TapeOptions())
-    print(
-        "operator | instructions of the code | run | bytes each | plain ms | kept ms | ratio | first ms | step ms | end ms"
+    head = (
+        "operator",
+        "instructions",
+        "run",
+        "bytes each",
+        "plain ms",
+        "kept ms",
+        "ratio",
+        "first ms",
+        "step ms",
     )
+    print(*head, "end ms", sep=" | ")
     for name, shape in CASES:
         target = resolve(name, shape=shape, device=f"emulated:{arch}")
         part = target.parts[0]

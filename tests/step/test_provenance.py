@@ -36,6 +36,7 @@ def test_a_product_is_of_a_row_and_a_column(arch: str, name: str, size: tuple[in
     assert any("mfma" in cause.text for cause in found.causes)
     assert found.stepper.last[0].opcode.startswith("buffer_store")
     assert f"from a[{at[0]}, 0:{k}]" in str(found)
+    assert f"a[{at[0]}, 0:{k}]" in found._repr_html_()
 
 
 def test_through_shared_memory() -> None:

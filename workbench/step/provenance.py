@@ -95,7 +95,7 @@ class Provenance(Shown):
             f"work-group {s.group}, line {self.causes[0].line or 'not known'}"
         ]
         lines += [f"  from {each}" for each in self.sources] or ["  from no memory"]
-        for line, text, count in _folded(self.causes):
+        for line, text, count in folded(self.causes):
             lines.append(f"  by line {line if line else '?':>4}  {count:4} x {text}")
         if self.cut:
             lines.append(f"  and more: {MOST:,} values were followed")
@@ -104,7 +104,7 @@ class Provenance(Shown):
     __repr__ = __str__
 
 
-def _folded(causes: Sequence[Cause]) -> Iterator[tuple[int | None, str, int]]:
+def folded(causes: Sequence[Cause]) -> Iterator[tuple[int | None, str, int]]:
     """Instructions of one opcode and line as one, the latest first."""
     counts: dict[tuple[int | None, str], int] = {}
     for each in causes:

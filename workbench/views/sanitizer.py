@@ -24,9 +24,9 @@ def sanitizer_html(result: SanitizeResult) -> Markup:
         caption = ""
     if not result.passed or result.notes:
         parts.append(Table(HEAD, map(_row, (*result.findings, *result.notes)), caption=caption))
-        parts.append(
-            tag("div", "stand before one: ", code("wb.step(..., at=result.findings[0])"), kind="wb-dim")
-        )
+    if not result.passed:
+        call = code("wb.step(..., at=result.findings[0])")
+        parts.append(tag("div", "step from there: ", call, kind="wb-dim"))
     if result.stopped:
         parts.append(tag("div", "a fault ended the launch early", kind="wb-warn"))
     return block(*parts)

@@ -10,16 +10,31 @@ from markupsafe import Markup
 
 from workbench.display import presents, shows
 from workbench.errors import UsageError, WorkbenchError
+from workbench.step.provenance import Provenance, folded
 from workbench.step.stepper import Stepper
-from workbench.views.markup import block
+from workbench.views.markup import block, code, tag
 from workbench.views.saved import display_live
 from workbench.views.stepper.page import fixed, moved
+from workbench.views.table import Cell, Table
 
 
 @shows(Stepper)
 def stepper_html(s: Stepper) -> Markup:
     """The plain text."""
     return block(Markup("<pre>{}</pre>").format(repr(s)))
+
+
+@shows(Provenance)
+def provenance_html(found: Provenance) -> Markup:
+    """The element, what it is made of, and by which instructions."""
+    head, *_ = str(found).splitlines()
+    rows = [
+        (Cell(line or "?", "wb-num"), Cell(code(text)), Cell(count, "wb-num"))
+        for line, text, count in folded(found.causes)
+    ]
+    cut = tag("div", "more lies behind it than is followed", kind="wb-warn") if found.cut else ""
+    made = tag("div", "made of ", ", ".join(found.sources) or "no memory")
+    return block(head, made, Table(("line", "instruction", "times"), rows), cut)
 
 
 @presents(Stepper)
