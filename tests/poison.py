@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from markupsafe import Markup
 
 from workbench.codeobject import KernelInfo
+from workbench.display import Shown
 from workbench.kernel import Kernel, Kernels, Module
 from workbench.profile.what_if import Again
 
@@ -90,7 +91,7 @@ def swapped(value: T, change: Callable[[str, str], str], at: str = "") -> T:
         found = change(at, value)
     elif isinstance(value, Path):
         found = Path(change(at, str(value)))
-    elif isinstance(value, Mapping):
+    elif isinstance(value, Mapping) and not isinstance(value, Shown):
         found = {swapped(k, change, f"{at}.key"): swapped(v, change, f"{at}.{{}}") for k, v in value.items()}
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
         found = type(value)(*(swapped(v, change, f"{at}.{n}") for n, v in value._asdict().items()))

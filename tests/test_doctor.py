@@ -31,6 +31,8 @@ def test_a_kernel_is_run_where_it_is_asked_for() -> None:
     assert report.ok
     [kernel] = findings(report, "kernel")
     assert "ran on emulated:gfx950 with right results" in kernel.text
+    [trial] = findings(report, "trial gfx950")
+    assert "docs/compilers.md" in trial.text, "it promises no more than was tried"
     assert not findings(wb.doctor(), "kernel")
     assert "nothing is missing" in str(report)
     assert "<table>" in report._repr_html_()

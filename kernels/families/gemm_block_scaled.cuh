@@ -44,8 +44,9 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
     using shared_b = typename operand_b::shared;
     static constexpr bool by_words = tile.steps > 2;
     static_assert(!by_words || products::by_words, "gemm: these scales are read two steps at a time");
-    /** A step's scales in shared memory: words for 64 rows at a time, each loaded by one wave. */
-    static constexpr int CHUNKS_A = (tile.high + 63) / 64, CHUNKS_B = (tile.wide + 63) / 64;
+    /** A step's scales in shared memory: words for as many rows at a time as a wave has lanes, which loads them. */
+    static constexpr int CHUNKS_A = ceil_div(tile.high, WARP_THREADS);
+    static constexpr int CHUNKS_B = ceil_div(tile.wide, WARP_THREADS);
     static_assert(CHUNKS_A + CHUNKS_B <= NUM_WARPS);
     struct words {
         sv_fl<CHUNKS_A * WARP_THREADS> of_rows;

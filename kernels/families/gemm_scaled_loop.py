@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.operators import Launch, Tunables, Variant
+from workbench.targets import WAVE
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_schedules, gemm_tiles
 
@@ -71,9 +72,9 @@ class ScaledLoop:
         return gemm_tiles.MOST_AHEAD if self.columns(shape) == 128 else 2
 
     def _stage(self, tile: gemm_tiles.Tile, shape: Sizes) -> tuple[int, int]:
-        """Bytes of a step in shared memory: of operands, and of words of scales for 64 rows at a time."""
+        """Bytes of a step in shared memory: of operands, and of words of scales, a wave's rows at a time."""
         of_a, of_b = self.bits(shape)
-        words = 4 * 64 * (-(-tile.high // 64) + -(-tile.wide // 64))
+        words = 4 * WAVE * (-(-tile.high // WAVE) + -(-tile.wide // WAVE))
         return self.columns(shape) * (tile.high * of_a + tile.wide * of_b) // 8, words
 
     def ahead(self, tile: gemm_tiles.Tile, shape: Sizes, arch: str) -> int:

@@ -9,6 +9,7 @@ import importlib
 import importlib.machinery
 import subprocess
 import sys
+import time
 from pathlib import Path
 from sysconfig import get_config_var, get_path
 
@@ -142,10 +143,11 @@ def test_the_time_is_that_of_the_model() -> None:
         once, twice = events[0].elapsed_time(events[1]), events[0].elapsed_time(events[2])
         with pytest.raises(UsageError, match="was not recorded"):
             events[0].elapsed_time(torch.cuda.Event())
+        began = time.perf_counter()
         events[0].record()
         torch.ones(100).sum()
         events[1].record()
-        assert 0 < events[0].elapsed_time(events[1]) < 1e3
+        assert 0 < events[0].elapsed_time(events[1]) <= 1e3 * (time.perf_counter() - began)
     assert twice == pytest.approx(2 * once)
     kernel = wb.compile(
         "__global__ void scale(const float *x, float *out, float factor, int n) {\n"

@@ -38,6 +38,7 @@ from workbench.history import recorder
 from workbench.history.changes import Changes, CodeChange, CounterChange, Line
 from workbench.history.results import History
 from workbench.history.store import Store
+from workbench.kernel.show import Moments
 from workbench.lab.cell import cell_bundle, failure_bundle
 from workbench.operators import KernelRegistry
 from workbench.views import saved
@@ -106,9 +107,12 @@ def values() -> dict[str, Any]:
 
 LOOKED_UP = (
     ".edit", ".state", ".origin", ".spans.[].kind", ".spans.[].reason", ".error.key", ".again.base.parts.key",
-    "._default.key", ".trials.[].shape.key", ".trials.[].shape.{}",
+    "._default.key", ".trials.[].shape.key", ".trials.[].shape.{}", "._arch",
 )  # fmt: skip
 """Where a result has a word of the package's own, by which a page chooses what to draw."""
+
+LOOKED_UP_OF = {Moments: (".arch",)}
+"""The same of one type alone."""
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +301,10 @@ def all_pages(made: Mapping[str, Any], file: Path, text: str, folder: Path) -> P
     """Every page that the package makes, of what has the text wherever a user or a file has a say."""
     folder.mkdir()
     pages = Pages()
-    results = {name: poisoned(value, text, LOOKED_UP) for name, value in made.items()}
+    results = {
+        name: poisoned(value, text, LOOKED_UP + LOOKED_UP_OF.get(type(value), ()))
+        for name, value in made.items()
+    }
     results_pages(pages, results)
     report_pages(pages, results, text, folder)
     dashboard_pages(pages, results, text)

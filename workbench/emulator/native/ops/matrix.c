@@ -102,7 +102,7 @@ HK_INLINE int hk_mfma_dot(const Op *op, int m, HkScratchpad *pad, float *d, cons
 
 HK_INLINE int32_t hk_mfma(Wave *w, const Op *op, int m, int integer) {
     HkScratchpad pad;
-    HkElement type_a = HK_MATRIX_TYPE_A(op), type_b = HK_MATRIX_TYPE_B(op);
+    HkElement type_a = HK_TYPE_A(op, integer), type_b = HK_TYPE_B(op, integer);
     int blocks = HK_MATRIX_BLOCKS(op), result_rows = m * m * blocks / HK_LANES;
     const uint32_t *rows_a = hk_row(w, op->src0), *rows_b = hk_row(w, op->src1);
     float *d = (float *)hk_row(w, op->dst);
@@ -256,12 +256,13 @@ HK_INLINE int32_t hk_mfma_4x4(Wave *w, const Op *op, int integer) {
         hk_arrange_b(arranged, rows_b, HK_MATRIX_ROWS_B(op), HK_MATRIX_BLGP(op));
         rows_b = arranged;
     }
-    int depth = HK_MATRIX_ROWS_A(op) * hk_per_dword(HK_MATRIX_TYPE_A(op)), paired = HK_MATRIX_TYPE_A(op) > HK_XF32;
+    HkElement type_a = HK_TYPE_A(op, integer), type_b = HK_TYPE_B(op, integer);
+    int depth = HK_MATRIX_ROWS_A(op) * hk_per_dword(type_a), paired = type_a > HK_XF32;
     for (int lane = 0; lane < HK_LANES; lane += 16) {
-        hk_unpack(HK_MATRIX_TYPE_A(op), a + lane, HK_LANES, rows_a + lane, HK_MATRIX_ROWS_A(op), 1, 0);
-        hk_unpack(HK_MATRIX_TYPE_B(op), b + lane, HK_LANES, rows_b + lane, HK_MATRIX_ROWS_B(op), 1, 0);
+        hk_unpack(type_a, a + lane, HK_LANES, rows_a + lane, HK_MATRIX_ROWS_A(op), 1, 0);
+        hk_unpack(type_b, b + lane, HK_LANES, rows_b + lane, HK_MATRIX_ROWS_B(op), 1, 0);
     }
-    if (HK_MATRIX_TYPE_A(op) <= HK_XF32) {
+    if (type_a <= HK_XF32) {
         hk_flush_inputs(w, a, depth * HK_LANES);
         hk_flush_inputs(w, b, depth * HK_LANES);
     }

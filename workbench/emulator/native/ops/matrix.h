@@ -20,6 +20,10 @@
 #define HK_MATRIX_ROWS_A(op) ((int)((op)->imm[2] & 255))
 #define HK_MATRIX_ROWS_B(op) ((int)((op)->imm[2] >> 8 & 255))
 
+/* The types in a function for integers alone, or for floats: the former has no code for the latter. */
+#define HK_TYPE_A(op, integer) ((integer) ? HK_INT8 : HK_MATRIX_TYPE_A(op))
+#define HK_TYPE_B(op, integer) ((integer) ? HK_INT8 : HK_MATRIX_TYPE_B(op))
+
 #define HK_MATRIX_MAX_K 128
 
 /* e4m3 and e5m2 go through half precision, whose conversion is exact and knows denormals: shifted into its

@@ -29,8 +29,8 @@ HK_INLINE int32_t hk_smfmac(Wave *w, const Op *op, int m, int integer) {
     float a[HK_MATRIX_MAX_K * 8] __attribute__((aligned(64))), b[HK_MATRIX_MAX_K * 16] __attribute__((aligned(64)));
     uint16_t place[HK_MATRIX_MAX_K * 8];
     int count = m * m / HK_LANES;
-    int stored = hk_unpack_block(HK_MATRIX_TYPE_A(op), a, m, hk_row(w, op->src0), HK_MATRIX_ROWS_A(op), 1, 0);
-    hk_unpack_block(HK_MATRIX_TYPE_B(op), b, m, hk_row(w, op->src1), HK_MATRIX_ROWS_B(op), 1, 0);
+    int stored = hk_unpack_block(HK_TYPE_A(op, integer), a, m, hk_row(w, op->src0), HK_MATRIX_ROWS_A(op), 1, 0);
+    hk_unpack_block(HK_TYPE_B(op, integer), b, m, hk_row(w, op->src1), HK_MATRIX_ROWS_B(op), 1, 0);
     int per_lane = stored / (HK_LANES / m), sets = 32 / (2 * per_lane);
     int set = HK_MATRIX_CBSZ(op) == 0 ? (int)HK_MATRIX_ABID(op) % sets : 0;
     const uint32_t *indices = hk_row(w, op->src2);
