@@ -2,7 +2,7 @@
 
 import type { PartialJSONObject } from '@lumino/coreutils';
 
-export interface ITemplateCell {
+export interface ITemplateCell extends PartialJSONObject {
   cell_type: 'code' | 'markdown';
   metadata: PartialJSONObject;
   source: string;

@@ -193,7 +193,7 @@ _HEAD = """/** Written by `python -m workbench.lab.templates` from its folder's 
 
 import type { PartialJSONObject } from '@lumino/coreutils';
 
-export interface ITemplateCell {
+export interface ITemplateCell extends PartialJSONObject {
   cell_type: 'code' | 'markdown';
   metadata: PartialJSONObject;
   source: string;
