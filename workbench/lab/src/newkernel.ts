@@ -68,6 +68,7 @@ export function insertTemplate(notebook: Notebook, template: ITemplate): void {
       )
     );
     selectKernel(notebook, at);
+    void notebook.scrollToItem(at, 'start');
   }
 }
 
@@ -81,6 +82,5 @@ export function selectKernel(notebook: Notebook, from = 0): void {
   if (kernel >= 0) {
     notebook.deselectAll();
     notebook.activeCellIndex = kernel;
-    void notebook.scrollToItem(kernel);
   }
 }
