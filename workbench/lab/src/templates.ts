@@ -84,12 +84,12 @@ export const TEMPLATES: readonly ITemplate[] = [
   {
     "name": "gemm",
     "title": "GEMM",
-    "about": "Multiplies two matrices on the matrix cores: tiles in shared memory, double buffering, any size.",
+    "about": "Multiplies two matrices on the matrix cores: tiles in shared memory, double buffering, K a multiple of 8.",
     "cells": [
       {
         "cell_type": "markdown",
         "metadata": {},
-        "source": "## GEMM\n\nMultiplies two matrices on the matrix cores: tiles in shared memory, double buffering, any size.\n\nPress **Verify** in the HipKittens sidebar, or run the cells: both compare with PyTorch. Then change the kernel, and verify again."
+        "source": "## GEMM\n\nMultiplies two matrices on the matrix cores: tiles in shared memory, double buffering, K a multiple of 8.\n\nPress **Verify** in the HipKittens sidebar, or run the cells: both compare with PyTorch. Then change the kernel, and verify again."
       },
       {
         "cell_type": "code",
