@@ -38,6 +38,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
                 "cache",
                 "check",
                 "doctor",
+                "lab",
                 "profile",
                 "runtime",
                 "operators",

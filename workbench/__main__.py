@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from workbench.errors import WorkbenchError
@@ -22,6 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("kernels", help="the kernel library")
     kept = commands.add_parser("cache", help="what is kept of earlier compilations")
     kept.add_argument("action", nargs="?", choices=["clear"], help="empty it")
+    new = commands.add_parser("new", help="write a notebook with a kernel from a template")
+    new.add_argument("template", nargs="?", help="its name; without it they are listed")
+    new.add_argument("file", nargs="?", help="the notebook; TEMPLATE.ipynb where it is not given")
     run = commands.add_parser("run", help="verify and time kernels of the library")
     run.add_argument("names", nargs="+", metavar="NAME", help='such as "gemm/bf16"')
     run.add_argument("--device", help='such as "emulated:gfx942"; the default device where it is not given')
@@ -65,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _list(chosen.command)
         if chosen.command == "cache":
             return _cache(chosen.action)
+        if chosen.command == "new":
+            return _new(chosen.template, chosen.file)
         if chosen.command == "certificates":
             return _certificates(chosen.folder)
         return _run(chosen.names, chosen.device, chosen.shapes, chosen.report)
@@ -184,6 +190,19 @@ def _cache(action: str | None) -> int:
     if action != "clear":
         return _list("cache")
     print(f"freed {cache.clear() / 2**20:,.1f} MiB")
+    return 0
+
+
+def _new(name: str | None, file: str | None) -> int:
+    from workbench.lab.templates import templates, write_notebook
+
+    if name is None:
+        for each in templates().values():
+            print(f"{each.name:12} {each.about}")
+        return 0
+    path = Path(file or f"{name}.ipynb")
+    write_notebook(name, path)
+    print(f"wrote {path}")
     return 0
 
 

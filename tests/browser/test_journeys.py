@@ -1,4 +1,4 @@
-"""Three people's ways through the workbench: a newcomer, an engineer, and whoever comes back after a week.
+"""Ways through the workbench: of a newcomer, an author, an engineer, and whoever comes back after a week.
 
 Each at 1440 x 900 or 1024 x 700, light or dark: one of the four in turn by the seed, all of them with
 HIPKITTENS_TEST_ALL.
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from workbench.lab.templates import template
 
 if TYPE_CHECKING:
     from conftest import Lab, Server
@@ -118,6 +120,52 @@ def test_newcomer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None
     lab.finish(kernel)
     lab.cell(kernel).locator(".jp-hipkittens-HeatMark").first.wait_for()
     seen(lab, look, "newcomer-mended")
+    assert [text for text in lab.complaints if "hipkittens" in text.lower()] == []
+
+
+def test_a_kernel_from_a_template(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
+    lab.page.goto(server.url("lab?reset"))
+    cards = lab.page.locator(".jp-Launcher-section", has_text="HipKittens").locator(".jp-LauncherCard")
+    card = cards.filter(has_text="Attention")
+    card.wait_for()
+    lab.theme(dark=look[2])
+    card.scroll_into_view_if_needed()
+    seen(lab, look, "templates-launcher")
+    card.click()
+    lab.until(lambda: lab.cells.count() == 3, "the template's cells")
+    lab.ready()
+    setup, kernel, check = range(3)
+    lab.command("hipkittens:show-sidebar")
+    lab.command("application:toggle-left-area")
+
+    # The kernel's cell is the current one, and nothing has run yet.
+    lab.until(lambda: "jp-mod-active" in (lab.cell(kernel).get_attribute("class") or ""), "the kernel's cell")
+    lab.button("Verify").click()
+    lab.until(lambda: "✓ verified" in verified(lab), "the verdict")
+    assert lab.page.locator(".jp-Dialog").count() == 0
+    seen(lab, look, "templates-verified")
+    lab.command("notebook:run-all-cells")
+    for number in (setup, kernel, check):
+        lab.finish(number)
+    lab.says(lab.cell(check).locator(".jp-OutputArea"), "passed")
+
+    # Another kernel below the current cell, chosen from the list.
+    lab.editor(check).click()
+    lab.editor(check).press("Escape")
+    seen(lab, look, "templates-toolbar")
+    lab.cell(check).locator("[data-command='hipkittens:insert-template']").first.click()
+    dialog = lab.page.locator(".jp-Dialog")
+    gemm = template("gemm")
+    dialog.locator("select").select_option(label=f"{gemm.title}: {gemm.about}")
+    seen(lab, look, "templates-choice")
+    dialog.get_by_role("button", name="OK").click()
+    lab.until(lambda: lab.cells.count() == 5, "the kernel's cells, and no second loading of the workbench")
+    lab.until(lambda: "jp-mod-active" in (lab.cell(3).get_attribute("class") or ""), "the new kernel's cell")
+    lab.button("Verify").click()
+    lab.finish(3)
+    lab.until(lambda: "✓ verified" in verified(lab), "the verdict on the second kernel")
+    assert "gemm" in verified(lab)
+    seen(lab, look, "templates-inserted")
     assert [text for text in lab.complaints if "hipkittens" in text.lower()] == []
 
 

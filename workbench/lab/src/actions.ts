@@ -2,7 +2,7 @@
  * What the buttons and commands do with the current cell: run it with options that its text does not have.
  */
 
-import { showErrorMessage } from '@jupyterlab/apputils';
+import { InputDialog, showErrorMessage } from '@jupyterlab/apputils';
 import type { CodeCell } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import { OutputArea } from '@jupyterlab/outputarea';
@@ -12,6 +12,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { kernelLine } from './kernel';
 import { isOurs, isTriton, moduleName, parseMagicLine, withOptions } from './magic';
 import { askReference, keepReference, optionsOf, referenceOf, type IOwnReference } from './reference';
+import { TEMPLATES, type ITemplate } from './templates';
 
 /**
  * The current cell of a notebook if it is one of ours.
@@ -143,4 +144,20 @@ async function formOf(panel: NotebookPanel, module: string): Promise<Partial<IOw
   } catch {
     return {};
   }
+}
+
+/**
+ * The template of a name; the one that the user chooses where there is none of it, null where they cancel.
+ */
+export async function chooseTemplate(name: string, trans: TranslationBundle): Promise<ITemplate | null> {
+  const known = TEMPLATES.find(template => template.name === name);
+  if (known) {
+    return known;
+  }
+  const line = ({ title, about }: ITemplate) => `${title}: ${about}`;
+  const chosen = await InputDialog.getItem({
+    title: trans.__('New kernel from a template'),
+    items: TEMPLATES.map(line)
+  });
+  return TEMPLATES.find(template => line(template) === chosen.value) ?? null;
 }

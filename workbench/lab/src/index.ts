@@ -15,6 +15,7 @@ import {
   type CodeMirrorEditor
 } from '@jupyterlab/codemirror';
 import { ICompletionProviderManager } from '@jupyterlab/completer';
+import { PathExt } from '@jupyterlab/coreutils';
 import { ILauncher } from '@jupyterlab/launcher';
 import { IMainMenu } from '@jupyterlab/mainmenu';
 import { INotebookTracker, NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
@@ -24,7 +25,14 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { Token } from '@lumino/coreutils';
 import { Menu, TabPanel, type Widget } from '@lumino/widgets';
 
-import { currentCell, loadWorkbench, noteReply, runWithOptions, verifyOptions } from './actions';
+import {
+  chooseTemplate,
+  currentCell,
+  loadWorkbench,
+  noteReply,
+  runWithOptions,
+  verifyOptions
+} from './actions';
 import { NotebookWatcher, compiledCells, recordOf } from './cells';
 import { CommandIDs } from './commands';
 import { HipkittensCompletions } from './completion';
@@ -40,9 +48,11 @@ import { SourceLinks } from './links';
 import { addLiveViews } from './liveview';
 import { moduleName } from './magic';
 import { Names } from './names';
+import { createNotebook, insertTemplate, selectKernel } from './newkernel';
 import { Preferences } from './preferences';
 import { Sidebar, WorkbenchModel } from './sidebar';
 import { connectTimelines } from './timelines';
+import { TEMPLATES } from './templates';
 import { firstTutorial } from './tutorials';
 import { withholdWidgets } from './untrusted';
 
@@ -388,6 +398,49 @@ const workbench: JupyterFrontEndPlugin<void> = {
         await shared.preferences.set('welcome', true);
         shell.activateById(sidebar.id);
       }
+    });
+    const titleOf = (name: unknown) => TEMPLATES.find(template => template.name === name)?.title;
+    const aboutOf = (name: unknown) => TEMPLATES.find(template => template.name === name)?.about;
+    commands.addCommand(CommandIDs.newNotebook, {
+      label: args => titleOf(args.template) ?? trans.__('New HipKittens Notebook from Template…'),
+      caption: args =>
+        aboutOf(args.template) ?? trans.__('Open a notebook with a kernel, its launch, inputs and reference'),
+      icon: workbenchIcon,
+      execute: async args => {
+        const template = await chooseTemplate(String(args.template ?? ''), trans);
+        if (!template) {
+          return;
+        }
+        const { contents, kernelspecs } = app.serviceManager;
+        await kernelspecs.ready;
+        const folder = String(args.cwd ?? PathExt.dirname(tracker.currentWidget?.context.path ?? ''));
+        const kernel = kernelspecs.specs?.default ?? 'python3';
+        const path = await createNotebook(contents, template, kernel, folder);
+        // Notebook 7 opens it in a page of its own.
+        const panel = (await commands.execute('docmanager:open', { path })) as NotebookPanel | undefined;
+        await panel?.revealed;
+        if (panel) {
+          selectKernel(panel.content);
+        }
+      }
+    });
+    commands.addCommand(CommandIDs.insertTemplate, {
+      label: args => titleOf(args.template) ?? trans.__('Insert Kernel from Template…'),
+      caption: trans.__('Insert a kernel below, with launch, inputs and reference, from a template'),
+      icon: workbenchIcon,
+      isEnabled: () => tracker.currentWidget !== null,
+      // The toolbar of cells has room for it where the notebook is one of ours.
+      isVisible: args => !args.toolbar || model.mentionsUs,
+      execute: async args => {
+        const notebook = tracker.currentWidget?.content;
+        const template = notebook && (await chooseTemplate(String(args.template ?? ''), trans));
+        if (notebook && template) {
+          insertTemplate(notebook, template);
+        }
+      }
+    });
+    TEMPLATES.forEach(({ name: template }, rank) => {
+      launcher?.add({ command: CommandIDs.newNotebook, args: { template }, category: 'HipKittens', rank });
     });
     commands.addCommand(CommandIDs.tutorials, {
       label: args => (args.isLauncher ? trans.__('HipKittens Tutorial') : trans.__('HipKittens: Tutorials')),
