@@ -56,6 +56,11 @@ PYBIND11_MODULE(pointers, m) {
         add<<<(n + 255) / 256, 256>>>((const float *)a, (const float *)b, (float *)c, n);
     });
     m.def("add_list", [](pybind11::list all) { run(all[0], all[1], all[2]); });
+    m.def("sum", [](pybind11::object a, pybind11::object b) {
+        pybind11::object c = pybind11::module_::import("torch").attr("empty_like")(a);
+        run(a, b, c);
+        return c;
+    });
     m.def("wild", [](pybind11::object x) { wild<<<1, 64>>>(at(x)); });
     m.def("speak", [](int n) { speak<<<2, 64>>>(n); });
     m.def("halve", &halve);
@@ -138,6 +143,12 @@ def test_cpu_tensors_are_device_tensors_while_a_function_runs(pointers: wb.HostM
     c.zero_()
     pointers.add_list([a, b, c])
     assert torch.equal(c, a + b)
+
+
+@needs.python_headers
+def test_a_function_may_make_its_result(pointers: wb.HostModule) -> None:
+    a, b = numbers(1), numbers(2)
+    assert torch.equal(pointers.sum(a, b), a + b)
 
 
 @needs.python_headers

@@ -90,6 +90,9 @@ class EmulatedBackend:
     def interrupts_held(self) -> contextlib.AbstractContextManager[None]:
         return interrupts.held()
 
+    def lent(self, buffers: Buffers) -> contextlib.AbstractContextManager[None]:
+        return node().memory.lent(merged(buffers), {})
+
     @contextlib.contextmanager
     def host_code(
         self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None
