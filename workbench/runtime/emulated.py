@@ -99,6 +99,7 @@ class EmulatedBackend:
     ) -> Iterator[list[LaunchRecord]]:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._lock)
+            stack.enter_context(emulator.threads_begin_here())
             stack.enter_context(node().memory.lent(merged(buffers()), {}))
             observed = stack.enter_context(node().observe(options)) if options is not None else []
             emulator.take_exception()

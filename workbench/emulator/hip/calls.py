@@ -8,7 +8,8 @@ hipError_t that fits, and whoever drives the API from Python may take the except
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from ctypes import c_double, c_float, c_int, c_int32, c_size_t, c_uint32, c_uint64
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -54,9 +55,13 @@ CALLS: dict[str, Call] = {}
 _called: set[str] = set()
 
 
+# With which device threads begin.
+_first_device = 0
+
+
 class _Thread:
     def __init__(self) -> None:
-        self.device = 0
+        self.device = _first_device
         self.last_error = structures.SUCCESS
         self.pending: BaseException | None = None
         self.launch_failure: BaseException | None = None
@@ -66,6 +71,17 @@ class _Thread:
 
 
 thread = PerThread(_Thread)
+
+
+@contextmanager
+def threads_begin_here() -> Iterator[None]:
+    """Threads that call for the first time while it lasts begin with this one's current device."""
+    global _first_device
+    before, _first_device = _first_device, thread().device
+    try:
+        yield
+    finally:
+        _first_device = before
 
 
 class HipError(Exception):
@@ -239,5 +255,6 @@ __all__ = [
     "take_exception",
     "take_launch_failure",
     "thread",
+    "threads_begin_here",
     "was_called",
 ]
