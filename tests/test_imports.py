@@ -54,6 +54,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "it has to answer where a package that these import is missing",
     ),
     "workbench.kernel.compiler_trial": ({"runtime"}, "only the process of a trial has a device"),
+    "workbench.kernel.host_module": ({"kernel"}, "it needs PyTorch, which is asked only where it is loaded"),
     "workbench.emulator.node.loaded": ({"emulator"}, "the translator loads LLVM, with the first kernel"),
     "workbench.history.recorder": (
         {"kernel"},

@@ -22,6 +22,7 @@ from workbench.toolchain.native import build
 POINTERS = r"""
 #include <pybind11/pybind11.h>
 #include <stdexcept>
+#include <thread>
 __global__ void add(const float *a, const float *b, float *c, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) c[i] = a[i] + b[i];
@@ -56,6 +57,15 @@ PYBIND11_MODULE(pointers, m) {
         add<<<(n + 255) / 256, 256>>>((const float *)a, (const float *)b, (float *)c, n);
     });
     m.def("add_list", [](pybind11::list all) { run(all[0], all[1], all[2]); });
+    m.def("sum", [](pybind11::object a, pybind11::object b) {
+        pybind11::object c = pybind11::module_::import("torch").attr("empty_like")(a);
+        run(a, b, c);
+        return c;
+    });
+    m.def("add_in_a_thread", [](size_t a, size_t b, size_t c, int n) {
+        pybind11::gil_scoped_release released;
+        std::thread([=] { add<<<(n + 255) / 256, 256>>>((float *)a, (float *)b, (float *)c, n); }).join();
+    });
     m.def("wild", [](pybind11::object x) { wild<<<1, 64>>>(at(x)); });
     m.def("speak", [](int n) { speak<<<2, 64>>>(n); });
     m.def("halve", &halve);
@@ -141,9 +151,24 @@ def test_cpu_tensors_are_device_tensors_while_a_function_runs(pointers: wb.HostM
 
 
 @needs.python_headers
+def test_a_function_may_make_its_result(pointers: wb.HostModule) -> None:
+    a, b = numbers(1), numbers(2)
+    assert torch.equal(pointers.sum(a, b), a + b)
+
+
+@needs.python_headers
 def test_addresses_stand_for_their_tensors(pointers: wb.HostModule) -> None:
     a, b, c = numbers(3), numbers(4), torch.zeros(1000)
     pointers.add_raw(a.data_ptr(), b.data_ptr(), c.data_ptr(), 1000)
+    assert torch.equal(c, a + b)
+
+
+@needs.python_headers
+@pytest.mark.parametrize("arch", ["gfx950", "gfx942"])
+def test_threads_of_the_module_launch_on_its_device(arch: str) -> None:
+    a, b, c = numbers(3), numbers(4), torch.zeros(1000)
+    module = wb.compile(POINTERS, host=True, arch=arch, name="pointers.cpp")
+    module.add_in_a_thread(a.data_ptr(), b.data_ptr(), c.data_ptr(), 1000)
     assert torch.equal(c, a + b)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 import workbench as wb
 from workbench import errors
+from workbench.emulator.hip.threads import PerThread
 from workbench.kernel import program
 from workbench.runtime import Device
 
@@ -52,6 +55,24 @@ def test_memory_pools_driver_copies_stream_values_and_captures() -> None:
     assert (
         wb.run_program(PROGRAMS / "pools.cpp", device="emulated:gfx942").check().stdout == "pools are right\n"
     )
+
+
+def test_threads_that_the_program_started_have_their_own_launches_devices_and_errors() -> None:
+    result = wb.run_program(PROGRAMS / "threads.cpp", device="emulated:gfx950").check()
+    assert result.stdout == "4 threads have their own\n"
+
+
+def test_what_threads_had_is_forgotten_with_them() -> None:
+    kept = PerThread(list)
+    deadline = time.monotonic() + 60
+    for number in itertools.count(1):
+        thread = threading.Thread(target=kept)
+        thread.start()
+        thread.join()
+        # Python's join is over a little before the system's thread is.
+        if number > 3 and len(kept._kept) < 3:
+            return
+        assert time.monotonic() < deadline
 
 
 def talk(*args: str, **options: object) -> wb.ProgramResult:

@@ -161,6 +161,14 @@ def test_device_code_of_several_sources_is_linked(folder: Path) -> None:
     assert "twice(int)" in hipcc("-fgpu-rdc", "linked.o", "-o", "prog", status=1)
 
 
+def test_commands_are_shown_and_not_run(folder: Path) -> None:
+    (folder / "defined.hip").write_text(DEFINED)
+    for words in ((), ("-fgpu-rdc",)):
+        said = hipcc("-###", *words, "defined.hip", "-shared", "-o", "shown.so")
+        assert "--offload-arch=" in said
+        assert not (folder / "shown.so").exists()
+
+
 def test_code_for_several_targets(folder: Path) -> None:
     words = ("-Iinc", "-DOFFSET=7", "main.hip", "scale.cpp", "multiply.cu")
     said = hipcc(*words, "--offload-arch=gfx1100,gfx942", "--offload-arch=gfx950", "-o", "both")

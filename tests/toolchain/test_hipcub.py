@@ -203,6 +203,19 @@ def test_the_sanitizer_has_nothing_to_say(kernels: tuple[wb.Module, int]) -> Non
     assert not wb.sanitize(module["sort_long"][1, n], keys, values, down).findings
 
 
+def test_parts_are_included_by_their_own_names() -> None:
+    parts = [
+        "block/block_scan",
+        "block/block_radix_sort",
+        "block/block_load",
+        "block/block_store",
+        "block/block_reduce",
+    ]
+    parts += ["block/block_exchange", "warp/warp_scan", "warp/warp_reduce"]
+    included = "".join(f"#include <hipcub/{part}.hpp>\n" for part in parts)
+    assert wb.compile(included + SOURCE, define={"THREADS": 64}).kernels
+
+
 def test_it_is_for_every_target() -> None:
     for arch in (*TILE_TARGETS, "gfx90a"):
         assert wb.compile(SOURCE, arch=arch, define={"THREADS": 64}).kernels

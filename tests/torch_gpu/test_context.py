@@ -40,7 +40,25 @@ static float *address(pybind11::object tensor) {
 static void scale(pybind11::object x, pybind11::object out, float factor, int n) {
     scale_kernel<<<(n + 255) / 256, 256>>>(address(x), address(out), factor, n);
 }
-PYBIND11_MODULE(NAME, m) { m.def("scale", &scale); }
+static pybind11::object scaled(pybind11::object x, float factor, int n) {
+    pybind11::object out = pybind11::module_::import("torch").attr("empty_like")(x);
+    scale(x, out, factor, n);
+    return out;
+}
+struct Scale {
+    float factor;
+    void to(pybind11::object x, pybind11::object out, int n) const { scale(x, out, factor, n); }
+};
+PYBIND11_MODULE(NAME, m) {
+    m.def("scale", &scale);
+    m.def("scaled", &scaled);
+    m.def_submodule("parts").def("scale", &scale);
+    pybind11::class_<Scale>(m, "Scale", pybind11::module_local())
+        .def(pybind11::init<float>())
+        .def("__call__", &Scale::to)
+        .def("to", &Scale::to)
+        .def_static("by", &scale);
+}
 """
 SCRIPT = """
 import sys
@@ -120,6 +138,35 @@ def test_functions_of_modules_see_tensors_inside_alone() -> None:
         assert module.scale is not inside
         with pytest.raises(RuntimeError, match="must be on CUDA"):
             module.scale(x, out, factor, 300)
+
+
+def test_classes_and_modules_inside_a_module_see_tensors_too() -> None:
+    x = torch.arange(300.0)
+    with wb.torch_as_gpu("emulated:gfx950"):
+        module = importlib.import_module("gpu_again")
+        before = torch.cuda.Event(), torch.cuda.Event()
+        for call in (
+            lambda out: module.parts.scale(x, out, 3.0, 300),
+            lambda out: module.Scale(3.0)(x, out, 300),
+            lambda out: module.Scale(3.0).to(x, out, 300),
+            lambda out: module.Scale.by(x, out, 3.0, 300),
+        ):
+            out = torch.zeros(300, device="cuda")
+            before[0].record()
+            call(out)
+            before[1].record()
+            assert torch.equal(out, 3 * x)
+            assert 0 < before[0].elapsed_time(before[1]) < 0.1
+    for function in (module.parts.scale, module.Scale(3.0).to, module.Scale.by):
+        assert not hasattr(function, "__wrapped__")
+
+
+def test_a_module_may_make_its_result() -> None:
+    x = torch.arange(300.0)
+    with wb.torch_as_gpu("emulated:gfx950"):
+        module = importlib.import_module("gpu_again")
+        for _ in range(5):
+            assert torch.equal(module.scaled(x, 3.0, 300), 3 * x)
 
 
 def test_a_fault_names_the_line() -> None:

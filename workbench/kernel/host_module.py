@@ -6,6 +6,7 @@ computer's memory as if these were on the device; on a GPU they take the GPU's t
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib.machinery
 import importlib.util
@@ -26,7 +27,7 @@ from workbench.kernel import compiler_trial
 from workbench.kernel.devices import device_of, kind_of
 from workbench.kernel.files import read_file
 from workbench.kernel.module import Module
-from workbench.kernel.stand_in import on_device, refuses_cpu_tensors
+from workbench.kernel.stand_in import itself, on_device, refuses_cpu_tensors
 from workbench.runtime import Device
 from workbench.toolchain import CompileOptions
 from workbench.toolchain.host import HostResult, compile_host
@@ -95,10 +96,19 @@ class HostModule:
             WorkbenchError: what else the emulated device found wrong.
             Exception: what the function itself raises.
         """
-        with self.device.host_code(lambda: tensors((args, kwargs))):
+        with self.device.host_code(lambda: tensors((args, kwargs))), made_tensors(self.device):
             if self._stands_in:
-                return function(*map(on_device, args), **{k: on_device(v) for k, v in kwargs.items()})
+                return itself(function(*map(on_device, args), **{k: on_device(v) for k, v in kwargs.items()}))
             return function(*args, **kwargs)
+
+
+def made_tensors(device: Device) -> contextlib.AbstractContextManager[Any]:
+    """Inside of it kernels reach what PyTorch makes; nothing on a GPU, or where PyTorch is not imported."""
+    if device.torch_device != "cpu" or "torch" not in sys.modules:
+        return contextlib.nullcontext()
+    from workbench.kernel.made_tensors import MadeTensors
+
+    return MadeTensors(device, tensors)
 
 
 def tensors(values: Any) -> list[tuple[int, int]]:
@@ -233,4 +243,4 @@ def load_module(path: str | Path, *, arch: str | None = None) -> HostModule:
     return HostModule(Path(path).resolve(), device=device_of((), arch))
 
 
-__all__ = ["HostModule", "compile_module", "load_module", "tensors"]
+__all__ = ["HostModule", "compile_module", "load_module", "made_tensors", "tensors"]

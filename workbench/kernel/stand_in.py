@@ -27,11 +27,25 @@ class Tensor:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_tensor"], name)
 
+    @classmethod
+    def __torch_function__(cls, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """PyTorch's functions take the tensor itself, and what they make passes for the GPU's too."""
+        from torch.utils._pytree import tree_map
+
+        return tree_map(on_device, function(*tree_map(itself, args), **tree_map(itself, kwargs or {})))
+
 
 def on_device(value: Any) -> Any:
     """The value itself, or what stands for a CPU tensor."""
+    if isinstance(value, Tensor):
+        return value
     is_tensor = hasattr(value, "untyped_storage") and value.device.type == "cpu"
     return Tensor(value) if is_tensor else value
 
 
-__all__ = ["Tensor", "on_device", "refuses_cpu_tensors"]
+def itself(value: Any) -> Any:
+    """The CPU tensor that a value stands for; else the value."""
+    return value._tensor if isinstance(value, Tensor) else value
+
+
+__all__ = ["Tensor", "itself", "on_device", "refuses_cpu_tensors"]

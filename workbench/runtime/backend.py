@@ -139,6 +139,9 @@ class Backend(Library, Protocol):
             WorkbenchError: a launch failed and the back end knows why.
         """
 
+    def lent(self, buffers: Buffers) -> AbstractContextManager[None]:
+        """While it lasts, kernels may touch this host memory; nothing on a GPU."""
+
     def watching(self, watcher: Watcher) -> AbstractContextManager[None]:
         """While it lasts, launches are sanitized and the watcher told; nothing where none are observed."""
 

@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -191,6 +192,10 @@ class Device:
         """
         with self.hip() as hip, self.backend.host_code(hip, buffers, options) as records:
             yield records
+
+    def lent(self, buffers: Buffers) -> AbstractContextManager[None]:
+        """While it lasts, kernels may touch this memory, (address, bytes) of the host's."""
+        return self.backend.lent(buffers)
 
     def enter_program(self, write: Callable[[str, bool], None]) -> None:
         """Makes it device 0 of this process, into which a HIP program is about to be loaded.

@@ -90,12 +90,16 @@ class EmulatedBackend:
     def interrupts_held(self) -> contextlib.AbstractContextManager[None]:
         return interrupts.held()
 
+    def lent(self, buffers: Buffers) -> contextlib.AbstractContextManager[None]:
+        return node().memory.lent(merged(buffers), {})
+
     @contextlib.contextmanager
     def host_code(
         self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None
     ) -> Iterator[list[LaunchRecord]]:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._lock)
+            stack.enter_context(emulator.threads_begin_here())
             stack.enter_context(node().memory.lent(merged(buffers()), {}))
             observed = stack.enter_context(node().observe(options)) if options is not None else []
             emulator.take_exception()

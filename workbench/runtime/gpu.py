@@ -157,6 +157,9 @@ class GpuBackend:
             elapsed=Figure(float(milliseconds) * 1e3, "us", Origin.MEASURED, source),
         )
 
+    def lent(self, buffers: Buffers) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
     def watching(self, watcher: Watcher) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 

@@ -11,13 +11,17 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
+import torch
+
 from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host, plain_target
 from workbench.kernel import Kernel, Module
-from workbench.kernel.host_module import tensors
+from workbench.kernel.host_module import made_tensors, tensors
 from workbench.runtime import Device
 from workbench.torch_gpu.clock import Clock
 
 _SECTION = b".hip_fatbin"
+_LAUNCHING = ("__call__", "__init__")
+"""Functions with such a name that a class writes itself."""
 _seen: dict[str, tuple[ModuleType, Path]] = {}
 """Modules with device code by their names, and their files: Python imports each once in a process."""
 
@@ -27,14 +31,15 @@ def reached(device: Device, clock: Clock) -> Iterator[None]:
     """While it lasts, functions of modules with device code launch on `device`, with the memory of their
     arguments; those that were imported inside of an earlier `with` block too."""
     load = importlib.machinery.ExtensionFileLoader.exec_module
-    changed: list[tuple[ModuleType, str, Any]] = []
+    changed: list[tuple[ModuleType | type, str, Any]] = []
 
     def change(module: ModuleType, file: Path) -> None:
         kernels = cache(lambda: _kernels(file, device.arch))
-        for name, value in list(vars(module).items()):
-            if callable(value) and not isinstance(value, type) and not name.startswith("__"):
-                changed.append((module, name, value))
-                setattr(module, name, _on_device(value, device, clock, kernels))
+        for owner, name, value in list(_functions(module)):
+            static = isinstance(value, staticmethod)
+            made = _on_device(value.__func__ if static else value, device, clock, kernels)
+            changed.append((owner, name, value))
+            setattr(owner, name, staticmethod(made) if static else made)
 
     def imported(loader: importlib.machinery.ExtensionFileLoader, module: ModuleType) -> None:
         load(loader, module)
@@ -50,8 +55,22 @@ def reached(device: Device, clock: Clock) -> Iterator[None]:
         try:
             yield
         finally:
-            for module, name, value in changed:
-                setattr(module, name, value)
+            for owner, name, value in changed:
+                setattr(owner, name, value)
+
+
+def _functions(owner: ModuleType | type) -> Iterator[tuple[ModuleType | type, str, Any]]:
+    """Functions of a module, of those inside it and of its classes: where each is, its name, and itself."""
+    own = owner.__module__ if isinstance(owner, type) else owner.__name__
+    for name, value in vars(owner).items():
+        if isinstance(value, ModuleType):
+            if value.__name__ == f"{own}.{name}":
+                yield from _functions(value)
+        elif isinstance(value, type):
+            if value.__module__ == own:
+                yield from _functions(value)
+        elif callable(value) and (not name.startswith("__") or name in _LAUNCHING):
+            yield owner, name, value
 
 
 def _kernels(file: Path, arch: str) -> Mapping[str, Kernel]:
@@ -71,8 +90,8 @@ def _on_device(
 ) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with clock.passing((function, _form((args, kwargs))), kernels) as (options, records):
-            with device.host_code(lambda: tensors((args, kwargs)), options) as told:
+        with clock.passing((call, _form((args, kwargs))), kernels) as (options, records):
+            with device.host_code(lambda: tensors((args, kwargs)), options) as told, made_tensors(device):
                 result = function(*args, **kwargs)
             records.append(told)
         return result
@@ -88,4 +107,7 @@ def _form(value: Any) -> Hashable:
         return tuple((key, _form(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
         return tuple(map(_form, value))
-    return value if isinstance(value, bool | int | float | str) else type(value).__name__
+    if isinstance(value, bool | int | float | str | torch.dtype):
+        return value
+    # What an object of a module's own class holds is not seen, so each is another one.
+    return type(value).__name__, id(value) if type(value).__module__ in _seen else 0

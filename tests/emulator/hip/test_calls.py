@@ -42,6 +42,12 @@ def test_devices_with_the_properties_of_the_hardware(hip) -> None:
     assert int(hip.hipSetDevice(5)[0]) == structures.INVALID_DEVICE
 
 
+def test_registers_of_a_block_are_those_of_all_its_waves(hip) -> None:
+    """Triton's tutorials divide them by a kernel's registers: with 512, one lane's, their grid is empty."""
+    name = hip.hipDeviceAttribute_t.hipDeviceAttributeMaxRegistersPerBlock
+    assert check(hip.hipDeviceGetAttribute(name, 0)) == 65536
+
+
 def test_the_current_device_is_the_threads_own(hip) -> None:
     import threading
 

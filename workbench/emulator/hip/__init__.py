@@ -30,6 +30,7 @@ from workbench.emulator.hip.calls import (
     set_finder,
     take_exception,
     take_launch_failure,
+    threads_begin_here,
     was_called,
 )
 from workbench.emulator.hip.library import HipLibrary, build, function_names
@@ -93,6 +94,7 @@ __all__ = [
     "take_exception",
     "take_launch_failure",
     "textures",
+    "threads_begin_here",
     "virtual_memory",
     "was_called",
 ]

@@ -8,14 +8,15 @@ hipError_t that fits, and whoever drives the API from Python may take the except
 from __future__ import annotations
 
 import ctypes
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from ctypes import c_double, c_float, c_int, c_int32, c_size_t, c_uint32, c_uint64
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from workbench import errors
 from workbench.emulator.hip import structures
+from workbench.emulator.hip.threads import PerThread
 
 # Pointers and handles are plain integers here; ctypes would turn NULL into None.
 POINTER = c_size_t
@@ -54,16 +55,33 @@ CALLS: dict[str, Call] = {}
 _called: set[str] = set()
 
 
-class _Thread(threading.local):
+# With which device threads begin.
+_first_device = 0
+
+
+class _Thread:
     def __init__(self) -> None:
-        self.device = 0
+        self.device = _first_device
         self.last_error = structures.SUCCESS
         self.pending: BaseException | None = None
         self.launch_failure: BaseException | None = None
         self.configurations: list[tuple[tuple[int, int, int], tuple[int, int, int], int, int]] = []
+        # hipStreamCaptureMode. Nothing here is unsafe to call during a capture, so it changes nothing.
+        self.capture_mode = 0
 
 
-thread = _Thread()
+thread = PerThread(_Thread)
+
+
+@contextmanager
+def threads_begin_here() -> Iterator[None]:
+    """Threads that call for the first time while it lasts begin with this one's current device."""
+    global _first_device
+    before, _first_device = _first_device, thread().device
+    try:
+        yield
+    finally:
+        _first_device = before
 
 
 class HipError(Exception):
@@ -113,7 +131,7 @@ def take_exception() -> BaseException | None:
     Whoever takes it knows of the fault: no later call reports it again.
     """
     _unreported.clear()
-    pending, thread.pending = thread.pending, None
+    pending, thread().pending = thread().pending, None
     return pending
 
 
@@ -122,8 +140,8 @@ def take_launch_failure() -> BaseException | None:
 
     Whoever takes it knows: hipGetLastError begins anew.
     """
-    failure, thread.launch_failure = thread.launch_failure, None
-    thread.last_error = structures.SUCCESS
+    failure, thread().launch_failure = thread().launch_failure, None
+    thread().last_error = structures.SUCCESS
     return failure
 
 
@@ -136,8 +154,8 @@ failure_listeners: list[Callable[[BaseException], None]] = []
 
 def launch_failed(error: BaseException) -> None:
     """Keep why a launch failed for those who ask later."""
-    if thread.launch_failure is None:
-        thread.launch_failure = error
+    if thread().launch_failure is None:
+        thread().launch_failure = error
     if isinstance(error, errors.KernelFault):
         _unreported.append(error_code(error))
     for listener in failure_listeners:
@@ -195,14 +213,14 @@ def callback(entry: Call) -> Any:
             code = result or structures.SUCCESS
         except BaseException as error:
             if not isinstance(error, HipError):
-                thread.pending = error
+                thread().pending = error
             elif error.code not in _fault_codes:
-                thread.pending = None
+                thread().pending = None
             code = error_code(error)
             if entry.result is not c_int32:
                 return 0
         if code != structures.SUCCESS:
-            thread.last_error = code
+            thread().last_error = code
         return code
 
     return ctypes.CFUNCTYPE(entry.result, *entry.arguments)(answer)
@@ -237,5 +255,6 @@ __all__ = [
     "take_exception",
     "take_launch_failure",
     "thread",
+    "threads_begin_here",
     "was_called",
 ]

@@ -38,7 +38,7 @@ def device(ordinal: int) -> EmulatedDevice:
 
 def current() -> EmulatedDevice:
     """The calling thread's device."""
-    return device(thread.device)
+    return device(thread().device)
 
 
 def properties(product: Product, ordinal: int) -> dict[str, Any]:
@@ -176,13 +176,13 @@ def _device_count(result: int) -> None:
 
 @call("hipGetDevice", arguments=(POINTER,))
 def _get_device(result: int) -> None:
-    structures.store(result, INT, thread.device)
+    structures.store(result, INT, thread().device)
 
 
 @call("hipSetDevice", arguments=(INT,))
 def _set_device(ordinal: int) -> None:
     device(ordinal)
-    thread.device = ordinal
+    thread().device = ordinal
 
 
 @call("hipSetValidDevices", arguments=(POINTER, INT))
@@ -281,7 +281,7 @@ def _total_memory(result: int, ordinal: int) -> None:
 @call("hipMemGetInfo", arguments=(POINTER, POINTER))
 def _memory_info(free: int, total: int) -> None:
     whole = current().product.hbm_bytes
-    used = node().memory.device_bytes(thread.device)
+    used = node().memory.device_bytes(thread().device)
     structures.store_if(free, SIZE, max(0, min(whole - used, node().memory.limit - node().memory.used)))
     structures.store_if(total, SIZE, whole)
 
@@ -415,7 +415,7 @@ def _context_state(ordinal: int, flags: int, active: int) -> None:
 @call("hipCtxCreate", arguments=(POINTER, UINT, INT))
 def _create_context(result: int, flags: int, ordinal: int) -> None:
     device(ordinal)
-    thread.device = ordinal
+    thread().device = ordinal
     structures.store(result, HANDLE, _CONTEXT_HANDLE + ordinal)
 
 
@@ -426,18 +426,18 @@ def _destroy_context(context: int) -> None:
 
 @call("hipCtxGetCurrent", arguments=(POINTER,))
 def _get_context(result: int) -> None:
-    structures.store(result, HANDLE, _CONTEXT_HANDLE + thread.device)
+    structures.store(result, HANDLE, _CONTEXT_HANDLE + thread().device)
 
 
 @call("hipCtxSetCurrent", "hipCtxPushCurrent", arguments=(HANDLE,))
 def _set_context(context: int) -> None:
     if context:
-        thread.device = _device_of(context)
+        thread().device = _device_of(context)
 
 
 @call("hipCtxPopCurrent", arguments=(POINTER,))
 def _pop_context(result: int) -> None:
-    structures.store_if(result, HANDLE, _CONTEXT_HANDLE + thread.device)
+    structures.store_if(result, HANDLE, _CONTEXT_HANDLE + thread().device)
 
 
 @call("hipCtxGetApiVersion", arguments=(HANDLE, POINTER))
@@ -468,7 +468,7 @@ def _context_disable_peer(context: int) -> int:
 
 @call("hipCtxGetDevice", arguments=(POINTER,))
 def _context_device(result: int) -> None:
-    structures.store(result, INT, thread.device)
+    structures.store(result, INT, thread().device)
 
 
 def _device_of(context: int) -> int:
@@ -483,13 +483,13 @@ def _device_of(context: int) -> int:
 
 @call("hipGetLastError", "hipExtGetLastError", records=False)
 def _last_error() -> int:
-    code, thread.last_error = thread.last_error, structures.SUCCESS
+    code, thread().last_error = thread().last_error, structures.SUCCESS
     return code
 
 
 @call("hipPeekAtLastError", records=False)
 def _peek_error() -> int:
-    return thread.last_error
+    return thread().last_error
 
 
 @cache

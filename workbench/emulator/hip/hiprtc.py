@@ -76,7 +76,7 @@ def rtc_call(name: str, *arguments: Any, result: Any = ctypes.c_int32) -> Callab
             except HipError:
                 raise
             except Exception as error:
-                thread.pending = error
+                thread().pending = error
                 return CODES["INTERNAL_ERROR"]
 
         CALLS[name] = Call(name, answer, arguments, result, records=False)

@@ -66,7 +66,7 @@ def _link_call(name: str, *arguments: Any) -> Callable[[Callable[..., None]], Ca
             try:
                 handler(*values)
             except errors.DeviceError as error:
-                thread.pending = error
+                thread().pending = error
                 return hiprtc.CODES["LINKING"]
             return None
 

@@ -28,7 +28,7 @@ def allocate(size: int, kind: MemoryKind, flags: int = 0, on: int | None = None)
     """Address of fresh memory of the current device, or of device `on`; 0 for no bytes, as HIP has it."""
     if size == 0:
         return 0
-    owner = (thread.device if on is None else on) if kind is MemoryKind.DEVICE else None
+    owner = (thread().device if on is None else on) if kind is MemoryKind.DEVICE else None
     capacity = device(owner).product.hbm_bytes if owner is not None else None
     return node().memory.allocate(size, kind, owner, capacity=capacity, hip_flags=flags).base
 

@@ -140,14 +140,14 @@ def _register_managed(handle: int, pointer: int, initial: int, name: int, size: 
 def _push_configuration(
     grid_xy: int, grid_z: int, block_xy: int, block_z: int, dynamic_shared: int, stream: int
 ) -> None:
-    thread.configurations.append((dim3(grid_xy, grid_z), dim3(block_xy, block_z), dynamic_shared, stream))
+    thread().configurations.append((dim3(grid_xy, grid_z), dim3(block_xy, block_z), dynamic_shared, stream))
 
 
 @call("__hipPopCallConfiguration", arguments=(POINTER, POINTER, POINTER, POINTER))
 def _pop_configuration(grid: int, block: int, dynamic_shared: int, stream: int) -> None:
-    if not thread.configurations:
+    if not thread().configurations:
         raise HipError(structures.MISSING_CONFIGURATION)
-    dims_grid, dims_block, shared, handle = thread.configurations.pop()
+    dims_grid, dims_block, shared, handle = thread().configurations.pop()
     for address, dims in ((grid, dims_grid), (block, dims_block)):
         record = structures.Dim3.from_address(address)
         record.x, record.y, record.z = dims

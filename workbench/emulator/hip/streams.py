@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import threading
 import time
 from collections.abc import Callable
 from ctypes import c_float
@@ -68,18 +67,10 @@ graphs: dict[int, Graph] = {}
 _events: dict[int, _Event] = {}
 
 
-class _Modes(threading.local):
-    # hipStreamCaptureMode. Nothing here is unsafe to call during a capture, so it changes nothing.
-    mode = 0
-
-
-_modes = _Modes()
-
-
 def stream(handle: int) -> _Stream:
     """A stream by handle; hipErrorInvalidHandle where there is none."""
     if handle in _BUILT_IN:
-        return _Stream(thread.device, 0, 0)
+        return _Stream(thread().device, 0, 0)
     if handle not in _streams:
         raise HipError(structures.INVALID_HANDLE)
     return _streams[handle]
@@ -103,7 +94,7 @@ def _event(handle: int) -> _Event:
 def _create_stream(result: int, flags: int, priority: int) -> None:
     handle = next(_handles)
     structures.store(result, HANDLE, handle)
-    _streams[handle] = _Stream(thread.device, flags, max(-1, min(1, priority)))
+    _streams[handle] = _Stream(thread().device, flags, max(-1, min(1, priority)))
 
 
 @call("hipStreamCreate", arguments=(POINTER,))
@@ -298,7 +289,7 @@ def _begin_capture_to(handle: int, graph: int, dependencies: int, data: int, cou
 
 @call("hipThreadExchangeStreamCaptureMode", arguments=(POINTER,))
 def _exchange_mode(mode: int) -> None:
-    previous, _modes.mode = _modes.mode, INT.from_address(mode).value
+    previous, thread().capture_mode = thread().capture_mode, INT.from_address(mode).value
     structures.store(mode, INT, previous)
 
 

@@ -152,7 +152,7 @@ class Unit:
         """Device code that waits for that of other sources."""
         made = os.path.join(self.folder, f"{digest(self.source.path)[:16]}.{plain_target(arch)}.bc")
         self._start([*self._device(arch), "-fgpu-rdc", "-emit-llvm", "-c", self.source.path, "-o", made])
-        return Path(made).read_bytes()
+        return b"" if self.line.show == "-###" else Path(made).read_bytes()
 
     def _save(self, arch: str, code: bytes) -> None:
         beside = Path(self.line.output or ".").parent if self.line.save_temps == "obj" else Path()

@@ -1,0 +1,60 @@
+"""Tensors that PyTorch makes while a compiled module's function runs, such as its result, as device memory.
+
+C++ asks the same dispatcher for them as Python does, so a dispatch mode sees each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from workbench.runtime import Device
+
+
+class MadeTensors(TorchDispatchMode):
+    """Inside of it, kernels on `device` reach the storages that PyTorch makes, for as long as these live.
+
+    Args:
+        device: an emulated device.
+        memory_of: (address, bytes) of the CPU memory of tensors among values.
+    """
+
+    def __init__(self, device: Device, memory_of: Callable[[Any], Sequence[tuple[int, int]]]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._device = device
+        self._memory_of = memory_of
+        self._reached: list[tuple[StorageWeakRef, contextlib.ExitStack]] = []
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = function(*args, **(kwargs or {}))
+        # malloc gives memory again that storages had which are gone.
+        self._leave(lambda storage: storage.expired())
+        for made in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(made, torch.Tensor) and (memory := self._memory_of(made)):
+                stack = contextlib.ExitStack()
+                stack.enter_context(self._device.lent(memory))
+                self._reached.append((StorageWeakRef(made.untyped_storage()), stack))
+        return result
+
+    def __exit__(self, *raised: Any) -> None:
+        super().__exit__(*raised)  # type: ignore[no-untyped-call]
+        self._leave(lambda storage: True)
+
+    def _leave(self, which: Callable[[StorageWeakRef], bool]) -> None:
+        kept = []
+        for storage, stack in self._reached:
+            if which(storage):
+                stack.close()
+            else:
+                kept.append((storage, stack))
+        self._reached = kept
+
+
+__all__ = ["MadeTensors"]
