@@ -61,13 +61,16 @@ PARAMETERS: dict[str, Parameter] = {
 
 def of_values(shape: Shape) -> int:
     """Heads of v: of operators without keys all heads."""
-    return int(shape["heads"] * shape.get("groups", 1))
+    # A size that PyTorch has left open stays so, here and below: no `int`.
+    count: int = shape["heads"] * shape.get("groups", 1)
+    return count
 
 
 def chunks(shape: Shape) -> int:
     """Chunks of all batches, of packed sequences what they may be at most."""
     if shape["sequences"] == shape["batch"]:
-        return int(shape["batch"] * -(-shape["tokens"] // shape["chunk"]))
+        count: int = shape["batch"] * -(-shape["tokens"] // shape["chunk"])
+        return count
     return references.at_most(shape["tokens"], shape["sequences"], shape["chunk"])
 
 
