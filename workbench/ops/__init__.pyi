@@ -902,7 +902,7 @@ def fused_moe(a: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor, sorted_token_
         block: 16 to 256 in steps of 16; ids that share an expert in the list.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `moe_gemm_bf16`, `grouped_gemm_variable_k`, `gemm_epilogue_backward`, `moe_sum`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1346,7 +1346,7 @@ def gated_delta_chunk_prepare(k: torch.Tensor, v: torch.Tensor, beta: torch.Tens
             `wb.kernels['gated_delta/chunk_prepare']`, `torch.ops.hipkittens.gated_delta_chunk_prepare`.
     """
 
-def gated_delta_chunk_products(k: torch.Tensor, beta: torch.Tensor, g: torch.Tensor | None = None, cu_seqlens: torch.Tensor | None = None, chunk: int = 64, bounded: bool = False) -> torch.Tensor:
+def gated_delta_chunk_products(k: torch.Tensor, beta: torch.Tensor, g: torch.Tensor | None = None, cu_seqlens: torch.Tensor | None = None, chunk: int = 64) -> torch.Tensor:
     """A = tril(beta_i k_i k_j exp(g_i - g_j), -1) of the tokens of each chunk, a row for each token; g are
     cumulative sums within chunks.
 
@@ -1360,7 +1360,6 @@ def gated_delta_chunk_products(k: torch.Tensor, beta: torch.Tensor, g: torch.Ten
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
         chunk: tokens of a chunk; one of 16, 32, 64.
-        bounded: .
 
     Returns:
         a: [batch, tokens, heads*groups, chunk] of fp32: left operand.
@@ -1998,7 +1997,7 @@ def gemm_a16w8_block(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | N
         k: 16 to 1048576 in steps of 16; columns of A; a row of B is whole 16 bytes.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_a16w8_block`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2038,7 +2037,7 @@ def gemm_a16wfp4(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | None 
         k: 128 to 1048576 in steps of 128; columns of A, along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_a16wfp4`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2078,7 +2077,7 @@ def gemm_a8wfp4(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | None =
         k: 128 to 1048576 in steps of 128; columns of A, along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_a8wfp4`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2148,7 +2147,7 @@ def gemm_bf16_scaled(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, sc
         k: 128 to 131056 in steps of 16; along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_bf16_scaled`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2173,7 +2172,8 @@ def gemm_epilogue_backward(dc: torch.Tensor, z: torch.Tensor | None = None, gate
 
     Args:
         dc: [..., rows, cols] of bf16 or fp16: gradient of c.
-        z: [..., rows, cols] of bf16 or fp16: sums of the product with their bias.
+        z: [..., rows, cols] of bf16 or fp16: sums of the product with their bias; where None, there is
+            no activation, no gate's gradient and no c.
         gate: [..., rows, cols] of bf16 or fp16: a factor of each element; none where None.
         activation: function of z; one of none, relu, gelu, gelu_tanh, silu.
         wanted: which of z, gate, bias (their gradients) and c are made; the others have no element.
@@ -2230,7 +2230,7 @@ def gemm_fp8(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: t
         k: 128 to 1048576 in steps of 16; along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_fp8`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2271,7 +2271,7 @@ def gemm_fp8_block(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | Non
         k: 16 to 1048576 in steps of 16; columns of A; a row is whole 16 bytes.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_fp8_block`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2343,7 +2343,7 @@ def gemm_int8(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: 
         k: 128 to 131056 in steps of 16; along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_int8`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2426,7 +2426,7 @@ def gemm_mx(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: to
         k: 128 to 1048576 in steps of 128; columns of A, along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_mx`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2511,7 +2511,7 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, layout
         groups: 1 to 4096; groups of rows, and matrices in B.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `grouped_gemm`, `grouped_gemm_variable_k`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2521,6 +2521,41 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, layout
     Source:
         kernels/gemm/grouped.py for gfx950 and gfx942; `wb.kernels['gemm/grouped']`,
             `torch.ops.hipkittens.gemm_grouped`.
+    """
+
+def grouped_gemm_variable_k(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, alpha: float = 1.0) -> torch.Tensor:
+    """alpha A_gᵀ B_g for groups g of rows of A and B, a matrix each; offsets hold each group's first row,
+    and K at the end. Zeros of an empty group. bf16 or fp16; sums in float. Of rows of gemm/grouped and
+    the gradients of its rows it is the gradient of its matrices B.
+
+    alpha A_gᵀ B_g, A_g and B_g being rows offsets[g] to offsets[g + 1] of a and b.
+
+    Args:
+        a: [k, m] of bf16 or fp16: left operand.
+        b: [k, n] of bf16 or fp16: right operand.
+        offsets: [groups+1] of int32: the first row of each group, and K.
+        alpha: factor of the product.
+
+    Returns:
+        c: [groups, m, n] of bf16 or fp16: the result.
+
+    Sizes:
+        m: 8 to 1048576 in steps of 8; columns of A, rows of a matrix of C.
+        n: 8 to 1048576 in steps of 8; columns of B and C.
+        k: 1 to 1048576; rows of A and B, of all groups.
+        groups: 1 to 4096; groups of rows, and matrices in C.
+
+    Gradients:
+        by the kernels `grouped_gemm`.
+
+    Raises:
+        ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
+        ArgumentError: an argument is missing, unknown, of another kind, or not where the device is.
+        ArgumentError: an index is out of range: `offsets` (below k+1); it names the element.
+
+    Source:
+        kernels/gemm/grouped_variable_k.py for gfx950 and gfx942;
+            `wb.kernels['gemm/grouped_variable_k']`, `torch.ops.hipkittens.gemm_grouped_variable_k`.
     """
 
 class L2NormResult(NamedTuple):
@@ -3069,7 +3104,7 @@ def moe_gemm_bf16(a: torch.Tensor, b: torch.Tensor, sorted_token_ids: torch.Tens
         block: 16 to 256 in steps of 16; ids that share an expert in the list.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `moe_gemm_bf16`, `grouped_gemm_variable_k`, `gemm_epilogue_backward`, `moe_sum`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
