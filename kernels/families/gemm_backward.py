@@ -213,7 +213,7 @@ def _of_grouped(
     if parts and (activation != "none" or "gate" in parts):
         z = call(GROUPED, a, b, offsets, layout=layout, alpha=alpha, bias=bias, **scales)
     found = of_epilogue(call, parts, dc, z, gate, activation)
-    made = {name: found[name] for name in ("bias", "gate") if name in wanted and name in found}
+    made: dict[str, torch.Tensor] = {n: found[n] for n in ("bias", "gate") if n in wanted and n in found}
     if "residual" in wanted:
         made["residual"] = dc if beta == 1.0 else beta * dc
     if not of_sums:
@@ -358,7 +358,7 @@ def quantized(name: str) -> Gradient:
                     spread = (
                         scale[..., None]
                         if of_rows and which == "a"
-                        else factors(scale, *grad.shape[-2:], turned)
+                        else factors(scale, grad.shape[-2], grad.shape[-1], turned)
                     )
                     grad = grad * spread
                 made[which] = grad.to(stored.dtype)
@@ -414,7 +414,8 @@ def _sums_like(scale: torch.Tensor, x: torch.Tensor, turned: bool) -> torch.Tens
 
     def along(x: torch.Tensor, dim: int, block: int) -> torch.Tensor:
         pad = (0, -x.shape[-1] % block) if dim == -1 else (0, 0, 0, -x.shape[-2] % block)
-        return torch.nn.functional.pad(x, pad).unflatten(dim, (-1, block)).sum(dim)
+        sums: torch.Tensor = torch.nn.functional.pad(x, pad).unflatten(dim, (-1, block)).sum(dim)
+        return sums
 
     rows, k = x.shape[-2:]
     if not turned:
@@ -441,7 +442,7 @@ def _of_finish(
     parts = {*(("z",) if of_sums else ()), *(wanted & {"bias", "gate"})}
     z = again() if parts and (activation != "none" or "gate" in parts) else None
     found = of_epilogue(call, parts, dc, z, gate, activation, matrices=bias is not None and bias.dim() == 3)
-    made = {name: found[name] for name in ("bias", "gate") if name in wanted}
+    made: dict[str, torch.Tensor] = {name: found[name] for name in ("bias", "gate") if name in wanted}
     if "residual" in wanted:
         made["residual"] = dc if beta == 1.0 else beta * dc
     return made, found.get("z") if of_sums else None

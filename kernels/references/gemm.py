@@ -190,7 +190,8 @@ def dequantized(
     Bytes hold two numbers of e2m1. Scales are as `factors` takes them, or None.
     """
     numbers = numbers_of(stored, "e2m1").to(wide) if stored.dtype == torch.uint8 else stored.to(wide)
-    return numbers if scale is None else numbers * factors(scale, *numbers.shape[-2:], turned).to(wide)
+    rows, k = numbers.shape[-2:]
+    return numbers if scale is None else numbers * factors(scale, rows, k, turned).to(wide)
 
 
 def factors(scale: torch.Tensor, rows: int, k: int, turned: bool = False) -> torch.Tensor:
