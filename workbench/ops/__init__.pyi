@@ -57,7 +57,7 @@ def act_mul_and_mx_quant(x: torch.Tensor, activation: str = 'silu', format: str 
     Sizes:
         rows: 1 to 1048576; rows, any number.
         cols: 1 to 32768; length of a row.
-        block: one of 32; columns that share a scale, 0: a row.
+        block: one of 32; columns that share a scale.
 
     Gradients:
         by autograd of the PyTorch reference.
@@ -84,7 +84,7 @@ def act_mul_and_quant(x: torch.Tensor, activation: str = 'silu', format: str = '
         activation: of the first half of a row; one of silu, gelu, gelu_tanh, relu.
         format: of the numbers; of fp8 the target's own: e4m3fn, e5m2 (gfx950), e4m3fnuz, e5m2fnuz
             (gfx942); one of int8, e4m3fn, e4m3fnuz, e5m2, e5m2fnuz.
-        block: columns that share a scale, 0: a row; one of 128, 64, 32.
+        block: columns that share a scale; one of 128, 64, 32.
 
     Returns:
         out: [..., cols] of int8, e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz: numbers of `format`.
@@ -93,7 +93,7 @@ def act_mul_and_quant(x: torch.Tensor, activation: str = 'silu', format: str = '
     Sizes:
         rows: 1 to 1048576; rows, any number.
         cols: 1 to 32768; length of a row.
-        block: one of 128, 64, 32; columns that share a scale, 0: a row.
+        block: one of 128, 64, 32; columns that share a scale.
 
     Gradients:
         by autograd of the PyTorch reference.
@@ -351,8 +351,7 @@ def chunk_gated_delta_rule(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, g:
         q: [batch, tokens, heads, keys] of bf16, fp16 or fp32: queries.
         k: [batch, tokens, heads, keys] of bf16, fp16 or fp32: keys.
         v: [batch, tokens, heads*groups, values] of bf16, fp16 or fp32: values.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so.
+        g: [batch, tokens, heads*groups] of fp32: logarithms of decays.
         beta: [batch, tokens, heads*groups] of fp32: how much of an error is corrected.
         initial_state: [sequences, heads*groups, keys, values] of fp32: states before the first token;
             zeros where None.
@@ -927,10 +926,11 @@ def fused_qkv_split_qk_rope(qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Ten
 
     Args:
         qkv: [tokens, heads, dim] or [batch, tokens, heads, dim] of bf16, fp16 or fp32: heads of
-            queries, then of keys, then of values.
+            queries, then of keys, then of values; its axis `heads` counts all of them.
         cos: [places, turned/2] of bf16, fp16 or fp32: cosines of angles by position.
         sin: [places, turned/2] of bf16, fp16 or fp32: sines of angles by position.
-        heads: heads of queries; those of keys and of values share the rest; 1 to 4096.
+        heads: heads of queries, the axis `queries` of q; those of keys and of values share the rest; 1
+            to 4096.
         positions: [tokens] or [batch, tokens] of int64: row of `cos` and `sin` for each token; 0, 1, 2
             and so on where None.
         interleaved: whether pairs are neighbours (GPT-J), or half a head apart (NeoX).
@@ -1021,7 +1021,7 @@ def fused_rms_norm_mx_quant(x: torch.Tensor, weight: torch.Tensor, residual: tor
     Args:
         x: [..., cols] of bf16, fp16 or fp32: what is computed on.
         weight: [cols] of bf16, fp16 or fp32: a factor for each column.
-        residual: [..., cols] of bf16, fp16 or fp32: times `beta` added to the result; nothing where
+        residual: [..., cols] of bf16, fp16 or fp32: added to x before it is normalized; nothing where
             None.
         eps: added under the square root.
         format: of the numbers; of fp8 the target's own: e4m3fn, e5m2 (gfx950), e4m3fnuz, e5m2fnuz
@@ -1037,7 +1037,7 @@ def fused_rms_norm_mx_quant(x: torch.Tensor, weight: torch.Tensor, residual: tor
     Sizes:
         rows: 1 to 1048576; rows, any number.
         cols: 1 to 32768; length of a row.
-        block: one of 32; columns that share a scale, 0: a row.
+        block: one of 32; columns that share a scale.
 
     Gradients:
         by autograd of the PyTorch reference.
@@ -1064,12 +1064,12 @@ def fused_rms_norm_quant(x: torch.Tensor, weight: torch.Tensor, residual: torch.
     Args:
         x: [..., cols] of bf16, fp16 or fp32: what is computed on.
         weight: [cols] of bf16, fp16 or fp32: a factor for each column.
-        residual: [..., cols] of bf16, fp16 or fp32: times `beta` added to the result; nothing where
+        residual: [..., cols] of bf16, fp16 or fp32: added to x before it is normalized; nothing where
             None.
         eps: added under the square root.
         format: of the numbers; of fp8 the target's own: e4m3fn, e5m2 (gfx950), e4m3fnuz, e5m2fnuz
             (gfx942); one of int8, e4m3fn, e4m3fnuz, e5m2, e5m2fnuz.
-        block: columns that share a scale, 0: a row; one of 128, 64, 32.
+        block: columns that share a scale; one of 128, 64, 32.
 
     Returns:
         out: [..., cols] of int8, e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz: numbers of `format`.
@@ -1079,7 +1079,7 @@ def fused_rms_norm_quant(x: torch.Tensor, weight: torch.Tensor, residual: torch.
     Sizes:
         rows: 1 to 1048576; rows, any number.
         cols: 1 to 32768; length of a row.
-        block: one of 128, 64, 32; columns that share a scale, 0: a row.
+        block: one of 128, 64, 32; columns that share a scale.
 
     Gradients:
         by autograd of the PyTorch reference.
@@ -1222,7 +1222,8 @@ def gated_delta_chunk_inverse(a: torch.Tensor, cu_seqlens: torch.Tensor | None =
     (1 + tril(a, -1))^-1 of each chunk of a (B, T, H, chunk), the chunk's length being that of a row.
 
     Args:
-        a: [batch, tokens, heads, chunk] of fp32: left operand.
+        a: [batch, tokens, heads, chunk] of fp32: a matrix of each chunk, of which what is below the
+            diagonal counts.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
 
@@ -1261,8 +1262,8 @@ def gated_delta_chunk_outputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
         v: [batch, tokens, heads*groups, values] of bf16, fp16 or fp32: values.
         h: [batch, chunks, heads*groups, keys, values] of bf16, fp16 or fp32: the state before each
             chunk.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so; none where None.
+        g: [batch, tokens, heads*groups] of fp32: sums of logarithms of decays within chunks, as
+            `gated_delta_chunk_cumsum` gives them; none where None.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
         scale: what products of queries and keys are multiplied by; 1 / sqrt(dim) where None.
@@ -1310,8 +1311,7 @@ def gated_delta_chunk_prepare(k: torch.Tensor, v: torch.Tensor, beta: torch.Tens
         k: [batch, tokens, heads, keys] of bf16, fp16 or fp32: keys.
         v: [batch, tokens, heads*groups, values] of bf16, fp16 or fp32: values.
         beta: [batch, tokens, heads*groups] of fp32: how much of an error is corrected.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so.
+        g: [batch, tokens, heads*groups] of fp32: logarithms of decays.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
         chunk: tokens of a chunk; one of 16, 32, 64.
@@ -1355,14 +1355,15 @@ def gated_delta_chunk_products(k: torch.Tensor, beta: torch.Tensor, g: torch.Ten
     Args:
         k: [batch, tokens, heads, keys] of bf16, fp16 or fp32: keys.
         beta: [batch, tokens, heads*groups] of fp32: how much of an error is corrected.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so; none where None.
+        g: [batch, tokens, heads*groups] of fp32: sums of logarithms of decays within chunks, as
+            `gated_delta_chunk_cumsum` gives them; none where None.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
         chunk: tokens of a chunk; one of 16, 32, 64.
 
     Returns:
-        a: [batch, tokens, heads*groups, chunk] of fp32: left operand.
+        a: [batch, tokens, heads*groups, chunk] of fp32: products of keys within chunks, below the
+            diagonal: token i by token j of its chunk.
 
     Sizes:
         batch: 1 to 65535; batches.
@@ -1400,9 +1401,10 @@ def gated_delta_chunk_representation(k: torch.Tensor, v: torch.Tensor, beta: tor
         k: [batch, tokens, heads, keys] of bf16, fp16 or fp32: keys.
         v: [batch, tokens, heads*groups, values] of bf16, fp16 or fp32: values.
         beta: [batch, tokens, heads*groups] of fp32: how much of an error is corrected.
-        a: [batch, tokens, heads*groups, chunk] of fp32: left operand.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so; none where None.
+        a: [batch, tokens, heads*groups, chunk] of fp32: products of keys within chunks, below the
+            diagonal: token i by token j of its chunk.
+        g: [batch, tokens, heads*groups] of fp32: sums of logarithms of decays within chunks, as
+            `gated_delta_chunk_cumsum` gives them; none where None.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
 
@@ -1451,8 +1453,8 @@ def gated_delta_chunk_states(k: torch.Tensor, w: torch.Tensor, u: torch.Tensor, 
         w: [batch, tokens, heads*groups, keys] of bf16, fp16 or fp32: k times beta and decays, by the
             inverse.
         u: [batch, tokens, heads*groups, values] of bf16, fp16 or fp32: v times beta, by the inverse.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so; none where None.
+        g: [batch, tokens, heads*groups] of fp32: sums of logarithms of decays within chunks, as
+            `gated_delta_chunk_cumsum` gives them; none where None.
         initial_state: [sequences, heads*groups, keys, values] of fp32: states before the first token;
             zeros where None.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
@@ -1501,8 +1503,7 @@ def gated_delta_chunk_summed_products(k: torch.Tensor, beta: torch.Tensor, g: to
     Args:
         k: [batch, tokens, heads, keys] of bf16, fp16 or fp32: keys.
         beta: [batch, tokens, heads*groups] of fp32: how much of an error is corrected.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so.
+        g: [batch, tokens, heads*groups] of fp32: logarithms of decays.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
         chunk: tokens of a chunk; one of 16, 32, 64.
@@ -1510,7 +1511,8 @@ def gated_delta_chunk_summed_products(k: torch.Tensor, beta: torch.Tensor, g: to
 
     Returns:
         sums: [batch, tokens, heads*groups] of fp32: sums within chunks.
-        a: [batch, tokens, heads*groups, chunk] of fp32: left operand.
+        a: [batch, tokens, heads*groups, chunk] of fp32: products of keys within chunks, below the
+            diagonal: token i by token j of its chunk.
 
     Sizes:
         batch: 1 to 65535; batches.
@@ -1624,9 +1626,8 @@ def gated_delta_gating(a_log: torch.Tensor, a: torch.Tensor, b: torch.Tensor, dt
         softplus_threshold: of PyTorch's softplus.
 
     Returns:
-        g: [..., cols] of fp32: logarithms of decays, within a chunk summed up where the operator says
-            so.
-        beta: [..., cols] of fp32: factor of `residual`.
+        g: [..., cols] of fp32: logarithms of decays.
+        beta: [..., cols] of fp32: how much of an error is corrected.
 
     Sizes:
         rows: 1 to 1048576; rows, any number.
@@ -2909,8 +2910,8 @@ def moe_gemm_a4w4(a: torch.Tensor, b: torch.Tensor, powers_a: torch.Tensor, powe
         gather: [entries] of int32: row of A, times `top_k`, of each entry; where None, entry i is row
             i.
         top_k: experts of a token; 1 to 64.
-        scale_a: [1] of fp32: factors of rows of A; none where None.
-        scale_b: [experts] of fp32: factors of columns of C; none where None.
+        scale_a: [1] of fp32: a factor of A; none where None.
+        scale_b: [experts] of fp32: a factor of each expert's matrix; none where None.
         swiglu: whether neighbouring columns become one.
         alpha: of x sigmoid(alpha x) (y + 1).
 
@@ -2956,7 +2957,7 @@ def moe_gemm_a8w4(a: torch.Tensor, b: torch.Tensor, blocks_b: torch.Tensor, offs
         top_k: experts of a token; 1 to 64.
         group_k: numbers along K that share a factor; 32 to 1024 in steps of 32.
         zero: [experts, ceil(k/group_k), n] of fp32: what is taken from integers of B; 8 where None.
-        scale_a: [1] of fp32: factors of rows of A; none where None.
+        scale_a: [1] of fp32: a factor of A; none where None.
 
     Returns:
         c: [entries, n] of bf16: the result.
@@ -2997,8 +2998,8 @@ def moe_gemm_a8w8(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, gathe
         gather: [entries] of int32: row of A, times `top_k`, of each entry; where None, entry i is row
             i.
         top_k: experts of a token; 1 to 64.
-        scale_a: [1] of fp32: factors of rows of A; none where None.
-        scale_b: [experts] of fp32: factors of columns of C; none where None.
+        scale_a: [1] of fp32: a factor of A; none where None.
+        scale_b: [experts] of fp32: a factor of each expert's matrix; none where None.
         bias: [experts, n] of fp32: added to rows of each expert; nothing where None.
         swiglu: whether neighbouring columns become one.
         alpha: of x sigmoid(alpha x) (y + 1).
@@ -3139,8 +3140,8 @@ def moe_gemm_mxfp4(a: torch.Tensor, b: torch.Tensor, powers_a: torch.Tensor, pow
         weights: [tokens*top_k] of fp32: a factor for each token and each of its experts; 1 where None.
         activation: function of sums; silu_and_mul of their halves; one of none, relu, gelu, gelu_tanh,
             silu, silu_and_mul.
-        scale_a: [1] of fp32: factors of rows of A; none where None.
-        scale_b: [experts] of fp32: factors of columns of C; none where None.
+        scale_a: [1] of fp32: a factor of A; none where None.
+        scale_b: [experts] of fp32: a factor of each expert's matrix; none where None.
 
     Returns:
         c: [tokens*top_k, n] or [tokens*top_k, n/2] of bf16: the result.
@@ -3392,7 +3393,7 @@ def mx_quant(x: torch.Tensor, format: str = 'e2m1', rounding: str = 'even') -> M
     Sizes:
         rows: 1 to 1048576; rows, any number.
         cols: 1 to 32768; length of a row.
-        block: one of 32; columns that share a scale, 0: a row.
+        block: one of 32; columns that share a scale.
 
     Gradients:
         by autograd of the PyTorch reference.
@@ -3476,7 +3477,7 @@ def per_block_quant(x: torch.Tensor, format: str = 'int8', block: int = 128) -> 
         x: [..., cols] of bf16, fp16 or fp32: what is computed on.
         format: of the numbers; of fp8 the target's own: e4m3fn, e5m2 (gfx950), e4m3fnuz, e5m2fnuz
             (gfx942); one of int8, e4m3fn, e4m3fnuz, e5m2, e5m2fnuz.
-        block: columns that share a scale, 0: a row; one of 128, 64, 32.
+        block: columns that share a scale; one of 128, 64, 32.
 
     Returns:
         out: [..., cols] of int8, e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz: numbers of `format`.
@@ -3485,7 +3486,7 @@ def per_block_quant(x: torch.Tensor, format: str = 'int8', block: int = 128) -> 
     Sizes:
         rows: 1 to 1048576; rows, any number.
         cols: 1 to 32768; length of a row.
-        block: one of 128, 64, 32; columns that share a scale, 0: a row.
+        block: one of 128, 64, 32; columns that share a scale.
 
     Gradients:
         by autograd of the PyTorch reference.
@@ -3668,7 +3669,8 @@ def reshape_and_cache(k: torch.Tensor, v: torch.Tensor, key_cache: torch.Tensor,
             place.
         value_cache: [blocks, heads, block, dim] of bf16, fp16 or fp8: values over `v_scale`, written in
             place.
-        slots: [tokens] of int32 or int64: the place of each token in the cache; below 0 none.
+        slots: [tokens] of int32 or int64: the place of each token in the cache; below 0 none; of int64
+            a call makes a copy.
         k_scale: what keys in the cache are to be multiplied by.
         v_scale: what values in the cache are to be multiplied by.
 
