@@ -2,9 +2,34 @@
 
 # ruff: noqa
 # fmt: off
+import collections.abc
 from typing import NamedTuple
 
 import torch
+
+import workbench.operators.precompile
+
+def precompile(model: collections.abc.Callable[..., object], *inputs: object, backward: bool = False, archs: collections.abc.Sequence[str] | None = None, workers: int | None = None, **named: object) -> list[workbench.operators.precompile.Instance]:
+    """Compiles every kernel that `model(*inputs, **named)` calls, side by side, without running one.
+
+    The model runs on tensors of "meta", which have shapes and no values. Later calls, of later processes too,
+    find the kernels in the cache. `wb.kernels.compile` compiles operators by name.
+
+    Args:
+        model: a module, or a function of tensors.
+        inputs, named: its arguments; of tensors only shape, dtype and strides count.
+        backward: whether to compile what the gradient of all results calls, too.
+        archs: targets; that of the default device where None.
+        workers: compilers at once; one for each processor where None.
+
+    Returns:
+        What was compiled, by operator, shape and target, with the seconds that each took.
+
+    Raises:
+        ShapeError, ArgumentError: the model calls an operator as it must not be called.
+        CompileError: a kernel does not compile; the others have been compiled.
+        NotImplementedError: the model looks at values, which tensors of "meta" do not have.
+    """
 
 def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> torch.Tensor:
     """`torch.nn.functional.scaled_dot_product_attention` by the kernel `flash_attention`.
