@@ -21,8 +21,8 @@ def shape_of(**given: Any) -> dict[str, Any]:
         raise ShapeError(f"{NAME}: x is {tuple(x.shape)}; expected (D, tokens)")
     check_starts("starts", starts)
     sizes = {"tokens": x.shape[1], "sequences": starts.numel() - 1}
-    found = convolution.shape_of(NAME, given, len(x))
-    return {**sizes, **convolution.split_of(NAME, given, len(x)), **found}
+    found = convolution.shape_of(NAME, given, x.shape[0])
+    return {**sizes, **convolution.split_of(NAME, given, x.shape[0]), **found}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:

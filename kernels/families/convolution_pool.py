@@ -24,13 +24,15 @@ def shape_of(**given: Any) -> dict[str, Any]:
         raise ShapeError(
             f"{NAME}: conv_state is {tuple(state.shape)} {state.dtype}; expected (lines, *{behind}) {x.dtype}"
         )
-    if indices is None and len(state) < batch:
-        raise ShapeError(f"{NAME}: conv_state has {len(state)} lines for {batch} batches; expected indices")
+    if indices is None and state.shape[0] < batch:
+        raise ShapeError(
+            f"{NAME}: conv_state has {state.shape[0]} lines for {batch} batches; expected indices"
+        )
     if indices is not None and (tuple(indices.shape) != (batch,) or indices.dtype != torch.int64):
         raise ShapeError(
             f"{NAME}: indices is {tuple(indices.shape)} {indices.dtype}; expected ({batch},) torch.int64"
         )
-    sizes = {"batch": batch, "tokens": tokens, "lines": len(state)}
+    sizes = {"batch": batch, "tokens": tokens, "lines": state.shape[0]}
     return {**sizes, **convolution.split_of(NAME, given, dim), **found}
 
 

@@ -61,13 +61,16 @@ PARAMETERS: dict[str, Parameter] = {
 
 def of_values(shape: Shape) -> int:
     """Heads of v: of operators without keys all heads."""
-    return int(shape["heads"] * shape.get("groups", 1))
+    # A size that PyTorch has left open stays so, here and below: no `int`.
+    count: int = shape["heads"] * shape.get("groups", 1)
+    return count
 
 
 def chunks(shape: Shape) -> int:
     """Chunks of all batches, of packed sequences what they may be at most."""
     if shape["sequences"] == shape["batch"]:
-        return int(shape["batch"] * -(-shape["tokens"] // shape["chunk"]))
+        count: int = shape["batch"] * -(-shape["tokens"] // shape["chunk"])
+        return count
     return references.at_most(shape["tokens"], shape["sequences"], shape["chunk"])
 
 
@@ -391,7 +394,16 @@ def spec(
             **{each: layout(each, parameters) for each in gives},
         },
         indexes={"cu_seqlens": Index("tokens+1")} if packs else {},
-        notes={"beta": "how much of an error is corrected"},
+        notes={
+            "a": "products of keys within chunks, below the diagonal: token i by token j of its chunk",
+            "beta": "how much of an error is corrected",
+            "g": "logarithms of decays"
+            if inputs is raw
+            else "sums of logarithms of decays within chunks, as `gated_delta_chunk_cumsum` gives them"
+            + ("; none where None" if inspect.signature(reference).parameters["g"].default is None else ""),
+        }
+        if "g" in takes
+        else {"a": "a matrix of each chunk, of which what is below the diagonal counts"},
         flops=lambda shape: 2 * multiplications(shape) * shape["batch"] * shape["tokens"] * of_values(shape),
         bytes=moved,
         **others,

@@ -98,7 +98,9 @@ def ragged_inputs(
 
 def entries(shape: Mapping[str, Any]) -> int:
     """Rows of C."""
-    return int(shape["tokens"] * (shape["top_k"] if shape.get("gathered", 1) else 1))
+    # A size that PyTorch has left open stays so: no `int`.
+    count: int = shape["tokens"] * (shape["top_k"] if shape.get("gathered", 1) else 1)
+    return count
 
 
 def rows(shape: Mapping[str, Any]) -> int:
@@ -261,14 +263,18 @@ def _sorted_shape(sizes: Mapping[str, int], given: Mapping[str, Any]) -> dict[st
         num_tokens_post_padded=(given["num_tokens_post_padded"], INT32, (1,)),
         weights=(weights, FLOAT32, ("weights",)),
     )
-    if len(owners) == 0 or len(ids) % len(owners):
+    # `len` of a size that PyTorch has left open would make a number of it.
+    count, blocks = ids.shape[0], owners.shape[0]
+    if blocks == 0 or count % blocks:
         raise ShapeError(
-            f"{WHAT}: sorted_token_ids has {len(ids)} ids, expert_ids {len(owners)}; expected whole blocks, "
+            f"{WHAT}: sorted_token_ids has {count} ids, expert_ids {blocks}; expected whole blocks, "
             "each with an expert"
         )
-    if weights is not None and len(weights) < sizes["tokens"] * top_k:
-        raise ShapeError(f"{WHAT}: weights has {len(weights)}; expected {sizes['tokens'] * top_k}, one an id")
-    return {"top_k": top_k, "block": len(ids) // len(owners), "weighted": int(weights is not None)}
+    if weights is not None and weights.shape[0] < sizes["tokens"] * top_k:
+        raise ShapeError(
+            f"{WHAT}: weights has {weights.shape[0]}; expected {sizes['tokens'] * top_k}, one an id"
+        )
+    return {"top_k": top_k, "block": count // blocks, "weighted": int(weights is not None)}
 
 
 def _ragged_shape(sizes: Mapping[str, int], given: Mapping[str, Any]) -> dict[str, int]:
@@ -324,7 +330,8 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 def width(shape: Mapping[str, Any]) -> int:
     """Columns of C."""
     halved = shape.get("activation") == "silu_and_mul" or shape.get("swiglu")
-    return int(shape["n"] // 2 if halved else shape["n"])
+    cols: int = shape["n"] // 2 if halved else shape["n"]
+    return cols
 
 
 def spec(name: str, doc: str, elements: tuple[str, str], **fields: Any) -> KernelSpec:

@@ -1,15 +1,21 @@
-"""Gradients of products, by products in other layouts and by the backward of epilogues."""
+"""Gradients of products, by products in other layouts and by the backward of epilogues.
+
+Of numbers with scales the products are of bf16: a number of 8 bits or fewer is one exactly, times a scale it
+is rounded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 
 import torch
 
 from workbench.operators import Gradient
 from workbench.operators.gradient import Call
+from workbench_kernels.references.gemm import by_columns, dequantized, factors, numbers_of
 
 PRODUCT, EPILOGUE = "gemm/bf16", "gemm/epilogue_backward"
+GROUPED, OF_GROUPS = "gemm/grouped", "gemm/grouped_variable_k"
 
 
 def of_operands(
@@ -109,18 +115,14 @@ def _of_gemm(
     beta: float,
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    parts = {*(("z",) if wanted & {"a", "b"} else ()), *(wanted & {"bias", "gate"})}
-    z = None
-    if parts and (activation != "none" or "gate" in parts):
-        z = call(PRODUCT, a, b, layout=layout, alpha=alpha, bias=bias)
-    of_bias = bias is not None and bias.dim() == 3
-    found = of_epilogue(call, parts, dc, z, gate, activation, matrices=of_bias)
-    made: dict[str, torch.Tensor] = {name: found[name] for name in ("bias", "gate") if name in wanted}
-    if "residual" in wanted:
-        made["residual"] = dc if beta == 1.0 else beta * dc
-    if "z" in parts:
-        made |= of_operands(call, wanted, found["z"], a, b, layout, alpha)
-    return made
+    made, dz = _of_finish(
+        call,
+        wanted,
+        wanted & {"a", "b"},
+        lambda: call(PRODUCT, a, b, layout=layout, alpha=alpha, bias=bias),
+        (dc, bias, activation, gate, beta),
+    )
+    return made if dz is None else made | of_operands(call, wanted, dz, a, b, layout, alpha)
 
 
 def _of_gated(
@@ -161,6 +163,294 @@ def _of_layer(
     return made | {{"a": "x", "b": "w1"}[name]: grad for name, grad in of_w1.items()}
 
 
+def _of_groups(
+    call: Call,
+    wanted: Set[str],
+    dz: torch.Tensor,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    offsets: torch.Tensor,
+    layout: str,
+    alpha: float,
+) -> dict[str, torch.Tensor]:
+    """Gradients of a and b, those of them that are wanted, from dz, that of alpha A_g B_g."""
+    made, cols = {}, dz.shape[-1]
+    if layout == "nt" and cols % 8:
+        # Rows of dz and of B's columns are whole 16 bytes for the product that sums over them.
+        dz, b = (
+            torch.nn.functional.pad(x, pad) for x, pad in ((dz, (0, -cols % 8)), (b, (0, 0, 0, -cols % 8)))
+        )
+    if "a" in wanted:
+        made["a"] = call(GROUPED, dz, b, offsets, layout="nn" if layout == "nt" else "nt", alpha=alpha)
+    if "b" in wanted:
+        operands = (dz, a) if layout == "nt" else (a, dz)
+        found = call(OF_GROUPS, *operands, offsets, alpha=alpha)
+        made["b"] = found[:, :cols].contiguous() if layout == "nt" else found
+    return made
+
+
+def _of_grouped(
+    call: Call,
+    wanted: Set[str],
+    a: torch.Tensor,
+    b: torch.Tensor,
+    offsets: torch.Tensor,
+    layout: str,
+    activation: str,
+    gate: torch.Tensor | None,
+    beta: float,
+    alpha: float,
+    bias: torch.Tensor | None,
+    scale_a: torch.Tensor | None,
+    scale_b: torch.Tensor | None,
+    dc: torch.Tensor,
+) -> dict[str, torch.Tensor]:
+    scales = {} if scale_a is None else {"scale_a": scale_a, "scale_b": scale_b}
+    each = bias is not None and bias.dim() == 3
+    of_sums = wanted & {"a", "b", "scale_a", "scale_b"} or (each and "bias" in wanted)
+    parts = {*(("z",) if of_sums else ()), *(wanted & ({"gate"} if each else {"bias", "gate"}))}
+    z = None
+    if parts and (activation != "none" or "gate" in parts):
+        z = call(GROUPED, a, b, offsets, layout=layout, alpha=alpha, bias=bias, **scales)
+    found = of_epilogue(call, parts, dc, z, gate, activation)
+    made: dict[str, torch.Tensor] = {n: found[n] for n in ("bias", "gate") if n in wanted and n in found}
+    if "residual" in wanted:
+        made["residual"] = dc if beta == 1.0 else beta * dc
+    if not of_sums:
+        return made
+    dz = found["z"]
+    if each and "bias" in wanted:
+        # Sums of the rows of each group: the product with ones, of which a row is whole 16 bytes.
+        cols = dz.shape[-1]
+        ones = dz.new_ones(dz.shape[0], 8)
+        padded = torch.nn.functional.pad(dz, (0, -cols % 8))
+        made["bias"] = call(OF_GROUPS, ones, padded, offsets)[:, :1, :cols].contiguous()
+    if scale_a is None or scale_b is None:
+        return made | _of_groups(call, wanted, dz, a, b, offsets, layout, alpha)
+    rows = torch.arange(dz.shape[0], dtype=offsets.dtype, device=dz.device)
+    owners = torch.searchsorted(offsets, rows, right=True) - 1
+    if "a" in wanted:
+        scaled = (dz * scale_b[owners]).to(dz.dtype)
+        (grad,) = _of_groups(
+            call, {"a"}, scaled, a.to(dz.dtype), b.to(dz.dtype), offsets, layout, alpha
+        ).values()
+        made["a"] = (grad * scale_a[:, None]).to(a.dtype)
+    if "b" in wanted:
+        scaled = (dz * scale_a[:, None]).to(dz.dtype)
+        (grad,) = _of_groups(
+            call, {"b"}, scaled, a.to(dz.dtype), b.to(dz.dtype), offsets, layout, alpha
+        ).values()
+        along = scale_b[..., :, None] if layout == "nt" else scale_b[..., None, :]
+        made["b"] = (grad * along).to(b.dtype)
+    if "scale_a" in wanted:
+        ones = torch.ones_like(scale_a)
+        unit = call(GROUPED, a, b, offsets, layout=layout, alpha=alpha, scale_a=ones, scale_b=scale_b)
+        made["scale_a"] = (dz.float() * unit.float()).sum(-1)
+    if "scale_b" in wanted:
+        ones = torch.ones_like(scale_b)
+        unit = call(GROUPED, a, b, offsets, layout=layout, alpha=alpha, scale_a=scale_a, scale_b=ones)
+        made["scale_b"] = torch.zeros_like(scale_b).index_add(0, owners, dz.float() * unit.float())
+    return made
+
+
+def _of_variable_k(
+    call: Call,
+    wanted: Set[str],
+    a: torch.Tensor,
+    b: torch.Tensor,
+    offsets: torch.Tensor,
+    alpha: float,
+    dc: torch.Tensor,
+) -> dict[str, torch.Tensor]:
+    made = {}
+    if "a" in wanted:
+        made["a"] = call(GROUPED, b, dc, offsets, layout="nt", alpha=alpha)
+    if "b" in wanted:
+        made["b"] = call(GROUPED, a, dc, offsets, layout="nn", alpha=alpha)
+    return made
+
+
+def scaled(name: str) -> Gradient:
+    """The gradient of a product with a scale for each row of A and column of B, by itself and bf16's."""
+
+    def rule(
+        call: Call,
+        wanted: Set[str],
+        a: torch.Tensor,
+        b: torch.Tensor,
+        scale_a: torch.Tensor,
+        scale_b: torch.Tensor,
+        bias: torch.Tensor | None,
+        activation: str,
+        gate: torch.Tensor | None,
+        beta: float,
+        layout: str,
+        dc: torch.Tensor,
+    ) -> dict[str, torch.Tensor]:
+        made, dz = _of_finish(
+            call,
+            wanted,
+            wanted & {"a", "b", "scale_a", "scale_b"},
+            lambda: call(name, a, b, scale_a, scale_b, bias=bias, layout=layout),
+            (dc, bias, activation, gate, beta),
+        )
+        if dz is None:
+            return made
+        narrow = (a.to(dz.dtype), b.to(dz.dtype), layout)
+        if "a" in wanted:
+            of_a = scale_a[..., :, None] if layout[0] == "n" else scale_a[..., None, :]
+            times_b = (dz * scale_b[..., None, :]).to(dz.dtype)
+            made["a"] = (of_operands(call, {"a"}, times_b, *narrow)["a"] * of_a).to(a.dtype)
+        if "b" in wanted:
+            of_b = scale_b[..., None, :] if layout[1] == "n" else scale_b[..., :, None]
+            times_a = (dz * scale_a[..., :, None]).to(dz.dtype)
+            made["b"] = (of_operands(call, {"b"}, times_a, *narrow)["b"] * of_b).to(b.dtype)
+        if "scale_a" in wanted:
+            unit = call(name, a, b, torch.ones_like(scale_a), scale_b, layout=layout)
+            made["scale_a"] = (dz.float() * unit.float()).sum(-1)
+        if "scale_b" in wanted:
+            unit = call(name, a, b, scale_a, torch.ones_like(scale_b), layout=layout)
+            sums = (dz.float() * unit.float()).sum(-2)
+            made["scale_b"] = sums if sums.dim() == scale_b.dim() else sums.sum(0)
+        return made
+
+    return Gradient((name, PRODUCT, EPILOGUE), rule)
+
+
+def quantized(name: str) -> Gradient:
+    """The gradient of A Bᵀ of numbers with scales of blocks, or of A of rows, by itself and bf16's."""
+
+    def rule(
+        call: Call,
+        wanted: Set[str],
+        a: torch.Tensor,
+        b: torch.Tensor,
+        scale_a: torch.Tensor | None,
+        scale_b: torch.Tensor | None,
+        bias: torch.Tensor | None,
+        activation: str,
+        gate: torch.Tensor | None,
+        beta: float,
+        dc: torch.Tensor,
+    ) -> dict[str, torch.Tensor]:
+        operands = {"a": {"a", "scale_a"} & wanted, "b": {"b", "scale_b"} & wanted}
+        made, dz = _of_finish(
+            call,
+            wanted,
+            operands["a"] | operands["b"],
+            lambda: call(name, a, b, scale_a, scale_b, bias=bias),
+            (dc, bias, activation, gate, beta),
+        )
+        if dz is None:
+            return made
+        # Scales of A's rows are those of blocks as long as rows.
+        of_rows = scale_a is not None and scale_a.dim() < a.dim()
+        wide = a.to(dz.dtype) * scale_a[..., None] if of_rows and scale_a is not None else None
+        left = dequantized(a, scale_a, torch.float32) if wide is None else wide
+        right = dequantized(b, scale_b, torch.float32, turned=True)
+        grads = of_operands(call, {n for n in "ab" if operands[n]}, dz, left.to(dz.dtype), right.to(dz.dtype))
+        for which, stored, scale in (("a", a, scale_a), ("b", b, scale_b)):
+            if which not in grads:
+                continue
+            grad, turned = grads[which], which == "b"
+            if which in wanted:
+                if scale is not None:
+                    spread = (
+                        scale[..., None]
+                        if of_rows and which == "a"
+                        else factors(scale, grad.shape[-2], grad.shape[-1], turned)
+                    )
+                    grad = grad * spread
+                made[which] = grad.to(stored.dtype)
+            if f"scale_{which}" in wanted and scale is not None:
+                numbers = dequantized(stored, None, torch.float32)
+                products = grads[which].float() * numbers
+                made[f"scale_{which}"] = (
+                    products.sum(-1) if of_rows and which == "a" else _sums_like(scale, products, turned)
+                )
+        return made
+
+    return Gradient((name, PRODUCT, EPILOGUE), rule)
+
+
+MICROSCALED = "gemm/mx"
+
+
+def _of_microscaled(
+    call: Call,
+    wanted: Set[str],
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    format: str,
+    bias: torch.Tensor | None,
+    activation: str,
+    gate: torch.Tensor | None,
+    beta: float,
+    dc: torch.Tensor,
+) -> dict[str, torch.Tensor]:
+    made, dz = _of_finish(
+        call,
+        wanted,
+        wanted & {"a", "b"},
+        lambda: call(MICROSCALED, a, b, scale_a, scale_b, format=format, bias=bias),
+        (dc, bias, activation, gate, beta),
+    )
+    if dz is None:
+        return made
+    wide = {}
+    for name, stored, scale in (("a", a, scale_a), ("b", b, scale_b)):
+        numbers = numbers_of(stored, format)
+        wide[name] = numbers, factors(scale, *numbers.shape[-2:])
+    left, right = ((numbers * spread).to(dz.dtype) for numbers, spread in wide.values())
+    grads = of_operands(call, wanted, dz, left, right)
+    of_stored = {"a": a.dtype, "b": b.dtype}
+    return made | {name: (grad * wide[name][1]).to(of_stored[name]) for name, grad in grads.items()}
+
+
+def _sums_like(scale: torch.Tensor, x: torch.Tensor, turned: bool) -> torch.Tensor:
+    """Sums of what each scale is a factor of; scales as `factors` takes them."""
+
+    def along(x: torch.Tensor, dim: int, block: int) -> torch.Tensor:
+        pad = (0, -x.shape[-1] % block) if dim == -1 else (0, 0, 0, -x.shape[-2] % block)
+        sums: torch.Tensor = torch.nn.functional.pad(x, pad).unflatten(dim, (-1, block)).sum(dim)
+        return sums
+
+    rows, k = x.shape[-2:]
+    if not turned:
+        return along(x, -1, 128)
+    if by_columns(scale, rows, k):
+        return along(x, -1, 128 if scale.shape[-2] == -(-k // 128) else 32).mT.contiguous()
+    return along(along(x, -1, 128), -2, 128)
+
+
+def _of_finish(
+    call: Call,
+    wanted: Set[str],
+    of_sums: Set[str],
+    again: Callable[[], torch.Tensor],
+    finish: tuple[torch.Tensor, torch.Tensor | None, str, torch.Tensor | None, float],
+) -> tuple[dict[str, torch.Tensor], torch.Tensor | None]:
+    """Gradients of bias, gate and residual that are wanted; that of the sums where `of_sums` has one.
+
+    Args:
+        again: makes the sums with their bias again.
+        finish: dc, bias, activation, gate, beta.
+    """
+    dc, bias, activation, gate, beta = finish
+    parts = {*(("z",) if of_sums else ()), *(wanted & {"bias", "gate"})}
+    z = again() if parts and (activation != "none" or "gate" in parts) else None
+    found = of_epilogue(call, parts, dc, z, gate, activation, matrices=bias is not None and bias.dim() == 3)
+    made: dict[str, torch.Tensor] = {name: found[name] for name in ("bias", "gate") if name in wanted}
+    if "residual" in wanted:
+        made["residual"] = dc if beta == 1.0 else beta * dc
+    return made, found.get("z") if of_sums else None
+
+
 GEMM = Gradient((PRODUCT, EPILOGUE), _of_gemm)
 GATED = Gradient((PRODUCT, EPILOGUE), _of_gated)
 LAYER = Gradient((PRODUCT, EPILOGUE), _of_layer)
+GROUPS = Gradient((GROUPED, OF_GROUPS, EPILOGUE), _of_grouped)
+VARIABLE_K = Gradient((GROUPED,), _of_variable_k)
+MICRO = Gradient((MICROSCALED, PRODUCT, EPILOGUE), _of_microscaled)

@@ -82,6 +82,8 @@ struct double_buffer {
         detail::select<paired, operand_pair<plain_along_k<T>, tile.wide, workers>,
                        detail::select<stored == layout::nt, operand_along_k<plain_along_k<T>, tile.wide, workers>,
                                       operand_across_k<T, tile.wide, workers>>>;
+    static constexpr bool grouped_along_k = detail::is_same<Problem, groups_of_k>;
+    static_assert(!grouped_along_k || stored == layout::tn, "gemm: groups of rows along K are of A and of B");
     static constexpr int TILE_N = paired ? tile.wide / 2 : tile.wide;
     using shared_a = typename operand_a::shared;
     using shared_b = typename operand_b::shared;
@@ -96,8 +98,14 @@ struct double_buffer {
         const int k = static_cast<int>(stored == layout::tn ? g.a.rows() : g.a.cols());
         const share at = g.template find<tile.high, 2, TILE_N>(g, k);
         if (at.rows == 0) return;
-        const auto matrix_a = stored == layout::tn ? matrix_of(g.a, at.a) : rows_of(g.a, at.a, at.first, at.rows);
-        const auto matrix_b = matrix_of(g.b, at.b);
+        const auto whole = [&](const auto &from, int index) {
+            if constexpr (grouped_along_k)
+                return rows_of(from, index, at.skipped, at.end);
+            else
+                return matrix_of(from, index);
+        };
+        const auto matrix_a = stored == layout::tn ? whole(g.a, at.a) : rows_of(g.a, at.a, at.first, at.rows);
+        const auto matrix_b = whole(g.b, at.b);
         // Everything about the loads that does not change along K.
         const operand_a from_a(matrix_a, at.row, As[0]);
         const operand_b from_b(matrix_b, at.col, Bs[0]);

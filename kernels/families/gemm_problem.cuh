@@ -21,6 +21,8 @@ struct share {
     int row, col;
     /** Columns of A that are multiplied; they begin at a multiple of a step. */
     int begin, end;
+    /** Columns of A before those, where operands run across K: any number. */
+    int skipped = 0;
 
     /** Rows from one of a strip's, of 16, to the next. */
     static constexpr int apart = 1;
@@ -107,6 +109,21 @@ struct groups {
             id -= high * cols;
         }
         return {};
+    }
+};
+
+/** Rows of A and B, which run across K, come in groups: C holds the product of each, which blockIdx.y counts. */
+struct groups_of_k {
+    /** Of each group its first row, and the number of rows behind the last. */
+    const int *offsets;
+
+    template <int TILE, int per_cu, int TILE_N = TILE, typename G>
+    __device__ inline share find(const G &g, int k) const {
+        share found = batches{}.find<TILE, per_cu, TILE_N>(g, k);
+        found.a = found.b = 0;
+        found.skipped = offsets[found.c];
+        found.end = offsets[found.c + 1] - found.skipped;
+        return found;
     }
 };
 

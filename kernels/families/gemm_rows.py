@@ -10,6 +10,7 @@ import torch
 from workbench.errors import ShapeError
 from workbench.operators import Choice, KernelSpec, Range, Variant
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_backward
 from workbench_kernels.families.gemm_schedules import Product
 from workbench_kernels.references.gemm import scaled_gemm
 
@@ -123,6 +124,7 @@ def scaled(
         inputs=inputs,
         outputs=family.outputs_bf16,
         reference=scaled_gemm,
+        backward=gemm_backward.scaled(name),
         shape_of=shape_of,
         variants={
             "few_rows": product.few_rows([{"m": 16, "n": 4096, "k": 4096}, {"m": 5, "n": 136, "k": 528}]),

@@ -43,7 +43,8 @@ def shape_of(**given: Any) -> dict[str, Any]:
             f"{dim}) {k.dtype} or fp8"
         )
     pieces.like(NAME, "value_cache", given["value_cache"], tuple(cache.shape), cache.dtype)
-    pieces.like(NAME, "slots", slots, (tokens,), torch.int32)
+    wide = slots.dtype == torch.int64
+    pieces.like(NAME, "slots", slots, (tokens,), torch.int64 if wide else torch.int32)
     sizes = {"tokens": tokens, "heads": heads, "dim": dim, "blocks": cache.shape[0], "block": cache.shape[2]}
     return {**sizes, "dtype": dtype, "cache": "fp8" if cache.dtype in scalars.FP8 else "same"}
 

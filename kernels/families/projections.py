@@ -49,9 +49,9 @@ def shape_of(**given: Any) -> dict[str, Any]:
             f"{NAME}: mixed_qkvz is {tuple(qkvz.shape)} with {heads} heads of {keys} and {groups} of v for "
             "each; expected (tokens, heads * (2 key_dim + 2 groups V))"
         )
-    pieces.like(NAME, "mixed_ba", given["mixed_ba"], (len(qkvz), 2 * heads * groups), qkvz.dtype)
+    pieces.like(NAME, "mixed_ba", given["mixed_ba"], (qkvz.shape[0], 2 * heads * groups), qkvz.dtype)
     values = rest // (2 * heads * groups)
-    sizes = {"batch": len(qkvz), "heads": heads, "groups": groups, "keys": keys, "values": values}
+    sizes = {"batch": qkvz.shape[0], "heads": heads, "groups": groups, "keys": keys, "values": values}
     return {**sizes, "dtype": dtype}
 
 

@@ -98,7 +98,9 @@ def parameters(scales: Scales, **more: Choice) -> dict[str, Any]:
     return {
         **rowwise.parameters(rowwise.HELD, 4096),
         "format": Choice(scales.formats, doc=f"of the numbers; of fp8 the target's own: {OWN_FP8}"),
-        "block": Choice(scales.blocks, doc="columns that share a scale, 0: a row"),
+        "block": Choice(
+            scales.blocks, doc="columns that share a scale" + (", 0: a row" if 0 in scales.blocks else "")
+        ),
         **rounding,
         **more,
     }
@@ -217,6 +219,7 @@ __global__ __launch_bounds__(operation::threads) void {name}(const operation::ar
         tensors=tensors(scales, halves, inspect.signature(reference).parameters),
         notes={
             **({"x": "rows of a gate and what it multiplies"} if halves > 1 else {}),
+            "residual": "added to x before it is normalized; nothing where None",
             "out": "numbers of `format`" + (": fp4 two in a byte, fp6 four in three" if scales.power else ""),
             "scales": f"{'bytes s of powers 2^(s - 127)' if scales.power else 'factors'} of {shared}",
         },

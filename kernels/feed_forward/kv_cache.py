@@ -37,6 +37,7 @@ spec = KernelSpec(
     launch=lambda shape, arch: pieces.launch(family.elements(shape)),
     arguments=lambda shape, tensors: {
         **tensors,
+        "slots": tensors["slots"].int(),
         **{name: shape[name] for name in ("tokens", "heads", "dim", "block")},
     },
     flops=lambda shape: 2 * family.elements(shape),
@@ -45,6 +46,9 @@ spec = KernelSpec(
         "k v": "dtype[tokens, heads, 1, dim]",
         "key_cache value_cache": "dtype/fp8[blocks, heads, block, dim]",
         "slots": "int32/int64[tokens]",
+    },
+    notes={
+        "slots": "the place of each token in the cache; below 0 none; of int64 a call makes a copy",
     },
     indexes={
         "slots": Index("blocks*block", below=0),

@@ -80,5 +80,7 @@ gating(const delta_gates::gating<ROW_T> g) { g.run(); }
     notes={
         "a": "what decays are made of",
         "b": "what beta is made of",
+        "g": "logarithms of decays",
+        "beta": "how much of an error is corrected",
     },
 )

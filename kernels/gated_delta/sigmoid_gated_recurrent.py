@@ -24,9 +24,9 @@ def shape_of(**given: Any) -> dict[str, Any]:
     family.fit(given, wanted)
     if states.dim() != 4:
         raise ShapeError(f"delta rule: states is {tuple(states.shape)}; expected (states, H_v, K, V)")
-    pool = (len(states), heads[2], found["keys"], found["values"])
+    pool = (states.shape[0], heads[2], found["keys"], found["values"])
     family.fit(given, {"states": (pool, torch.float32)})
-    return {**found, "states": len(states)}
+    return {**found, "states": states.shape[0]}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """C = A Bᵀ of bf16 by 8-bit weights with a scale for each 128 columns, of a row or of 128 rows."""
 
 from workbench.operators import Range
+from workbench_kernels.families import gemm_backward
 from workbench_kernels.families.gemm_quantized import inputs, quantized
 
 spec = quantized(
@@ -17,6 +18,7 @@ spec = quantized(
         {"m": 130, "n": 301, "k": 336, "b": "fp8", "scale_b": "columns"},
     ],
     hard_inputs={"large magnitudes": lambda shape, generator: inputs(shape, generator, 1e12)},
+    backward=gemm_backward.quantized("gemm/a16w8_block"),
     tensors={
         "a": "bf16[..., m, k]",
         "b": "fp8/int8/bf16[..., n, k]",

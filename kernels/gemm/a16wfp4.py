@@ -1,6 +1,7 @@
 """C = A Bᵀ of bf16 by microscaled fp4 weights."""
 
 from workbench.operators import Range
+from workbench_kernels.families import gemm_backward
 from workbench_kernels.families.gemm_quantized import quantized
 
 spec = quantized(
@@ -17,6 +18,7 @@ spec = quantized(
         {"m": 130, "n": 301, "k": 384, "batch": 2},
         {"m": 130, "n": 300, "k": 256, "b": "bf16", "scale_b": "columns_32"},
     ],
+    backward=gemm_backward.quantized("gemm/a16wfp4"),
     tensors={
         "a": "bf16[..., m, k]",
         "b": "uint8[..., n, k/2] | bf16[..., n, k]",

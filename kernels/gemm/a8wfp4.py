@@ -1,6 +1,7 @@
 """C = A Bᵀ of 8-bit A with a scale for each row by microscaled fp4 weights."""
 
 from workbench.operators import Range
+from workbench_kernels.families import gemm_backward
 from workbench_kernels.families.gemm_quantized import inputs, quantized
 
 spec = quantized(
@@ -15,6 +16,7 @@ spec = quantized(
     k=Range(128, 1 << 20, step=128, default=512, doc="columns of A, along which products are summed"),
     shapes=[{"m": 256, "n": 256, "k": 512}, {"m": 130, "n": 301, "k": 384, "a": "int8", "batch": 2}],
     hard_inputs={"large magnitudes": lambda shape, generator: inputs(shape, generator, 1e12)},
+    backward=gemm_backward.quantized("gemm/a8wfp4"),
     tensors={
         "a": "fp8/int8[..., m, k]",
         "b": "uint8[..., n, k/2]",

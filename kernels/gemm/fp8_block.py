@@ -2,6 +2,7 @@
 
 from workbench.operators import Published, Range
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_backward
 from workbench_kernels.families.gemm_quantized import inputs, quantized
 
 spec = quantized(
@@ -38,6 +39,7 @@ spec = quantized(
         )
         for m, n, us in ((2001, 3072, 41.479), (2201, 8192, 99.940))
     ],
+    backward=gemm_backward.quantized("gemm/fp8_block"),
     tensors={
         "a": "fp8/int8/bf16[..., m, k]",
         "b": "fp8/int8/bf16[..., n, k]",

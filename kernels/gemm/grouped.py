@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from workbench.operators import Choice, Index, KernelSpec, Published, Range, Variant
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_backward, scalars
 from workbench_kernels.families import gemm_grouped as grouped
-from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import grouped_gemm
 
 spec = KernelSpec(
@@ -34,6 +34,7 @@ spec = KernelSpec(
         "c": ((shape["m"], shape["n"]), scalars.HALVES[grouped.of_c(shape)]),
     },
     reference=grouped_gemm,
+    backward=gemm_backward.GROUPS,
     shape_of=grouped.shape_of,
     variants={
         "ping_pong": grouped.PRODUCT.ping_pong(

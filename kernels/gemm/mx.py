@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.operators import Choice, KernelSpec, Published, Range, Variant
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_backward
 from workbench_kernels.families import gemm_microscaled as microscaled
 from workbench_kernels.references.gemm import MICROSCALED, microscaled_gemm
 
@@ -29,6 +30,7 @@ spec = KernelSpec(
     inputs=microscaled.inputs,
     outputs=family.outputs_bf16,
     reference=microscaled_gemm,
+    backward=gemm_backward.MICRO,
     shape_of=microscaled.shape_of,
     **microscaled.LOOP.fields(),
     check=microscaled.check,

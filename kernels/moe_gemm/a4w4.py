@@ -41,6 +41,8 @@ spec = experts.spec(
     },
     notes={
         "b": "a matrix of each expert",
+        "scale_a": "a factor of A; none where None",
+        "scale_b": "a factor of each expert's matrix; none where None",
         "alpha": "of x sigmoid(alpha x) (y + 1)",
     },
 )

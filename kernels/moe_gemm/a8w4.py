@@ -41,5 +41,6 @@ spec = experts.spec(
     },
     notes={
         "b": "a matrix of each expert",
+        "scale_a": "a factor of A; none where None",
     },
 )

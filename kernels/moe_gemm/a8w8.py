@@ -42,6 +42,8 @@ spec = experts.spec(
     },
     notes={
         "b": "a matrix of each expert",
+        "scale_a": "a factor of A; none where None",
+        "scale_b": "a factor of each expert's matrix; none where None",
         "alpha": "of x sigmoid(alpha x) (y + 1)",
         "bias": "added to rows of each expert; nothing where None",
     },

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.operators import Choice, Index
-from workbench_kernels.families import experts
+from workbench_kernels.families import experts, experts_backward
 from workbench_kernels.references.experts import sorted_gemm
 
 
@@ -53,6 +53,7 @@ spec = experts.spec(
     ],
     inputs=inputs,
     reference=sorted_gemm,
+    backward=experts_backward.OF_LIST,
     shape_of=shape_of,
     tensors={
         "a": "bf16[tokens, k]",

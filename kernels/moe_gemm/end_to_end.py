@@ -6,7 +6,7 @@ import torch
 
 from workbench.operators import Index, KernelSpec, Tolerance
 from workbench_kernels.families import expert_layers as family
-from workbench_kernels.families import experts
+from workbench_kernels.families import experts, experts_backward
 from workbench_kernels.references.experts import mlp
 
 spec = KernelSpec(
@@ -21,6 +21,7 @@ spec = KernelSpec(
     outputs=lambda shape, tensors: {"c": ((experts.entries(shape), shape["k"]), torch.bfloat16)},
     workspace=lambda shape, tensors: {"hidden": ((experts.entries(shape), shape["n"] // 2), torch.bfloat16)},
     reference=mlp,
+    backward=experts_backward.OF_LAYERS,
     shape_of=family.shape_of,
     steps=(
         family.step("gate and up", family.first, a="a", b="w1", c="hidden"),

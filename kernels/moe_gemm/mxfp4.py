@@ -79,5 +79,7 @@ spec = experts.spec(
     },
     notes={
         "b": "a matrix of each expert",
+        "scale_a": "a factor of A; none where None",
+        "scale_b": "a factor of each expert's matrix; none where None",
     },
 )

@@ -20,7 +20,7 @@ def shape_of(hist: torch.Tensor, tile_log2: int, length: int) -> dict[str, Any]:
             f"expert_data: hist is {tuple(hist.shape)} {hist.dtype}; expected torch.int32, tokens of each "
             "expert"
         )
-    return {"experts": len(hist), "tile_log2": tile_log2, "length": length}
+    return {"experts": hist.shape[0], "tile_log2": tile_log2, "length": length}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, empty: bool = False) -> dict[str, Any]:

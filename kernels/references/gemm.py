@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import torch
 
@@ -112,16 +113,24 @@ def grouped_gemm(
     one for each of its columns, scale_b (groups, N).
     """
     wide = a.dtype if scale_a is None else scale_a.dtype
-    right = (b.mT if layout[1] == "t" else b).to(wide)
+    left, right = a.to(wide), (b.mT if layout[1] == "t" else b).to(wide)
     runs = offsets.tolist()
     groups = [slice(runs[g], runs[g + 1]) for g in range(len(b))]
-    sums = torch.cat([a[rows].to(wide) @ right[g] for g, rows in enumerate(groups)])
+    sums = torch.cat([left[rows] @ right[g] for g, rows in enumerate(groups)])
     if scale_a is not None and scale_b is not None:
         factors = torch.cat([scale_b[g].expand(len(sums[rows]), -1) for g, rows in enumerate(groups)])
         sums = sums * scale_a[:, None] * factors
     if bias is not None and bias.dim() == 3:
         bias = torch.cat([bias[g].expand(len(sums[rows]), -1) for g, rows in enumerate(groups)])
     return finish(sums, alpha, bias, activation, gate, residual, beta)
+
+
+def grouped_variable_k(
+    a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, alpha: float = 1.0
+) -> torch.Tensor:
+    """alpha A_gᵀ B_g, A_g and B_g being rows offsets[g] to offsets[g + 1] of a and b."""
+    groups = [slice(first, end) for first, end in pairwise(offsets.tolist())]
+    return torch.stack([alpha * (a[rows].mT @ b[rows]) for rows in groups])
 
 
 MICROSCALED = {known.format: known for known in dtypes.MICROSCALED}
@@ -178,24 +187,33 @@ def dequantized(
 ) -> torch.Tensor:
     """Rows of numbers times their scales, where those are of blocks of columns.
 
-    Bytes hold two numbers of e2m1. Scales are, for rows and columns (R, K): powers of two, uint8 (R, K / 32);
-    or floats (R, K / 128); `turned`, floats (R / 128, K / 128), (K / 128, R) or (K / 32, R). Sizes are
-    rounded up.
+    Bytes hold two numbers of e2m1. Scales are as `factors` takes them, or None.
     """
     numbers = numbers_of(stored, "e2m1").to(wide) if stored.dtype == torch.uint8 else stored.to(wide)
-    if scale is None:
-        return numbers
     rows, k = numbers.shape[-2:]
+    return numbers if scale is None else numbers * factors(scale, rows, k, turned).to(wide)
+
+
+def factors(scale: torch.Tensor, rows: int, k: int, turned: bool = False) -> torch.Tensor:
+    """A factor of each number of `rows` rows and k columns, in the scales' precision.
+
+    Scales are, for rows and columns (R, K): powers of two, uint8 (R, K / 32); or floats (R, K / 128);
+    `turned`, floats (R / 128, K / 128), (K / 128, R) or (K / 32, R). Sizes are rounded up.
+    """
     if scale.dtype == torch.uint8:
-        return numbers * torch.exp2(scale.double() - 127).to(wide).repeat_interleave(32, -1)[..., :k]
-    up = [-(-k // 128), -(-k // 32)]
+        return torch.exp2(scale.double() - 127).repeat_interleave(32, -1)[..., :k]
     if not turned:
-        factors = scale.repeat_interleave(128, -1)
-    elif scale.shape[-1] == rows and scale.shape[-2] in up:
-        factors = scale.mT.repeat_interleave(128 if scale.shape[-2] == up[0] else 32, -1)
+        spread = scale.repeat_interleave(128, -1)
+    elif by_columns(scale, rows, k):
+        spread = scale.mT.repeat_interleave(128 if scale.shape[-2] == -(-k // 128) else 32, -1)
     else:
-        factors = scale.repeat_interleave(128, -1).repeat_interleave(128, -2)
-    return numbers * factors[..., :rows, :k].to(wide)
+        spread = scale.repeat_interleave(128, -1).repeat_interleave(128, -2)
+    return spread[..., :rows, :k]
+
+
+def by_columns(scale: torch.Tensor, rows: int, k: int) -> bool:
+    """Whether scales are stored by columns, (K / 128, R) or (K / 32, R)."""
+    return scale.shape[-1] == rows and scale.shape[-2] in (-(-k // 128), -(-k // 32))
 
 
 def quantized_gemm(

@@ -63,6 +63,7 @@ spec = KernelSpec(
         "positions": Index("places"),
     },
     notes={
-        "heads": "heads of queries; those of keys and of values share the rest",
+        "heads": "heads of queries, the axis `queries` of q; those of keys and of values share the rest",
+        "qkv": "heads of queries, then of keys, then of values; its axis `heads` counts all of them",
     },
 )

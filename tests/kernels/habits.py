@@ -59,18 +59,23 @@ class Call:
                 continue
             # PyTorch takes 0 and 1 for sizes of their own.
             first = parameter.low + parameter.step * -(-max(2 - parameter.low, 0) // parameter.step)
-            found = []
-            for value in range(first, first + (SIZES + 2) * parameter.step, parameter.step):
+            # By what is there, of how many axes: with another PyTorch makes another graph, as it should.
+            found: dict[Any, list[dict[str, Any]]] = {}
+            # Some beyond a tile or a chunk of 16.
+            for value in (first + (n + 16 * (n % 4 > 1)) * parameter.step for n in range(4 * SIZES)):
+                if value > parameter.high:
+                    break
                 try:
                     shape = self.spec.shape({**self.shape, name: value})
                     inputs = self.inputs(shape)
                     if self.spec.shape(self.spec.shape_of(**inputs))[name] == value:
+                        alike = found.setdefault(_kinds(inputs), [])
                         # Numbers are drawn anew with each.
-                        found.append({**inputs, **(_numbers(found[0]) if found else {})})
+                        alike.append({**inputs, **(_numbers(alike[0]) if alike else {})})
+                        if len(alike) == SIZES:
+                            return name, alike
                 except (WorkbenchError, RuntimeError, ValueError):
                     continue
-            if len(found) >= SIZES:
-                return name, found[:SIZES]
         raise Missing("none of its sizes varies alone")
 
 
@@ -80,6 +85,14 @@ def tensors_of(inputs: dict[str, Any]) -> dict[str, torch.Tensor]:
 
 def _numbers(inputs: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in inputs.items() if not isinstance(value, torch.Tensor)}
+
+
+def _kinds(inputs: dict[str, Any]) -> tuple[Any, ...]:
+    """Of each input its dtype and number of axes, or None where it is no tensor."""
+    return tuple(
+        (name, (value.dtype, value.dim()) if isinstance(value, torch.Tensor) else None)
+        for name, value in inputs.items()
+    )
 
 
 def on_meta(inputs: dict[str, Any]) -> dict[str, Any]:

@@ -14,36 +14,12 @@ from workbench.targets import TILE_TARGETS
 
 SEED = os.environ["HIPKITTENS_TEST_SEED"]
 
-GRAPH_A_SIZE = frozenset(
-    [
-        "attention/decode",
-        "gated_delta/chunk",
-        "gated_delta/chunk_outputs",
-        "gated_delta/chunk_products",
-        "gated_delta/chunk_representation",
-        "gated_delta/chunk_states",
-        "gated_delta/qkvzba_split",
-        "gated_delta/recurrent",
-        "moe_gemm/a4w4",
-        "moe_gemm/a8w4",
-        "moe_gemm/a8w8",
-        "moe_gemm/a8w8_blockscale",
-        "moe_gemm/bf16",
-        "moe_gemm/end_to_end",
-        "moe_gemm/mxfp4",
-        "moe_routing/expert_data",
-    ]
-)
-"""PyTorch compiles these anew for some sizes, for which their functions of the shape ask as numbers."""
-
 
 @pytest.mark.parametrize("habit", habits.HABITS)
 @pytest.mark.parametrize(("name", "arch"), [(name, arch) for name in wb.kernels for arch in TILE_TARGETS])
 def test_habit(name: str, arch: str, habit: str) -> None:
     if arch not in wb.kernels[name].targets or not habits.cases.has_turn(name, arch, SEED):
         pytest.skip(f"{name} has its turn on the other target")
-    if habit == "one graph for 8 sizes" and name in GRAPH_A_SIZE:
-        pytest.xfail("compiled anew for some sizes")
     try:
         habits.HABITS[habit](habits.Call(wb.kernels[name], arch, SEED))
     except habits.Missing as reason:

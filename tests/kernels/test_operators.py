@@ -87,11 +87,16 @@ def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPa
     made = spec(**{**inputs, **{n: inputs[n].clone().requires_grad_() for n in wanted}})
     made = made if isinstance(made, dict) else dict(zip(spec.operator.outputs, (made,), strict=True))
     generator = torch.Generator().manual_seed(random.randrange(1000))
+    # Gradients of 8-bit numbers are of 8 bits too, and sums of hundreds of products have to fit.
+    size = 1 / 64 if any(inputs[n].dtype.itemsize == 1 for n in wanted) else 1.0
     upstream = {
-        output: torch.randn(t.shape, generator=generator).to(t)
+        output: (size * torch.randn(t.shape, generator=generator)).to(t)
         for output, t in made.items()
         if t.requires_grad
     }
+    # Scales of float32 are what PyTorch then computes in; kernels round what they make to 16 bits.
+    narrow = any(t.dtype.itemsize == 2 for t in made.values())
+    narrow &= any(v.dtype == torch.float32 for v in _tensors(inputs))
 
     def through(function: Any, given: dict[str, Any]) -> dict[str, torch.Tensor]:
         own = {n: given[n].detach().clone().requires_grad_() for n in wanted}
@@ -111,10 +116,15 @@ def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPa
     for leaf in wanted:
         assert torch.equal(_bits(runs[0][leaf]), _bits(runs[1][leaf])), f"d{leaf} differs at {shapes[0]}"
     result = wb.verify(lambda **given: runs[0], lambda **given: through(spec.reference, given), inputs=inputs)
-    for output in result.outputs.values():
+    truth = None
+    for leaf, output in result.outputs.items():
         # Bounds by element are made for values around one, and gradients are sums over whole matrices:
         # PyTorch's own error is the measure.
         holds = output.flash_passed and not output.nonfinite_mismatches and not output.unwritten
+        if narrow and not holds:
+            truth = truth or through(spec.reference, {n: _wide(v) for n, v in inputs.items()})
+            error = (runs[0][leaf].double() - truth[leaf]).abs().max()
+            holds = bool(error <= 2**-6 * truth[leaf].abs().max())
         assert output.passed or holds, f"{shapes[0]}, gradients of {', '.join(wanted)}: {result}"
 
 
@@ -205,6 +215,10 @@ def test_every_setting(name: str, arch: str, subtests: pytest.Subtests) -> None:
 
 def _copy(value: Any) -> Any:
     return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _wide(value: Any) -> Any:
+    return value.double() if isinstance(value, torch.Tensor) and value.dtype.is_floating_point else value
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:

@@ -30,7 +30,7 @@ NAMES = list(wb.kernels)
 
 def test_every_operator_has_a_function_of_its_own_name() -> None:
     assert len(by_function(NAMES)) == len(NAMES)
-    assert {"sdpa", *by_function(NAMES)} == set(dir(ops))
+    assert {"precompile", "sdpa", *by_function(NAMES)} == set(dir(ops))
     assert ops.rms_norm.spec is wb.kernels["normalization/rmsnorm"]
     with pytest.raises(AttributeError, match="rmsnorm"):
         ops.rmsnorm  # noqa: B018
@@ -159,6 +159,17 @@ def test_sdpa_refuses_what_the_kernel_lacks() -> None:
     ):
         with pytest.raises(UsageError, match=said):
             ops.sdpa(*arguments, **settings)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_slots_are_of_either_width(dtype: torch.dtype) -> None:
+    k, v = (torch.randn(3, 2, 1, 64).bfloat16() for _ in range(2))
+    caches = [torch.zeros(4, 2, 8, 64, dtype=torch.bfloat16) for _ in range(2)]
+    ops.reshape_and_cache(k, v, *caches, torch.tensor([9, -1, 31], dtype=dtype))
+    for rows, cache in zip((k, v), caches, strict=True):
+        assert torch.equal(cache[1, :, 1], rows[0, :, 0])
+        assert torch.equal(cache[3, :, 7], rows[2, :, 0])
+        assert cache.count_nonzero() == rows[::2].count_nonzero()
 
 
 def test_the_namespace_has_all_operators() -> None:

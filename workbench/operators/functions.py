@@ -28,6 +28,7 @@ NAMES = {
     "gemm/bf16_accumulate": "gemm_accumulate",
     "gemm/bf16_gated": "gemm_gated",
     "gemm/grouped": "grouped_gemm",
+    "gemm/grouped_variable_k": "grouped_gemm_variable_k",
     "moe_gemm/end_to_end": "fused_moe",
     "normalization/fused_add_layernorm": "fused_add_layer_norm",
     "normalization/fused_add_layernorm_backward": "fused_add_layer_norm_backward",

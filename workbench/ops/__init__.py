@@ -7,8 +7,8 @@
 
 A function is an operator of `workbench.kernels` with its signature; `help(ops.rms_norm)` says the layout of
 every tensor, dtypes, sizes, gradients and errors, all made from the operator's spec. One with several results
-gives them as a named tuple. A kernel is compiled at its first call, a function made when it is first asked
-for; after this import `torch.ops.hipkittens` has all operators too.
+gives them as a named tuple. A kernel is compiled at its first call, or before by `precompile`; a function is
+made when it is first asked for. After this import `torch.ops.hipkittens` has all operators too.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from workbench.operators.functions import by_function
 from workbench.operators.registry import kernels
 from workbench.ops.attention import sdpa as sdpa
 from workbench.ops.function import function, result_name
+from workbench.ops.precompile import precompile as precompile
 from workbench.ops.torch_namespace import install
 
 _OPERATORS = by_function(kernels)
 _RESULTS = {result_name(name): name for name in _OPERATORS}
 
-__all__ = ["sdpa"]
+__all__ = ["precompile", "sdpa"]
 __all__ += sorted(_OPERATORS)
 
 install()

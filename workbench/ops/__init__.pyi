@@ -2,9 +2,34 @@
 
 # ruff: noqa
 # fmt: off
+import collections.abc
 from typing import NamedTuple
 
 import torch
+
+import workbench.operators.precompile
+
+def precompile(model: collections.abc.Callable[..., object], *inputs: object, backward: bool = False, archs: collections.abc.Sequence[str] | None = None, workers: int | None = None, **named: object) -> list[workbench.operators.precompile.Instance]:
+    """Compiles every kernel that `model(*inputs, **named)` calls, side by side, without running one.
+
+    The model runs on tensors of "meta", which have shapes and no values. Later calls, of later processes too,
+    find the kernels in the cache. `wb.kernels.compile` compiles operators by name.
+
+    Args:
+        model: a module, or a function of tensors.
+        inputs, named: its arguments; of tensors only shape, dtype and strides count.
+        backward: whether to compile what the gradient of all results calls, too.
+        archs: targets; that of the default device where None.
+        workers: compilers at once; one for each processor where None.
+
+    Returns:
+        What was compiled, by operator, shape and target, with the seconds that each took.
+
+    Raises:
+        ShapeError, ArgumentError: the model calls an operator as it must not be called.
+        CompileError: a kernel does not compile; the others have been compiled.
+        NotImplementedError: the model looks at values, which tensors of "meta" do not have.
+    """
 
 def sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> torch.Tensor:
     """`torch.nn.functional.scaled_dot_product_attention` by the kernel `flash_attention`.
@@ -57,7 +82,7 @@ def act_mul_and_mx_quant(x: torch.Tensor, activation: str = 'silu', format: str 
     Sizes:
         rows: 1 to 1048576; rows, any number.
         cols: 1 to 32768; length of a row.
-        block: one of 32; columns that share a scale, 0: a row.
+        block: one of 32; columns that share a scale.
 
     Gradients:
         by autograd of the PyTorch reference.
@@ -84,7 +109,7 @@ def act_mul_and_quant(x: torch.Tensor, activation: str = 'silu', format: str = '
         activation: of the first half of a row; one of silu, gelu, gelu_tanh, relu.
         format: of the numbers; of fp8 the target's own: e4m3fn, e5m2 (gfx950), e4m3fnuz, e5m2fnuz
             (gfx942); one of int8, e4m3fn, e4m3fnuz, e5m2, e5m2fnuz.
-        block: columns that share a scale, 0: a row; one of 128, 64, 32.
+        block: columns that share a scale; one of 128, 64, 32.
 
     Returns:
         out: [..., cols] of int8, e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz: numbers of `format`.
@@ -93,7 +118,7 @@ def act_mul_and_quant(x: torch.Tensor, activation: str = 'silu', format: str = '
     Sizes:
         rows: 1 to 1048576; rows, any number.
         cols: 1 to 32768; length of a row.
-        block: one of 128, 64, 32; columns that share a scale, 0: a row.
+        block: one of 128, 64, 32; columns that share a scale.
 
     Gradients:
         by autograd of the PyTorch reference.
@@ -351,8 +376,7 @@ def chunk_gated_delta_rule(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, g:
         q: [batch, tokens, heads, keys] of bf16, fp16 or fp32: queries.
         k: [batch, tokens, heads, keys] of bf16, fp16 or fp32: keys.
         v: [batch, tokens, heads*groups, values] of bf16, fp16 or fp32: values.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so.
+        g: [batch, tokens, heads*groups] of fp32: logarithms of decays.
         beta: [batch, tokens, heads*groups] of fp32: how much of an error is corrected.
         initial_state: [sequences, heads*groups, keys, values] of fp32: states before the first token;
             zeros where None.
@@ -902,7 +926,7 @@ def fused_moe(a: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor, sorted_token_
         block: 16 to 256 in steps of 16; ids that share an expert in the list.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `moe_gemm_bf16`, `grouped_gemm_variable_k`, `gemm_epilogue_backward`, `moe_sum`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -927,10 +951,11 @@ def fused_qkv_split_qk_rope(qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Ten
 
     Args:
         qkv: [tokens, heads, dim] or [batch, tokens, heads, dim] of bf16, fp16 or fp32: heads of
-            queries, then of keys, then of values.
+            queries, then of keys, then of values; its axis `heads` counts all of them.
         cos: [places, turned/2] of bf16, fp16 or fp32: cosines of angles by position.
         sin: [places, turned/2] of bf16, fp16 or fp32: sines of angles by position.
-        heads: heads of queries; those of keys and of values share the rest; 1 to 4096.
+        heads: heads of queries, the axis `queries` of q; those of keys and of values share the rest; 1
+            to 4096.
         positions: [tokens] or [batch, tokens] of int64: row of `cos` and `sin` for each token; 0, 1, 2
             and so on where None.
         interleaved: whether pairs are neighbours (GPT-J), or half a head apart (NeoX).
@@ -1021,7 +1046,7 @@ def fused_rms_norm_mx_quant(x: torch.Tensor, weight: torch.Tensor, residual: tor
     Args:
         x: [..., cols] of bf16, fp16 or fp32: what is computed on.
         weight: [cols] of bf16, fp16 or fp32: a factor for each column.
-        residual: [..., cols] of bf16, fp16 or fp32: times `beta` added to the result; nothing where
+        residual: [..., cols] of bf16, fp16 or fp32: added to x before it is normalized; nothing where
             None.
         eps: added under the square root.
         format: of the numbers; of fp8 the target's own: e4m3fn, e5m2 (gfx950), e4m3fnuz, e5m2fnuz
@@ -1037,7 +1062,7 @@ def fused_rms_norm_mx_quant(x: torch.Tensor, weight: torch.Tensor, residual: tor
     Sizes:
         rows: 1 to 1048576; rows, any number.
         cols: 1 to 32768; length of a row.
-        block: one of 32; columns that share a scale, 0: a row.
+        block: one of 32; columns that share a scale.
 
     Gradients:
         by autograd of the PyTorch reference.
@@ -1064,12 +1089,12 @@ def fused_rms_norm_quant(x: torch.Tensor, weight: torch.Tensor, residual: torch.
     Args:
         x: [..., cols] of bf16, fp16 or fp32: what is computed on.
         weight: [cols] of bf16, fp16 or fp32: a factor for each column.
-        residual: [..., cols] of bf16, fp16 or fp32: times `beta` added to the result; nothing where
+        residual: [..., cols] of bf16, fp16 or fp32: added to x before it is normalized; nothing where
             None.
         eps: added under the square root.
         format: of the numbers; of fp8 the target's own: e4m3fn, e5m2 (gfx950), e4m3fnuz, e5m2fnuz
             (gfx942); one of int8, e4m3fn, e4m3fnuz, e5m2, e5m2fnuz.
-        block: columns that share a scale, 0: a row; one of 128, 64, 32.
+        block: columns that share a scale; one of 128, 64, 32.
 
     Returns:
         out: [..., cols] of int8, e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz: numbers of `format`.
@@ -1079,7 +1104,7 @@ def fused_rms_norm_quant(x: torch.Tensor, weight: torch.Tensor, residual: torch.
     Sizes:
         rows: 1 to 1048576; rows, any number.
         cols: 1 to 32768; length of a row.
-        block: one of 128, 64, 32; columns that share a scale, 0: a row.
+        block: one of 128, 64, 32; columns that share a scale.
 
     Gradients:
         by autograd of the PyTorch reference.
@@ -1222,7 +1247,8 @@ def gated_delta_chunk_inverse(a: torch.Tensor, cu_seqlens: torch.Tensor | None =
     (1 + tril(a, -1))^-1 of each chunk of a (B, T, H, chunk), the chunk's length being that of a row.
 
     Args:
-        a: [batch, tokens, heads, chunk] of fp32: left operand.
+        a: [batch, tokens, heads, chunk] of fp32: a matrix of each chunk, of which what is below the
+            diagonal counts.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
 
@@ -1261,8 +1287,8 @@ def gated_delta_chunk_outputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
         v: [batch, tokens, heads*groups, values] of bf16, fp16 or fp32: values.
         h: [batch, chunks, heads*groups, keys, values] of bf16, fp16 or fp32: the state before each
             chunk.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so; none where None.
+        g: [batch, tokens, heads*groups] of fp32: sums of logarithms of decays within chunks, as
+            `gated_delta_chunk_cumsum` gives them; none where None.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
         scale: what products of queries and keys are multiplied by; 1 / sqrt(dim) where None.
@@ -1310,8 +1336,7 @@ def gated_delta_chunk_prepare(k: torch.Tensor, v: torch.Tensor, beta: torch.Tens
         k: [batch, tokens, heads, keys] of bf16, fp16 or fp32: keys.
         v: [batch, tokens, heads*groups, values] of bf16, fp16 or fp32: values.
         beta: [batch, tokens, heads*groups] of fp32: how much of an error is corrected.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so.
+        g: [batch, tokens, heads*groups] of fp32: logarithms of decays.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
         chunk: tokens of a chunk; one of 16, 32, 64.
@@ -1346,7 +1371,7 @@ def gated_delta_chunk_prepare(k: torch.Tensor, v: torch.Tensor, beta: torch.Tens
             `wb.kernels['gated_delta/chunk_prepare']`, `torch.ops.hipkittens.gated_delta_chunk_prepare`.
     """
 
-def gated_delta_chunk_products(k: torch.Tensor, beta: torch.Tensor, g: torch.Tensor | None = None, cu_seqlens: torch.Tensor | None = None, chunk: int = 64, bounded: bool = False) -> torch.Tensor:
+def gated_delta_chunk_products(k: torch.Tensor, beta: torch.Tensor, g: torch.Tensor | None = None, cu_seqlens: torch.Tensor | None = None, chunk: int = 64) -> torch.Tensor:
     """A = tril(beta_i k_i k_j exp(g_i - g_j), -1) of the tokens of each chunk, a row for each token; g are
     cumulative sums within chunks.
 
@@ -1355,15 +1380,15 @@ def gated_delta_chunk_products(k: torch.Tensor, beta: torch.Tensor, g: torch.Ten
     Args:
         k: [batch, tokens, heads, keys] of bf16, fp16 or fp32: keys.
         beta: [batch, tokens, heads*groups] of fp32: how much of an error is corrected.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so; none where None.
+        g: [batch, tokens, heads*groups] of fp32: sums of logarithms of decays within chunks, as
+            `gated_delta_chunk_cumsum` gives them; none where None.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
         chunk: tokens of a chunk; one of 16, 32, 64.
-        bounded: .
 
     Returns:
-        a: [batch, tokens, heads*groups, chunk] of fp32: left operand.
+        a: [batch, tokens, heads*groups, chunk] of fp32: products of keys within chunks, below the
+            diagonal: token i by token j of its chunk.
 
     Sizes:
         batch: 1 to 65535; batches.
@@ -1401,9 +1426,10 @@ def gated_delta_chunk_representation(k: torch.Tensor, v: torch.Tensor, beta: tor
         k: [batch, tokens, heads, keys] of bf16, fp16 or fp32: keys.
         v: [batch, tokens, heads*groups, values] of bf16, fp16 or fp32: values.
         beta: [batch, tokens, heads*groups] of fp32: how much of an error is corrected.
-        a: [batch, tokens, heads*groups, chunk] of fp32: left operand.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so; none where None.
+        a: [batch, tokens, heads*groups, chunk] of fp32: products of keys within chunks, below the
+            diagonal: token i by token j of its chunk.
+        g: [batch, tokens, heads*groups] of fp32: sums of logarithms of decays within chunks, as
+            `gated_delta_chunk_cumsum` gives them; none where None.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
 
@@ -1452,8 +1478,8 @@ def gated_delta_chunk_states(k: torch.Tensor, w: torch.Tensor, u: torch.Tensor, 
         w: [batch, tokens, heads*groups, keys] of bf16, fp16 or fp32: k times beta and decays, by the
             inverse.
         u: [batch, tokens, heads*groups, values] of bf16, fp16 or fp32: v times beta, by the inverse.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so; none where None.
+        g: [batch, tokens, heads*groups] of fp32: sums of logarithms of decays within chunks, as
+            `gated_delta_chunk_cumsum` gives them; none where None.
         initial_state: [sequences, heads*groups, keys, values] of fp32: states before the first token;
             zeros where None.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
@@ -1502,8 +1528,7 @@ def gated_delta_chunk_summed_products(k: torch.Tensor, beta: torch.Tensor, g: to
     Args:
         k: [batch, tokens, heads, keys] of bf16, fp16 or fp32: keys.
         beta: [batch, tokens, heads*groups] of fp32: how much of an error is corrected.
-        g: [batch, tokens, heads*groups] of fp32: logarithms of decays, within a chunk summed up where
-            the operator says so.
+        g: [batch, tokens, heads*groups] of fp32: logarithms of decays.
         cu_seqlens: [sequences+1] of int32: where sequences behind one another begin, and where the last
             ends (batch is 1); where None, each batch is a sequence.
         chunk: tokens of a chunk; one of 16, 32, 64.
@@ -1511,7 +1536,8 @@ def gated_delta_chunk_summed_products(k: torch.Tensor, beta: torch.Tensor, g: to
 
     Returns:
         sums: [batch, tokens, heads*groups] of fp32: sums within chunks.
-        a: [batch, tokens, heads*groups, chunk] of fp32: left operand.
+        a: [batch, tokens, heads*groups, chunk] of fp32: products of keys within chunks, below the
+            diagonal: token i by token j of its chunk.
 
     Sizes:
         batch: 1 to 65535; batches.
@@ -1625,9 +1651,8 @@ def gated_delta_gating(a_log: torch.Tensor, a: torch.Tensor, b: torch.Tensor, dt
         softplus_threshold: of PyTorch's softplus.
 
     Returns:
-        g: [..., cols] of fp32: logarithms of decays, within a chunk summed up where the operator says
-            so.
-        beta: [..., cols] of fp32: factor of `residual`.
+        g: [..., cols] of fp32: logarithms of decays.
+        beta: [..., cols] of fp32: how much of an error is corrected.
 
     Sizes:
         rows: 1 to 1048576; rows, any number.
@@ -1998,7 +2023,7 @@ def gemm_a16w8_block(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | N
         k: 16 to 1048576 in steps of 16; columns of A; a row of B is whole 16 bytes.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_a16w8_block`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2038,7 +2063,7 @@ def gemm_a16wfp4(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | None 
         k: 128 to 1048576 in steps of 128; columns of A, along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_a16wfp4`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2078,7 +2103,7 @@ def gemm_a8wfp4(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | None =
         k: 128 to 1048576 in steps of 128; columns of A, along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_a8wfp4`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2148,7 +2173,7 @@ def gemm_bf16_scaled(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, sc
         k: 128 to 131056 in steps of 16; along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_bf16_scaled`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2173,7 +2198,8 @@ def gemm_epilogue_backward(dc: torch.Tensor, z: torch.Tensor | None = None, gate
 
     Args:
         dc: [..., rows, cols] of bf16 or fp16: gradient of c.
-        z: [..., rows, cols] of bf16 or fp16: sums of the product with their bias.
+        z: [..., rows, cols] of bf16 or fp16: sums of the product with their bias; where None, there is
+            no activation, no gate's gradient and no c.
         gate: [..., rows, cols] of bf16 or fp16: a factor of each element; none where None.
         activation: function of z; one of none, relu, gelu, gelu_tanh, silu.
         wanted: which of z, gate, bias (their gradients) and c are made; the others have no element.
@@ -2230,7 +2256,7 @@ def gemm_fp8(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: t
         k: 128 to 1048576 in steps of 16; along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_fp8`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2271,7 +2297,7 @@ def gemm_fp8_block(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | Non
         k: 16 to 1048576 in steps of 16; columns of A; a row is whole 16 bytes.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_fp8_block`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2343,7 +2369,7 @@ def gemm_int8(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: 
         k: 128 to 131056 in steps of 16; along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_int8`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2426,7 +2452,7 @@ def gemm_mx(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: to
         k: 128 to 1048576 in steps of 128; columns of A, along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `gemm_mx`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2511,7 +2537,7 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, layout
         groups: 1 to 4096; groups of rows, and matrices in B.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `grouped_gemm`, `grouped_gemm_variable_k`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2521,6 +2547,41 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, layout
     Source:
         kernels/gemm/grouped.py for gfx950 and gfx942; `wb.kernels['gemm/grouped']`,
             `torch.ops.hipkittens.gemm_grouped`.
+    """
+
+def grouped_gemm_variable_k(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, alpha: float = 1.0) -> torch.Tensor:
+    """alpha A_gᵀ B_g for groups g of rows of A and B, a matrix each; offsets hold each group's first row,
+    and K at the end. Zeros of an empty group. bf16 or fp16; sums in float. Of rows of gemm/grouped and
+    the gradients of its rows it is the gradient of its matrices B.
+
+    alpha A_gᵀ B_g, A_g and B_g being rows offsets[g] to offsets[g + 1] of a and b.
+
+    Args:
+        a: [k, m] of bf16 or fp16: left operand.
+        b: [k, n] of bf16 or fp16: right operand.
+        offsets: [groups+1] of int32: the first row of each group, and K.
+        alpha: factor of the product.
+
+    Returns:
+        c: [groups, m, n] of bf16 or fp16: the result.
+
+    Sizes:
+        m: 8 to 1048576 in steps of 8; columns of A, rows of a matrix of C.
+        n: 8 to 1048576 in steps of 8; columns of B and C.
+        k: 1 to 1048576; rows of A and B, of all groups.
+        groups: 1 to 4096; groups of rows, and matrices in C.
+
+    Gradients:
+        by the kernels `grouped_gemm`.
+
+    Raises:
+        ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
+        ArgumentError: an argument is missing, unknown, of another kind, or not where the device is.
+        ArgumentError: an index is out of range: `offsets` (below k+1); it names the element.
+
+    Source:
+        kernels/gemm/grouped_variable_k.py for gfx950 and gfx942;
+            `wb.kernels['gemm/grouped_variable_k']`, `torch.ops.hipkittens.gemm_grouped_variable_k`.
     """
 
 class L2NormResult(NamedTuple):
@@ -2874,8 +2935,8 @@ def moe_gemm_a4w4(a: torch.Tensor, b: torch.Tensor, powers_a: torch.Tensor, powe
         gather: [entries] of int32: row of A, times `top_k`, of each entry; where None, entry i is row
             i.
         top_k: experts of a token; 1 to 64.
-        scale_a: [1] of fp32: factors of rows of A; none where None.
-        scale_b: [experts] of fp32: factors of columns of C; none where None.
+        scale_a: [1] of fp32: a factor of A; none where None.
+        scale_b: [experts] of fp32: a factor of each expert's matrix; none where None.
         swiglu: whether neighbouring columns become one.
         alpha: of x sigmoid(alpha x) (y + 1).
 
@@ -2921,7 +2982,7 @@ def moe_gemm_a8w4(a: torch.Tensor, b: torch.Tensor, blocks_b: torch.Tensor, offs
         top_k: experts of a token; 1 to 64.
         group_k: numbers along K that share a factor; 32 to 1024 in steps of 32.
         zero: [experts, ceil(k/group_k), n] of fp32: what is taken from integers of B; 8 where None.
-        scale_a: [1] of fp32: factors of rows of A; none where None.
+        scale_a: [1] of fp32: a factor of A; none where None.
 
     Returns:
         c: [entries, n] of bf16: the result.
@@ -2962,8 +3023,8 @@ def moe_gemm_a8w8(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, gathe
         gather: [entries] of int32: row of A, times `top_k`, of each entry; where None, entry i is row
             i.
         top_k: experts of a token; 1 to 64.
-        scale_a: [1] of fp32: factors of rows of A; none where None.
-        scale_b: [experts] of fp32: factors of columns of C; none where None.
+        scale_a: [1] of fp32: a factor of A; none where None.
+        scale_b: [experts] of fp32: a factor of each expert's matrix; none where None.
         bias: [experts, n] of fp32: added to rows of each expert; nothing where None.
         swiglu: whether neighbouring columns become one.
         alpha: of x sigmoid(alpha x) (y + 1).
@@ -3069,7 +3130,7 @@ def moe_gemm_bf16(a: torch.Tensor, b: torch.Tensor, sorted_token_ids: torch.Tens
         block: 16 to 256 in steps of 16; ids that share an expert in the list.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        by the kernels `moe_gemm_bf16`, `grouped_gemm_variable_k`, `gemm_epilogue_backward`, `moe_sum`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3104,8 +3165,8 @@ def moe_gemm_mxfp4(a: torch.Tensor, b: torch.Tensor, powers_a: torch.Tensor, pow
         weights: [tokens*top_k] of fp32: a factor for each token and each of its experts; 1 where None.
         activation: function of sums; silu_and_mul of their halves; one of none, relu, gelu, gelu_tanh,
             silu, silu_and_mul.
-        scale_a: [1] of fp32: factors of rows of A; none where None.
-        scale_b: [experts] of fp32: factors of columns of C; none where None.
+        scale_a: [1] of fp32: a factor of A; none where None.
+        scale_b: [experts] of fp32: a factor of each expert's matrix; none where None.
 
     Returns:
         c: [tokens*top_k, n] or [tokens*top_k, n/2] of bf16: the result.
@@ -3357,7 +3418,7 @@ def mx_quant(x: torch.Tensor, format: str = 'e2m1', rounding: str = 'even') -> M
     Sizes:
         rows: 1 to 1048576; rows, any number.
         cols: 1 to 32768; length of a row.
-        block: one of 32; columns that share a scale, 0: a row.
+        block: one of 32; columns that share a scale.
 
     Gradients:
         by autograd of the PyTorch reference.
@@ -3441,7 +3502,7 @@ def per_block_quant(x: torch.Tensor, format: str = 'int8', block: int = 128) -> 
         x: [..., cols] of bf16, fp16 or fp32: what is computed on.
         format: of the numbers; of fp8 the target's own: e4m3fn, e5m2 (gfx950), e4m3fnuz, e5m2fnuz
             (gfx942); one of int8, e4m3fn, e4m3fnuz, e5m2, e5m2fnuz.
-        block: columns that share a scale, 0: a row; one of 128, 64, 32.
+        block: columns that share a scale; one of 128, 64, 32.
 
     Returns:
         out: [..., cols] of int8, e4m3fn, e4m3fnuz, e5m2 or e5m2fnuz: numbers of `format`.
@@ -3450,7 +3511,7 @@ def per_block_quant(x: torch.Tensor, format: str = 'int8', block: int = 128) -> 
     Sizes:
         rows: 1 to 1048576; rows, any number.
         cols: 1 to 32768; length of a row.
-        block: one of 128, 64, 32; columns that share a scale, 0: a row.
+        block: one of 128, 64, 32; columns that share a scale.
 
     Gradients:
         by autograd of the PyTorch reference.
@@ -3633,7 +3694,8 @@ def reshape_and_cache(k: torch.Tensor, v: torch.Tensor, key_cache: torch.Tensor,
             place.
         value_cache: [blocks, heads, block, dim] of bf16, fp16 or fp8: values over `v_scale`, written in
             place.
-        slots: [tokens] of int32 or int64: the place of each token in the cache; below 0 none.
+        slots: [tokens] of int32 or int64: the place of each token in the cache; below 0 none; of int64
+            a call makes a copy.
         k_scale: what keys in the cache are to be multiplied by.
         v_scale: what values in the cache are to be multiplied by.
 

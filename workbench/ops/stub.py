@@ -21,15 +21,20 @@ HEAD = '''"""Operators as functions. Made by `python -m workbench.ops.stub` from
 
 # ruff: noqa
 # fmt: off
+import collections.abc
 from typing import NamedTuple
 
 import torch
+
+import workbench.operators.precompile
 '''
 
 
 def text() -> str:
     """The stub."""
-    parts = [HEAD, *_function("sdpa", inspect.signature(ops.sdpa, eval_str=True), ops.sdpa.__doc__ or "")]
+    parts = [HEAD]
+    for own in (ops.precompile, ops.sdpa):
+        parts += _function(own.__name__, inspect.signature(own, eval_str=True), own.__doc__ or "")
     for name, operator in sorted(by_function(kernels).items()):
         spec = kernels[operator]
         kind = returned(spec)

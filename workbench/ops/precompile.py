@@ -1,0 +1,69 @@
+"""A model's kernels compiled before its first call: it runs on meta, and what it calls is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map
+
+from workbench.kernel import default_arch
+from workbench.operators import torch_operator
+from workbench.operators.precompile import Instance, compile_all
+from workbench.operators.registry import kernels
+
+
+def precompile(
+    model: Callable[..., object],
+    *inputs: object,
+    backward: bool = False,
+    archs: Sequence[str] | None = None,
+    workers: int | None = None,
+    **named: object,
+) -> list[Instance]:
+    """Compiles every kernel that `model(*inputs, **named)` calls, side by side, without running one.
+
+    The model runs on tensors of "meta", which have shapes and no values. Later calls, of later processes too,
+    find the kernels in the cache. `wb.kernels.compile` compiles operators by name.
+
+    Args:
+        model: a module, or a function of tensors.
+        inputs, named: its arguments; of tensors only shape, dtype and strides count.
+        backward: whether to compile what the gradient of all results calls, too.
+        archs: targets; that of the default device where None.
+        workers: compilers at once; one for each processor where None.
+
+    Returns:
+        What was compiled, by operator, shape and target, with the seconds that each took.
+
+    Raises:
+        ShapeError, ArgumentError: the model calls an operator as it must not be called.
+        CompileError: a kernel does not compile; the others have been compiled.
+        NotImplementedError: the model looks at values, which tensors of "meta" do not have.
+    """
+
+    def on_meta(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return value.detach().to("meta").requires_grad_(value.requires_grad)
+
+    args, kwargs = tree_map(on_meta, (inputs, named))
+    with torch_operator.calls() as called:
+        if isinstance(model, torch.nn.Module):
+            held = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+            moved = {name: on_meta(tensor) for name, tensor in held.items()}
+            made = torch.func.functional_call(model, moved, args, kwargs)
+        else:
+            made = model(*args, **kwargs)
+        if backward:
+            results = [t for t in tree_leaves(made) if isinstance(t, torch.Tensor) and t.requires_grad]
+            torch.autograd.backward(results, [torch.empty_like(t) for t in results])
+    wanted = {(name, *shape.items()): (name, shape) for name, shape in called}
+    jobs = [
+        job
+        for (name, shape), arch in product(wanted.values(), archs or (default_arch(),))
+        for job in kernels[name].jobs([shape], [arch])
+    ]
+    return compile_all(jobs, workers)
