@@ -37,7 +37,7 @@ def shape_of(
             f"mla_decode_rope: kv_indices is {kv_indices.dtype} {tuple(kv_indices.shape)}; expected "
             "int32, the row of each key"
         )
-    keys = -(-kv_indices.numel() // q.shape[0])
+    keys = -(-kv_indices.numel() // max(q.shape[0], 1))
     shape = listed.shape_of(q, kv_cache, v_cache, keys, scale=scale, kv_scale=kv_scale)
     check_settings(None, 0, softcap, q.shape[1], None)
     check_starts("kv_indptr", kv_indptr)

@@ -66,6 +66,14 @@ def blocks_of(chosen: torch.Tensor, experts: int, block: int) -> dict[str, torch
     }
 
 
+def used_blocks(given: Mapping[str, Any]) -> torch.Tensor:
+    """Of a call's tensors, a mask of `expert_ids`: blocks with ids; nobody has written those behind."""
+    blocks = given["expert_ids"].numel()
+    block = -(-given["sorted_token_ids"].numel() // max(blocks, 1))
+    first = torch.arange(blocks, device=given["expert_ids"].device) * block
+    return first < given["num_tokens_post_padded"]
+
+
 def sorted_inputs(
     shape: Mapping[str, Any], generator: torch.Generator, *, one: bool = False
 ) -> dict[str, Any]:

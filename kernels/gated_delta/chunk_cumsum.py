@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ def shape_of(
         raise ShapeError(f"chunk_cumsum: x is {tuple(x.shape)} {x.dtype}; expected (B, T, ..) torch.float32")
     sequences = family.sequences_of("chunk_cumsum", x.shape[0], cu_seqlens)
     return {
-        **{"batch": x.shape[0], "tokens": x.shape[1], "cols": x[0, 0].numel()},
+        **{"batch": x.shape[0], "tokens": x.shape[1], "cols": math.prod(x.shape[2:])},
         **{"sequences": sequences, "chunk": chunk},
     }
 

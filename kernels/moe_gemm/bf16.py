@@ -65,7 +65,7 @@ spec = experts.spec(
         "c": "bf16[tokens*top_k, n] | bf16[tokens*top_k, n/2]",
     },
     indexes={
-        "expert_ids": Index("experts", below=0),
+        "expert_ids": Index("experts", below=0, read=experts.used_blocks),
         "num_tokens_post_padded": Index("ids+1"),
     },
     notes={

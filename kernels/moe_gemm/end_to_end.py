@@ -49,7 +49,7 @@ spec = KernelSpec(
         "c": "bf16[tokens*top_k, k]",
     },
     indexes={
-        "expert_ids": Index("experts", below=0),
+        "expert_ids": Index("experts", below=0, read=experts.used_blocks),
         "num_tokens_post_padded": Index("ids+1"),
     },
     notes={

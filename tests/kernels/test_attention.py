@@ -222,8 +222,10 @@ def test_views_of_a_fused_tensor(arch: str) -> None:
         assert torch.equal(forward(**(copies | {"q": q}), device=where)["out"], given["out"]), f"axis {axis}"
         gradients = [backward(**given, dout=d, device=where) for d in (dout, dout.contiguous())]
         assert all(torch.equal(gradients[0][n], gradients[1][n]) for n in gradients[0]), f"axis {axis}"
-    with pytest.raises(ShapeError, match=r"attention: q .* its tokens are one, expanded"):
-        forward(**(copies | {"q": copies["q"][:, :1].expand(2, 70, 4, 128)}), device=where)
+    # What the kernels cannot read, tokens that are one, is copied.
+    one_token = copies["q"][:, :1].expand(2, 70, 4, 128)
+    made = [forward(**(copies | {"q": q}), device=where)["out"] for q in (one_token, one_token.contiguous())]
+    assert torch.equal(*made)
 
 
 def test_decode_of_views(arch: str) -> None:
@@ -265,10 +267,6 @@ def test_large_logits(arch: str) -> None:
         ),
         ({"scale": -1.0}, "scale is -1.0; expected a positive number"),
         ({"window": -3}, "window is -3"),
-        (
-            {"q": torch.zeros(1, 8, 4, 68).bfloat16()[..., :64]},
-            r"q has strides \(2176, 272, 68, 1\); expected multiples of 8",
-        ),
         ({"sinks": torch.zeros(2)}, r"sinks is \(2,\) torch.float32; expected \(4,\)"),
     ],
 )

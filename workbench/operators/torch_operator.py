@@ -392,6 +392,11 @@ class _Differentiation:
                 found = self._by_rule(how, known, frozenset(wanted))
             else:
                 found = self._by_operator(self.find(how), known)
+        without = [name for name in wanted if name not in found]
+        if without:
+            raise NotImplementedError(
+                f"{self.spec.name}: {how} makes no gradient of {', '.join(without)}; detach what needs none"
+            )
         # Of arguments that the call left to their defaults, PyTorch expects no gradient.
         given = self.parameters[: len(ctx.needs_input_grad)]
         return tuple(found.get(name) if name in wanted else None for name in given)
