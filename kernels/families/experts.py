@@ -71,7 +71,8 @@ def used_blocks(given: Mapping[str, Any]) -> torch.Tensor:
     blocks = given["expert_ids"].numel()
     block = -(-given["sorted_token_ids"].numel() // max(blocks, 1))
     first = torch.arange(blocks, device=given["expert_ids"].device) * block
-    return first < given["num_tokens_post_padded"]
+    mask: torch.Tensor = first < given["num_tokens_post_padded"]
+    return mask
 
 
 def sorted_inputs(
