@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 import tile_cases
 import torch
 
 import workbench as wb
+from workbench.emulator.node.device import node
 from workbench.errors import CompileError, UsageError
+from workbench.kernel import Launch
 from workbench.kernel.show import Kind
+from workbench.runtime.backend import merged
+from workbench.runtime.gpu import GpuBackend
 from workbench.targets import TILE_TARGETS
 
 HEAD = """#include "kittens.cuh"
@@ -217,6 +222,29 @@ def test_names_that_mean_several_tiles_are_told() -> None:
         shown["a"]
     assert [m.values.dtype for m in shown.of("a")] == [torch.float32, torch.int32]
     assert "2.0f" in shown
+
+
+def test_a_gpus_launch_shows_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the GPU's back end, which knows HIP alone, with the emulator's HIP for AMD's."""
+    where = wb.device("emulated:gfx950")
+    kernel = compiled("rt_bf<32, 32> tile; load(tile, x, {0, 0, 0, 0}); show(tile);", "gfx950")
+    x = torch.randn(32, 32).bfloat16()
+    emulated, launches = where.backend, []
+
+    class Gpu(type(emulated)):  # type: ignore[misc]
+        observes = False
+
+        def launch(self, hip: Any, invocation: Any, call: Any) -> Any:
+            launches.append(invocation.kernel)
+            with node().memory.lent(merged(invocation.buffers), {}):
+                return GpuBackend().launch(hip, invocation, call)
+
+    monkeypatch.setattr(where, "backend", Gpu())
+    shown = kernel.launch(Launch(1, 64), (x,), {}, device=where).shown
+    assert shown is not None
+    assert len(launches) == 1
+    assert torch.equal(shown["tile"][0, 0, 0], x)
+    assert "counted" not in shown.of("tile")._repr_html_()
 
 
 def test_without_show_there_is_nothing_of_it() -> None:
