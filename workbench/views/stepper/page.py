@@ -61,7 +61,13 @@ def moved(s: Stepper, tile: str = "") -> dict[str, Any]:
             for each in s.outstanding
         ],
         "variables": [
-            [each.name, each.type, each.place, "" if each.is_tile else number(each.value), each.is_tile]
+            [
+                each.name,
+                each.type.replace("kittens::ducks::", ""),
+                each.place,
+                "" if each.is_tile else number(each.value),
+                each.is_tile,
+            ]
             for each in s.variables.values()
         ],
         "tile": _tile(s, tile) if tile else None,
