@@ -194,7 +194,7 @@ def test_other_attributes_and_exceptions_are_the_modules_own(pointers: wb.HostMo
 @needs.python_headers
 def test_a_fault_in_a_kernel_is_raised_though_the_module_did_not_look(pointers: wb.HostModule) -> None:
     x = torch.zeros(100)
-    with pytest.raises(errors.AddressFault, match=r"kernel wild at pointers.cpp:8: .*400-byte host buffer"):
+    with pytest.raises(errors.AddressFault, match=r"kernel wild at pointers.cpp:9: .*400-byte host buffer"):
         pointers.wild(x)
     pointers.add(x, x + 1, x)
     assert torch.equal(x, torch.ones(100))

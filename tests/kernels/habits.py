@@ -68,7 +68,9 @@ class Call:
                 try:
                     shape = self.spec.shape({**self.shape, name: value})
                     inputs = self.inputs(shape)
-                    if self.spec.shape(self.spec.shape_of(**inputs))[name] == value:
+                    # A size of zero, also one that is drawn, is one of its own to PyTorch.
+                    whole = all(tensor.numel() for tensor in tensors_of(inputs).values())
+                    if whole and self.spec.shape(self.spec.shape_of(**inputs))[name] == value:
                         alike = found.setdefault(_kinds(inputs), [])
                         # Numbers are drawn anew with each.
                         alike.append({**inputs, **(_numbers(alike[0]) if alike else {})})

@@ -65,10 +65,14 @@ def cast(operator: Definition, inputs: Mapping[str, Any], lower: torch.dtype) ->
     choice = operator.parameters.get("dtype")
     if wanted is torch.float32 and not (isinstance(choice, Choice) and "fp32" in choice.values):
         wanted = lower
-    made = {**inputs, **{name: value.to(wanted) for name, value in among.items()}}
-    try:
-        operator.shape_of(**made)
-    except ShapeError:
-        # One that is float32 in this setting alone. If the call is wrong as it came, it says so itself.
-        return dict(inputs)
-    return made
+    fitted = {name: value.to(wanted) for name, value in among.items()}
+    # One may be float32 in this setting alone.
+    for kept in (None, *among):
+        made = {**inputs, **{name: value for name, value in fitted.items() if name != kept}}
+        try:
+            operator.shape_of(**made)
+        except ShapeError:
+            continue
+        return made
+    # If the call is wrong as it came, it says so itself.
+    return dict(inputs)

@@ -10,20 +10,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workbench.codeobject import Instruction
+from workbench.codeobject.instructions import Space
 from workbench.codeobject.waits import waits_of
 
 COUNTERS = ("vmcnt", "lgkmcnt")
+_VECTOR = (Space.GLOBAL, Space.BUFFER, Space.SCRATCH)
 
 
 def counted_by(instruction: Instruction) -> tuple[str, ...]:
     """The counters that go up when an instruction is issued."""
-    pipeline = instruction.record.pipeline
-    if pipeline.startswith("vmem"):
-        return ("vmcnt",)
-    if pipeline.startswith("flat"):
-        # An address may turn out to be the LDS's; GLOBAL_ and SCRATCH_ forms are vmem.
+    memory = instruction.record.memory
+    if memory is None:
+        return ("lgkmcnt",) if instruction.record.pipeline == "message" else ()
+    if memory.space is Space.FLAT:
+        # An address may turn out to be the LDS's.
         return COUNTERS
-    return ("lgkmcnt",) if pipeline in ("lds", "smem", "message") else ()
+    return ("vmcnt",) if memory.space in _VECTOR else ("lgkmcnt",)
 
 
 @dataclass(frozen=True, slots=True)
