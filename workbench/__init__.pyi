@@ -19,6 +19,10 @@ from .doctor import doctor as doctor
 from .errors import CompileError as CompileError
 from .errors import KernelFault as KernelFault
 from .errors import WorkbenchError as WorkbenchError
+from .exercises import CheckResult as CheckResult
+from .exercises import Exercise as Exercise
+from .exercises import exercise as exercise
+from .exercises import exercises as exercises
 from .history.results import History as History
 from .history.results import history as history
 from .kernel import HostModule as HostModule

@@ -126,6 +126,17 @@ class UnknownKernel(WorkbenchError, KeyError):
         return str(self.args[0])
 
 
+class ExerciseError(WorkbenchError):
+    """A file that is to define an exercise does not."""
+
+
+class UnknownExercise(ExerciseError, KeyError):
+    """A name that no exercise has; the message lists what is close."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class LaunchError(WorkbenchError, ValueError):
     """A grid, block or shared memory size that the device or the kernel cannot take."""
 

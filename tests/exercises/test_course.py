@@ -1,0 +1,93 @@
+"""Each solution passes its check, and what readers get wrong fails it with the sentence that helps."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import nbformat
+import pytest
+
+import workbench as wb
+
+SOLUTIONS = Path(__file__).parents[2] / "notebooks" / "solutions.ipynb"
+
+STORE = "    store(g.lse, l, {batch, head, 0, tile});\n"
+
+WRONG = {
+    "04.1": {
+        "to base 2": ("    mul(l, l, 0.6931471805599453f);", "    //"),
+        "lacks the maximum": ("    add(l, l, m);\n", ""),
+        "base 2 and one to base e": (
+            "    log2(l, l);\n    add(l, l, m);\n    mul(l, l, 0.6931471805599453f);",
+            "    log(l, l);\n    add(l, l, m);\n    //",
+        ),
+        "lse was never written or is NaN in every element": (STORE, ""),
+        "race in global memory": ("0, tile}", "0, tile / 3 * 3}"),
+    },
+    "04.2": {
+        "begins at key 0": (" + more / BLOCK", ""),
+        "is not masked": ("        if (block == last) make_causal_t(s, s, -INFINITY);\n", ""),
+        "wrong triangle": ("make_causal_t", "make_causal"),
+        "one block too early": ("block < last + 1", "block < last"),
+        "one key too many": (
+            "make_causal_t(s, s, -INFINITY)",
+            "mask_map(s, s, -INFINITY, [&](int row, int col) { return row >= col; })",
+        ),
+    },
+    "04.3": {
+        "in turn (0, 1, 0, 1)": ("head / (g.q.depth() / g.k.depth())", "head % g.k.depth()"),
+        "read head 0": ("head / (g.q.depth() / g.k.depth())", "0"),
+        "past the end of argument 'k'": ("head / (g.q.depth() / g.k.depth())", "head"),
+        "V does not": ("load(v, g.v, {batch, head_kv,", "load(v, g.v, {batch, head % int(g.k.depth()),"),
+    },
+    "04.4": {
+        "last block is left out": ("ceil_div(keys, BLOCK)", "keys / BLOCK"),
+        "empty keys count": ("> keys)", "< 0)"),
+        "one key too far": (">= keys; }", "> keys; }"),
+        "one key too near": ("row >= keys", "row >= keys - 1"),
+        "an uninitialised value is stored": ("    zero(l);\n", ""),
+    },
+}
+"""By exercise: part of the sentence, and what of the solution is replaced to get it."""
+
+
+@cache
+def solution(name: str) -> str:
+    magic = f"%%hipkittens solution_{name.replace('.', '_')}"
+    cells = nbformat.read(SOLUTIONS, as_version=4).cells
+    (found,) = [cell.source for cell in cells if cell.source.startswith(magic)]
+    return str(found).removeprefix(magic)
+
+
+def test_each_exercise_has_a_solution_and_wrong_answers() -> None:
+    names = [each.name for each in wb.exercises()]
+    assert names == list(WRONG)
+    assert all(len(wrong) >= 3 for wrong in WRONG.values())
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_solution_passes(name: str) -> None:
+    result = wb.exercise(name).check(wb.compile(solution(name), name="solution"))
+    assert result.check() is result
+    assert "the sanitizer finds nothing" in result.sentence
+
+
+@pytest.mark.parametrize(("name", "sentence"), [(name, each) for name in WRONG for each in WRONG[name]])
+def test_a_wrong_answer_is_told_what_is_wrong(name: str, sentence: str) -> None:
+    right, wrong = WRONG[name][sentence]
+    assert solution(name).count(right) == 1
+    source = solution(name).replace(right, wrong)
+    result = wb.exercise(name).check(wb.compile(source, name="answer"))
+    assert not result.passed
+    assert sentence in result.sentence
+    assert result.shape in wb.exercise(name).shapes
+    with pytest.raises(wb.errors.VerificationError):
+        result.check()
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_no_hint_is_in_what_a_check_says(name: str) -> None:
+    exercise = wb.exercise(name)
+    for mistake in exercise.mistakes:
+        assert not any(mistake.sentence in hint or hint in mistake.sentence for hint in exercise.hints)

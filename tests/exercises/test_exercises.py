@@ -1,0 +1,182 @@
+"""Names, hints, progress, places, and a teacher's own exercise."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.check.compare import compare
+from workbench.display import html_of
+from workbench.errors import ExerciseError, UnknownExercise, UsageError
+from workbench.exercises import checking, progress
+from workbench.history import recorder
+
+PAGE = Path(__file__).parents[2] / "docs" / "exercises.md"
+
+SCALE = """#include <hip/hip_runtime.h>
+__global__ void scale(const float *x, float *out, float factor, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = factor * x[i];
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of its own, and a reader who has done nothing yet."""
+    file = tmp_path / "runs.sqlite"
+    monkeypatch.setenv("HIPKITTENS_HISTORY", str(file))
+    monkeypatch.setattr(progress, "_of_process", {})
+    yield file
+    recorder.stop()
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """The folder with the exercise that the page shows a teacher."""
+    (text,) = re.findall(r"```python\n(\"\"\"my_course.*?)```", PAGE.read_text(), re.DOTALL)
+    folder = tmp_path / "my_course"
+    folder.mkdir()
+    (folder / "e21_1.py").write_text(text)
+    return folder
+
+
+def checked(course: Path, *replaced: str) -> str:
+    source = SCALE.replace(*replaced) if replaced else SCALE
+    result = wb.exercise("21.1", folder=course).check(wb.compile(source, name="answer"))
+    assert result.passed == (not replaced)
+    return result.sentence
+
+
+def test_a_teacher_s_exercise(course: Path) -> None:
+    assert [each.name for each in wb.exercises(folder=course)] == ["21.1"]
+    assert checked(course) == "Right on 2 shapes, and the sanitizer finds nothing."
+    assert checked(course, "factor *", "factor +").endswith("The factor is added, not multiplied.")
+    edge = checked(course, "if (i < n)", "if (i < n / 256 * 256)")
+    assert "At n=1000" in edge
+    assert "element 768 to 999 (tile 3, the last, of which only 232 of 256 are there)" in edge
+    assert "past the end of argument" in checked(course, "if (i < n)", "")
+    assert "cannot be launched" in checked(course, "int n", "int m, int n")
+    assert "cannot be launched" in checked(course, "float factor", "double factor, float other")
+
+
+def test_a_kernel_that_writes_to_its_input(course: Path) -> None:
+    source = SCALE.replace("const float *x", "float *x").replace(
+        "if (i < n)", "if (i < n) x[i] += 0.0f, x[i] *= 1.5f;"
+    )
+    result = wb.exercise("21.1", folder=course).check(wb.compile(source, name="answer"))
+    assert "input x" in result.sentence
+
+
+def test_unknown_names(course: Path) -> None:
+    with pytest.raises(UnknownExercise, match=r"did you mean 04\.\d"):
+        wb.exercise("4.2")
+    with pytest.raises(KeyError, match=r"there are 21\.1"):
+        wb.exercise("none", folder=course)
+    with pytest.raises(UnknownExercise, match="some of 04"):
+        wb.exercises("99")
+
+
+def test_files_that_define_none(course: Path) -> None:
+    (course / "e21_2.py").write_text("exercise = 1\n")
+    with pytest.raises(ExerciseError, match="must define `exercise`"):
+        wb.exercise("21.2", folder=course)
+    (course / "e21_3.py").write_text((course / "e21_1.py").read_text())
+    with pytest.raises(ExerciseError, match=r"expected '21\.3'"):
+        wb.exercise("21.3", folder=course)
+
+
+def test_what_is_no_answer(course: Path) -> None:
+    with pytest.raises(UsageError, match="got a str"):
+        wb.exercise("21.1", folder=course).check("scale")  # type: ignore[arg-type]
+
+
+def test_three_hints_each_the_next() -> None:
+    exercise = wb.exercise("04.2")
+    assert [exercise.hint().number for _ in range(4)] == [1, 2, 3, 3]
+    assert exercise.hint(1).text == exercise.hints[0]
+    assert exercise.progress.hints == 3
+    with pytest.raises(UsageError, match="1 to 3"):
+        exercise.hint(4)
+
+
+def test_progress_is_kept(own_history: Path, course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exercise = wb.exercise("21.1", folder=course)
+    assert str(exercise.progress) == "not tried yet"
+    assert not own_history.exists(), "who only looks makes no file"
+    checked(course, "factor *", "factor +")
+    exercise.hint()
+    checked(course)
+    checked(course, "factor *", "factor +")
+    recorder.stop()
+    monkeypatch.setattr(progress, "_of_process", {})  # another process
+    assert str(exercise.progress) == "passed: 3 tries, 1 hint"
+    shown = wb.exercises(folder=course)
+    assert repr(shown).startswith("1 of 1 exercises passed")
+    assert "passed: 3 tries" in html_of(shown)
+
+
+@pytest.mark.parametrize("harm", ["off", "locked", "damaged", "other values"])
+def test_no_history_does_no_harm(
+    harm: str, own_history: Path, course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = None
+    if harm == "off":
+        monkeypatch.setenv("HIPKITTENS_HISTORY", "off")
+    elif harm == "damaged":
+        own_history.write_bytes(b"no database " * 100)
+    else:
+        progress.Progress.note("21.1", hints=1)
+        lock = sqlite3.connect(own_history)
+        if harm == "locked":
+            recorder.stop()
+            lock.execute("BEGIN EXCLUSIVE")
+        else:
+            lock.execute("UPDATE setting SET value = '[1]'")
+            lock.commit()
+    checked(course)
+    assert wb.exercise("21.1", folder=course).progress.passed
+    if lock is not None:
+        lock.close()
+
+
+def test_what_a_notebook_shows(course: Path) -> None:
+    exercise = wb.exercise("21.1", folder=course)
+    assert "Scale a vector" in html_of(exercise)
+    assert "Hint 1" in html_of(exercise.hint())
+    right = exercise.check(wb.compile(SCALE, name="answer"))
+    assert "passed" in html_of(right)
+    assert "21.1: passed" in repr(right)
+
+
+def test_a_place_in_words() -> None:
+    exercise = wb.exercise("04.3")
+    wanted = torch.zeros(2, 4, 50, 64, dtype=torch.float64)
+
+    def told(got: torch.Tensor) -> str:
+        return checking.place(exercise, compare(got, wanted), got, wanted)
+
+    got = wanted.float()
+    got[1, :, 32:] = 1
+    assert "in 4,608 of 25,600 elements, all at batch 1, query 32 to 49 (tile 1, the last, of which" in told(
+        got
+    )
+    got = wanted.float()
+    got[:, ::2] = float("nan")
+    assert "was never written or is NaN" in told(got)
+    assert "all at 2 of 4 places of head, from 0 on" in told(got)
+    assert "every element" in told(wanted.float() + 1)
+
+
+def test_hints_and_shapes_are_asked_for() -> None:
+    from dataclasses import replace
+
+    with pytest.raises(UsageError, match="expected 3"):
+        replace(wb.exercise("04.1"), hints=("one",))
+    with pytest.raises(UsageError, match="no shapes"):
+        replace(wb.exercise("04.1"), shapes=[])

@@ -1,0 +1,14 @@
+"""Exercises of the tutorials: tasks with hints that check what a reader wrote (docs/exercises.md).
+
+`task` says what an exercise asks, `definition` is what a reader holds, `checking` says what is wrong with an
+answer, `progress` keeps how far a reader is, `course` has the exercises, each in a file of its own.
+"""
+
+from __future__ import annotations
+
+from workbench.exercises.collection import Exercises, exercise, exercises
+from workbench.exercises.definition import Exercise, Hint
+from workbench.exercises.results import CheckResult
+from workbench.exercises.task import Mistake
+
+__all__ = ["CheckResult", "Exercise", "Exercises", "Hint", "Mistake", "exercise", "exercises"]

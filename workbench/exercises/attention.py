@@ -1,0 +1,83 @@
+"""What the exercises on attention share: inputs, and a reference whose parts a mistake may leave out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from workbench.operators import Shape
+
+DIM = 64
+"""Numbers of a head."""
+
+BLOCK = 32
+"""Queries of a tile and keys of a block."""
+
+SCALE = 1 / (math.sqrt(DIM) * math.log(2))
+"""What the kernels multiply logits by: 1 / sqrt(DIM), to base 2."""
+
+AXES = {"out": ("batch", "head", "query", "dimension"), "lse": ("batch", "head", "query")}
+
+TILES = {"query": BLOCK}
+
+
+def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
+    """q, k and v of (batch, head, token, dimension), and the scale."""
+
+    def normal(heads: str, tokens: str) -> torch.Tensor:
+        size = (shape["batch"], shape[heads], shape[tokens], DIM)
+        return torch.randn(size, generator=generator).to(torch.bfloat16)
+
+    return {
+        # Larger queries make a softmax that prefers some keys, in which mistakes show.
+        "q": 2 * normal("heads", "queries"),
+        "k": normal("heads_kv", "keys"),
+        "v": normal("heads_kv", "keys"),
+        "scale": SCALE,
+    }
+
+
+def outputs(shape: Shape) -> dict[str, torch.Tensor]:
+    """Room for the result."""
+    return {
+        "out": torch.empty(shape["batch"], shape["heads"], shape["queries"], DIM, dtype=torch.bfloat16),
+    }
+
+
+def launch(shape: Shape) -> tuple[Any, Any]:
+    """A wave for 32 queries of a head."""
+    return (-(-shape["queries"] // BLOCK), shape["heads"], shape["batch"]), 64
+
+
+def problem(queries: int, keys: int, heads: int = 2, heads_kv: int = 0, batch: int = 1) -> Shape:
+    """A shape by its numbers."""
+    return {
+        "batch": batch,
+        "heads": heads,
+        "heads_kv": heads_kv or heads,
+        "queries": queries,
+        "keys": keys,
+    }
+
+
+def logits(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    """Scaled products, (batch, head, query, key)."""
+    return q @ k.transpose(-1, -2) / math.sqrt(DIM)
+
+
+def attended(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    seen: Callable[[torch.Tensor, torch.Tensor, int], torch.Tensor] | None = None,
+) -> dict[str, torch.Tensor]:
+    """softmax(q kᵀ / sqrt(d)) v over the keys that `seen(query, key, keys - queries)` says."""
+    scores = logits(q, k)
+    if seen is not None:
+        query = torch.arange(q.shape[-2])[:, None]
+        key = torch.arange(k.shape[-2])[None, :]
+        scores = scores.masked_fill(~seen(query, key, k.shape[-2] - q.shape[-2]), -math.inf)
+    return {"out": torch.softmax(scores, -1) @ v}

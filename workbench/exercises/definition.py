@@ -1,0 +1,73 @@
+"""An exercise as its reader holds it: it checks answers and gives hints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.display import Shown
+from workbench.errors import UsageError
+from workbench.exercises import checking
+from workbench.exercises.progress import Progress
+from workbench.exercises.results import CheckResult
+from workbench.exercises.task import HINTS, Task
+from workbench.kernel import Kernel, Module
+
+
+@dataclass(frozen=True)
+class Hint(Shown):
+    """One of an exercise's hints.
+
+    Attributes:
+        number: 1 to 3.
+        text: what it says.
+    """
+
+    number: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"Hint {self.number} of {HINTS}: {self.text}"
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, repr=False)
+class Exercise(Task, Shown):
+    """A task that checks its answer; `Task` has its fields."""
+
+    def check(self, answer: Module | Kernel) -> CheckResult:
+        """Runs an answer on the exercise's own shapes and says in a sentence what is wrong with it.
+
+        Args:
+            answer: the kernel, or the module with it.
+
+        Raises:
+            UsageError: it is neither.
+        """
+        result = checking.check(self, answer)
+        Progress.note(self.name, tries=1, passed=result.passed)
+        return result
+
+    def hint(self, number: int | None = None) -> Hint:
+        """The next hint, or one by its number; after the third it is the third again.
+
+        Raises:
+            UsageError: there is no hint of this number.
+        """
+        if number is not None and number not in range(1, HINTS + 1):
+            raise UsageError(f"exercise {self.name}: got hint {number!r}; expected 1 to {HINTS}")
+        given = Progress.of(self.name).hints
+        chosen = number or min(given + 1, HINTS)
+        if chosen > given:
+            Progress.note(self.name, hints=chosen - given)
+        return Hint(chosen, self.hints[chosen - 1])
+
+    @property
+    def progress(self) -> Progress:
+        """How far the reader is."""
+        return Progress.of(self.name)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.title} ({self.progress})\n{self.task}"
+
+    __repr__ = __str__

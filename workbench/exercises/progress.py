@@ -1,0 +1,69 @@
+"""How far a reader is, kept in the history of runs; without one as long as the process lasts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from workbench.errors import HistoryError
+from workbench.history import recorder
+
+_of_process: dict[str, Progress] = {}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a reader is with one exercise.
+
+    Attributes:
+        passed: whether an answer has passed.
+        tries: answers that were checked.
+        hints: how many hints were asked for.
+    """
+
+    passed: bool = False
+    tries: int = 0
+    hints: int = 0
+
+    @classmethod
+    def of(cls, exercise: str) -> Progress:
+        """Of the exercise of this name; what this process knows where the file cannot be read."""
+        known = _of_process.get(exercise, cls())
+        try:
+            recording = recorder.start()
+            # Who only looks makes no file.
+            if recording is None or not recording.path.is_file():
+                return known
+            kept = json.loads(recording.store.setting(_key(exercise)) or "{}")
+            # A locked file may be read, and lacks what could not be written.
+            return cls(
+                kept["passed"] is True or known.passed,
+                max(int(kept["tries"]), known.tries),
+                max(int(kept["hints"]), known.hints),
+            )
+        except (HistoryError, ValueError, TypeError, KeyError):
+            return known
+
+    @classmethod
+    def note(cls, exercise: str, *, tries: int = 0, hints: int = 0, passed: bool = False) -> None:
+        """Adds to it; what has passed once stays so."""
+        before = cls.of(exercise)
+        after = cls(before.passed or passed, before.tries + tries, before.hints + hints)
+        _of_process[exercise] = after
+        try:
+            recording = recorder.start()
+            if recording is not None:
+                recording.store.keep_setting(_key(exercise), json.dumps(asdict(after)))
+        except HistoryError:
+            pass  # an answer is checked without a file, too
+
+    def __str__(self) -> str:
+        if not self.tries:
+            return "not tried yet"
+        tries = f"{self.tries} {'try' if self.tries == 1 else 'tries'}"
+        hints = f", {self.hints} {'hint' if self.hints == 1 else 'hints'}" if self.hints else ""
+        return f"{'passed' if self.passed else 'not yet'}: {tries}{hints}"
+
+
+def _key(exercise: str) -> str:
+    return f"exercise {exercise}"

@@ -1,0 +1,44 @@
+"""What a check found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.display import Shown
+from workbench.errors import VerificationError
+from workbench.operators import Shape
+
+
+@dataclass(frozen=True)
+class CheckResult(Shown):
+    """What `Exercise.check` found, for one answer.
+
+    Attributes:
+        exercise: its name, such as "04.2".
+        passed: whether the answer is right on all shapes.
+        sentence: what is wrong and where; of an answer that passed, what it was held against.
+        shape: the problem at which it went wrong; None where all is well, or nothing could be launched.
+    """
+
+    exercise: str
+    passed: bool
+    sentence: str
+    shape: Shape | None = None
+
+    def check(self) -> CheckResult:
+        """Itself where it passed.
+
+        Raises:
+            VerificationError: it did not; the message says what is wrong.
+        """
+        if not self.passed:
+            raise VerificationError(str(self))
+        return self
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        return f"{self.exercise}: {'passed' if self.passed else 'not yet'}. {self.sentence}"
+
+    __repr__ = __str__

@@ -1,0 +1,45 @@
+"""Exercises, the reader's progress, hints and what a check found."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from workbench.display import shows
+from workbench.exercises import CheckResult, Exercise, Exercises, Hint
+from workbench.views.markup import block, bold, tag
+from workbench.views.table import Cell, Table
+
+
+@shows(CheckResult)
+def check_html(result: CheckResult) -> Markup:
+    """The verdict and its sentence."""
+    mark, kind = ("✓ passed", "wb-ok") if result.passed else ("✗ not yet", "wb-bad")
+    return block(bold(result.exercise), " ", tag("span", mark, kind=kind), " ", result.sentence)
+
+
+@shows(Hint)
+def hint_html(hint: Hint) -> Markup:
+    """A hint with its number."""
+    return block(bold(f"Hint {hint.number}"), " ", hint.text)
+
+
+@shows(Exercise)
+def exercise_html(exercise: Exercise) -> Markup:
+    """The task, and how far the reader is."""
+    head = bold(f"{exercise.name} {exercise.title}")
+    progress = tag("div", str(exercise.progress), kind="wb-dim")
+    return block(head, tag("pre", exercise.task), progress)
+
+
+@shows(Exercises)
+def exercises_html(exercises: Exercises) -> Markup:
+    """A row for each exercise."""
+    caption = f"{exercises.passed} of {len(exercises)} exercises passed"
+    return block(Table(("", "exercise", "progress"), map(_row, exercises), caption=caption))
+
+
+def _row(exercise: Exercise) -> tuple[Cell | str, ...]:
+    progress = exercise.progress
+    kind = "wb-ok" if progress.passed else "wb-dim"
+    told = f"✓ {progress}" if progress.passed else str(progress)
+    return exercise.name, exercise.title, Cell(told, kind)
