@@ -13,6 +13,8 @@ from workbench.bench.results import Result
 from workbench.bench.run import BenchResult
 from workbench.bench.tuning import TuneResult
 from workbench.check.results import VerifyResults
+from workbench.exercises.definition import Hint
+from workbench.exercises.results import CheckResult
 from workbench.history.changes import Changes
 from workbench.kernel.program import ProgramResult
 from workbench.kernel.show import ShownValues
@@ -89,6 +91,8 @@ def every_result() -> dict[str, Any]:
         ProgramResult("twice.cpp", "out", "", 0, 1.0, device.name),
         RocprofResult(Path("folder"), {"SQ_WAVES": 1.0}, [2.5], None, None, (), ()),
         launcher(x, out),
+        CheckResult("04.1", False, "the keys behind the last whole block are missing", {"keys": 70}),
+        Hint(1, "How many blocks does the loop see?"),
         (shown := _shown()),
         shown.of("scaled"),
         Changes("1", "2", (None, None), (("device", "a", "b"),), (), (), ()),

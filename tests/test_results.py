@@ -37,7 +37,7 @@ def test_every_kind_is_here(results: dict[str, Any]) -> None:
     # Modules and kernels are no results; tests/kernel/test_module.py pickles them. The catalogue is of specs,
     # and the history is a file, which the other process opens itself.
     others = {"Plotted", "Presented", "Module", "Kernel", "Kernels", "KernelRegistry", "Selection"}
-    others |= {"KernelSpec", "History", "RecordedRun"}
+    others |= {"KernelSpec", "History", "RecordedRun", "Exercise", "Exercises"}
     # They stand on a tape, which is of the process that recorded it.
     others |= {"Stepper", "Provenance"}
     assert {*results} == {*named()} - others
