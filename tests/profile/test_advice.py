@@ -266,3 +266,8 @@ def test_a_profile_begins_with_verdict_and_advice() -> None:
         assert said in told
         assert " us " in told
         assert "of the roof" in told
+
+
+def test_a_profiles_advice_is_had_by_name_too() -> None:
+    profiled = wb.profile("normalization/rmsnorm", shape={"rows": 4, "cols": 128}, device="emulated:gfx950")
+    assert wb.advice(profiled) is profiled.advice

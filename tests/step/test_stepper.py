@@ -201,6 +201,23 @@ def test_an_operator_and_what_is_skipped() -> None:
         wb.step("normalization/rmsnorm", shape={"rows": 4, "cols": 256}, device="emulated:gfx950", skip=whole)
 
 
+def test_registers_that_m0_counts_from() -> None:
+    """Instructions between s_set_gpr_idx_on and _off are one step, and what they write is on the tape."""
+    source = """__global__ void pick(const float *x, float *out, int at) {
+    float kept[16];
+    for (int i = 0; i < 16; i++) kept[i] = x[16 * threadIdx.x + i];
+    kept[15 - at] = 7.0f;
+    out[threadIdx.x] = kept[at];
+}"""
+    kernel = wb.compile(source, arch="gfx950", name="pick.hip")["pick"]
+    assert any("gpr_idx" in each.opcode for each in kernel.instructions)
+    x, out = torch.randn(64, 16), torch.zeros(64)
+    s = wb.step(kernel[1, 64], x, out, 5)
+    assert torch.equal(out, x[:, 5])
+    s.to(lambda s: any("gpr_idx" in each.opcode for each in s.last))
+    assert len(s.last) > 2
+
+
 def test_a_full_tape_is_told() -> None:
     s, *_ = turns(count=256, bytes=1 << 18)
     assert s.tape.cut

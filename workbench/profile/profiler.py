@@ -37,7 +37,7 @@ SPANS = 100_000
 
 
 def advice(
-    target: KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
+    target: ProfileResult | StepsProfile | KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
     *args: Any,
     spec: KernelSpec | str | None = None,
     shape: Shape | None = None,
@@ -48,12 +48,15 @@ def advice(
     """What is worth changing in a launch: each finding with evidence, line and the gain by the model.
 
     Args:
-        target, args, spec, shape, seed, device, kwargs: as for `time`.
+        target: what `profile` gave, whose advice this is; or what is to be launched, as for `time`.
+        args, spec, shape, seed, device, kwargs: as for `time`.
 
     Raises:
         UsageError: `target` cannot be launched.
         DeviceError: the device is a GPU, whose launches cannot be modelled again.
     """
+    if isinstance(target, ProfileResult | StepsProfile):
+        return target.advice
     prepared = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
     prepared.device.check_observes("what each instruction costs")
     return profile_target(prepared).advice

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.codeobject.instructions import Access
+from workbench.codeobject.instructions import Access, Registers, Trait
 
-Registers = frozenset[tuple[str, int]]
+Loaded = frozenset[tuple[str, int]]
 
 
 def loads_registers(instruction: Instruction) -> bool:
@@ -50,12 +50,22 @@ def by_arrival(block: Sequence[Instruction]) -> Iterator[tuple[Instruction, Sequ
 
 
 def one_by_one(block: Sequence[Instruction]) -> Iterator[list[Instruction]]:
-    """A block in blocks of one instruction; loads that change places stay together."""
+    """A block in blocks of one instruction.
+
+    Loads that change places stay together, and so do instructions whose registers M0 counts from, with those
+    that begin and end that: the translation of each depends on it.
+    """
+    piece: list[Instruction] = []
+    indexed = False
     for instruction, issued in by_arrival(block):
-        if len(issued) > 1:
-            yield list(issued)
-        elif issued:
-            yield [instruction]
+        piece += issued if len(issued) > 1 else [instruction] if issued else []
+        if Trait.INDEXES in instruction.record.traits:
+            indexed = bool(instruction.record.writes & Registers.M0)
+        if piece and not indexed:
+            yield piece
+            piece = []
+    if piece:
+        yield piece
 
 
 def _ordered(loads: list[Instruction]) -> list[Instruction]:
@@ -89,7 +99,7 @@ def _ordered(loads: list[Instruction]) -> list[Instruction]:
     return [loads[n] for n in order]
 
 
-def _registers(operands: Sequence[Operand]) -> Registers:
+def _registers(operands: Sequence[Operand]) -> Loaded:
     return frozenset(
         (operand.kind, operand.index + n)
         for operand in operands
