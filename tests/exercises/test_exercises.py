@@ -13,6 +13,7 @@ import workbench as wb
 from workbench.check.compare import compare
 from workbench.display import html_of
 from workbench.errors import ExerciseError, UnknownExercise, UsageError
+from workbench.events import hub
 from workbench.exercises import checking, progress
 from workbench.history import recorder
 
@@ -32,6 +33,7 @@ def own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "runs.sqlite"
     monkeypatch.setenv("HIPKITTENS_HISTORY", str(file))
     monkeypatch.setattr(progress, "_of_process", {})
+    hub.clear()  # a recorder that starts writes what earlier tests ran
     yield file
     recorder.stop()
 
