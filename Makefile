@@ -6,6 +6,7 @@
 # make test-product  the full product of generated kernels and of operators; EVERY=10: a tenth of it
 # make test-triton  Triton's kernels on the emulated devices, with two of its libraries; 250 MB of downloads
 # make lint   style, types, formatting
+# make docs   the documentation site, in build/site; NOTEBOOKS=run shows notebooks with their outputs
 # make browser  the browser that tests/browser drives, where this machine lets it be installed
 #
 # Each target works alone on a fresh machine with Python 3.11+ and pip; what it needs goes into .venv.
@@ -15,7 +16,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo lab test test-quick test-all test-product test-triton lint browser format clean
+.PHONY: demo lab test test-quick test-all test-product test-triton lint docs browser format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
@@ -52,6 +53,11 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 	git ls-files '*.c' '*.h' '*.cpp' '*.cuh' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/nbstripout --verify notebooks/*.ipynb
+
+docs: $(VENV)/.installed-test
+	$(PIP) -e '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q -j auto -c docs . build/site
+	@echo "build/site/docs/index.html"
 
 # Without a browser its tests are skipped and say so, so nothing here fails. The stored pictures are of Liberation Sans,
 # which stands for Arial where that is not installed.

@@ -16,7 +16,7 @@ from workbench.operators import kernels
 
 ROOT = Path(__file__).parents[1]
 
-DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 EXAMPLES = {"workbench_kernels.references.x"}
 """Names that stand for any."""

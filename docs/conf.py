@@ -1,0 +1,70 @@
+"""The documentation site: `make docs` builds it from the repository alone, root and all.
+
+The pages are the ones that people read in the repository; links between them, and to notebooks, are the same.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+project = "HipKittens workbench"
+author = "The HipKittens workbench authors"
+copyright = "the HipKittens workbench authors"  # noqa: A001
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+root_doc = "docs/index"
+include_patterns = [
+    "docs/**",
+    "notebooks/*.ipynb",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "workbench/lab/templates/*.md",
+]
+exclude_patterns = ["build", ".venv", "**/node_modules"]
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+# Headings that pages link to.
+myst_heading_anchors = 4
+# Notebooks are kept without outputs. NOTEBOOKS=run executes them, a few minutes the first time.
+nb_execution_mode = "cache" if os.environ.get("NOTEBOOKS") == "run" else "off"
+nb_execution_timeout = 600
+nb_execution_raise_on_error = True
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_format = "short"
+napoleon_google_docstring = True
+suppress_warnings = [
+    # Links to sources lead to files of the repository, which are no pages of the site.
+    "myst.xref_missing",
+    # Magics and C++ in cells are no Python.
+    "misc.highlighting_failure",
+    # A result's class is reachable under the name of its module and of the package.
+    "ref.python",
+    "docutils",
+    "mystnb.unknown_mime_type",
+]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "HipKittens workbench"
+html_static_path = ["_static"]
+html_theme_options = {
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_show_sourcelink = False
