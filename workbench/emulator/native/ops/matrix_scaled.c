@@ -180,7 +180,8 @@ HK_INLINE int32_t hk_mfma_small(Wave *w, const Op *op, int m) {
 #ifdef HK_DOT
     int constant = (op->flags & HK_MATRIX_C_CONSTANT) != 0;
     const float *addends = constant ? NULL : (const float *)hk_row(w, op->src2);
-    if (hk_scales_within(range, -40) && (constant ? hk_dot_addend(op->imm[0]) : hk_dot_addends(addends, count))) {
+    if (hk_dot_wanted(depth / 2) && hk_scales_within(range, -40) &&
+        (constant ? hk_dot_addend(op->imm[0]) : hk_dot_addends(addends, count))) {
         uint32_t *pairs_a = (uint32_t *)a, *pairs_b = (uint32_t *)b;
         hk_dot_small(m, pairs_a, hk_row(w, op->src0), HK_MATRIX_CBSZ(op));
         hk_dot_small(m, pairs_b, hk_row(w, op->src1), HK_MATRIX_BLGP(op));
