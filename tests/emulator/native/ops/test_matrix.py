@@ -686,8 +686,8 @@ def test_every_level_of_cpu_gives_the_same_bits(native, random, name: str) -> No
     ],
 )
 def test_tiles_to_the_last_bit(native, random, name: str, kind: str) -> None:
-    """AMX's sums (Intel's manual, TDPBF16PS): those of even K and of odd K apart, then both, then C; where it is
-    not exact, the other order."""
+    """AMX's sums (Intel's manual, TDPBF16PS): those of even K and of odd K apart, then both, then C; where
+    that is not exact, the other order."""
     if not has_tiles():
         pytest.skip("this CPU has no AMX, or the system does not lend it")
     shape = DENSE[name]
@@ -719,10 +719,10 @@ def test_tiles_to_the_last_bit(native, random, name: str, kind: str) -> None:
     va, vb = values_of(shape.type_a, target, a)[0], values_of(shape.type_b, target, b)[0]
     groups = 64 // shape.m
     lane = shape.k // groups  # elements of K a lane
-    # Registers first, then lane groups; of 8-bit floats, whose pairs are made, one lane group after the other.
-    order = [(g * lane + 2 * r) for r in range(1 if eight else lane // 2) for g in range(groups)]
+    # As the registers have them, lane group by lane group; pairs of 8-bit floats are made in the order of K.
+    order = [g * lane + 2 * r for r in range(lane // 2) for g in range(groups)]
     if eight:
-        order = list(range(0, shape.k, 2))
+        order.sort()
     factors = eight or all(np.all((x & 0x7FFF == 0) | (x & 0x7FFF >= 0x2380)) for x in (a[0], b[0]))
     addends = c[0].astype(np.uint32).view(np.float32).astype(np.float64) * 2.0**126
     if not (factors and np.all((addends == np.rint(addends)) | ~np.isfinite(addends))):
