@@ -54,7 +54,9 @@ def check(exercise: Task, answer: Module | Kernel) -> CheckResult:
         return CheckResult(exercise.name, False, f"The values are right here by luck: {found}", shape)
     if dear:
         shape = exercise.shapes[-1]
-        return CheckResult(exercise.name, False, f"The values are right; at {shape_text(shape)}: {dear}", shape)
+        return CheckResult(
+            exercise.name, False, f"The values are right; at {shape_text(shape)}: {dear}", shape
+        )
     count = len(exercise.shapes)
     shapes = "one shape" if count == 1 else f"{count} shapes"
     return CheckResult(exercise.name, True, f"Right on {shapes}{note}.")

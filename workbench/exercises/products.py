@@ -1,4 +1,4 @@
-"""What the exercises on schedules share: C = A Bᵀ of bf16 by tiles of 128 x 128, and what its launches cost."""
+"""What the exercises on schedules share: C = A Bᵀ of bf16 by tiles of 128 x 128, and its waits."""
 
 from __future__ import annotations
 

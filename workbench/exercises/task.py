@@ -38,7 +38,7 @@ class Limit:
     """What a launch may cost at most: right values alone do not show that a kernel does what was asked.
 
     Attributes:
-        sentence: what is wrong where it costs more, without the answer; `{found}` and `{most}` are the figures.
+        sentence: what is wrong where it costs more, without the answer; `{found}` and `{most}` are figures.
         cost: of a profiled launch on the emulated device.
         most: what it may be, for a shape.
     """

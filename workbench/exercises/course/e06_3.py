@@ -8,7 +8,6 @@ from workbench.exercises import Exercise, Mistake
 from workbench.exercises import products as base
 
 
-
 def one_more(a: torch.Tensor, b: torch.Tensor) -> dict[str, torch.Tensor]:
     """With the step that the slot behind the last one's still holds, of four slots."""
     steps = a.shape[1] // base.STEP

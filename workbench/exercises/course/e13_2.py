@@ -32,8 +32,8 @@ exercise = Exercise(
     name="13.2",
     title="The same bits each time",
     task=(
-        "Write `total(x, out, n)`: out[0] is the sum of n floats, by one work-group of 256 lanes. On a GPU it\n"
-        "must give the same bits in each run, so no two waves may add to the same place: no atomics."
+        "Write `total(x, out, n)`: out[0] is the sum of n floats, by one work-group of 256 lanes. On a GPU\n"
+        "it must give the same bits in each run, so no two waves may add to the same place: no atomics."
     ),
     hints=(
         "A sum in another order rounds differently. Which parts of your kernel fix an order, and where does "
