@@ -24,6 +24,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/kernels/generated/", 7),
     ("tests/collection/test_collection.py::test_against_pytorch", 8),
     ("tests/notebooks/test_notebooks.py::test_runs_from_top_to_bottom", 4),
+    ("tests/exercises/test_course.py::test_a_wrong_answer_is_told_what_is_wrong", 4),
     ("tests/kernels/test_attention.py", 5),
     ("tests/kernels/test_kernels.py::test_verifies", 4),
     ("tests/kernels/test_art.py", 2),
