@@ -31,7 +31,7 @@ NAMES = (
     ),
     *("hip/amd_detail/amd_hip_runtime.h", "hip/amd_detail/hip_ldg.h", "hip/hip_fp6.h", "hip/hip_fp4.h"),
     *("hip/amd_detail/amd_hip_ocp_fp.hpp", "hip/amd_detail/amd_hip_ocp_fp_cxx.hpp", "hip/hip_ext_ocp.h"),
-    *("rocrand/rocrand_kernel.h", "hiprand/hiprand_kernel.h"),
+    *("rocrand/rocrand_kernel.h", "hiprand/hiprand_kernel.h", "hip/library_types.h"),
 )
 
 
