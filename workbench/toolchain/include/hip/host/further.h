@@ -280,6 +280,17 @@ enum hipLaunchAttributeID {
     hipLaunchAttributeExtDynDataPrefetch = 1024,
     hipLaunchAttributeMax = 1025,
 };
+// A kernel's node has some of a launch's attributes.
+#define hipKernelNodeAttrID hipLaunchAttributeID
+#define hipKernelNodeAttrValue hipLaunchAttributeValue
+#define hipKernelNodeAttributeAccessPolicyWindow hipLaunchAttributeAccessPolicyWindow
+#define hipKernelNodeAttributeCooperative hipLaunchAttributeCooperative
+#define hipKernelNodeAttributePriority hipLaunchAttributePriority
+#define hipGraphKernelNodePortDefault 0
+#define hipGraphKernelNodePortProgrammatic 1
+#define hipGraphKernelNodePortLaunchCompletion 2
+#define hipExternalMemoryDedicated 0x1
+
 enum hipAccessProperty {
     hipAccessPropertyNormal = 0,
     hipAccessPropertyStreaming = 1,
