@@ -1,7 +1,8 @@
 """Programs of other people, built by hipcc's stand-in and run on the emulated devices: docs/host_programs.md.
 
-    python tests/toolchain/hip_programs.py DIR [PATTERN ...] [--target TARGET]  # PATTERN: of those alone
+    python tests/toolchain/hip_programs.py DIR [PATTERN ...] [--target TARGET] [--list FILE]
 
+PATTERN: of those alone; FILE: a list of one's own beside `hip_program_list.py`, with `COLLECTIONS` as that has.
 DIR has checkouts of the collections in `hip_program_list.py`, by their names; a program is built in a copy.
 Keeps what came of each in `tests/data/hip_programs.json` and writes the table of it.
 """
@@ -12,12 +13,13 @@ import argparse
 import json
 import os
 import re
+import runpy
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,12 +106,18 @@ def attempt(program: Program, folder: Path, environment: Mapping[str, str]) -> d
     return told
 
 
-def run_all(checkouts: Path, patterns: Sequence[str], targets: Sequence[str]) -> None:
+Collections = Mapping[str, Callable[[Path], Iterator[Program]]]
+"""By the checkout's name, its programs."""
+
+
+def run_all(
+    collections: Collections, checkouts: Path, patterns: Sequence[str], targets: Sequence[str]
+) -> None:
     """Try the programs whose name a pattern finds, and keep what came of them."""
     with tempfile.TemporaryDirectory(prefix="hip-programs-") as scratch:
         tools = install(os.path.join(scratch, "bin")).parent
         places = {path.name.replace("-", "_"): str(path) for path in checkouts.iterdir() if path.is_dir()}
-        for collection, programs in COLLECTIONS.items():
+        for collection, programs in collections.items():
             if not (checkouts / collection).is_dir():
                 continue
             wanted = [
@@ -156,7 +164,8 @@ def row(name: str, told: Mapping[str, Mapping[str, Any]]) -> str:
 
 def table() -> str:
     """What came of all, for the page."""
-    known = {name: known for name in COLLECTIONS if (known := stored().get(name))}
+    told = stored()
+    known = {name: told[name] for name in dict.fromkeys([*COLLECTIONS, *told]) if told.get(name)}
     lines = ["| collection | programs | build | run |", "| --- | --- | --- | --- |"]
     for collection, programs in known.items():
         counts = [
@@ -183,8 +192,11 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("patterns", nargs="*")
     parser.add_argument("--target", choices=TILE_TARGETS)
+    parser.add_argument("--list", type=Path)
     given = parser.parse_args(arguments)
-    run_all(given.folder.absolute(), given.patterns, [given.target] if given.target else TILE_TARGETS)
+    collections = runpy.run_path(str(given.list))["COLLECTIONS"] if given.list else COLLECTIONS
+    targets = [given.target] if given.target else TILE_TARGETS
+    run_all(collections, given.folder.absolute(), given.patterns, targets)
     before, _, rest = PAGE.read_text().partition(_START)
     _, _, behind = rest.partition(_END)
     PAGE.write_text(f"{before}{_START}\n{table()}\n{_END}{behind}")
