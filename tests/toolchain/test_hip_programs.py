@@ -37,9 +37,9 @@ def test_what_became_of_a_program(
     assert told.get("why", "").startswith(why)
 
 
-def test_one_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hip_programs, "TIMEOUT", 1)
-    told = hip_programs.attempt(Program("c", "n", ".", "true", "sleep 60 & sleep 60"), tmp_path, os.environ)
+def test_one_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    program = Program("c", "n", ".", "true", "sleep 60 & sleep 60")
+    told = hip_programs.attempt(program, tmp_path, os.environ, timeout=1)
     assert told["why"] == "not done after 1 s"
 
 
