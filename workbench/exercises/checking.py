@@ -24,6 +24,7 @@ from workbench.exercises.results import CheckResult
 from workbench.exercises.task import Task
 from workbench.kernel import Kernel, Module, device_of
 from workbench.operators import Shape, shape_text
+from workbench.profile.profiler import profile
 
 if TYPE_CHECKING:
     import torch
@@ -33,7 +34,7 @@ SEED = 2024
 
 
 def check(exercise: Task, answer: Module | Kernel) -> CheckResult:
-    """Verifies an answer at each shape, and sanitizes it at the first.
+    """Verifies an answer at each shape; sanitizes it at the first, and counts what it costs there.
 
     Raises:
         UsageError: it is neither a module nor a kernel.
@@ -47,9 +48,12 @@ def check(exercise: Task, answer: Module | Kernel) -> CheckResult:
         found, note = _found(exercise, kernel, exercise.shapes[0])
     except (ArgumentError, LaunchError, UnknownKernel) as error:
         return CheckResult(exercise.name, False, f"The kernel cannot be launched: {headline(error)}")
+    shape = exercise.shapes[0]
     if found:
-        shape = exercise.shapes[0]
         return CheckResult(exercise.name, False, f"The values are right here by luck: {found}", shape)
+    costly = _costly(exercise, kernel, shape)
+    if costly:
+        return CheckResult(exercise.name, False, f"At {shape_text(shape)}: {costly}", shape)
     count = len(exercise.shapes)
     shapes = "one shape" if count == 1 else f"{count} shapes"
     return CheckResult(exercise.name, True, f"Right on {shapes}{note}.")
@@ -86,6 +90,21 @@ def _found(exercise: Task, kernel: Kernel, shape: Shape) -> tuple[str, str]:
         first = findings[0]
         return f"the sanitizer reports at {first.place} ({first.category}): {first.message}", ""
     return "", ", and the sanitizer finds nothing"
+
+
+def _costly(exercise: Task, kernel: Kernel, shape: Shape) -> str:
+    """The first limit that a right answer is above, with its count; "" where there is none."""
+    if not exercise.limits or not device_of((), kernel.arch).observes:
+        return ""
+    launch = kernel[exercise.launch(shape)]
+    with hub.muted():
+        counted = profile(launch, **_inputs(exercise, shape), **exercise.outputs(shape))
+    for limit in exercise.limits:
+        count, most = counted[limit.counter].value, limit.most(shape)
+        if count > most:
+            told = f"{limit.counter} is {count:,.0f}, and {most:,.0f} would do."
+            return f"the values are right. {limit.sentence} {told}"
+    return ""
 
 
 def _wrong(exercise: Task, kernel: Kernel, shape: Shape) -> str:
@@ -133,7 +152,7 @@ def _mistake(exercise: Task, wide: Mapping[str, Any], outputs: Mapping[str, torc
         taken = _parameters(mistake.result)
         wrong = mistake.result(**{name: value for name, value in wide.items() if name in taken})
         each = [compare(outputs[n], wrong[n], tolerance=exercise.tolerance) for n in wrong]
-        if all(one.elementwise_passed for one in each):
+        if each and all(one.elementwise_passed for one in each):
             return mistake.sentence
     return ""
 

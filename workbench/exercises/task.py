@@ -32,6 +32,21 @@ class Mistake:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """What a right answer may cost: a counter's largest value, counted by an emulated device.
+
+    Attributes:
+        counter: rocprof's name, as `wb.profile` has it.
+        most: the largest count for a shape.
+        sentence: what costs too much, without the answer.
+    """
+
+    counter: str
+    most: Callable[[Shape], float]
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Task:
     """What an exercise asks.
 
@@ -42,10 +57,11 @@ class Task:
         hints: three, each saying more than the one before.
         inputs: the arguments that the kernel reads, for a shape and a seeded generator.
         outputs: the tensors that it writes, empty, for a shape.
-        launch: grid and block for a shape.
+        launch: grid and block for a shape; bytes of dynamic LDS, where there are any, are the third.
         reference: function of the inputs that it has parameters for; gives the outputs by name.
         shapes: problems of the check, the first small: the sanitizer runs it.
         mistakes: what readers get wrong.
+        limits: what an answer may cost, of its first shape.
         kernel: name of the kernel that is asked for.
         axes: of each output, what its dimensions are called.
         tiles: by dimension, how many of it a tile has.
@@ -58,10 +74,11 @@ class Task:
     hints: Sequence[str]
     inputs: Callable[[Shape, torch.Generator], Tensors]
     outputs: Callable[[Shape], Mapping[str, torch.Tensor]]
-    launch: Callable[[Shape], tuple[Any, Any]]
+    launch: Callable[[Shape], tuple[Any, ...]]
     reference: Callable[..., Any]
     shapes: Sequence[Shape]
     mistakes: Sequence[Mistake] = ()
+    limits: Sequence[Limit] = ()
     kernel: str = "kernel"
     axes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tiles: Mapping[str, int] = field(default_factory=dict)
