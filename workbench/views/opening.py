@@ -14,12 +14,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from workbench.display import html_of
 from workbench.errors import WorkbenchError
 from workbench.step.provenance import Provenance
 from workbench.step.stepper import Stepper
 from workbench.views.saved import display_live
-from workbench.views.stepper.widget import stepper_widget
+from workbench.views.stepper.widget import provenance_widgets, stepper_widget
 
 _numbers = itertools.count()
 
@@ -63,7 +62,6 @@ def display_table(table: Markup, text: str) -> None:
 @cache
 def _opener_class() -> Any:
     import anywidget
-    import ipywidgets as widgets
     import traitlets
 
     class Opener(anywidget.AnyWidget):
@@ -79,10 +77,10 @@ def _opener_class() -> Any:
             error, shown = "", []
             try:
                 found = self._opens(int(message["open"]))
-                if isinstance(found, Provenance):
-                    shown.append(widgets.HTML(html_of(found)))
-                    found = found.stepper
-                shown.append(stepper_widget(found))
+                if isinstance(found, Stepper):
+                    shown = [stepper_widget(found)]
+                else:
+                    shown = provenance_widgets(found)
             except WorkbenchError as wrong:
                 error = str(wrong)
             self._box.children = (self, *shown)
