@@ -77,12 +77,9 @@ def _opener_class() -> Any:
             error, shown = "", []
             try:
                 found = self._opens(int(message["open"]))
-                if isinstance(found, Stepper):
-                    shown = [stepper_widget(found)]
-                else:
-                    shown = provenance_widgets(found)
-            except WorkbenchError as wrong:
-                error = str(wrong)
+                shown = [stepper_widget(found)] if isinstance(found, Stepper) else provenance_widgets(found)
+            except Exception as wrong:  # whatever it is, the page waits for an answer
+                error = str(wrong) if isinstance(wrong, WorkbenchError) else repr(wrong)
             self._box.children = (self, *shown)
             self.send({"opened": message["open"], "error": error})
 
