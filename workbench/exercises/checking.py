@@ -98,7 +98,8 @@ def _costly(exercise: Task, kernel: Kernel, shape: Shape) -> str:
         return ""
     launch = kernel[exercise.launch(shape)]
     with hub.muted():
-        counted = profile(launch, **_inputs(exercise, shape), **exercise.outputs(shape))
+        arguments = {**_inputs(exercise, shape), **exercise.outputs(shape)}
+        counted = profile(launch, **arguments)
     for limit in exercise.limits:
         count, most = counted[limit.counter].value, limit.most(shape)
         if count > most:

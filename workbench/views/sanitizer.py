@@ -45,7 +45,7 @@ def present(result: SanitizeResult) -> None:
         return
 
     def opened(number: int) -> Stepper:
-        where = {"at": result.findings[number], "launch": result.launches[number]}
+        where: dict[str, Any] = {"at": result.findings[number], "launch": result.launches[number]}
         return step(again.target, *again.args, **again.kwargs, **again.options, **where)
 
     key = new_key()

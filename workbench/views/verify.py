@@ -51,7 +51,7 @@ def present(result: VerifyResult) -> None:
         return
 
     def opened(number: int) -> Provenance:
-        where = {"of": worst.name, "at": tuple(worst.first[number].index)}
+        where: dict[str, Any] = {"of": worst.name, "at": tuple(worst.first[number].index)}
         return provenance(again.target, *again.args, **again.kwargs, **again.options, **where)
 
     key = new_key()

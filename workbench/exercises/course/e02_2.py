@@ -12,8 +12,8 @@ TILE = 64
 
 def bytes_read(shape: Shape) -> int:
     """Each tile of c reads its rows of a and of b once; and 256 bytes of arguments a wave at most."""
-    waves = shape["m"] // TILE * (shape["n"] // TILE)
-    return waves * (2 * TILE * shape["k"] * 2 + 256)
+    waves = int(shape["m"]) // TILE * (int(shape["n"]) // TILE)
+    return waves * (2 * TILE * int(shape["k"]) * 2 + 256)
 
 
 def exchanged(a: torch.Tensor, b: torch.Tensor) -> dict[str, torch.Tensor]:

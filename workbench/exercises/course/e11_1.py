@@ -11,7 +11,8 @@ LANES, EACH = 256, 8
 
 
 def waves(shape: Shape) -> int:
-    return -(-shape["n"] // (LANES * EACH)) * LANES // 64
+    groups = -(-int(shape["n"]) // (LANES * EACH))
+    return groups * LANES // 64
 
 
 exercise = Exercise(
