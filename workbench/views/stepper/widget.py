@@ -35,7 +35,10 @@ def provenance_widgets(found: Provenance) -> list[Any]:
     import ipywidgets as widgets
 
     head, causes = str(block(*_made_of(found))), str(block(_causes(found)))
-    return [widgets.HTML(head), stepper_widget(found.stepper), widgets.HTML(causes)]
+    # As large as in an output: a widget's own letters are smaller.
+    as_output = {"font_size": "var(--jp-content-font-size1)"}
+    above, below = (widgets.HTML(each, style=as_output) for each in (head, causes))
+    return [above, stepper_widget(found.stepper), below]
 
 
 def _made_of(found: Provenance) -> tuple[Markup | str, ...]:
