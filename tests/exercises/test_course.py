@@ -14,7 +14,100 @@ SOLUTIONS = Path(__file__).parents[2] / "notebooks" / "solutions.ipynb"
 
 STORE = "    store(g.lse, l, {batch, head, 0, tile});\n"
 
-WRONG = {
+WRONG: dict[str, dict[str, tuple[str, ...]]] = {
+    "01.1": {
+        "the norm of x alone": (
+            "    copy(x, stored);\n    mul(other",
+            "    load(stored, g.x, {0, 0, row, 0});\n    copy(x, stored);\n    mul(other",
+        ),
+        "residual is added behind": (
+            "    copy(x, stored);\n    mul(other",
+            "    load(stored, g.x, {0, 0, row, 0});\n    copy(x, stored);\n    mul(other",
+            "    mul_col(x, x, weight);\n",
+            "    mul_col(x, x, weight);\n    copy(other, residual);\n    add(x, x, other);\n",
+        ),
+        "not of the mean": ("    mul(scale, scale, 1.0f / COLS);\n", ""),
+        "not multiplied by the weight": ("    mul_col(x, x, weight);\n", ""),
+        "sum is x": (
+            "    store(g.sum, stored, {0, 0, row, 0});\n",
+            "",
+            "    copy(other, residual);\n",
+            "    store(g.sum, stored, {0, 0, row, 0});\n    copy(other, residual);\n",
+        ),
+        "sum was never written or is NaN in every element": (
+            "    store(g.sum, stored, {0, 0, row, 0});\n",
+            "",
+        ),
+    },
+    "01.2": {
+        "this is RMSNorm": ("    sub_row(x, x, mean);\n", ""),
+        "from which the mean was not subtracted": (
+            "    sub_row(x, x, mean);\n    mul(squares, x, x);\n",
+            "    mul(squares, x, x);\n    sub_row(x, x, mean);\n",
+        ),
+        "eps is missing": ("    add(scale, scale, g.eps);\n", ""),
+        "is not divided": ("    mul_row(x, x, scale);\n", ""),
+        "out is wrong in": ("    mul(mean, mean, 1.0f / COLS);\n", ""),
+    },
+    "02.1": {
+        "goes along the rows": (
+            "    add_col(c, c, bias);",
+            "    decltype(c)::col_vec down;\n    rt_bf<32, 32, row_l, rt_16x16_s>::col_vec narrow;\n"
+            "    load(narrow, g.bias, {0, 0, 0, row});\n    copy(down, narrow);\n    add_row(c, c, down);",
+        ),
+        "ReLU comes before": (
+            "    add_col(c, c, bias);\n    relu(c, c);",
+            "    relu(c, c);\n    add_col(c, c, bias);",
+        ),
+        "has no ReLU": ("    relu(c, c);\n", ""),
+        "has no bias": ("    add_col(c, c, bias);\n", ""),
+        "bias of the first 32 columns": ("g.bias, {0, 0, 0, col}", "g.bias, {0, 0, 0, 0}"),
+    },
+    "02.2": {
+        "last step along K is missing": ("g.a.cols() / 32", "g.a.cols() / 32 - 1"),
+        "as deep as before": ("g.a.cols() / 32; step++", "g.a.cols() / 32; step += 2"),
+        "in each other's places": ("store(g.c, c, {0, 0, row, col})", "store(g.c, c, {0, 0, col, row})"),
+        "was never written or is NaN in 12,288 of 16,384 elements": (
+            "rt_bf<64, 32, row_l, rt_16x32_s> a, b;\n    rt_fl<64, 64,",
+            "rt_bf<32, 32, row_l, rt_16x32_s> a, b;\n    rt_fl<32, 32,",
+        ),
+        "reads rows of a or b more than once": (
+            "rt_bf<64, 32, row_l, rt_16x32_s> a, b;\n    rt_fl<64, 64,",
+            "rt_bf<32, 32, row_l, rt_16x32_s> a;\n    rt_bf<64, 32, row_l, rt_16x32_s> b;\n    rt_fl<32, 64,",
+            "    zero(c);\n    const int row = blockIdx.y, col = blockIdx.x;\n",
+            "    const int col = blockIdx.x, end = 2 * blockIdx.y + 2;\n"
+            "    for (int row = end - 2; row < end; row++) {\n    zero(c);\n",
+            "    store(g.c, c, {0, 0, row, col});",
+            "    store(g.c, c, {0, 0, row, col});\n    }",
+        ),
+    },
+    "03.1": {
+        "nothing was turned": (
+            "float4{one[place(four, row)], one[place(four + 1, row)],\n"
+            "                                         one[place(four + 2, row)], one[place(four + 3, row)]}",
+            "tile[place(row, four) / 4]",
+        ),
+        "not turned themselves": (
+            "float4{one[place(four, row)], one[place(four + 1, row)],\n"
+            "                                         one[place(four + 2, row)], one[place(four + 3, row)]}",
+            "tile[place(row % 4 + four, row / 4 * 4) / 4]",
+        ),
+        "wait for each other's banks": ("(col ^ (row / 4 % 8 * 4))", "col"),
+        "out is wrong in": ("(col ^ (row / 4 % 8 * 4))", "(col ^ (row % 8))"),
+        "race": ("    __syncthreads();\n", ""),
+    },
+    "03.2": {
+        "made for another operand": ("st_16x32_s", "st_32x16_s"),
+        "columns were multiplied": (
+            "    load(a, s);\n    mma_ABt(c, a, a, c);",
+            "    rt_bf<64, 64, col_l, rt_32x16_s> t;\n    load(t, s);\n    mma_AtB(c, t, t, c);",
+        ),
+        "second operand is not transposed": (
+            "    mma_ABt(c, a, a, c);",
+            "    rt_bf<64, 64, col_l, rt_32x16_s> t;\n    load(t, s);\n    mma_AB(c, a, t, c);",
+        ),
+        "wait": ("    wait_and_barrier();\n", ""),
+    },
     "04.1": {
         "to base 2": ("    mul(l, l, 0.6931471805599453f);", "    //"),
         "lacks the maximum": ("    add(l, l, m);\n", ""),
@@ -118,9 +211,48 @@ WRONG = {
             "    __syncthreads();\n"
             "    if (threadIdx.x % 64 == 0) atomicAdd(out, of_wave[threadIdx.x / 64]);",
         ),
+    "10.1": {
+        "they are neighbours": ("rows[id * width", "rows[(j * int(gridDim.x) + token) * width"),
+        "without their weights": ("weights[id] * ", ""),
+        "first expert alone": ("j < top_k", "j < 1"),
+        "weights of token 0": ("weights[id]", "weights[j]"),
+        "column 64 to 99 (tile 1, the last, of which only 36 of 64 are there)": (
+            "col < width; col += 64",
+            "col < 64; col += 64",
+        ),
+        "past the end of argument": ("col < width; col += 64", "col < (width + 63) / 64 * 64; col += 64"),
+    },
+    "10.2": {
+        "does not decay": ("expf(g[head])", "1.0f"),
+        "before its decay": ("said += decay * h", "said += h"),
+        "beta is not in it": ("beta[head] * ", ""),
+        "before its correction": ("sum += corrected", "sum += decay * h[key * 64]"),
+        "o was never written": ("    o[head * 64 + lane] = sum;\n", ""),
+    },
+    "11.1": {
+        "several loads": (
+            "    const bf16x8 eight = *reinterpret_cast<const bf16x8 *>(x + i);",
+            "    bf16x8 eight;\n    for (int j = 0; j < 8; j++)\n"
+            "        eight[j] = reinterpret_cast<const volatile unsigned short *>(x)[i + j];",
+        ),
+        "several stores": (
+            "    *reinterpret_cast<bf16x8 *>(out + i) = scaled;",
+            "    for (int j = 0; j < 8; j++)\n"
+            "        reinterpret_cast<volatile unsigned short *>(out)[i + j] = scaled[j];",
+        ),
+        "past the end of argument 'x'": ("    if (i >= n) return;\n", ""),
+        "the last, of which only": ("if (i >= n) return;", "if (i / 2048 >= n / 2048) return;"),
+        "added, not multiplied": ("factor * wide", "factor + wide"),
+    },
+    "12.1": {
+        "those of 2": ("    exp(x, x)", "    exp2(x, x)"),
+        "not divided by their sum": ("    div_row(x, x, l);\n", ""),
+        "no power was taken": ("    sub_row(x, x, m);\n    exp(x, x);\n", ""),
+        "is NaN in every element": ("    sub_row(x, x, m);\n", ""),
     },
 }
-"""By exercise: part of the sentence, and what of the solution is replaced to get it."""
+"""By exercise: part of the sentence, and what of the solution is replaced to get it: what, by what, and so "
+"on."""
 
 
 @cache
@@ -146,9 +278,10 @@ def test_the_solution_passes(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "sentence"), [(name, each) for name in WRONG for each in WRONG[name]])
 def test_a_wrong_answer_is_told_what_is_wrong(name: str, sentence: str) -> None:
-    right, wrong = WRONG[name][sentence]
-    assert right in solution(name)
-    source = solution(name).replace(right, wrong)
+    edits, source = WRONG[name][sentence], solution(name)
+    for right, wrong in zip(edits[::2], edits[1::2], strict=True):
+        assert right in source
+        source = source.replace(right, wrong)
     result = wb.exercise(name).check(wb.compile(source, name="answer"))
     assert not result.passed
     assert sentence in result.sentence

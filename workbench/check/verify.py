@@ -6,6 +6,7 @@ stands in `compare`.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from workbench.errors import UsageError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, device_of, digest_of, recording, resolve_device
 from workbench.operators import Bounds, KernelSpec, Shape, kernels
+from workbench.operators.subject import Request
 from workbench.operators.tensors import name_results, poisoned, poisoned_memory
 from workbench.origin import Origin
 from workbench.progress import Steps, track
@@ -192,6 +194,10 @@ def _verify_spec(
     )
     if code is None and result.passed:
         verified_operators.note(spec, where.arch, where.name)
+    if not result.passed:
+        options = {"spec": spec if code is not None else None, "seed": seed, "device": where}
+        again = Request(code or spec, (), inputs or {}, options if inputs else {**options, "shape": full})
+        result = dataclasses.replace(result, again=again)
     return _told(spec.name, result)
 
 
@@ -230,7 +236,9 @@ def _verify_launch(
     result = _verify_function(launched, wanted, read, seed, tolerance, of_launch=True)
     if not result.records:
         raise UsageError("verify: nothing was launched; without outputs= two functions are compared")
-    return result
+    if result.passed:
+        return result
+    return dataclasses.replace(result, again=Request(launch, (), {**read, **written}))
 
 
 def _origin(device: Device) -> Origin:

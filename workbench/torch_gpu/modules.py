@@ -104,7 +104,9 @@ def _on_device(
     def call(*args: Any, **kwargs: Any) -> Any:
         with clock.passing((call, (form or _form)((args, kwargs))), kernels) as (options, records):
             with (
-                device.host_code(lambda: tensors((args, kwargs)) + kept.memory((args, kwargs)), options) as told,
+                device.host_code(
+                    lambda: tensors((args, kwargs)) + kept.memory((args, kwargs)), options
+                ) as told,
                 made_tensors(device, kept.memory_of),
             ):
                 result = function(*args, **kwargs)
