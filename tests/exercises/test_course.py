@@ -48,6 +48,48 @@ WRONG = {
         "one key too near": ("row >= keys", "row >= keys - 1"),
         "an uninitialised value is stored": ("    zero(l);\n", ""),
     },
+    "07.1": {
+        "wave 1 writes what wave 0 read": (
+            "        __syncthreads();                           // all have read\n",
+            "",
+        ),
+        "with no barrier or atomic between them": (
+            "        __syncthreads();                           // all have written\n",
+            "",
+        ),
+        "one round too few": ("round = 0; round", "round = 1; round"),
+        "are their own neighbours": (
+            "(held[(i + 255) % 256] + value + held[(i + 1) % 256])",
+            "(held[i ? i - 1 : 0] + value + held[i < 255 ? i + 1 : 255])",
+        ),
+        "there are zeros": (
+            "(held[(i + 255) % 256] + value + held[(i + 1) % 256])",
+            "((i ? held[i - 1] : 0) + value + (i < 255 ? held[i + 1] : 0))",
+        ),
+    },
+    "07.2": {
+        "an uninitialised value is stored": (
+            "    held[threadIdx.x] = sum;",
+            "    if (threadIdx.x < n) held[threadIdx.x] = sum;",
+        ),
+        "does not fill a block of 256 is left out": ("i < n; i", "i < n / 256 * 256; i"),
+        "Only the first 256 elements": (
+            "for (int i = threadIdx.x; i < n; i += 256)",
+            "if (int i = threadIdx.x; i < n)",
+        ),
+        "Only the first wave": ("half = 128", "half = 32"),
+        "race in shared memory": ("        __syncthreads();\n", ""),
+    },
+    "07.3": {
+        "has no digit left": (
+            "(x[i] - mean) * (x[i] - mean);\n    const float all = total(squares);",
+            "x[i] * x[i];\n    const float all = total(squares) - mean * mean * n;",
+        ),
+        "divided by n - 1": ("all / n", "all / (n - 1)"),
+        "standard deviation": ("= all / n", "= sqrtf(all / n)"),
+        "not divided by anything": ("all / n", "all"),
+        "out is wrong in every element": ("const float all = total(squares)", "const float all = squares"),
+    },
 }
 """By exercise: part of the sentence, and what of the solution is replaced to get it."""
 
