@@ -42,7 +42,8 @@ exercise = Exercise(
         "so on.",
         "`for (int i = threadIdx.x; i < n; i += 256) sum += x[blockIdx.x * n + i];` then "
         "`held[threadIdx.x] = sum;` and `for (int half = 128; half; half /= 2)` with `__syncthreads()` "
-        "at the top of its body and         "`if (threadIdx.x < half) held[threadIdx.x] += held[threadIdx.x + half];` below.",
+        "at the top of its body and "
+        "`if (threadIdx.x < half) held[threadIdx.x] += held[threadIdx.x + half];` below.",
     ),
     # Around 1, so that a missing element shows.
     inputs=lambda shape, generator: {
