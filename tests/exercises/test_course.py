@@ -90,6 +90,34 @@ WRONG = {
         "not divided by anything": ("all / n", "all"),
         "out is wrong in every element": ("const float all = total(squares)", "const float all = squares"),
     },
+    "08.1": {
+        "by way of the denominator is missing": ("    sub_row(dy, dy, sum);\n", ""),
+        "wants its weight y": (
+            "    mul(product, y, dy);\n    row_sum(sum, product);",
+            "    row_sum(sum, dy);",
+        ),
+        "a mean is subtracted": ("    sub_row", "    mul(sum, sum, 1.0f / COLS);\n    sub_row"),
+        "lacks its factor": ("    mul(dy, dy, y);\n", ""),
+        "at row 4 to 7": ("int row = blockIdx.x * NUM_WARPS + warpid()", "int row = warpid()"),
+    },
+    "08.2": {
+        "in each other's place": (
+            "    dgate[i] = dout[i] * up[i] * slope;\n    dup[i] = dout[i] * gate[i] * s;",
+            "    dup[i] = dout[i] * up[i] * slope, dgate[i] = dout[i] * gate[i] * s;",
+        ),
+        "takes the sigmoid for a constant": ("s * (1 + gate[i] * (1 - s))", "s"),
+        "the derivative of silu was wanted": ("s * (1 + gate[i] * (1 - s))", "gate[i] * s"),
+        "dgate lacks the factor up": ("dout[i] * up[i] * slope", "dout[i] * slope"),
+        "dup lacks the sigmoid": ("gate[i] * s;", "gate[i];"),
+        "past the end of argument": ("    if (i >= n) return;\n", ""),
+    },
+    "08.3": {
+        "factor r of each row is missing": (" * r[row]", ""),
+        "is a mean over rows": ("held[3][lane];", "held[3][lane], dw[col] /= rows;"),
+        "Only the first wave's rows": (" + held[1][lane] + held[2][lane] + held[3][lane]", ""),
+        "do not fill a step of four waves": ("row < rows", "row < rows / 4 * 4"),
+        "race in shared memory": ("    __syncthreads();\n", ""),
+    },
 }
 """By exercise: part of the sentence, and what of the solution is replaced to get it."""
 
