@@ -118,6 +118,37 @@ WRONG = {
         "do not fill a step of four waves": ("row < rows", "row < rows / 4 * 4"),
         "race in shared memory": ("    __syncthreads();\n", ""),
     },
+    "09.1": {
+        "never written or is NaN": ("    max(scale, scale, 1e-10f);\n", ""),
+        "it may be negative": ("    row_max(scale, size);", "    row_max(scale, x);"),
+        "lands on 240": ("448.0f", "240.0f"),
+        "lands on 1": ("div_row(x, x, scale);", "mul(x, x, 1 / 448.0f), div_row(x, x, scale);"),
+        "has what x was multiplied by": (
+            "    store(g.scales",
+            "    rcp(scale, scale);\n    store(g.scales",
+        ),
+    },
+    "09.2": {
+        "should land on 4 to 8": ("ilogbf(largest) - 2", "ilogbf(largest)"),
+        "rounded up": ("ilogbf(largest) - 2", "int(ceilf(log2f(largest))) - 2"),
+        "become 8": ("fminf(rintf(size / step) * step, 6.0f)", "rintf(size / step) * step"),
+        "Ties are rounded up": ("rintf(size / step)", "floorf(size / step + 0.5f)"),
+        "cut off": ("rintf(size / step)", "floorf(size / step)"),
+        "powers has p itself": ("power + 127", "power"),
+    },
+    "09.3": {
+        "scales of the first one": (
+            "{0, 0, step, row});\n        load(scale_b, g.scale_b, {0, 0, step, col}",
+            "{0, 0, 0, row});\n        load(scale_b, g.scale_b, {0, 0, 0, col}",
+        ),
+        "multiplied again in each step": (
+            "        zero(part);\n        mma_ABt(part, a, b, part);\n        mul_row(part, part, scale_a);\n"
+            "        mul_col(part, part, scale_b);\n        add(c, c, part);",
+            "        mma_ABt(c, a, b, c);\n        mul_row(c, c, scale_a);\n        mul_col(c, c, scale_b);",
+        ),
+        "scale_b is missing": ("        mul_col(part, part, scale_b);\n", ""),
+        "an uninitialised value": ("    zero(c);\n", ""),
+    },
 }
 """By exercise: part of the sentence, and what of the solution is replaced to get it."""
 
