@@ -39,7 +39,8 @@ exercise = Exercise(
     hints=(
         "out is a product. What is the derivative of a product by its second factor? By its first, "
         "which is a function of gate?",
-        "dup is dout silu(gate). dgate is dout up silu'(gate), and silu(g) = g s with s = 1 / (1 + exp(-g)) is "
+        "dup is dout silu(gate). dgate is dout up silu'(gate), and silu(g) = g s with s = 1 / (1 + "
+        "exp(-g)) is "
         "a product again, in which g stands twice. The derivative of s is s (1 - s).",
         "silu'(g) = s + g s (1 - s). With `const float s = 1 / (1 + expf(-gate[i]));` dgate[i] is dout[i] * "
         "up[i] times that, and dup[i] is dout[i] * gate[i] * s.",

@@ -42,7 +42,7 @@ exercise = Exercise(
     name="09.1",
     title="Rows to fp8, zeros among them",
     task=(
-        "Let `quantize` of section 6 take rows of zeros: the size that a scale is made for is at least 1e-10,\n"
+        "Let `quantize` of section 6 take rows of zeros: a scale is made for a size of at least 1e-10,\n"
         "scale = max(largest |x| of the row, 1e-10) / 448, out = x / scale. Globals and launch stay:\n"
         "x, out, scales; four waves a work-group, a row each."
     ),
@@ -63,12 +63,14 @@ exercise = Exercise(
     shapes=[{"rows": 4}, {"rows": 24}],
     mistakes=[
         Mistake(
-            "The scale is made for the largest value; the largest size was asked for, and it may be negative.",
+            "The scale is made for the largest value; the largest size was asked for, and it may be "
+            "negative.",
             lambda x: by(x, x.amax(1, keepdim=True)),
         ),
         Mistake("All rows have the scale of the largest.", lambda x: by(x, sizes(x).amax().reshape(1, 1))),
         Mistake(
-            "The largest size lands on 240, the largest number of the other encoding of e4m3; here it is 448.",
+            "The largest size lands on 240, the largest number of the other encoding of e4m3; here "
+            "it is 448.",
             lambda x: by(x, sizes(x), 240.0),
         ),
         Mistake(

@@ -50,16 +50,18 @@ exercise = Exercise(
     name="09.2",
     title="Blocks of mxfp4",
     task=(
-        "Write `mx_round(const float *x, float *out, unsigned char *powers, int blocks)`: each thread takes a\n"
-        "block of 32 numbers. Its power p is the exponent of the block's largest size, less 2: p = floor(log2(\n"
-        "largest |x|)) - 2. powers gets the byte p + 127. out gets what is left of each number: x / 2^p,\n"
+        "Write `mx_round(const float *x, float *out, unsigned char *powers, int blocks)`: each thread takes\n"
+        "a block of 32 numbers. Its power p is the exponent of the block's largest size, less 2:\n"
+        "p = floor(log2(largest |x|)) - 2. powers gets the byte p + 127. out gets what is left of each number: x / 2^p,\n"
         "rounded to the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6 with its sign (ties to the even code, above 6\n"
         "to 6), times 2^p. blocks is any number; a work-group has 64 threads."
     ),
     hints=(
-        "Two loops over the block: one finds the largest size, one rounds. Where in the bits of a float is its "
+        "Two loops over the block: one finds the largest size, one rounds. Where in the bits of a "
+        "float is its "
         "exponent, and what is added to it there?",
-        "Between 0 and 2 the numbers are 0.5 apart, between 2 and 4 they are 1 apart, above 4 they are 2 apart. "
+        "Between 0 and 2 the numbers are 0.5 apart, between 2 and 4 they are 1 apart, above 4 they "
+        "are 2 apart. "
         "So divide the size by its step, round to a whole number, and multiply by the step.",
         "`const int power = ilogbf(largest) - 2;` and `const float size = fabsf(ldexpf(x[i], -power));`. "
         "`rintf(size / step) * step` rounds ties to even, which is the even code here. Then `fminf(..., 6)`, "
