@@ -31,7 +31,8 @@ exercise = Exercise(
         "Write `weight_gradient(const float *dy, const float *x, const float *r, float *dw,\n"
         "int rows, int cols)`: dw[c] is the sum over all rows of dy x r, with a number r for each row.\n"
         "A group of 256 threads takes 64 columns: each of its 4 waves adds up every fourth row, and\n"
-        "shared memory joins the four sums. cols is a multiple of 64, rows any number. No atomics: two runs agree."
+        "shared memory joins the four sums. cols is a multiple of 64, rows any number. No atomics: two runs\n"
+        "shall agree to the bit."
     ),
     hints=(
         "Thread i belongs to wave i / 64 and to column i % 64 of the work-group's. Which rows does its wave "

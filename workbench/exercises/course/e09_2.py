@@ -52,9 +52,9 @@ exercise = Exercise(
     task=(
         "Write `mx_round(const float *x, float *out, unsigned char *powers, int blocks)`: each thread takes\n"
         "a block of 32 numbers. Its power p is the exponent of the block's largest size, less 2:\n"
-        "p = floor(log2(largest |x|)) - 2. powers gets the byte p + 127. out gets what is left of each number: x / 2^p,\n"
-        "rounded to the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6 with its sign (ties to the even code, above 6\n"
-        "to 6), times 2^p. blocks is any number; a work-group has 64 threads."
+        "p = floor(log2(largest |x|)) - 2. powers gets the byte p + 127. out gets what is left of\n"
+        "each number: x / 2^p, rounded to the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6 with its sign (ties to the\n"
+        "even code, above 6 to 6), times 2^p. blocks is any number; a work-group has 64 threads."
     ),
     hints=(
         "Two loops over the block: one finds the largest size, one rounds. Where in the bits of a "
