@@ -53,8 +53,8 @@ exercise = Exercise(
         "Write `mx_round(const float *x, float *out, unsigned char *powers, int blocks)`: each thread takes\n"
         "a block of 32 numbers. Its power p is the exponent of the block's largest size, less 2:\n"
         "p = floor(log2(largest |x|)) - 2. powers gets the byte p + 127. out gets what is left of\n"
-        "each number: x / 2^p, rounded to the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6 with its sign (ties to the\n"
-        "even code, above 6 to 6), times 2^p. blocks is any number; a work-group has 64 threads."
+        "each number: x / 2^p, rounded to the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6 with its sign (ties to\n"
+        "the even code, above 6 to 6), times 2^p. blocks is any number; a work-group has 64 threads."
     ),
     hints=(
         "Two loops over the block: one finds the largest size, one rounds. Where in the bits of a "
