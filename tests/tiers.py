@@ -39,6 +39,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/kernels/test_compatibility.py", 3),
     ("tests/views/test_payloads.py::test_texts_stay_texts", 10),
     ("tests/toolchain/test_hipcc.py", 3),
+    ("tests/exercises/test_course.py::test_a_wrong_answer", 3),
     ("tests/fuzz/test_session.py::test_a_damaged_cache", 4),
     ("tests/bench/test_certificates.py::test_the_documented_commands", 4),
     ("tests/emulator/sanitizer/test_mutations.py", 3),
