@@ -24,7 +24,7 @@ from workbench.exercises.results import CheckResult
 from workbench.exercises.task import Task
 from workbench.kernel import Kernel, Module, device_of
 from workbench.operators import Shape, shape_text
-from workbench.profile import profile
+from workbench.profile import ProfileResult, profile
 
 if TYPE_CHECKING:
     import torch
@@ -102,6 +102,7 @@ def _dear(exercise: Task, kernel: Kernel, shape: Shape) -> str:
     arguments = {**_inputs(exercise, shape), **exercise.outputs(shape)}
     with hub.muted():
         profiled = profile(kernel[exercise.launch(shape)], **arguments)
+    assert isinstance(profiled, ProfileResult)
     return next((told for each in exercise.limits if (told := each.broken(profiled, shape))), "")
 
 

@@ -30,7 +30,7 @@ def whole_turns(x: torch.Tensor) -> dict[str, torch.Tensor]:
 
 def most(shape: Shape) -> float:
     """Twice the lines that x has, and one for each row: rows begin anywhere in a line."""
-    return 2 * shape["rows"] * (shape["cols"] * 4 / LINE + 1)
+    return float(2 * shape["rows"] * (shape["cols"] * 4 / LINE + 1))
 
 
 exercise = Exercise(

@@ -24,7 +24,7 @@ def one_turn(x: torch.Tensor, factor: float) -> dict[str, torch.Tensor]:
 
 def most(shape: Shape) -> float:
     """One load for each 64 numbers, and one more a wave and turn for its edge."""
-    return 2 * (shape["n"] / 64 + GROUPS * LANES / 64)
+    return float(2 * (shape["n"] / 64 + GROUPS * LANES / 64))
 
 
 exercise = Exercise(
