@@ -122,6 +122,25 @@ class ChipRun:
     def seconds(self) -> float:
         return self.cycles / self.clock_hz
 
+    def charged(self, counts: Mapping[int, int]) -> dict[int, float]:
+        """Cycles of all waves of the launch by the instruction that they were spent on: issued, and waited for.
+
+        Args:
+            counts: as for `stalls`.
+        """
+        turn = sum(wave.busy for wave in self.unit.waves) / (self.unit.issued.sum() or 1.0)
+        spent: dict[int, float] = {}
+        issued: dict[int, float] = {}
+        for address, times, cycles in zip(
+            self.unit.program.addresses,
+            self.unit.issued.tolist(),
+            self.unit.charged.tolist(),
+            strict=True,
+        ):
+            issued[address] = issued.get(address, 0.0) + times
+            spent[address] = spent.get(address, 0.0) + times * turn + cycles
+        return {a: spent[a] * counts.get(a, 0) / times for a, times in issued.items() if times}
+
     def stalls(self, counts: Mapping[int, int]) -> dict[int, dict[str, float]]:
         """Cycles that all waves of the launch stand before each instruction, by address and reason.
 

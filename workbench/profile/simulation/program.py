@@ -101,6 +101,8 @@ def _op(instruction: Instruction, text: int, target: Target, levels: Levels) -> 
         "level": levels,
         **more,
     }
+    if instruction.record.flow not in (Flow.NEXT, Flow.END):
+        op["flags"] = op.get("flags", 0) | number("JUMPS")
     sources = _ranges(read(instruction))
     results = _ranges(written(instruction))
     if kind == "MFMA":
