@@ -42,6 +42,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/bench/test_certificates.py::test_the_documented_commands", 4),
     ("tests/emulator/sanitizer/test_mutations.py", 3),
     ("tests/emulator/hip/test_textures.py", 3),
+    ("tests/profile/test_faults.py", 4),
 )
 """Beginnings of tests' names, each with how many share a turn; the first that fits counts. 0: none runs."""
 

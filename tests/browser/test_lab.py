@@ -254,7 +254,9 @@ class TestJourney:
         number = lab.number_of(RMS, "row_sum(")
         lab.cell(RMS).locator(f".jp-hipkittens-HeatMark[aria-label^='line {number}:']").hover()
         tip = lab.page.locator(".jp-hipkittens-HeatDetails")
-        lab.says(tip, "Issue cycles", "valu instructions", "Time charges a wait to the load that it ended with")
+        lab.says(
+            tip, "Issue cycles", "valu instructions", "Time charges a wait to the load that it ended with"
+        )
         lab.shot("heat", lab.cell(RMS).locator(".jp-Cell-inputWrapper"))
         lab.page.mouse.move(5, 5)
 

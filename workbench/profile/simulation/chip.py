@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.launches import Steps, WaveSteps
-from workbench.profile.simulation.program import FROM_L2, Levels, Program, program
+from workbench.profile.simulation.program import FROM_L2, Adjust, Levels, Program, program
 from workbench.profile.simulation.unit import (
     DISPATCH_CYCLES,
     REASONS,
@@ -123,7 +123,7 @@ class ChipRun:
         return self.cycles / self.clock_hz
 
     def charged(self, counts: Mapping[int, int]) -> dict[int, float]:
-        """Cycles of all waves of the launch by the instruction that they were spent on: issued, and waited for.
+        """Cycles of all waves of the launch by the instruction that they were spent on, waits for it too.
 
         Args:
             counts: as for `stalls`.
@@ -253,6 +253,7 @@ def simulate_chip(
     *,
     evicted: float = 0.0,
     spans: int = 0,
+    adjust: Adjust | None = None,
 ) -> ChipRun:
     """Runs a launch of which the ways of some work-groups were recorded.
 
@@ -265,8 +266,9 @@ def simulate_chip(
         traffic: which level of the memory hierarchy serves a vector memory instruction, by address.
         evicted: lines that go from the Infinity Cache to HBM for each that comes into it.
         spans: of the timeline that are kept at most.
+        adjust: what is to be different about an instruction.
     """
-    code = program(steps.blocks, instructions, steps.text, product.target, traffic)
+    code = program(steps.blocks, instructions, steps.text, product.target, traffic, adjust)
     units = min(steps.group_total, int(product.compute_units))
     machine = machine_record(product, clock_hz, units, evicted=evicted)
     kinds, mix = kinds_of(steps)

@@ -108,7 +108,7 @@ class UnitRun:
         waves: lives of the waves; those of a work-group follow each other.
         stalls: [instructions, reasons] cycles that waves stood before each instruction, all waves together.
         wave_stalls: of the type `WAVE_STALL`, the same by wave; empty unless spans were asked for.
-        charged: [instructions] the same cycles at the instructions that they were spent on: a wait at the load
+        charged: [instructions] the same cycles at what they were spent on: a wait at the load
             that it ended with, a dependence at what wrote the register, a busy unit at what kept it busy.
         issued: [instructions] times that each was issued.
         busy: cycles that the units of a kind were busy, SIMDs added up.
