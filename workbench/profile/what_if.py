@@ -375,9 +375,9 @@ class Again:
         if steps is None:
             return {}
         waves = [wave.steps for group in steps.groups for wave in steps.of(group)]
-        costs = np.concatenate([each[each["block"] < 0] for each in waves]) if waves else np.zeros(0)
-        if not len(costs):
+        if not waves:
             return {}
+        costs = np.concatenate([each[each["block"] < 0] for each in waves])
         places, which = np.unique(costs["place"], return_inverse=True)
         times = np.bincount(which)
         found = [np.bincount(which, weights=costs[name]) / times for name in ("bytes", "lds_cycles")]

@@ -54,7 +54,7 @@ enum {
 #define SIM_ALONE 1  /* a vector instruction that no MFMA may overlap */
 #define SIM_TO_LDS 2 /* a load to LDS */
 #define SIM_ATOMIC 4
-#define SIM_JUMPS 16 /* the wave may go on elsewhere */
+#define SIM_JUMPS 16  /* the wave may go on elsewhere */
 #define SIM_RETURNS 8 /* LDS: gives something back, which lgkmcnt waits for */
 
 typedef struct SimRange {
