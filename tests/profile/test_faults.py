@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 import workbench as wb
-from tests.profile.faults import FAULTS, GOOD, Fault, Launch
+from tests.profile.faults import FAULTS, GOOD, Fault, Good, Launch
 
 NAMED = 38
 """Faults that the first finding has to name."""
@@ -72,5 +72,5 @@ def test_the_forecast_is_what_the_repair_gains() -> None:
 
 
 @pytest.mark.parametrize("good", GOOD, ids=lambda good: good.name)
-def test_good_kernels_are_left_alone(good) -> None:
+def test_good_kernels_are_left_alone(good: Good) -> None:
     assert not profiled("good", good.name, good.launch).advice
