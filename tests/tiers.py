@@ -45,6 +45,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/emulator/sanitizer/test_mutations.py", 3),
     ("tests/emulator/hip/test_textures.py", 3),
     ("tests/exercises/test_course.py::test_a_wrong_answer", 4),
+    ("tests/profile/test_faults.py", 4),
 )
 """Beginnings of tests' names, each with how many share a turn; the first that fits counts. 0: none runs."""
 
