@@ -10,10 +10,8 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-_PASSED_OVER = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL
-)
-_TYPE = re.compile(r"(?:\w+::)*\w+$")
+_PASSED_OVER = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
+_NAME = re.compile(r"\w+$")
 _OPENING, _CLOSING = "([{<", ")]}>"
 
 
@@ -172,16 +170,23 @@ class Cell:
         return Declared(Span(type_start, type_end, text), not others)
 
     def _type_start(self, end: int) -> int | None:
-        at = end
-        if self.code[at - 1 : at] == ">":
-            depth = 0
-            while at > 0:
-                at -= 1
-                depth += {">": 1, "<": -1}.get(self.code[at], 0)
-                if not depth:
-                    break
-        match = _TYPE.search(self.code[max(0, at - 120) : at])
-        return at - len(match[0]) if match else None
+        """Where a type begins that ends at an offset: `a::b<c>::d`."""
+        at, begins = end, None
+        while True:
+            if self.code[at - 1 : at] == ">":
+                depth = 0
+                while at > 0:
+                    at -= 1
+                    depth += {">": 1, "<": -1}.get(self.code[at], 0)
+                    if not depth:
+                        break
+            name = _NAME.search(self.code[max(0, at - 120) : at])
+            if not name:
+                return begins
+            at = begins = at - len(name[0])
+            if self.code[at - 2 : at] != "::":
+                return begins
+            at -= 2
 
 
 def pieces(text: str) -> list[str]:

@@ -83,8 +83,17 @@ def _followed(
         # A name whose own declaration has an error is not known after it.
         for index, (line, _) in enumerate(folding):
             start, end = cell.offset(line, 1), cell.offset(line + 1, 1)
-            declared = cell.declaration(undeclared, end if end is not None else len(cell.code)) if start is not None else None
-            if declared and start is not None and start <= declared.type.start and told[index].severity == "error":
+            declared = (
+                cell.declaration(undeclared, end if end is not None else len(cell.code))
+                if start is not None
+                else None
+            )
+            if (
+                declared
+                and start is not None
+                and start <= declared.type.start
+                and told[index].severity == "error"
+            ):
                 return index
     return None
 
@@ -101,9 +110,7 @@ def _counted(told: Diagnostic) -> Diagnostic:
     return replace(told, text=f"{told.text}\n      ({others} that may follow from this left out)")
 
 
-def _shown(
-    finding: Diagnostic, explanation: Explanation, mistake: str, cell: Cell, name: str
-) -> Diagnostic:
+def _shown(finding: Diagnostic, explanation: Explanation, mistake: str, cell: Cell, name: str) -> Diagnostic:
     at = explanation.at
     line, column = cell.place(at.start) if at else (finding.cell_line, finding.cell_column)
     fixes = fixits(cell, explanation.changes)
@@ -178,6 +185,8 @@ def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
         for explanation in mistake.find(cell):
             at = explanation.at or Span(0, 0, "")
             line, column = cell.place(at.start)
-            place = Diagnostic(line, column, "warning", explanation.message, cell_line=line, cell_column=column)
+            place = Diagnostic(
+                line, column, "warning", explanation.message, cell_line=line, cell_column=column
+            )
             found.append(replace(_shown(place, explanation, mistake.name, cell, name), printed=""))
     return tuple(found)

@@ -49,7 +49,7 @@ class Mistake:
 
     Attributes:
         name: what `docs/mistakes.md` lists it under.
-        says: what it is known by in the compiler's message. For a check of the headers, words of its sentence.
+        says: what it is known by in the compiler's message; of a check of the headers, words of it.
         explain: what is to be said; None where it is another mistake after all.
         folds: which further errors follow from it.
     """
@@ -101,7 +101,7 @@ class Said:
             ),
             "",
         )
-        return tuple(found for each in arguments(last) if (found := tile(each)))
+        return tuple(each for each in map(tile, arguments(last)) if each)
 
     def operand(self, index: int) -> Span | None:
         """An argument of the call."""

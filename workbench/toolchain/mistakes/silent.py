@@ -1,7 +1,7 @@
 """Mistakes that the compiler lets pass, since types cannot tell them; each is a warning.
 
-They are found in the text, and only where it leaves no doubt: the number by which an index is multiplied is the
-very one that the tile is declared with.
+They are found in the text, and only where it leaves no doubt: the number by which an index is multiplied is
+the very one that the tile is declared with.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def _in_memory_order(cell: Cell) -> Iterator[Explanation]:
         right = f"{found[1]}[{{{row}, {col}}}]"
         whole = Span(found.start(), end + 1, cell.text[found.start() : end + 1])
         yield Explanation(
-            f"a shared tile is swizzled: place {index} in memory is not element {{{row}, {col}}}; write {right}",
+            f"a shared tile is swizzled: place {index} in memory is not element {{{row}, {col}}}; "
+            f"write {right}",
             whole,
             (Change(whole, right),),
         )
@@ -66,10 +67,14 @@ def _in_memory_order(cell: Cell) -> Iterator[Explanation]:
 def _in_elements(cell: Cell) -> Iterator[Explanation]:
     steps = {
         (found[1], found[2])
-        for found in re.finditer(r"\bfor\s*\([^;]*?\b(\w+)\s*=[^;]*;[^;]*;\s*\1\s*\+=\s*(\w+)\s*\)", cell.code)
+        for found in re.finditer(
+            r"\bfor\s*\([^;]*?\b(\w+)\s*=[^;]*;[^;]*;\s*\1\s*\+=\s*(\w+)\s*\)", cell.code
+        )
     }
     stepped = {name for name, _ in steps}
-    for found in re.finditer(r"\b(?:load|store|load_async|atomic_pk_add|prefetch)\s*(?:<[^<>()]*>)?\s*(\()", cell.code):
+    for found in re.finditer(
+        r"\b(?:load|store|load_async|atomic_pk_add|prefetch)\s*(?:<[^<>()]*>)?\s*(\()", cell.code
+    ):
         spans = cell.split(found.start(1))
         for at in spans[2:]:
             if not at.text.startswith("{"):
@@ -83,7 +88,8 @@ def _in_elements(cell: Cell) -> Iterator[Explanation]:
             if not doubtful:
                 continue
             sizes = next(
-                (each for span in spans[:2] if (each := _sizes(cell, span.text, span.start, "rt|st|art"))), None
+                (each for span in spans[:2] if (each := _sizes(cell, span.text, span.start, "rt|st|art"))),
+                None,
             )
             for axis in doubtful if sizes else ():
                 size = sizes[axis] if sizes else ""
@@ -102,8 +108,8 @@ def _one_index(index: Span, size: str, steps: set[tuple[str, str]], axis: str) -
         )
     elif (index.text, size) in steps:
         yield Explanation(
-            f"the {axis} of a coordinate counts tiles of {size}, not elements: `{index.text}` goes in steps of "
-            f"{size}; write {index.text} / {size}, or coord<>{{...}} to count elements",
+            f"the {axis} of a coordinate counts tiles of {size}, not elements: `{index.text}` goes in steps "
+            f"of {size}; write {index.text} / {size}, or coord<>{{...}} to count elements",
             index,
             (Change(index, f"{index.text} / {size}"),),
         )

@@ -92,13 +92,17 @@ def _art_namespace(said: Said) -> Explanation | None:
 
 
 def _template_argument(said: Said) -> Explanation | None:
-    head = re.search(r"(?:alias|class|function)? ?template '(?P<name>[\w:]+)' \[with (?P<list>.*)\]", said.message)
+    head = re.search(
+        r"(?:alias|class|function)? ?template '(?P<name>[\w:]+)' \[with (?P<list>.*)\]", said.message
+    )
     if not head:
         return None
     name = head["name"].rpartition("::")[2]
     values = re.findall(r"(\w+) = (.*?)(?=, \w+ = |$)", head["list"])
     for note in said.error.notes:
-        because = re.match(r"because '(?P<type>[^']*)'(?: \(aka '(?P<aka>[^']*)'\))? does not satisfy", note.message)
+        because = re.match(
+            r"because '(?P<type>[^']*)'(?: \(aka '(?P<aka>[^']*)'\))? does not satisfy", note.message
+        )
         wanted = re.search(r"(?:ducks::)?(\w+)::\w+ (_?\w+)", _from_column(note.text, note.column))
         if because and wanted and wanted[1] in _WANTED:
             break
@@ -120,7 +124,9 @@ def _template_argument(said: Said) -> Explanation | None:
     elif written and wanted[1] == "rt_shape" and re.fullmatch(r"st_\d+x\d+_s", written.text):
         changes = (Change(written, f"rt{written.text[2:]}"),)
     said_what = what.replace("a shape of register tiles", "a shape") if wanted[1] == "rt_layout" else what
-    message = f"the {_ORDINALS[position]} argument of {name} is {_WANTED[wanted[1]]}; `{shown}` is {said_what}"
+    message = (
+        f"the {_ORDINALS[position]} argument of {name} is {_WANTED[wanted[1]]}; `{shown}` is {said_what}"
+    )
     return Explanation(message, written, changes)
 
 
@@ -187,7 +193,9 @@ def with_operands(said: Said) -> Explanation:
     if not told and said.tiles:
         told = list(dict.fromkeys(map(str, said.tiles)))
     message = f"{said.message}: {', '.join(told)}" if told else said.message
-    return Explanation(message if len(message) <= _ALLOWED_LINE else said.message, said.call and said.call.span)
+    return Explanation(
+        message if len(message) <= _ALLOWED_LINE else said.message, said.call.span if said.call else None
+    )
 
 
 def _declared_as(said: Said, operand: Span | None, text: str) -> tuple[Change, ...]:
@@ -243,7 +251,7 @@ def _own_vector(said: Said) -> Explanation:
             each.type.text
             for other in call.arguments
             if (each := said.cell.declaration(other.text, other.start))
-            and re.match(r"(?:kittens::)?rt(?:_\w+)?<", each.type.text)
+            and re.fullmatch(r"(?:kittens::)?rt(?:_\w+)?<[^:]*>", each.type.text)
         ),
         str(matrix),
     )
@@ -257,9 +265,9 @@ def _own_vector(said: Said) -> Explanation:
 def _other_operand(said: Said) -> Explanation:
     plain_message = with_operands(said)
     tiles = said.tiles
-    if len(tiles) >= 2 and (tiles[0].rows, tiles[0].cols) == (tiles[1].rows, tiles[1].cols):
-        if tiles[0].element != tiles[1].element and len(plain_message.message) < _ALLOWED_LINE - 40:
-            return Explanation(f"{plain_message.message}; copy(to, from) converts", plain_message.at)
+    alike = len(tiles) >= 2 and (tiles[0].rows, tiles[0].cols) == (tiles[1].rows, tiles[1].cols)
+    if alike and tiles[0].element != tiles[1].element and len(plain_message.message) < _ALLOWED_LINE - 40:
+        return Explanation(f"{plain_message.message}; copy(to, from) converts", plain_message.at)
     return plain_message
 
 
@@ -276,7 +284,9 @@ def _copy(said: Said) -> Explanation:
     )
     if same and into.layout != source.layout:
         name = Span(said.call.span.start, said.call.span.start + len("copy"), "copy")
-        return Explanation("copy keeps the layout, swap_layout changes it", said.call.span, (Change(name, "swap_layout"),))
+        return Explanation(
+            "copy keeps the layout, swap_layout changes it", said.call.span, (Change(name, "swap_layout"),)
+        )
     if into.layout != source.layout and into.layout and "swap_layout" not in said.message:
         return Explanation(f"{said.message}; swap_layout changes the layout", told.at)
     return told
@@ -322,7 +332,9 @@ _IN_PLACE = frozenset(("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "ne
 def _declared_kind(said: Said, span: Span) -> str:
     """ "rt", "gl" and so on by the declaration of an argument, "" where that does not tell."""
     declared = said.cell.declaration(span.text, span.start)
-    found = re.match(r"(?:kittens::)?(rt|st|rv|sv|art|gl)(?:_\w+)?<", declared.type.text) if declared else None
+    found = (
+        re.match(r"(?:kittens::)?(rt|st|rv|sv|art|gl)(?:_\w+)?<", declared.type.text) if declared else None
+    )
     return found[1] if found else ""
 
 
@@ -349,7 +361,8 @@ def _moved(said: Said, kinds: list[str]) -> Explanation | None:
         indices = said.cell.split(at.start)
         if len(indices) > 4:
             return Explanation(
-                f"a coordinate has at most four indices, {{batch, depth, row, column}}; {len(indices)} are given",
+                "a coordinate has at most four indices, {batch, depth, row, column}; "
+                f"{len(indices)} are given",
                 at,
             )
     counted = re.match(r"coord<\s*(?:kittens::)?(rt|st|rv|sv|art)", at.text)
@@ -390,7 +403,9 @@ _OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 
 def _tile_operator(said: Said) -> Explanation | None:
     types = re.search(r"\('([^']*)'.*? and '([^']*)'", said.message)
-    if not types or not any(re.match(r"(?:kittens::)?(?:rt|st|rv|sv|art)(?:_\w+)?<", each) for each in types.groups()):
+    if not types or not any(
+        re.match(r"(?:kittens::)?(?:rt|st|rv|sv|art)(?:_\w+)?<", each) for each in types.groups()
+    ):
         return None
     if said.at is None:
         return None
@@ -401,7 +416,9 @@ def _tile_operator(said: Said) -> Explanation | None:
     around = re.compile(r"(?:(\w+)\s*=\s*)?(\w+)\s*$").search(said.cell.code[: said.at])
     right = re.compile(r".\s*([\w.]+)").match(said.cell.code, said.at)
     if not around or not right:
-        return Explanation(f"tiles have no operators: {function}(to, a, b) writes a {operator} b to its first argument")
+        return Explanation(
+            f"tiles have no operators: {function}(to, a, b) writes a {operator} b to its first argument"
+        )
     into = around[1] or around[2]
     whole = Span(around.start(), right.end(), said.cell.text[around.start() : right.end()])
     text = f"{function}({into}, {around[2]}, {right[1]})"
@@ -416,7 +433,9 @@ def _float_literal(said: Said) -> Explanation | None:
     types = re.search(r"operand types '(\w+)'.*? and '(\w+)'", said.message)
     if not types or said.at is None:
         return None
-    narrow = next((each for each in types.groups() if each in ("bf16", "half", "__hip_bfloat16", "__half")), "")
+    narrow = next(
+        (each for each in types.groups() if each in ("bf16", "half", "__hip_bfloat16", "__half")), ""
+    )
     wide = next((each for each in types.groups() if each in ("float", "double", "int")), "")
     if not narrow or not wide:
         return None
@@ -431,8 +450,8 @@ def _float_literal(said: Said) -> Explanation | None:
     shown = f"`{span.text}`" if span else f"the {wide}"
     mended = f"{narrow}({span.text})" if span else f"{narrow}(...)"
     return Explanation(
-        f"`{symbol}` takes two operands of one type: {shown} is {_a(wide)}, the other {_a(narrow)}; write {mended}, "
-        "or convert to float first",
+        f"`{symbol}` takes two operands of one type: {shown} is {_a(wide)}, the other {_a(narrow)}; "
+        f"write {mended}, or convert to float first",
         span,
         (Change(span, mended),) if span else (),
     )
@@ -477,9 +496,28 @@ def _shared_memory(said: Said) -> Explanation | None:
     asked, limit = int(found[1]), int(found[2])
     kernel = found[3].rpartition(" ")[2]
     return Explanation(
-        f"{kernel} asks for {asked:,} bytes of shared memory ({asked / 1024:.0f} KiB), a work-group of this target "
-        f"has {limit:,} ({limit // 1024} KiB): smaller tiles, fewer stages, or one tile in the place of another"
+        f"{kernel} asks for {asked:,} bytes of shared memory ({asked / 1024:.0f} KiB), a work-group of this "
+        f"target has {limit:,} ({limit // 1024} KiB): smaller tiles, fewer stages, or one tile in the place of "
+        "another"
     )
+
+
+def _narrowed(said: Said) -> Explanation | None:
+    came = re.search(r"narrowed from type '([^']*)'(?: \(aka '([^']*)'\))? to 'int'", said.message)
+    if not came or said.at is None:
+        return None
+    call_before = re.compile(r"(?:load|store|load_async|prefetch)\s*(?:<[^<>()]*>)?\s*(\()")
+    calls = [found for found in call_before.finditer(said.cell.code) if found.start() < said.at]
+    for span in said.cell.split(calls[-1].start(1)) if calls else ():
+        if span.text.startswith("{") and span.start < said.at < span.end:
+            index = next(each for each in said.cell.split(span.start) if each.start <= said.at < each.end)
+            return Explanation(
+                f"indices of a coordinate are int: `{index.text}` is {_a(came[2] or came[1])}; "
+                f"int({index.text}) is one",
+                index,
+                (Change(index, f"int({index.text})"),),
+            )
+    return None
 
 
 def _allocator(said: Said) -> Explanation | None:
@@ -495,7 +533,8 @@ def _allocator(said: Said) -> Explanation | None:
         return None
     span = Span(found.start(1), found.end(1), "&")
     return Explanation(
-        f"shared_allocator takes the first word of shared memory: `{found[2]}` is an array, `&` is one too many",
+        f"shared_allocator takes the first word of shared memory: `{found[2]}` is an array, `&` is one "
+        "too many",
         span,
         (Change(span, ""),),
     )
@@ -511,13 +550,17 @@ def _recursion(said: Said) -> Explanation | None:
     if not depth or not found:
         return None
     name = found[1]
-    steps = list(dict.fromkeys(f"{name}{plain(m[1])}" for text in said.instances if (m := re.search(rf"\b{name}(<[^>]*>)", text))))
+    steps = list(
+        dict.fromkeys(
+            f"{name}{plain(m[1])}" for text in said.instances if (m := re.search(rf"\b{name}(<[^>]*>)", text))
+        )
+    )
     begin = " asks for ".join(reversed(steps[-3:]))
     where = f": {begin}, and so on" if len(steps) > 1 else ""
     return Explanation(
         _line(
-            f"the template {name} instantiates itself without an end, {int(depth[1]):,} deep{where}; give it a "
-            "specialization for the last step, or ask `if constexpr`"
+            f"the template {name} instantiates itself without an end, {int(depth[1]):,} deep{where}; give it "
+            "a specialization for the last step, or ask `if constexpr`"
         )
     )
 
@@ -526,8 +569,8 @@ SPOKEN = (
     Mistake(
         "The header is missing",
         re.compile(
-            rf"expected namespace name|use of undeclared identifier '(?:{_NAMES})'|no template named '(?:{_NAMES})'"
-            rf"|unknown type name '(?:{_NAMES})'"
+            rf"expected namespace name|use of undeclared identifier '(?:{_NAMES})'"
+            rf"|no template named '(?:{_NAMES})'|unknown type name '(?:{_NAMES})'"
         ),
         _no_include,
         "rest",
@@ -555,17 +598,29 @@ SPOKEN = (
         re.compile(r"the number of (?:rows|columns) is a multiple of the base shape's"),
         _multiple,
     ),
-    Mistake("An operand of mma in the wrong layout", re.compile(r"mma: [ab] is in the row layout in"), _mma_layout),
-    Mistake("An accumulator that is not of float", re.compile(r"mma: the accumulators are of float"), _mma_accumulator),
+    Mistake(
+        "An operand of mma in the wrong layout", re.compile(r"mma: [ab] is in the row layout in"), _mma_layout
+    ),
+    Mistake(
+        "An accumulator that is not of float",
+        re.compile(r"mma: the accumulators are of float"),
+        _mma_accumulator,
+    ),
     Mistake(
         "Operands of mma of different sizes",
         re.compile(r"mma: a and b have the same size along K|mma: the accumulator is M x N"),
         with_operands,
     ),
     Mistake(
-        "Operands of mma of different types", re.compile(r"mma: a and b have the same element type"), with_operands
+        "Operands of mma of different types",
+        re.compile(r"mma: a and b have the same element type"),
+        with_operands,
     ),
-    Mistake("A map with a vector that is not the tile's own", re.compile(r"a row map takes the tile's own"), _own_vector),
+    Mistake(
+        "A map with a vector that is not the tile's own",
+        re.compile(r"a row map takes the tile's own"),
+        _own_vector,
+    ),
     Mistake(
         "A reduction into a vector that is not the tile's own",
         re.compile(r"a row reduction gives the tile's own"),
@@ -588,18 +643,45 @@ SPOKEN = (
     ),
     Mistake(
         "Ranges of registers that overlap",
-        re.compile(r"art: the ranges of registers of a tile do not overlap|mma: the accumulators' registers are apart"),
+        re.compile(
+            r"art: the ranges of registers of a tile do not overlap"
+            r"|mma: the accumulators' registers are apart"
+        ),
         with_operands,
     ),
-    Mistake("An element type that tiles do not have", re.compile(r"no such element type"), lambda said: Explanation(said.message)),
-    Mistake("A call with arguments in the wrong order", re.compile(r"no matching function for call to"), _wrong_call),
-    Mistake("An operator between tiles", re.compile(r"invalid operands to binary expression"), _tile_operator),
-    Mistake("A float beside a bf16", re.compile(r"use of overloaded operator '.+' is ambiguous"), _float_literal),
-    Mistake("Two indices for a shared tile", re.compile(r"does not provide a subscript operator|subscripted value is not"), _two_indices),
+    Mistake(
+        "An element type that tiles do not have",
+        re.compile(r"no such element type"),
+        lambda said: Explanation(said.message),
+    ),
+    Mistake(
+        "A call with arguments in the wrong order",
+        re.compile(r"no matching function for call to"),
+        _wrong_call,
+    ),
+    Mistake(
+        "An index of a coordinate that is no int",
+        re.compile(r"cannot be narrowed from type '.*' to 'int' in initializer list"),
+        _narrowed,
+    ),
+    Mistake(
+        "An operator between tiles", re.compile(r"invalid operands to binary expression"), _tile_operator
+    ),
+    Mistake(
+        "A float beside a bf16", re.compile(r"use of overloaded operator '.+' is ambiguous"), _float_literal
+    ),
+    Mistake(
+        "Two indices for a shared tile",
+        re.compile(r"does not provide a subscript operator|subscripted value is not"),
+        _two_indices,
+    ),
     Mistake("Too much shared memory", re.compile(r"local memory \(\d+\) exceeds limit"), _shared_memory),
     Mistake(
         "The address of an array for shared_allocator",
-        re.compile(r"no viable constructor or deduction guide .*'shared_allocator'|no matching constructor .*shared_allocator"),
+        re.compile(
+            r"no viable constructor or deduction guide .*'shared_allocator'"
+            r"|no matching constructor .*shared_allocator"
+        ),
         _allocator,
     ),
     Mistake(

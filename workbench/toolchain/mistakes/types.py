@@ -55,7 +55,9 @@ class Tile:
 def tile(text: str) -> Tile | None:
     """A type that clang printed, None where it is no tile and no vector."""
     text = text.strip().removeprefix("const ").rstrip(" &*")
-    match = re.fullmatch(r"(?:kittens::)?(?:detail::)?(rt|st|art|register_vector|sv|rv)<(.*)>", text, re.DOTALL)
+    match = re.fullmatch(
+        r"(?:kittens::)?(?:detail::)?(rt|st|art|register_vector|sv|rv)<(.*)>", text, re.DOTALL
+    )
     if not match:
         return None
     parts = [part.strip() for part in pieces(match[2])]
@@ -81,7 +83,9 @@ def plain(text: str) -> str:
 def arguments(template: str) -> list[str]:
     """Arguments of a template that clang printed, such as `f<a, b<c>>`: `a` and `b<c>`."""
     opening = template.find("<")
-    return [part.strip() for part in pieces(template[opening + 1 : template.rfind(">")])] if opening >= 0 else []
+    return (
+        [part.strip() for part in pieces(template[opening + 1 : template.rfind(">")])] if opening >= 0 else []
+    )
 
 
 def _shape(text: str) -> str:
