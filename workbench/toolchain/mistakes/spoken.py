@@ -497,8 +497,8 @@ def _shared_memory(said: Said) -> Explanation | None:
     kernel = found[3].rpartition(" ")[2]
     return Explanation(
         f"{kernel} asks for {asked:,} bytes of shared memory ({asked / 1024:.0f} KiB), a work-group of this "
-        f"target has {limit:,} ({limit // 1024} KiB): smaller tiles, fewer stages, or one tile in the place of "
-        "another"
+        f"target has {limit:,} ({limit // 1024} KiB): smaller tiles, fewer stages, or one tile in the place "
+        "of another"
     )
 
 
