@@ -32,7 +32,8 @@ def test_a_call_has_its_signature_and_the_tiles_in_it() -> None:
     told = at("mma_ABt(d", 2)
     assert told.splitlines()[0].endswith("mma_ABt(D &d, const A &a, const B &b, const C &c)")
     assert "rt_bf<32, 64> a: 32 x 64 of bf16, row layout (row_l), base shape rt_16x16_s" in told
-    assert "rt_fl<32, 32, col_l, rt_32x32_s> d: 32 x 32 of float, column layout (col_l), base shape rt_32x32_s" in told
+    accumulator = "rt_fl<32, 32, col_l, rt_32x32_s> d"
+    assert f"{accumulator}: 32 x 32 of float, column layout (col_l), base shape rt_32x32_s" in told
     assert "mma.cuh" in told
 
 
@@ -40,7 +41,8 @@ def test_between_the_brackets_it_is_the_call_s() -> None:
     inside = at("{0, 0, 0, 0}", 1)
     assert inside == at("load(a", 1)
     # Of many overloads that first which takes a register tile and a global layout.
-    assert "ducks::rt::all RT" in inside.splitlines()[0] and "ducks::gl::all GL" in inside.splitlines()[0]
+    assert "ducks::rt::all RT" in inside.splitlines()[0]
+    assert "ducks::gl::all GL" in inside.splitlines()[0]
 
 
 def test_a_variable_has_its_type() -> None:
@@ -66,7 +68,8 @@ def test_the_kernel_answers_for_c_cells_alone() -> None:
     inspector.install(shell)
     inspector.install(shell)
     told = shell.kernel.do_inspect(CELL, CELL.index("load(a"), 0)
-    assert told["found"] and "%load" not in told["data"]["text/plain"]
+    assert told["found"]
+    assert "%load" not in told["data"]["text/plain"]
     assert not asked
     assert shell.kernel.do_inspect("load", 2, detail_level=1)["data"]["text/plain"] == "%load: a magic"
     inspector.remove(shell)

@@ -557,7 +557,8 @@ def test_runs_of_a_kernel_are_a_line_for_each_work(small):
         board.take(Event(0, "time", small.name, small.timing, 0.0))
     (line,) = by_key(board)["timeline"].figure.data
     gap = line.x.index(None)
-    assert line.y[gap] is None and line.text[gap] is None
+    assert line.y[gap] is None
+    assert line.text[gap] is None
     first, second = line.x[:gap], line.x[gap + 1 :]
     assert sorted((*first, *second)) == list(range(1, 2 * MARKED + 2))
     assert list(first) == [1, *range(3, 2 * MARKED + 2, 2)]

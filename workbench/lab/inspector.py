@@ -104,7 +104,8 @@ def described(written: str) -> str:
 
 def _kind(declared: Declared | None) -> str:
     """ "rt", "gl" and so on; "" where a declaration does not tell."""
-    match = re.match(r"(?:kittens::)?(rt|st|rv|sv|art|gl)(?:_\w+)?\b", declared.type.text) if declared else None
+    written = declared.type.text if declared else ""
+    match = re.match(r"(?:kittens::)?(rt|st|rv|sv|art|gl)(?:_\w+)?\b", written)
     return match[1] if match else ""
 
 

@@ -83,7 +83,9 @@ def _none(launches: int) -> str:
     if not launches:
         return "nothing was timed or profiled yet"
     count = f"{launches} launch{'' if launches == 1 else 'es'}"
-    return f"{count} in this session, none timed or profiled: a cell's --time or --profile does, and wb.profile"
+    return (
+        f"{count} in this session, none timed or profiled: --time or --profile of a cell does, or wb.profile"
+    )
 
 
 def _row(run: Run, board: Board, names: Any) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def _work(run: Run) -> tuple[str, str]:
 
 
 def _by_work(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs of the same work, each work's in their order; first those whose work was done once, as of a sweep."""
+    """Runs of the same work, each work's in their order; first those of a work done once, as of a sweep."""
     found: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         found.setdefault(_work(run), []).append(run)

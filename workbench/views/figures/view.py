@@ -75,7 +75,8 @@ class View:
         """What the figure shows, in a sentence from its data: for who does not see it."""
         if self.is_empty or not self.rows:
             return f"{self.title}: nothing to show yet"
-        count = f"{len(self.rows)} row{'' if len(self.rows) == 1 else 's'} of {', '.join(filter(None, self.head))}"
+        rows = f"{len(self.rows)} row{'' if len(self.rows) == 1 else 's'}"
+        count = f"{rows} of {', '.join(filter(None, self.head))}"
         column = self._numbers()
         if column is None:
             return f"{self.title}: {count}"
@@ -87,10 +88,8 @@ class View:
 
     def _numbers(self) -> int | None:
         """The first column of numbers that are no numbers of runs; None where there is none."""
-        columns = range(len(self.head))
-        return next(
-            (n for n in columns if self.head[n] != "run" and any(_is_number(row[n]) for row in self.rows)), None
-        )
+        columns = (n for n, name in enumerate(self.head) if name != "run")
+        return next((n for n in columns if any(_is_number(row[n]) for row in self.rows)), None)
 
     @property
     def table(self) -> Markup:
