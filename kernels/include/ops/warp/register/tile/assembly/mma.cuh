@@ -128,9 +128,8 @@ struct pinned_product {
                   "float, bf16, half, fp8e4m3 and fp8e5m2, 8 bytes or more a lane, on gfx950 fp4e2m1_2, 16 bytes");
 
     template <typename Operand>
-    static constexpr bool apart_from =
-        ducks::art::apart<typename ducks::art::concat<typename D::register_ranges,
-                                                      typename Operand::register_ranges>::type>;
+    static constexpr bool apart_from = ducks::art::apart<
+        typename ducks::art::concat<typename D::register_ranges, typename Operand::register_ranges>::type>;
 
     /** Base tile {i, j} of d: plus, or where `from_c` c plus, a's and b's product at base tile s along K. */
     template <int i, int j, int s, bool from_c>
