@@ -39,12 +39,10 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/kernels/test_compatibility.py", 3),
     ("tests/views/test_payloads.py::test_texts_stay_texts", 10),
     ("tests/toolchain/test_hipcc.py", 3),
-    ("tests/exercises/test_course.py::test_a_wrong_answer", 3),
     ("tests/fuzz/test_session.py::test_a_damaged_cache", 4),
     ("tests/bench/test_certificates.py::test_the_documented_commands", 4),
     ("tests/emulator/sanitizer/test_mutations.py", 3),
     ("tests/emulator/hip/test_textures.py", 3),
-    ("tests/exercises/test_course.py::test_a_wrong_answer", 4),
     ("tests/profile/test_faults.py", 4),
 )
 """Beginnings of tests' names, each with how many share a turn; the first that fits counts. 0: none runs."""

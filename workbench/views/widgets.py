@@ -177,8 +177,9 @@ def _summary(board: Board) -> Iterator[Markup]:
     failed = len(board.failures)
     if failed:
         counts += ", " + tag("span", f"{failed} failed", kind="wb-bad")
-    # The list below has those of earlier ones too.
-    yield counts + " in this session"
+    # The list below has those of earlier ones too; where it has none, it says what there was.
+    if runs or failed:
+        yield counts + " in this session"
     shown, pinned = board.shown, board.pinned
     # Of a run with counters its cards say all that.
     if shown is not None and shown.profile is None:
