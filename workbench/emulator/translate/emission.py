@@ -65,7 +65,7 @@ def emit(
     """
     result = Emitted([], [], set(), set())
     failures: list[Failure] = []
-    rows = Rows(options.target, options.acc_offset)
+    rows = Rows(options.target, options.acc_offset, options.exact)
     for index, block in enumerate(blocks):
         last = block[-1]
         next_index = index_of.get(last.address + last.size, -1)
@@ -95,7 +95,7 @@ def _emit_block(
 ) -> None:
     recorder = Recorder(translator, rows, analysis) if translator.options.sanitize else None
     # The sanitizer hears of each instruction before it runs.
-    chain = MatrixChain(translator) if recorder is None else None
+    chain = MatrixChain(translator) if recorder is None and not rows.exact else None
     for instruction, issued in by_arrival(block):
         opcode = instruction.opcode
         if recorder is not None and not translator.indexed_positions:
