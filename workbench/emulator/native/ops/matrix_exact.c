@@ -143,8 +143,192 @@ float hk_exact_element(const float *a, int least_a, const int *scales_a, const f
     return c;
 }
 
+/* Many elements at once, of ordinary numbers.
+ *
+ * Ordinary is a factor that is 0 or whose exponent is -35 to 24, and an addend that is 0 or 2^-96 to 2^100. Then
+ *
+ * - products are exact in fp32, at most 22 bits between 2^-70 and 2^50, and so are they times 2^(24 - e); the
+ *   conversion to an integer cuts that towards zero, and |s| < 2^30 fits 32 bits;
+ * - a product with a zero has an exponent of -126 + 24 at most (-97 with the scales that are let through): below that
+ *   of every other product, and below that of every addend but 0. Where all products are such, the sum is the addend,
+ *   whatever e is. So such an exponent may count as -96, and exponents fit a byte, zeros being -128 with saturation;
+ * - a result is 0 or at least 2^(e - 24) >= 2^-94, or close to an addend of more: an addend of the next sum is ordinary.
+ *
+ * The last step needs T = S + C in units finer than 2^(m - 24). With d = m - e, units of 2^(m - 24 - f), f = min(d, 5),
+ * keep |T| < 2^31: |s| <= 56.25 2^24 (16 products below 3.52 of 8 bits; 31.8 2^24 else), |C| <= 2^(24 + f). Where d <= 5
+ * nothing of s is cut off, T is exact, and converting it to fp32 rounds once: the short way, of most sums. Where d is
+ * more, m = e(c), so that |C| >= 2^29 and |s| 2^(5 - d) < 2^28.9: |T| > 2^25, of which fp32 leaves out at least two bits;
+ * what is beyond the units can be told by the lowest bit alone, once it is down to 2^(m - 31).
+ */
+#if defined(__AVX512F__)
+#define HK_EXACT_LANES 16
+#define HK_EXACT_ROWS 4
+#else
+#define HK_EXACT_LANES 8
+#define HK_EXACT_ROWS 2
+#endif
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#define HK_FACTOR_LEAST (-35)
+#define HK_FACTOR_MOST 24
+#define HK_ZERO_SCALE 5
+#define HK_ADDEND_LEAST (-96)
+#define HK_ADDEND_MOST 100
+#define HK_FINER_BITS 5
+
+typedef float fxv __attribute__((vector_size(4 * HK_EXACT_LANES), aligned(4)));
+typedef int32_t ixv __attribute__((vector_size(4 * HK_EXACT_LANES), aligned(4)));
+typedef int8_t bxv __attribute__((vector_size(HK_EXACT_LANES), aligned(1)));
+typedef int8_t i8x16 __attribute__((vector_size(16), aligned(1)));
+typedef int8_t brv __attribute__((vector_size(16 * HK_EXACT_ROWS), aligned(1)));
+
+HK_INLINE ixv hk_ints(int x) { return (ixv){} + x; }
+HK_INLINE fxv hk_power(ixv exponent) { return (fxv)((exponent + 127) << 23); }
+
+HK_INLINE int hk_any_above(ixv x, int least) {
+#if defined(__AVX512F__)
+    return _mm512_cmpgt_epi32_mask((__m512i)x, _mm512_set1_epi32(least)) != 0;
+#elif defined(__AVX2__)
+    return _mm256_movemask_ps((__m256)(x > hk_ints(least))) != 0;
+#else
+    return __builtin_reduce_max(x) > least;
+#endif
+}
+
+/* Exponents of a factor, [k][m]; 0 where it is not ordinary. */
+HK_INLINE int hk_exact_exponents(int8_t *to, HkExactFactor x, int m, int depth) {
+    u32x16 odd = {};
+    for (int k = 0; k < depth; k++)
+        for (int half = 0; half < m; half += 16) {
+            u32x16 bits = *(const u32x16 *)(x.values + k * m + half);
+            i32x16 exponent = (i32x16)(bits >> 23 & 255) - 127, zero = (i32x16)((bits << 1) == 0);
+            exponent = __builtin_elementwise_max(exponent, (i32x16){} + x.least);
+            if (x.scales != NULL) {
+                i32x16 scale = *(const i32x16 *)(x.scales + k / 32 * m + half);
+                exponent += scale;
+                odd |= (u32x16)((scale == 128) | (zero & (scale > HK_ZERO_SCALE)));
+            }
+            odd |= (u32x16)(((exponent < HK_FACTOR_LEAST) | (exponent > HK_FACTOR_MOST)) & ~zero);
+            exponent = (exponent & ~zero) | (zero & -128);
+            *(i8x16 *)(to + k * m + half) = __builtin_convertvector(exponent, i8x16);
+        }
+    return __builtin_reduce_or(odd) == 0;
+}
+
+HK_INLINE int hk_exact_addends(const float *c, int count) {
+    u32x16 odd = {};
+    for (int i = 0; i < count; i += 16) {
+        u32x16 magnitude = *(const u32x16 *)(c + i) << 1;
+        u32x16 most = (u32x16){} + ((HK_ADDEND_MOST + 127u) << 24), least = (u32x16){} + ((HK_ADDEND_LEAST + 127u) << 24);
+        odd |= (u32x16)(((magnitude < least) & (magnitude != 0)) | (magnitude >= most));
+    }
+    return __builtin_reduce_or(odd) == 0;
+}
+
+static void hk_exact_scale(HkExactFactor x, int m, int depth) {
+    for (int k = 0; k < depth && x.scales != NULL; k++)
+        for (int i = 0; i < m; i++) x.values[k * m + i] *= hk_float((uint32_t)(x.scales[k / 32 * m + i] + 127) << 23);
+}
+
+/* Sums s of `count` products, k a multiple of `step` apart, with exponents e. */
+HK_INLINE ixv hk_exact_products(const float *a, const float *b, int m, int count, int step, ixv e) {
+    fxv scale = hk_power(HK_PRODUCT_BITS - e);
+    ixv sum = {};
+#pragma clang loop unroll(full)
+    for (int k = 0; k < count; k++) {
+        fxv product = a[k * step * m] * *(const fxv *)(b + k * step * m);
+        sum += __builtin_convertvector(product * scale, ixv);
+    }
+    return sum;
+}
+
+/* The sum of s 2^(e - 24) and c. */
+HK_INLINE fxv hk_exact_finish(ixv s, ixv e, fxv c, int split) {
+    ixv exponent = ((ixv)c >> 23 & 255) - 127, zero = {};
+    ixv distance = __builtin_elementwise_max(exponent - e, zero), most = e + distance;
+    fxv units = __builtin_elementwise_floor(c * hk_power(HK_ADDEND_BITS - most));
+    ixv addend = __builtin_convertvector(units, ixv);
+    if (split) addend &= most - exponent <= hk_ints(HK_ADDEND_REACH);
+    if (__builtin_expect(!hk_any_above(distance, HK_FINER_BITS), 1))
+        return __builtin_convertvector(s + (addend << distance), fxv) * hk_power(e - HK_PRODUCT_BITS);
+    ixv finer = __builtin_elementwise_min(distance, hk_ints(HK_FINER_BITS));
+    /* s down to units of 2^(m - 31) where they are coarser than its own; then what remains above those of T. */
+    ixv kept = __builtin_elementwise_min(distance, hk_ints(HK_SUM_BITS - HK_PRODUCT_BITS));
+    ixv down = s >> __builtin_elementwise_min(distance - kept, hk_ints(31));
+    ixv units_of_s = down >> (kept - finer);
+    ixv total = units_of_s + (addend << finer);
+    total |= ((units_of_s << (kept - finer)) != down) & 1;
+    return __builtin_convertvector(total, fxv) * hk_power(most - finer - HK_PRODUCT_BITS);
+}
+
+/* All sums of one group of products, added to d. */
+HK_INLINE void hk_exact_group_of(int m, float *d, const float *a, const float *b, const int8_t *exponents_a,
+                                 const int8_t *exponents_b, int count, int parts) {
+    for (int column = 0; column < m; column += 16) {
+        int8_t e[2][32][16] __attribute__((aligned(64)));
+        for (int part = 0; part < parts; part++) {
+            brv of_b[8];
+            for (int k = 0; k < count; k++)
+                for (int r = 0; r < HK_EXACT_ROWS; r++)
+                    memcpy((char *)&of_b[k] + 16 * r, exponents_b + (k * parts + part) * m + column, 16);
+            for (int i = 0; i < m; i += HK_EXACT_ROWS) {
+                brv most = (brv){} - 128;
+                for (int k = 0; k < count; k++) {
+                    brv of_a = *(const brv *)(exponents_a + ((k * parts + part) * m + i) * 16);
+                    most = __builtin_elementwise_max(most, __builtin_elementwise_add_sat(of_a, of_b[k]));
+                }
+                *(brv *)e[part][i] = __builtin_elementwise_max(most, (brv){} + HK_ADDEND_LEAST);
+            }
+        }
+        for (int half = column; half < column + 16; half += HK_EXACT_LANES)
+            for (int i = 0; i < m; i++) {
+                fxv *at = (fxv *)(d + hk_result_offset(m, i) + half);
+                ixv most = __builtin_convertvector(*(const bxv *)(e[0][i] + half - column), ixv);
+                ixv sum = hk_exact_products(a + i, b + half, m, count, parts, most);
+                if (parts == 2) {
+                    ixv odd = __builtin_convertvector(*(const bxv *)(e[1][i] + half - column), ixv);
+                    ixv other = hk_exact_products(a + m + i, b + m + half, m, count, parts, odd);
+                    ixv larger = __builtin_elementwise_max(most, odd), end = hk_ints(31);
+                    sum = (sum >> __builtin_elementwise_min(larger - most, end)) +
+                          (other >> __builtin_elementwise_min(larger - odd, end));
+                    most = larger;
+                }
+                *at = hk_exact_finish(sum, most, *at, parts == 2);
+            }
+    }
+}
+
+/* The whole of a multiplication of ordinary numbers; 0, and nothing done, where there are others. */
+static int hk_exact_ordinary(int m, float *d, const float *c, HkExactFactor a, HkExactFactor b, int depth, int group,
+                             int split) {
+    int8_t exponents_a[HK_MATRIX_MAX_K * 16], exponents_b[HK_MATRIX_MAX_K * 16];
+    int8_t repeated[HK_MATRIX_MAX_K * 16 * 16] __attribute__((aligned(64)));
+    if (group != 4 && group != 8 && group != 16) return 0;
+    if (!hk_exact_exponents(exponents_a, a, m, depth) || !hk_exact_exponents(exponents_b, b, m, depth) ||
+        !hk_exact_addends(c, m * m))
+        return 0;
+    hk_exact_scale(a, m, depth);
+    hk_exact_scale(b, m, depth);
+    for (int i = 0; i < depth * m; i++) *(i8x16 *)(repeated + 16 * i) = (i8x16){} + exponents_a[i];
+    if (d != c) memcpy(d, c, sizeof(float) * (size_t)(m * m));
+    for (int k = 0; k < depth; k += group) {
+        const float *ak = a.values + k * m, *bk = b.values + k * m;
+        const int8_t *of_a = repeated + 16 * k * m, *of_b = exponents_b + k * m;
+        if (split)
+            hk_exact_group_of(m, d, ak, bk, of_a, of_b, 8, 2);
+        else if (group == 8)
+            hk_exact_group_of(m, d, ak, bk, of_a, of_b, 8, 1);
+        else
+            hk_exact_group_of(m, d, ak, bk, of_a, of_b, 4, 1);
+    }
+    return 1;
+}
+
 void hk_exact_multiply(int m, float *d, const float *c, HkExactFactor a, HkExactFactor b, int depth, int group,
                        int split) {
+    if (hk_exact_ordinary(m, d, c, a, b, depth, group, split)) return;
     for (int i = 0; i < m; i++)
         for (int j = 0; j < m; j++) {
             int at = hk_result_offset(m, i) + j;
