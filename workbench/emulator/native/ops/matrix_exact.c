@@ -145,154 +145,168 @@ float hk_exact_element(const float *a, int least_a, const int *scales_a, const f
 
 /* Many elements at once, of ordinary numbers.
  *
- * Ordinary is a factor that is 0 or whose exponent is -35 to 24, and an addend that is 0 or 2^-96 to 2^100. Then
+ * Ordinary is a factor that is 0 or whose exponent is -35 to 16, and an addend that is 0 or 2^-94 to 2^100. Then
  *
- * - products are exact in fp32, at most 22 bits between 2^-70 and 2^50, and so are they times 2^(24 - e); the
- *   conversion to an integer cuts that towards zero, and |s| < 2^30 fits 32 bits;
- * - a product with a zero has an exponent of -126 + 24 at most (-97 with the scales that are let through): below that
- *   of every other product, and below that of every addend but 0. Where all products are such, the sum is the addend,
- *   whatever e is. So such an exponent may count as -96, and exponents fit a byte, zeros being -128 with saturation;
- * - a result is 0 or at least 2^(e - 24) >= 2^-94, or close to an addend of more: an addend of the next sum is ordinary.
+ * - products are exact in fp32: at most 22 bits between 2^-76 and 2^34. So are they times 2^(24 - e), which is an
+ *   addition to their exponents; the conversion to an integer cuts that towards zero, and |s| < 2^30 fits 32 bits.
+ *   With 2^-8 taken off B beforehand the addition is of 32 - e, 0 to 126: it leaves a zero product below 1, as it was;
+ * - a product with a zero has an exponent of -126 + 16 at most (-121 + 16 with the scales that are let through): below
+ *   that of every other product, and below that of every addend but 0. Where all products are such, the sum is the
+ *   addend, whatever e is. So such an exponent may count as -94, and exponents fit a byte, zeros being -128 with
+ *   saturation;
+ * - a result is 0 or at least 2^(e - 24) >= 2^-94, or close to a larger addend: an addend of the next sum is ordinary.
  *
  * The last step needs T = S + C in units finer than 2^(m - 24). With d = m - e, units of 2^(m - 24 - f), f = min(d, 5),
- * keep |T| < 2^31: |s| <= 56.25 2^24 (16 products below 3.52 of 8 bits; 31.8 2^24 else), |C| <= 2^(24 + f). Where d <= 5
- * nothing of s is cut off, T is exact, and converting it to fp32 rounds once: the short way, of most sums. Where d is
- * more, m = e(c), so that |C| >= 2^29 and |s| 2^(5 - d) < 2^28.9: |T| > 2^25, of which fp32 leaves out at least two bits;
- * what is beyond the units can be told by the lowest bit alone, once it is down to 2^(m - 31).
+ * keep |T| < 2^31: |s| <= 56.25 2^24 (16 products below 3.52 of 8 bits; 31.8 2^24 else), |C| <= 2^(25 + f). Where
+ * d <= 5 nothing of s is cut off, T is exact, and converting it to fp32 rounds once: the short way, of most sums. Where
+ * d is more, m = e(c), so that |C| >= 2^29 and |s| 2^(5 - d) < 2^28.9: |T| > 2^25, of which fp32 leaves out at least two
+ * bits; what is beyond the units can be told by the lowest bit alone, once it is down to 2^(m - 31).
  */
-#if defined(__AVX512F__)
-#define HK_EXACT_LANES 16
-#define HK_EXACT_ROWS 4
-#else
-#define HK_EXACT_LANES 8
-#define HK_EXACT_ROWS 2
-#endif
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
 #define HK_FACTOR_LEAST (-35)
-#define HK_FACTOR_MOST 24
+#define HK_FACTOR_MOST 16
 #define HK_ZERO_SCALE 5
-#define HK_ADDEND_LEAST (-96)
+#define HK_ADDEND_LEAST (-94)
 #define HK_ADDEND_MOST 100
 #define HK_FINER_BITS 5
+#define HK_B_SCALE (-8)
 
-typedef float fxv __attribute__((vector_size(4 * HK_EXACT_LANES), aligned(4)));
-typedef int32_t ixv __attribute__((vector_size(4 * HK_EXACT_LANES), aligned(4)));
-typedef int8_t bxv __attribute__((vector_size(HK_EXACT_LANES), aligned(1)));
+/* Exponents lie in fp32's field, where they are added to numbers. */
+#define HK_FIELD(exponent) ((exponent) << 23)
+#define HK_FIELDS 0x7f800000
+
 typedef int8_t i8x16 __attribute__((vector_size(16), aligned(1)));
-typedef int8_t brv __attribute__((vector_size(16 * HK_EXACT_ROWS), aligned(1)));
+typedef uint8_t u8x16 __attribute__((vector_size(16), aligned(1)));
+typedef int32_t i32x4 __attribute__((vector_size(16), aligned(1)));
 
-HK_INLINE ixv hk_ints(int x) { return (ixv){} + x; }
-HK_INLINE fxv hk_power(ixv exponent) { return (fxv)((exponent + 127) << 23); }
+HK_INLINE i32x16 hk_ints(int x) { return (i32x16){} + x; }
 
-HK_INLINE int hk_any_above(ixv x, int least) {
+HK_INLINE int hk_any_above(i32x16 x, int most) {
 #if defined(__AVX512F__)
-    return _mm512_cmpgt_epi32_mask((__m512i)x, _mm512_set1_epi32(least)) != 0;
+    return _mm512_cmpgt_epi32_mask((__m512i)x, _mm512_set1_epi32(most)) != 0;
 #elif defined(__AVX2__)
-    return _mm256_movemask_ps((__m256)(x > hk_ints(least))) != 0;
+    union {
+        i32x16 all;
+        __m256i half[2];
+    } of = {x};
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(_mm256_max_epi32(of.half[0], of.half[1]), _mm256_set1_epi32(most)));
 #else
-    return __builtin_reduce_max(x) > least;
+    return __builtin_reduce_max(x) > most;
 #endif
 }
 
-/* Exponents of a factor, [k][m]; 0 where it is not ordinary. */
+/* Numbers of -128 to 127 as bytes. */
+HK_INLINE i8x16 hk_bytes(i32x16 x) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    union {
+        i32x16 all;
+        __m256i half[2];
+    } of = {x};
+    /* Packing takes turns between the halves. */
+    __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(of.half[0], of.half[1]), 0xd8);
+    return (i8x16)_mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+#else
+    return __builtin_convertvector(x, i8x16);
+#endif
+}
+
+/* Exponents of a factor, [k][m], for zeros -128; 0 where it is not ordinary. */
 HK_INLINE int hk_exact_exponents(int8_t *to, HkExactFactor x, int m, int depth) {
-    u32x16 odd = {};
+    i32x16 odd = {};
     for (int k = 0; k < depth; k++)
         for (int half = 0; half < m; half += 16) {
-            u32x16 bits = *(const u32x16 *)(x.values + k * m + half);
-            i32x16 exponent = (i32x16)(bits >> 23 & 255) - 127, zero = (i32x16)((bits << 1) == 0);
-            exponent = __builtin_elementwise_max(exponent, (i32x16){} + x.least);
+            i32x16 bits = *(const i32x16 *)(x.values + k * m + half) & 0x7fffffff, zero = bits == 0;
+            i32x16 exponent = __builtin_elementwise_max((bits >> 23) - 127, hk_ints(x.least));
             if (x.scales != NULL) {
                 i32x16 scale = *(const i32x16 *)(x.scales + k / 32 * m + half);
                 exponent += scale;
-                odd |= (u32x16)((scale == 128) | (zero & (scale > HK_ZERO_SCALE)));
+                odd |= (scale == 128) | (zero & (scale > HK_ZERO_SCALE));
             }
-            odd |= (u32x16)(((exponent < HK_FACTOR_LEAST) | (exponent > HK_FACTOR_MOST)) & ~zero);
-            exponent = (exponent & ~zero) | (zero & -128);
-            *(i8x16 *)(to + k * m + half) = __builtin_convertvector(exponent, i8x16);
+            odd |= ((exponent < HK_FACTOR_LEAST) | (exponent > HK_FACTOR_MOST)) & ~zero;
+            *(i8x16 *)(to + k * m + half) = hk_bytes((exponent & ~zero) | (zero & -128));
         }
     return __builtin_reduce_or(odd) == 0;
 }
 
 HK_INLINE int hk_exact_addends(const float *c, int count) {
-    u32x16 odd = {};
+    i32x16 odd = {};
     for (int i = 0; i < count; i += 16) {
-        u32x16 magnitude = *(const u32x16 *)(c + i) << 1;
-        u32x16 most = (u32x16){} + ((HK_ADDEND_MOST + 127u) << 24), least = (u32x16){} + ((HK_ADDEND_LEAST + 127u) << 24);
-        odd |= (u32x16)(((magnitude < least) & (magnitude != 0)) | (magnitude >= most));
+        i32x16 magnitude = *(const i32x16 *)(c + i) & 0x7fffffff;
+        odd |= (magnitude < HK_FIELD(HK_ADDEND_LEAST + 127)) & (magnitude != 0);
+        odd |= magnitude >= HK_FIELD(HK_ADDEND_MOST + 127);
     }
     return __builtin_reduce_or(odd) == 0;
 }
 
-static void hk_exact_scale(HkExactFactor x, int m, int depth) {
-    for (int k = 0; k < depth && x.scales != NULL; k++)
-        for (int i = 0; i < m; i++) x.values[k * m + i] *= hk_float((uint32_t)(x.scales[k / 32 * m + i] + 127) << 23);
+HK_INLINE void hk_exact_scale(HkExactFactor x, int m, int depth, int more) {
+    for (int k = 0; k < depth; k++)
+        for (int i = 0; i < m; i++) {
+            int scale = (x.scales == NULL ? 0 : x.scales[k / 32 * m + i]) + more;
+            x.values[k * m + i] *= hk_float((uint32_t)(scale + 127) << 23);
+        }
 }
 
-/* Sums s of `count` products, k a multiple of `step` apart, with exponents e. */
-HK_INLINE ixv hk_exact_products(const float *a, const float *b, int m, int count, int step, ixv e) {
-    fxv scale = hk_power(HK_PRODUCT_BITS - e);
-    ixv sum = {};
+/* The sum of `count` products, k `step` apart, in units of 2^(e - 24); `e` has the field of e. */
+HK_INLINE i32x16 hk_exact_products(const float *a, const float *b, int m, int count, int step, i32x16 e) {
+    i32x16 shift = HK_FIELD(HK_PRODUCT_BITS - HK_B_SCALE + 127) - e, sum = {};
 #pragma clang loop unroll(full)
     for (int k = 0; k < count; k++) {
-        fxv product = a[k * step * m] * *(const fxv *)(b + k * step * m);
-        sum += __builtin_convertvector(product * scale, ixv);
+        f32x16 product = a[k * step * m] * *(const f32x16 *)(b + k * step * m);
+        sum += __builtin_convertvector((f32x16)((i32x16)product + shift), i32x16);
     }
     return sum;
 }
 
-/* The sum of s 2^(e - 24) and c. */
-HK_INLINE fxv hk_exact_finish(ixv s, ixv e, fxv c, int split) {
-    ixv exponent = ((ixv)c >> 23 & 255) - 127, zero = {};
-    ixv distance = __builtin_elementwise_max(exponent - e, zero), most = e + distance;
-    fxv units = __builtin_elementwise_floor(c * hk_power(HK_ADDEND_BITS - most));
-    ixv addend = __builtin_convertvector(units, ixv);
-    if (split) addend &= most - exponent <= hk_ints(HK_ADDEND_REACH);
-    if (__builtin_expect(!hk_any_above(distance, HK_FINER_BITS), 1))
-        return __builtin_convertvector(s + (addend << distance), fxv) * hk_power(e - HK_PRODUCT_BITS);
-    ixv finer = __builtin_elementwise_min(distance, hk_ints(HK_FINER_BITS));
+/* s 2^(e - 24) + c; `e` as above. */
+HK_INLINE f32x16 hk_exact_finish(i32x16 s, i32x16 e, f32x16 c, int split) {
+    i32x16 exponent = (i32x16)c & HK_FIELDS, most = __builtin_elementwise_max(exponent, e), apart = most - e;
+    /* 2^(24 - m): of twice its bias the sign overflows, and comes back. */
+    f32x16 to_units = (f32x16)(hk_ints((int)((HK_ADDEND_BITS + 254u) << 23)) - most);
+    i32x16 addend = __builtin_convertvector(__builtin_elementwise_floor(c * to_units), i32x16);
+    if (split) addend &= most - exponent <= HK_FIELD(HK_ADDEND_REACH);
+    i32x16 distance = apart >> 23;
+    if (__builtin_expect(!hk_any_above(apart, HK_FIELD(HK_FINER_BITS)), 1))
+        return __builtin_convertvector(s + (addend << distance), f32x16) * (f32x16)(e - HK_FIELD(HK_PRODUCT_BITS));
+    i32x16 finer = __builtin_elementwise_min(distance, hk_ints(HK_FINER_BITS));
     /* s down to units of 2^(m - 31) where they are coarser than its own; then what remains above those of T. */
-    ixv kept = __builtin_elementwise_min(distance, hk_ints(HK_SUM_BITS - HK_PRODUCT_BITS));
-    ixv down = s >> __builtin_elementwise_min(distance - kept, hk_ints(31));
-    ixv units_of_s = down >> (kept - finer);
-    ixv total = units_of_s + (addend << finer);
-    total |= ((units_of_s << (kept - finer)) != down) & 1;
-    return __builtin_convertvector(total, fxv) * hk_power(most - finer - HK_PRODUCT_BITS);
+    i32x16 kept = __builtin_elementwise_min(distance, hk_ints(HK_SUM_BITS - HK_PRODUCT_BITS));
+    i32x16 down = s >> __builtin_elementwise_min(distance - kept, hk_ints(31));
+    i32x16 units = down >> (kept - finer), total = units + (addend << finer);
+    total |= ((units << (kept - finer)) != down) & 1;
+    return __builtin_convertvector(total, f32x16) * (f32x16)(most - ((finer + HK_PRODUCT_BITS) << 23));
 }
 
-/* All sums of one group of products, added to d. */
-HK_INLINE void hk_exact_group_of(int m, float *d, const float *a, const float *b, const int8_t *exponents_a,
+/* All sums of one group of products, added to d. `exponents_a` has each byte four times. */
+HK_INLINE void hk_exact_group_of(int m, float *d, const float *a, const float *b, const int32_t *exponents_a,
                                  const int8_t *exponents_b, int count, int parts) {
     for (int column = 0; column < m; column += 16) {
-        int8_t e[2][32][16] __attribute__((aligned(64)));
-        for (int part = 0; part < parts; part++) {
-            brv of_b[8];
-            for (int k = 0; k < count; k++)
-                for (int r = 0; r < HK_EXACT_ROWS; r++)
-                    memcpy((char *)&of_b[k] + 16 * r, exponents_b + (k * parts + part) * m + column, 16);
-            for (int i = 0; i < m; i += HK_EXACT_ROWS) {
-                brv most = (brv){} - 128;
-                for (int k = 0; k < count; k++) {
-                    brv of_a = *(const brv *)(exponents_a + ((k * parts + part) * m + i) * 16);
-                    most = __builtin_elementwise_max(most, __builtin_elementwise_add_sat(of_a, of_b[k]));
-                }
-                *(brv *)e[part][i] = __builtin_elementwise_max(most, (brv){} + HK_ADDEND_LEAST);
-            }
-        }
-        for (int half = column; half < column + 16; half += HK_EXACT_LANES)
+        uint8_t e[2][32][16] __attribute__((aligned(64)));
+        for (int part = 0; part < parts; part++)
             for (int i = 0; i < m; i++) {
-                fxv *at = (fxv *)(d + hk_result_offset(m, i) + half);
-                ixv most = __builtin_convertvector(*(const bxv *)(e[0][i] + half - column), ixv);
-                ixv sum = hk_exact_products(a + i, b + half, m, count, parts, most);
+                i8x16 most = {};
+                most += (int8_t)HK_ADDEND_LEAST;
+#pragma clang loop unroll(full)
+                for (int k = 0; k < count; k++) {
+                    i32x4 of_a = (i32x4){} + exponents_a[(k * parts + part) * m + i];
+                    i8x16 of_b = *(const i8x16 *)(exponents_b + (k * parts + part) * m + column);
+                    most = __builtin_elementwise_max(most, __builtin_elementwise_add_sat((i8x16)of_a, of_b));
+                }
+                *(u8x16 *)e[part][i] = (u8x16)most + 127;
+            }
+        for (int four = 0; four < m; four += 4)
+            for (int i = four; i < four + 4; i++) {
+                f32x16 *at = (f32x16 *)(d + hk_result_offset(m, four) + (i - four) * HK_LANES + column);
+                i32x16 most = __builtin_convertvector(*(const u8x16 *)e[0][i], i32x16) << 23;
+                i32x16 sum = hk_exact_products(a + i, b + column, m, count, parts, most);
                 if (parts == 2) {
-                    ixv odd = __builtin_convertvector(*(const bxv *)(e[1][i] + half - column), ixv);
-                    ixv other = hk_exact_products(a + m + i, b + m + half, m, count, parts, odd);
-                    ixv larger = __builtin_elementwise_max(most, odd), end = hk_ints(31);
-                    sum = (sum >> __builtin_elementwise_min(larger - most, end)) +
-                          (other >> __builtin_elementwise_min(larger - odd, end));
+                    i32x16 odd = __builtin_convertvector(*(const u8x16 *)e[1][i], i32x16) << 23;
+                    i32x16 other = hk_exact_products(a + m + i, b + m + column, m, count, parts, odd);
+                    i32x16 larger = __builtin_elementwise_max(most, odd), end = hk_ints(31);
+                    sum = (sum >> __builtin_elementwise_min((larger - most) >> 23, end)) +
+                          (other >> __builtin_elementwise_min((larger - odd) >> 23, end));
                     most = larger;
                 }
                 *at = hk_exact_finish(sum, most, *at, parts == 2);
@@ -301,21 +315,22 @@ HK_INLINE void hk_exact_group_of(int m, float *d, const float *a, const float *b
 }
 
 /* The whole of a multiplication of ordinary numbers; 0, and nothing done, where there are others. */
-static int hk_exact_ordinary(int m, float *d, const float *c, HkExactFactor a, HkExactFactor b, int depth, int group,
-                             int split) {
+HK_INLINE int hk_exact_ordinary(int m, float *d, const float *c, HkExactFactor a, HkExactFactor b, int depth, int group,
+                                int split) {
     int8_t exponents_a[HK_MATRIX_MAX_K * 16], exponents_b[HK_MATRIX_MAX_K * 16];
-    int8_t repeated[HK_MATRIX_MAX_K * 16 * 16] __attribute__((aligned(64)));
+    int32_t repeated[HK_MATRIX_MAX_K * 16];
     if (group != 4 && group != 8 && group != 16) return 0;
     if (!hk_exact_exponents(exponents_a, a, m, depth) || !hk_exact_exponents(exponents_b, b, m, depth) ||
         !hk_exact_addends(c, m * m))
         return 0;
-    hk_exact_scale(a, m, depth);
-    hk_exact_scale(b, m, depth);
-    for (int i = 0; i < depth * m; i++) *(i8x16 *)(repeated + 16 * i) = (i8x16){} + exponents_a[i];
+    if (a.scales != NULL) hk_exact_scale(a, m, depth, 0);
+    hk_exact_scale(b, m, depth, HK_B_SCALE);
+    for (int i = 0; i < depth * m; i++) repeated[i] = (uint8_t)exponents_a[i] * 0x01010101;
     if (d != c) memcpy(d, c, sizeof(float) * (size_t)(m * m));
     for (int k = 0; k < depth; k += group) {
         const float *ak = a.values + k * m, *bk = b.values + k * m;
-        const int8_t *of_a = repeated + 16 * k * m, *of_b = exponents_b + k * m;
+        const int32_t *of_a = repeated + k * m;
+        const int8_t *of_b = exponents_b + k * m;
         if (split)
             hk_exact_group_of(m, d, ak, bk, of_a, of_b, 8, 2);
         else if (group == 8)
@@ -328,7 +343,10 @@ static int hk_exact_ordinary(int m, float *d, const float *c, HkExactFactor a, H
 
 void hk_exact_multiply(int m, float *d, const float *c, HkExactFactor a, HkExactFactor b, int depth, int group,
                        int split) {
-    if (hk_exact_ordinary(m, d, c, a, b, depth, group, split)) return;
+    /* Strides that the compiler knows. */
+    if (m == 16 ? hk_exact_ordinary(16, d, c, a, b, depth, group, split)
+                : hk_exact_ordinary(32, d, c, a, b, depth, group, split))
+        return;
     for (int i = 0; i < m; i++)
         for (int j = 0; j < m; j++) {
             int at = hk_result_offset(m, i) + j;
