@@ -95,7 +95,7 @@ def _emit_block(
 ) -> None:
     recorder = Recorder(translator, rows, analysis) if translator.options.sanitize else None
     # The sanitizer hears of each instruction before it runs.
-    chain = MatrixChain(translator) if recorder is None and not rows.exact else None
+    chain = MatrixChain(translator) if recorder is None else None
     for instruction, issued in by_arrival(block):
         opcode = instruction.opcode
         if recorder is not None and not translator.indexed_positions:

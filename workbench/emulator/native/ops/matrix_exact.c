@@ -241,17 +241,9 @@ HK_INLINE int hk_exact_addends(const float *c, int count) {
     return __builtin_reduce_or(odd) == 0;
 }
 
-HK_INLINE void hk_exact_scale(HkExactFactor x, int m, int depth, int more) {
-    for (int k = 0; k < depth; k++)
-        for (int i = 0; i < m; i++) {
-            int scale = (x.scales == NULL ? 0 : x.scales[k / 32 * m + i]) + more;
-            x.values[k * m + i] *= hk_float((uint32_t)(scale + 127) << 23);
-        }
-}
-
-/* The sum of `count` products, k `step` apart, in units of 2^(e - 24); `e` has the field of e. */
-HK_INLINE i32x16 hk_exact_products(const float *a, const float *b, int m, int count, int step, i32x16 e) {
-    i32x16 shift = HK_FIELD(HK_PRODUCT_BITS - HK_B_SCALE + 127) - e, sum = {};
+/* The sum of `count` products, k `step` apart, in units of 2^(e - 24); `shift` has the field of 32 - e. */
+HK_INLINE i32x16 hk_exact_products(const float *a, const float *b, int m, int count, int step, i32x16 shift) {
+    i32x16 sum = {};
 #pragma clang loop unroll(full)
     for (int k = 0; k < count; k++) {
         f32x16 product = a[k * step * m] * *(const f32x16 *)(b + k * step * m);
@@ -260,8 +252,9 @@ HK_INLINE i32x16 hk_exact_products(const float *a, const float *b, int m, int co
     return sum;
 }
 
-/* s 2^(e - 24) + c; `e` as above. */
-HK_INLINE f32x16 hk_exact_finish(i32x16 s, i32x16 e, f32x16 c, int split) {
+/* s 2^(e - 24) + c; `shift` as above. */
+HK_INLINE f32x16 hk_exact_finish(i32x16 s, i32x16 shift, f32x16 c, int split) {
+    i32x16 e = HK_FIELD(HK_PRODUCT_BITS - HK_B_SCALE + 127) - shift;
     i32x16 exponent = (i32x16)c & HK_FIELDS, most = __builtin_elementwise_max(exponent, e), apart = most - e;
     /* 2^(24 - m): of twice its bias the sign overflows, and comes back. */
     f32x16 to_units = (f32x16)(hk_ints((int)((HK_ADDEND_BITS + 254u) << 23)) - most);
@@ -283,7 +276,7 @@ HK_INLINE f32x16 hk_exact_finish(i32x16 s, i32x16 e, f32x16 c, int split) {
 HK_INLINE void hk_exact_group_of(int m, float *d, const float *a, const float *b, const int32_t *exponents_a,
                                  const int8_t *exponents_b, int count, int parts) {
     for (int column = 0; column < m; column += 16) {
-        uint8_t e[2][32][16] __attribute__((aligned(64)));
+        uint8_t shifts[2][32][16] __attribute__((aligned(64)));
         for (int part = 0; part < parts; part++)
             for (int i = 0; i < m; i++) {
                 i8x16 most = {};
@@ -294,64 +287,103 @@ HK_INLINE void hk_exact_group_of(int m, float *d, const float *a, const float *b
                     i8x16 of_b = *(const i8x16 *)(exponents_b + (k * parts + part) * m + column);
                     most = __builtin_elementwise_max(most, __builtin_elementwise_add_sat((i8x16)of_a, of_b));
                 }
-                *(u8x16 *)e[part][i] = (u8x16)most + 127;
+                *(u8x16 *)shifts[part][i] = (u8x16)(HK_PRODUCT_BITS - HK_B_SCALE - most);
             }
         for (int four = 0; four < m; four += 4)
             for (int i = four; i < four + 4; i++) {
                 f32x16 *at = (f32x16 *)(d + hk_result_offset(m, four) + (i - four) * HK_LANES + column);
-                i32x16 most = __builtin_convertvector(*(const u8x16 *)e[0][i], i32x16) << 23;
-                i32x16 sum = hk_exact_products(a + i, b + column, m, count, parts, most);
+                i32x16 shift = __builtin_convertvector(*(const u8x16 *)shifts[0][i], i32x16) << 23;
+                i32x16 sum = hk_exact_products(a + i, b + column, m, count, parts, shift);
                 if (parts == 2) {
-                    i32x16 odd = __builtin_convertvector(*(const u8x16 *)e[1][i], i32x16) << 23;
+                    i32x16 odd = __builtin_convertvector(*(const u8x16 *)shifts[1][i], i32x16) << 23;
                     i32x16 other = hk_exact_products(a + m + i, b + m + column, m, count, parts, odd);
-                    i32x16 larger = __builtin_elementwise_max(most, odd), end = hk_ints(31);
-                    sum = (sum >> __builtin_elementwise_min((larger - most) >> 23, end)) +
-                          (other >> __builtin_elementwise_min((larger - odd) >> 23, end));
-                    most = larger;
+                    i32x16 least = __builtin_elementwise_min(shift, odd), end = hk_ints(31);
+                    sum = (sum >> __builtin_elementwise_min((shift - least) >> 23, end)) +
+                          (other >> __builtin_elementwise_min((odd - least) >> 23, end));
+                    shift = least;
                 }
-                *at = hk_exact_finish(sum, most, *at, parts == 2);
+                *at = hk_exact_finish(sum, shift, *at, parts == 2);
             }
     }
 }
 
-/* The whole of a multiplication of ordinary numbers; 0, and nothing done, where there are others. */
-HK_INLINE int hk_exact_ordinary(int m, float *d, const float *c, HkExactFactor a, HkExactFactor b, int depth, int group,
-                                int split) {
-    int8_t exponents_a[HK_MATRIX_MAX_K * 16], exponents_b[HK_MATRIX_MAX_K * 16];
-    int32_t repeated[HK_MATRIX_MAX_K * 16];
-    if (group != 4 && group != 8 && group != 16) return 0;
-    if (!hk_exact_exponents(exponents_a, a, m, depth) || !hk_exact_exponents(exponents_b, b, m, depth) ||
-        !hk_exact_addends(c, m * m))
-        return 0;
-    if (a.scales != NULL) hk_exact_scale(a, m, depth, 0);
-    hk_exact_scale(b, m, depth, HK_B_SCALE);
-    for (int i = 0; i < depth * m; i++) repeated[i] = (uint8_t)exponents_a[i] * 0x01010101;
-    if (d != c) memcpy(d, c, sizeof(float) * (size_t)(m * m));
-    for (int k = 0; k < depth; k += group) {
-        const float *ak = a.values + k * m, *bk = b.values + k * m;
-        const int32_t *of_a = repeated + k * m;
-        const int8_t *of_b = exponents_b + k * m;
+/* All of a multiplication, `d` having the addends. */
+HK_INLINE void hk_exact_groups(int m, float *d, const float *a, const float *b, const int32_t *exponents_a,
+                               const int8_t *exponents_b, int depth, int group, int split) {
+    for (int k = 0; k < depth * m; k += group * m) {
         if (split)
-            hk_exact_group_of(m, d, ak, bk, of_a, of_b, 8, 2);
+            hk_exact_group_of(m, d, a + k, b + k, exponents_a + k, exponents_b + k, 8, 2);
         else if (group == 8)
-            hk_exact_group_of(m, d, ak, bk, of_a, of_b, 8, 1);
+            hk_exact_group_of(m, d, a + k, b + k, exponents_a + k, exponents_b + k, 8, 1);
         else
-            hk_exact_group_of(m, d, ak, bk, of_a, of_b, 4, 1);
+            hk_exact_group_of(m, d, a + k, b + k, exponents_a + k, exponents_b + k, 4, 1);
     }
+}
+
+/* Of 16 and of 32 rows, so that the compiler knows the strides. */
+__attribute__((noinline)) static void hk_exact_groups_16(float *d, const float *a, const float *b,
+                                                         const int32_t *exponents_a, const int8_t *exponents_b,
+                                                         int depth, int group, int split) {
+    hk_exact_groups(16, d, a, b, exponents_a, exponents_b, depth, group, split);
+}
+__attribute__((noinline)) static void hk_exact_groups_32(float *d, const float *a, const float *b,
+                                                         const int32_t *exponents_a, const int8_t *exponents_b,
+                                                         int depth, int group, int split) {
+    hk_exact_groups(32, d, a, b, exponents_a, exponents_b, depth, group, split);
+}
+
+/* A factor made ready, m rows of an instruction's K.
+ *
+ * row: its first register, for those that are kept.
+ * ordinary: whether all its numbers are; else nothing else holds.
+ * exponents: for A each byte four times, for B the bytes.
+ */
+typedef struct HkExactOperand {
+    uint32_t row;
+    int ordinary;
+    float values[HK_MATRIX_MAX_K * 16] __attribute__((aligned(64)));
+    union {
+        int32_t of_a[HK_MATRIX_MAX_K * 16];
+        int8_t of_b[HK_MATRIX_MAX_K * 16];
+    } exponents;
+} HkExactOperand;
+
+HK_INLINE void hk_exact_ready(HkExactOperand *x, HkExactFactor factor, int m, int depth, int is_a) {
+    int8_t exponents[HK_MATRIX_MAX_K * 16];
+    x->ordinary = hk_exact_exponents(is_a ? exponents : x->exponents.of_b, factor, m, depth);
+    if (!x->ordinary) return;
+    for (int i = 0; is_a && i < depth * m; i++) x->exponents.of_a[i] = (uint8_t)exponents[i] * 0x01010101;
+    for (int k = 0; k < depth; k++)
+        for (int i = 0; i < m; i += 16) {
+            i32x16 scale = hk_ints(is_a ? 127 : HK_B_SCALE + 127);
+            if (factor.scales != NULL) scale += *(const i32x16 *)(factor.scales + k / 32 * m + i);
+            *(f32x16 *)(x->values + k * m + i) = *(const f32x16 *)(factor.values + k * m + i) * (f32x16)(scale << 23);
+        }
+}
+
+/* 0, and nothing done, where not all numbers are ordinary. */
+HK_INLINE int hk_exact_run(int m, float *d, const HkExactOperand *a, const HkExactOperand *b, int depth, int group,
+                           int split) {
+    if (!a->ordinary || !b->ordinary || !hk_exact_addends(d, m * m)) return 0;
+    (m == 16 ? hk_exact_groups_16 : hk_exact_groups_32)(d, a->values, b->values, a->exponents.of_a, b->exponents.of_b,
+                                                        depth, group, split);
     return 1;
 }
 
 void hk_exact_multiply(int m, float *d, const float *c, HkExactFactor a, HkExactFactor b, int depth, int group,
                        int split) {
-    /* Strides that the compiler knows. */
-    if (m == 16 ? hk_exact_ordinary(16, d, c, a, b, depth, group, split)
-                : hk_exact_ordinary(32, d, c, a, b, depth, group, split))
-        return;
+    HkExactOperand left, right;
+    if (d != c) memcpy(d, c, sizeof(float) * (size_t)(m * m));
+    if (group == 4 || group == 8 || group == 16) {
+        hk_exact_ready(&left, a, m, depth, 1);
+        hk_exact_ready(&right, b, m, depth, 0);
+        if (hk_exact_run(m, d, &left, &right, depth, group, split)) return;
+    }
     for (int i = 0; i < m; i++)
         for (int j = 0; j < m; j++) {
             int at = hk_result_offset(m, i) + j;
             d[at] = hk_exact_element(a.values + i, a.least, a.scales == NULL ? NULL : a.scales + i, b.values + j,
-                                     b.least, b.scales == NULL ? NULL : b.scales + j, m, c[at], depth, group, split);
+                                     b.least, b.scales == NULL ? NULL : b.scales + j, m, d[at], depth, group, split);
         }
 }
 
@@ -387,6 +419,62 @@ HK_INLINE int32_t hk_mfma_exact(Wave *w, const Op *op, int m) {
 
 HK_EXPORT int32_t hk_mfma_exact_f32_16x16(Wave *w, const Op *op) { return hk_mfma_exact(w, op, 16); }
 HK_EXPORT int32_t hk_mfma_exact_f32_32x32(Wave *w, const Op *op) { return hk_mfma_exact(w, op, 32); }
+
+/* A chain of f16 or bf16 (matrix.c): each factor is made ready once for those of its next instructions that say they
+ * have seen it. */
+#define HK_EXACT_KEPT 8
+
+HK_INLINE const HkExactOperand *hk_exact_kept(HkExactOperand *kept, HkExactOperand *others, int *next, const Wave *w,
+                                              const Op *op, int m, int is_a) {
+    uint32_t row = is_a ? op->src0 : op->src1, seen = op->flags & (is_a ? HK_MATRIX_SEEN_A : HK_MATRIX_SEEN_B);
+    int at = -1;
+    for (int i = 0; i < HK_EXACT_KEPT; i++) {
+        if (kept[i].row == row) at = i;
+        /* What the other side has of registers that have changed is of no use. */
+        if (!seen && others[i].row == row) others[i].row = HK_NO_REGISTER;
+    }
+    if (seen && at >= 0) return &kept[at];
+    if (at < 0) {
+        at = *next;
+        *next = (at + 1) % HK_EXACT_KEPT;
+    }
+    float values[HK_MATRIX_MAX_K * 16] __attribute__((aligned(64)));
+    HkElement type = HK_MATRIX_TYPE_A(op);
+    int depth = hk_unpack_block(type, values, m, hk_row(w, row), HK_MATRIX_ROWS_A(op), 1, 0);
+    kept[at].row = row;
+    hk_exact_ready(&kept[at], (HkExactFactor){values, hk_exact_least(type), NULL}, m, depth, is_a);
+    return &kept[at];
+}
+
+HK_INLINE int32_t hk_mfma_exact_chain(Wave *w, const Op *op, int32_t count, int m) {
+    HkExactOperand kept_a[HK_EXACT_KEPT], kept_b[HK_EXACT_KEPT];
+    int next_a = 0, next_b = 0, depth = HK_MATRIX_ROWS_A(op) * 2 * HK_LANES / m;
+    int group = hk_exact_group(HK_MATRIX_TYPE_A(op), depth);
+    for (int i = 0; i < HK_EXACT_KEPT; i++) kept_a[i].row = kept_b[i].row = HK_NO_REGISTER;
+    for (const Op *end = op + count; op < end; op++) {
+        float *d = (float *)hk_row(w, op->dst);
+        const HkExactOperand *a = hk_exact_kept(kept_a, kept_b, &next_a, w, op, m, 1);
+        const HkExactOperand *b = hk_exact_kept(kept_b, kept_a, &next_b, w, op, m, 0);
+        int constant = (op->flags & HK_MATRIX_C_CONSTANT) != 0, in_place = !constant && op->src2 == op->dst;
+        float result[16 * HK_LANES] __attribute__((aligned(64))), *to = in_place ? d : result;
+        if (constant)
+            hk_fill_constant(result, m * m / HK_LANES, op->imm[0]);
+        else if (!in_place)
+            memcpy(result, hk_row(w, op->src2), sizeof(float) * (size_t)(m * m));
+        if ((group != 4 && group != 8) || !hk_exact_run(m, to, a, b, depth, group, 0))
+            (m == 16 ? hk_mfma_exact_f32_16x16 : hk_mfma_exact_f32_32x32)(w, op);
+        else if (!in_place)
+            memcpy(d, result, sizeof(float) * (size_t)(m * m));
+    }
+    return 0;
+}
+
+HK_EXPORT int32_t hk_mfma_exact_f32_16x16_chain(Wave *w, const Op *op, int32_t count) {
+    return hk_mfma_exact_chain(w, op, count, 16);
+}
+HK_EXPORT int32_t hk_mfma_exact_f32_32x32_chain(Wave *w, const Op *op, int32_t count) {
+    return hk_mfma_exact_chain(w, op, count, 32);
+}
 
 /* 16 blocks of 4x4, as hk_mfma_4x4 has them. */
 HK_EXPORT int32_t hk_mfma_exact_f32_4x4(Wave *w, const Op *op) {
