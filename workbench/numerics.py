@@ -1,8 +1,8 @@
 """Which arithmetic an emulated device's matrix instructions have: fast, or to the bit as a matrix core's.
 
 `fast` rounds after each product, as fp32 code on a CPU does; `exact` gives the bits of an MI300X
-(docs/numerics.md). A device's name may say which, "emulated:gfx942,numerics=exact"; else `numerics` around the
-code does, else HIPKITTENS_NUMERICS, else it is fast.
+(docs/numerics.md). A device's name may say which, "emulated:gfx942,numerics=exact"; else `numerics` around
+the code does, else HIPKITTENS_NUMERICS, else it is fast.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Emulated GEMM against the CPU's own: wall and processor time and their ratios to torch.matmul, in one run.
 
-    python tests/benchmarks/gemm.py [--size 512] [--device emulated:gfx950] [--threads 1 2] [--repeat 7] [--exact]
+    python tests/benchmarks/gemm.py [--size 512] [--device emulated:gfx950] [--threads 1 2] [--exact]
 
 Times are this computer's around the whole call (arguments, launch, result), the sides in turns; they say how
 long a person waits for the emulated device, and nothing about a GPU. PyTorch gets as many threads as the
 device. Processor time is that of all threads: on a busy computer its ratios are the ones to look at.
-Goal for 2048: no slower than 2 times torch.matmul in bf16, faster than in fp32. With --exact the same GEMM with
-`numerics=exact` takes its turns too; goal: at most 4 times the fast one.
+Goal for 2048: no slower than 2 times torch.matmul in bf16, faster than in fp32. With --exact the same GEMM
+with `numerics=exact` takes its turns too; goal: at most 4 times the fast one.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ class Comparison:
         flash_bound: largest error that the FlashAttention rule allows; None where it does not apply.
         note: why a check does not apply, or is another than usual.
         flash_factor: how many times PyTorch's error the FlashAttention rule allows.
-        numerics: of the emulated device that made `got`, "exact" or "fast" (docs/numerics.md); "" where it is not
-            said, as of a GPU's.
+        numerics: of the emulated device that made `got`, "exact" or "fast" (docs/numerics.md); "" where it is
+            not said, as of a GPU's.
         error: |got - wanted| as a float32 tensor, infinite at NaN and Inf mismatches, for the heat map.
     """
 

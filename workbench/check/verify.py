@@ -66,12 +66,12 @@ def verify(
         seed: seed of the inputs; equal seeds give equal inputs.
         tolerance: element-wise bounds instead of the spec's, or of those by dtype (`TOLERANCES`).
         device: a device or its name; the default device where it is None.
-        numerics: "exact" or "fast" arithmetic of an emulated device's matrix instructions (docs/numerics.md), or
-            several, one after the other; the device's own where it is None.
+        numerics: "exact" or "fast" arithmetic of an emulated device's matrix instructions
+            (docs/numerics.md), or several, one after the other; the device's own where it is None.
 
     Returns:
-        a VerifyResult; VerifyResults where `shapes` or several `numerics` were given. `.passed` says whether all
-        is well.
+        a VerifyResult; VerifyResults where `shapes` or several `numerics` were given. `.passed` says whether
+        all is well.
 
     Raises:
         UsageError: the arguments fit none of the forms, or exclude each other; `shapes` is empty.

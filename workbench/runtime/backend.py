@@ -52,7 +52,7 @@ class Node(NamedTuple):
         arch: its target.
         ordinal: its number for HIP.
         product: that it emulates, such as "MI355X"; "" for a GPU, whose properties tell.
-        numerics: of an emulated device, "fast" or "exact" (`workbench.numerics`); "" for a GPU, whose are its own.
+        numerics: of an emulated device, "fast" or "exact" (`workbench.numerics`); "" for a GPU.
     """
 
     name: str

@@ -48,7 +48,7 @@ class Device:
         name: "gpu:0", "emulated:gfx950" or "emulated:gfx950,numerics=exact".
         arch: its target, such as "gfx950".
         product: that it emulates, such as "MI355X"; "" for a GPU, whose properties tell.
-        numerics: of an emulated device, "fast" or "exact" (`workbench.numerics`); "" for a GPU, whose are its own.
+        numerics: of an emulated device, "fast" or "exact" (`workbench.numerics`); "" for a GPU.
         backend: what runs its kernels.
     """
 

@@ -92,7 +92,9 @@ def device(name: str | None = None) -> Device:
 
 def _check_numerics(found: Device, numerics: str, asked: str) -> None:
     if asked and not found.numerics:
-        raise DeviceError(f"{found.name} is a GPU, whose numerics are its own; name it without {_NUMERICS}{asked}")
+        raise DeviceError(
+            f"{found.name} is a GPU, whose numerics are its own; name it without {_NUMERICS}{asked}"
+        )
     if found.numerics and found.numerics != numerics:
         having = ", ".join(f"emulated:{t.name}" for t in targets.TARGETS if t.matrix_arithmetic)
         raise DeviceError(

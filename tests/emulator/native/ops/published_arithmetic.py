@@ -1,11 +1,12 @@
 """What a CDNA 3 matrix core computes, written from its published description with NumPy's integers alone.
 
 Source: Xie, Wang, Yang, Yang, "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix Cores",
-arXiv:2511.10909, compared by its authors with an MI300X bit for bit. Nothing here is shared with the C code, and
-nothing computes in floating point but what decides about infinities and NaNs.
+arXiv:2511.10909, compared by its authors with an MI300X bit for bit. Nothing here is shared with the C code,
+and nothing computes in floating point but what decides about infinities and NaNs.
 
-An element is D[i][j], from row i of A, column j of B and C[i][j]. K is taken in groups, ascending; the result of one,
-an fp32, is the addend of the next. `Rules` has the constants, so that a test can change one and see cases fail.
+An element is D[i][j], from row i of A, column j of B and C[i][j]. K is taken in groups, ascending; the result of
+one, an fp32, is the addend of the next. `Rules` has the constants, so that a test can change one and see cases
+fail.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ class Rules:
     """The constants of a fused sum.
 
     Attributes:
-        group: products that are summed at once, at most; [by bits of the wider element].
+        group_32, group_16, group_8: products that are summed at once, at most, by the bits of an element.
         product_bits: fractional bits of a product, at the greatest exponent of its sum.
         sum_bits: fractional bits of the sum of products, at the greater exponent of it and the addend.
         addend_bits: the same for the addend.
         zero_exponent: what a zero counts as.
-        product_down, sum_down: round down there, where truncation towards zero is the other way.
+        product_down, sum_down, addend_down: round down there, where cutting towards zero is the other way.
         split: sums of even and odd k apart, for 8 bits and less.
         addend_reach: with `split`, an addend further below than this counts as 0.
         overflow: exponent of two from which a product is infinite.
@@ -93,7 +94,7 @@ PUBLISHED = Rules()
 
 @dataclass(frozen=True)
 class Numbers:
-    """Elements taken apart: value = significand 2^(exponent - mantissa_bits), and as float64 with infinities."""
+    """Elements taken apart: significand 2^(exponent - mantissa_bits), and as float64 with infinities."""
 
     significand: Ints
     exponent: Ints

@@ -1,8 +1,8 @@
 """`numerics=exact`: matrix instructions to the bit, on published cases and against an independent reference.
 
-matrix_bits_gfx942.npz (tests/data) has a part of the cases that MMA-Sim's model made of an MI300X; all of them are
-taken where HIPKITTENS_TEST_MATRIX_CASES names their file. published_arithmetic.py has the same arithmetic again, in
-Python's integers; other random cases come from it.
+matrix_bits_gfx942.npz (tests/data) has a part of the cases that MMA-Sim's model made of an MI300X; others in the
+same form are taken where HIPKITTENS_TEST_MATRIX_CASES names their file. published_arithmetic.py has the same
+arithmetic again, in Python's integers; other random cases come from it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def run(native, name: str, a, b, c, target: str = "gfx942", library=None) -> np.
 
 
 def whole(instruction: str, bits: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], int]:
-    """Operands of the instruction's size: zeros between the rows and columns that are recorded, `step` apart."""
+    """Operands of the instruction's size: zeros between what is recorded, rows and columns `step` apart."""
     shape = DENSE[f"v_mfma_{instruction}"]
     sizes = {"A": (shape.m, shape.k), "B": (shape.k, shape.n), "C": (shape.m, shape.n)}
     full = {operand: np.zeros(size, bits[operand].dtype) for operand, size in sizes.items()}
@@ -198,20 +198,22 @@ def test_cases_tell_mutants(mutant: str) -> None:
     pytest.fail(f"every case has the same bits with {MUTANTS[mutant]}")
 
 
-def bits_of(random: np.random.Generator, kind: str, spread: int, low: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Random numbers whose exponents are `low` to `low + spread`, as far as the type has them; a tenth are 0."""
+def bits_of(
+    random: np.random.Generator, kind: str, spread: int, low: int, shape: tuple[int, ...]
+) -> np.ndarray:
+    """Random numbers with exponents from `low` to `low + spread`, as far as the type has them; a tenth are 0."""
     form = FORMATS[kind]
     top = (1 << form.exponent_bits) - 2
     field = random.integers(low + form.bias, low + form.bias + spread + 1, shape).clip(0, top)
     mantissa = random.integers(0, 1 << form.mantissa_bits, shape)
     sign = random.integers(0, 2, shape)
     pattern = (sign << form.exponent_bits | field) << form.mantissa_bits | mantissa
-    return np.where(random.random(shape) < 0.1, sign << form.exponent_bits + form.mantissa_bits, pattern).astype(
-        {8: np.uint8, 16: np.uint16, 32: np.uint32}[1 + form.exponent_bits + form.mantissa_bits]
-    )
+    sign_bit = form.exponent_bits + form.mantissa_bits
+    bits = np.where(random.random(shape) < 0.1, sign << sign_bit, pattern)
+    return bits.astype({7: np.uint8, 15: np.uint16, 31: np.uint32}[sign_bit])
 
 
-# (exponents of A and B: lowest, spread; of C), about the places where native/ops/matrix_exact.c changes its way.
+# Exponents of A and B (lowest, spread) and of C, about the places where native/ops/matrix_exact.c changes ways.
 PLACES = {
     "around 1": (-2, 4, 0, 6),
     "addends far above": (-3, 3, 8, 12),
@@ -301,7 +303,8 @@ def test_sparse(native, random, name: str) -> None:
     places = element_places("gfx950", dense, "CD", DENSE[dense])
     c = bits_of(random, "f32", 3, 0, (shape.m, shape.n))
     put(wave.v, 64, places, c[None].astype(np.uint64), 32)
-    assert not wave.run(native.instruction(name, [native.v(64, 16)], [native.v(16, 4), native.v(32, 8), native.v(60)]))
+    sources = [native.v(16, 4), native.v(32, 8), native.v(60)]
+    assert not wave.run(native.instruction(name, [native.v(64, 16)], sources))
     found = get(wave.v, 64, places, 32)[0].astype(np.uint32)
     groups = 64 // shape.m
     rows = np.concatenate([a[g * shape.m : (g + 1) * shape.m] for g in range(groups)], 1)

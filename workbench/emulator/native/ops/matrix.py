@@ -34,7 +34,7 @@ def _registers(shape: Matrix, elements: int, kind: str) -> int:
 
 
 _ALIKE = ("f32", "f64", "i8")
-"""Types whose instructions give a matrix core's bits anyway: they take one product after the other, or integers."""
+"""Types whose instructions give a matrix core's bits anyway: one product after the other, or integers."""
 
 
 def _function(shape: Matrix, exact: bool = False) -> str:
@@ -148,9 +148,7 @@ def _encode_small(instruction: Instruction, rows: Rows) -> OpFields:
 
 
 def _operation(shape: Matrix) -> NativeOp:
-    encode = (
-        _encode_small if shape.type_a == "f8f6f4" else _encode_sparse if shape.sparse else _encode_dense
-    )
+    encode = _encode_small if shape.type_a == "f8f6f4" else _encode_sparse if shape.sparse else _encode_dense
     return NativeOp(_function(shape), encode, can_fault=False)
 
 

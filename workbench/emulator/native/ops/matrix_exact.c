@@ -107,8 +107,7 @@ HK_INLINE int64_t hk_exact_sum(const float *a, int least_a, const int *scales_a,
             x.exponent + y.exponent + hk_scale_of(scales_a, k, stride) + hk_scale_of(scales_b, k, stride);
         *most = exponents[count] > *most ? exponents[count] : *most;
     }
-    for (int i = 0; i < count; i++)
-        sum += hk_towards_zero(products[i], 46 - HK_PRODUCT_BITS + *most - exponents[i]);
+    for (int i = 0; i < count; i++) sum += hk_towards_zero(products[i], 46 - HK_PRODUCT_BITS + *most - exponents[i]);
     return sum;
 }
 
@@ -125,8 +124,7 @@ float hk_exact_element(const float *a, int least_a, const int *scales_a, const f
         if (split) {
             int odd;
             sum = hk_exact_sum(a, least_a, scales_a, b, least_b, scales_b, stride, first, last, 2, &e);
-            int64_t other =
-                hk_exact_sum(a, least_a, scales_a, b, least_b, scales_b, stride, first + 1, last, 2, &odd);
+            int64_t other = hk_exact_sum(a, least_a, scales_a, b, least_b, scales_b, stride, first + 1, last, 2, &odd);
             int larger = odd > e ? odd : e;
             sum = hk_down(sum, larger - e) + hk_down(other, larger - odd);
             e = larger;
@@ -159,8 +157,8 @@ float hk_exact_element(const float *a, int least_a, const int *scales_a, const f
  * The last step needs T = S + C in units finer than 2^(m - 24). With d = m - e, units of 2^(m - 24 - f), f = min(d, 5),
  * keep |T| < 2^31: |s| <= 56.25 2^24 (16 products below 3.52 of 8 bits; 31.8 2^24 else), |C| <= 2^(25 + f). Where
  * d <= 5 nothing of s is cut off, T is exact, and converting it to fp32 rounds once: the short way, of most sums. Where
- * d is more, m = e(c), so that |C| >= 2^29 and |s| 2^(5 - d) < 2^28.9: |T| > 2^25, of which fp32 leaves out at least two
- * bits; what is beyond the units can be told by the lowest bit alone, once it is down to 2^(m - 31).
+ * d is more, m = e(c), so that |C| >= 2^29 and |s| 2^(5 - d) < 2^28.9: |T| > 2^25, of which fp32 leaves out at least
+ * two bits; what is beyond the units can be told by the lowest bit alone, once it is down to 2^(m - 31).
  */
 #if defined(__AVX2__)
 #include <immintrin.h>
