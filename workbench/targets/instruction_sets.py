@@ -72,8 +72,8 @@ class Target:
         sgprs, sgpr_granule: the same of scalar registers.
         timing: how long its parts take.
         matrix_arithmetic: what is known of how its matrix cores round (docs/numerics.md): "published" of its
-            own hardware, "assumed" to be as another target's; "" where the emulated device has no exact numerics
-            for it.
+            own hardware, "assumed" to be as another target's; "" where the emulated device has no exact
+            numerics for it.
     """
 
     name: str

@@ -270,8 +270,8 @@ class EmulatedDevice:
         self.check(kernel, geometry, dynamic_shared)
         if exact and not self.product.target.matrix_arithmetic:
             raise errors.DeviceError(
-                f"numerics is 'exact', and how a matrix core of {self.product.arch} rounds is not known to the "
-                "bit; use 'fast' there, or a device that has it: emulated:gfx942, emulated:gfx950."
+                f"numerics is 'exact', and how a matrix core of {self.product.arch} rounds is not known "
+                "to the bit; use 'fast' there, or a device that has it: emulated:gfx942, emulated:gfx950."
             )
         limits.check_argument_bytes(kernel, max(kernel.kernarg_size, limits.own_bytes(kernel)))
         translation = loaded.translation(kernel_name, options.sanitize, single, exact)

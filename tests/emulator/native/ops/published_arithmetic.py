@@ -4,9 +4,9 @@ Source: Xie, Wang, Yang, Yang, "MMA-Sim: Bit-Accurate Reference Model of Tensor 
 arXiv:2511.10909, compared by its authors with an MI300X bit for bit. Nothing here is shared with the C code,
 and nothing computes in floating point but what decides about infinities and NaNs.
 
-An element is D[i][j], from row i of A, column j of B and C[i][j]. K is taken in groups, ascending; the result of
-one, an fp32, is the addend of the next. `Rules` has the constants, so that a test can change one and see cases
-fail.
+An element is D[i][j], from row i of A, column j of B and C[i][j]. K is taken in groups, ascending; the
+result of one, an fp32, is the addend of the next. `Rules` has the constants, so that a test can change one
+and see cases fail.
 """
 
 from __future__ import annotations

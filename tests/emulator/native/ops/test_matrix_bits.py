@@ -1,8 +1,8 @@
 """`numerics=exact`: matrix instructions to the bit, on published cases and against an independent reference.
 
-matrix_bits_gfx942.npz (tests/data) has a part of the cases that MMA-Sim's model made of an MI300X; others in the
-same form are taken where HIPKITTENS_TEST_MATRIX_CASES names their file. published_arithmetic.py has the same
-arithmetic again, in Python's integers; other random cases come from it.
+matrix_bits_gfx942.npz (tests/data) has a part of the cases that MMA-Sim's model made of an MI300X; others in
+the same form are taken where HIPKITTENS_TEST_MATRIX_CASES names their file. published_arithmetic.py has the
+same arithmetic again, in Python's integers; other random cases come from it.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def test_cases_tell_mutants(mutant: str) -> None:
 def bits_of(
     random: np.random.Generator, kind: str, spread: int, low: int, shape: tuple[int, ...]
 ) -> np.ndarray:
-    """Random numbers with exponents from `low` to `low + spread`, as far as the type has them; a tenth are 0."""
+    """Random numbers with exponents `low` to `low + spread`, as far as the type has them; a tenth are 0."""
     form = FORMATS[kind]
     top = (1 << form.exponent_bits) - 2
     field = random.integers(low + form.bias, low + form.bias + spread + 1, shape).clip(0, top)
@@ -213,7 +213,7 @@ def bits_of(
     return bits.astype({7: np.uint8, 15: np.uint16, 31: np.uint32}[sign_bit])
 
 
-# Exponents of A and B (lowest, spread) and of C, about the places where native/ops/matrix_exact.c changes ways.
+# Exponents of A and B (lowest, spread) and of C, about where native/ops/matrix_exact.c changes its way.
 PLACES = {
     "around 1": (-2, 4, 0, 6),
     "addends far above": (-3, 3, 8, 12),
