@@ -32,12 +32,14 @@ extern "C" __global__ void sums(const unsigned short *a, const unsigned short *b
 """
 
 
-def matrix_core(device: str, depth: int, positive: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sums of `depth` products in fp32, and in float64."""
+def matrix_core(device: str, depth: int, kind: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sums of `depth` products in fp32, and in float64; of eight products two may be large and cancel."""
     made = torch.Generator().manual_seed(0)
     a, b = (torch.randn(32, depth, generator=made).bfloat16() for _ in range(2))
-    if positive:
+    if kind == "positive":
         a, b = a.abs(), b.abs()
+    if kind == "cancelling":
+        a[:, ::8], a[:, 1::8], b[:, ::8], b[:, 1::8] = 64, -64, 1.5, 1.5
     out = torch.empty(32, 32)
     kernel = wb.compile(_SOURCE, arch=wb.device(device).arch)["sums"]
     with wb.numerics(wb.device(device).numerics):
@@ -47,7 +49,7 @@ def matrix_core(device: str, depth: int, positive: bool) -> tuple[torch.Tensor, 
 
 def attention(device: str) -> tuple[torch.Tensor, torch.Tensor]:
     spec = wb.kernels["attention/forward"]
-    shape = spec.shape({"n": 512})
+    shape = spec.shape({"queries": 256, "keys": 256, "heads": 2, "heads_kv": 2})
     inputs = spec.make_inputs(shape, seed=0, device=wb.device(device))
     found = spec(*inputs.values(), device=device)
     found = found[0] if isinstance(found, tuple) else found
@@ -100,10 +102,10 @@ def main() -> None:
     rows: list[tuple[str, Callable[[str], tuple[torch.Tensor, torch.Tensor]]]] = [
         *(
             (
-                f"matrix core, bf16, K {depth:,}, {'positive' if positive else 'normal'} numbers",
-                lambda d, depth=depth, positive=positive: matrix_core(d, depth, positive),
+                f"matrix core, bf16, K {depth:,}, {kind} numbers",
+                lambda d, depth=depth, kind=kind: matrix_core(d, depth, kind),
             )
-            for positive in (False, True)
+            for kind in ("normal", "positive", "cancelling")
             for depth in (256, 4096)
         ),
         ("attention forward, bf16", attention),
