@@ -339,10 +339,10 @@ __attribute__((noinline)) static void hk_exact_groups_32(float *d, const float *
 typedef struct HkExactOperand {
     uint32_t row;
     int ordinary;
-    float values[HK_MATRIX_MAX_K * 16] __attribute__((aligned(64)));
+    float *values;
     union {
-        int32_t of_a[HK_MATRIX_MAX_K * 16];
-        int8_t of_b[HK_MATRIX_MAX_K * 16];
+        int32_t *of_a;
+        int8_t *of_b;
     } exponents;
 } HkExactOperand;
 
@@ -370,7 +370,11 @@ HK_INLINE int hk_exact_run(int m, float *d, const HkExactOperand *a, const HkExa
 
 void hk_exact_multiply(int m, float *d, const float *c, HkExactFactor a, HkExactFactor b, int depth, int group,
                        int split) {
-    HkExactOperand left, right;
+    float values[2][HK_MATRIX_MAX_K * 16] __attribute__((aligned(64)));
+    int32_t of_a[HK_MATRIX_MAX_K * 16];
+    int8_t of_b[HK_MATRIX_MAX_K * 16];
+    HkExactOperand left = {.values = values[0], .exponents.of_a = of_a};
+    HkExactOperand right = {.values = values[1], .exponents.of_b = of_b};
     if (d != c) memcpy(d, c, sizeof(float) * (size_t)(m * m));
     if (group == 4 || group == 8 || group == 16) {
         hk_exact_ready(&left, a, m, depth, 1);
@@ -421,6 +425,8 @@ HK_EXPORT int32_t hk_mfma_exact_f32_32x32(Wave *w, const Op *op) { return hk_mfm
 /* A chain of f16 or bf16 (matrix.c): each factor is made ready once for those of its next instructions that say they
  * have seen it. */
 #define HK_EXACT_KEPT 8
+/* Elements of a factor at most: 16 x 32, 32 x 16. */
+#define HK_EXACT_ELEMENTS 512
 
 HK_INLINE const HkExactOperand *hk_exact_kept(HkExactOperand *kept, HkExactOperand *others, int *next, const Wave *w,
                                               const Op *op, int m, int is_a) {
@@ -436,7 +442,7 @@ HK_INLINE const HkExactOperand *hk_exact_kept(HkExactOperand *kept, HkExactOpera
         at = *next;
         *next = (at + 1) % HK_EXACT_KEPT;
     }
-    float values[HK_MATRIX_MAX_K * 16] __attribute__((aligned(64)));
+    float values[HK_EXACT_ELEMENTS] __attribute__((aligned(64)));
     HkElement type = HK_MATRIX_TYPE_A(op);
     int depth = hk_unpack_block(type, values, m, hk_row(w, row), HK_MATRIX_ROWS_A(op), 1, 0);
     kept[at].row = row;
@@ -448,7 +454,14 @@ HK_INLINE int32_t hk_mfma_exact_chain(Wave *w, const Op *op, int32_t count, int 
     HkExactOperand kept_a[HK_EXACT_KEPT], kept_b[HK_EXACT_KEPT];
     int next_a = 0, next_b = 0, depth = HK_MATRIX_ROWS_A(op) * 2 * HK_LANES / m;
     int group = hk_exact_group(HK_MATRIX_TYPE_A(op), depth);
-    for (int i = 0; i < HK_EXACT_KEPT; i++) kept_a[i].row = kept_b[i].row = HK_NO_REGISTER;
+    float values[2 * HK_EXACT_KEPT][HK_EXACT_ELEMENTS] __attribute__((aligned(64)));
+    int32_t of_a[HK_EXACT_KEPT][HK_EXACT_ELEMENTS];
+    int8_t of_b[HK_EXACT_KEPT][HK_EXACT_ELEMENTS];
+    for (int i = 0; i < HK_EXACT_KEPT; i++) {
+        kept_a[i] = (HkExactOperand){.row = HK_NO_REGISTER, .values = values[i], .exponents.of_a = of_a[i]};
+        kept_b[i] =
+            (HkExactOperand){.row = HK_NO_REGISTER, .values = values[HK_EXACT_KEPT + i], .exponents.of_b = of_b[i]};
+    }
     for (const Op *end = op + count; op < end; op++) {
         float *d = (float *)hk_row(w, op->dst);
         const HkExactOperand *a = hk_exact_kept(kept_a, kept_b, &next_a, w, op, m, 1);
