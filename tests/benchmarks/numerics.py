@@ -65,7 +65,7 @@ def training_step(device: str) -> tuple[torch.Tensor, torch.Tensor]:
     weights = [(torch.randn(256, 256, generator=made) / 16).bfloat16() for _ in range(2)]
 
     def gradients(product: Callable[..., torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
-        leaves = [w.to(dtype).requires_grad_() for w in weights]
+        leaves = [w.to(dtype, copy=True).requires_grad_() for w in weights]
         hidden = product(x.bfloat16().to(dtype), leaves[0]).relu()
         error = product(hidden, leaves[1]) - target.bfloat16().to(dtype)
         (error.to(torch.float64) ** 2).mean().backward()
