@@ -213,7 +213,7 @@ def causal_conv1d(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | No
         width: 2 to 9; weights of a channel.
 
     Gradients:
-        by the kernel `causal_conv1d_backward`.
+        of x, weight, bias: by the kernel `causal_conv1d_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -438,7 +438,7 @@ def cross_entropy(x: torch.Tensor, target: torch.Tensor, ignore_index: int = -10
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `cross_entropy_backward`.
+        of x: by the kernel `cross_entropy_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -523,7 +523,7 @@ def flash_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: b
             with 256.
 
     Gradients:
-        by the kernel `flash_attention_backward`.
+        of q, k, v, sinks: by the kernel `flash_attention_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -632,7 +632,7 @@ def flash_attention_varlen(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
             with 256.
 
     Gradients:
-        by the kernel `flash_attention_varlen_backward`.
+        of q, k, v, sinks: by the kernel `flash_attention_varlen_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -733,7 +733,7 @@ def fused_add_layer_norm(x: torch.Tensor, residual: torch.Tensor, weight: torch.
         cols: 1 to 32768; length of a row.
 
     Gradients:
-        by the kernel `fused_add_layer_norm_backward`.
+        of x, residual, weight, bias: by the kernel `fused_add_layer_norm_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -811,7 +811,7 @@ def fused_add_rms_norm(x: torch.Tensor, residual: torch.Tensor, weight: torch.Te
         cols: 1 to 32768; length of a row.
 
     Gradients:
-        by the kernel `fused_add_rms_norm_backward`.
+        of x, residual, weight: by the kernel `fused_add_rms_norm_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -926,7 +926,8 @@ def fused_moe(a: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor, sorted_token_
         block: 16 to 256 in steps of 16; ids that share an expert in the list.
 
     Gradients:
-        by the kernels `moe_gemm_bf16`, `grouped_gemm_variable_k`, `gemm_epilogue_backward`, `moe_sum`.
+        of a, w1, w2, weights: by the kernels `moe_gemm_bf16`, `grouped_gemm_variable_k`,
+            `gemm_epilogue_backward`, `moe_sum`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -976,7 +977,7 @@ def fused_qkv_split_qk_rope(qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Ten
         queries: 1 to 4096; heads of queries.
 
     Gradients:
-        by the kernel `fused_qkv_split_qk_rope_backward`.
+        of qkv: by the kernel `fused_qkv_split_qk_rope_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1737,7 +1738,7 @@ def gated_mlp(x: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor, activation: s
         k: 8 to 1048576 in steps of 8; columns of X and of the result.
 
     Gradients:
-        by the kernels `gemm`, `gemm_epilogue_backward`.
+        of x, w1, w2: by the kernels `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1762,7 +1763,7 @@ def gelu(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `gelu_backward`.
+        of x: by the kernel `gelu_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1787,7 +1788,7 @@ def gelu_and_mul(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `gelu_and_mul_backward`.
+        of x: by the kernel `gelu_and_mul_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1865,7 +1866,7 @@ def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `gelu_tanh_backward`.
+        of x: by the kernel `gelu_tanh_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1890,7 +1891,7 @@ def gelu_tanh_and_mul(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `gelu_tanh_and_mul_backward`.
+        of x: by the kernel `gelu_tanh_and_mul_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1983,7 +1984,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, layout: str = 'nt', alpha: float = 1.
         k: 1 to 1048576; columns of A, along which products are summed.
 
     Gradients:
-        by the kernels `gemm`, `gemm_epilogue_backward`.
+        of a, b, bias, gate, residual: by the kernels `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2023,7 +2024,8 @@ def gemm_a16w8_block(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | N
         k: 16 to 1048576 in steps of 16; columns of A; a row of B is whole 16 bytes.
 
     Gradients:
-        by the kernels `gemm_a16w8_block`, `gemm`, `gemm_epilogue_backward`.
+        of a, b, scale_a, scale_b, bias, gate, residual: by the kernels `gemm_a16w8_block`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2063,7 +2065,8 @@ def gemm_a16wfp4(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | None 
         k: 128 to 1048576 in steps of 128; columns of A, along which products are summed.
 
     Gradients:
-        by the kernels `gemm_a16wfp4`, `gemm`, `gemm_epilogue_backward`.
+        of a, b, scale_a, scale_b, bias, gate, residual: by the kernels `gemm_a16wfp4`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2103,7 +2106,8 @@ def gemm_a8wfp4(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | None =
         k: 128 to 1048576 in steps of 128; columns of A, along which products are summed.
 
     Gradients:
-        by the kernels `gemm_a8wfp4`, `gemm`, `gemm_epilogue_backward`.
+        of a, scale_a, bias, gate, residual: by the kernels `gemm_a8wfp4`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2173,7 +2177,8 @@ def gemm_bf16_scaled(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, sc
         k: 128 to 131056 in steps of 16; along which products are summed.
 
     Gradients:
-        by the kernels `gemm_bf16_scaled`, `gemm`, `gemm_epilogue_backward`.
+        of a, b, scale_a, scale_b, bias, gate, residual: by the kernels `gemm_bf16_scaled`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2256,7 +2261,8 @@ def gemm_fp8(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: t
         k: 128 to 1048576 in steps of 16; along which products are summed.
 
     Gradients:
-        by the kernels `gemm_fp8`, `gemm`, `gemm_epilogue_backward`.
+        of a, b, scale_a, scale_b, bias, gate, residual: by the kernels `gemm_fp8`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2297,7 +2303,8 @@ def gemm_fp8_block(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | Non
         k: 16 to 1048576 in steps of 16; columns of A; a row is whole 16 bytes.
 
     Gradients:
-        by the kernels `gemm_fp8_block`, `gemm`, `gemm_epilogue_backward`.
+        of a, b, scale_a, scale_b, bias, gate, residual: by the kernels `gemm_fp8_block`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2329,7 +2336,7 @@ def gemm_gated(a: torch.Tensor, b: torch.Tensor, activation: str = 'silu') -> to
         k: 8 to 1048576 in steps of 8; columns of A and B; a row is whole 16 bytes.
 
     Gradients:
-        by the kernels `gemm`, `gemm_epilogue_backward`.
+        of a, b: by the kernels `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2369,7 +2376,8 @@ def gemm_int8(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: 
         k: 128 to 131056 in steps of 16; along which products are summed.
 
     Gradients:
-        by the kernels `gemm_int8`, `gemm`, `gemm_epilogue_backward`.
+        of scale_a, scale_b, bias, gate, residual: by the kernels `gemm_int8`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2452,7 +2460,7 @@ def gemm_mx(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: to
         k: 128 to 1048576 in steps of 128; columns of A, along which products are summed.
 
     Gradients:
-        by the kernels `gemm_mx`, `gemm`, `gemm_epilogue_backward`.
+        of a, b, bias, gate, residual: by the kernels `gemm_mx`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2537,7 +2545,8 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, layout
         groups: 1 to 4096; groups of rows, and matrices in B.
 
     Gradients:
-        by the kernels `grouped_gemm`, `grouped_gemm_variable_k`, `gemm_epilogue_backward`.
+        of a, b, gate, residual, bias, scale_a, scale_b: by the kernels `grouped_gemm`,
+            `grouped_gemm_variable_k`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2572,7 +2581,7 @@ def grouped_gemm_variable_k(a: torch.Tensor, b: torch.Tensor, offsets: torch.Ten
         groups: 1 to 4096; groups of rows, and matrices in C.
 
     Gradients:
-        by the kernels `grouped_gemm`.
+        of a, b: by the kernel `grouped_gemm`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2667,7 +2676,7 @@ def layer_norm(x: torch.Tensor, weight: torch.Tensor | None = None, bias: torch.
         cols: 1 to 32768; length of a row.
 
     Gradients:
-        by the kernel `layer_norm_backward`.
+        of x, weight, bias: by the kernel `layer_norm_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2789,7 +2798,7 @@ def mlp(x: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor, activation: str = '
         k: 8 to 1048576 in steps of 8; columns of X and of the result.
 
     Gradients:
-        by the kernels `gemm`, `gemm_epilogue_backward`.
+        of x, w1, w2: by the kernels `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3130,7 +3139,8 @@ def moe_gemm_bf16(a: torch.Tensor, b: torch.Tensor, sorted_token_ids: torch.Tens
         block: 16 to 256 in steps of 16; ids that share an expert in the list.
 
     Gradients:
-        by the kernels `moe_gemm_bf16`, `grouped_gemm_variable_k`, `gemm_epilogue_backward`, `moe_sum`.
+        of a, b, weights: by the kernels `moe_gemm_bf16`, `grouped_gemm_variable_k`,
+            `gemm_epilogue_backward`, `moe_sum`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3741,7 +3751,7 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-05) -> torch
         cols: 1 to 32768; length of a row.
 
     Gradients:
-        by the kernel `rms_norm_backward`.
+        of x, weight: by the kernel `rms_norm_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3842,7 +3852,7 @@ def rope(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, positions: torch
         turned: 2 to 512 in steps of 2; elements of a head that are turned, the first so many.
 
     Gradients:
-        by the kernel `rope_backward`.
+        of x: by the kernel `rope_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3958,7 +3968,7 @@ def silu(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `silu_backward`.
+        of x: by the kernel `silu_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3983,7 +3993,7 @@ def silu_and_mul(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `silu_and_mul_backward`.
+        of x: by the kernel `silu_and_mul_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -4064,7 +4074,7 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `softmax_backward`.
+        of x: by the kernel `softmax_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
