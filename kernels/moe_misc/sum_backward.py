@@ -15,7 +15,7 @@ from workbench_kernels.moe_misc import sum as forward
 def reference(
     dout: torch.Tensor, rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """weights * dout of each row's token, and products of it with rows, summed; that of no weights is empty."""
+    """weights * dout of each row's token, and the sums of rows * dout; those of no weights are empty."""
     wide = torch.promote_types(rows.dtype, torch.float32)
     spread = dout.to(wide).repeat_interleave(top_k, 0)
     if weights is None:
@@ -49,8 +49,8 @@ def outputs(shape: Any, tensors: Any) -> dict[str, Any]:
 
 spec = KernelSpec(
     name="moe_misc/sum_backward",
-    doc="The gradients of the rows of each token's experts and of their weights from that of their sums; sums "
-    "in float, bit-equal from run to run.",
+    doc="The gradients of the rows of each token's experts and of their weights from that of their sums; "
+    "sums in float, bit-equal from run to run.",
     source=routing.source("sum_backward_arguments", sum_gradients="sum_backward"),
     entry="sum_gradients",
     launch=lambda shape, arch: Launch(shape["tokens"] * shape["top_k"], 256),
@@ -68,9 +68,7 @@ spec = KernelSpec(
     # Sums of as many products as a row is long.
     tolerances={"dweights": lambda shape: Tolerance(1e-5, 1e-5 * shape["cols"] ** 0.5)},
     flops=lambda shape: 3 * shape["tokens"] * shape["top_k"] * shape["cols"],
-    bytes=lambda shape: (
-        2 * shape["tokens"] * shape["cols"] * (1 + shape["top_k"] * (1 + shape["weighted"]))
-    ),
+    bytes=lambda shape: 2 * shape["tokens"] * shape["cols"] * (1 + shape["top_k"] * (1 + shape["weighted"])),
     tensors={
         "dout": "bf16[tokens, cols]",
         "rows drows": "bf16[tokens*top_k, cols]",

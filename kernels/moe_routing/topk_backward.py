@@ -32,15 +32,16 @@ def reference(
     score: str = "none",
     shared: int = 0,
 ) -> torch.Tensor:
-    """dvalues through the scores, in the columns that were chosen: y (dy - sum(y dy)) of a softmax y, y (1 - y) dy
-    of a sigmoid."""
+    """dvalues through the scores, in the columns that were chosen: y (dy - sum(y dy)) of a softmax y,
+    y (1 - y) dy of a sigmoid."""
     wide = torch.promote_types(x.dtype, torch.float32)
     grad, y = dvalues[:, :k].to(wide), values[:, :k].to(wide)
     if score == "softmax":
         grad = y * (grad - (y * grad).sum(-1, keepdim=True))
     elif score == "sigmoid":
         grad = y * (1 - y) * grad
-    return torch.zeros(x.shape, dtype=wide, device=x.device).scatter(1, indices[:, :k].long(), grad).to(x.dtype)
+    dx = torch.zeros(x.shape, dtype=wide, device=x.device)
+    return dx.scatter(1, indices[:, :k].long(), grad).to(x.dtype)
 
 
 def shape_of(
@@ -76,7 +77,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 spec = KernelSpec(
     name="moe_routing/topk_backward",
-    doc="The gradient of logits from that of the scores of the k experts chosen: zero for every other expert.",
+    doc="The gradient of logits from that of the scores of the k experts chosen; zero for every other one.",
     source=SOURCE,
     entry="best_backward",
     launch=lambda shape, arch: Launch(-(-shape["rows"] // 4), 4 * WAVE),

@@ -2415,7 +2415,8 @@ def gemm_mul_add(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_
         k: 16 to 1048576 in steps of 16; columns of A; a row is whole 16 bytes.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of a, b, scale_a, scale_b, c_a, c_b: by the kernels `gemm_mul_add`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2503,7 +2504,7 @@ def gemm_two_products(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, s
         n16: 1 to 1048576; columns of C16.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of a, b, scale_a, scale_b, a16, b16: by the kernel `gemm`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2960,7 +2961,7 @@ def moe_gemm_a4w4(a: torch.Tensor, b: torch.Tensor, powers_a: torch.Tensor, powe
         k: 32 to 262144 in steps of 32; columns of A, along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of scale_a, scale_b: by the kernel `moe_gemm_a4w4`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3005,7 +3006,7 @@ def moe_gemm_a8w4(a: torch.Tensor, b: torch.Tensor, blocks_b: torch.Tensor, offs
         group_k: 32 to 1024 in steps of 32; numbers along K that share a factor.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of blocks_b, zero, scale_a: by the kernels `moe_gemm_a8w4`, `grouped_gemm_variable_k`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3049,7 +3050,8 @@ def moe_gemm_a8w8(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, gathe
         k: 32 to 262144 in steps of 32; columns of A, along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of a, b, scale_a, scale_b, bias: by the kernels `moe_gemm_a8w8`, `grouped_gemm`,
+            `grouped_gemm_variable_k`, `moe_sum`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3095,7 +3097,8 @@ def moe_gemm_a8w8_blockscale(a: torch.Tensor, b: torch.Tensor, blocks_a: torch.T
         group_n: 1 to 1024; columns of a block of B.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of a, b, blocks_a, blocks_b, bias: by the kernels `grouped_gemm`, `grouped_gemm_variable_k`,
+            `moe_sum`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3190,7 +3193,7 @@ def moe_gemm_mxfp4(a: torch.Tensor, b: torch.Tensor, powers_a: torch.Tensor, pow
         block: 16 to 256 in steps of 16; ids that share an expert in the list.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of weights, scale_a, scale_b: by the kernels `moe_gemm_mxfp4`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3291,7 +3294,7 @@ def moe_sum(rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None)
         cols: 1 to 262144; length of a row.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of rows, weights: by the kernel `moe_sum_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3300,6 +3303,44 @@ def moe_sum(rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None)
     Source:
         kernels/moe_misc/sum.py for gfx950 and gfx942; `wb.kernels['moe_misc/sum']`,
             `torch.ops.hipkittens.moe_misc_sum`.
+    """
+
+class MoeSumBackwardResult(NamedTuple):
+    drows: torch.Tensor
+    dweights: torch.Tensor
+
+def moe_sum_backward(dout: torch.Tensor, rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None) -> MoeSumBackwardResult:
+    """The gradients of the rows of each token's experts and of their weights from that of their sums; sums
+    in float, bit-equal from run to run.
+
+    weights * dout of each row's token, and the sums of rows * dout; those of no weights are empty.
+
+    Args:
+        dout: [tokens, cols] of bf16: gradient of `out`.
+        rows: [tokens*top_k, cols] of bf16: a row for each token and each of its experts.
+        top_k: rows of a token; 1 to 64.
+        weights: [tokens*top_k] or [tokens, top_k] of fp32: a factor for each token and each of its
+            experts; 1 where None.
+
+    Returns:
+        drows: [tokens*top_k, cols] of bf16: gradient of `rows`.
+        dweights: [tokens*top_k] or [tokens, top_k] or [none] of fp32: gradient of `weights`.
+
+    Sizes:
+        tokens: 1 to 65535; tokens.
+        top_k: 1 to 64; rows of a token.
+        cols: 1 to 262144; length of a row.
+
+    Gradients:
+        by autograd of the PyTorch reference.
+
+    Raises:
+        ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
+        ArgumentError: an argument is missing, unknown, of another kind, or not where the device is.
+
+    Source:
+        kernels/moe_misc/sum_backward.py for gfx950 and gfx942; `wb.kernels['moe_misc/sum_backward']`,
+            `torch.ops.hipkittens.moe_misc_sum_backward`.
     """
 
 class MoeTopkResult(NamedTuple):
@@ -3336,7 +3377,7 @@ def moe_topk(x: torch.Tensor, k: int, score: str = 'none', shared: int = 0) -> M
         shared: 0 to 8; experts that all rows share.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of x: by the kernel `moe_topk_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3345,6 +3386,44 @@ def moe_topk(x: torch.Tensor, k: int, score: str = 'none', shared: int = 0) -> M
     Source:
         kernels/moe_routing/topk.py for gfx950 and gfx942; `wb.kernels['moe_routing/topk']`,
             `torch.ops.hipkittens.moe_routing_topk`.
+    """
+
+def moe_topk_backward(dvalues: torch.Tensor, x: torch.Tensor, values: torch.Tensor, indices: torch.Tensor, k: int, score: str = 'none', shared: int = 0) -> torch.Tensor:
+    """The gradient of logits from that of the scores of the k experts chosen; zero for every other one.
+
+    dvalues through the scores, in the columns that were chosen: y (dy - sum(y dy)) of a softmax y, y (1
+    - y) dy of a sigmoid.
+
+    Args:
+        dvalues: [rows, k+shared] of bf16 or fp32: gradient of `values`.
+        x: [rows, experts] of bf16 or fp32: logits of experts, of which only the shape counts.
+        values: [rows, k+shared] of bf16 or fp32: scores of the chosen experts, as `moe_topk` gives
+            them.
+        indices: [rows, k+shared] of int32: the chosen experts.
+        k: columns that are chosen; 1 to 32.
+        score: what values become: themselves, their softmax over the k chosen, or the sigmoid of each;
+            one of none, softmax, sigmoid.
+        shared: experts that all rows share; 0 to 8.
+
+    Returns:
+        dx: [rows, experts] of bf16 or fp32: gradient of `x`.
+
+    Sizes:
+        rows: 1 to 4194304; tokens.
+        experts: 1 to 1024; columns.
+        k: 1 to 32; columns that are chosen.
+        shared: 0 to 8; experts that all rows share.
+
+    Gradients:
+        by autograd of the PyTorch reference.
+
+    Raises:
+        ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
+        ArgumentError: an argument is missing, unknown, of another kind, or not where the device is.
+
+    Source:
+        kernels/moe_routing/topk_backward.py for gfx950 and gfx942;
+            `wb.kernels['moe_routing/topk_backward']`, `torch.ops.hipkittens.moe_routing_topk_backward`.
     """
 
 def moe_upcast_mx(x: torch.Tensor, powers: torch.Tensor) -> torch.Tensor:
