@@ -71,7 +71,7 @@ class Attention(torch.nn.Module):
         causal: whether a token sees no later one.
         window: tokens that one sees, itself among them; 0 for all.
         rotary: turns queries and keys; none where None.
-        qk_norm: epsilon of an RMSNorm of each head of queries and of keys before that (Qwen3); none where None.
+        qk_norm: epsilon of an RMSNorm of each head of queries and keys before that (Qwen3); none where None.
         device, dtype: of the parameters; bf16 where dtype is None.
 
     State dict: `q_proj`, `k_proj`, `v_proj`, `o_proj`, as of transformers' LlamaAttention, with `qk_norm`

@@ -401,7 +401,9 @@ def chunk_gated_delta_rule(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, g:
         chunk: one of 16, 32, 64; tokens of a chunk.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of q, k, v, g, beta, initial_state: by the kernels `gated_delta_chunk_prepare`,
+            `gated_delta_chunk_states`, `gemm`, `gated_delta_chunk_cumsum`, `l2_norm`,
+            `l2_norm_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
