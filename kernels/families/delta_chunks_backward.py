@@ -1,7 +1,7 @@
 """The gradient of the gated delta rule by chunk.
 
-Of a chunk with the state S before it and S' behind it, sums G of its decays, D = exp(G), R = exp(G_last - G) and
-F_ij = exp(G_i - G_j) of tokens j up to i:
+Of a chunk with the state S before it and S' behind it, sums G of its decays, D = exp(G), R = exp(G_last - G)
+and F_ij = exp(G_i - G_j) of tokens j up to i:
 
     X = tril(F * K Kᵀ, -1), U = (1 + beta X)^-1 beta (V - D K S), P = tril(F * Q Kᵀ),
     O = scale (D Q S + P U), S' = exp(G_last) S + (R K)ᵀ U.
@@ -177,20 +177,17 @@ def _rule(
         lengths = {name: call(UNIT, x.contiguous()) for name, x in (("q", q), ("k", k))}
         q, k = lengths["q"]["y"], lengths["k"]["y"]
     prepared = call(PREPARE, k, v, beta, g, cu_seqlens, chunk)
-    forward = call(
-        STATES, k, prepared["w"], prepared["u"], prepared["sums"], initial_state, cu_seqlens, chunk
-    )
+    w, u, g_sums = (prepared[name] for name in ("w", "u", "sums"))
+    forward = call(STATES, k, w, u, g_sums, initial_state, cu_seqlens, chunk)
 
     by, chunks = Pass(call, q.dtype), Chunks.of(q, cu_seqlens, chunk)
     queries, keys = (chunks.take(x, groups).float() for x in (q, k))
     grads = scale * chunks.take(do).float()
-    u, w, inverse = (
-        chunks.take(x).float() for x in (forward["corrections"], prepared["w"], prepared["inverse"])
-    )
+    u, w, inverse = (chunks.take(x).float() for x in (forward["corrections"], w, prepared["inverse"]))
     before = forward["h"].flatten(0, 1)
     there = chunks.there[:, None]
     last = chunks.there.sum(1).sub(1).clamp(min=0)[:, None, None].expand(-1, u.shape[1], 1)
-    sums = chunks.take(prepared["sums"])
+    sums = chunks.take(g_sums)
     ends = sums.gather(2, last)
     sums = torch.where(there, sums, ends)
     decay, rest = sums.exp()[..., None], (ends - sums).exp()[..., None]

@@ -86,6 +86,8 @@ def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPa
     if isinstance(spec.backward, str):
         # Tables of angles, for instance, have no gradient.
         leaves = [n for n in leaves if f"d{n}" in wb.kernels[spec.backward].output_names]
+    if not leaves:
+        pytest.skip(f"{shapes[0]} has nothing but integers, which have no gradient")
     wanted = random.sample(leaves, random.randint(1, len(leaves)))
     made = spec(**{**inputs, **{n: inputs[n].clone().requires_grad_() for n in wanted}})
     made = made if isinstance(made, dict) else dict(zip(spec.operator.outputs, (made,), strict=True))
