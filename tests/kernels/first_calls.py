@@ -64,13 +64,12 @@ def section(rows: Mapping[str, Sequence[str]], every: Collection[str], device: s
     missing = [f"`{name}`" for name in every if name not in rows]
     return (
         f"{kernel_costs.FIRST}\n\n"
-        f"Seconds of the first call of each operator on {device} with an empty cache, and\n"
-        "milliseconds of the second, by `python tests/kernels/first_calls.py`: one process, one operator after\n"
-        f"another, each at the smallest shape of its spec. Measured {date.today():%d %B %Y} on two cores of a\n"
-        "development machine that some ten other processes shared, so that quiet ones take a fraction; most of a\n"
-        f"first call is the compiler. The median is {statistics.median(seconds):.1f} s, the longest "
-        f"{max(seconds):.1f} s. `workbench.ops.precompile`\ndoes this for a model before its first call, side "
-        "by side."
+        f"Seconds of the first call of each operator on {device} with an empty cache, and milliseconds\n"
+        "of the second, by `python tests/kernels/first_calls.py`: one process, one operator after another,\n"
+        f"each at the smallest shape of its spec. Measured {date.today():%d %B %Y} on two cores of a\n"
+        "machine that some ten other processes shared, so that quiet ones take a fraction; most of a call is\n"
+        f"the compiler. The median is {statistics.median(seconds):.1f} s, the longest {max(seconds):.1f} s.\n"
+        "`workbench.ops.precompile` does this for a model before its first call, side by side."
         + (f" Not called yet: {', '.join(missing)}." if missing else "")
         + "\n\n"
         + kernel_costs.table(HEADS, map(kernel_costs.cells, there))
