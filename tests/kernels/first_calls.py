@@ -67,8 +67,8 @@ def section(rows: Mapping[str, Sequence[str]], every: Collection[str], device: s
         f"Seconds of the first call of each operator on {device} with an empty cache, and milliseconds\n"
         "of the second, by `python tests/kernels/first_calls.py`: one process, one operator after another,\n"
         f"each at the smallest shape of its spec. Measured {date.today():%d %B %Y} on two cores of a\n"
-        "machine that some ten other processes shared, so that quiet ones take a fraction; most of a call is\n"
-        f"the compiler. The median is {statistics.median(seconds):.1f} s, the longest {max(seconds):.1f} s.\n"
+        "machine that some ten other processes shared; quiet ones take a fraction, most of it compiling.\n"
+        f"The median is {statistics.median(seconds):.1f} s, the longest {max(seconds):.1f} s.\n"
         "`workbench.ops.precompile` does this for a model before its first call, side by side."
         + (f" Not called yet: {', '.join(missing)}." if missing else "")
         + "\n\n"
