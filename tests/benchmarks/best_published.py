@@ -157,9 +157,9 @@ def section(found: list[Beside]) -> str:
     )
     return (
         "## Beside the best published\n\n"
-        f"{len(found)} of {len(best_rows()):,} problems of AITER's tuner, by `python tests/benchmarks/tuned.py "
-        "--published all --largest 2e9`,\nwhich goes in the order of their names and was stopped; ours modelled, "
-        "theirs measured ([gemm.md](gemm.md)).\n\n"
+        f"{len(found)} of {len(best_rows()):,} problems of AITER's tuner, by\n"
+        "`python tests/benchmarks/tuned.py --published all --largest 2e9`, which goes in the order of their\n"
+        "names and was stopped; ours modelled, theirs measured ([gemm.md](gemm.md)).\n\n"
         f"```\n{summary(found)}\n```\n\n"
         "The largest, with what bounds ours:\n\n"
         "| ours over theirs | operator | problem | ours, us | best published, us | chosen | bound |\n"
