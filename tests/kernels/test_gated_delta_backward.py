@@ -1,17 +1,17 @@
-"""The gradient of the gated delta rule by chunk: any lengths, any subset, also where a chunk holds few tokens."""
+"""The gradient of the gated delta rule by chunk: any lengths, any subset, chunks of few tokens."""
 
 from __future__ import annotations
 
 import os
 import random
 import sys
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
 
 import workbench as wb
-
 
 SEED = os.environ["HIPKITTENS_TEST_SEED"]
 RULE = wb.kernels["gated_delta/chunk"].backward.rule
@@ -31,7 +31,7 @@ def test_tokens_have_places_in_chunks(starts: list[int] | None) -> None:
     assert found.transpose(1, 2)[~chunks.there].count_nonzero() == 0
     assert torch.equal(chunks.back[chunks.back], torch.arange(len(chunks.back)))
     bounds = [0, 40, 80] if starts is None else starts
-    for n, (first, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+    for n, (first, end) in enumerate(pairwise(bounds)):
         own = range(int(chunks.starts[n]), int(chunks.starts[n + 1]))
         assert len(own) == -(-(end - first) // 16)
         assert chunks.back[list(own)].tolist() == list(reversed(own))
