@@ -14,17 +14,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import Any
 
 from workbench.errors import ShapeError
+from workbench.operators.definition import Definition
 from workbench.operators.functions import function_name
 from workbench.operators.glossary import meaning
 from workbench.operators.gradient import Gradient
 from workbench.operators.layouts import by_name, layouts
 from workbench.operators.parameters import Choice, Parameter, Range
-
-if TYPE_CHECKING:
-    from workbench.operators.spec import KernelSpec
 
 WIDTH = 100
 
@@ -103,7 +101,7 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
 
 
 @cache
-def describe(spec: KernelSpec) -> Description:
+def describe(spec: Definition) -> Description:
     """Everything that the spec says."""
     parameters = spec.signature.parameters
     tensors = dict(by_name(spec.tensors))
@@ -124,14 +122,14 @@ def describe(spec: KernelSpec) -> Description:
     )
 
 
-def results_of(spec: KernelSpec) -> tuple[str, ...]:
+def results_of(spec: Definition) -> tuple[str, ...]:
     """Names of the outputs, and of the inputs that are written in place, as a call gives them back."""
     made = [name for name, _ in by_name(spec.tensors) if name not in spec.signature.parameters]
     own = [name for name in made if name not in spec.mutates]
     return tuple(own) or tuple(spec.mutates)
 
 
-def _layout(spec: KernelSpec, name: str, tensors: Mapping[str, str]) -> str:
+def _layout(spec: Definition, name: str, tensors: Mapping[str, str]) -> str:
     """ "[batch, heads] of bf16 or fp16", alternatives behind one another."""
     if name not in tensors:
         return ""
@@ -141,7 +139,7 @@ def _layout(spec: KernelSpec, name: str, tensors: Mapping[str, str]) -> str:
     return ", or ".join(f"{' or '.join(axes)} of {types}" for types, axes in made.items())
 
 
-def _types(spec: KernelSpec, dtypes: tuple[str, ...]) -> str:
+def _types(spec: Definition, dtypes: tuple[str, ...]) -> str:
     names: list[str] = []
     for each in dtypes:
         known = spec.parameters.get(each)
@@ -150,7 +148,7 @@ def _types(spec: KernelSpec, dtypes: tuple[str, ...]) -> str:
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _argument(spec: KernelSpec, name: str, tensors: Mapping[str, str]) -> Line:
+def _argument(spec: Definition, name: str, tensors: Mapping[str, str]) -> Line:
     own = spec.parameters.get(name)
     layout = _layout(spec, name, tensors)
     text = spec.notes.get(name, "")
@@ -172,7 +170,7 @@ def _argument(spec: KernelSpec, name: str, tensors: Mapping[str, str]) -> Line:
     return Line(name, layout, text)
 
 
-def _result(spec: KernelSpec, name: str, tensors: Mapping[str, str]) -> Line:
+def _result(spec: Definition, name: str, tensors: Mapping[str, str]) -> Line:
     if name in spec.mutates:
         return Line(name, _layout(spec, name, tensors), "the argument, written in place")
     said = spec.notes.get(name, "") or meaning(name)
@@ -183,7 +181,7 @@ def _is_flag(parameter: Parameter) -> bool:
     return isinstance(parameter, Choice) and {0, 1}.issuperset(parameter.values)
 
 
-def _sizes(spec: KernelSpec) -> Iterator[Line]:
+def _sizes(spec: Definition) -> Iterator[Line]:
     """Axes and other numbers of a shape, and which pairs of choices go together."""
     choices = []
     for name, own in spec.parameters.items():
@@ -196,7 +194,7 @@ def _sizes(spec: KernelSpec) -> Iterator[Line]:
             yield Line(" and ".join(pair), "", told)
 
 
-def _pairs(spec: KernelSpec, first: str, second: str) -> str:
+def _pairs(spec: Definition, first: str, second: str) -> str:
     """Which values of two choices a target takes together, with the first shape's of the others."""
     if spec.check is None:
         return ""
@@ -217,7 +215,7 @@ def _pairs(spec: KernelSpec, first: str, second: str) -> str:
     return "; ".join(f"{text} ({arch})" for arch, text in said.items())
 
 
-def _gradient(spec: KernelSpec) -> str:
+def _gradient(spec: Definition) -> str:
     if spec.mutates:
         return f"none: {', '.join(spec.mutates)} {'are' if len(spec.mutates) > 1 else 'is'} written in place."
     if spec.backward is None:
@@ -229,8 +227,8 @@ def _gradient(spec: KernelSpec) -> str:
     return f"of {inputs}: by the kernel `{function_name(spec.backward)}`."
 
 
-def _differentiated(spec: KernelSpec) -> list[str]:
-    """Inputs that have a gradient by kernels: of those of floating point what `backward` makes one of."""
+def _differentiated(spec: Any) -> list[str]:
+    """Inputs of a spec that have a gradient by kernels: of those of floating point what `backward` makes one of."""
     floats = [
         name
         for name, text in by_name(spec.tensors)
@@ -243,13 +241,13 @@ def _differentiated(spec: KernelSpec) -> list[str]:
     return [name for name in floats if f"d{name}" in made]
 
 
-def _is_float(spec: KernelSpec, dtype: str) -> bool:
+def _is_float(spec: Definition, dtype: str) -> bool:
     """Of an element type, or a setting that is one, whether PyTorch differentiates a value of it."""
     names = re.split(", | or ", _types(spec, (dtype,)))
     return not all(name.startswith(("int", "uint", "bool")) for name in names)
 
 
-def _raises(spec: KernelSpec) -> Iterator[str]:
+def _raises(spec: Definition) -> Iterator[str]:
     yield "ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here."
     yield "ArgumentError: an argument is missing, unknown, of another kind, or not where the device is."
     if spec.indexes:
@@ -261,7 +259,7 @@ def _bound(axis: str) -> str:
     return f"below {axis}"
 
 
-def example(spec: KernelSpec) -> str:
+def example(spec: Definition) -> str:
     """A call that runs as it stands, with the smallest of the spec's shapes."""
     shape = min(spec.shapes, key=lambda each: spec.work(each).get("bytes", 0))
     function, results = function_name(spec.name), results_of(spec)
