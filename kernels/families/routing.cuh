@@ -340,8 +340,7 @@ __device__ inline void sum_backward(const sum_backward_arguments &g) {
     for (int col = static_cast<int>(threadIdx.x); col < g.cols; col += 256) {
         const float grad = base_types::convertor<float, bf16>::convert(g.dout[token * g.cols + col]);
         g.drows[id * g.cols + col] = base_types::convertor<bf16, float>::convert(weight * grad);
-        if (g.weights != nullptr)
-            sum += grad * base_types::convertor<float, bf16>::convert(g.rows[id * g.cols + col]);
+        if (g.weights != nullptr) sum += grad * base_types::convertor<float, bf16>::convert(g.rows[id * g.cols + col]);
     }
     if (g.weights == nullptr) return;
 #pragma unroll
