@@ -228,7 +228,7 @@ def _gradient(spec: Definition) -> str:
 
 
 def _differentiated(spec: Any) -> list[str]:
-    """Inputs of a spec that have a gradient by kernels: floating-point ones, of which `backward` makes one."""
+    """Inputs of a spec that have a gradient by kernels: floating ones, of which `backward` makes one."""
     floats = [
         name
         for name, text in by_name(spec.tensors)
