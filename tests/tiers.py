@@ -20,7 +20,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/kernels/test_operators.py", 12),
     ("tests/kernels/test_habits.py::test_habit", 24),
     ("tests/kernels/generated/test_sanitized.py", 8),
-    ("tests/ops/test_ops.py::test_example_runs", 12),
+    ("tests/ops/test_docstrings.py::test_example_runs", 12),
     ("tests/kernels/generated/", 7),
     ("tests/collection/test_collection.py::test_against_pytorch", 8),
     ("tests/notebooks/test_notebooks.py::test_runs_from_top_to_bottom", 4),
