@@ -102,9 +102,12 @@ def _on_device(
 ) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        def memory() -> list[tuple[int, int]]:
+            return tensors((args, kwargs)) + kept.memory((args, kwargs))
+
         with clock.passing((call, (form or _form)((args, kwargs))), kernels) as (options, records):
             with (
-                device.host_code(lambda: tensors((args, kwargs)) + kept.memory((args, kwargs)), options) as told,
+                device.host_code(memory, options) as told,
                 made_tensors(device, kept.memory_of),
             ):
                 result = function(*args, **kwargs)
