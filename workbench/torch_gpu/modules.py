@@ -28,7 +28,7 @@ _seen: dict[str, tuple[ModuleType, Path]] = {}
 @contextlib.contextmanager
 def reached(device: Device, clock: Clock) -> Iterator[None]:
     """While it lasts, functions of modules with device code launch on `device`, with the memory of their
-    arguments and of what they saw or made before; those that were imported inside of an earlier `with` block too.
+    arguments and of what they saw or made before; those imported inside of an earlier `with` block too.
     PyTorch's gradients do so as well, as they may come from a module's code."""
     load = importlib.machinery.ExtensionFileLoader.exec_module
     changed: list[tuple[ModuleType | type, str, Any]] = []
