@@ -1,8 +1,9 @@
 """Programs of other people, built by hipcc's stand-in and run on the emulated devices: docs/host_programs.md.
 
-    python tests/toolchain/hip_programs.py DIR [PATTERN ...] [--target TARGET] [--list FILE] [--timeout SECONDS]
+    python tests/toolchain/hip_programs.py DIR [PATTERN ...] [--target TARGET] [--list FILE] [--timeout S]
 
-PATTERN: of those alone; SECONDS: for each to build, and again to run; FILE: a list of one's own beside `hip_program_list.py`, with `COLLECTIONS` as that has.
+PATTERN: of those alone; S: seconds for each to build, and again to run; FILE: a list of one's own beside
+`hip_program_list.py`, with `COLLECTIONS` as that has.
 DIR has checkouts of the collections in `hip_program_list.py`, by their names; a program is built in a copy.
 Keeps what came of each in `tests/data/hip_programs.json` and writes the table of it.
 """

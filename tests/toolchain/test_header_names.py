@@ -117,8 +117,10 @@ int main() {
     if (hipArrayCreate(&made, &array) != hipErrorNotSupported) return 11;
     hipCtx_t context;
     if (hipCtxGetCurrent(&context) != hipSuccess) return 12;
-    static_assert(HIP_R_16BF == 14 && hipKernelNodeAttributePriority == 8 && hipGraphNodeTypeCount == 14, "");
-    if (hipHostRegister(host.data(), sizeof host, hipHostRegisterPortable | hipHostRegisterReadOnly)) return 13;
+    static_assert(HIP_R_16BF == 14 && hipKernelNodeAttributePriority == 8, "");
+    static_assert(hipGraphNodeTypeCount == 14 && hipHostRegisterReadOnly == 8, "");
+    const unsigned flags = hipHostRegisterPortable | hipHostRegisterReadOnly;
+    if (hipHostRegister(host.data(), sizeof host, flags)) return 13;
     int chosen = -1, grid, block;
     if (hipChooseDevice(&chosen, &properties) || chosen != 0) return 14;
     const auto kilobyte_a_thread = [](int threads) { return threads * 1024; };
@@ -126,8 +128,10 @@ int main() {
     // One block takes more than half of a compute unit's.
     if (block != int(properties.sharedMemPerBlock / 1024 / 64 * 64)) return 16;
     if (grid != properties.multiProcessorCount) return 17;
-    if (hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(&grid, &block, fill, kilobyte_a_thread, 32)) return 18;
-    if (block != 32 || hipOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, fill) || block < 64) return 19;
+    if (hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(&grid, &block, fill, kilobyte_a_thread, 32))
+        return 18;
+    if (block != 32) return 19;
+    if (hipOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, fill) || block < 64) return 20;
     printf("%d\\n", std::chrono::steady_clock::now() >= began);
 }
 """

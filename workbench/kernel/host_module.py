@@ -41,8 +41,8 @@ _LOWEST_ADDRESS = 1 << 22
 class HostModule:
     """A Python module compiled from host and device code; its functions are attributes.
 
-    Functions of its classes and of modules inside it are changed where they are: those of whatever object launch
-    on the device of the last `HostModule` of this compilation.
+    Functions of its classes and of modules inside it are changed where they are: those of whatever object
+    launch on the device of the last `HostModule` of this compilation.
 
     Attributes:
         module: the Python module itself. Its own functions called from there do not see CPU tensors as device
@@ -242,7 +242,7 @@ _imported: dict[tuple[Path, str], tuple[ModuleType, _Inner]] = {}
 
 
 def imported(module: ModuleType, file: Path) -> None:
-    """Hears of every compiled module with the file that it came from; `torch_as_gpu` puts something in its place."""
+    """Hears of every compiled module and its file; `torch_as_gpu` puts something in its place."""
 
 
 def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inner]:

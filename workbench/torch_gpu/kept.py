@@ -26,7 +26,7 @@ class Kept:
         return memory
 
     def memory(self, values: Any) -> list[tuple[int, int]]:
-        """That of all that are known and live, and of the tensors among call arguments, which are known from now on."""
+        """That of all that are known and live; tensors among the call arguments are known from now on."""
         for value in tree_leaves(values):
             if isinstance(value, torch.Tensor):
                 self.memory_of(value)

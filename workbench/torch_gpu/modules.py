@@ -28,7 +28,7 @@ _seen: dict[str, tuple[ModuleType, Path]] = {}
 @contextlib.contextmanager
 def reached(device: Device, clock: Clock) -> Iterator[None]:
     """While it lasts, functions of modules with device code launch on `device`, with the memory of their
-    arguments and of what they saw or made before; those that were imported inside of an earlier `with` block too.
+    arguments and of what they saw or made before; those imported inside of an earlier `with` block too.
     PyTorch's gradients do so as well, as they may come from a module's code."""
     load = importlib.machinery.ExtensionFileLoader.exec_module
     changed: list[tuple[ModuleType | type, str, Any]] = []
@@ -102,11 +102,12 @@ def _on_device(
 ) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        def memory() -> list[tuple[int, int]]:
+            return tensors((args, kwargs)) + kept.memory((args, kwargs))
+
         with clock.passing((call, (form or _form)((args, kwargs))), kernels) as (options, records):
             with (
-                device.host_code(
-                    lambda: tensors((args, kwargs)) + kept.memory((args, kwargs)), options
-                ) as told,
+                device.host_code(memory, options) as told,
                 made_tensors(device, kept.memory_of),
             ):
                 result = function(*args, **kwargs)

@@ -53,7 +53,8 @@ exercise = Exercise(
             waves,
         ),
         Limit(
-            "{found} stores ran, and {most} are enough. A wave takes several stores for what one could take away.",
+            "{found} stores ran, and {most} are enough. A wave takes several stores for what one could take "
+            "away.",
             counter("SQ_INSTS_VMEM_WR"),
             waves,
         ),

@@ -77,10 +77,9 @@ static inline hipError_t hipOccupancyMaxPotentialBlockSize(int *grid, int *block
     return hipOccupancyMaxPotentialBlockSize(grid, block, reinterpret_cast<const void *>(function), shared, limit);
 }
 template <typename... Parameters>
-static inline hipError_t hipOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block,
-                                                                    void (*function)(Parameters...),
-                                                                    std::size_t shared = 0, int limit = 0,
-                                                                    unsigned = hipOccupancyDefault) {
+static inline hipError_t
+hipOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, void (*function)(Parameters...),
+                                           std::size_t shared = 0, int limit = 0, unsigned = hipOccupancyDefault) {
     return hipOccupancyMaxPotentialBlockSize(grid, block, function, shared, limit);
 }
 // Of sizes in whole waves the largest with the most threads at a time; `shared_of` tells what a block of a size takes.
@@ -91,8 +90,7 @@ static inline hipError_t hipOccupancyMaxPotentialBlockSizeVariableSMem(int *grid
     int device, units, wave;
     hipFuncAttributes attributes;
     hipError_t error = hipGetDevice(&device);
-    if (error == hipSuccess)
-        error = hipDeviceGetAttribute(&units, hipDeviceAttributeMultiprocessorCount, device);
+    if (error == hipSuccess) error = hipDeviceGetAttribute(&units, hipDeviceAttributeMultiprocessorCount, device);
     if (error == hipSuccess) error = hipDeviceGetAttribute(&wave, hipDeviceAttributeWarpSize, device);
     if (error == hipSuccess) error = hipFuncGetAttributes(&attributes, function);
     if (error != hipSuccess) return error;
