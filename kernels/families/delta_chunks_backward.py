@@ -84,7 +84,8 @@ class Chunks:
         found = x.transpose(1, 2).flatten(0, 1)[self.places]
         if groups > 1:
             found = found.unflatten(1, (-1, groups)).sum(2)
-        return found.unflatten(0, (batch, -1))
+        given: torch.Tensor = found.unflatten(0, (batch, -1))
+        return given
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ class Pass:
         else:
             # Layouts of the GEMM name how B is stored: "nt" is A Bᵀ, "nn" A B, "tn" Aᵀ B.
             made = self.call(PRODUCT, left, right, layout=layout).float()
-        return made.unflatten(0, heads)
+        product: torch.Tensor = made.unflatten(0, heads)
+        return product
 
     def reversed_states(
         self,

@@ -59,7 +59,7 @@ class Ragged:
 
     def of_bias(self, dz: torch.Tensor) -> torch.Tensor:
         """Sums of each expert's rows: the product with ones, of which a row is whole 16 bytes."""
-        made = self.call(OF_GROUPS, dz.new_ones(dz.shape[0], 8), dz, self.offsets)
+        made: torch.Tensor = self.call(OF_GROUPS, dz.new_ones(dz.shape[0], 8), dz, self.offsets)
         return made[:, 0].float()
 
 
@@ -93,7 +93,8 @@ def block_sums(x: torch.Tensor, size: int, dim: int) -> torch.Tensor:
     """Sums of so many neighbours along a dimension, of which the last block may have fewer."""
     x = x.movedim(dim, -1)
     padded = torch.nn.functional.pad(x, (0, -x.shape[-1] % size))
-    return padded.unflatten(-1, (-1, size)).sum(-1).movedim(-1, dim)
+    blocks: torch.Tensor = padded.unflatten(-1, (-1, size))
+    return blocks.sum(-1).movedim(-1, dim)
 
 
 def _of_bytes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -110,8 +111,8 @@ class Attention(torch.nn.Module):
         self.q_norm: torch.nn.Module | None = None
         self.k_norm: torch.nn.Module | None = None
         if qk_norm is not None:
-            kind = {"device": device, "dtype": self.q_proj.weight.dtype}
-            self.q_norm, self.k_norm = (RMSNorm(self.head_dim, qk_norm, **kind) for _ in range(2))
+            of_head = partial(RMSNorm, self.head_dim, qk_norm, device=device, dtype=self.q_proj.weight.dtype)
+            self.q_norm, self.k_norm = of_head(), of_head()
         self.register_load_state_dict_pre_hook(_from_multihead)  # type: ignore[no-untyped-call]
 
     def forward(self, x: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:

@@ -25,7 +25,8 @@ def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
 
 def steps_of(x: torch.Tensor) -> torch.Tensor:
     """(step, row, column within the step)."""
-    return x.unflatten(1, (-1, STEP)).transpose(0, 1)
+    parted: torch.Tensor = x.unflatten(1, (-1, STEP))
+    return parted.transpose(0, 1)
 
 
 def scaled(
