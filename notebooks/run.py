@@ -89,6 +89,8 @@ def _without_widget(output: nbformat.NotebookNode) -> nbformat.NotebookNode | No
         return None
     if data.pop(WIDGET, None) is None:
         return output
+    if not data.get("text/plain"):
+        return None  # it adds to the output above, such as buttons to a table
     data["text/plain"] = "An interactive panel stands here when the notebook is open in JupyterLab."
     return output
 

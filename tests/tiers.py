@@ -20,10 +20,11 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/kernels/test_operators.py", 12),
     ("tests/kernels/test_habits.py::test_habit", 24),
     ("tests/kernels/generated/test_sanitized.py", 8),
-    ("tests/ops/test_ops.py::test_example_runs", 12),
+    ("tests/ops/test_docstrings.py::test_example_runs", 12),
     ("tests/kernels/generated/", 7),
     ("tests/collection/test_collection.py::test_against_pytorch", 8),
     ("tests/notebooks/test_notebooks.py::test_runs_from_top_to_bottom", 4),
+    ("tests/exercises/test_course.py::test_a_wrong_answer_is_told_what_is_wrong", 4),
     ("tests/kernels/test_attention.py", 5),
     ("tests/kernels/test_kernels.py::test_verifies", 4),
     ("tests/kernels/test_art.py", 2),
@@ -43,6 +44,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/bench/test_certificates.py::test_the_documented_commands", 4),
     ("tests/emulator/sanitizer/test_mutations.py", 3),
     ("tests/emulator/hip/test_textures.py", 3),
+    ("tests/profile/test_faults.py", 4),
 )
 """Beginnings of tests' names, each with how many share a turn; the first that fits counts. 0: none runs."""
 

@@ -493,6 +493,7 @@ class LaunchOptions:
         steps: record the way of some work-groups' waves, block by block, for a model of the compute units.
             Only these are profiled then, unless `profile` asks for all.
         tape: keep all that one work-group does; it runs alone, and nothing else is observed.
+        numerics: "exact" or "fast" (`workbench.numerics`); None: the default.
     """
 
     count: bool = False
@@ -503,6 +504,7 @@ class LaunchOptions:
     traffic: TrafficOptions | None = None
     steps: StepOptions | None = None
     tape: TapeOptions | None = None
+    numerics: str | None = None
 
     @property
     def observed(self) -> bool:

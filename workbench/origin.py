@@ -42,14 +42,14 @@ class Expected:
 
     @property
     def short(self) -> str:
-        """Such as "typically 22 % off"; or that nothing like it was ever compared."""
-        return f"typically {self.median:.0%} off" if self.rows else "nothing like it was ever compared"
+        """Such as "typically 22 % off"; or that nobody knows."""
+        return f"typically {self.median:.0%} off" if self.rows else "accuracy unknown"
 
     @property
     def text(self) -> str:
         """The same with what it rests on."""
         if not self.rows:
-            return self.short
+            return f"{self.short}: nothing like it was compared with published times (docs/model_error.md)"
         return (
             f"{self.short}: half of {self.rows} {self.kind} were nearer to the published ones, "
             f"80 % were {self.low:.2f} to {self.high:.2f} times those (docs/model_error.md)"

@@ -73,9 +73,14 @@ def check_distances(**tensors: torch.Tensor | None) -> None:
             )
 
 
+told: set[str] = set()
+"""Operators of which `warn_if_turned` has warned: once is enough, whatever filters a notebook sets."""
+
+
 def warn_if_turned(name: str, layout: str, heads: int, tokens: int, least: int = 128) -> None:
     """Names what is almost surely the other layout: `least` heads or more, and far more than tokens."""
-    if heads >= least and heads > 4 * tokens:
+    if heads >= least and heads > 4 * tokens and name not in told:
+        told.add(name)
         warnings.warn(
             f"{name}: {heads} heads of {tokens} tokens; expected {layout}; are tokens and heads in each "
             "other's place? workbench.ops takes either layout, by layout=",

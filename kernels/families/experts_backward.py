@@ -92,7 +92,7 @@ def _of_list(
         sums = lists.multiply(a, b, top_k, layout)
     if activation != "none" and sums is not None:
         z = sums if weights is None else (sums * weights[:, None]).to(sums.dtype)
-        dz = _of_activation(call, dc, z, activation)
+        dz = of_activation(call, dc, z, activation)
     if weights is not None:
         if "weights" in wanted and sums is not None:
             made["weights"] = (dz.float() * sums.float()).sum(-1)
@@ -105,7 +105,7 @@ def _of_list(
     return made
 
 
-def _of_activation(call: Call, dc: torch.Tensor, z: torch.Tensor, activation: str) -> torch.Tensor:
+def of_activation(call: Call, dc: torch.Tensor, z: torch.Tensor, activation: str) -> torch.Tensor:
     if activation != "silu_and_mul":
         return of_epilogue(call, {"z"}, dc, z, None, activation)["z"]
     gate, up = (half.contiguous() for half in z.chunk(2, -1))

@@ -333,44 +333,56 @@ def quantized(name: str) -> Gradient:
         beta: float,
         dc: torch.Tensor,
     ) -> dict[str, torch.Tensor]:
-        operands = {"a": {"a", "scale_a"} & wanted, "b": {"b", "scale_b"} & wanted}
         made, dz = _of_finish(
             call,
             wanted,
-            operands["a"] | operands["b"],
+            wanted & {"a", "b", "scale_a", "scale_b"},
             lambda: call(name, a, b, scale_a, scale_b, bias=bias),
             (dc, bias, activation, gate, beta),
         )
         if dz is None:
             return made
-        # Scales of A's rows are those of blocks as long as rows.
-        of_rows = scale_a is not None and scale_a.dim() < a.dim()
-        wide = a.to(dz.dtype) * scale_a[..., None] if of_rows and scale_a is not None else None
-        left = dequantized(a, scale_a, torch.float32) if wide is None else wide
-        right = dequantized(b, scale_b, torch.float32, turned=True)
-        grads = of_operands(call, {n for n in "ab" if operands[n]}, dz, left.to(dz.dtype), right.to(dz.dtype))
-        for which, stored, scale in (("a", a, scale_a), ("b", b, scale_b)):
-            if which not in grads:
-                continue
-            grad, turned = grads[which], which == "b"
-            if which in wanted:
-                if scale is not None:
-                    spread = (
-                        scale[..., None]
-                        if of_rows and which == "a"
-                        else factors(scale, grad.shape[-2], grad.shape[-1], turned)
-                    )
-                    grad = grad * spread
-                made[which] = grad.to(stored.dtype)
-            if f"scale_{which}" in wanted and scale is not None:
-                numbers = dequantized(stored, None, torch.float32)
-                products = grads[which].float() * numbers
-                made[f"scale_{which}"] = (
-                    products.sum(-1) if of_rows and which == "a" else _sums_like(scale, products, turned)
-                )
-        return made
+        return made | _of_quantized(call, wanted, dz, (a, b), (scale_a, scale_b))
 
     return Gradient((name, PRODUCT, EPILOGUE), rule)
+
+
+def _of_quantized(
+    call: Call,
+    wanted: Set[str],
+    dz: torch.Tensor,
+    operands: tuple[torch.Tensor, torch.Tensor],
+    scales: tuple[torch.Tensor | None, torch.Tensor | None],
+) -> dict[str, torch.Tensor]:
+    """Gradients of a, b and their scales that are wanted, from dz, that of the product of their numbers."""
+    (a, b), (scale_a, scale_b), made = operands, scales, {}
+    sides = {n for n in "ab" if {n, f"scale_{n}"} & wanted}
+    # Scales of A's rows are those of blocks as long as rows.
+    of_rows = scale_a is not None and scale_a.dim() < a.dim()
+    wide = a.to(dz.dtype) * scale_a[..., None] if of_rows and scale_a is not None else None
+    left = dequantized(a, scale_a, torch.float32) if wide is None else wide
+    right = dequantized(b, scale_b, torch.float32, turned=True)
+    grads = of_operands(call, sides, dz, left.to(dz.dtype), right.to(dz.dtype))
+    for which, stored, scale in (("a", a, scale_a), ("b", b, scale_b)):
+        if which not in grads:
+            continue
+        grad, turned = grads[which], which == "b"
+        if which in wanted:
+            if scale is not None:
+                spread = (
+                    scale[..., None]
+                    if of_rows and which == "a"
+                    else factors(scale, grad.shape[-2], grad.shape[-1], turned)
+                )
+                grad = grad * spread
+            made[which] = grad.to(stored.dtype)
+        if f"scale_{which}" in wanted and scale is not None:
+            numbers = dequantized(stored, None, torch.float32)
+            products = grads[which].float() * numbers
+            made[f"scale_{which}"] = (
+                products.sum(-1) if of_rows and which == "a" else _sums_like(scale, products, turned)
+            )
+    return made
 
 
 MICROSCALED = "gemm/mx"
@@ -448,9 +460,67 @@ def _of_finish(
     return made, found.get("z") if of_sums else None
 
 
+MUL_ADD = "gemm/mul_add"
+
+
+def _of_mul_add(
+    call: Call,
+    wanted: Set[str],
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    c_a: torch.Tensor,
+    c_b: torch.Tensor,
+    dc: torch.Tensor,
+) -> dict[str, torch.Tensor]:
+    """Of c_a * (A Bᵀ) + c_b, each of the two a matrix, a row or a number."""
+
+    def summed(like: torch.Tensor, factor: torch.Tensor | None) -> torch.Tensor:
+        """dc times a matrix, or dc itself, summed to what it is the gradient of."""
+        if like.numel() == 1:
+            whole = dc.float() if factor is None else dc.float() * factor.float()
+            return whole.sum().view(1, 1).to(like.dtype)
+        if like.shape[0] == 1 and dc.shape[0] > 1:
+            found = of_epilogue(call, {"bias"}, dc, None, factor, "none")["bias"]
+            return found.view(1, -1).to(like.dtype)
+        return dc if factor is None else of_epilogue(call, {"z"}, dc, None, factor, "none")["z"]
+
+    made = {"c_b": summed(c_b, None)} if "c_b" in wanted else {}
+    if "c_a" in wanted:
+        one = torch.ones(1, 1, dtype=torch.float32, device=dc.device)
+        zero = torch.zeros_like(one)
+        made["c_a"] = summed(c_a, call(MUL_ADD, a, b, scale_a, scale_b, one, zero))
+    if wanted & {"a", "b", "scale_a", "scale_b"}:
+        dz = (dc * c_a).to(dc.dtype)
+        made |= _of_quantized(call, wanted, dz, (a, b), (scale_a, scale_b))
+    return made
+
+
+def _of_two_products(
+    call: Call,
+    wanted: Set[str],
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    a16: torch.Tensor,
+    b16: torch.Tensor,
+    dc: torch.Tensor,
+    dc16: torch.Tensor,
+) -> dict[str, torch.Tensor]:
+    made: dict[str, torch.Tensor] = {}
+    if wanted & {"a", "b", "scale_a", "scale_b"}:
+        made = _of_quantized(call, wanted, dc, (a, b), (scale_a, scale_b))
+    plain = of_operands(call, {name[0] for name in wanted & {"a16", "b16"}}, dc16, a16, b16)
+    return made | {f"{name}16": grad for name, grad in plain.items()}
+
+
 GEMM = Gradient((PRODUCT, EPILOGUE), _of_gemm)
 GATED = Gradient((PRODUCT, EPILOGUE), _of_gated)
 LAYER = Gradient((PRODUCT, EPILOGUE), _of_layer)
 GROUPS = Gradient((GROUPED, OF_GROUPS, EPILOGUE), _of_grouped)
 VARIABLE_K = Gradient((GROUPED,), _of_variable_k)
 MICRO = Gradient((MICROSCALED, PRODUCT, EPILOGUE), _of_microscaled)
+SCALED_MUL_ADD = Gradient((MUL_ADD, PRODUCT, EPILOGUE), _of_mul_add)
+TWO_PRODUCTS = Gradient((PRODUCT,), _of_two_products)

@@ -282,4 +282,72 @@ __device__ inline void sum_rows(const sum_arguments &g) {
     g.out[static_cast<size_t>(token) * g.cols + col] = base_types::convertor<bf16, float>::convert(sum);
 }
 
+/** The gradient of `top`'s x from that of its values; columns that were not chosen have none. */
+template <typename T>
+struct top_backward_arguments {
+    const T *values;
+    const int *indices;
+    const T *dvalues;
+    T *dx;
+    int rows, experts, k;
+    /** Added columns, which do not depend on x. */
+    int shared;
+};
+
+/** A wave for a row: lane j makes the gradient of the j-th chosen, and every column looks whether it is one. */
+template <typename T, score scored>
+__device__ inline void top_backward(const top_backward_arguments<T> &g) {
+    const int row = static_cast<int>(blockIdx.x * (blockDim.x / WARP_THREADS)) + warpid();
+    if (row >= g.rows) return;
+    const bool chosen = laneid() < g.k;
+    const size_t at = static_cast<size_t>(row) * (g.k + g.shared) + (chosen ? laneid() : 0);
+    const int index = g.indices[at];
+    const float value = base_types::convertor<float, T>::convert(g.values[at]);
+    float grad = chosen ? base_types::convertor<float, T>::convert(g.dvalues[at]) : 0.0f;
+    if constexpr (scored == score::softmax) {
+        float sum = grad * value;
+#pragma unroll
+        for (int apart = 1; apart < WARP_THREADS; apart *= 2) sum += __shfl_xor(sum, apart);
+        grad = value * (grad - sum);
+    } else if constexpr (scored == score::sigmoid) {
+        grad *= value * (1.0f - value);
+    }
+    for (int first = 0; first < g.experts; first += WARP_THREADS) {
+        const int col = first + laneid();
+        float own = 0.0f;
+        for (int which = 0; which < g.k; which++) {
+            const float of = __shfl(grad, which);
+            if (__shfl(index, which) == col) own = of;
+        }
+        if (col < g.experts)
+            g.dx[static_cast<size_t>(row) * g.experts + col] = base_types::convertor<T, float>::convert(own);
+    }
+}
+
+/** Gradients of `sum_rows`' rows and of their weights, which may be null; a work-group of 256 for each row. */
+struct sum_backward_arguments {
+    const bf16 *dout, *rows;
+    const float *weights;
+    bf16 *drows;
+    float *dweights;
+    int top_k, cols;
+};
+__device__ inline void sum_backward(const sum_backward_arguments &g) {
+    __shared__ float waves[4];
+    const size_t id = blockIdx.x, token = id / static_cast<unsigned>(g.top_k);
+    const float weight = g.weights == nullptr ? 1.0f : g.weights[id];
+    float sum = 0.0f;
+    for (int col = static_cast<int>(threadIdx.x); col < g.cols; col += 256) {
+        const float grad = base_types::convertor<float, bf16>::convert(g.dout[token * g.cols + col]);
+        g.drows[id * g.cols + col] = base_types::convertor<bf16, float>::convert(weight * grad);
+        if (g.weights != nullptr) sum += grad * base_types::convertor<float, bf16>::convert(g.rows[id * g.cols + col]);
+    }
+    if (g.weights == nullptr) return;
+#pragma unroll
+    for (int apart = 1; apart < WARP_THREADS; apart *= 2) sum += __shfl_xor(sum, apart);
+    if (laneid() == 0) waves[warpid()] = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) g.dweights[id] = (waves[0] + waves[1]) + (waves[2] + waves[3]);
+}
+
 } // namespace kittens::families::routing

@@ -10,7 +10,7 @@ import torch
 
 from workbench.operators import Choice, Step, Tolerance
 from workbench_kernels.families import delta_chunks as family
-from workbench_kernels.families import rowwise
+from workbench_kernels.families import delta_chunks_backward, rowwise
 from workbench_kernels.references.delta_chunks import chunk_rule
 from workbench_kernels.references.delta_rule import delta_rule
 
@@ -85,6 +85,7 @@ base = family.spec(
         family.OUTPUTS.step("outputs", q=unit("q"), k=unit("k"), corrections="corrections", g="sums"),
     ),
     reference=reference,
+    backward=delta_chunks_backward.CHUNK,
     native=chunk_rule,
     shapes=[
         {"tokens": 130, "keys": 64, "values": 48, "dtype": "bf16"},

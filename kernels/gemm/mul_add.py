@@ -12,6 +12,7 @@ from workbench.dtypes import BF16, FP32
 from workbench.errors import ShapeError
 from workbench.operators import Choice
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_backward
 from workbench_kernels.families import gemm_quantized as quantized
 from workbench_kernels.references.gemm import quantized_mul_add
 
@@ -88,6 +89,7 @@ spec = dataclasses.replace(
     inputs=inputs,
     outputs=family.outputs_bf16,
     reference=quantized_mul_add,
+    backward=gemm_backward.SCALED_MUL_ADD,
     shape_of=shape_of,
     define=define,
     bytes=bytes_moved,

@@ -11,6 +11,7 @@ import torch
 from workbench.errors import ShapeError
 from workbench.operators import Launch, Range
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_backward
 from workbench_kernels.families import gemm_quantized as quantized
 from workbench_kernels.references.gemm import two_gemms
 
@@ -96,6 +97,7 @@ spec = dataclasses.replace(
         "c16": ((shape["m"], shape["n16"]), torch.bfloat16),
     },
     reference=two_gemms,
+    backward=gemm_backward.TWO_PRODUCTS,
     shape_of=shape_of,
     define=lambda shape, arch: {"SCALED": f"block_scaled<{quantized.products(shape)}, bf16>"},
     launch=launch,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.operators import Choice, Index
 from workbench_kernels.families import expert_fp4 as family
-from workbench_kernels.families import experts
+from workbench_kernels.families import experts, experts_quantized_backward
 from workbench_kernels.references.experts import a4w4
 
 spec = experts.spec(
@@ -23,6 +23,7 @@ spec = experts.spec(
     ],
     inputs=family.inputs,
     reference=a4w4,
+    backward=experts_quantized_backward.FP4,
     shape_of=family.shape_of,
     tensors={
         "a": "uint8[tokens, k/2]",

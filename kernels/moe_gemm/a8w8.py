@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.operators import Choice, Index
 from workbench_kernels.families import expert_bytes as family
-from workbench_kernels.families import experts
+from workbench_kernels.families import experts, experts_quantized_backward
 from workbench_kernels.references.experts import a8w8
 
 spec = experts.spec(
@@ -25,6 +25,7 @@ spec = experts.spec(
     ],
     inputs=family.inputs,
     reference=a8w8,
+    backward=experts_quantized_backward.BYTES,
     shape_of=family.shape_of,
     tensors={
         "a": "element[tokens, k]",

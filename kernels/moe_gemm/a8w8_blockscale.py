@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.operators import Choice, Index, Range
 from workbench_kernels.families import expert_bytes as family
-from workbench_kernels.families import experts
+from workbench_kernels.families import experts, experts_quantized_backward
 from workbench_kernels.references.experts import a8w8_blockscale
 
 PARAMETERS = {name: p for name, p in experts.RAGGED.items() if name != "scales"}
@@ -37,6 +37,7 @@ spec = experts.spec(
     ],
     inputs=family.blocks_inputs,
     reference=a8w8_blockscale,
+    backward=experts_quantized_backward.BLOCKS,
     shape_of=family.blocks_shape_of,
     tensors={
         "a": "element[tokens, k]",

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.operators import Choice, Index
-from workbench_kernels.families import expert_fp4, experts
+from workbench_kernels.families import expert_fp4, experts, experts_quantized_backward
 from workbench_kernels.references.experts import mxfp4
 
 
@@ -59,6 +59,7 @@ spec = experts.spec(
     ],
     inputs=inputs,
     reference=mxfp4,
+    backward=experts_quantized_backward.FP4_LIST,
     shape_of=shape_of,
     tensors={
         "a": "uint8[tokens, k/2]",

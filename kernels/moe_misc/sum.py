@@ -58,6 +58,7 @@ spec = KernelSpec(
     outputs=lambda shape, tensors: {"out": ((shape["tokens"], shape["cols"]), torch.bfloat16)},
     reference=sum_of_experts,
     shape_of=shape_of,
+    backward="moe_misc/sum_backward",
     arguments=lambda shape, tensors: {
         **{"rows": tensors["rows"], "weights": tensors.get("weights"), "out": tensors["out"]},
         **{name: shape[name] for name in ("tokens", "top_k", "cols")},

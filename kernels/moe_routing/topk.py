@@ -48,6 +48,7 @@ spec = KernelSpec(
         "bits": ((-(-shape["experts"] // 32), shape["rows"]), torch.int32),
     },
     reference=top_k,
+    backward="moe_routing/topk_backward",
     shape_of=family.shape_of,
     arguments=lambda shape, tensors: {
         **{name: tensors[name] for name in ("x", "values", "indices", "bits")},

@@ -137,6 +137,36 @@ def beside(rows: Iterable[Row], store: Path) -> list[Beside]:
     return found
 
 
+def kept(store: Path) -> list[Beside]:
+    """What a store has of the kernels and model that it was last made with."""
+    if not store.exists():
+        return []
+    lines = [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()]
+    rows = {str(row.problem): row for row in best_rows()}
+    last = {one["problem"]: one for one in lines if one["digest"] == lines[-1]["digest"]}
+    return [Beside(rows[name], one["us"], one["chosen"], one["bound"]) for name, one in last.items()]
+
+
+def section(found: list[Beside]) -> str:
+    """The part of docs/tuning.md: medians, and the largest ratios with what bounds them."""
+    rows = sorted(found, key=lambda one: -one.ratio)[:10]
+    worst = "\n".join(
+        f"| {one.ratio:.2f} | `{one.row.problem.kernel}` | {one.row.problem.shape} | {one.us:.2f} | "
+        f"{one.row.us:.2f}, {one.row.implementation} | {one.chosen} | {one.bound} |"
+        for one in rows
+    )
+    return (
+        "## Beside the best published\n\n"
+        f"{len(found)} of {len(best_rows()):,} problems of AITER's tuner, by\n"
+        "`python tests/benchmarks/tuned.py --published all --largest 2e9`, which goes in the order of their\n"
+        "names and was stopped; ours modelled, theirs measured ([gemm.md](gemm.md)).\n\n"
+        f"```\n{summary(found)}\n```\n\n"
+        "The largest, with what bounds ours:\n\n"
+        "| ours over theirs | operator | problem | ours, us | best published, us | chosen | bound |\n"
+        f"|{' --- |' * 7}\n{worst}\n"
+    )
+
+
 def line_of(one: Beside) -> str:
     """A row as text."""
     p = one.row.problem

@@ -1,11 +1,12 @@
 """Emulated GEMM against the CPU's own: wall and processor time and their ratios to torch.matmul, in one run.
 
-    python tests/benchmarks/gemm.py [--size 512] [--device emulated:gfx950] [--threads 1 2] [--repeat 7]
+    python tests/benchmarks/gemm.py [--size 512] [--device emulated:gfx950] [--threads 1 2] [--exact]
 
 Times are this computer's around the whole call (arguments, launch, result), the sides in turns; they say how
 long a person waits for the emulated device, and nothing about a GPU. PyTorch gets as many threads as the
 device. Processor time is that of all threads: on a busy computer its ratios are the ones to look at.
-Goal for 2048: no slower than 2 times torch.matmul in bf16, faster than in fp32.
+Goal for 2048: no slower than 2 times torch.matmul in bf16, faster than in fp32. With --exact the same GEMM
+with `numerics=exact` takes its turns too; goal: at most 4 times the fast one.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def main() -> None:
     parser.add_argument("--device", default="emulated:gfx950")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--exact", action="store_true", help="with exact numerics, too")
     options = parser.parse_args()
     n = options.size
     generator = torch.Generator().manual_seed(0)
@@ -43,6 +45,10 @@ def main() -> None:
         "torch.matmul fp32": lambda: a32 @ b32.T,
         "torch.matmul bf16": lambda: a @ b.T,
     }
+    if options.exact:
+        exact = f"{options.device},numerics=exact"
+        gemm(a, b, device=exact)
+        sides["emulated, exact"] = lambda: gemm(a, b, device=exact)
     alone = None
     for threads in options.threads:
         os.environ["HIPKITTENS_THREADS"] = str(threads)
@@ -57,6 +63,12 @@ def main() -> None:
                 f"  {name:18}{side.wall * 1e3:9.1f} ms{2 * n**3 / side.wall / 1e9:8.1f}"
                 f"{side.processor * 1e3:10.1f} ms{emulated.wall / side.wall:19.2f}x"
                 f"{emulated.processor / side.processor:14.2f}x"
+            )
+        if options.exact:
+            slow = times["emulated, exact"]
+            print(
+                f"  exact takes {slow.wall / emulated.wall:.2f}x the fast mode by wall, "
+                f"{slow.processor / emulated.processor:.2f}x by processor"
             )
         if alone is None:
             alone = emulated

@@ -1,15 +1,16 @@
 """Calls a second of the emulator's native operations on one core: matrix, LDS and global memory.
 
-    python tests/benchmarks/native_ops.py
+    python tests/benchmarks/native_ops.py [--exact]
 
 All 64 lanes active, data in cache, best of several rounds of processor time. GFLOP/s counts two operations a
-product.
+product. With --exact only matrix instructions, with `numerics=exact`.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib.util
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -52,6 +53,7 @@ def v(number: int, width: int = 1) -> Operand:
 
 
 def main() -> None:
+    exact = "--exact" in sys.argv
     conftest, repeat = _lone_wave(), _repeat()
     generator = np.random.default_rng(0)
 
@@ -83,7 +85,7 @@ def main() -> None:
         "v_mfma_i32_32x32x32_i8",
     ):
         shape = MATRICES[opcode]
-        wave = conftest.LoneWave("gfx950")
+        wave = conftest.LoneWave("gfx950", exact=exact)
         wave.wave.mode = 0xF0
         values = generator.standard_normal(wave.v.shape).astype(np.float32)
         if shape.type_a == "bf16":
@@ -96,6 +98,8 @@ def main() -> None:
         work = 2 * shape.m * shape.n * shape.k * shape.blocks
         measure(wave, opcode, [v(300, 16)], [v(0, 8), v(16, 8), v(300, 16)], work)
 
+    if exact:
+        return
     memory = np.zeros(1 << 16, np.uint8)
     wave = conftest.LoneWave("gfx950", memory=[memory])
     lanes = np.arange(64)

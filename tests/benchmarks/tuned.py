@@ -4,7 +4,8 @@
     python tests/benchmarks/tuned.py --out build/tuned --write    # docs/tuning.md from what is there
     python tests/benchmarks/tuned.py --out build/tuned --published 40 [--seed 1] [--largest 2e11]
 
-The last prints our GEMMs beside the best published times (`best_published.py`), of 40 problems or of "all".
+The last prints our GEMMs beside the best published times (`best_published.py`), of 40 problems or of "all";
+what it has modelled is a part of the page.
 
 A run goes on where the last one ended.
 """
@@ -114,6 +115,8 @@ def document(folder: Path, device: str, budget: int) -> str:
         name = f"images/tuning/{operator.replace('/', '-')}.svg"
         (DOCS / name).write_text(svg_of(figure), encoding="utf-8")
         parts.append(f"The last one's candidates:\n\n![{figure.layout.title.text}]({name})")
+    if found := best_published.kept(folder / "published.jsonl"):
+        parts.append(best_published.section(found).rstrip("\n"))
     return "\n\n".join(parts) + "\n"
 
 

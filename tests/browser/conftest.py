@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import re
 import secrets
 import shutil
@@ -39,6 +40,11 @@ SCREENSHOTS = ROOT / "build" / "screenshots"
 SIZE = {"width": 1600, "height": 1000}
 PATIENCE = 300_000
 """Milliseconds that anything may take: a slow machine is no failure, and a wrong page stays wrong."""
+
+LOOKS = [(width, height, dark) for width, height in ((1440, 900), (1024, 700)) for dark in (False, True)]
+"""What journeys are taken at: one of the four in turn by the seed, all of them with HIPKITTENS_TEST_ALL."""
+if not os.environ.get("HIPKITTENS_TEST_ALL"):
+    LOOKS = [random.Random(os.environ["HIPKITTENS_TEST_SEED"]).choice(LOOKS)]
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = (
@@ -448,6 +454,14 @@ class Lab:
         (of or self.page).screenshot(path=path, animations="disabled")
         return path
 
+    def seen(self, look: tuple[int, int, bool], name: str) -> None:
+        """A picture of the page, for people; and nothing of the sidebar is cut."""
+        if self.sidebar.is_visible():
+            # What a run has told may still make room.
+            fits = "dom => dom.scrollWidth <= dom.clientWidth"
+            self.until(lambda: self.sidebar.evaluate(fits), "the sidebar to have room for what is in it")
+        self.shot(f"{name}-{look[0]}-{'dark' if look[2] else 'light'}")
+
     def close(self) -> None:
         self.page.context.close()
 
@@ -480,3 +494,20 @@ def open_lab(browser: Browser, server: Server) -> Iterator[Callable[..., Lab]]:
     yield open_one
     for lab in opened:
         lab.close()
+
+
+@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}x{look[1]}-{'dark' if look[2] else 'light'}")
+def look(request: pytest.FixtureRequest) -> Any:
+    """Width, height, and whether it is dark."""
+    return request.param
+
+
+@pytest.fixture
+def lab(open_lab: Callable[..., Lab], look: tuple[int, int, bool]) -> Iterator[Lab]:
+    """A page of a look's size; the test chooses the theme, once something is open."""
+    width, height, _ = look
+    lab = open_lab(size={"width": width, "height": height})
+    yield lab
+    # The server keeps it for the tests that follow.
+    lab.theme(dark=False)
+    lab.close()

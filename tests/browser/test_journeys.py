@@ -1,18 +1,14 @@
 """Ways through the workbench: of a newcomer, an author, an engineer, and whoever comes back after a week.
 
-Each at 1440 x 900 or 1024 x 700, light or dark: one of the four in turn by the seed, all of them with
-HIPKITTENS_TEST_ALL.
+Each at 1440 x 900 or 1024 x 700, light or dark (`LOOKS`).
 """
 
 from __future__ import annotations
 
-import os
-import random
 import re
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,10 +18,6 @@ if TYPE_CHECKING:
     from conftest import Lab, Server
 
 pytestmark = pytest.mark.timeout(1800)
-
-LOOKS = [(width, height, dark) for width, height in ((1440, 900), (1024, 700)) for dark in (False, True)]
-if not os.environ.get("HIPKITTENS_TEST_ALL"):
-    LOOKS = [random.Random(os.environ["HIPKITTENS_TEST_SEED"]).choice(LOOKS)]
 
 TUTORIAL = Path(__file__).parents[2] / "notebooks" / "01_first_kernel.ipynb"
 
@@ -54,30 +46,6 @@ OWN = {
 }
 
 
-@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}x{look[1]}-{'dark' if look[2] else 'light'}")
-def look(request: pytest.FixtureRequest) -> Any:
-    return request.param
-
-
-@pytest.fixture
-def lab(open_lab: Callable[..., Lab], look: tuple[int, int, bool]) -> Iterator[Lab]:
-    width, height, _ = look
-    lab = open_lab(size={"width": width, "height": height})
-    yield lab
-    # The server keeps it for the tests that follow.
-    lab.theme(dark=False)
-    lab.close()
-
-
-def seen(lab: Lab, look: tuple[int, int, bool], name: str) -> None:
-    """A picture of the page, for people; and nothing of the sidebar is cut."""
-    if lab.sidebar.is_visible():
-        # What a run has told may still make room.
-        fits = "dom => dom.scrollWidth <= dom.clientWidth"
-        lab.until(lambda: lab.sidebar.evaluate(fits), "the sidebar to have room for what is in it")
-    lab.shot(f"{name}-{look[0]}-{'dark' if look[2] else 'light'}")
-
-
 def test_newcomer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
     folder = server.folder / "notebooks"
     folder.mkdir(exist_ok=True)
@@ -85,7 +53,7 @@ def test_newcomer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None
     lab.page.goto(server.url("lab?reset"))
     lab.page.locator(".jp-LauncherCard", has_text="HipKittens Tutorial").wait_for()
     lab.theme(dark=look[2])
-    seen(lab, look, "launcher")
+    lab.seen(look, "launcher")
     lab.page.locator(".jp-LauncherCard", has_text="HipKittens Tutorial").click()
     lab.until(lambda: lab.cells.count() > 10, "the tutorial")
     lab.ready()
@@ -93,7 +61,7 @@ def test_newcomer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None
     guide = lab.sidebar.get_by_role("region", name="What is where")
     lab.until(lambda: guide.get_by_role("listitem").count() == 3, "three lines")
     lab.command("application:toggle-left-area")
-    seen(lab, look, "newcomer")
+    lab.seen(look, "newcomer")
     guide.get_by_role("button", name="Got it").click()
     guide.wait_for(state="detached")
 
@@ -111,7 +79,7 @@ def test_newcomer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None
     assert marked.first.inner_text().strip().startswith(broken)
     # No word under the pointer tells what it is.
     lab.page.mouse.move(5, 5)
-    seen(lab, look, "newcomer-broken")
+    lab.seen(look, "newcomer-broken")
     lab.write(kernel, source)
     lab.run(kernel)
     lab.until(lambda: lab.cell(kernel).locator(".cm-lintRange-error").count() == 0, "the mark to go")
@@ -119,7 +87,7 @@ def test_newcomer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None
     lab.button("Profile").click()
     lab.finish(kernel)
     lab.cell(kernel).locator(".jp-hipkittens-HeatMark").first.wait_for()
-    seen(lab, look, "newcomer-mended")
+    lab.seen(look, "newcomer-mended")
     assert [text for text in lab.complaints if "hipkittens" in text.lower()] == []
 
 
@@ -130,7 +98,7 @@ def test_a_kernel_from_a_template(lab: Lab, server: Server, look: tuple[int, int
     card.wait_for()
     lab.theme(dark=look[2])
     card.scroll_into_view_if_needed()
-    seen(lab, look, "templates-launcher")
+    lab.seen(look, "templates-launcher")
     card.click()
     lab.until(lambda: lab.cells.count() == 3, "the template's cells")
     lab.ready()
@@ -143,7 +111,7 @@ def test_a_kernel_from_a_template(lab: Lab, server: Server, look: tuple[int, int
     lab.button("Verify").click()
     lab.until(lambda: "✓ verified" in verified(lab), "the verdict")
     assert lab.page.locator(".jp-Dialog").count() == 0
-    seen(lab, look, "templates-verified")
+    lab.seen(look, "templates-verified")
     lab.command("notebook:run-all-cells")
     for number in (setup, kernel, check):
         lab.finish(number)
@@ -152,12 +120,12 @@ def test_a_kernel_from_a_template(lab: Lab, server: Server, look: tuple[int, int
     # Another kernel below the current cell, chosen from the list.
     lab.editor(check).click()
     lab.editor(check).press("Escape")
-    seen(lab, look, "templates-toolbar")
+    lab.seen(look, "templates-toolbar")
     lab.cell(check).locator("[data-command='hipkittens:insert-template']").first.click()
     dialog = lab.page.locator(".jp-Dialog")
     gemm = template("gemm")
     dialog.locator("select").select_option(label=f"{gemm.title}: {gemm.about}")
-    seen(lab, look, "templates-choice")
+    lab.seen(look, "templates-choice")
     dialog.get_by_role("button", name="OK").click()
     lab.until(lambda: lab.cells.count() == 5, "the kernel's cells, and no second loading of the workbench")
     lab.until(lambda: "jp-mod-active" in (lab.cell(3).get_attribute("class") or ""), "the new kernel's cell")
@@ -165,7 +133,7 @@ def test_a_kernel_from_a_template(lab: Lab, server: Server, look: tuple[int, int
     lab.finish(3)
     lab.until(lambda: "✓ verified" in verified(lab), "the verdict on the second kernel")
     assert "gemm" in verified(lab)
-    seen(lab, look, "templates-inserted")
+    lab.seen(look, "templates-inserted")
     assert [text for text in lab.complaints if "hipkittens" in text.lower()] == []
 
 
@@ -201,7 +169,7 @@ def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> list[str]
     dialog.get_by_label("Reference").select_option("")
     for label, text in {**OWN, "Function of the inputs": "lambda x: x.T @"}.items():
         dialog.get_by_label(label).fill(text)
-    seen(lab, look, "verify-form")
+    lab.seen(look, "verify-form")
     dialog.get_by_role("button", name="Verify").click()
     said = lab.output(CELL).filter(has_text="--reference")
     lab.says(said, "SyntaxError")
@@ -221,7 +189,7 @@ def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> list[str]
     lab.press("Profile", CELL)
     lab.says(lab.cell(CELL).locator(".jp-OutputArea"), "bank conflicts")
     lab.cell(CELL).locator(".jp-hipkittens-HeatMark").first.wait_for()
-    seen(lab, look, "engineer-slow")
+    lab.seen(look, "engineer-slow")
     lab.button("Dashboard").click()
     lab.dashboard.get_by_role("button", name="Pin as baseline").click()
     lab.until(lambda: baselines(lab) == ["turn #1"], "the baseline")
@@ -236,7 +204,7 @@ def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> list[str]
     assert new < old, "the mended kernel is faster"
     lab.dashboard.get_by_role("button", name=re.compile(r"^\W*What changed$")).click()
     lab.until(lambda: "65" in lab.dashboard.inner_text(), "the difference of the sources")
-    seen(lab, look, "engineer-fast")
+    lab.seen(look, "engineer-fast")
     # Further runs may be baselines beside the first.
     lab.dashboard.get_by_role("button", name="Pin as baseline").click()
     lab.until(lambda: len(baselines(lab)) == 2, "the second baseline")
@@ -258,7 +226,7 @@ def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> list[str]
     if look[0] > 1100:  # a narrow view leaves its room to the instructions
         lab.until(gutter.is_visible, "the column to come back")
     lab.page.keyboard.press("Escape")
-    seen(lab, look, "engineer-isa")
+    lab.seen(look, "engineer-isa")
     lab.run(SHARE)
     page = (server.folder / "turn.html").read_text()
     assert "SQ_LDS_BANK_CONFLICT" in page
@@ -290,7 +258,7 @@ def a_week_later(lab: Lab, server: Server, look: tuple[int, int, bool], pinned: 
     lab.button("Dashboard").click()
     lab.until(lambda: lab.dashboard.locator(".wb-run-us").count() >= 2, "the runs in the dashboard")
     lab.until(lambda: baselines(lab) == pinned, "both baselines")
-    seen(lab, look, "week-later")
+    lab.seen(look, "week-later")
     # A restarted kernel: a button loads the workbench itself, and the reference is still known.
     lab.page.get_by_role("tab", name="engineer.ipynb").click()
     lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")

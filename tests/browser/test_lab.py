@@ -254,7 +254,9 @@ class TestJourney:
         number = lab.number_of(RMS, "row_sum(")
         lab.cell(RMS).locator(f".jp-hipkittens-HeatMark[aria-label^='line {number}:']").hover()
         tip = lab.page.locator(".jp-hipkittens-HeatDetails")
-        lab.says(tip, "Issue cycles", "valu instructions", "Waits are charged to the line where they show")
+        lab.says(
+            tip, "Issue cycles", "valu instructions", "Time charges a wait to the load that it ended with"
+        )
         lab.shot("heat", lab.cell(RMS).locator(".jp-Cell-inputWrapper"))
         lab.page.mouse.move(5, 5)
 
@@ -270,7 +272,7 @@ class TestJourney:
         )
         switch.select_option("")
         lab.until(lambda: marks.count() == 0, "the heat to go")
-        switch.select_option("issue_cycles")
+        switch.select_option("time_cycles")
         lab.until(lambda: marks.all_inner_texts() == before, "the first measure again")
 
     def test_the_isa_view_is_linked_to_the_lines(self, lab: Lab) -> None:

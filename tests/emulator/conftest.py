@@ -41,11 +41,12 @@ class LoneWave:
         read_only: Sequence[np.ndarray] = (),
         profile: bool = False,
         acc_offset: int = 256,
+        exact: bool = False,
     ) -> None:
         from workbench.emulator.native.ops import Rows
 
         self.library = operations()
-        self.rows = Rows(target, acc_offset)
+        self.rows = Rows(target, acc_offset, exact)
         self.v = aligned((rows, 64), np.uint32)
         self.lds = aligned((lds_size + 64,), np.uint8)
         self.scratch = aligned((max(scratch_size, 4) * 64,), np.uint8)

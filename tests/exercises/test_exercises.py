@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,8 @@ from workbench.check.compare import compare
 from workbench.display import html_of
 from workbench.errors import ExerciseError, UnknownExercise, UsageError
 from workbench.events import hub
-from workbench.exercises import checking, progress
+from workbench.exercises import CheckResult, Limit, checking, progress
+from workbench.exercises.costs import LOADS, counter, executed
 from workbench.history import recorder
 
 PAGE = Path(__file__).parents[2] / "docs" / "exercises.md"
@@ -55,6 +58,35 @@ def checked(course: Path, *replaced: str) -> str:
     return result.sentence
 
 
+@pytest.mark.parametrize("cost", [executed(*LOADS), counter("SQ_INSTS_VMEM_RD")])
+def test_a_limit_is_told_where_values_are_right(course: Path, cost: Callable[..., float]) -> None:
+    loads = 16  # 1000 numbers at the last shape, 64 at a time
+    answer = wb.compile(SCALE, name="answer")
+    asked = wb.exercise("21.1", folder=course)
+
+    def at_most(most: int) -> CheckResult:
+        limit = Limit("{found} loads, {most} are enough.", cost, lambda shape: most * shape["n"] / 1000)
+        return replace(asked, limits=[limit]).check(answer)
+
+    assert at_most(loads).passed
+    told = at_most(loads - 1)
+    assert told.sentence == "The values are right; at n=1000: 16 loads, 15 are enough."
+    assert told.shape == {"n": 1000}
+    with pytest.raises(wb.errors.VerificationError):
+        told.check()
+
+
+def test_only_what_is_asked_for_is_executed(course: Path) -> None:
+    profile = wb.profile(
+        wb.compile(SCALE, name="answer")["scale"][4, 256],
+        *(torch.zeros(1000), torch.empty(1000), 3.0, 1000),
+        device="emulated",
+    )
+    assert executed("global_")(profile) == 2 * executed("global_store")(profile) == 32
+    assert executed("v_mfma")(profile) == 0
+    assert executed("global_", where=lambda each: "store" in each.mnemonic)(profile) == 16
+
+
 def test_a_teacher_s_exercise(course: Path) -> None:
     assert [each.name for each in wb.exercises(folder=course)] == ["21.1"]
     assert checked(course) == "Right on 2 shapes, and the sanitizer finds nothing."
@@ -80,7 +112,7 @@ def test_unknown_names(course: Path) -> None:
         wb.exercise("4.2")
     with pytest.raises(KeyError, match=r"there are 21\.1"):
         wb.exercise("none", folder=course)
-    with pytest.raises(UnknownExercise, match="some of 04"):
+    with pytest.raises(UnknownExercise, match="some of 01, 02"):
         wb.exercises("99")
 
 

@@ -50,7 +50,21 @@ void halve(pybind11::object x) {
     int n = shape[0].cast<int>() * shape[1].cast<int>();
     shrink<<<(n + 63) / 64, 64>>>(at(x), n);
 }
+struct Halver {
+    pybind11::object x;
+    void of(pybind11::object other, int n) const { shrink<<<(n + 63) / 64, 64>>>(at(other), n); }
+};
 PYBIND11_MODULE(pointers, m) {
+    m.def_submodule("inner").def_submodule("innermost").def("add", &run);
+    pybind11::class_<Halver>(m, "Halver", pybind11::module_local())
+        .def(pybind11::init([](pybind11::object x, int n) {
+            shrink<<<(n + 63) / 64, 64>>>(at(x), n);
+            return Halver{x};
+        }))
+        .def("of", &Halver::of)
+        .def("wild", [](const Halver &, pybind11::object x) { wild<<<1, 64>>>(at(x)); })
+        .def_static("add", &run);
+    m.def("halver", [](pybind11::object x) { return Halver{x}; });
     m.attr("answer") = 42;
     m.def("add", &run);
     m.def("add_raw", [](size_t a, size_t b, size_t c, int n) {
@@ -154,6 +168,29 @@ def test_cpu_tensors_are_device_tensors_while_a_function_runs(pointers: wb.HostM
 def test_a_function_may_make_its_result(pointers: wb.HostModule) -> None:
     a, b = numbers(1), numbers(2)
     assert torch.equal(pointers.sum(a, b), a + b)
+
+
+@needs.python_headers
+def test_classes_and_modules_inside_a_module(pointers: wb.HostModule) -> None:
+    a, b, c = numbers(1), numbers(2), torch.zeros(1000)
+    for add in (pointers.inner.innermost.add, pointers.Halver.add):
+        c.zero_()
+        add(a, b, c)
+        assert torch.equal(c, a + b)
+    x = a.clone()
+    # The constructor launches too.
+    halver = pointers.Halver(x, 1000)
+    assert isinstance(halver, pointers.Halver)
+    assert torch.equal(x, a / 2)
+    for made in (halver, pointers.halver(x)):
+        c = a.clone()
+        made.of(c, 1000)
+        assert torch.equal(c, a / 2)
+    with pytest.raises(errors.AddressFault, match="kernel wild"):
+        halver.wild(torch.zeros(100))
+    other = wb.compile(POINTERS, host=True, arch="gfx942", name="pointers.cpp")
+    other.Halver.add(a, b, c)
+    assert torch.equal(c, a + b)
 
 
 @needs.python_headers

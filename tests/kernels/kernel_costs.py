@@ -29,6 +29,9 @@ from workbench.targets import default_product, product
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "kernel_costs.md"
 
+FIRST = "## First calls"
+"""Heading of the part that `first_calls.py` writes."""
+
 MOST_FLOPS, MOST_BYTES = 3e9, 1e8
 """Work of a launch that is small enough to be counted here."""
 
@@ -290,7 +293,9 @@ def page(costs: Mapping[str, list[str]], times: Mapping[str, list[str]]) -> str:
     """The page, of lines by operator."""
     heads = [column.head for column in COLUMNS], [head for head, _ in TIMES]
     known = [[text for texts in lines.values() for text in texts] for lines in (costs, times)]
-    return HEAD + table(heads[0], known[0]) + LEFT + BESIDE + table(heads[1], known[1])
+    made = HEAD + table(heads[0], known[0]) + LEFT + BESIDE + table(heads[1], known[1])
+    _, heading, firsts = _text().partition(f"\n{FIRST}\n")
+    return made + heading + firsts
 
 
 def operator_of(text: str) -> str:
@@ -299,9 +304,13 @@ def operator_of(text: str) -> str:
     return found[1] if found else ""
 
 
+def _text() -> str:
+    return DOCS.read_text() if DOCS.exists() else ""
+
+
 def read() -> tuple[dict[str, list[str]], ...]:
     """The lines that the page has, by table and operator."""
-    text = DOCS.read_text() if DOCS.exists() else ""
+    text = _text().partition(f"\n{FIRST}\n")[0]
     parts = [*text.split(BESIDE.splitlines()[1]), ""][:2]
     return tuple(
         {name: [line for line in part.splitlines() if operator_of(line) == name] for name in wb.kernels}

@@ -52,8 +52,8 @@ def register_types() -> Programs:
         ("rt<short, 32, 32> t;", NO_TYPE),
         ("rt<double, 32, 32> t;", NO_TYPE),
         ("rv<short, 64> v; zero(v);", NO_TYPE),
-        ("rt_bf<32, 32, int> t;", UNSATISFIED),
-        ("rt_bf<32, 32, row_l, st_16x16_s> t;", UNSATISFIED),
+        ("rt_bf<32, 32, int> t;", "the third argument of rt_bf is the layout"),
+        ("rt_bf<32, 32, row_l, st_16x16_s> t;", "the fourth argument of rt_bf is the base shape"),
         ("detail::register_vector<bf16, 64, row_l, rt_16x16_s> v;", UNSATISFIED),
         ("rv_fl<0> v; zero(v);", "rv: the length is positive"),
     ]
@@ -71,7 +71,7 @@ def shared_types() -> Programs:
         ("__shared__ st<long long, 16, 16> s; (void)s;", NO_TYPE),
         ("__shared__ sv<long, 16> s; (void)s;", NO_TYPE),
         ("__shared__ sv_bf<0> s; (void)s;", "sv: the length is positive"),
-        ("st_bf<32, 32, rt_16x16_s> *s = nullptr; (void)s;", UNSATISFIED),
+        ("st_bf<32, 32, rt_16x16_s> *s = nullptr; (void)s;", "the third argument of st_bf is the base shape"),
         ("__shared__ st_bf<32, 32> s; (void)subtile_inplace<24, 32>(s, {0, 0});", "whole base tiles"),
         ("__shared__ st_bf<64, 32> s; (void)subtile_inplace<48, 32>(s, {0, 0});", "whole number of subtiles"),
         (
@@ -112,9 +112,9 @@ def memory() -> Programs:
         ("(void)group<17>::laneid();", "group: a work-group has 1 to 16 waves"),
         ("__shared__ sv_bf<64> s; rv_bf<128> r; load(r, s);", "have the same length"),
         ("__shared__ sv_bf<64> s; rv_bf<192> r; store(s, r);", "have the same length"),
-        ("rt_bf<32, 32> r; load(r, x, coord<sv_bf<32>>{0});", no_match("load")),
-        ("rv_bf<64> r; load(r, x, coord<rt_bf<32, 32>>{0});", no_match("load")),
-        ("rt_bf<32, 32> r; store(r, x, {0, 0, 0, 0});", no_match("store")),
+        ("rt_bf<32, 32> r; load(r, x, coord<sv_bf<32>>{0});", "the coordinate counts in vectors"),
+        ("rv_bf<64> r; load(r, x, coord<rt_bf<32, 32>>{0});", "the coordinate counts in tiles"),
+        ("rt_bf<32, 32> r; store(r, x, {0, 0, 0, 0});", "the destination comes first"),
         ("rt_bf<32, 32> r; load(r, r, {0, 0, 0, 0});", no_match("load")),
         (
             "__shared__ st_fp6e2m3_4<16, 32> s; rt_fp6e2m3_4<16, 32, row_l, rt_16x32_4_s> r; load(r, s);",

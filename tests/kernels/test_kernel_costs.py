@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import first_calls
 import kernel_costs
 import pytest
 
@@ -62,3 +63,26 @@ def test_bank_conflicts_are_explained() -> None:
     }
     assert found == set(kernel_costs.CONFLICTS)
     assert kernel_costs.LEFT in kernel_costs.DOCS.read_text()
+
+
+def test_first_calls_are_of_operators_and_say_which_they_lack() -> None:
+    head, _, text = kernel_costs.DOCS.read_text().partition(f"\n{kernel_costs.FIRST}\n")
+    rows, said = first_calls.known(), text.partition("\n| ")[0]
+    assert {name for name in wb.kernels if name in rows or f"`{name}`" in said} == set(wb.kernels)
+    assert set(rows) <= set(wb.kernels)
+    assert all(float(row[2]) > 0 and float(row[3]) > 0 for row in rows.values())
+    assert kernel_costs.page(*kernel_costs.read()).endswith(text), "the other command drops them"
+    assert "first call" not in head
+
+
+def test_first_calls_are_of_an_empty_cache(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first compiles, which takes far longer than the second call."""
+    monkeypatch.setattr("sys.argv", ["first_calls.py", "activations/relu", "--print"])
+    before = kernel_costs.DOCS.read_text()
+    first_calls.main()
+    (row,) = (line.split("  ") for line in capfd.readouterr().out.splitlines())
+    assert row[0] == "`activations/relu`"
+    assert 1e3 * float(row[2]) > 3 * float(row[3]) > 0
+    assert kernel_costs.DOCS.read_text() == before

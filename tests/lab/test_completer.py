@@ -23,7 +23,7 @@ def test_matcher_takes_the_place_of_python_s_in_a_shell() -> None:
     shell = ipython.InteractiveShell()
     completer.install(shell)
     completer.install(shell)
-    assert len(shell.Completer.custom_matchers) == 1
+    assert len(shell.Completer.custom_matchers) == 2
     text = "%%hipkittens k\nrow_su"
     from IPython.core.completer import provisionalcompleter
 
@@ -32,3 +32,51 @@ def test_matcher_takes_the_place_of_python_s_in_a_shell() -> None:
     assert found == ["row_sum"]
     completer.remove(shell)
     assert not shell.Completer.custom_matchers
+
+
+def test_headers_of_the_tile_library_come_first() -> None:
+    cell = '%%hipkittens k\n#include "'
+    start, found = completer.candidates(cell, 1, '#include "') or ("", [])
+    names = [name for name, _ in found]
+    assert start == ""
+    assert names[0] == "kittens.cuh"
+    assert names.index("types/register/rt.cuh") < names.index("hip/hip_runtime.h")
+    start, found = completer.candidates(cell, 1, "  #include <hip/hip_b") or ("", [])
+    assert start == "hip/hip_b"
+    assert [name for name, _ in found] == ["hip/hip_bf16.h", "hip/hip_bfloat16.h"]
+
+
+@pytest.mark.parametrize(
+    ("before", "start"),
+    [
+        ('wb.verify("gemm/bf1', "gemm/bf1"),
+        ("wb.verify(my_kernel[1, 64], 'activations/soft", "activations/soft"),
+        ('x = 1\nwb.profile(\n    "', ""),
+        ('wb.time("gemm/bf16", shape={"m": f(2)}, against="act', "act"),
+        ('print("gemm/', None),
+        ('wb.verify("gemm/bf16") or "gem', None),
+    ],
+)
+def test_names_of_operators(before: str, start: str | None) -> None:
+    import workbench as wb
+
+    found = completer.operators(before)
+    if start is None:
+        assert found is None
+        return
+    assert found is not None
+    assert found == (start, [name for name in wb.kernels if name.startswith(start)])
+    assert found[1]
+
+
+def test_operators_are_completed_in_a_shell() -> None:
+    ipython = pytest.importorskip("IPython.core.interactiveshell")
+    from IPython.core.completer import provisionalcompleter
+
+    shell = ipython.InteractiveShell()
+    completer.install(shell)
+    text = 'wb.verify("activations/softm'
+    with provisionalcompleter():
+        found = [completion.text for completion in shell.Completer.completions(text, len(text))]
+    assert found == ["activations/softmax", "activations/softmax_backward"]
+    completer.remove(shell)

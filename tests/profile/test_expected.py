@@ -13,7 +13,7 @@ from workbench.origin import NEVER_COMPARED, Expected, Figure, Origin
 from workbench.profile import expected as module
 from workbench.profile.expected import TABLE, expected
 from workbench.profile.launch import QUANTITIES
-from workbench.views.badge import badge, style
+from workbench.views.badge import badge, style, unknown
 
 ERROR = Expected(34, 0.22, 0.7, 1.25, "gemm times")
 
@@ -21,7 +21,8 @@ ERROR = Expected(34, 0.22, 0.7, 1.25, "gemm times")
 def test_an_error_in_words() -> None:
     assert ERROR.short == "typically 22% off"
     assert "34 gemm times" in ERROR.text
-    assert NEVER_COMPARED.short == NEVER_COMPARED.text == "nothing like it was ever compared"
+    assert NEVER_COMPARED.short == "accuracy unknown"
+    assert NEVER_COMPARED.text.startswith("accuracy unknown: nothing like it was compared")
     assert ERROR.around(100.0) == (80.0, pytest.approx(142.857, rel=1e-4))
     assert NEVER_COMPARED.around(100.0) is None
 
@@ -42,6 +43,12 @@ def test_badges_and_figures_show_it() -> None:
         figure = style(go.Figure(), of, "a title")
         return [a.text for a in figure.layout.annotations if a.name == "error"]
 
+    never = Figure(1.0, "us", Origin.MODELLED, "model", NEVER_COMPARED)
+    assert told(never) == [], "said once, beside the table"
+    assert ">accuracy unknown<" not in badge(never)
+    assert NEVER_COMPARED.text in badge(never), "the tool tip has it"
+    assert unknown([never, never, modelled, None]).count("href") == 1
+    assert not unknown([modelled, None])
     assert told(modelled, Origin.COUNTED) == [f"modelled times: {ERROR.short}"]
     assert told(Origin.COUNTED) == []
 

@@ -69,7 +69,7 @@ def test_sums_are_the_counters(result):
     assert total("lds_bytes") == result["lds_bytes_read"].value + result["lds_bytes_written"].value
     assert total("bytes_moved") == 64 * result["TCP_TOTAL_CACHE_ACCESSES_sum"].value
     origins = {m.key: m.origin for m in result.instructions.measures}
-    modelled = ["issue_cycles", "stall_cycles", "bank_conflicts"]
+    modelled = ["time_cycles", "issue_cycles", "stall_cycles", "bank_conflicts"]
     assert [k for k, o in origins.items() if o is Origin.MODELLED] == modelled
 
 
@@ -143,3 +143,23 @@ def test_the_latest_is_of_the_last_counted_launch(module):
     assert latest(kernel).executions[first] == 2
     launch(3)
     assert latest(kernel) is kept
+
+
+def test_time_is_charged_to_what_waves_waited_for(module, result):
+    """All of the simulated waves' lives, each wait at its load: a load's own turn is nothing beside it."""
+    found = result.instructions
+    assert found.measures[0].key == "time_cycles"
+    run = result.model.simulation.unit
+    lives = sum(wave.end - wave.start for wave in run.waves)
+    assert run.charged.sum() == pytest.approx(sum(wave.stalled for wave in run.waves))
+    assert run.charged.sum() + sum(wave.busy for wave in run.waves) == pytest.approx(lives)
+    total = sum(values.get("time_cycles", 0) for values in found.values.values())
+    wait = sum(reasons.get("WAIT_MEMORY", 0) for reasons in found.reasons.values())
+    assert total == pytest.approx(3 * lives), "each work-group has a unit of its own"
+    load = line(result, "float value = x[threadIdx.x * 32];")
+    assert load["time_cycles"] > 0.2 * wait > load["issue_cycles"]
+    code = {a: module.instruction(a) for a in found.values}
+    spent = {a: found.of(a, "time_cycles") for a in code}
+    waits = sum(spent[a] for a, i in code.items() if i.opcode == "s_waitcnt")
+    memory = sum(spent[a] for a, i in code.items() if i.record.memory is not None)
+    assert memory > 10 * waits

@@ -87,6 +87,12 @@ def test_a_swizzle_that_is_not_followed_is_seen_in_places(arch: str) -> None:
     place = kept.place(row, column).lds
     assert place is not None
     assert place - start != 2 * (32 * row + column)
+    # What stands there is another element, which came through the LDS.
+    plain = wb.compile(HEAD + SWIZZLE, arch=arch, name="copied.hip")["copied"]
+    found = wb.provenance(plain[1, 64, 4096], x, out, of=out, at=(0, 0, row, column))
+    came = {(int(n) // 32, int(n) % 32) for n in found.elements["x"]}
+    assert came
+    assert (row, column) not in came
     # Element by element the tile's own places give what was meant.
     flat = shown["read"].flatten()
     for i in range(32):

@@ -1,7 +1,9 @@
 """Programs of other people, built by hipcc's stand-in and run on the emulated devices: docs/host_programs.md.
 
-    python tests/toolchain/hip_programs.py DIR [PATTERN ...] [--target TARGET]  # PATTERN: of those alone
+    python tests/toolchain/hip_programs.py DIR [PATTERN ...] [--target TARGET] [--list FILE] [--timeout S]
 
+PATTERN: of those alone; S: seconds for each to build, and again to run; FILE: a list of one's own beside
+`hip_program_list.py`, with `COLLECTIONS` as that has.
 DIR has checkouts of the collections in `hip_program_list.py`, by their names; a program is built in a copy.
 Keeps what came of each in `tests/data/hip_programs.json` and writes the table of it.
 """
@@ -12,12 +14,13 @@ import argparse
 import json
 import os
 import re
+import runpy
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +46,9 @@ def stored() -> dict[str, dict[str, Any]]:
     return known
 
 
-def started(command: str, folder: Path, environment: Mapping[str, str]) -> tuple[int | None, str]:
+def started(
+    command: str, folder: Path, environment: Mapping[str, str], timeout: float
+) -> tuple[int | None, str]:
     """A command's exit status, None where it took too long, and what it said."""
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(
@@ -56,7 +61,7 @@ def started(command: str, folder: Path, environment: Mapping[str, str]) -> tuple
             start_new_session=True,
         )
         try:
-            status: int | None = process.wait(TIMEOUT)
+            status: int | None = process.wait(timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -81,18 +86,20 @@ def reason(said: str) -> str:
     return lines[-1][:LONGEST] if lines else "nothing said"
 
 
-def attempt(program: Program, folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+def attempt(
+    program: Program, folder: Path, environment: Mapping[str, str], timeout: float = TIMEOUT
+) -> dict[str, Any]:
     """What became of a program: "builds", "runs", and "why" where it does not."""
-    status, said = started(program.build, folder, environment)
+    status, said = started(program.build, folder, environment, timeout)
     if status != 0:
-        why = f"not built after {TIMEOUT} s" if status is None else reason(said)
+        why = f"not built after {timeout:g} s" if status is None else reason(said)
         return {"builds": False, "runs": False, "why": why, "said": said[-4000:]}
     if program.own:
         return {"builds": True, "runs": False, "why": program.own}
-    status, said = started(program.run, folder, environment)
+    status, said = started(program.run, folder, environment, timeout)
     told: dict[str, Any] = {"builds": True, "runs": True}
     if status is None:
-        told |= {"why": f"not done after {TIMEOUT} s"}
+        told |= {"why": f"not done after {timeout:g} s"}
     elif status != 0:
         told |= {"why": f"exit status {status}: {reason(said)}"}
     elif wrong := _WRONG.search(said):
@@ -104,12 +111,22 @@ def attempt(program: Program, folder: Path, environment: Mapping[str, str]) -> d
     return told
 
 
-def run_all(checkouts: Path, patterns: Sequence[str], targets: Sequence[str]) -> None:
+Collections = Mapping[str, Callable[[Path], Iterator[Program]]]
+"""By the checkout's name, its programs."""
+
+
+def run_all(
+    collections: Collections,
+    checkouts: Path,
+    patterns: Sequence[str],
+    targets: Sequence[str],
+    timeout: float = TIMEOUT,
+) -> None:
     """Try the programs whose name a pattern finds, and keep what came of them."""
     with tempfile.TemporaryDirectory(prefix="hip-programs-") as scratch:
         tools = install(os.path.join(scratch, "bin")).parent
         places = {path.name.replace("-", "_"): str(path) for path in checkouts.iterdir() if path.is_dir()}
-        for collection, programs in COLLECTIONS.items():
+        for collection, programs in collections.items():
             if not (checkouts / collection).is_dir():
                 continue
             wanted = [
@@ -129,7 +146,7 @@ def run_all(checkouts: Path, patterns: Sequence[str], targets: Sequence[str]) ->
                     "TARGET": target,
                 }
                 for program in wanted:
-                    told = attempt(program, copy / program.folder, environment)
+                    told = attempt(program, copy / program.folder, environment, timeout)
                     said = told.pop("said", "")
                     known = stored()
                     known.setdefault(collection, {}).setdefault(program.name, {})[target] = told
@@ -156,7 +173,8 @@ def row(name: str, told: Mapping[str, Mapping[str, Any]]) -> str:
 
 def table() -> str:
     """What came of all, for the page."""
-    known = {name: known for name in COLLECTIONS if (known := stored().get(name))}
+    told = stored()
+    known = {name: told[name] for name in dict.fromkeys([*COLLECTIONS, *told]) if told.get(name)}
     lines = ["| collection | programs | build | run |", "| --- | --- | --- | --- |"]
     for collection, programs in known.items():
         counts = [
@@ -183,8 +201,12 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("patterns", nargs="*")
     parser.add_argument("--target", choices=TILE_TARGETS)
+    parser.add_argument("--list", type=Path)
+    parser.add_argument("--timeout", type=float, default=TIMEOUT)
     given = parser.parse_args(arguments)
-    run_all(given.folder.absolute(), given.patterns, [given.target] if given.target else TILE_TARGETS)
+    collections = runpy.run_path(str(given.list))["COLLECTIONS"] if given.list else COLLECTIONS
+    targets = [given.target] if given.target else TILE_TARGETS
+    run_all(collections, given.folder.absolute(), given.patterns, targets, given.timeout)
     before, _, rest = PAGE.read_text().partition(_START)
     _, _, behind = rest.partition(_END)
     PAGE.write_text(f"{before}{_START}\n{table()}\n{_END}{behind}")

@@ -221,7 +221,7 @@ def test_what_the_linker_misses_is_a_compile_error(
 def test_too_much_shared_memory_is_a_compile_error(any_compiler: toolchain.Compiler) -> None:
     body = "__shared__ float s[100000];\n  s[i] = i; x[0] = s[i ^ 1];"
     source = f"__global__ void k(float *x, int i) {{\n  {body}\n}}\n"
-    assert "local memory (400000)" in str(failure(source))
+    assert "k asks for 400,000 bytes of shared memory" in str(failure(source))
 
 
 def test_bad_assembly_is_a_compile_error(any_compiler: toolchain.Compiler) -> None:

@@ -13,8 +13,9 @@ import pytest
 from workbench import paths
 from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host
 from workbench.errors import CompilerNotFound, UsageError
-from workbench.toolchain import find_compiler, search
+from workbench.toolchain import CompileOptions, find_compiler, search
 from workbench.toolchain.candidates import STAND_IN
+from workbench.toolchain.hipcc import main, units
 from workbench.toolchain.hipcc.command_line import Source, Stage, read
 from workbench.toolchain.hipcc.script import install
 
@@ -180,6 +181,24 @@ def test_code_for_several_targets(folder: Path) -> None:
     hipcc(*words, "--offload-arch=gfx942", "-o", "one")
     # The default device has no code of it: one that has is taken.
     assert run("./one", "last") == (2, EXPECTED)
+
+
+@pytest.mark.parametrize(("said", "seconds"), [(None, 86400), ("7", 7)])
+def test_a_source_takes_the_time_that_it_takes(
+    said: str | None, seconds: float, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def compiled(source: str, options: CompileOptions, **_: object) -> None:
+        asked.append(options.timeout)
+        raise CompilerNotFound("seen")
+
+    monkeypatch.delenv("HIPKITTENS_COMPILE_TIMEOUT", raising=False)
+    if said:
+        monkeypatch.setenv("HIPKITTENS_COMPILE_TIMEOUT", said)
+    monkeypatch.setattr(units, "compile_device", compiled)
+    assert main(["-c", "-Iinc", "multiply.cu"], lambda: "gfx950") == 1
+    assert asked == [seconds]
 
 
 def test_a_kernel_for_a_module(folder: Path) -> None:

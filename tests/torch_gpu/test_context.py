@@ -31,6 +31,10 @@ __global__ void scale_kernel(const float *x, float *out, float factor, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = factor * x[i];
 }
+__global__ void gradient_kernel(const float *x, const float *factor, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i] * factor[i];
+}
 static float *address(pybind11::object tensor) {
     // As HipKittens' bindings ask.
     if (tensor.attr("device").attr("type").cast<std::string>() != "cuda")
@@ -49,7 +53,24 @@ struct Scale {
     float factor;
     void to(pybind11::object x, pybind11::object out, int n) const { scale(x, out, factor, n); }
 };
+// Keeps a tensor, and has a kernel run when PyTorch computes the gradient of another.
+static void scale_gradient(pybind11::object x, pybind11::object factor_of, int n) {
+    x.attr("register_hook")(pybind11::cpp_function([=](pybind11::object gradient) {
+        pybind11::object out = pybind11::module_::import("torch").attr("empty_like")(gradient);
+        gradient_kernel<<<(n + 255) / 256, 256>>>(address(gradient), address(factor_of), address(out), n);
+        return out;
+    }));
+}
+struct Kept {
+    pybind11::object x;
+    void scale_it(float factor, int n) const { scale(x, x, factor, n); }
+};
 PYBIND11_MODULE(NAME, m) {
+    m.def("scale_gradient", &scale_gradient);
+    pybind11::class_<Kept>(m, "Kept", pybind11::module_local())
+        .def(pybind11::init<pybind11::object>())
+        .def("scale_it", &Kept::scale_it)
+        .def("scaled", [](const Kept &kept) { return kept.x; });
     m.def("scale", &scale);
     m.def("scaled", &scaled);
     m.def_submodule("parts").def("scale", &scale);
@@ -167,6 +188,38 @@ def test_a_module_may_make_its_result() -> None:
         module = importlib.import_module("gpu_again")
         for _ in range(5):
             assert torch.equal(module.scaled(x, 3.0, 300), 3 * x)
+
+
+def test_what_cpp_keeps_of_an_earlier_call() -> None:
+    x = torch.arange(300.0)
+    with wb.torch_as_gpu("emulated:gfx950"):
+        kept = importlib.import_module("gpu_again").Kept(x.clone())
+        kept.scale_it(3.0, 300)
+        assert torch.equal(kept.scaled(), 3 * x)
+
+
+@pytest.mark.parametrize("how", ["backward", "grad"])
+def test_kernels_of_a_gradient(how: str) -> None:
+    """As from the backward of a C++ autograd function, which keeps what it needs."""
+    factor = torch.arange(300.0)
+    before = torch.autograd.backward, torch.autograd.grad
+    with wb.torch_as_gpu("emulated:gfx950"):
+        module = importlib.import_module("gpu_again")
+        x = torch.ones(300, device="cuda", requires_grad=True)
+        y = 2 * x
+        module.scale_gradient(y, 1 * factor, 300)
+        events = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        events[0].record()
+        if how == "backward":
+            (y * torch.ones(300)).sum().backward()
+            gradient = x.grad
+        else:
+            (gradient,) = torch.autograd.grad((y * torch.ones(300)).sum(), x)
+        events[1].record()
+        assert gradient is not None
+        assert torch.equal(gradient, 2 * factor)
+        assert 0 < events[0].elapsed_time(events[1]) < 0.1
+    assert (torch.autograd.backward, torch.autograd.grad) == before
 
 
 def test_a_fault_names_the_line() -> None:

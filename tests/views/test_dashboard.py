@@ -19,7 +19,7 @@ from workbench.events import Event, Hub, hub
 from workbench.history import recorder
 from workbench.origin import Origin
 from workbench.theme import CLEAR
-from workbench.views import draw_rate, live
+from workbench.views import draw_rate, grid, live
 from workbench.views.board import PROFILES, RUNS, Board
 from workbench.views.draw_rate import INTERVAL
 from workbench.views.figures import views
@@ -499,9 +499,7 @@ def test_a_panel_keeps_a_copy_and_no_plotly(monkeypatch):
     monkeypatch.setattr("workbench.views.saved.in_terminal", lambda: False)
     panel._ipython_display_()
     assert "application/vnd.jupyter.widget-view+json" in shown[0]
-    assert [b["text/plain"] for b in shown[2:]] == [
-        f"{title}\n  nothing to show yet" for title in ("Runs", "Where the time goes")
-    ]
+    assert [b["text/plain"] for b in shown[2:]] == ["", ""], "nothing is no picture"
     panel.controls["rows"].value = 16
     panel.run()
     note, timeline, parts = kept
@@ -546,6 +544,70 @@ def test_many_runs_have_no_markers_but_the_wrong_ones(small):
         board.take(Event(0, "time", small.name, small.timing, 0.0))
     line, wrong = by_key(board)["timeline"].figure.data
     assert (line.mode, len(line.x), list(wrong.x)) == ("lines", MARKED + 2, [2])
+
+
+def test_runs_of_a_kernel_are_a_line_for_each_work(small):
+    """Of many runs: two shapes in turn are two lines, and no band between them."""
+    from workbench.views.figures.runs import MARKED
+
+    board = board_of(small)
+    other = replace(small.timing, shape={**small.shape, "m": 64})
+    for _ in range(MARKED):
+        board.take(Event(0, "time", small.name, other, 0.0))
+        board.take(Event(0, "time", small.name, small.timing, 0.0))
+    (line,) = by_key(board)["timeline"].figure.data
+    gap = line.x.index(None)
+    assert line.y[gap] is None
+    assert line.text[gap] is None
+    first, second = line.x[:gap], line.x[gap + 1 :]
+    assert sorted((*first, *second)) == list(range(1, 2 * MARKED + 2))
+    assert list(first) == [1, *range(3, 2 * MARKED + 2, 2)]
+    assert list(second) == list(range(2, 2 * MARKED + 2, 2))
+
+
+def test_every_figure_says_in_a_sentence_what_it_shows(small, large):
+    for view in views(board_of(small, large)):
+        told = json.loads(grid.text(view))["sentence"]
+        assert told == view.sentence
+        assert told.startswith(f"{view.title}: ")
+        if view.is_empty:
+            assert told.endswith("nothing to show yet")
+        else:
+            assert f"{len(view.rows)} row" in told
+    times = by_key(board_of(small, large))["timeline"]
+    assert times.sentence == (
+        "Runs: 2 rows of run, kernel, shape, device, us, to baseline, verified, origin; "
+        f"us from {small.time.value:,.4g} (gemm/bf16) to {large.time.value:,.4g} (gemm/bf16)"
+    )
+
+
+def test_the_copy_has_no_picture_of_nothing(small):
+    from workbench.views import saved
+
+    nothing = views(Board())
+    assert all(saved.figure_bundle(view) == {"text/html": "", "text/plain": ""} for view in nothing)
+    assert "Nothing was timed or profiled in it." in saved.note("Dashboard", nothing)["text/html"]
+    something = views(board_of(small))
+    assert "Nothing was timed" not in saved.note("Dashboard", something)["text/html"]
+    assert "image/svg+xml" in saved.figure_bundle(something[0])
+
+
+def test_counts_never_stand_above_a_list_of_nothing(small):
+    hub = Hub()
+    page = Dashboard(source=hub)
+    assert "run" not in page.widgets.summary.value.split("</style>")[-1]
+    assert json.loads(page.widgets.runs.runs)["none"] == "nothing was timed or profiled yet"
+    hub.publish("launch", "kernel", {})
+    hub.publish("launch", "kernel", {})
+    page.refresh()
+    told = json.loads(page.widgets.runs.runs)
+    assert told["kernels"] == []
+    assert told["none"].startswith("2 launches in this session, none timed or profiled")
+    assert "launch" not in page.widgets.summary.value.split("</style>")[-1]
+    hub.publish("profile", small.name, small)
+    page.refresh()
+    assert "2</b> launches in this session" in page.widgets.summary.value
+    page.close()
 
 
 def test_memory_as_a_diagram(small, large):

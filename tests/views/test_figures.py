@@ -55,7 +55,7 @@ def test_rates_keep_the_origin():
     assert result.rate.origin is Origin.MODELLED
     assert result.rate.value == pytest.approx(2 * 512**3 / 12e-6 / 1e12)
     assert result.bandwidth.value == pytest.approx(6 * 512**2 / 12e-6 / 1e12)
-    assert "(modelled, nothing like it was ever compared)" in str(result)
+    assert "(modelled, accuracy unknown)" in str(result)
     assert measured(512, 10.0).rate is None
 
 

@@ -15,6 +15,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError, VerificationError
+from workbench.numerics import EXACT, checked
 from workbench.operators import TOLERANCES, Bounds, FlashRule, Tolerance
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Comparison:
         flash_bound: largest error that the FlashAttention rule allows; None where it does not apply.
         note: why a check does not apply, or is another than usual.
         flash_factor: how many times PyTorch's error the FlashAttention rule allows.
+        numerics: of the emulated device that made `got`, "exact" or "fast" (docs/numerics.md); "" where it is
+            not said, as of a GPU's.
         error: |got - wanted| as a float32 tensor, infinite at NaN and Inf mismatches, for the heat map.
     """
 
@@ -79,6 +82,7 @@ class Comparison:
     note: str
     error: torch.Tensor = field(repr=False, compare=False)
     flash_factor: float = FLASH_FACTOR
+    numerics: str = ""
 
     @property
     def elementwise_passed(self) -> bool:
@@ -111,6 +115,8 @@ class Comparison:
                 f"; FlashAttention rule {verdict}: {self.max_error:.3g} <= {self.flash_factor:g} x PyTorch's"
             )
             text += f" {self.pytorch_error:.3g}"
+        if self.numerics == EXACT:
+            text += "; exact numerics"
         if self.note:
             text += f"; {self.note}"
         if self.unwritten:
@@ -129,6 +135,7 @@ def compare(
     tolerance: Bounds | None = None,
     note: str = "",
     rule: FlashRule | None = None,
+    numerics: str = "",
 ) -> Comparison:
     """Compares one result with its reference.
 
@@ -140,11 +147,14 @@ def compare(
         tolerance: element-wise bounds; by `got`'s dtype where it is None.
         note: why `pytorch` is absent.
         rule: the FlashAttention rule where it is another than twice PyTorch's error.
+        numerics: "exact" or "fast", what made `got` on an emulated device; the result says so.
 
     Raises:
         VerificationError: the shapes differ.
-        UsageError: one of them is no tensor.
+        UsageError: one of them is no tensor, or there are no such numerics.
     """
+    if numerics:
+        checked(numerics, "numerics")
     _check(got, wanted, name)
     dtype = str(got.dtype).removeprefix("torch.")
     bounds = tolerance if tolerance is not None else TOLERANCES.get(dtype, Tolerance(0.0, 0.0))
@@ -184,6 +194,7 @@ def compare(
         note=note,
         error=found.error.float(),
         flash_factor=FLASH_FACTOR if factor is None else factor,
+        numerics=numerics,
     )
 
 

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.check.compare import Comparison, Mismatch
-from workbench.display import Plotted
+from workbench.display import Plotted, Presented
 from workbench.errors import VerificationError
 from workbench.operators import Shape, shape_text
+from workbench.operators.subject import Request
 from workbench.origin import Origin
 from workbench.runtime import LaunchRecord
 
 
 @dataclass(frozen=True)
-class VerifyResult(Plotted):
+class VerifyResult(Plotted, Presented):
     """What `verify` found for one shape.
 
     Attributes:
@@ -29,6 +30,8 @@ class VerifyResult(Plotted):
         code: `Module.digest` of what ran, of several modules all; "" for a plain callable.
         origin: of the outputs: counted where the device is emulated, which computes them exactly; measured
             where they were read back from a GPU, or a callable gave them.
+        again: what was launched, to look where a wrong number comes from; None where all is right, and of
+            functions.
         figure: heat map of the worst output's error.
     """
 
@@ -41,6 +44,11 @@ class VerifyResult(Plotted):
     records: tuple[LaunchRecord, ...] = field(default=(), repr=False, compare=False)
     code: str = ""
     origin: Origin = Origin.MEASURED
+    again: Request | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Arguments stay where they are.
+        return {**self.__dict__, "again": None}
 
     @property
     def passed(self) -> bool:

@@ -16,14 +16,14 @@ from typing import Any
 from workbench.codeobject import CodeObject, printer
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode_one
-from workbench.display import Shown
+from workbench.display import Presented
 from workbench.errors import CodeObjectError, KernelFault, KernelTimeout, SanitizerError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module
 from workbench.kernel.code import DeviceCode
 from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
 from workbench.operators import KernelSpec, Shape, shape_text
-from workbench.operators.subject import Target, resolve
+from workbench.operators.subject import Request, Target, resolve
 from workbench.runtime import Device, watching
 
 
@@ -81,7 +81,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class SanitizeResult(Shown):
+class SanitizeResult(Presented):
     """What the sanitizer found in one launch.
 
     Attributes:
@@ -92,6 +92,8 @@ class SanitizeResult(Shown):
         stopped: whether a fault ended the launch, so that what comes after it was not looked at. Accesses
             out of bounds do not: the launch goes on without them.
         seconds: wall time of the launches; None where one faulted.
+        again: what was launched, to step from a finding; None where nobody can launch it again.
+        launches: of each finding, in which of an operator's launches it is.
     """
 
     name: str
@@ -101,6 +103,12 @@ class SanitizeResult(Shown):
     notes: tuple[Finding, ...] = ()
     stopped: bool = False
     seconds: float | None = field(default=None, compare=False)
+    again: Request | None = field(default=None, repr=False, compare=False)
+    launches: tuple[int, ...] = field(default=(), repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Arguments stay where they are.
+        return {**self.__dict__, "again": None}
 
     @property
     def passed(self) -> bool:
@@ -157,7 +165,9 @@ def sanitize(
         UsageError: `target` cannot be launched.
         KernelTimeout: the launch ran past its time limit.
     """
-    return sanitize_target(resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device))
+    options = {"spec": spec, "shape": shape, "seed": seed, "device": device}
+    found = sanitize_target(resolve(target, args, kwargs, **options))  # type: ignore[arg-type]
+    return found if found.passed else replace(found, again=Request(target, args, kwargs, options))
 
 
 @dataclass
@@ -244,6 +254,7 @@ def sanitize_target(target: Target) -> SanitizeResult:
         findings=tuple(finding for result in results for finding in result.findings),
         notes=tuple(note for result in results for note in result.notes),
         seconds=sum(times) if len(times) == len(results) else None,
+        launches=tuple(number for number, result in enumerate(results) for _ in result.findings),
     )
     first = found.findings[0].message.partition("\n")[0] if found.findings else ""
     hub.publish("sanitize", found.name, {"findings": len(found.findings), "first": first})

@@ -6,8 +6,10 @@ stands in `compare`.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.check import verified_operators
@@ -17,11 +19,13 @@ from workbench.check.results import VerifyResult, VerifyResults
 from workbench.errors import UsageError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, device_of, digest_of, recording, resolve_device
+from workbench.numerics import numerics as numerics_of_devices
 from workbench.operators import Bounds, KernelSpec, Shape, kernels
+from workbench.operators.subject import Request
 from workbench.operators.tensors import name_results, poisoned, poisoned_memory
 from workbench.origin import Origin
 from workbench.progress import Steps, track
-from workbench.runtime import Device
+from workbench.runtime import Device, with_numerics
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +42,7 @@ def verify(
     seed: int = 0,
     tolerance: Bounds | None = None,
     device: Device | str | None = None,
+    numerics: str | Sequence[str] | None = None,
 ) -> Any:
     """Runs a kernel on fresh inputs and compares what it wrote with PyTorch.
 
@@ -63,14 +68,31 @@ def verify(
         seed: seed of the inputs; equal seeds give equal inputs.
         tolerance: element-wise bounds instead of the spec's, or of those by dtype (`TOLERANCES`).
         device: a device or its name; the default device where it is None.
+        numerics: "exact" or "fast" arithmetic of an emulated device's matrix instructions
+            (docs/numerics.md), or several, one after the other; the device's own where it is None.
 
     Returns:
-        a VerifyResult; VerifyResults where `shapes` was given. `.passed` says whether all is well.
+        a VerifyResult; VerifyResults where `shapes` or several `numerics` were given. `.passed` says whether
+        all is well.
 
     Raises:
         UsageError: the arguments fit none of the forms, or exclude each other; `shapes` is empty.
         ShapeError: a shape that the spec does not support.
+        DeviceError: the device has no such numerics.
     """
+    if numerics is not None:
+        again = partial(
+            verify,
+            target,
+            reference,
+            shape=shape,
+            shapes=shapes,
+            inputs=inputs,
+            outputs=outputs,
+            seed=seed,
+            tolerance=tolerance,
+        )
+        return _with_numerics(again, numerics, device)
     if isinstance(target, str):
         target = kernels[target]
     if isinstance(reference, str):
@@ -103,6 +125,23 @@ def verify(
     for each in track(shapes, f"verify {spec.name}", total=len(shapes)):
         with hub.failures("verify", spec.name, shape=each):
             results.append(_verify_spec(spec, kernel, each, None, seed, tolerance, device, alone=False))
+    return VerifyResults(results)
+
+
+def _with_numerics(
+    again: Callable[..., Any], choices: str | Sequence[str], device: Device | str | None
+) -> Any:
+    """`verify` with each choice of numerics."""
+    results: list[VerifyResult] = []
+    for choice in [choices] if isinstance(choices, str) else choices:
+        with numerics_of_devices(choice):
+            where = with_numerics(resolve_device(device), choice) if device is not None else None
+            found = again(device=where)
+        if isinstance(choices, str):
+            return found
+        results += [found] if isinstance(found, VerifyResult) else found
+    if not results:
+        raise UsageError("verify: numerics is empty; expected 'exact', 'fast' or both")
     return VerifyResults(results)
 
 
@@ -174,6 +213,7 @@ def _verify_spec(
                 tolerance=tolerance or _tolerance_of(spec, full, name, got[name].dtype),
                 note=note,
                 rule=spec.flash_rule.get(name),
+                numerics=where.numerics,
             )
             for name in wide
         }
@@ -192,6 +232,10 @@ def _verify_spec(
     )
     if code is None and result.passed:
         verified_operators.note(spec, where.arch, where.name)
+    if not result.passed:
+        options = {"spec": spec if code is not None else None, "seed": seed, "device": where}
+        again = Request(code or spec, (), inputs or {}, options if inputs else {**options, "shape": full})
+        result = dataclasses.replace(result, again=again)
     return _told(spec.name, result)
 
 
@@ -230,7 +274,9 @@ def _verify_launch(
     result = _verify_function(launched, wanted, read, seed, tolerance, of_launch=True)
     if not result.records:
         raise UsageError("verify: nothing was launched; without outputs= two functions are compared")
-    return result
+    if result.passed:
+        return result
+    return dataclasses.replace(result, again=Request(launch, (), {**read, **written}))
 
 
 def _origin(device: Device) -> Origin:

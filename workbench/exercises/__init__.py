@@ -9,6 +9,6 @@ from __future__ import annotations
 from workbench.exercises.collection import Exercises, exercise, exercises
 from workbench.exercises.definition import Exercise, Hint
 from workbench.exercises.results import CheckResult
-from workbench.exercises.task import Mistake
+from workbench.exercises.task import Limit, Mistake
 
-__all__ = ["CheckResult", "Exercise", "Exercises", "Hint", "Mistake", "exercise", "exercises"]
+__all__ = ["CheckResult", "Exercise", "Exercises", "Hint", "Limit", "Mistake", "exercise", "exercises"]

@@ -24,6 +24,7 @@ from workbench.exercises.results import CheckResult
 from workbench.exercises.task import Task
 from workbench.kernel import Kernel, Module, device_of
 from workbench.operators import Shape, shape_text
+from workbench.profile import ProfileResult, profile
 
 if TYPE_CHECKING:
     import torch
@@ -45,11 +46,17 @@ def check(exercise: Task, answer: Module | Kernel) -> CheckResult:
             if wrong:
                 return CheckResult(exercise.name, False, f"At {shape_text(shape)}: {wrong}", shape)
         found, note = _found(exercise, kernel, exercise.shapes[0])
+        dear = "" if found else _dear(exercise, kernel, exercise.shapes[-1])
     except (ArgumentError, LaunchError, UnknownKernel) as error:
         return CheckResult(exercise.name, False, f"The kernel cannot be launched: {headline(error)}")
     if found:
         shape = exercise.shapes[0]
         return CheckResult(exercise.name, False, f"The values are right here by luck: {found}", shape)
+    if dear:
+        shape = exercise.shapes[-1]
+        return CheckResult(
+            exercise.name, False, f"The values are right; at {shape_text(shape)}: {dear}", shape
+        )
     count = len(exercise.shapes)
     shapes = "one shape" if count == 1 else f"{count} shapes"
     return CheckResult(exercise.name, True, f"Right on {shapes}{note}.")
@@ -86,6 +93,17 @@ def _found(exercise: Task, kernel: Kernel, shape: Shape) -> tuple[str, str]:
         first = findings[0]
         return f"the sanitizer reports at {first.place} ({first.category}): {first.message}", ""
     return "", ", and the sanitizer finds nothing"
+
+
+def _dear(exercise: Task, kernel: Kernel, shape: Shape) -> str:
+    """The sentence of the first limit that a launch breaks; "" where there is none, and on a GPU."""
+    if not exercise.limits or not device_of((), kernel.arch).observes:
+        return ""
+    arguments = {**_inputs(exercise, shape), **exercise.outputs(shape)}
+    with hub.muted():
+        profiled = profile(kernel[exercise.launch(shape)], **arguments)
+    assert isinstance(profiled, ProfileResult)
+    return next((told for each in exercise.limits if (told := each.broken(profiled, shape))), "")
 
 
 def _wrong(exercise: Task, kernel: Kernel, shape: Shape) -> str:

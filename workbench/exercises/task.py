@@ -12,6 +12,8 @@ from workbench.operators import Bounds, Shape
 if TYPE_CHECKING:
     import torch
 
+    from workbench.profile.results import ProfileResult
+
 Tensors = Mapping[str, Any]
 
 HINTS = 3
@@ -32,6 +34,26 @@ class Mistake:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """What a launch may cost at most: right values alone do not show that a kernel does what was asked.
+
+    Attributes:
+        sentence: what is wrong where it costs more, without the answer; `{found}` and `{most}` are figures.
+        cost: of a profiled launch on the emulated device.
+        most: what it may be, for a shape.
+    """
+
+    sentence: str
+    cost: Callable[[ProfileResult], float]
+    most: Callable[[Shape], float]
+
+    def broken(self, profile: ProfileResult, shape: Shape) -> str:
+        """The sentence where a launch costs more; else ""."""
+        found, most = self.cost(profile), self.most(shape)
+        return "" if found <= most else self.sentence.format(found=f"{found:,.0f}", most=f"{most:,.0f}")
+
+
+@dataclass(frozen=True)
 class Task:
     """What an exercise asks.
 
@@ -42,7 +64,7 @@ class Task:
         hints: three, each saying more than the one before.
         inputs: the arguments that the kernel reads, for a shape and a seeded generator.
         outputs: the tensors that it writes, empty, for a shape.
-        launch: grid and block for a shape.
+        launch: grid and block for a shape, and bytes of dynamic shared memory where there is some.
         reference: function of the inputs that it has parameters for; gives the outputs by name.
         shapes: problems of the check, the first small: the sanitizer runs it.
         mistakes: what readers get wrong.
@@ -50,6 +72,7 @@ class Task:
         axes: of each output, what its dimensions are called.
         tiles: by dimension, how many of it a tile has.
         tolerance: bounds instead of those by data type.
+        limits: costs of a launch at the last shape that an answer keeps to.
     """
 
     name: str
@@ -58,7 +81,7 @@ class Task:
     hints: Sequence[str]
     inputs: Callable[[Shape, torch.Generator], Tensors]
     outputs: Callable[[Shape], Mapping[str, torch.Tensor]]
-    launch: Callable[[Shape], tuple[Any, Any]]
+    launch: Callable[[Shape], tuple[Any, ...]]
     reference: Callable[..., Any]
     shapes: Sequence[Shape]
     mistakes: Sequence[Mistake] = ()
@@ -66,6 +89,7 @@ class Task:
     axes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tiles: Mapping[str, int] = field(default_factory=dict)
     tolerance: Bounds | None = None
+    limits: Sequence[Limit] = ()
 
     def __post_init__(self) -> None:
         if len(self.hints) != HINTS:

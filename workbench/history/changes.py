@@ -188,10 +188,11 @@ def only_differing(before: str, after: str) -> tuple[str, str]:
     """Options of two command lines that the other one lacks.
 
     Where files stand changes no code, and neither does a precompiled header instead of the header itself.
+    Beside a run whose options are not known, those of the other are no change: most are the workbench's own.
     """
     old, new = (_PRECOMPILED.sub(" ".join(top(None)), each).split() for each in (before, after))
     if not old or not new:
-        return before, after
+        return "", ""
     return _only_in(old, new), _only_in(new, old)
 
 

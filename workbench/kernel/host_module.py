@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from types import ModuleType
@@ -41,8 +41,11 @@ _LOWEST_ADDRESS = 1 << 22
 class HostModule:
     """A Python module compiled from host and device code; its functions are attributes.
 
+    Functions of its classes and of modules inside it are changed where they are: those of whatever object
+    launch on the device of the last `HostModule` of this compilation.
+
     Attributes:
-        module: the Python module itself. Its functions called from there do not see CPU tensors as device
+        module: the Python module itself. Its own functions called from there do not see CPU tensors as device
             memory, and report what went wrong in a kernel only as the module's own code does.
         device: the device on which its launches run.
         arch: target of its device code.
@@ -59,7 +62,8 @@ class HostModule:
         self.result = result
         self._library = library
         self._stands_in = device.torch_device == "cpu" and refuses_cpu_tensors(library.read_bytes())
-        self.module = _import(library, device, result.options.name if result else library.name)
+        self.module, inner = _import(library, device, result.options.name if result else library.name)
+        inner.host = self
 
     @cached_property
     def kernels(self) -> Module:
@@ -102,13 +106,73 @@ class HostModule:
             return function(*args, **kwargs)
 
 
-def made_tensors(device: Device) -> contextlib.AbstractContextManager[Any]:
-    """Inside of it kernels reach what PyTorch makes; nothing on a GPU, or where PyTorch is not imported."""
+_LAUNCHING = ("__call__", "__init__")
+"""Functions with such a name that a class writes itself."""
+
+
+def functions_of(owner: ModuleType | type) -> Iterator[tuple[ModuleType | type, str, Any]]:
+    """Functions of a module, of those inside it and of its classes: where each is, its name, and itself."""
+    if isinstance(owner, type):
+        own = owner.__module__
+    else:
+        # The name that it was made by; `_import` gives it another.
+        own = owner.__spec__.name if owner.__spec__ else owner.__name__
+    for name, value in vars(owner).items():
+        if isinstance(value, ModuleType):
+            if value.__name__ == f"{own}.{name}":
+                yield from functions_of(value)
+        elif isinstance(value, type):
+            if value.__module__ == own:
+                yield from functions_of(value)
+        elif callable(value) and (not name.startswith("__") or name in _LAUNCHING):
+            yield owner, name, value
+
+
+def wrap_function(
+    owner: ModuleType | type, name: str, wrapped: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> None:
+    """Put what wraps a function in its place; a static one stays static."""
+    value = vars(owner)[name]
+    static = isinstance(value, staticmethod)
+    made = wrapped(value.__func__ if static else value)
+    setattr(owner, name, staticmethod(made) if static else made)
+
+
+class _Inner:
+    """Functions inside a compiled module's classes and modules call through `host`, once it is there."""
+
+    host: HostModule | None = None
+
+    def __init__(self, module: ModuleType) -> None:
+        for owner, name, _ in list(functions_of(module)):
+            if owner is not module:
+                wrap_function(owner, name, self._wrapped)
+
+    def _wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return (self.host.call if self.host else _plainly)(function, *args, **kwargs)
+
+        return call
+
+
+def _plainly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
+
+def made_tensors(
+    device: Device, memory_of: Callable[[Any], list[tuple[int, int]]] | None = None
+) -> contextlib.AbstractContextManager[Any]:
+    """Inside of it kernels reach what PyTorch makes; nothing on a GPU, or where PyTorch is not imported.
+
+    Args:
+        memory_of: (address, bytes) of the memory of a tensor that was made; None: `tensors`.
+    """
     if device.torch_device != "cpu" or "torch" not in sys.modules:
         return contextlib.nullcontext()
     from workbench.kernel.made_tensors import MadeTensors
 
-    return MadeTensors(device, tensors)
+    return MadeTensors(device, memory_of or tensors)
 
 
 def tensors(values: Any) -> list[tuple[int, int]]:
@@ -171,11 +235,17 @@ def _holding(addresses: Iterable[int]) -> list[tuple[int, int]]:
 
 
 _import_lock = threading.Lock()
+_exec_module = importlib.machinery.ExtensionFileLoader.exec_module
+"""As Python has it: who puts something in its place hears of compiled modules by `imported`."""
 # By path and digest of the content.
-_imported: dict[tuple[Path, str], ModuleType] = {}
+_imported: dict[tuple[Path, str], tuple[ModuleType, _Inner]] = {}
 
 
-def _import(library: Path, device: Device, name: str) -> ModuleType:
+def imported(module: ModuleType, file: Path) -> None:
+    """Hears of every compiled module and its file; `torch_as_gpu` puts something in its place."""
+
+
+def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inner]:
     """The Python module in a shared object; the HIP library is loaded before it."""
     content = library.read_bytes()
     match = _INIT.search(content)
@@ -194,21 +264,23 @@ def _import(library: Path, device: Device, name: str) -> ModuleType:
         full_name = f"workbench.compiled_{key[:16]}.{module_name}"
         # The loader gives what it loaded from a path before, whatever the file holds by now.
         rebuilt = any(path == library for path, _ in _imported)
-        file = (cache.Cache("host").put_file(key, content) if rebuilt else None) or library
+        file = Path((cache.Cache("host").put_file(key, content) if rebuilt else None) or library)
         loader = importlib.machinery.ExtensionFileLoader(full_name, str(file))
         spec = importlib.util.spec_from_loader(full_name, loader)
         assert spec is not None
         try:
             made = importlib.util.module_from_spec(spec)
-            loader.exec_module(made)
+            _exec_module(loader, made)
         except ImportError as error:
             raise ToolchainError(
                 f"the module {module_name} of {name} does not load: {error}. Is a library missing "
                 '(flags=["-lname"]), or was it built for another Python?'
             ) from error
+        inner = _Inner(made)
+        imported(made, file)
         made.__name__ = module_name
-        _imported[library, key] = made
-        return made
+        _imported[library, key] = made, inner
+        return made, inner
 
 
 def compile_module(source: str, options: CompileOptions) -> HostModule:
@@ -243,4 +315,13 @@ def load_module(path: str | Path, *, arch: str | None = None) -> HostModule:
     return HostModule(Path(path).resolve(), device=device_of((), arch))
 
 
-__all__ = ["HostModule", "compile_module", "load_module", "made_tensors", "tensors"]
+__all__ = [
+    "HostModule",
+    "compile_module",
+    "functions_of",
+    "imported",
+    "load_module",
+    "made_tensors",
+    "tensors",
+    "wrap_function",
+]

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import magic_options
 from workbench.errors import WorkbenchError
 from workbench.lab import clangd
 from workbench.lab import index as names
+from workbench.paths import hip_include_dir, include_dir
 from workbench.targets import TILE_TARGETS
 
 if TYPE_CHECKING:
@@ -27,6 +30,13 @@ _MEMBER = re.compile(r"(?:\.|->)\s*\w*$")
 _ARCH = re.compile(r"\s--arch[=\s]\s*(gfx\w+)")
 _OPTION = re.compile(r"(?:^|\s)(-{1,2}[\w-]*)$")
 
+
+_INCLUDE = re.compile(r"^\s*#\s*include\s*[\"<]([\w./-]*)$")
+_NAMED = re.compile(
+    r"\b(?:verify|time|profile|sweep|tune|dashboard|panel|compare|sanitize|timeline|roofline|explain|fuzz)\s*\("
+    r"(?:[^()'\"]|'[^'\n]*'|\"[^\"\n]*\"|\([^()]*\))*?['\"]([\w/.]*)$"
+)
+"""A text that is begun in a call which takes an operator's name."""
 
 PATIENCE = 0.5
 """Seconds that a person who types waits for clangd; the index answers at once."""
@@ -83,6 +93,9 @@ def candidates(text: str, line: int, before: str) -> tuple[str, list[tuple[str, 
         option = _OPTION.search(before)
         start = option[1] if option else ""
         return start, [(flag, "flag") for flag in magic_options.FLAGS if start and flag.startswith(start)]
+    header = _INCLUDE.search(before)
+    if header:
+        return header[1], [(name, "path") for name in headers() if name.startswith(header[1])]
     word = _WORD.search(before)
     start = word[0] if word else ""
     found = {
@@ -102,8 +115,36 @@ def candidates(text: str, line: int, before: str) -> tuple[str, list[tuple[str, 
     return start, [*found.items(), *sorted((n, kind) for n, kind in more.items() if n not in found)]
 
 
+@cache
+def headers() -> tuple[str, ...]:
+    """Headers that a cell can include: the tile library's, the one of all first, then HIP's."""
+
+    def of(folder: Path, pattern: str) -> list[str]:
+        found = (path.relative_to(folder).as_posix() for path in folder.rglob(pattern))
+        return sorted(found, key=lambda name: (name.count("/"), name))
+
+    hip = [name for name in of(hip_include_dir(), "*.h") if name.startswith(("hip/", "hipcub/", "hiprand/"))]
+    return (*of(include_dir(), "*.cuh"), *(name for name in hip if name.count("/") == 1))
+
+
+def operators(before: str) -> tuple[str, list[str]] | None:
+    """Names of operators for a text begun in `wb.verify(..., "`, `wb.profile("` and their like.
+
+    Args:
+        before: the Python cell up to the cursor.
+
+    Returns:
+        the part that is already there, and the names that begin so; None anywhere else.
+    """
+    begun = _NAMED.search(before[-2000:])
+    workbench = sys.modules.get("workbench")
+    if not begun or workbench is None:
+        return None
+    return begun[1], [name for name in workbench.kernels if name.startswith(begun[1])]
+
+
 def install(shell: InteractiveShell) -> None:
-    """Adds the matcher to a shell."""
+    """Adds the matchers to a shell."""
     from IPython.core.completer import SimpleCompletion, context_matcher
 
     @context_matcher(identifier="hipkittens", priority=1000)  # type: ignore[untyped-decorator]
@@ -120,18 +161,32 @@ def install(shell: InteractiveShell) -> None:
             "suppress": True,
         }
 
+    @context_matcher(identifier="hipkittens-operators", priority=900)  # type: ignore[untyped-decorator]
+    def operator_matcher(context: CompletionContext) -> dict[str, Any]:
+        lines = context.full_text.split("\n")[: context.cursor_line]
+        line = context.line_with_cursor[: context.cursor_position]
+        found = None if _MAGIC.match(context.full_text) else operators("\n".join([*lines, line]))
+        if found is None:
+            return {"completions": []}
+        start, known = found
+        return {
+            "completions": [SimpleCompletion(text=name, type="text") for name in known],
+            "matched_fragment": start,
+            "suppress": bool(known),
+        }
+
     remove(shell)
     completer = getattr(shell, "Completer", None)
     if completer is not None:
-        completer.custom_matchers.append(hipkittens_matcher)
+        completer.custom_matchers += [hipkittens_matcher, operator_matcher]
 
 
 def remove(shell: InteractiveShell) -> None:
-    """Takes the matcher away."""
+    """Takes the matchers away."""
     completer = getattr(shell, "Completer", None)
     if completer is not None:
         completer.custom_matchers[:] = [
             matcher
             for matcher in completer.custom_matchers
-            if getattr(matcher, "matcher_identifier", "") != "hipkittens"
+            if not getattr(matcher, "matcher_identifier", "").startswith("hipkittens")
         ]

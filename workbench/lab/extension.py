@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.history import recorder
-from workbench.lab import comm, completer, warm
+from workbench.lab import comm, completer, inspector, warm
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 
 def load(shell: InteractiveShell) -> None:
-    """Opens the comm, adds completion in C++ cells, imports ahead of time what cells will need.
+    """Opens the comm, adds completion and Shift+Tab in C++ cells, imports ahead of time what cells will need.
 
     Harmless where there is no extension, and where there is no notebook at all.
     """
@@ -20,6 +20,7 @@ def load(shell: InteractiveShell) -> None:
     recorder.start()
     comm.register(shell)
     completer.install(shell)
+    inspector.install(shell)
     warm.start(shell)
 
 
@@ -28,3 +29,4 @@ def unload(shell: InteractiveShell) -> None:
     recorder.stop()
     comm.unregister(shell)
     completer.remove(shell)
+    inspector.remove(shell)

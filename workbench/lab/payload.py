@@ -22,7 +22,10 @@ from workbench.origin import Figure
 MIME_TYPE = "application/vnd.hipkittens.cell+json"
 VERSION = 1
 
-WAITS_NOTE = "Waits are charged to the line where they show, which may be after the line that caused them."
+WAITS_NOTE = (
+    "Time charges a wait to the load that it ended with; issue and stall cycles stand where they show, which "
+    "may be after the line that caused them."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +230,9 @@ class Heat:
 
     Attributes:
         kernel: the kernel that ran.
-        measures: what can be shown, the first by default (`workbench.profile.instructions`): "issue_cycles",
-            "instructions", "stall_cycles", "bank_conflicts", "bytes", "bytes_moved", "lds_bytes", "samples".
+        measures: what can be shown, the first by default (`workbench.profile.instructions`): "time_cycles",
+            "issue_cycles", "instructions", "stall_cycles", "bank_conflicts", "bytes", "bytes_moved",
+            "lds_bytes", "samples".
         lines: the lines that have any, in order.
         elsewhere: values that belong to no line of the cell (headers, compiler-made code).
         note: shown with it.

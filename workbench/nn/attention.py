@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,6 +10,7 @@ import torch
 from workbench import ops
 from workbench.errors import UsageError
 from workbench.nn.linear import Linear
+from workbench.nn.norms import RMSNorm
 
 
 class RotaryEmbedding(torch.nn.Module):
@@ -70,9 +72,11 @@ class Attention(torch.nn.Module):
         causal: whether a token sees no later one.
         window: tokens that one sees, itself among them; 0 for all.
         rotary: turns queries and keys; none where None.
+        qk_norm: epsilon of an RMSNorm of each head of queries and keys before that (Qwen3); none where None.
         device, dtype: of the parameters; bf16 where dtype is None.
 
-    State dict: `q_proj`, `k_proj`, `v_proj`, `o_proj`, as of transformers' LlamaAttention. One of
+    State dict: `q_proj`, `k_proj`, `v_proj`, `o_proj`, as of transformers' LlamaAttention, with `qk_norm`
+    `q_norm` and `k_norm`, as of Qwen3Attention. One of
     `torch.nn.MultiheadAttention` (`in_proj_weight`, `out_proj`, ...) loads as well, and
     `multihead_state_dict` gives one.
     """
@@ -90,6 +94,7 @@ class Attention(torch.nn.Module):
         rotary: RotaryEmbedding | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        qk_norm: float | None = None,
     ) -> None:
         super().__init__()
         if head_dim is None and hidden_size % heads:
@@ -103,6 +108,11 @@ class Attention(torch.nn.Module):
         self.v_proj = Linear(hidden_size, of_keys, bias, device, dtype)
         last = bias if out_bias is None else out_bias
         self.o_proj = Linear(heads * self.head_dim, hidden_size, last, device, dtype)
+        self.q_norm: torch.nn.Module | None = None
+        self.k_norm: torch.nn.Module | None = None
+        if qk_norm is not None:
+            of_head = partial(RMSNorm, self.head_dim, qk_norm, device=device, dtype=self.q_proj.weight.dtype)
+            self.q_norm, self.k_norm = of_head(), of_head()
         self.register_load_state_dict_pre_hook(_from_multihead)  # type: ignore[no-untyped-call]
 
     def forward(self, x: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
@@ -111,6 +121,8 @@ class Attention(torch.nn.Module):
             made.unflatten(-1, (-1, self.head_dim))
             for made in (self.q_proj(x), self.k_proj(x), self.v_proj(x))
         )
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
         if self.rotary is not None:
             q, k = (self.rotary(each.transpose(1, 2), positions).transpose(1, 2) for each in (q, k))
         out = ops.flash_attention(q, k, v, causal=self.causal, window=self.window).out

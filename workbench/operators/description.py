@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, product
+from typing import Any
 
 from workbench.errors import ShapeError
 from workbench.operators.definition import Definition
@@ -218,9 +220,31 @@ def _gradient(spec: Definition) -> str:
         return f"none: {', '.join(spec.mutates)} {'are' if len(spec.mutates) > 1 else 'is'} written in place."
     if spec.backward is None:
         return "by autograd of the PyTorch reference."
+    inputs = ", ".join(_differentiated(spec))
     if isinstance(spec.backward, Gradient):
-        return f"by the kernels {', '.join(f'`{function_name(name)}`' for name in spec.backward.by)}."
-    return f"by the kernel `{function_name(spec.backward)}`."
+        kernels = ", ".join(f"`{function_name(name)}`" for name in spec.backward.by)
+        return f"of {inputs}: by the kernel{'s' if len(spec.backward.by) > 1 else ''} {kernels}."
+    return f"of {inputs}: by the kernel `{function_name(spec.backward)}`."
+
+
+def _differentiated(spec: Any) -> list[str]:
+    """Inputs of a spec that have a gradient by kernels: floating ones, of which `backward` makes one."""
+    floats = [
+        name
+        for name, text in by_name(spec.tensors)
+        if name in spec.signature.parameters
+        and any(_is_float(spec, dtype) for layout in layouts(text) for dtype in layout.dtypes)
+    ]
+    if not isinstance(spec.backward, str):
+        return floats
+    made = spec.beside(spec.backward).output_names
+    return [name for name in floats if f"d{name}" in made]
+
+
+def _is_float(spec: Definition, dtype: str) -> bool:
+    """Of an element type, or a setting that is one, whether PyTorch differentiates a value of it."""
+    names = re.split(", | or ", _types(spec, (dtype,)))
+    return not all(name.startswith(("int", "uint", "bool")) for name in names)
 
 
 def _raises(spec: Definition) -> Iterator[str]:

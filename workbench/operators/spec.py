@@ -458,9 +458,9 @@ class KernelSpec(Shown, Definition):
         """
         from workbench.operators import torch_operator
 
-        return torch_operator.make(self, lambda inputs: self.run(inputs)[0], self._beside)
+        return torch_operator.make(self, lambda inputs: self.run(inputs)[0], self.beside)
 
-    def _beside(self, name: str) -> KernelSpec:
+    def beside(self, name: str) -> KernelSpec:
         """An operator of the same library, such as the one that `backward` names."""
         if self.library is None:
             raise WorkbenchError(

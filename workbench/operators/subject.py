@@ -43,6 +43,22 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Request:
+    """What somebody asked to be launched, to be asked for again: `wb.step` takes what `wb.sanitize` took.
+
+    Attributes:
+        target: what was launched.
+        args, kwargs: its arguments.
+        options: `spec`, `shape`, `seed`, `device` of `resolve`, those that were given.
+    """
+
+    target: Any
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Target:
     """A kernel or an operator that can be run again.
 

@@ -213,7 +213,7 @@ def causal_conv1d(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | No
         width: 2 to 9; weights of a channel.
 
     Gradients:
-        by the kernel `causal_conv1d_backward`.
+        of x, weight, bias: by the kernel `causal_conv1d_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -401,7 +401,9 @@ def chunk_gated_delta_rule(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, g:
         chunk: one of 16, 32, 64; tokens of a chunk.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of q, k, v, g, beta, initial_state: by the kernels `gated_delta_chunk_prepare`,
+            `gated_delta_chunk_states`, `gemm`, `gated_delta_chunk_cumsum`, `l2_norm`,
+            `l2_norm_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -438,7 +440,7 @@ def cross_entropy(x: torch.Tensor, target: torch.Tensor, ignore_index: int = -10
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `cross_entropy_backward`.
+        of x: by the kernel `cross_entropy_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -523,7 +525,7 @@ def flash_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: b
             with 256.
 
     Gradients:
-        by the kernel `flash_attention_backward`.
+        of q, k, v, sinks: by the kernel `flash_attention_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -632,7 +634,7 @@ def flash_attention_varlen(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
             with 256.
 
     Gradients:
-        by the kernel `flash_attention_varlen_backward`.
+        of q, k, v, sinks: by the kernel `flash_attention_varlen_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -733,7 +735,7 @@ def fused_add_layer_norm(x: torch.Tensor, residual: torch.Tensor, weight: torch.
         cols: 1 to 32768; length of a row.
 
     Gradients:
-        by the kernel `fused_add_layer_norm_backward`.
+        of x, residual, weight, bias: by the kernel `fused_add_layer_norm_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -811,7 +813,7 @@ def fused_add_rms_norm(x: torch.Tensor, residual: torch.Tensor, weight: torch.Te
         cols: 1 to 32768; length of a row.
 
     Gradients:
-        by the kernel `fused_add_rms_norm_backward`.
+        of x, residual, weight: by the kernel `fused_add_rms_norm_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -926,7 +928,8 @@ def fused_moe(a: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor, sorted_token_
         block: 16 to 256 in steps of 16; ids that share an expert in the list.
 
     Gradients:
-        by the kernels `moe_gemm_bf16`, `grouped_gemm_variable_k`, `gemm_epilogue_backward`, `moe_sum`.
+        of a, w1, w2, weights: by the kernels `moe_gemm_bf16`, `grouped_gemm_variable_k`,
+            `gemm_epilogue_backward`, `moe_sum`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -976,7 +979,7 @@ def fused_qkv_split_qk_rope(qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Ten
         queries: 1 to 4096; heads of queries.
 
     Gradients:
-        by the kernel `fused_qkv_split_qk_rope_backward`.
+        of qkv: by the kernel `fused_qkv_split_qk_rope_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1737,7 +1740,7 @@ def gated_mlp(x: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor, activation: s
         k: 8 to 1048576 in steps of 8; columns of X and of the result.
 
     Gradients:
-        by the kernels `gemm`, `gemm_epilogue_backward`.
+        of x, w1, w2: by the kernels `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1762,7 +1765,7 @@ def gelu(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `gelu_backward`.
+        of x: by the kernel `gelu_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1787,7 +1790,7 @@ def gelu_and_mul(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `gelu_and_mul_backward`.
+        of x: by the kernel `gelu_and_mul_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1865,7 +1868,7 @@ def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `gelu_tanh_backward`.
+        of x: by the kernel `gelu_tanh_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1890,7 +1893,7 @@ def gelu_tanh_and_mul(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `gelu_tanh_and_mul_backward`.
+        of x: by the kernel `gelu_tanh_and_mul_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -1983,7 +1986,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, layout: str = 'nt', alpha: float = 1.
         k: 1 to 1048576; columns of A, along which products are summed.
 
     Gradients:
-        by the kernels `gemm`, `gemm_epilogue_backward`.
+        of a, b, bias, gate, residual: by the kernels `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2023,7 +2026,8 @@ def gemm_a16w8_block(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | N
         k: 16 to 1048576 in steps of 16; columns of A; a row of B is whole 16 bytes.
 
     Gradients:
-        by the kernels `gemm_a16w8_block`, `gemm`, `gemm_epilogue_backward`.
+        of a, b, scale_a, scale_b, bias, gate, residual: by the kernels `gemm_a16w8_block`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2063,7 +2067,8 @@ def gemm_a16wfp4(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | None 
         k: 128 to 1048576 in steps of 128; columns of A, along which products are summed.
 
     Gradients:
-        by the kernels `gemm_a16wfp4`, `gemm`, `gemm_epilogue_backward`.
+        of a, b, scale_a, scale_b, bias, gate, residual: by the kernels `gemm_a16wfp4`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2103,7 +2108,8 @@ def gemm_a8wfp4(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | None =
         k: 128 to 1048576 in steps of 128; columns of A, along which products are summed.
 
     Gradients:
-        by the kernels `gemm_a8wfp4`, `gemm`, `gemm_epilogue_backward`.
+        of a, scale_a, bias, gate, residual: by the kernels `gemm_a8wfp4`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2173,7 +2179,8 @@ def gemm_bf16_scaled(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, sc
         k: 128 to 131056 in steps of 16; along which products are summed.
 
     Gradients:
-        by the kernels `gemm_bf16_scaled`, `gemm`, `gemm_epilogue_backward`.
+        of a, b, scale_a, scale_b, bias, gate, residual: by the kernels `gemm_bf16_scaled`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2256,7 +2263,8 @@ def gemm_fp8(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: t
         k: 128 to 1048576 in steps of 16; along which products are summed.
 
     Gradients:
-        by the kernels `gemm_fp8`, `gemm`, `gemm_epilogue_backward`.
+        of a, b, scale_a, scale_b, bias, gate, residual: by the kernels `gemm_fp8`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2297,7 +2305,8 @@ def gemm_fp8_block(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | Non
         k: 16 to 1048576 in steps of 16; columns of A; a row is whole 16 bytes.
 
     Gradients:
-        by the kernels `gemm_fp8_block`, `gemm`, `gemm_epilogue_backward`.
+        of a, b, scale_a, scale_b, bias, gate, residual: by the kernels `gemm_fp8_block`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2329,7 +2338,7 @@ def gemm_gated(a: torch.Tensor, b: torch.Tensor, activation: str = 'silu') -> to
         k: 8 to 1048576 in steps of 8; columns of A and B; a row is whole 16 bytes.
 
     Gradients:
-        by the kernels `gemm`, `gemm_epilogue_backward`.
+        of a, b: by the kernels `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2369,7 +2378,8 @@ def gemm_int8(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: 
         k: 128 to 131056 in steps of 16; along which products are summed.
 
     Gradients:
-        by the kernels `gemm_int8`, `gemm`, `gemm_epilogue_backward`.
+        of scale_a, scale_b, bias, gate, residual: by the kernels `gemm_int8`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2407,7 +2417,8 @@ def gemm_mul_add(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_
         k: 16 to 1048576 in steps of 16; columns of A; a row is whole 16 bytes.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of a, b, scale_a, scale_b, c_a, c_b: by the kernels `gemm_mul_add`, `gemm`,
+            `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2452,7 +2463,7 @@ def gemm_mx(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: to
         k: 128 to 1048576 in steps of 128; columns of A, along which products are summed.
 
     Gradients:
-        by the kernels `gemm_mx`, `gemm`, `gemm_epilogue_backward`.
+        of a, b, bias, gate, residual: by the kernels `gemm_mx`, `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2495,7 +2506,7 @@ def gemm_two_products(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, s
         n16: 1 to 1048576; columns of C16.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of a, b, scale_a, scale_b, a16, b16: by the kernel `gemm`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2537,7 +2548,8 @@ def grouped_gemm(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, layout
         groups: 1 to 4096; groups of rows, and matrices in B.
 
     Gradients:
-        by the kernels `grouped_gemm`, `grouped_gemm_variable_k`, `gemm_epilogue_backward`.
+        of a, b, gate, residual, bias, scale_a, scale_b: by the kernels `grouped_gemm`,
+            `grouped_gemm_variable_k`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2572,7 +2584,7 @@ def grouped_gemm_variable_k(a: torch.Tensor, b: torch.Tensor, offsets: torch.Ten
         groups: 1 to 4096; groups of rows, and matrices in C.
 
     Gradients:
-        by the kernels `grouped_gemm`.
+        of a, b: by the kernel `grouped_gemm`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2667,7 +2679,7 @@ def layer_norm(x: torch.Tensor, weight: torch.Tensor | None = None, bias: torch.
         cols: 1 to 32768; length of a row.
 
     Gradients:
-        by the kernel `layer_norm_backward`.
+        of x, weight, bias: by the kernel `layer_norm_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2789,7 +2801,7 @@ def mlp(x: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor, activation: str = '
         k: 8 to 1048576 in steps of 8; columns of X and of the result.
 
     Gradients:
-        by the kernels `gemm`, `gemm_epilogue_backward`.
+        of x, w1, w2: by the kernels `gemm`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2951,7 +2963,7 @@ def moe_gemm_a4w4(a: torch.Tensor, b: torch.Tensor, powers_a: torch.Tensor, powe
         k: 32 to 262144 in steps of 32; columns of A, along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of scale_a, scale_b: by the kernel `moe_gemm_a4w4`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -2996,7 +3008,7 @@ def moe_gemm_a8w4(a: torch.Tensor, b: torch.Tensor, blocks_b: torch.Tensor, offs
         group_k: 32 to 1024 in steps of 32; numbers along K that share a factor.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of blocks_b, zero, scale_a: by the kernels `moe_gemm_a8w4`, `grouped_gemm_variable_k`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3040,7 +3052,8 @@ def moe_gemm_a8w8(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor, gathe
         k: 32 to 262144 in steps of 32; columns of A, along which products are summed.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of a, b, scale_a, scale_b, bias: by the kernels `moe_gemm_a8w8`, `grouped_gemm`,
+            `grouped_gemm_variable_k`, `moe_sum`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3086,7 +3099,8 @@ def moe_gemm_a8w8_blockscale(a: torch.Tensor, b: torch.Tensor, blocks_a: torch.T
         group_n: 1 to 1024; columns of a block of B.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of a, b, blocks_a, blocks_b, bias: by the kernels `grouped_gemm`, `grouped_gemm_variable_k`,
+            `moe_sum`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3130,7 +3144,8 @@ def moe_gemm_bf16(a: torch.Tensor, b: torch.Tensor, sorted_token_ids: torch.Tens
         block: 16 to 256 in steps of 16; ids that share an expert in the list.
 
     Gradients:
-        by the kernels `moe_gemm_bf16`, `grouped_gemm_variable_k`, `gemm_epilogue_backward`, `moe_sum`.
+        of a, b, weights: by the kernels `moe_gemm_bf16`, `grouped_gemm_variable_k`,
+            `gemm_epilogue_backward`, `moe_sum`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3180,7 +3195,7 @@ def moe_gemm_mxfp4(a: torch.Tensor, b: torch.Tensor, powers_a: torch.Tensor, pow
         block: 16 to 256 in steps of 16; ids that share an expert in the list.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of weights, scale_a, scale_b: by the kernels `moe_gemm_mxfp4`, `gemm_epilogue_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3281,7 +3296,7 @@ def moe_sum(rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None)
         cols: 1 to 262144; length of a row.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of rows, weights: by the kernel `moe_sum_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3290,6 +3305,44 @@ def moe_sum(rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None)
     Source:
         kernels/moe_misc/sum.py for gfx950 and gfx942; `wb.kernels['moe_misc/sum']`,
             `torch.ops.hipkittens.moe_misc_sum`.
+    """
+
+class MoeSumBackwardResult(NamedTuple):
+    drows: torch.Tensor
+    dweights: torch.Tensor
+
+def moe_sum_backward(dout: torch.Tensor, rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None) -> MoeSumBackwardResult:
+    """The gradients of the rows of each token's experts and of their weights from that of their sums; sums
+    in float, bit-equal from run to run.
+
+    weights * dout of each row's token, and the sums of rows * dout; those of no weights are empty.
+
+    Args:
+        dout: [tokens, cols] of bf16: gradient of `out`.
+        rows: [tokens*top_k, cols] of bf16: a row for each token and each of its experts.
+        top_k: rows of a token; 1 to 64.
+        weights: [tokens*top_k] or [tokens, top_k] of fp32: a factor for each token and each of its
+            experts; 1 where None.
+
+    Returns:
+        drows: [tokens*top_k, cols] of bf16: gradient of `rows`.
+        dweights: [tokens*top_k] or [tokens, top_k] or [none] of fp32: gradient of `weights`.
+
+    Sizes:
+        tokens: 1 to 65535; tokens.
+        top_k: 1 to 64; rows of a token.
+        cols: 1 to 262144; length of a row.
+
+    Gradients:
+        by autograd of the PyTorch reference.
+
+    Raises:
+        ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
+        ArgumentError: an argument is missing, unknown, of another kind, or not where the device is.
+
+    Source:
+        kernels/moe_misc/sum_backward.py for gfx950 and gfx942; `wb.kernels['moe_misc/sum_backward']`,
+            `torch.ops.hipkittens.moe_misc_sum_backward`.
     """
 
 class MoeTopkResult(NamedTuple):
@@ -3326,7 +3379,7 @@ def moe_topk(x: torch.Tensor, k: int, score: str = 'none', shared: int = 0) -> M
         shared: 0 to 8; experts that all rows share.
 
     Gradients:
-        by autograd of the PyTorch reference.
+        of x: by the kernel `moe_topk_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3335,6 +3388,44 @@ def moe_topk(x: torch.Tensor, k: int, score: str = 'none', shared: int = 0) -> M
     Source:
         kernels/moe_routing/topk.py for gfx950 and gfx942; `wb.kernels['moe_routing/topk']`,
             `torch.ops.hipkittens.moe_routing_topk`.
+    """
+
+def moe_topk_backward(dvalues: torch.Tensor, x: torch.Tensor, values: torch.Tensor, indices: torch.Tensor, k: int, score: str = 'none', shared: int = 0) -> torch.Tensor:
+    """The gradient of logits from that of the scores of the k experts chosen; zero for every other one.
+
+    dvalues through the scores, in the columns that were chosen: y (dy - sum(y dy)) of a softmax y, y (1
+    - y) dy of a sigmoid.
+
+    Args:
+        dvalues: [rows, k+shared] of bf16 or fp32: gradient of `values`.
+        x: [rows, experts] of bf16 or fp32: logits of experts, of which only the shape counts.
+        values: [rows, k+shared] of bf16 or fp32: scores of the chosen experts, as `moe_topk` gives
+            them.
+        indices: [rows, k+shared] of int32: the chosen experts.
+        k: columns that are chosen; 1 to 32.
+        score: what values become: themselves, their softmax over the k chosen, or the sigmoid of each;
+            one of none, softmax, sigmoid.
+        shared: experts that all rows share; 0 to 8.
+
+    Returns:
+        dx: [rows, experts] of bf16 or fp32: gradient of `x`.
+
+    Sizes:
+        rows: 1 to 4194304; tokens.
+        experts: 1 to 1024; columns.
+        k: 1 to 32; columns that are chosen.
+        shared: 0 to 8; experts that all rows share.
+
+    Gradients:
+        by autograd of the PyTorch reference.
+
+    Raises:
+        ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
+        ArgumentError: an argument is missing, unknown, of another kind, or not where the device is.
+
+    Source:
+        kernels/moe_routing/topk_backward.py for gfx950 and gfx942;
+            `wb.kernels['moe_routing/topk_backward']`, `torch.ops.hipkittens.moe_routing_topk_backward`.
     """
 
 def moe_upcast_mx(x: torch.Tensor, powers: torch.Tensor) -> torch.Tensor:
@@ -3741,7 +3832,7 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-05) -> torch
         cols: 1 to 32768; length of a row.
 
     Gradients:
-        by the kernel `rms_norm_backward`.
+        of x, weight: by the kernel `rms_norm_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3842,7 +3933,7 @@ def rope(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, positions: torch
         turned: 2 to 512 in steps of 2; elements of a head that are turned, the first so many.
 
     Gradients:
-        by the kernel `rope_backward`.
+        of x: by the kernel `rope_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3958,7 +4049,7 @@ def silu(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `silu_backward`.
+        of x: by the kernel `silu_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -3983,7 +4074,7 @@ def silu_and_mul(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `silu_and_mul_backward`.
+        of x: by the kernel `silu_and_mul_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.
@@ -4064,7 +4155,7 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
         cols: 1 to 1048576; length of a row.
 
     Gradients:
-        by the kernel `softmax_backward`.
+        of x: by the kernel `softmax_backward`.
 
     Raises:
         ShapeError: tensors that do not fit together, or a size, a dtype or a setting that is not here.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from workbench.origin import Expected, Figure, Origin
+from workbench.profile.loops import InnerLoop, inner_loops
 from workbench.profile.simulation.unit import REASONS
+from workbench.profile.stalls import wait_causes
 from workbench.profile.what_if import Change
 
 if TYPE_CHECKING:
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
     from workbench.profile.what_if import Again
     from workbench.runtime import LaunchRecord
     from workbench.targets import Product
+
+
+MANY_TURNS = 4
+"""Turns of a wave from which on a loop is worth changing."""
 
 
 class Profiled(Protocol):
@@ -70,6 +77,13 @@ class Seen:
     address: int | None = None
 
 
+Look = Callable[["Facts"], Seen | None]
+"""What a rule sees in a profile; None where all is well."""
+
+STALLED = 0.15
+"""Part of the waves' time that a reason must take before a rule looks at it."""
+
+
 @dataclass(frozen=True)
 class Facts:
     """A profile as rules read it."""
@@ -91,6 +105,61 @@ class Facts:
     def counts(self) -> dict[int, int]:
         """Executions by address."""
         return dict(self.profile.record.counts or {})
+
+    @cached_property
+    def loops(self) -> list[InnerLoop]:
+        """The innermost loops, those with more turns first."""
+        found = inner_loops(self.code, self.counts)
+        return sorted(
+            (loop for loop in found if loop.turns >= MANY_TURNS * self.waves), key=lambda o: -o.turns
+        )
+
+    @cached_property
+    def decided_by_loads(self) -> set[int]:
+        """Loads whose address follows from what another one brought, in loops from turn to turn."""
+        ran = tuple(self.code[a] for a in sorted(self.counts) if self.counts[a] and a in self.code)
+        found = InnerLoop(ran, 1).decided_by_loads(turns=1)
+        return found.union(*(loop.decided_by_loads() for loop in self.loops))
+
+    @property
+    def waves(self) -> int:
+        """Waves of the launch."""
+        return self.groups * -(-math.prod(self.profile.record.block) // self.profile.machine.target.wave_size)
+
+    @cached_property
+    def spent(self) -> dict[int, float]:
+        """Part of all waves' time by the instruction that it was spent on (`simulation.ChipRun.charged`)."""
+        run = self.model.simulation
+        if run is None:
+            return {}
+        cycles = run.charged(self.counts)
+        whole = sum(cycles.values()) or 1.0
+        return {address: each / whole for address, each in cycles.items()}
+
+    def dearest(self, addresses: Iterable[int]) -> int:
+        """The one of some instructions that most time was spent on."""
+        return max(sorted(addresses), key=lambda address: self.spent.get(address, 0.0))
+
+    @property
+    def waves_at_once(self) -> int:
+        """Waves that a compute unit has at a time."""
+        of_unit = -(-self.groups // int(self.profile.machine.compute_units))
+        return min(self.profile.resources.occupancy.groups_per_cu, of_unit) * self.waves // self.groups
+
+    @property
+    def blocks(self) -> Sequence[Sequence[int]]:
+        """Addresses of the basic blocks that ran."""
+        return self.profile.record.steps.blocks if self.profile.record.steps is not None else ()
+
+    def spent_on(self, addresses: Iterable[int]) -> float:
+        """Part of the waves' time that was spent on some instructions."""
+        return sum(self.spent.get(address, 0.0) for address in addresses)
+
+    @cached_property
+    def waited_for(self) -> dict[int, list[int]]:
+        """Loads by the waits that ended with them."""
+        run = self.model.simulation
+        return {at: loads for (at, _), loads in wait_causes(run.unit).items()} if run is not None else {}
 
     @cached_property
     def stalls(self) -> dict[str, dict[int, float]]:

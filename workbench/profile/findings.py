@@ -30,6 +30,7 @@ class Finding:
         place: source file and line; None for the launch as a whole or without debug info.
         gain: how many times as fast the model says that the launch would be; with the model's error.
         inlined: file and line of the header whose code was inlined there; None where it is the line's own.
+        follows: from another finding of the same launch (`Rule.explains`), and stands after it.
     """
 
     rule: str
@@ -39,6 +40,7 @@ class Finding:
     place: tuple[str, int] | None
     gain: Figure
     inlined: tuple[str, int] | None = None
+    follows: bool = False
 
     @property
     def header(self) -> str:
@@ -56,7 +58,7 @@ class Finding:
 
 
 class Advice(Shown, Sequence[Finding]):
-    """Findings, the greatest gain first.
+    """Findings, the greatest gain first; what follows from another one stands behind.
 
     Attributes:
         name: what was profiled.
@@ -64,7 +66,7 @@ class Advice(Shown, Sequence[Finding]):
 
     def __init__(self, name: str, findings: Sequence[Finding]) -> None:
         self.name = name
-        self._findings = tuple(sorted(findings, key=lambda each: -each.gain.value))
+        self._findings = tuple(sorted(findings, key=lambda each: (each.follows, -each.gain.value)))
 
     def __len__(self) -> int:
         return len(self._findings)
@@ -118,4 +120,8 @@ def advise(profile: Profiled) -> Advice:
         place = places[-1] if places else None
         inlined = places[0] if len(places) > 1 and places[0][0] != places[-1][0] else None
         found.append(Finding(rule.key, rule.title, seen.evidence, seen.what, place, figure, inlined))
-    return Advice(profile.name, found)
+    seen_by = {each.rule for each in found}
+    explained = {other for rule in RULES if rule.key in seen_by for other in rule.explains}
+    # A launch is short where its kernel is: what the kernel itself could do better comes first.
+    last = explained | ({"launch"} if len(found) > 1 else set())
+    return Advice(profile.name, [replace(each, follows=each.rule in last) for each in found])

@@ -48,6 +48,15 @@ class Measure:
     doc: str = ""
 
 
+TIME = Measure(
+    "time_cycles",
+    "Time",
+    "cycles",
+    Origin.MODELLED,
+    "Cycles that waves spend on an instruction, over all waves: its issue, and their waits for what it does. "
+    "A wait is charged to the load that it ended with, a dependence to what wrote the register, a busy unit "
+    "to what kept it busy.",
+)
 ISSUE = Measure(
     "issue_cycles",
     "Issue cycles",
@@ -143,9 +152,13 @@ def counted(
         stood = {address: sum(by_reason.values()) for address, by_reason in reasons.items()}
     else:
         stood = _walked(kernel, record, code)
+    if simulation is not None:
+        for address, cycles in simulation.charged(executions).items():
+            if address in values:
+                values[address][TIME.key] = cycles
     for address, stall in stood.items():
         values[address][STALLS.key] = stall
-    measures = [ISSUE, INSTRUCTIONS, STALLS if simulation is None else SIMULATED_STALLS]
+    measures = [TIME, ISSUE, INSTRUCTIONS, SIMULATED_STALLS] if simulation else [ISSUE, INSTRUCTIONS, STALLS]
     if record.traffic is not None:
         measures += [replace(CONFLICTS, origin=lds_origin(record.counters or {})), BYTES, MOVED, LDS_BYTES]
         for address, site in record.traffic.sites().items():
@@ -207,7 +220,14 @@ def remember(kernel: Kernel, costs: InstructionProfile | None) -> None:
 
 
 def latest(kernel: Kernel) -> InstructionProfile | None:
-    """Costs in the kernel's last launch if that was counted, else in its last profile; None before any."""
-    if kernel.last is not None and kernel.last.record.counts is not None:
-        return counted(kernel, kernel.last.record)
-    return _profiled.get(kernel)
+    """Costs in the kernel's last launch if that was counted, else in its last profile; None before any.
+
+    Where the last launch is the one that was profiled, the profile knows more of it.
+    """
+    profiled = _profiled.get(kernel)
+    counts = kernel.last.record.counts if kernel.last is not None else None
+    if counts is None or kernel.last is None:
+        return profiled
+    if profiled is not None and profiled.executions == {a: n for a, n in counts.items() if n}:
+        return profiled
+    return counted(kernel, kernel.last.record)

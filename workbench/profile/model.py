@@ -41,7 +41,7 @@ from workbench.profile.flow import walk
 from workbench.profile.launch import DISPATCH_SECONDS
 from workbench.profile.machine import memory_latency_cycles
 from workbench.profile.simulation.chip import ChipRun, levels_everywhere, levels_of, simulate_chip
-from workbench.profile.simulation.program import FROM_L2, Levels
+from workbench.profile.simulation.program import FROM_L2, Adjust, Levels
 from workbench.profile.simulation.unit import REASONS
 from workbench.targets import LINE_BYTES, Product
 
@@ -195,6 +195,7 @@ def model_time(
     spans: int = 0,
     warm: bool = False,
     in_turn: bool = False,
+    adjust: Adjust | None = None,
 ) -> TimeModel:
     """The modelled time of a counted launch.
 
@@ -212,6 +213,7 @@ def model_time(
         warm: the launch repeats one that left the Infinity Cache as `Tally.repeated` found it.
         in_turn: the caches were not cleared by writing but by launches with other operands, as AITER's tuner
             does: what they left there was read, and goes without being written back.
+        adjust: what is to be different about an instruction (`profile.what_if`).
     """
     if warm:
         tally = replace(tally, replayed=tally.repeated)
@@ -224,7 +226,10 @@ def model_time(
         parts = _bound(tally, record, occupancy, machine, least_bytes, clock)
         assert record.steps is not None
         run = simulate_chip(
-            record.steps, instructions, occupancy, machine, clock, traffic, evicted=evicted, spans=spans
+            *(record.steps, instructions, occupancy, machine, clock, traffic),
+            evicted=evicted,
+            spans=spans,
+            adjust=adjust,
         )
         # What no schedule can beat: the busiest units, and all bytes that HBM moves.
         least = max(seconds for name, seconds in parts.parts.items() if name != "wave")

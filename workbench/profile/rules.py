@@ -6,11 +6,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Access, Space, Trait
-from workbench.profile.facts import Facts, Seen, counted, modelled, percent
+from workbench.codeobject.instructions import Access, Control, Space, Trait
+from workbench.profile.code_rules import (
+    divergence,
+    divided,
+    is_conversion,
+    is_double,
+    is_product,
+    is_transcendental,
+    narrow_lds,
+    narrow_loads,
+    queue,
+    slow,
+)
+from workbench.profile.facts import STALLED, Facts, Look, Seen, counted, modelled, percent
+from workbench.profile.loop_rules import (
+    atomics,
+    chained_loads,
+    early_wait,
+    idle_barriers,
+    moved_wait,
+    same_each_turn,
+    short_loop,
+)
 from workbench.profile.what_if import Change
-
-Look = Callable[[Facts], Seen | None]
 
 
 @dataclass(frozen=True)
@@ -21,26 +40,31 @@ class Rule:
         key: short name.
         title: what is wrong, in words.
         look: what it saw of it in a profile; None where all is well.
+        explains: rules whose findings follow from this one's, and stand after it.
     """
 
     key: str
     title: str
     look: Look
+    explains: tuple[str, ...] = ()
 
 
-_STALLED = 0.15
-"""Part of the waves' time that a reason must take before a rule looks at it."""
+_UNEVEN = 1.3
+"""Times the mean that the busiest wave issues from which on waves are unequal."""
 
 
-def _stall(reason: str, name: str, what: str, *, every: int = 1) -> Look:
-    """Waves stand before some instructions; tried without these, or every second one of them."""
+def _stall(reason: str, name: str, what: str, *, chained: bool = False) -> Look:
+    """Waves stand before some instructions; tried without these, or with two chains."""
 
     def look(facts: Facts) -> Seen | None:
         share, worst = facts.stalled(reason)
-        if share < _STALLED or worst is None:
+        if share < STALLED or worst is None:
             return None
-        # Two chains side by side take as long as one of half the length.
-        change = Change(without=frozenset(sorted(facts.stalls[reason])[every - 1 :: every]))
+        change = Change(without=frozenset(facts.stalls[reason]))
+        if chained:
+            # Two chains side by side: each waits for its own results while the other goes on.
+            vector = facts.ran(lambda i: i.record.pipeline in ("valu", "trans", "mfma"))
+            change = Change(independent=frozenset(vector))
         return Seen({name: percent(share)}, change, what, worst)
 
     return look
@@ -54,7 +78,7 @@ def _occupancy(limit: str, what: str) -> Look:
         waiting = sum(facts.stalled(r)[0] for r in ("WAIT_MEMORY", "WAIT_LDS", "DEPENDENCE", "AT_BARRIER"))
         units = int(facts.profile.machine.compute_units)
         more = -(-facts.groups // units) > fits.groups_per_cu
-        if fits.limit != limit or waiting < _STALLED or not more or fits.waves_per_simd >= fits.most:
+        if fits.limit != limit or waiting < STALLED or not more or fits.waves_per_simd >= fits.most:
             return None
         wanted = fits.waves_per_simd * (fits.groups_per_cu + 1) / fits.groups_per_cu
         evidence = {
@@ -79,10 +103,6 @@ def _without(name: str, chosen: Callable[[Instruction], bool], least: float, of:
         return Seen(evidence, Change(without=frozenset(mine)), what, max(mine, key=lambda a: mine[a]))
 
     return look
-
-
-def _is_conversion(instruction: Instruction) -> bool:
-    return Trait.CONVERTS in instruction.record.traits
 
 
 def _vector_memory(instruction: Instruction, access: Access | None = None) -> bool:
@@ -124,28 +144,6 @@ def _uncoalesced(access: Access, what: str) -> Look:
     return look
 
 
-def _narrow(facts: Facts) -> Seen | None:
-    """Loads of at most 4 bytes a lane of which four neighbours could be one."""
-    loads = facts.ran(lambda i: _vector_memory(i, Access.LOAD) and not i.modifiers.get("lds"))
-    narrow = {
-        a: n
-        for a, n in loads.items()
-        if (memory := facts.code[a].record.memory) is not None and memory.bytes <= 4 and not memory.to_lds
-    }
-    if len(narrow) < 4 or sum(narrow.values()) < 0.5 * sum(loads.values()):
-        return None
-    ordered = sorted(narrow)
-    return Seen(
-        {
-            "loads of 4 bytes a lane or less": counted(sum(narrow.values())),
-            "loads": counted(sum(loads.values())),
-        },
-        Change(without=frozenset(a for n, a in enumerate(ordered) if n % 4)),
-        "Load 16 bytes a lane at once (float4, or a tile's own loads).",
-        ordered[0],
-    )
-
-
 def _repeated(facts: Facts) -> Seen | None:
     asked = facts.counter("bytes_read")
     distinct = facts.profile.argument_bytes
@@ -176,12 +174,54 @@ def _tile_order(facts: Facts) -> Seen | None:
 
 def _few_groups(facts: Facts) -> Seen | None:
     units = int(facts.profile.machine.compute_units)
-    if facts.groups >= units or facts.model.seconds < 4 * facts.model.overhead:
+    if facts.groups >= units or facts.model.seconds < 2 * facts.model.overhead:
         return None
     return Seen(
         {"work-groups": counted(facts.groups), "compute units": counted(units)},
         Change(spread=facts.groups / units),
         "Compute units stay empty: smaller tiles, or split the sum over K.",
+    )
+
+
+def _idling(facts: Facts) -> Seen | None:
+    """Instructions that do nothing but let time pass."""
+    idle = frozenset(facts.ran(lambda i: i.record.control in (Control.IDLE, Control.SLEEP)))
+    share = facts.stalled("IDLING")[0]
+    if share < STALLED or not idle:
+        return None
+    what = "Independent instructions in place of s_nop; a barrier or s_waitcnt in place of s_sleep."
+    return Seen({"idles": percent(share)}, Change(without=idle), what, facts.dearest(idle))
+
+
+def _few_waves(facts: Facts) -> Seen | None:
+    """Every unit has work, but not every SIMD of it."""
+    simds, waves = facts.profile.machine.target.simds, facts.waves_at_once
+    if facts.groups < int(facts.profile.machine.compute_units) or waves >= simds:
+        return None
+    return Seen(
+        {"waves of a compute unit": counted(waves), "SIMDs of it": counted(simds)},
+        Change(spread=waves / simds, over="unit"),
+        "SIMDs stay empty: work-groups of at least four waves, each with less to do, or more of them.",
+    )
+
+
+def _imbalance(facts: Facts) -> Seen | None:
+    """Waves of a work-group issue unequally much, and the others wait for them at barriers."""
+    share, worst = facts.stalled("AT_BARRIER")
+    run = facts.model.simulation
+    if share < STALLED or run is None:
+        return None
+    groups: dict[int, list[float]] = {}
+    for wave in run.unit.waves:
+        groups.setdefault(wave.group, []).append(wave.busy)
+    uneven = max(max(busy) * len(busy) / (sum(busy) or 1.0) for busy in groups.values())
+    if uneven < _UNEVEN:
+        return None
+    return Seen(
+        {"the busiest wave does": modelled(round(uneven, 2), "times the mean"), "waits": percent(share)},
+        Change(spread=1 - share, over="waves"),
+        "One wave works while the others wait for it: give each an equal part.",
+        worst,
     )
 
 
@@ -200,7 +240,7 @@ def _tail(facts: Facts) -> Seen | None:
 
 def _launch(facts: Facts) -> Seen | None:
     model = facts.model
-    if model.overhead < 0.25 * model.seconds:
+    if model.overhead < 0.4 * model.seconds:
         return None
     return Seen(
         {
@@ -272,13 +312,13 @@ def _scalar_matrix(facts: Facts) -> Seen | None:
     )
 
 
-def _trans(instruction: Instruction) -> bool:
-    return instruction.record.pipeline == "trans"
-
-
 def _integer(instruction: Instruction) -> bool:
     return Trait.WIDE_INTEGER in instruction.record.traits
 
+
+_SCATTERED = ("early-wait", "memory-queue", "tile-order", "narrow-loads", "repeated-loads", "many-loads")
+_SPILLED = (*_SCATTERED, "chained-loads", "loads-scattered", "stores-scattered", "registers", "wait-moved")
+"""What more lines, and accesses to scratch, look like besides."""
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -303,16 +343,28 @@ RULES: tuple[Rule, ...] = (
         "The next whole work-group does not fit",
         _occupancy("work-group size", "Work-groups of fewer waves."),
     ),
-    Rule("few-groups", "Fewer work-groups than compute units", _few_groups),
+    Rule(
+        "few-groups",
+        "Fewer work-groups than compute units",
+        _few_groups,
+        ("early-wait", "short-loop", "few-waves"),
+    ),
+    Rule("few-waves", "Fewer waves than SIMDs", _few_waves, ("early-wait", "short-loop", "chained-loads")),
     Rule("tail", "The last round is nearly empty", _tail),
     Rule("launch", "The launch takes much of the time", _launch),
-    Rule("conflicts", "LDS bank conflicts", _conflicts),
+    Rule(
+        "conflicts",
+        "LDS bank conflicts",
+        _conflicts,
+        ("lds-wait", "lds-port", "narrow-lds", "barriers", "early-wait"),
+    ),
     Rule(
         "loads-scattered",
         "Loads touch more than they use",
         _uncoalesced(
             Access.LOAD, "Neighbouring lanes should load neighbouring addresses: transpose through LDS."
         ),
+        _SCATTERED,
     ),
     Rule(
         "stores-scattered",
@@ -320,18 +372,89 @@ RULES: tuple[Rule, ...] = (
         _uncoalesced(
             Access.STORE, "Neighbouring lanes should store to neighbouring addresses: transpose through LDS."
         ),
+        _SCATTERED,
     ),
-    Rule("narrow-loads", "Loads of a few bytes a lane", _narrow),
-    Rule("repeated-loads", "The same bytes are loaded many times", _repeated),
-    Rule("tile-order", "L2 serves little of what is read again", _tile_order),
+    Rule("narrow-loads", "Loads of a few bytes a lane", narrow_loads, ("memory-queue", "early-wait")),
+    Rule("narrow-lds", "Reads of a few bytes a lane from LDS", narrow_lds, ("lds-port", "lds-wait")),
     Rule(
-        "early-wait",
-        "Waits for memory stand too early",
-        _stall(
-            "WAIT_MEMORY",
-            "waits for memory",
-            "Load a turn ahead, and wait by vmcnt(n) for what is needed alone.",
+        "repeated-loads",
+        "The same place is loaded in each turn",
+        same_each_turn,
+        ("early-wait", "chained-loads", "many-loads"),
+    ),
+    Rule("many-loads", "The same bytes are loaded many times", _repeated),
+    Rule("tile-order", "L2 serves little of what is read again", _tile_order),
+    Rule("wait-moved", "A wait stands before other work", moved_wait, ("early-wait",)),
+    Rule("early-wait", "Each turn waits for its own loads", early_wait, ("memory-queue",)),
+    Rule("chained-loads", "Each load waits for the one before", chained_loads),
+    Rule("short-loop", "A short loop waits for its jump", short_loop),
+    Rule(
+        "imbalance",
+        "Waves of a work-group have unequal work",
+        _imbalance,
+        ("barriers", "idle-barriers", "lds-wait", "short-loop"),
+    ),
+    Rule(
+        "idle-barriers", "Barriers between which nothing is shared", idle_barriers, ("barriers", "short-loop")
+    ),
+    Rule(
+        "atomics",
+        "An atomic in each turn",
+        atomics,
+        ("early-wait", "chained-loads", "memory-queue", "repeated-loads"),
+    ),
+    Rule(
+        "divergence",
+        "Lanes of a wave go different ways",
+        divergence,
+        ("lds-wait", "barriers", "short-loop", "imbalance", "narrow-lds"),
+    ),
+    Rule(
+        "division",
+        "Divisions of floats",
+        divided(
+            "v_div_scale_f32",
+            "v_div_fixup_f32",
+            "v_div_fixup_f32",
+            "divisions",
+            "Multiply by a reciprocal that is computed once, or by __builtin_amdgcn_rcpf.",
+            integer=False,
         ),
+        ("transcendental",),
+    ),
+    Rule(
+        "integer-division",
+        "Divisions of integers",
+        divided(
+            "v_mul_hi_u32",
+            "v_cndmask_b32",
+            "v_mul_hi_u32",
+            "quotients",
+            "No instruction divides: shifts for powers of two, steps in loops, constant divisors.",
+            integer=True,
+        ),
+        ("integer-products", "conversions", "transcendental", "addresses"),
+    ),
+    Rule(
+        "integer-products",
+        "Products of 32-bit integers",
+        slow(
+            is_product,
+            "products",
+            "Each takes four turns: 24-bit ones (__umul24), shifts and sums, or steps take one.",
+        ),
+        ("addresses",),
+    ),
+    Rule(
+        "fp64",
+        "Double precision",
+        slow(
+            is_double,
+            "instructions of doubles",
+            "A literal without f (0.3) makes doubles, and so does sqrt of one: 0.3f, sqrtf.",
+            is_conversion,
+        ),
+        ("conversions", "dependence", "transcendental"),
     ),
     Rule(
         "lds-wait",
@@ -359,7 +482,7 @@ RULES: tuple[Rule, ...] = (
             "DEPENDENCE",
             "waits for results",
             "Two or more independent chains: several accumulators, unrolling.",
-            every=2,
+            chained=True,
         ),
     ),
     Rule(
@@ -367,17 +490,9 @@ RULES: tuple[Rule, ...] = (
         "LDS is asked for more than it serves",
         _stall("LDS_PORT", "waits for the LDS port", "Wider reads, or fragments kept in registers."),
     ),
-    Rule(
-        "memory-queue",
-        "The queue of vector memory is full",
-        _stall("MEMORY_QUEUE", "waits for the queue", "Wider accesses: 16 bytes a lane."),
-    ),
-    Rule(
-        "idling",
-        "s_nop and s_sleep take much of the time",
-        _stall("IDLING", "idles", "Independent instructions in place of s_nop."),
-    ),
-    Rule("spills", "Registers are spilled", _spills),
+    Rule("memory-queue", "The queue of vector memory is full", queue),
+    Rule("idling", "s_nop and s_sleep take much of the time", _idling),
+    Rule("spills", "Registers are spilled", _spills, _SPILLED),
     Rule("matrix-loop", "Vector instructions beside the matrix instructions", _vector_in_matrix_loop),
     Rule("no-matrix-cores", "Matrix products without matrix cores", _scalar_matrix),
     Rule(
@@ -385,7 +500,7 @@ RULES: tuple[Rule, ...] = (
         "Conversions of types",
         _without(
             "conversions",
-            _is_conversion,
+            is_conversion,
             0.2,
             "vector instructions",
             "Convert once, packed (v_cvt_pk), or keep the type.",
@@ -394,11 +509,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "transcendental",
         "Transcendental functions",
-        _without(
+        slow(
+            is_transcendental,
             "transcendental",
-            _trans,
-            0.2,
-            "vector instructions",
             "exp2 with the scale folded in; one reciprocal for many divisions.",
         ),
     ),

@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.codeobject.instructions import Access, Flow, Space
 from workbench.errors import UsageError
 from workbench.launches import Replayed, WaveSteps
 from workbench.origin import Expected
 from workbench.profile.issue import lds_bytes_a_cycle
-from workbench.profile.model import TimeModel, model_time
+from workbench.profile.model import TimeModel, memory_bytes, model_time
 from workbench.profile.sampled import lds_counters
 from workbench.targets import LINE_BYTES
 
@@ -26,8 +28,29 @@ if TYPE_CHECKING:
     from workbench.codeobject.occupancy import Occupancy
     from workbench.launches import Steps
     from workbench.profile.counters import Tally
+    from workbench.profile.simulation.program import Adjust
     from workbench.runtime import LaunchRecord
     from workbench.targets import Product, Target
+
+
+_WAYS = ("read", "written")
+_COUNTED = {
+    **dict.fromkeys((Space.GLOBAL, Space.FLAT, Space.BUFFER), "global"),
+    Space.LDS: "lds",
+    Space.SCRATCH: "scratch",
+}
+"""What the device's counters of bytes call memory."""
+
+_DWORD = 4
+TURNS = 4
+"""Turns of a loop that unrolling puts into one."""
+
+_SPREAD_WITH: Mapping[str, tuple[str, ...]] = {
+    "chip": ("mfma", "valu", "salu", "lds", "vmem", "l1"),
+    "unit": ("mfma", "valu"),
+    "waves": (),
+}
+"""Units whose work is spread with the waves, by what these are spread over; memory's never is."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +65,15 @@ class Change:
         clock: engine clock in Hz.
         without: addresses of instructions that are not there.
         launch: whether dispatch and drain count.
-        spread: part of the kernel's cycles that is left, were its work-groups spread evenly over the chip.
+        spread: part of the kernel's cycles that is left, were its work spread evenly.
+        over: what it is spread over: "chip", compute units that stay empty; "unit", the SIMDs of a unit;
+            "waves", which work unequally.
+        merged: loads of which the first does what all of them did.
+        ahead: waits that let so many more requests be under way, as (address, requests).
+        moved: waits that stand elsewhere, as (address, address before which).
+        unrolled: instructions of loops that stand once in `TURNS` turns.
+        plain: vector instructions that take one turn.
+        independent: those whose results are waited for half as long: two chains side by side.
     """
 
     bank_conflicts: float = 1.0
@@ -54,6 +85,13 @@ class Change:
     without: frozenset[int] = frozenset()
     launch: bool = True
     spread: float = 1.0
+    over: str = "chip"
+    merged: tuple[tuple[int, ...], ...] = ()
+    ahead: frozenset[tuple[int, int]] = frozenset()
+    moved: frozenset[tuple[int, int]] = frozenset()
+    unrolled: frozenset[int] = frozenset()
+    plain: frozenset[int] = frozenset()
+    independent: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         for name in ("bank_conflicts", "l1_hit", "l2_hit", "spread"):
@@ -81,10 +119,25 @@ class _ChangedSteps:
         self.group_total, self.waves, self.text = steps.group_total, steps.waves, steps.text
         self.groups, self.hashes, self.executed = steps.groups, steps.hashes, steps.executed
         self.is_whole = steps.is_whole
-        self.blocks = tuple(
-            tuple(address for address in block if address not in change.without) for block in steps.blocks
-        )
-        self._gone = np.array([(address - steps.text) // 4 for address in change.without], dtype=np.int64)
+        # A wave always ends.
+        gone = {
+            a for a in change.without if a in instructions and instructions[a].record.flow is not Flow.END
+        }
+        # What is merged into a load keeps its costs there.
+        self._into = {
+            (address - steps.text) // 4: (loads[0] - steps.text) // 4
+            for loads in change.merged
+            for address in loads[1:]
+        }
+        away = gone | {address for loads in change.merged for address in loads[1:]}
+        blocks = [tuple(a for a in _moved(block, change.moved) if a not in away) for block in steps.blocks]
+        self._shorter: dict[int, int] = {}
+        for number, block in enumerate(tuple(blocks)):
+            if change.unrolled & set(block):
+                self._shorter[number] = len(blocks)
+                blocks.append(tuple(a for a in block if a not in change.unrolled))
+        self.blocks = tuple(blocks)
+        self._gone = np.array([(address - steps.text) // 4 for address in gone], dtype=np.int64)
 
     def of(self, group: int) -> tuple[WaveSteps, ...]:
         return tuple(replace(wave, steps=self._changed(wave.steps)) for wave in self._steps.of(group))
@@ -105,17 +158,49 @@ class _ChangedSteps:
                 found["lines"], np.maximum(1, -(-found["bytes"].astype(np.int64) // LINE_BYTES))
             )
             found["lines"] = np.where(cost & (found["lines"] > 0), lines, found["lines"])
+        if self._into:
+            found = self._merged(found)
+            cost = found["block"] < 0
+        for block, shorter in self._shorter.items():
+            turns = np.flatnonzero(found["block"] == block)
+            found["block"][turns[np.arange(len(turns)) % TURNS != TURNS - 1]] = shorter
         if len(self._gone):
             found = found[~(cost & np.isin(found["place"], self._gone))]
         return found
+
+    def _merged(self, steps: np.ndarray) -> np.ndarray:
+        """Costs of loads that are one now, at the first of them."""
+        kept, last = np.ones(len(steps), dtype=bool), dict[int, int]()
+        heads = set(self._into.values())
+        of_loads = np.isin(steps["place"], [*heads, *self._into]) & (steps["block"] < 0)
+        for i in np.flatnonzero(of_loads).tolist():
+            place = int(steps["place"][i])
+            if place in heads:
+                last[place] = i
+            elif (head := last.get(self._into[place])) is not None:
+                kept[i] = False
+                for name in ("lds_cycles", "lines", "pieces", "bytes"):
+                    total = int(steps[name][head]) + int(steps[name][i])
+                    steps[name][head] = min(total, np.iinfo(steps[name].dtype).max)
+        return steps[kept]
 
     def release(self) -> None:
         """Nothing is held."""
 
 
+def _moved(block: Sequence[int], moved: Collection[tuple[int, int]]) -> list[int]:
+    """A block whose waits stand where they should."""
+    listed = list(block)
+    for wait, before in moved:
+        if wait in listed and before in listed:
+            listed.remove(wait)
+            listed.insert(listed.index(before), wait)
+    return listed
+
+
 def _same_waves(change: Change) -> bool:
     """Whether the waves go as they went: what is left of a change needs no new simulation."""
-    return replace(change, launch=True, spread=1.0) == Change()
+    return replace(change, launch=True, spread=1.0, over="chip") == Change()
 
 
 @dataclass(frozen=True)
@@ -144,14 +229,27 @@ class Again:
     def model(self, change: Change) -> TimeModel:
         """The time with a change."""
         found = self.base if _same_waves(change) else self._simulated(change)
-        # No spreading moves fewer bytes: what the memory needs stays.
-        work = max((found.seconds - found.overhead) * change.spread, found.parts["hbm"])
+        base = self.base.seconds - self.base.overhead
+        # However waves are spread, each unit still has its work to do, and memory its bytes to move.
+        with_waves = _SPREAD_WITH[change.over]
+        evenly = change.spread if change.over != "chip" else self._part_of_busiest()
+        parts = [
+            seconds * (evenly if name in with_waves else 1.0)
+            for name, seconds in found.parts.items()
+            if name != "wave"
+        ]
+        least = max(parts) if change.spread < 1 else 0.0
+        # Accesses that are gone move nothing; those that are served better move what was asked for.
+        gone = self._less(change.without) if change.without else self.tally
+        memory = self._least_memory(found if change.without else self.base, gone.device)
+        work = max((found.seconds - found.overhead) * change.spread, min(base, max(least, memory)))
         seconds = work + (found.overhead if change.launch else 0.0)
         return replace(found, error=self.error, seconds=seconds)
 
     def _simulated(self, change: Change) -> TimeModel:
         record, tally = self.record, self._tally(change)
-        if record.steps is not None and (change.without or change.coalesced or change.bank_conflicts < 1):
+        other = change.without | change.unrolled | change.moved or change.coalesced or change.merged
+        if record.steps is not None and (other or change.bank_conflicts < 1):
             steps = _ChangedSteps(record.steps, change, self.instructions, self.machine.target)
             record = replace(record, steps=steps)
             if change.bank_conflicts < 1:
@@ -166,7 +264,59 @@ class Again:
             instructions=self.instructions,
             clock_hz=change.clock,
             live=self.live,
+            adjust=self._adjusted(change),
         )
+
+    def _part_of_busiest(self) -> float:
+        """The work of a compute unit, were all alike, beside that of the one with most work-groups."""
+        of_unit = math.prod(self.record.grid) / self.machine.compute_units
+        return float(of_unit / math.ceil(of_unit))
+
+    def _least_memory(self, model: TimeModel, device: Mapping[str, int]) -> float:
+        """Seconds that memory needs for the bytes that lanes asked for, at the rate at which it moves them.
+
+        A line may be moved for a few bytes of it, and bytes be asked for again; no change of a kernel saves
+        what is asked for once.
+        """
+        if self.tally.replayed is None:
+            return model.parts["hbm"]
+        total = self.tally.replayed.total
+        asked = sum(device.get(f"{kind}_bytes_{way}", 0) for kind in ("global", "scalar") for way in _WAYS)
+        beyond = LINE_BYTES * (total.mall_read_hits + total.mall_read_misses)
+        beyond += 64 * total.fabric_writes_64 + 32 * total.fabric_writes_32
+        moved = {"hbm": memory_bytes(self.tally), "infinity": beyond}
+        return max(
+            model.parts.get(level, 0.0) * min(1.0, asked / moved[level]) if moved[level] else 0.0
+            for level in moved
+        )
+
+    def _bytes_of(self, loads: Sequence[int]) -> int:
+        """Bytes that loads bring a lane, together."""
+        memories = (self.instructions[a].record.memory for a in loads if a in self.instructions)
+        return sum(memory.bytes for memory in memories if memory is not None)
+
+    def _adjusted(self, change: Change) -> Adjust | None:
+        """What a change makes of single instructions."""
+        ahead, timing = dict(change.ahead), self.machine.target.timing
+        wide = {loads[0] for loads in change.merged if self._bytes_of(loads) > _DWORD}
+        fewer = max((len(loads) for loads in change.merged), default=1)
+        if not (ahead or change.merged or change.plain or change.independent):
+            return None
+
+        def adjust(instruction: Instruction, op: dict[str, Any]) -> dict[str, Any]:
+            address = instruction.address
+            for count in ("vmcnt", "lgkmcnt"):
+                if op[count] >= 0:
+                    op = {**op, count: op[count] // fewer + ahead.get(address, 0)}
+            if address in wide:
+                op = {**op, "cycles": max(op["cycles"], timing.l1_wide) if op["cycles"] else 0}
+            if address in change.plain:
+                op = {**op, "cycles": timing.turn, "latency": timing.turn, "forwarded": timing.turn}
+            if address in change.independent:
+                op = {**op, "latency": max(op["cycles"], op["latency"] // 2)}
+            return op
+
+        return adjust
 
     def _occupancy(self, change: Change) -> Occupancy:
         if change.waves_per_simd is None:
@@ -177,8 +327,13 @@ class Again:
 
     def _tally(self, change: Change) -> Tally:
         tally = self.tally
-        if change.without:
-            tally = self._less(change.without)
+        if without := change.without | {a for loads in change.merged for a in loads[1:]}:
+            tally = self._less(without)
+        if change.plain:
+            moved = sum((self.record.counts or {}).get(a, 0) for a in change.plain & self._transcendental())
+            classes = tally.classes
+            slow, plain = classes.get("trans", 0) - moved, classes.get("valu", 0) + moved
+            tally = replace(tally, classes={**classes, "trans": slow, "valu": plain})
         if tally.replayed is not None and (change.l1_hit is not None or change.l2_hit is not None):
             total = tally.replayed.total
             if change.l1_hit is not None:
@@ -188,9 +343,13 @@ class Again:
             tally = replace(tally, replayed=Replayed((total,), tally.replayed.sampling))
         return tally
 
+    def _transcendental(self) -> set[int]:
+        return {a for a, i in self.instructions.items() if i.record.pipeline == "trans"}
+
     def _less(self, without: Collection[int]) -> Tally:
         """The sums without some instructions, as far as the units' busy times follow from them."""
         classes, cycles = dict(self.tally.classes), self.tally.matrix_cycles
+        device = dict(self.tally.device)
         for address in without:
             count, instruction = (self.record.counts or {}).get(address, 0), self.instructions.get(address)
             if instruction is None:
@@ -198,7 +357,34 @@ class Again:
             classes[instruction.record.pipeline] = classes.get(instruction.record.pipeline, 0) - count
             if instruction.record.matrix is not None:
                 cycles -= count * instruction.record.matrix.cycles_with(instruction.modifiers)
-        return replace(self.tally, classes=classes, matrix_cycles=cycles)
+            if (memory := instruction.record.memory) is not None and memory.space in _COUNTED:
+                way = "read" if memory.access is Access.LOAD else "written"
+                bytes_each, lds_each = self._costs.get(address, (0.0, 0.0))
+                for name, each in (
+                    (f"{_COUNTED[memory.space]}_bytes_{way}", bytes_each),
+                    ("lds_cycles", lds_each),
+                ):
+                    if name in device:
+                        device[name] = max(0, round(device[name] - count * each))
+        return replace(self.tally, classes=classes, matrix_cycles=cycles, device=device)
+
+    @cached_property
+    def _costs(self) -> dict[int, tuple[float, float]]:
+        """Bytes and LDS cycles of an execution on the average, by address, where waves were recorded."""
+        steps = self.record.steps
+        if steps is None:
+            return {}
+        waves = [wave.steps for group in steps.groups for wave in steps.of(group)]
+        if not waves:
+            return {}
+        costs = np.concatenate([each[each["block"] < 0] for each in waves])
+        places, which = np.unique(costs["place"], return_inverse=True)
+        times = np.bincount(which)
+        found = [np.bincount(which, weights=costs[name]) / times for name in ("bytes", "lds_cycles")]
+        return {
+            steps.text + 4 * place: (moved, served)
+            for place, moved, served in zip(places.tolist(), *(each.tolist() for each in found), strict=True)
+        }
 
 
 def change_of(without: Collection[int] = (), **changes: float | bool | None) -> Change:

@@ -7,7 +7,14 @@ only what a device can do and where a number comes from.
 
 from workbench.launches import LaunchOptions, LaunchRecord
 from workbench.runtime.device import Device, Function, LoadedModule
-from workbench.runtime.registry import device, device_for, devices, library_description, watching
+from workbench.runtime.registry import (
+    device,
+    device_for,
+    devices,
+    library_description,
+    watching,
+    with_numerics,
+)
 
 __all__ = [
     "Device",
@@ -20,4 +27,5 @@ __all__ = [
     "devices",
     "library_description",
     "watching",
+    "with_numerics",
 ]

@@ -52,12 +52,14 @@ class Node(NamedTuple):
         arch: its target.
         ordinal: its number for HIP.
         product: that it emulates, such as "MI355X"; "" for a GPU, whose properties tell.
+        numerics: of an emulated device, "fast" or "exact" (`workbench.numerics`); "" for a GPU.
     """
 
     name: str
     arch: str
     ordinal: int
     product: str = ""
+    numerics: str = ""
 
 
 class DeviceMemory(NamedTuple):

@@ -8,11 +8,13 @@ import ctypes
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from workbench.errors import DeviceError, LaunchError, WorkbenchError
 from workbench.launches import DWORD, Dim, LaunchOptions, LaunchRecord
+from workbench.numerics import EXACT
 from workbench.origin import Origin
 from workbench.runtime.backend import Backend, Buffers, DeviceMemory, Invocation, Node
 from workbench.runtime.hip import Hip, used
@@ -43,14 +45,17 @@ class Device:
     """A device that kernels run on. Its HIP library is loaded when it is first used, not when it is named.
 
     Attributes:
-        name: "gpu:0" or "emulated:gfx950".
+        name: "gpu:0", "emulated:gfx950" or "emulated:gfx950,numerics=exact".
         arch: its target, such as "gfx950".
         product: that it emulates, such as "MI355X"; "" for a GPU, whose properties tell.
+        numerics: of an emulated device, "fast" or "exact" (`workbench.numerics`); "" for a GPU.
         backend: what runs its kernels.
     """
 
     def __init__(self, node: Node, backend: Backend) -> None:
-        self.name = node.name
+        self.name = f"{node.name},numerics={EXACT}" if node.numerics == EXACT else node.name
+        self.numerics = node.numerics
+        self._plain = LaunchOptions(numerics=node.numerics or None)
         self.arch = node.arch
         self.product = node.product
         self.backend = backend
@@ -190,8 +195,15 @@ class Device:
             WorkbenchError: a launch failed, where the device knows why.
             KeyboardInterrupt: a launch was interrupted.
         """
-        with self.hip() as hip, self.backend.host_code(hip, buffers, options) as records:
-            yield records
+        told = self._options(options) if options is not None or self.numerics == EXACT else None
+        with self.hip() as hip, self.backend.host_code(hip, buffers, told) as records:
+            yield records if options is not None else []
+
+    def _options(self, options: LaunchOptions | None) -> LaunchOptions:
+        """A launch's options, with the device's numerics where they do not say."""
+        if options is None:
+            return self._plain
+        return options if options.numerics else replace(options, numerics=self._plain.numerics)
 
     def lent(self, buffers: Buffers) -> AbstractContextManager[None]:
         """While it lasts, kernels may touch this memory, (address, bytes) of the host's."""
@@ -332,7 +344,7 @@ class Function:
             buffers=buffers,
             labels=labels or {},
             granularity=granularity,
-            options=options or LaunchOptions(),
+            options=device._options(options),
         )
         with device.hip() as hip:
             return device.backend.launch(hip, invocation, lambda: self._call(hip, invocation, kernargs))

@@ -21,6 +21,7 @@ from workbench.emulator.node.allocations import usable_memory
 from workbench.emulator.node.device import device_name, node, products, show_only
 from workbench.errors import DeviceError, WorkbenchError
 from workbench.launches import LaunchOptions, LaunchRecord
+from workbench.numerics import FAST, VARIABLE
 from workbench.origin import Origin
 from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher, merged
 from workbench.runtime.hip import Hip
@@ -47,7 +48,7 @@ class EmulatedBackend:
 
     def nodes(self) -> tuple[Node, ...]:
         return tuple(
-            Node(device_name(product), product.arch, ordinal, product.name)
+            Node(device_name(product), product.arch, ordinal, product.name, FAST)
             for ordinal, product in enumerate(products())
         )
 
@@ -138,6 +139,7 @@ class EmulatedBackend:
 
     def enter_program(self, node: Node, write: Callable[[str, bool], None]) -> None:
         show_only(node.name)
+        os.environ[VARIABLE] = node.numerics
         emulator.load_all()
         console.writer = write
         failure_listeners.append(lambda error: write(f"hipkittens: {error}\n", True))

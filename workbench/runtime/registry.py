@@ -8,9 +8,11 @@ import os
 from collections.abc import Callable, Iterator
 from functools import cache
 
+from workbench import targets
 from workbench.errors import DeviceError
+from workbench.numerics import FAST, checked, default_numerics
 from workbench.runtime import hip
-from workbench.runtime.backend import Backend, Watcher
+from workbench.runtime.backend import Backend, Node, Watcher
 from workbench.runtime.device import Device
 from workbench.runtime.gpu import GpuBackend, gpus
 
@@ -25,13 +27,29 @@ def _backends() -> tuple[Backend, ...]:
 
 
 @cache
+def _of(numerics: str) -> tuple[Device, ...]:
+    """GPUs, and emulated devices with these numerics, as far as they have them."""
+    return tuple(
+        Device(node._replace(numerics=numerics) if _has(node, numerics) else node, backend)
+        for backend in _backends()
+        for node in backend.nodes()
+    )
+
+
+def _has(node: Node, numerics: str) -> bool:
+    return bool(node.numerics) and (numerics == FAST or bool(targets.target(node.arch).matrix_arithmetic))
+
+
 def _all() -> tuple[Device, ...]:
-    return tuple(Device(node, backend) for backend in _backends() for node in backend.nodes())
+    return _of(default_numerics())
 
 
 def devices() -> list[Device]:
     """The devices of this machine: its GPUs, then the emulated ones."""
     return list(_all())
+
+
+_NUMERICS = ",numerics="
 
 
 def device(name: str | None = None) -> Device:
@@ -41,21 +59,27 @@ def device(name: str | None = None) -> Device:
         name: "gpu:0", "emulated:gfx950" or the product behind it, "emulated:MI355X", any other of
             `targets.PRODUCTS`, or "gpu" or "emulated" for the first of the kind; None: HIPKITTENS_DEVICE,
             else the first GPU, else emulated gfx950. A process that uses one HIP library already gets a
-            device of that one where none is named.
+            device of that one where none is named. Of an emulated device it may go on with
+            ",numerics=exact" or ",numerics=fast" (`workbench.numerics`).
 
     Raises:
-        DeviceError: there is no such device.
+        DeviceError: there is no such device, or not with these numerics.
+        UsageError: the numerics are neither.
     """
     if name is not None and not isinstance(name, str):
         raise DeviceError(f"a device is named by a text such as 'emulated:gfx950'; got {name!r}")
     wanted = name or os.environ.get("HIPKITTENS_DEVICE")
-    known = _all()
     if not wanted:
-        return next(d for d in known if hip.used() in (None, d.backend))
-    plain = str(wanted).strip().lower()
+        return next(d for d in _all() if hip.used() in (None, d.backend))
+    wanted, _, asked = str(wanted).partition(_NUMERICS)
+    numerics = checked(asked, f"numerics of device {wanted!r}") if asked else default_numerics()
+    known = _of(numerics)
+    plain = wanted.strip().lower()
     for found in known:
-        kind = found.name.partition(":")[0]
-        if wanted in (found.name, kind) or (found.product and plain == f"{kind}:{found.product}".lower()):
+        base = found.name.partition(_NUMERICS)[0]
+        kind = base.partition(":")[0]
+        if wanted in (base, kind) or (found.product and plain == f"{kind}:{found.product}".lower()):
+            _check_numerics(found, numerics, asked)
             return found
     origin = "" if name else " (from HIPKITTENS_DEVICE)"
     close = next((d.name for d in known if plain in (d.name, d.arch, d.product.lower())), None)
@@ -66,8 +90,32 @@ def device(name: str | None = None) -> Device:
     )
 
 
+def _check_numerics(found: Device, numerics: str, asked: str) -> None:
+    if asked and not found.numerics:
+        raise DeviceError(
+            f"{found.name} is a GPU, whose numerics are its own; name it without {_NUMERICS}{asked}"
+        )
+    if found.numerics and found.numerics != numerics:
+        having = ", ".join(f"emulated:{t.name}" for t in targets.TARGETS if t.matrix_arithmetic)
+        raise DeviceError(
+            f"{found.name} has no numerics={numerics}: how a matrix core of {found.arch} rounds is not known "
+            f"to the bit; use numerics=fast there, or {having}"
+        )
+
+
+def with_numerics(found: Device, numerics: str) -> Device:
+    """The same device with other numerics.
+
+    Raises:
+        DeviceError: it has none of these.
+        UsageError: they are neither "exact" nor "fast".
+    """
+    return device(f"{found.name.partition(_NUMERICS)[0]}{_NUMERICS}{numerics}")
+
+
 def _by_name(found: Device) -> tuple[Callable[..., Device], tuple[str]]:
-    return device, (found.name,)
+    base = found.name.partition(_NUMERICS)[0]
+    return device, (f"{base}{_NUMERICS}{found.numerics}" if found.numerics else base,)
 
 
 # Another process has the devices of its own.
@@ -81,7 +129,7 @@ def device_for(arch: str) -> Device:
         DeviceError: there is none.
     """
     chosen = device()
-    for found in (chosen, *_all()):
+    for found in (chosen, *(_of(chosen.numerics) if chosen.numerics else _all())):
         if found.arch == arch and found.backend is chosen.backend:
             return found
     there = ", ".join(f"{d.name} ({d.arch})" for d in _all())

@@ -71,6 +71,9 @@ class Target:
             steps a wave gets them.
         sgprs, sgpr_granule: the same of scalar registers.
         timing: how long its parts take.
+        matrix_arithmetic: what is known of how its matrix cores round (docs/numerics.md): "published" of its
+            own hardware, "assumed" to be as another target's; "" where the emulated device has no exact
+            numerics for it.
     """
 
     name: str
@@ -97,6 +100,7 @@ class Target:
     sgprs: Fact = _SGPRS
     sgpr_granule: Fact = _SGPR_GRANULE
     timing: Timing = CDNA3_TIMING
+    matrix_arithmetic: str = ""
 
     @property
     def fp8_encoding(self) -> Fp8:
@@ -157,6 +161,7 @@ GFX950 = Target(
         "lane (tests/data), while writes and other reads behave as with 32",
     ),
     l1_bytes=Fact(32, "KiB", f"{GPU_SPECS}; {MI350_PAGE}"),
+    matrix_arithmetic="assumed",
 )
 GFX942 = Target(
     name="gfx942",
@@ -179,6 +184,7 @@ GFX942 = Target(
         f"{LDS_BLOG}; {CDNA4_PAPER}, page 9, of CDNA 3 and before. ROCm's Gluon tutorial assumes 64",
     ),
     l1_bytes=Fact(32, "KiB", f"{GPU_SPECS}; {CDNA3_PAPER}"),
+    matrix_arithmetic="published",
 )
 GFX90A = Target(
     name="gfx90a",

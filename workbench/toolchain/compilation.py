@@ -16,6 +16,8 @@ from workbench.toolchain.compiler import Compiler, include_folders, kernel_heade
 from workbench.toolchain.diagnostics import Diagnostic
 from workbench.toolchain.host_library import device_part
 from workbench.toolchain.job import Job, to_front_end
+from workbench.toolchain.mistakes import unsaid
+from workbench.toolchain.mistakes.cell_text import Cell
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.precompiled import PrecompiledHeader
 from workbench.toolchain.retry import compile_with_any, compiler_of, tell_doubts
@@ -99,7 +101,7 @@ def compile_device(
     return CompileResult(
         entry.code_object,
         options,
-        entry.diagnostics,
+        (*entry.diagnostics, *unsaid(Cell(job.source, options.first_line), options.name)),
         time.perf_counter() - start,
         entry.seconds,
         cached,

@@ -44,7 +44,11 @@ class Diagnostic:
         cell_line: line of the user's source that leads here: `line` itself, or the line that included the
             header or asked for the template; 0 where none does.
         cell_column: its column, 0 where there is none.
-        text: what the compiler printed for this finding and its notes, with the lines and carets.
+        text: what the compiler printed for this finding and its notes, with the lines and carets; of a known
+            mistake the sentence with its line.
+        printed: where `text` is shorter: all that the compiler printed for it, and for what follows from it.
+        follows: how many further findings follow from it and are left out.
+        mistake: which mistake of `docs/mistakes.md` it is; "" for any other.
     """
 
     line: int
@@ -58,6 +62,9 @@ class Diagnostic:
     cell_line: int = 0
     cell_column: int = 0
     text: str = ""
+    printed: str = ""
+    follows: int = 0
+    mistake: str = ""
 
     def __str__(self) -> str:
         return self.text or f"{self.severity}: {self.message}"
@@ -257,13 +264,13 @@ class Reader:
     def _short(self, file: str) -> str:
         for folder in self._folders:
             if file.startswith(folder):
-                return file[len(folder) :]
-        return file.removeprefix("./")
+                return _straight(file[len(folder) :])
+        return _straight(file.removeprefix("./"))
 
     def _shorten(self, text: str) -> str:
         for folder in self._folders:
             text = text.replace(folder, "")
-        return text.replace("<stdin>", self._name)
+        return _straight(text.replace("<stdin>", self._name))
 
     def _finish(self, draft: _Draft) -> Diagnostic:
         notes = tuple(self._finish(note) for note in draft.notes)
@@ -287,6 +294,17 @@ class Reader:
             cell[1],
             text,
         )
+
+
+_UP_AGAIN = re.compile(r"(?<![^\s/\"'(<])(?!\.\./)[^\s/\"'(<:]+/\.\./")
+
+
+def _straight(text: str) -> str:
+    """A text whose paths do not go up again: `a/c.h` for `a/b/../c.h`."""
+    before = None
+    while before != text:
+        before, text = text, _UP_AGAIN.sub("", text)
+    return text
 
 
 def _called(symbol: str) -> str:

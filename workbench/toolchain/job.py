@@ -12,9 +12,11 @@ from workbench.cache import digest
 from workbench.errors import CompilerNotFound, CompilerTimeout, UsageError
 from workbench.targets import target
 from workbench.toolchain import device_libraries, process
-from workbench.toolchain.compiler import INCLUDE, Compiler, include_folders
+from workbench.toolchain.compiler import INCLUDE, Compiler, include_folders, kernel_headers
 from workbench.toolchain.diagnostics import Diagnostic, Reader
 from workbench.toolchain.failures import failure, lacks_registers
+from workbench.toolchain.mistakes import explained
+from workbench.toolchain.mistakes.cell_text import Cell
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.search import find_compiler, other_compilers
 
@@ -176,7 +178,13 @@ class Job:
             folders=[*self.folders[1:], *self.compiler.fixed_roots],
             secrets={f"{folder}/": "", folder: "(temporary folder)"},
         )
-        return reader.read(output)
+        library = kernel_headers()
+        return explained(
+            reader.read(output),
+            Cell(self.source, self.options.first_line),
+            self.options.name,
+            lambda header: (library / header).is_file(),
+        )
 
 
 def to_front_end(*arguments: str) -> list[str]:

@@ -14,14 +14,13 @@ from unittest import mock
 import torch
 
 from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host, plain_target
-from workbench.kernel import Kernel, Module
-from workbench.kernel.host_module import made_tensors, tensors
+from workbench.kernel import Kernel, Module, host_module
+from workbench.kernel.host_module import functions_of, made_tensors, tensors, wrap_function
 from workbench.runtime import Device
 from workbench.torch_gpu.clock import Clock
+from workbench.torch_gpu.kept import Kept
 
 _SECTION = b".hip_fatbin"
-_LAUNCHING = ("__call__", "__init__")
-"""Functions with such a name that a class writes itself."""
 _seen: dict[str, tuple[ModuleType, Path]] = {}
 """Modules with device code by their names, and their files: Python imports each once in a process."""
 
@@ -29,27 +28,49 @@ _seen: dict[str, tuple[ModuleType, Path]] = {}
 @contextlib.contextmanager
 def reached(device: Device, clock: Clock) -> Iterator[None]:
     """While it lasts, functions of modules with device code launch on `device`, with the memory of their
-    arguments; those that were imported inside of an earlier `with` block too."""
+    arguments and of what they saw or made before; those imported inside of an earlier `with` block too.
+    PyTorch's gradients do so as well, as they may come from a module's code."""
     load = importlib.machinery.ExtensionFileLoader.exec_module
     changed: list[tuple[ModuleType | type, str, Any]] = []
+    kept = Kept()
 
     def change(module: ModuleType, file: Path) -> None:
         kernels = cache(lambda: _kernels(file, device.arch))
-        for owner, name, value in list(_functions(module)):
-            static = isinstance(value, staticmethod)
-            made = _on_device(value.__func__ if static else value, device, clock, kernels)
+        for owner, name, value in list(functions_of(module)):
             changed.append((owner, name, value))
-            setattr(owner, name, staticmethod(made) if static else made)
+            wrap_function(owner, name, lambda function: _on_device(function, device, clock, kernels, kept))
 
-    def imported(loader: importlib.machinery.ExtensionFileLoader, module: ModuleType) -> None:
-        load(loader, module)
-        file = Path(loader.path)
+    def see(module: ModuleType, file: Path) -> None:
         if _SECTION in file.read_bytes():
             _seen[module.__name__] = module, file
             change(module, file)
 
+    def imported(loader: importlib.machinery.ExtensionFileLoader, module: ModuleType) -> None:
+        load(loader, module)
+        see(module, Path(loader.path))
+
+    def gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+        def every_kernel() -> Mapping[str, Kernel]:
+            known = [_kernels(file, device.arch) for _, file in _seen.values()]
+            return {name: kernel for kernels in known for name, kernel in kernels.items()}
+
+        # What a graph has in it is not seen, so its time is no other's.
+        inside = _on_device(function, device, clock, every_kernel, kept, form=lambda _: object())
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return (inside if _seen else function)(*args, **kwargs)
+
+        return call
+
     # What they launch by is there before they are.
-    with device.hip(), mock.patch.object(importlib.machinery.ExtensionFileLoader, "exec_module", imported):
+    with (
+        device.hip(),
+        mock.patch.object(importlib.machinery.ExtensionFileLoader, "exec_module", imported),
+        mock.patch.object(host_module, "imported", see),
+        mock.patch.object(torch.autograd, "backward", gradient(torch.autograd.backward)),
+        mock.patch.object(torch.autograd, "grad", gradient(torch.autograd.grad)),
+    ):
         for module, file in _seen.values():
             change(module, file)
         try:
@@ -57,20 +78,6 @@ def reached(device: Device, clock: Clock) -> Iterator[None]:
         finally:
             for owner, name, value in changed:
                 setattr(owner, name, value)
-
-
-def _functions(owner: ModuleType | type) -> Iterator[tuple[ModuleType | type, str, Any]]:
-    """Functions of a module, of those inside it and of its classes: where each is, its name, and itself."""
-    own = owner.__module__ if isinstance(owner, type) else owner.__name__
-    for name, value in vars(owner).items():
-        if isinstance(value, ModuleType):
-            if value.__name__ == f"{own}.{name}":
-                yield from _functions(value)
-        elif isinstance(value, type):
-            if value.__module__ == own:
-                yield from _functions(value)
-        elif callable(value) and (not name.startswith("__") or name in _LAUNCHING):
-            yield owner, name, value
 
 
 def _kernels(file: Path, arch: str) -> Mapping[str, Kernel]:
@@ -86,12 +93,23 @@ def _kernels(file: Path, arch: str) -> Mapping[str, Kernel]:
 
 
 def _on_device(
-    function: Callable[..., Any], device: Device, clock: Clock, kernels: Callable[[], Mapping[str, Kernel]]
+    function: Callable[..., Any],
+    device: Device,
+    clock: Clock,
+    kernels: Callable[[], Mapping[str, Kernel]],
+    kept: Kept,
+    form: Callable[[Any], Hashable] | None = None,
 ) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with clock.passing((call, _form((args, kwargs))), kernels) as (options, records):
-            with device.host_code(lambda: tensors((args, kwargs)), options) as told, made_tensors(device):
+        def memory() -> list[tuple[int, int]]:
+            return tensors((args, kwargs)) + kept.memory((args, kwargs))
+
+        with clock.passing((call, (form or _form)((args, kwargs))), kernels) as (options, records):
+            with (
+                device.host_code(memory, options) as told,
+                made_tensors(device, kept.memory_of),
+            ):
                 result = function(*args, **kwargs)
             records.append(told)
         return result

@@ -43,6 +43,9 @@ LEGEND_WIDTH, LEGEND_ROW = 380, 20
 LINE, ROW, ABOVE = 19, 27, 14
 """Pixels of a line of the title, of the badges under it, and above it."""
 
+ERRORS = "../docs/model_error.md"
+"""How far modelled times were off, from where the notebooks are: JupyterLab opens it beside them."""
+
 MEANINGS: Mapping[Origin, str] = {
     Origin.MEASURED: "read from a clock or a hardware counter",
     Origin.COUNTED: "counted exactly by the emulated device",
@@ -55,17 +58,28 @@ def badge(of: Figure | Origin, *, brief: bool = False) -> Markup:
     """The badge as HTML; its tool tip says what the origin means, and a figure's source.
 
     Beside the badge of a modelled figure stands how far it may be off; not where it is `brief`, since that is
-    told nearby for all.
+    told nearby for all. That nobody knows is told once a page, by `unknown`, and here by the tool tip alone.
     """
     origin = of.origin if isinstance(of, Figure) else of
     tip = MEANINGS[origin]
     if isinstance(of, Figure) and of.source:
         tip += f": {of.source}"
+    if isinstance(of, Figure) and of.error is not None and not of.error.rows:
+        tip += f"; {of.error.text}"
     look = f"background:{COLOURS[origin]};color:#fff"
     shown = Markup('<span class="wb-badge" style="{}" title="{}">{}</span>').format(look, tip, str(origin))
-    if isinstance(of, Figure) and of.error is not None and not brief:
+    if isinstance(of, Figure) and of.error is not None and of.error.rows and not brief:
         shown += Markup(' <span class="wb-dim" title="{}">{}</span>').format(of.error.text, of.error.short)
     return shown
+
+
+def unknown(of: Iterable[Figure | None]) -> Markup:
+    """Says, with a link, that nobody knows how far modelled figures are off; nothing where all are known."""
+    errors = [each.error for each in of if each is not None and each.error is not None]
+    if all(error.rows for error in errors):
+        return Markup("")
+    never = next(error for error in errors if not error.rows)
+    return Markup('<a class="wb-dim" href="{}" title="{}">{}</a>').format(ERRORS, never.text, never.short)
 
 
 def badges(of: Iterable[Figure | Origin]) -> Markup:
@@ -133,6 +147,8 @@ def dressed(figure: Any, origins: Iterable[Figure | Origin], title: str, *, belo
     given = list(origins)
     shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in given))
     errors = dict.fromkeys(each.error for each in given if isinstance(each, Figure) and each.error)
+    if not any(error.rows for error in errors):
+        errors = {}  # That nobody knows stands beside the table or the verdict, once.
     layout: dict[str, Any] = figure.layout.to_plotly_json()
     pad = {"t": theme.PAD_SEVERAL if len(lines) > 1 else theme.PAD, "l": 10}
     layout.setdefault("height", HEIGHT + legend_height(figure))

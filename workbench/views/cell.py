@@ -236,4 +236,8 @@ class CellFailure:
         return f"{self.name}: {self.text}"
 
     def _repr_html_(self) -> str:
-        return str(block(str(self), kind="wb-bad"))
+        printed = "\n".join(each.printed for each in self.diagnostics if getattr(each, "printed", ""))
+        parts = [block(str(self), kind="wb-bad")]
+        if printed:
+            parts.append(block(details("What the compiler printed", tag("pre", printed))))
+        return "".join(map(str, parts))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
+import re
+
+from markupsafe import Markup, escape
 
 from workbench.display import shows
 from workbench.exercises import CheckResult, Exercise, Exercises, Hint
-from workbench.views.markup import block, bold, tag
+from workbench.views.markup import block, bold, code, tag
 from workbench.views.table import Cell, Table
 
 
@@ -14,13 +16,13 @@ from workbench.views.table import Cell, Table
 def check_html(result: CheckResult) -> Markup:
     """The verdict and its sentence."""
     mark, kind = ("✓ passed", "wb-ok") if result.passed else ("✗ not yet", "wb-bad")
-    return block(bold(result.exercise), " ", tag("span", mark, kind=kind), " ", result.sentence)
+    return block(bold(result.exercise), " ", tag("span", mark, kind=kind), " ", _prose(result.sentence))
 
 
 @shows(Hint)
 def hint_html(hint: Hint) -> Markup:
     """A hint with its number."""
-    return block(bold(f"Hint {hint.number}"), " ", hint.text)
+    return block(bold(f"Hint {hint.number}"), " ", _prose(hint.text))
 
 
 @shows(Exercise)
@@ -28,7 +30,14 @@ def exercise_html(exercise: Exercise) -> Markup:
     """The task, and how far the reader is."""
     head = bold(f"{exercise.name} {exercise.title}")
     progress = tag("div", str(exercise.progress), kind="wb-dim")
-    return block(head, tag("pre", exercise.task), progress)
+    return block(head, tag("div", _prose(exercise.task)), progress)
+
+
+def _prose(text: str) -> Markup:
+    """Text as a page sets it: what is in backticks as code, and lines that end amid a sentence joined."""
+    joined = re.sub(r"(?<![.:])\n", " ", text)
+    parts = [code(part) if n % 2 else escape(part) for n, part in enumerate(re.split(r"`+", joined))]
+    return Markup("").join(parts).replace("\n", Markup("<br>"))
 
 
 @shows(Exercises)

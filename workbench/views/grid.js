@@ -132,6 +132,8 @@ class Card {
       this.title = this.wanted.title;
       this.lasts = this.wanted.lasts;
       this.card.setAttribute('aria-label', this.title);
+      this.plot.setAttribute('role', 'img');
+      this.plot.setAttribute('aria-label', this.wanted.sentence);
       this.tools.forEach((tool, index) => tool.setAttribute('aria-label', `${ACTS[index][2]}: ${this.title}`));
       const open = this.table.querySelector('details')?.open ?? false;
       this.table.innerHTML = this.wanted.table;
@@ -289,8 +291,35 @@ class Arrangement {
   }
 }
 
+// ipywidgets names a slider beside it, and not the handle that the keyboard moves.
+function nameSliders(root) {
+  for (const slider of root.querySelectorAll('.widget-slider')) {
+    const name = slider.querySelector('.widget-label')?.textContent;
+    for (const part of name ? slider.querySelectorAll('[role=slider], .widget-readout') : []) {
+      if (part.getAttribute('aria-label') !== name) {
+        part.setAttribute('aria-label', name);
+      }
+    }
+  }
+}
+
+// Names the sliders of the page that an element is in, those that come later too; returns what ends it.
+function keepSlidersNamed(el) {
+  const sliders = new MutationObserver(() => nameSliders(page));
+  let page = null;
+  requestAnimationFrame(() => {
+    page = el.closest(AREA) ?? el.parentElement;
+    if (page) {
+      nameSliders(page);
+      sliders.observe(page, { childList: true, subtree: true });
+    }
+  });
+  return () => sliders.disconnect();
+}
+
 function render({ model, el }) {
   el.classList.add('wb-grid');
+  const forget = keepSlidersNamed(el);
   const arrangement = new Arrangement(model, el);
   const { cards } = arrangement;
   const show = hideCopies(el);
@@ -299,6 +328,7 @@ function render({ model, el }) {
   // The theme's variables are known once this is on the page.
   requestAnimationFrame(() => cards.forEach(card => card.recolour()));
   return () => {
+    forget();
     themes.disconnect();
     arrangement.remove();
     show();

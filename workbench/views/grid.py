@@ -46,8 +46,11 @@ def trait(key: str) -> str:
 
 
 def text(view: View) -> str:
-    """What a card gets, as JSON: the figure, its table as HTML, its title, whether it is never stale."""
-    told = json.dumps({"table": view.table, "title": view.title, "lasts": view.lasts})
+    """What a card gets, as JSON: the figure, its table as HTML, its title, a sentence in its place, and
+    whether it is never stale.
+    """
+    more = {"table": view.table, "title": view.title, "sentence": view.sentence, "lasts": view.lasts}
+    told = json.dumps(more)
     return f'{{"figure":{view.json},{told[1:]}'
 
 

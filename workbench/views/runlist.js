@@ -55,10 +55,14 @@ const EXPECTED = {
   }
 };
 
+// Rows of a kernel that are made at first: of a thousand, nine hundred are never looked at.
+const ROWS = 60;
+
 class List {
   constructor(model, root) {
     this.model = model;
     this.open = new Map();
+    this.all = new Set();
     this.bar = element('div', 'wb-baselines');
     this.bar.setAttribute('role', 'group');
     this.bar.setAttribute('aria-label', 'baselines');
@@ -78,7 +82,7 @@ class List {
   }
 
   take() {
-    this.told = JSON.parse(this.model.get('runs') || '{"kernels":[],"baselines":[],"failed":[]}');
+    this.told = JSON.parse(this.model.get('runs') || '{"kernels":[],"baselines":[],"failed":[],"none":""}');
     this.draw();
   }
 
@@ -108,7 +112,7 @@ class List {
     this.filter.hidden = this.told.kernels.length === 0;
     this.body.replaceChildren(...kernels);
     if (!kernels.length) {
-      const text = this.told.kernels.length ? 'no run matches' : 'nothing was timed or profiled yet';
+      const text = this.told.kernels.length ? 'no run matches' : this.told.none;
       this.body.append(element('p', 'wb-none', text));
     }
     if (focused) {
@@ -141,13 +145,53 @@ class List {
     const shown = found.some(({ runs }) => runs.some(run => run.number === this.told.shown));
     const details = element('details');
     details.open = this.open.get(name) ?? (shown || index === 0 || wanted !== '');
-    details.addEventListener('toggle', () => this.open.set(name, details.open));
+    // Rows are made when somebody sees them.
+    let filled = false;
+    const fill = () => {
+      if (!filled) {
+        filled = true;
+        details.append(...this.sessions(found, name));
+      }
+    };
+    details.addEventListener('toggle', () => {
+      this.open.set(name, details.open);
+      if (details.open) {
+        fill();
+      }
+    });
     const summary = element('summary');
     const count = sessions.reduce((sum, session) => sum + session.count, 0);
     const times = `${count} run${count === 1 ? '' : 's'}, ${sessions.length} session${sessions.length === 1 ? '' : 's'}`;
     summary.append(element('b', '', name), element('span', 'wb-label', times));
-    details.append(summary, ...found.map(session => this.session(session, name)));
+    details.append(summary);
+    if (details.open) {
+      fill();
+    }
     return details;
+  }
+
+  // The sessions of a kernel: as many rows as are looked at, the shown run's among them, and a button for the others.
+  sessions(found, name) {
+    const total = found.reduce((sum, { runs }) => sum + runs.length, 0);
+    const whole = this.all.has(name) || total <= ROWS;
+    let left = whole ? total : ROWS;
+    const made = [];
+    for (const session of found) {
+      const seen = session.runs.filter((run, index) => index < left || run.number === this.told.shown);
+      left = Math.max(0, left - session.runs.length);
+      if (seen.length) {
+        made.push(this.session({ ...session, runs: seen }, name));
+      }
+    }
+    if (!whole) {
+      const more = button(`show all ${total} runs`, `Show all ${total} runs of ${name}`, () => {
+        this.all.add(name);
+        this.draw();
+      });
+      more.classList.add('wb-more');
+      made.push(more);
+    }
+    return made;
   }
 
   fits({ shape, names, number }, kernel, wanted) {

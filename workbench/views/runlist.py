@@ -72,9 +72,20 @@ def told_of(board: Board) -> dict[str, Any]:
         "baselines": [
             {"name": each.name, "text": f"{each.name}: {each.run.time.value:.4g} us"} for each in baselines
         ],
+        "none": _none(board.launches),
         "shown": shown.number if shown is not None else 0,
         "compared": pinned.name if pinned is not None else "",
     }
+
+
+def _none(launches: int) -> str:
+    """What is said where there is no run to list."""
+    if not launches:
+        return "nothing was timed or profiled yet"
+    count = f"{launches} launch{'' if launches == 1 else 'es'}"
+    return (
+        f"{count} in this session, none timed or profiled: --time or --profile of a cell does, or wb.profile"
+    )
 
 
 def _row(run: Run, board: Board, names: Any) -> dict[str, Any]:

@@ -7,24 +7,28 @@ from typing import Any
 from markupsafe import Markup
 
 from workbench.check.sanitizer import Finding, SanitizeResult
-from workbench.display import shows
-from workbench.views.markup import block, code, tag
+from workbench.display import presents, shows
+from workbench.step.session import step
+from workbench.step.stepper import Stepper
+from workbench.views.markup import NOTHING, block, code, tag
+from workbench.views.opening import button, display_opening, display_table, new_key
 from workbench.views.table import Cell, Table, number
 
 HEAD = ("", "line", "finding", "first seen", "count")
 
 
 @shows(SanitizeResult)
-def sanitizer_html(result: SanitizeResult) -> Markup:
-    """The findings with their instructions."""
+def sanitizer_html(result: SanitizeResult, key: str = "") -> Markup:
+    """The findings with their instructions; with a key, each with a button that opens the stepper there."""
     caption = f"sanitize: {result.name} on {result.device}"
     parts: list[Any] = []
     if result.passed:
         parts += [caption, ": ", tag("span", "✓ nothing found", kind="wb-ok")]
         caption = ""
     if not result.passed or result.notes:
-        parts.append(Table(HEAD, map(_row, (*result.findings, *result.notes)), caption=caption))
-    if not result.passed:
+        rows = [_row(f, key, number) for number, f in enumerate(result.findings)]
+        parts.append(Table(HEAD, [*rows, *map(_row, result.notes)], caption=caption))
+    if not result.passed and not key:
         call = code("wb.step(..., at=result.findings[0])")
         parts.append(tag("div", "step from there: ", call, kind="wb-dim"))
     if result.stopped:
@@ -32,7 +36,24 @@ def sanitizer_html(result: SanitizeResult) -> Markup:
     return block(*parts)
 
 
-def _row(f: Finding) -> tuple[Cell | str, ...]:
-    finding = Markup("{}<br>{}").format(f.message, code(f.instruction))
+@presents(SanitizeResult)
+def present(result: SanitizeResult) -> None:
+    """Displays the findings, with buttons where they can be stepped to."""
+    again = result.again
+    if again is None:
+        display_table(sanitizer_html(result), repr(result))
+        return
+
+    def opened(number: int) -> Stepper:
+        where: dict[str, Any] = {"at": result.findings[number], "launch": result.launches[number]}
+        return step(again.target, *again.args, **again.kwargs, **again.options, **where)
+
+    key = new_key()
+    display_opening(sanitizer_html(result, key), repr(result), key, opened)
+
+
+def _row(f: Finding, key: str = "", nth: int = 0) -> tuple[Cell | str, ...]:
+    opens = button(key, nth, "step", "Open the stepper before this instruction") if key else NOTHING
+    finding = Markup("{}<br>{} {}").format(f.message, code(f.instruction), opens)
     kind = "wb-warn" if f.category == "note" else "wb-bad"
     return Cell(f.category, kind), f.place, Cell(finding), f.who, number(f.count)

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from workbench.display import in_terminal
 from workbench.views.figures import View
-from workbench.views.markup import NOTHING, STYLE
+from workbench.views.markup import NOTHING, STYLE, tag
 from workbench.views.picture import pdf_of_svg, pictures_of, text_of
 from workbench.views.renderer import add_pictures
 
@@ -104,6 +104,8 @@ def display_pictures(what: str, pictures: Sequence[tuple[str, str]]) -> None:
 def note(what: str, views: Sequence[View], more: Markup = NOTHING) -> dict[str, Any]:
     """The first part of the copy; it tells copies.js how many outputs follow."""
     tables = Markup("").join(view.table for view in views if view.rows)
+    if all(view.is_empty for view in views):
+        more += tag("div", "Nothing was timed or profiled in it.", kind="wb-dim")
     return _note(what, len(views), more + tables)
 
 
@@ -116,10 +118,15 @@ def _note(what: str, outputs: int, more: Markup) -> dict[str, Any]:
 def figure_bundle(view: View) -> dict[str, Any]:
     """A figure as plotly's own type and as a picture; as HTML too where plotly's renderers make that.
 
+    One that has nothing to show yet is an output without content.
+
     The HTML is without plotly itself, of which a page has one: it would come again with every update.
     """
     import plotly.io
 
+    if view.is_empty:
+        # An output it stays, for what comes; a picture of nothing it has not.
+        return {"text/html": "", "text/plain": ""}
     page = {}
     if "notebook" in str(plotly.io.renderers.default):
         page["text/html"] = plotly.io.to_html(

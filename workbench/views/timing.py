@@ -14,7 +14,7 @@ from workbench.origin import Figure, Origin
 from workbench.profile.model import UNITS
 from workbench.profile.timing import SweepResult, TimeResult
 from workbench.theme import GREY, INK, SERIES, readable
-from workbench.views.badge import badge, marker, style
+from workbench.views.badge import badge, marker, style, unknown
 from workbench.views.markup import block, figure_text
 from workbench.views.table import Table
 
@@ -29,14 +29,16 @@ def time_html(result: TimeResult) -> Markup:
             ("step" if result.steps else "shape", *HEAD[1:]),
             [_row(result), *((step.name, *_row(step)[1:]) for step in result.steps)],
             caption=f"time: {result.name}",
-        )
+        ),
+        unknown([result.median]),
     )
 
 
 @shows(SweepResult)
 def sweep_html(results: SweepResult) -> Markup:
     """The table of several shapes."""
-    return block(Table(HEAD, map(_row, results), caption=f"time: {results.name}"))
+    table = Table(HEAD, map(_row, results), caption=f"time: {results.name}")
+    return block(table, unknown(each.median for each in results))
 
 
 def _row(r: TimeResult) -> tuple[str, ...]:

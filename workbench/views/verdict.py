@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from workbench.events import hub, shape_told
 from workbench.profile.results import ProfileResult
-from workbench.views.badge import badge
+from workbench.views.badge import badge, unknown
 from workbench.views.markup import bold, tag
 
 RIGHT = {
@@ -28,6 +28,8 @@ def verdict(result: ProfileResult, verified: bool | None) -> Markup:
         parts.append(Markup("{} of the roof ({})").format(bold(f"{roof.share:.0%}"), roof.metric.name))
     if result.model is not None:
         parts.append(Markup("limited by {}").format(bold(result.model.bound_text)))
+    if told := unknown([result.time]):
+        parts.append(told)
     return tag("div", Markup(" · ").join(parts), kind="wb-verdict")
 
 

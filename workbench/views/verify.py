@@ -9,10 +9,12 @@ from markupsafe import Markup
 
 from workbench.check.compare import Comparison
 from workbench.check.results import VerifyResult, VerifyResults
-from workbench.display import plots, shows
+from workbench.display import plots, presents, shows
 from workbench.operators import shape_text
+from workbench.step.provenance import Provenance, provenance
 from workbench.views.badge import style
 from workbench.views.markup import NOTHING, block, code, tag
+from workbench.views.opening import button, display_opening, display_table, new_key
 from workbench.views.table import Cell, Table
 
 HEAD = (
@@ -27,6 +29,9 @@ HEAD = (
     "first",
 )
 
+BUTTONS = 4
+"""Wrong numbers that a click follows back."""
+
 CELLS = 128
 """Most rows and columns of cells drawn; a cell shows the largest error of the elements in it."""
 
@@ -37,24 +42,47 @@ def verify_html(result: VerifyResult) -> Markup:
     return _table([result])
 
 
+@presents(VerifyResult)
+def present(result: VerifyResult) -> None:
+    """Displays the table, with buttons for the first wrong numbers where the launch can be made again."""
+    again, worst = result.again, result.worst
+    if again is None or not worst.first:
+        display_table(verify_html(result), repr(result))
+        return
+
+    def opened(number: int) -> Provenance:
+        where: dict[str, Any] = {"of": worst.name, "at": tuple(worst.first[number].index)}
+        return provenance(again.target, *again.args, **again.kwargs, **again.options, **where)
+
+    key = new_key()
+    display_opening(_table([result], key), repr(result), key, opened)
+
+
 @shows(VerifyResults)
 def verifications_html(results: VerifyResults) -> Markup:
     """The table of several shapes."""
     return _table(results)
 
 
-def _table(results: Iterable[VerifyResult]) -> Markup:
+def _table(results: Iterable[VerifyResult], key: str = "") -> Markup:
     shown = tuple(results)
     names = ", ".join(dict.fromkeys(f"{r.name} on {r.device}" for r in shown))
     rows = [_row(result, c) for result in shown for c in result.outputs.values()]
-    return block(Table(HEAD, rows, caption=f"verify: {names}"), *map(_whence, shown))
+    return block(Table(HEAD, rows, caption=f"verify: {names}"), *(_whence(each, key) for each in shown))
 
 
-def _whence(result: VerifyResult) -> Markup:
-    """How to find out where the first wrong number comes from; nothing where none is."""
+def _whence(result: VerifyResult, key: str) -> Markup:
+    """How to find out where the first wrong numbers come from; nothing where none is."""
     worst = result.worst
     if not worst.first:
         return NOTHING
+    if key:
+        tip = "Follow it back to the inputs, and open the stepper at its store"
+        buttons = [
+            button(key, n, f"{worst.name}[{', '.join(map(str, wrong.index))}]", tip)
+            for n, wrong in enumerate(worst.first[:BUTTONS])
+        ]
+        return tag("div", "where it comes from: ", Markup(" ").join(buttons))
     call = f'wb.provenance(..., of="{worst.name}", at={tuple(worst.first[0].index)})'
     return tag("div", "where the first wrong number comes from: ", code(call), kind="wb-dim")
 

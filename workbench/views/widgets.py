@@ -11,7 +11,7 @@ from markupsafe import Markup
 from workbench import runtime
 from workbench.operators import kernels
 from workbench.views import grid, runlist
-from workbench.views.badge import badge
+from workbench.views.badge import badge, unknown
 from workbench.views.board import Board, Note, Progress, Run
 from workbench.views.figures import View
 from workbench.views.history import clock
@@ -177,16 +177,18 @@ def _summary(board: Board) -> Iterator[Markup]:
     failed = len(board.failures)
     if failed:
         counts += ", " + tag("span", f"{failed} failed", kind="wb-bad")
-    # The list below has those of earlier ones too.
-    yield counts + " in this session"
+    # The list below has those of earlier ones too; where it has none, it says what there was.
+    if runs or failed:
+        yield counts + " in this session"
     shown, pinned = board.shown, board.pinned
     # Of a run with counters its cards say all that.
     if shown is not None and shown.profile is None:
-        yield Markup("shown: {} on {}, {} us {} {}").format(
+        yield Markup("shown: {} on {}, {} us {} {} {}").format(
             bold(shown.label),
             shown.timing.device,
             f"{shown.time.value:.4g}",
             badge(shown.time),
+            unknown([shown.time]),
             _VERDICT[shown.verified],
         )
     if pinned is not None:

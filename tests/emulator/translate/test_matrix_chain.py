@@ -52,10 +52,12 @@ class Calls:
             assert call(address, ctypes.c_void_p(ctypes.addressof(record)), *more) == 0
 
 
-def chained(instructions: list[Instruction]) -> Calls:
+GFX950 = Rows("gfx950", 256)
+
+
+def chained(instructions: list[Instruction], rows: Rows = GFX950) -> Calls:
     calls = Calls()
     chain = MatrixChain(calls)
-    rows = Rows("gfx950", 256)
     for instruction in instructions:
         fields = NATIVE[instruction.opcode].encode(instruction, rows)
         if not chain.add(instruction, fields):

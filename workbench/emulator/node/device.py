@@ -22,6 +22,7 @@ from workbench.emulator.node.observer import Observer, counts_addresses
 from workbench.emulator.node.services import Served, Services
 from workbench.events import hub
 from workbench.launches import LaunchOptions, LaunchRecord
+from workbench.numerics import EXACT, default_numerics
 from workbench.progress import counted
 from workbench.targets import Product, default_product
 
@@ -260,14 +261,20 @@ class EmulatedDevice:
         """What a launch has in common with others like it, made and checked for the first."""
         profile = counts_addresses(options)
         single = options.tape is not None
-        key = kernel_name, geometry, dynamic_shared, profile, options.sanitize, single
+        exact = (options.numerics or default_numerics()) == EXACT
+        key = kernel_name, geometry, dynamic_shared, profile, options.sanitize, single, exact
         found: _Form | None = loaded.forms.get(key)
         if found is not None:
             return found
         kernel = loaded.code_object.kernels[kernel_name]
         self.check(kernel, geometry, dynamic_shared)
+        if exact and not self.product.target.matrix_arithmetic:
+            raise errors.DeviceError(
+                f"numerics is 'exact', and how a matrix core of {self.product.arch} rounds is not known "
+                "to the bit; use 'fast' there, or a device that has it: emulated:gfx942, emulated:gfx950."
+            )
         limits.check_argument_bytes(kernel, max(kernel.kernarg_size, limits.own_bytes(kernel)))
-        translation = loaded.translation(kernel_name, options.sanitize, single)
+        translation = loaded.translation(kernel_name, options.sanitize, single, exact)
         shared = limits.static_shared(kernel) + dynamic_shared
         scene = faults.Scene(
             kernel=kernel,

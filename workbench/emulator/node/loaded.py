@@ -31,7 +31,7 @@ class LoadedCode:
     code_object: CodeObject
     device: int
     image: Allocation
-    translations: dict[tuple[str, bool, bool], TranslatedKernel] = field(default_factory=dict)
+    translations: dict[tuple[str, bool, bool, bool], TranslatedKernel] = field(default_factory=dict)
     prints: bool = False
     grid_barrier: int = 0
     forms: dict[Any, Any] = field(default_factory=dict)
@@ -43,22 +43,25 @@ class LoadedCode:
         """Device address of the code object's virtual address 0."""
         return self.image.base
 
-    def translation(self, kernel: str, sanitize: bool = False, single: bool = False) -> TranslatedKernel:
+    def translation(
+        self, kernel: str, sanitize: bool = False, single: bool = False, exact: bool = False
+    ) -> TranslatedKernel:
         """The kernel as native code, which tells the sanitizer what it does where that is asked for.
 
         Args:
             single: each instruction is a block of its own.
+            exact: matrix instructions give a matrix core's bits.
 
         Raises:
             UnsupportedInstruction: it has an instruction that the emulated device does not execute.
         """
-        key = kernel, sanitize, single
+        key = kernel, sanitize, single, exact
         found = self.translations.get(key)
         if found is None:
             from workbench.emulator.translate.translator import translate
 
             found = self.translations[key] = translate(
-                self.code_object, kernel, sanitize=sanitize, single=single
+                self.code_object, kernel, sanitize=sanitize, single=single, exact=exact
             )
         return found
 

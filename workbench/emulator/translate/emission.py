@@ -65,7 +65,7 @@ def emit(
     """
     result = Emitted([], [], set(), set())
     failures: list[Failure] = []
-    rows = Rows(options.target, options.acc_offset)
+    rows = Rows(options.target, options.acc_offset, options.exact)
     for index, block in enumerate(blocks):
         last = block[-1]
         next_index = index_of.get(last.address + last.size, -1)

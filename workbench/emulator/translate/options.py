@@ -62,6 +62,7 @@ class Options:
         rows: vector register rows that a wave has.
         sanitize: whether the code reports to the sanitizer.
         single: whether each instruction is a block of its own: the driver sees the state between any two.
+        exact: whether matrix instructions give a matrix core's bits (docs/numerics.md).
     """
 
     target: str
@@ -71,3 +72,4 @@ class Options:
     rows: int = 512
     sanitize: bool = False
     single: bool = False
+    exact: bool = False

@@ -83,13 +83,19 @@ class Translation:
 
 
 def translate(
-    code_object: CodeObject, kernel: str, *, sanitize: bool = False, single: bool = False
+    code_object: CodeObject,
+    kernel: str,
+    *,
+    sanitize: bool = False,
+    single: bool = False,
+    exact: bool = False,
 ) -> Translation:
     """Native code for a kernel of a code object, from the cache where it has been translated before.
 
     Args:
         sanitize: the code tells the sanitizer (native/observe/sanitizer) of each instruction before it runs.
         single: each instruction is a block of its own.
+        exact: matrix instructions give a matrix core's bits.
 
     Raises:
         UnsupportedInstruction: instructions that the kernel can reach are not executed; the message names
@@ -100,13 +106,13 @@ def translate(
     if info is None:
         known = ", ".join(code_object.kernels) or "none"
         raise CodeObjectError(f"the code object has no kernel {kernel!r}; it has: {known}.")
-    options = replace(_options(code_object, kernel), sanitize=sanitize, single=single)
+    options = replace(_options(code_object, kernel), sanitize=sanitize, single=single, exact=exact)
     cache_ = Cache("translations")
     key = digest(
         translator_version(),
         engine.identity(),
         repr(options.mode),
-        f"sanitize {sanitize}, single {single}",
+        f"sanitize {sanitize}, single {single}, exact {exact}",
         f"{options.target} {options.acc_offset} {options.rows} {info.entry} {code_object.text.address}",
         repr(function_symbols(code_object)),
         code_object.text.data,

@@ -18,6 +18,20 @@ export function candidates(names: Names, text: string, offset: number): { start:
       ? { start: offset - option[1].length, entries: names.flags(option[1]) }
       : { start: offset, entries: [] };
   }
+  const include = /^\s*#\s*include\s*["<]([\w./-]*)$/.exec(before.slice(lineStart));
+  if (include) {
+    const headers = names.headers().filter(header => header.startsWith(include[1]));
+    return {
+      start: offset - include[1].length,
+      entries: headers.map(name => ({
+        name,
+        kind: 'header',
+        signature: `#include "${name}"`,
+        doc: '',
+        header: ''
+      }))
+    };
+  }
   const word = /[A-Za-z_]\w*$/.exec(before)?.[0] ?? '';
   const start = offset - word.length;
   const members = membersAt(names, text, start);

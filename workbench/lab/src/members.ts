@@ -16,13 +16,47 @@ export function membersAt(names: Names, text: string, start: number): IEntry[] |
     return null;
   }
   const name = before[1];
-  const type = new RegExp(`\\b(\\w+)\\s*[&*]?\\s+[&*]?${name}\\s*[;,=\\[({)]`).exec(text)?.[1];
+  const declaration = declarationOf(name, text.slice(0, start));
+  const type = new RegExp(`\\b(\\w+)\\s*[&*]?\\s+[&*]?(?:\\w+\\s*,\\s*)*${name}\\s*[;,=\\[({)]`).exec(
+    declaration
+  )?.[1];
   const body = type && structBody(text, type);
   if (body) {
     return declared(body, type);
   }
-  const kind = kindOf(name, text);
+  const kind = kindOf(name, declaration);
   return kind ? names.membersOf(kind) : [];
+}
+
+/**
+ * The last declaration of a name that the end of a text sees, to that end; '' where there is none. What stands in
+ * blocks that are closed, the parameters before them too, is not seen.
+ */
+function declarationOf(name: string, text: string): string {
+  const blank = (part: string) => part.replace(/[^\n]/g, ' ');
+  let seen = text.replace(/\/\/[^\n]*|\/\*[\s\S]*?\*\/|"(?:\\.|[^"\\\n])*"/g, blank);
+  for (let last = ''; last !== seen; ) {
+    last = seen;
+    // A block that is closed leaves a semicolon, which ends a statement as it did.
+    seen = seen.replace(
+      /(?:\((?:[^(){}]|\([^(){}]*\))*\)\s*(?:const\s*)?)?\{[^{}]*\}/g,
+      part => blank(part.slice(1)) + ';'
+    );
+  }
+  const uses = new RegExp(
+    `([\\w>)\\]])\\s*[&*]?\\s+[&*]?(?:\\w+(?:\\[[^\\]]*\\])*\\s*,\\s*)*${name}\\s*[;,=\\[({)]`,
+    'g'
+  );
+  let found = '';
+  for (const match of seen.matchAll(uses)) {
+    const at = match.index ?? 0;
+    const from = Math.max(...[';', '{', '}', '('].map(mark => seen.lastIndexOf(mark, at))) + 1;
+    const statement = seen.slice(from);
+    if (!/^\s*(?:return|else|case|goto|delete|throw|using)\b/.test(statement)) {
+      found = statement;
+    }
+  }
+  return found;
 }
 
 function structBody(text: string, type: string): string | null {

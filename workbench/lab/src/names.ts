@@ -63,6 +63,23 @@ export class Names {
     return [...found.values()].sort((a, b) => a.name.localeCompare(b.name));
   }
 
+  /** Headers that a cell can include: the tile library's, that of all of it first, then HIP's. */
+  headers(): string[] {
+    const found = new Set<string>();
+    for (const entries of this.byName.values()) {
+      for (const { header } of entries) {
+        if (/^[\w./-]+\.(?:cuh|h)$/.test(header)) {
+          found.add(header);
+        }
+      }
+    }
+    if ([...found].some(header => header.endsWith('.cuh'))) {
+      found.add('kittens.cuh');
+    }
+    const rank = (header: string) => (header.endsWith('.cuh') ? 0 : 100) + header.split('/').length;
+    return [...found].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+  }
+
   /** Option of the magic line. */
   flags(prefix: string): IEntry[] {
     return MAGIC_FLAGS.filter(flag => flag.name.startsWith(prefix));

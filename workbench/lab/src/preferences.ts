@@ -13,7 +13,7 @@ export class Preferences {
 
   /** Key of the measure that line heat shows. */
   get heatMeasure(): string {
-    return this.get('heatMeasure', 'issue_cycles');
+    return this.get('heatMeasure', 'time_cycles');
   }
 
   /** Whether words show their documentation when the pointer is on them. */

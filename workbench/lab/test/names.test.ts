@@ -82,6 +82,30 @@ __global__ void k(const globals g) { rt_bf<1, 1> t; g.| `;
     expect(await offered(cell.replace('g.|', 'unknown.|'))).toEqual([]);
   });
 
+  it('knows which variable of a name is meant', async () => {
+    const offered = async (text: string) =>
+      candidates(await names(), ...at(`%%hipkittens k\n${text}`)).entries.map(entry => entry.name);
+    const types = 'struct A { int a; }; struct B { int b; };\nnamespace globals { A x; }\n';
+    expect(await offered(`${types}void k() { B x; x.|`)).toEqual(['b']);
+    expect(await offered(`${types}A x;\nvoid k() { B x; { A x; } return x.|`)).toEqual(['b']);
+    expect(await offered(`${types}void j(A x) { x; }\nvoid k(B x) { x.|`)).toEqual(['b']);
+    expect(await offered(`${types}void j(A x) { x; }\nvoid k() { x.|`)).toEqual([]);
+    expect(await offered(`${types}void k(B y, A x) { f(x); x.|`)).toEqual(['a']);
+    expect(await offered(`${types}A x;\nvoid k() { rt_bf<16, 16> x; if (n) { x.|`)).toEqual(['rows']);
+    expect(await offered(`${types}void k() { A y, x; x.|`)).toEqual(['a']);
+  });
+
+  it("completes headers, the tile library's first", async () => {
+    const found = candidates(await names(), ...at('%%hipkittens k\n#include "|'));
+    const headers = found.entries.map(entry => entry.name);
+    expect(headers.slice(0, 4)).toEqual(['gl.cuh', 'kittens.cuh', 'r.cuh', 'rt.cuh']);
+    expect(headers.slice(4).every(header => header.endsWith('.h'))).toBe(true);
+    const begun = candidates(await names(), ...at('%%hipkittens k\n  #include "kit|'));
+    expect(begun.start).toBe('%%hipkittens k\n  #include "'.length);
+    expect(begun.entries.map(entry => entry.name)).toEqual(['kittens.cuh']);
+    expect(candidates(await names(), ...at('%%hipkittens k\n// include "|')).entries).toEqual([]);
+  });
+
   it('documents an entry', async () => {
     expect(documentation((await names()).lookup('row_sum')[0])).toBe(
       'void row_sum(RV &dst)\n\nSums.\n\nr.cuh'

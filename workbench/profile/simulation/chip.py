@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.launches import Steps, WaveSteps
-from workbench.profile.simulation.program import FROM_L2, Levels, Program, program
+from workbench.profile.simulation.program import FROM_L2, Adjust, Levels, Program, program
 from workbench.profile.simulation.unit import (
     DISPATCH_CYCLES,
     REASONS,
@@ -121,6 +121,25 @@ class ChipRun:
     @property
     def seconds(self) -> float:
         return self.cycles / self.clock_hz
+
+    def charged(self, counts: Mapping[int, int]) -> dict[int, float]:
+        """Cycles of all waves of the launch by the instruction that they were spent on, waits for it too.
+
+        Args:
+            counts: as for `stalls`.
+        """
+        turn = sum(wave.busy for wave in self.unit.waves) / (self.unit.issued.sum() or 1.0)
+        spent: dict[int, float] = {}
+        issued: dict[int, float] = {}
+        for address, times, cycles in zip(
+            self.unit.program.addresses,
+            self.unit.issued.tolist(),
+            self.unit.charged.tolist(),
+            strict=True,
+        ):
+            issued[address] = issued.get(address, 0.0) + times
+            spent[address] = spent.get(address, 0.0) + times * turn + cycles
+        return {a: spent[a] * counts.get(a, 0) / times for a, times in issued.items() if times}
 
     def stalls(self, counts: Mapping[int, int]) -> dict[int, dict[str, float]]:
         """Cycles that all waves of the launch stand before each instruction, by address and reason.
@@ -234,6 +253,7 @@ def simulate_chip(
     *,
     evicted: float = 0.0,
     spans: int = 0,
+    adjust: Adjust | None = None,
 ) -> ChipRun:
     """Runs a launch of which the ways of some work-groups were recorded.
 
@@ -246,8 +266,9 @@ def simulate_chip(
         traffic: which level of the memory hierarchy serves a vector memory instruction, by address.
         evicted: lines that go from the Infinity Cache to HBM for each that comes into it.
         spans: of the timeline that are kept at most.
+        adjust: what is to be different about an instruction.
     """
-    code = program(steps.blocks, instructions, steps.text, product.target, traffic)
+    code = program(steps.blocks, instructions, steps.text, product.target, traffic, adjust)
     units = min(steps.group_total, int(product.compute_units))
     machine = machine_record(product, clock_hz, units, evicted=evicted)
     kinds, mix = kinds_of(steps)

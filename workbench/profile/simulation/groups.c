@@ -84,7 +84,7 @@ static void start_wave(Unit *u, Place *p, SimWave *w, uint32_t index, double now
     w->live = 1;
     w->start = w->free = w->since = on_turn(u, best, u->dispatched);
     w->hold = w->reason = SIM_ISSUE;
-    w->cause = -1;
+    w->cause = w->blame = w->held_by = w->fetched_by = -1;
     while (w->step < w->way->count && w->way->steps[w->step].block < 0) w->step++;
     uint32_t block = (uint32_t)w->way->steps[w->step++].block;
     w->op = r->block_first[block];
@@ -123,6 +123,7 @@ void pass_barrier(Unit *u, Place *p, double now, int32_t last) {
         if (!w->live || !w->waiting) continue;
         w->waiting = 0;
         w->cause = last;
+        w->blame = -1;
         w->reason = SIM_AT_BARRIER;
         w->wake = 0;
         w->free = now + u->m->turn;

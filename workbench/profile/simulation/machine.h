@@ -37,12 +37,16 @@ typedef struct SimWave {
     int32_t hold;   /* why it is not free before `free` */
     int32_t reason; /* what it has waited for from `since` on */
     int32_t cause;
+    int32_t blame;      /* op that it waits because of; -1: its own next one */
+    int32_t held_by;    /* the same of `hold` */
+    int32_t fetched_by; /* and of a fetch */
     double start, free, fetched, since;
     double wake;        /* nothing can issue before */
     double memory_done; /* of its last vector memory operation: they return in order */
     Queue memory, local;
     double ready[SIM_REGISTERS];   /* from when on a register can be read */
     double chained[SIM_REGISTERS]; /* the same for the addend of an MFMA */
+    int32_t writer[SIM_REGISTERS]; /* op that wrote it last */
 } SimWave;
 
 struct Place {
@@ -54,6 +58,7 @@ struct Place {
 typedef struct Simd {
     double look; /* the next turn in which something may happen */
     double vector_free, matrix_free;
+    int32_t vector_op, matrix_op; /* that keep them busy */
     SimWave *oldest;
     uint32_t waves;
 } Simd;

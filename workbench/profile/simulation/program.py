@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,9 @@ _WIDE_BYTES = 4
 
 Levels = tuple[float, float, float, float]
 """Shares of an instruction's lines that L1, L2, Infinity Cache and HBM serve."""
+
+Adjust = Callable[["Instruction", dict[str, Any]], dict[str, Any]]
+"""Gives the keywords of a SimOp anew, of an instruction that is to be other than it is."""
 
 FROM_L2: Levels = (0.0, 1.0, 0.0, 0.0)
 
@@ -58,6 +61,7 @@ def program(
     text: int,
     target: Target,
     levels: Mapping[int, Levels],
+    adjust: Adjust | None = None,
 ) -> Program:
     """A kernel's code for the simulation.
 
@@ -67,6 +71,7 @@ def program(
         text: address of the code's first byte.
         target: whose timing holds.
         levels: of vector memory instructions, by address.
+        adjust: what is to be different about an instruction.
     """
     listed: list[Instruction] = []
     first = [0]
@@ -76,7 +81,8 @@ def program(
     known: dict[int, dict[str, Any]] = {}
     for one in listed:
         if one.address not in known:
-            known[one.address] = _op(one, text, target, levels.get(one.address, FROM_L2))
+            op = _op(one, text, target, levels.get(one.address, FROM_L2))
+            known[one.address] = op if adjust is None else adjust(one, op)
     return Program(
         tuple(one.address for one in listed),
         tuple(one.mnemonic for one in listed),
@@ -101,6 +107,8 @@ def _op(instruction: Instruction, text: int, target: Target, levels: Levels) -> 
         "level": levels,
         **more,
     }
+    if instruction.record.flow not in (Flow.NEXT, Flow.END):
+        op["flags"] = op.get("flags", 0) | number("JUMPS")
     sources = _ranges(read(instruction))
     results = _ranges(written(instruction))
     if kind == "MFMA":

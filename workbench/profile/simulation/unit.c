@@ -28,6 +28,7 @@ void settle(Unit *u, SimWave *w, double now) {
     if (u->run->wave_stalls != NULL)
         u->run->wave_stalls[((uint64_t)w->index * u->run->op_count + w->op) * SIM_REASONS + (uint32_t)w->reason] +=
             (float)cycles;
+    u->run->charged[w->blame < 0 ? w->op : (uint32_t)w->blame] += cycles;
     u->run->results[w->index].stalled += cycles;
     span(u, w, w->since, cycles, w->reason, w->cause);
     w->since = now;
@@ -50,37 +51,37 @@ void advance(Unit *u, SimWave *w) {
     }
     const SimOp *before = &r->ops[left], *op = &r->ops[w->op];
     double there = w->free;
-    if (op->place != before->place + before->size / 4) there += u->m->taken;
+    int taken = before->flags & SIM_JUMPS && op->place != before->place + before->size / 4;
+    w->fetched_by = taken ? (int32_t)left : -1;
+    if (taken) there += u->m->taken;
     there += fetch(u, op->place);
     w->fetched = there;
-}
-
-static double registers(const double *ready, const SimRange *ranges, uint32_t count) {
-    double latest = 0;
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < ranges[i].count; k++) {
-            double at = ready[ranges[i].first + k];
-            if (at > latest) latest = at;
-        }
-    return latest;
 }
 
 /* Of all that holds a wave up, the last. */
 typedef struct Hold {
     double at;
     int reason;
-    int32_t cause;
+    int32_t cause; /* that a timeline shows */
+    int32_t blame; /* op whose time it is; -1: the one that waits */
 } Hold;
 
-static void until(Hold *h, double at, int reason, int32_t cause) {
-    if (at > h->at) *h = (Hold){at, reason, cause};
+static void until(Hold *h, double at, int reason, int32_t cause, int32_t blame) {
+    if (at > h->at) *h = (Hold){at, reason, cause, blame};
+}
+
+/* The results that it reads or overwrites. */
+static void registers(Hold *h, const SimWave *w, const double *ready, const SimRange *ranges, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = ranges[i].first; k < ranges[i].first + ranges[i].count; k++)
+            until(h, ready[k], SIM_DEPENDENCE, -1, w->writer[k]);
 }
 
 /* The operations that an s_waitcnt waits for. */
 static void counted(Hold *h, const Queue *q, int32_t left, int vector) {
     for (uint32_t i = q->first; (int32_t)(q->next - i) > left; i++) {
         const Pending *p = &q->entries[i % PENDING];
-        until(h, p->done, vector ? SIM_WAIT_MEMORY : p->scalar ? SIM_WAIT_SCALAR : SIM_WAIT_LDS, p->op);
+        until(h, p->done, vector ? SIM_WAIT_MEMORY : p->scalar ? SIM_WAIT_SCALAR : SIM_WAIT_LDS, p->op, p->op);
     }
 }
 
@@ -88,27 +89,27 @@ static void counted(Hold *h, const Queue *q, int32_t left, int vector) {
 static Hold earliest(Unit *u, SimWave *w, double now) {
     const SimOp *op = &u->run->ops[w->op];
     const Simd *s = &u->simds[w->simd];
-    Hold h = {w->free, w->hold, -1};
-    until(&h, w->fetched, SIM_FETCH, -1);
+    Hold h = {w->free, w->hold, -1, w->held_by};
+    until(&h, w->fetched, SIM_FETCH, -1, w->fetched_by);
     uint32_t plain = op->kind == SIM_MFMA ? op->sources - 1u : op->sources;
-    until(&h, registers(w->ready, op->source, plain), SIM_DEPENDENCE, -1);
+    registers(&h, w, w->ready, op->source, plain);
     switch (op->kind) {
     case SIM_MFMA:
-        until(&h, registers(w->chained, &op->source[plain], 1), SIM_DEPENDENCE, -1);
-        until(&h, s->vector_free, SIM_VECTOR_BUSY, -1);
-        until(&h, s->matrix_free, SIM_MATRIX_BUSY, -1);
+        registers(&h, w, w->chained, &op->source[plain], 1);
+        until(&h, s->vector_free, SIM_VECTOR_BUSY, -1, s->vector_op);
+        until(&h, s->matrix_free, SIM_MATRIX_BUSY, -1, s->matrix_op);
         break;
     case SIM_VALU:
-        until(&h, registers(w->ready, op->result, op->results), SIM_DEPENDENCE, -1);
-        until(&h, s->vector_free, SIM_VECTOR_BUSY, -1);
-        if (op->flags & SIM_ALONE) until(&h, s->matrix_free, SIM_MATRIX_BUSY, -1);
+        registers(&h, w, w->ready, op->result, op->results);
+        until(&h, s->vector_free, SIM_VECTOR_BUSY, -1, s->vector_op);
+        if (op->flags & SIM_ALONE) until(&h, s->matrix_free, SIM_MATRIX_BUSY, -1, s->matrix_op);
         break;
     case SIM_LDS:
-        until(&h, lds_room(u, w->simd / 2, now), SIM_LDS_PORT, -1);
+        until(&h, lds_room(u, w->simd / 2, now), SIM_LDS_PORT, -1, -1);
         break;
     case SIM_LOAD:
     case SIM_STORE:
-        until(&h, memory_room(u, now), SIM_MEMORY_QUEUE, -1);
+        until(&h, memory_room(u, now), SIM_MEMORY_QUEUE, -1, -1);
         break;
     case SIM_WAIT:
         if (op->vmcnt >= 0) counted(&h, &w->memory, op->vmcnt, 1);
@@ -156,10 +157,12 @@ static double execute(Unit *u, SimWave *w, const SimOp *op, double now) {
     switch (op->kind) {
     case SIM_VALU:
         s->vector_free = now + op->cycles;
+        s->vector_op = (int32_t)w->op;
         return op->cycles;
     case SIM_MFMA:
         s->vector_free = now + op->operands;
         s->matrix_free = now + op->cycles;
+        s->vector_op = s->matrix_op = (int32_t)w->op;
         return op->cycles;
     case SIM_SMEM:
         put(&w->local, now + scalar(u, w->op), w->op, 1);
@@ -181,6 +184,7 @@ static double execute(Unit *u, SimWave *w, const SimOp *op, double now) {
     case SIM_IDLE:
         w->free = now + (op->cycles > turn ? op->cycles : turn);
         w->hold = SIM_IDLING;
+        w->held_by = (int32_t)w->op;
         break;
     case SIM_PRIORITY:
         w->priority = op->priority;
@@ -201,8 +205,10 @@ static void issue(Unit *u, SimWave *w, double now) {
     r->results[w->index].busy += turn;
     w->free = w->since = now + turn;
     w->hold = w->reason = SIM_ISSUE;
-    w->cause = -1;
+    w->cause = w->blame = w->held_by = -1;
     w->wake = 0;
+    for (uint32_t i = 0; i < op->results; i++)
+        for (uint32_t k = 0; k < op->result[i].count; k++) w->writer[op->result[i].first + k] = (int32_t)w->op;
     set(w->ready, op->result, op->results, now + op->latency);
     set(w->chained, op->result, op->results, now + (op->kind == SIM_MFMA ? op->forwarded : op->latency));
     double shown = execute(u, w, op, now);
@@ -266,12 +272,13 @@ static void turn(Unit *u, uint32_t index) {
             w->wake = h.at;
             w->reason = h.reason;
             w->cause = h.cause;
+            w->blame = h.blame;
         }
         if (w->wake <= now) {
             uint32_t class = class_of(u, &u->run->ops[w->op]);
             if (used & class) {
                 w->reason = SIM_ISSUE;
-                w->cause = -1;
+                w->cause = w->blame = -1;
             } else {
                 used |= class;
                 issue(u, w, now);

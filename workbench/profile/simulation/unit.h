@@ -54,6 +54,7 @@ enum {
 #define SIM_ALONE 1  /* a vector instruction that no MFMA may overlap */
 #define SIM_TO_LDS 2 /* a load to LDS */
 #define SIM_ATOMIC 4
+#define SIM_JUMPS 16  /* the wave may go on elsewhere */
 #define SIM_RETURNS 8 /* LDS: gives something back, which lgkmcnt waits for */
 
 typedef struct SimRange {
@@ -151,6 +152,7 @@ typedef struct SimRun {
     SimWaveResult *results;         /* [group_count * waves] */
     double *stalls;                 /* [op_count][SIM_REASONS] cycles that waves stood before it */
     float *wave_stalls;             /* [results][op_count][SIM_REASONS] the same of each wave; NULL: not wanted */
+    double *charged;                /* [op_count] the same cycles, at the instruction that they were spent on */
     double *issued;                 /* [op_count] times that it was issued */
     double busy[SIM_KINDS];         /* cycles that units of a kind were busy, all SIMDs together */
     double memory_busy[SIM_LEVELS]; /* cycles of the shares */

@@ -108,6 +108,8 @@ class UnitRun:
         waves: lives of the waves; those of a work-group follow each other.
         stalls: [instructions, reasons] cycles that waves stood before each instruction, all waves together.
         wave_stalls: of the type `WAVE_STALL`, the same by wave; empty unless spans were asked for.
+        charged: [instructions] the same cycles at what they were spent on: a wait at the load
+            that it ended with, a dependence at what wrote the register, a busy unit at what kept it busy.
         issued: [instructions] times that each was issued.
         busy: cycles that the units of a kind were busy, SIMDs added up.
         memory_busy: cycles of L1, and of the unit's shares of L2, Infinity Cache and HBM.
@@ -125,6 +127,7 @@ class UnitRun:
     memory_busy: tuple[float, ...]
     spans: npt.NDArray[np.void] = field(repr=False)
     lost_spans: int = 0
+    charged: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0), repr=False)
     wave_stalls: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, WAVE_STALL), repr=False)
 
 
@@ -204,6 +207,7 @@ def run_unit(
     ends = np.zeros(len(groups))
     stalls = np.zeros((count, len(REASONS)))
     issued = np.zeros(count)
+    charged = np.zeros(count)
     room = np.zeros(spans, dtype=SPAN)
     results = ffi.new("SimWaveResult[]", len(groups) * waves)
     by_wave = _room_by_wave(len(groups) * waves, count) if spans else None
@@ -226,6 +230,7 @@ def run_unit(
             "results": results,
             "stalls": ffi.cast("double *", stalls.ctypes.data),
             "wave_stalls": ffi.cast("float *", by_wave.ctypes.data) if by_wave is not None else ffi.NULL,
+            "charged": ffi.cast("double *", charged.ctypes.data),
             "issued": ffi.cast("double *", issued.ctypes.data),
             "spans": ffi.cast("SimSpan *", room.ctypes.data) if spans else ffi.NULL,
             "span_room": spans,
@@ -250,7 +255,8 @@ def run_unit(
         tuple(run.memory_busy),
         room[: min(spans, run.span_count)],
         max(0, int(run.span_count) - spans),
-        _by_wave(by_wave, len(groups), waves, [len(group) for group in groups]),
+        charged=charged,
+        wave_stalls=_by_wave(by_wave, len(groups), waves, [len(group) for group in groups]),
     )
 
 

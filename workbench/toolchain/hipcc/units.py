@@ -27,10 +27,12 @@ from workbench.toolchain.compiler import Compiler, include_folders
 from workbench.toolchain.hipcc.command_line import CommandLine, Option, Source, Stage
 from workbench.toolchain.host_library import Library, device_part
 from workbench.toolchain.job import to_front_end
-from workbench.toolchain.options import CompileOptions
+from workbench.toolchain.options import CompileOptions, compile_timeout
 from workbench.toolchain.source_text import source_text
 
 _STANDARD = "-std=gnu++20"
+_TIMEOUT = 86400.0
+"""Seconds: makefiles wait for a source that takes long, and whoever starts them ends them."""
 """Where none is given: what the workbench's HIP headers and cells are written in."""
 _PATHS = ("-iquote", "-idirafter", "-include", "-imacros", "-isysroot", "--sysroot")
 """A cached result is found by the words of its options, so they say where from whatever folder."""
@@ -138,6 +140,7 @@ class Unit:
             include=[folder for folder in (*include, *system) if os.path.isdir(folder)],
             flags=flags,
             define=macros,
+            timeout=compile_timeout(_TIMEOUT),
         )
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +30,7 @@ def timeline(runs: Sequence[Run], base: Run | None, failures: Sequence[Failure] 
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    # A line joins the runs of one kernel: between two kernels there is nothing to follow.
+    # A line joins runs of one kernel, shape and device: between others there is nothing to follow.
     for n, name in enumerate(dict.fromkeys(r.name for r in runs)):
         figure.add_trace(_line([r for r in runs if r.name == name], SERIES[n % len(SERIES)], len(runs)))
     for trace in (_wrong(runs), _stopped(failures)):
@@ -56,9 +57,13 @@ def _line(runs: Sequence[Run], colour: str, count: int) -> Any:
     import plotly.graph_objects as go
 
     symbols = {True: "circle", False: "x", None: "circle-open"}
+    parts = _by_work(runs) if count > MARKED else [runs]
+    runs = [run for part in parts for run in part]
+    # Nothing at a place between two of them ends a line.
+    ends = [*itertools.accumulate(map(len, parts))][:-1]
     return go.Scatter(
-        x=[r.number for r in runs],
-        y=[r.time.value for r in runs],
+        x=_with_gaps([r.number for r in runs], ends),
+        y=_with_gaps([r.time.value for r in runs], ends),
         # A thousand markers are a thousand nodes to draw ten times a second.
         mode="lines+markers" if count <= MARKED else "lines",
         line={"color": colour, "width": 1},
@@ -68,9 +73,32 @@ def _line(runs: Sequence[Run], colour: str, count: int) -> Any:
             "size": 8,
         },
         name=figure_text(runs[0].name),
-        text=[figure_text(f"{r.label}, {r.timing.device}, {r.time.told}") for r in runs],
+        text=_with_gaps([figure_text(f"{r.label}, {r.timing.device}, {r.time.told}") for r in runs], ends),
         hovertemplate="%{text}<br>%{y:.4g} us<extra></extra>",
     )
+
+
+def _work(run: Run) -> tuple[str, str]:
+    """What a run did, beside its kernel."""
+    return shape_text(run.timing.shape), run.timing.device
+
+
+def _by_work(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs of the same work, each work's in their order; first those of a work done once, as of a sweep."""
+    found: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        found.setdefault(_work(run), []).append(run)
+    once = [same[0] for same in found.values() if len(same) == 1]
+    return [part for part in (once, *(same for same in found.values() if len(same) > 1)) if part]
+
+
+def _with_gaps(values: Sequence[Any], ends: Sequence[int]) -> list[Any]:
+    """Values with None before each of these places."""
+    starts = [0, *ends]
+    found: list[Any] = []
+    for start, end in zip(starts, [*ends, len(values)], strict=True):
+        found += [None] * bool(found) + list(values[start:end])
+    return found
 
 
 def _wrong(runs: Sequence[Run]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -65,6 +66,32 @@ class View:
         return str(to_json_plotly(self.tree))
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show yet."""
+        return not self.tree["data"]
+
+    @property
+    def sentence(self) -> str:
+        """What the figure shows, in a sentence from its data: for who does not see it."""
+        if self.is_empty or not self.rows:
+            return f"{self.title}: nothing to show yet"
+        rows = f"{len(self.rows)} row{'' if len(self.rows) == 1 else 's'}"
+        count = f"{rows} of {', '.join(filter(None, self.head))}"
+        column = self._numbers()
+        if column is None:
+            return f"{self.title}: {count}"
+        known = [(row[column], row) for row in self.rows if _is_number(row[column])]
+        (low, at_low), (high, at_high) = min(known, key=_first), max(known, key=_first)
+        named = [f"{value:,.4g} ({_named(row, column)})" for value, row in ((low, at_low), (high, at_high))]
+        span = f"{named[0]} to {named[1]}" if low != high else f"{low:,.4g} throughout"
+        return f"{self.title}: {count}; {self.head[column] or 'value'} from {span}"
+
+    def _numbers(self) -> int | None:
+        """The first column of numbers that are no numbers of runs; None where there is none."""
+        columns = (n for n, name in enumerate(self.head) if name != "run")
+        return next((n for n in columns if any(_is_number(row[n]) for row in self.rows)), None)
+
+    @property
     def table(self) -> Markup:
         """The data as HTML."""
         parts: list[Any] = [Table(self.head, ([_cell(c) for c in row] for row in self.rows[-TABLE_ROWS:]))]
@@ -72,6 +99,20 @@ class View:
             parts.insert(0, tag("div", f"the last {TABLE_ROWS} of {len(self.rows)} rows", kind="wb-dim"))
         title = Markup("{}: data {}").format(self.title, badges(self.origins))
         return block(details(title, *parts))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _first(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
+
+
+def _named(row: Sequence[Any], column: int) -> str:
+    """What a row of a table is of: its first text, else its first value."""
+    texts = [value for n, value in enumerate(row) if n != column and isinstance(value, str) and value]
+    return texts[0] if texts else str(row[0])
 
 
 def _cell(value: Any) -> Any:

@@ -96,7 +96,7 @@ def _change(each: Changed) -> dict[str, Any]:
 def _access(each: Access, banks: int) -> dict[str, Any]:
     """An access, with how many cycles each bank takes in the phase in which it takes most."""
     told = {
-        "what": each.kind.name.lower().replace("_", " "),
+        "what": each.kind.name.lower().replace("_", " ").replace("lds", "LDS"),
         "bytes": each.bytes,
         "lanes": len(each.addresses),
         "conflicts": each.conflicts,

@@ -27,14 +27,32 @@ def stepper_html(s: Stepper) -> Markup:
 @shows(Provenance)
 def provenance_html(found: Provenance) -> Markup:
     """The element, what it is made of, and by which instructions."""
+    return block(*_made_of(found), _causes(found))
+
+
+def provenance_widgets(found: Provenance) -> list[Any]:
+    """The same around the page of its stepper, which stands where one looks first."""
+    import ipywidgets as widgets
+
+    head, causes = str(block(*_made_of(found))), str(block(_causes(found)))
+    # As large as in an output: a widget's own letters are smaller.
+    as_output = {"font_size": "var(--jp-content-font-size1)"}
+    above, below = (widgets.HTML(each, style=as_output) for each in (head, causes))
+    return [above, stepper_widget(found.stepper), below]
+
+
+def _made_of(found: Provenance) -> tuple[Markup | str, ...]:
     head, *_ = str(found).splitlines()
+    cut = tag("div", "more lies behind it than is followed", kind="wb-warn") if found.cut else ""
+    return head, tag("div", "made of ", ", ".join(found.sources) or "no memory"), cut
+
+
+def _causes(found: Provenance) -> Table:
     rows = [
         (Cell(line or "?", "wb-num"), Cell(code(text)), Cell(count, "wb-num"))
         for line, text, count in folded(found.causes)
     ]
-    cut = tag("div", "more lies behind it than is followed", kind="wb-warn") if found.cut else ""
-    made = tag("div", "made of ", ", ".join(found.sources) or "no memory")
-    return block(head, made, Table(("line", "instruction", "times"), rows), cut)
+    return Table(("line", "instruction", "times"), rows)
 
 
 @presents(Stepper)

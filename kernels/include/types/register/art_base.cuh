@@ -47,6 +47,22 @@ struct concat<type_list<As...>, type_list<Bs...>> {
     using type = type_list<As..., Bs...>;
 };
 
+template <typename List>
+inline constexpr bool apart = false;
+/** Whether no register is in two ranges of a list, or in two of several lists put one after the other. */
+template <typename... Ts>
+inline constexpr bool apart<type_list<Ts...>> = [] {
+    bool taken[512] = {}, free = true;
+    const auto take = [&](int lo, int hi) {
+        for (int at = lo; at <= hi && at < 512; at++) {
+            free = free && !taken[at];
+            taken[at] = true;
+        }
+    };
+    (take(Ts::lo, Ts::hi), ...);
+    return free;
+}();
+
 template <int n, typename... Ts>
 struct nth_of {
     static_assert(detail::never<nth_of<n, Ts...>>, "art: the list has fewer ranges of registers than are asked for");

@@ -221,6 +221,7 @@ def test_order_of_accumulation(native, random, name: str) -> None:
     """One rounding to fp32 a product, the second of each pair first: to the last bit, in double precision."""
     shape = DENSE[name]
     wave = native.Wave("gfx950")
+    wave.library = matrix_library(without_tiles())
     a = random_bits(random, shape.type_a, (1, shape.m, shape.k))
     b = random_bits(random, shape.type_b, (1, shape.k, shape.n))
     places = {o: element_places("gfx950", name, o, shape) for o in ("A", "B", "CD")}
@@ -555,6 +556,7 @@ def test_bf16_to_the_last_bit(native, random, name: str, kind: str) -> None:
     """Denormals kept, one rounding a product, overflow to infinity, one NaN: by rational arithmetic."""
     shape = DENSE[name]
     wave = native.Wave("gfx950")
+    wave.library = matrix_library(without_tiles())
     a = extreme(random, (1, shape.m, shape.k), 7, kind)
     b = extreme(random, (1, shape.k, shape.n), 7, kind)
     c = extreme(random, (1, shape.m, shape.n), 23, kind)
@@ -582,6 +584,16 @@ def test_bf16_to_the_last_bit(native, random, name: str, kind: str) -> None:
 EVERYTHING = os.environ.get("HIPKITTENS_TEST_ALL", "0") != "0"
 LEVELS = ["native", "x86-64-v3", *(["x86-64-v4", "x86-64-v4-bf16"] if EVERYTHING else [])]
 """This CPU's own code against code without 512-bit vectors; others take seconds to compile."""
+
+
+def has_tiles() -> bool:
+    """Whether this CPU's own code multiplies bf16 and smaller floats by AMX, with another order of sums."""
+    return bool(operations().hk_matrix_unit())
+
+
+def without_tiles() -> str:
+    """The highest level whose bits are those of every other."""
+    return "x86-64-v4-bf16" if has_tiles() else "native"
 
 
 @cache
@@ -641,8 +653,9 @@ def test_every_level_of_cpu_gives_the_same_bits(native, random, name: str) -> No
         cases.append((v, target, native.instruction(name, [native.v(to, size)], sources, **modifiers)))
     results = {}
     for level in LEVELS:
+        tiles = level == "native" and re.search("_bf16$|f?8_bf8$|f8f6f4", name) and "_2b_" not in name
         try:
-            library = matrix_library(level)
+            library = matrix_library(without_tiles() if tiles and "smfmac" not in name else level)
         except pytest.skip.Exception:
             continue
         results[level] = []
@@ -659,3 +672,69 @@ def test_every_level_of_cpu_gives_the_same_bits(native, random, name: str) -> No
     for level, found in results.items():
         for number, (one, other) in enumerate(zip(first, found, strict=True)):
             assert np.array_equal(one, other), (level, number)
+
+
+@pytest.mark.parametrize("kind", ["plain", "edge", "any"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "v_mfma_f32_16x16x32_bf16",
+        "v_mfma_f32_32x32x16_bf16",
+        "v_mfma_f32_16x16x16_bf16",
+        "v_mfma_f32_32x32x8_bf16",
+        "v_mfma_f32_16x16x32_fp8_fp8",
+    ],
+)
+def test_tiles_to_the_last_bit(native, random, name: str, kind: str) -> None:
+    """AMX's sums (Intel's manual, TDPBF16PS): those of even K and of odd K apart, then both, then C; where
+    that is not exact, the other order."""
+    if not has_tiles():
+        pytest.skip("this CPU has no AMX, or the system does not lend it")
+    shape = DENSE[name]
+    eight = shape.type_a == "fp8"
+    target = "gfx950" if ("gfx950", name, "A") in layouts() else "gfx942"
+    wave = native.Wave(target)
+    if eight:
+        a, b = (random_bits(random, "fp8", (1, *size)) for size in ((shape.m, shape.k), (shape.k, shape.n)))
+    else:
+        a = extreme(random, (1, shape.m, shape.k), 7, kind)
+        b = extreme(random, (1, shape.k, shape.n), 7, kind)
+    c = extreme(random, (1, shape.m, shape.n), 23, "plain" if eight else kind)
+    places = {o: element_places(target, name, o, shape) for o in ("A", "B", "CD")}
+    width = 8 if eight else 16
+    for first, operand, bits, size in ((16, "A", a, width), (32, "B", b, width), (64, "CD", c, 32)):
+        put(wave.v, first, places[operand], bits, size)
+    before = wave.v.copy()
+    assert not wave.run(
+        native.instruction(name, [native.v(128, 16)], [native.v(16, 4), native.v(32, 4), native.v(64, 16)])
+    )
+    other = native.Wave(target)
+    other.library = matrix_library(without_tiles())
+    other.wave.mode, other.v[:] = wave.wave.mode, before
+    assert not other.run(
+        native.instruction(name, [native.v(128, 16)], [native.v(16, 4), native.v(32, 4), native.v(64, 16)])
+    )
+    found = get(wave.v, 128, places["CD"], 32).astype(np.uint32)[0]
+    sequential = get(other.v, 128, places["CD"], 32).astype(np.uint32)[0]
+    va, vb = values_of(shape.type_a, target, a)[0], values_of(shape.type_b, target, b)[0]
+    groups = 64 // shape.m
+    lane = shape.k // groups  # elements of K a lane
+    # As the registers have them, lane group by lane group; pairs of 8-bit floats are made in the order of K.
+    order = [g * lane + 2 * r for r in range(lane // 2) for g in range(groups)]
+    if eight:
+        order.sort()
+    factors = eight or all(np.all((x & 0x7FFF == 0) | (x & 0x7FFF >= 0x2380)) for x in (a[0], b[0]))
+    addends = c[0].astype(np.uint32).view(np.float32).astype(np.float64) * 2.0**126
+    if not (factors and np.all((addends == np.rint(addends)) | ~np.isfinite(addends))):
+        assert np.array_equal(found, sequential)
+        return
+    for i in range(0, shape.m, 3):
+        for j in range(0, shape.n, 3):
+            halves = [0.0, 0.0]
+            for k in order:
+                for odd in (0, 1):
+                    halves[odd] = fused(float(va[i, k + odd]), float(vb[k + odd, j]), halves[odd])
+            both = fused(1.0, halves[0], halves[1])
+            total = fused(1.0, both, float(c[0, i, j].astype(np.uint32).view(np.float32)))
+            expected = 0x7FC00000 if math.isnan(total) else int(np.float32(total).view(np.uint32))
+            assert int(found[i, j]) == expected, (i, j)

@@ -173,9 +173,13 @@ def _changes(block: Sequence[Instruction], acc_offset: int, everywhere: bool) ->
     flags = 0
     if everywhere or len(ranges) > abi.TAPE_RANGES:
         ranges, flags = [], abi.TAPE_ROWS
-    for memory in (each.record.memory for each in block):
-        stores = memory is not None and memory.access is not Does.LOAD and memory.space not in _NOT_LDS
-        if memory is not None and (memory.to_lds or stores):
+    for each in block:
+        memory = each.record.memory
+        if memory is None:
+            continue
+        # A load of a buffer says by a modifier that its data goes to LDS.
+        to_lds = memory.to_lds or each.modifiers.get("lds")
+        if to_lds or (memory.access is not Does.LOAD and memory.space not in _NOT_LDS):
             flags |= abi.TAPE_LDS
     return {"first": [first for first, _ in ranges], "count": [count for _, count in ranges], "flags": flags}
 

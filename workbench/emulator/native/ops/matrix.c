@@ -15,49 +15,6 @@
 #include "ops/matrix.h"
 #include "ops/matrix_dot.h"
 
-/* Lanes of B as BLGP arranges them, `count` rows copied to `to`. */
-static void hk_arrange_b(uint32_t *to, const uint32_t *from, int count, uint32_t blgp) {
-    for (int r = 0; r < count; r++)
-        for (unsigned lane = 0; lane < HK_LANES; lane++) {
-            unsigned source = lane;
-            switch (blgp) {
-            case 1:
-                source = lane % 32;
-                break;
-            case 2:
-                source = 32 + lane % 32;
-                break;
-            case 3:
-                source = (lane + 16) % HK_LANES;
-                break;
-            case 4:
-            case 5:
-            case 6:
-            case 7:
-                source = 16 * (blgp - 4) + lane % 16;
-                break;
-            default:
-                break;
-            }
-            to[HK_LANES * r + (int)lane] = from[HK_LANES * r + (int)source];
-        }
-}
-
-/* Block of A that block `block` of the result multiplies: each 2^CBSZ blocks share the one that ABID names.
- * (AMD's matrix instruction calculator. The CDNA4 guide's formula counts ABID over the whole wave instead; the
- * two agree where 2^CBSZ is the number of blocks.) */
-HK_INLINE int hk_source_block(const Op *op, int block) {
-    int cbsz = (int)HK_MATRIX_CBSZ(op);
-    return cbsz == 0 ? block : (block & ~((1 << cbsz) - 1)) + (int)HK_MATRIX_ABID(op) % (1 << cbsz);
-}
-
-/* 32-bit inputs, and no others, follow MODE: without its bit 4 denormals are zeros. */
-HK_INLINE void hk_flush_inputs(const Wave *w, float *values, int count) {
-    if (__builtin_expect(w->mode >> 4 & 1, 1)) return;
-    for (int i = 0; i < count; i++)
-        if (((uint32_t *)values)[i] << 1 < 0x01000000u) ((uint32_t *)values)[i] &= 0x80000000u;
-}
-
 /* Where the operands of one instruction are unpacked. B follows A directly: were they 4096 bytes apart, loads of
  * one would seem to wait for stores of the other. */
 typedef struct __attribute__((aligned(64))) HkScratchpad {
@@ -80,6 +37,7 @@ HK_INLINE int hk_mfma_dot(const Op *op, int m, HkScratchpad *pad, float *d, cons
     int groups = HK_LANES / m, count = HK_MATRIX_ROWS_A(op), result_rows = m * m / HK_LANES;
     HkPairs a = {rows_a, m, HK_LANES}, b = {rows_b, m, HK_LANES};
     if (type_a < HK_BF16 || type_a == HK_INT8) return 0;
+    if (!hk_dot_wanted(groups * count * (type_a == HK_BF16 ? 1 : 2))) return 0;
     if (c == NULL ? !hk_dot_addend(op->imm[0]) : !hk_dot_addends(c, result_rows)) return 0;
     if (c != NULL && c != d && hk_rows_overlap(c, result_rows, d, result_rows)) return 0;
     if (type_a == HK_BF16) {
@@ -174,14 +132,38 @@ HK_EXPORT int32_t hk_mfma_i32_32x32(Wave *w, const Op *op) { return hk_mfma(w, o
 /* A chain: the same instruction of f16 or bf16 several times in a row, with flags that say what is known of the
  * operands (translate_matrix.py). No result overlaps an addend that is not itself or, with 32 rows, its own
  * factors. */
+#ifdef HK_TILES
+/* Factors of a chain, turned for tiles once. */
+#define HK_TURNED 64
+typedef struct __attribute__((aligned(64))) HkTurned {
+    uint32_t rows[HK_TURNED][4 * HK_LANES];
+    const uint32_t *of[HK_TURNED];
+    int used;
+} HkTurned;
+
+/* A's registers turned; `seen` where they are what an earlier instruction of the chain read. */
+HK_INLINE const uint32_t *hk_turned(HkTurned *kept, int m, const uint32_t *rows_a, int rows, int seen) {
+    int n = 0;
+    while (n < kept->used && kept->of[n] != rows_a) n++;
+    if (n < kept->used && seen) return kept->rows[n];
+    if (n == kept->used) kept->of[kept->used++] = rows_a;
+    hk_tiles_turn(m, kept->rows[n], rows_a, HK_LANES / m * rows);
+    return kept->rows[n];
+}
+#endif
+
 #ifdef HK_DOT
+#ifndef HK_TILES
+typedef void HkTurned;
+#endif
 /* Instructions that add to one result; 0, and nothing written, where VDPBF16PS is not exact. With `trusted` all
  * earlier ones of the chain were done this way, so that what they looked at need not be looked at again, and what
  * they made is a multiple of 2^-126. */
-HK_INLINE int hk_mfma_links(const Wave *w, const Op *op, int links, int m, int trusted) {
+HK_INLINE int hk_mfma_links(const Wave *w, const Op *op, int links, int m, int trusted, HkTurned *kept) {
     int rows = HK_MATRIX_ROWS_A(op), result_rows = m * m / HK_LANES;
     const float *c = op->flags & HK_MATRIX_C_CONSTANT ? NULL : (const float *)hk_row(w, op->src2);
     HkPairs a[HK_LINKS], b[HK_LINKS];
+    if (!hk_dot_wanted(HK_LANES / m * rows)) return 0;
     for (int n = 0; n < links; n++) {
         uint32_t seen = trusted ? op[n].flags : 0;
         const uint32_t *rows_a = hk_row(w, op[n].src0), *rows_b = hk_row(w, op[n].src1);
@@ -189,6 +171,12 @@ HK_INLINE int hk_mfma_links(const Wave *w, const Op *op, int links, int m, int t
         if (!(seen & HK_MATRIX_SEEN_B) && !hk_dot_factors(rows_b, rows)) return 0;
         a[n] = (HkPairs){rows_a, m, HK_LANES};
         b[n] = (HkPairs){rows_b, m, HK_LANES};
+#ifdef HK_TILES
+        /* A group that does not fit any more starts anew. */
+        if (n == 0 && kept->used > HK_TURNED - HK_LINKS) kept->used = 0;
+        if (hk_tiles_fit(HK_LANES / m * rows))
+            a[n].turned = hk_turned(kept, m, rows_a, rows, (int)(seen & HK_MATRIX_SEEN_A));
+#endif
     }
     if (c == NULL ? !hk_dot_addend(op->imm[0])
                   : !(trusted && op->flags & HK_MATRIX_SEEN_C) && !hk_dot_addends(c, result_rows))
@@ -219,15 +207,27 @@ HK_INLINE void hk_mfma_halves(const Wave *w, const Op *op, int links, int m) {
 HK_INLINE int32_t hk_mfma_chain(Wave *w, const Op *op, int32_t count, int m) {
 #ifdef HK_DOT
     int trusted = HK_MATRIX_TYPE_A(op) == HK_BF16;
+#ifdef HK_TILES
+    HkTurned kept;
+    kept.used = 0;
+    HkTurned *turned = &kept;
+#else
+    HkTurned *turned = NULL;
+#endif
 #endif
     for (const Op *end = op + count; op < end;) {
         int links = 1;
         while (links < HK_LINKS && op[links - 1].flags & HK_MATRIX_LINKED) links++;
 #ifdef HK_DOT
-        int done = HK_MATRIX_TYPE_A(op) == HK_BF16 && hk_mfma_links(w, op, links, m, trusted);
+        int done = HK_MATRIX_TYPE_A(op) == HK_BF16 && hk_mfma_links(w, op, links, m, trusted, turned);
         trusted &= done;
 #else
         int done = 0;
+#endif
+#ifdef HK_TILES
+        /* Tiles have an order of their own: whether an instruction takes it must not depend on its neighbours. */
+        if (!done && HK_MATRIX_TYPE_A(op) == HK_BF16 && hk_tiles_fit(HK_LANES / m * HK_MATRIX_ROWS_A(op)))
+            for (; done < links; done++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op + done);
 #endif
 #ifdef HK_MULTIPLY_HALVES
         if (!done) hk_mfma_halves(w, op, links, m);

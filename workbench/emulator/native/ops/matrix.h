@@ -284,4 +284,47 @@ HK_INLINE void hk_fill_constant(float *rows, int count, uint32_t bits) {
     for (int i = 0; i < count * HK_LANES; i++) ((uint32_t *)rows)[i] = bits;
 }
 
+/* Lanes of B as BLGP arranges them, `count` rows copied to `to`. */
+HK_INLINE void hk_arrange_b(uint32_t *to, const uint32_t *from, int count, uint32_t blgp) {
+    for (int r = 0; r < count; r++)
+        for (unsigned lane = 0; lane < HK_LANES; lane++) {
+            unsigned source = lane;
+            switch (blgp) {
+            case 1:
+                source = lane % 32;
+                break;
+            case 2:
+                source = 32 + lane % 32;
+                break;
+            case 3:
+                source = (lane + 16) % HK_LANES;
+                break;
+            case 4:
+            case 5:
+            case 6:
+            case 7:
+                source = 16 * (blgp - 4) + lane % 16;
+                break;
+            default:
+                break;
+            }
+            to[HK_LANES * r + (int)lane] = from[HK_LANES * r + (int)source];
+        }
+}
+
+/* Block of A that block `block` of the result multiplies: each 2^CBSZ blocks share the one that ABID names.
+ * (AMD's matrix instruction calculator. The CDNA4 guide's formula counts ABID over the whole wave instead; the
+ * two agree where 2^CBSZ is the number of blocks.) */
+HK_INLINE int hk_source_block(const Op *op, int block) {
+    int cbsz = (int)HK_MATRIX_CBSZ(op);
+    return cbsz == 0 ? block : (block & ~((1 << cbsz) - 1)) + (int)HK_MATRIX_ABID(op) % (1 << cbsz);
+}
+
+/* 32-bit inputs, and no others, follow MODE: without its bit 4 denormals are zeros. */
+HK_INLINE void hk_flush_inputs(const Wave *w, float *values, int count) {
+    if (__builtin_expect(w->mode >> 4 & 1, 1)) return;
+    for (int i = 0; i < count; i++)
+        if (((uint32_t *)values)[i] << 1 < 0x01000000u) ((uint32_t *)values)[i] &= 0x80000000u;
+}
+
 #endif

@@ -33,6 +33,17 @@ def _registers(shape: Matrix, elements: int, kind: str) -> int:
     return max(1, elements * shape.k * shape.blocks * _BITS[kind] // 32 // abi.LANES)
 
 
+_ALIKE = ("f32", "f64", "i8")
+"""Types whose instructions give a matrix core's bits anyway: one product after the other, or integers."""
+
+
+def _function(shape: Matrix, exact: bool = False) -> str:
+    kind = "smfmac" if shape.sparse else "mfma"
+    exactly = "_exact" if exact and shape.type_a not in _ALIKE else ""
+    result = shape.type_a if shape.type_a == "f8f6f4" else shape.type_d
+    return f"hk_{kind}{exactly}_{result}_{shape.m}x{shape.n}"
+
+
 def _shape(instruction: Instruction) -> Matrix:
     shape = instruction.record.matrix
     assert shape is not None
@@ -59,7 +70,7 @@ def _encode_dense(instruction: Instruction, rows: Rows) -> OpFields:
         src2 = rows.row(c)
     registers = _registers(shape, shape.m, shape.type_a) | _registers(shape, shape.n, shape.type_b) << 8
     return OpFields(
-        function=f"hk_mfma_{shape.type_d}_{shape.m}x{shape.n}",
+        function=_function(shape, rows.exact),
         dst=rows.row(instruction.dst[0]),
         src0=rows.row(a),
         src1=rows.row(b),
@@ -82,7 +93,7 @@ def _encode_sparse(instruction: Instruction, rows: Rows) -> OpFields:
     )
     registers = _registers(shape, shape.m, shape.type_a) // 2 | _registers(shape, shape.n, shape.type_b) << 8
     return OpFields(
-        function=f"hk_smfmac_{shape.type_d}_{shape.m}x{shape.n}",
+        function=_function(shape, rows.exact),
         dst=rows.row(instruction.dst[0]),
         src0=rows.row(a),
         src1=rows.row(b),
@@ -124,7 +135,7 @@ def _encode_small(instruction: Instruction, rows: Rows) -> OpFields:
             byte = modifiers.get("op_sel", 0) >> index & 1 | (modifiers.get("op_sel_hi", 0) >> index & 1) << 1
             selects |= byte << 16 + 2 * index
     return OpFields(
-        function=f"hk_mfma_f8f6f4_{shape.m}x{shape.n}",
+        function=_function(shape, rows.exact),
         dst=rows.row(instruction.dst[0]),
         src0=rows.row(a),
         src1=rows.row(b),
@@ -137,11 +148,8 @@ def _encode_small(instruction: Instruction, rows: Rows) -> OpFields:
 
 
 def _operation(shape: Matrix) -> NativeOp:
-    if shape.type_a == "f8f6f4":
-        return NativeOp(f"hk_mfma_f8f6f4_{shape.m}x{shape.n}", _encode_small, can_fault=False)
-    if shape.sparse:
-        return NativeOp(f"hk_smfmac_{shape.type_d}_{shape.m}x{shape.n}", _encode_sparse, can_fault=False)
-    return NativeOp(f"hk_mfma_{shape.type_d}_{shape.m}x{shape.n}", _encode_dense, can_fault=False)
+    encode = _encode_small if shape.type_a == "f8f6f4" else _encode_sparse if shape.sparse else _encode_dense
+    return NativeOp(_function(shape), encode, can_fault=False)
 
 
 NATIVE: dict[str, NativeOp] = {name: _operation(shape) for name, shape in MATRICES.items()}

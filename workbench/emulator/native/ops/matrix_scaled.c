@@ -12,6 +12,7 @@
  * their rows (0xffff: scalar register ssrc0 or ssrc1, or where there is none the byte in imm[1]).
  */
 #include "ops/matrix_dot.h"
+#include "ops/matrix_exact.h"
 
 /* Element e of 16 lanes, of a format with `bits` bits a lane, 32 of them from `rows` on. */
 HK_INLINE f32x16 hk_packed_element(const uint32_t *rows, int bits, int mantissa, float bias, int e) {
@@ -180,7 +181,8 @@ HK_INLINE int32_t hk_mfma_small(Wave *w, const Op *op, int m) {
 #ifdef HK_DOT
     int constant = (op->flags & HK_MATRIX_C_CONSTANT) != 0;
     const float *addends = constant ? NULL : (const float *)hk_row(w, op->src2);
-    if (hk_scales_within(range, -40) && (constant ? hk_dot_addend(op->imm[0]) : hk_dot_addends(addends, count))) {
+    if (hk_dot_wanted(depth / 2) && hk_scales_within(range, -40) &&
+        (constant ? hk_dot_addend(op->imm[0]) : hk_dot_addends(addends, count))) {
         uint32_t *pairs_a = (uint32_t *)a, *pairs_b = (uint32_t *)b;
         hk_dot_small(m, pairs_a, hk_row(w, op->src0), HK_MATRIX_CBSZ(op));
         hk_dot_small(m, pairs_b, hk_row(w, op->src1), HK_MATRIX_BLGP(op));
@@ -215,3 +217,31 @@ HK_INLINE int32_t hk_mfma_small(Wave *w, const Op *op, int m) {
 
 HK_EXPORT int32_t hk_mfma_f8f6f4_16x16(Wave *w, const Op *op) { return hk_mfma_small(w, op, 16); }
 HK_EXPORT int32_t hk_mfma_f8f6f4_32x32(Wave *w, const Op *op) { return hk_mfma_small(w, op, 32); }
+
+/* Products of the sum and its exponents as matrix_exact.h has them, the scales' exponents added: assumed. */
+HK_INLINE int32_t hk_mfma_small_exact(Wave *w, const Op *op, int m) {
+    static const HkElement types[] = {HK_FP8, HK_BF8, HK_FP6, HK_BF6, HK_FP4};
+    float a[HK_MATRIX_MAX_K * 16] __attribute__((aligned(64))), b[HK_MATRIX_MAX_K * 16] __attribute__((aligned(64)));
+    float c[16 * HK_LANES] __attribute__((aligned(64)));
+    int count = m * m / HK_LANES, depth = 32 * HK_LANES / m, range[2] = {0, 0};
+    int scale_a[HK_LANES], scale_b[HK_LANES];
+    HkElement type_a = types[HK_MATRIX_CBSZ(op)], type_b = types[HK_MATRIX_BLGP(op)];
+    int scaled = (op->flags & HK_MATRIX_SCALED) != 0;
+    if (scaled) {
+        hk_scales(w, scale_a, op->imm[3] & 0xffff, op->ssrc0, op->imm[1] & 0xffff, op->imm[2] >> 16 & 3, range);
+        hk_scales(w, scale_b, op->imm[3] >> 16, op->ssrc1, op->imm[1] >> 16, op->imm[2] >> 18 & 3, range);
+    }
+    hk_unpack_small(a, m, hk_row(w, op->src0), HK_MATRIX_CBSZ(op));
+    hk_unpack_small(b, m, hk_row(w, op->src1), HK_MATRIX_BLGP(op));
+    if (op->flags & HK_MATRIX_C_CONSTANT)
+        hk_fill_constant(c, count, op->imm[0]);
+    else
+        memcpy(c, hk_row(w, op->src2), sizeof(float) * HK_LANES * (size_t)count);
+    HkExactFactor left = {a, hk_exact_least(type_a), scaled ? scale_a : NULL};
+    HkExactFactor right = {b, hk_exact_least(type_b), scaled ? scale_b : NULL};
+    hk_exact_multiply(m, (float *)hk_row(w, op->dst), c, left, right, depth, hk_exact_group(type_a, depth), 1);
+    return 0;
+}
+
+HK_EXPORT int32_t hk_mfma_exact_f8f6f4_16x16(Wave *w, const Op *op) { return hk_mfma_small_exact(w, op, 16); }
+HK_EXPORT int32_t hk_mfma_exact_f8f6f4_32x32(Wave *w, const Op *op) { return hk_mfma_small_exact(w, op, 32); }

@@ -9,7 +9,7 @@
  *
  * Op fields as in matrix.c, src2 the row of the indices.
  */
-#include "ops/matrix.h"
+#include "ops/matrix_exact.h"
 
 /* d += A B; a is [stored][m], b [k][m], place [stored][m] the k of each stored element. */
 HK_INLINE void hk_multiply_sparse(int m, float *d, const float *a, const float *b, const uint16_t *place, int stored) {
@@ -25,7 +25,23 @@ HK_INLINE void hk_multiply_sparse(int m, float *d, const float *a, const float *
         }
 }
 
-HK_INLINE int32_t hk_smfmac(Wave *w, const Op *op, int m, int integer) {
+/* The same to the bit (matrix_exact.h), which is assumed: what is stored counts as K. */
+static void hk_multiply_sparse_exact(int m, float *d, const float *a, const float *b, const uint16_t *place, int stored,
+                                     HkElement type_a, HkElement type_b) {
+    float row[HK_MATRIX_MAX_K], column[HK_MATRIX_MAX_K];
+    int group = hk_exact_group(type_a, stored);
+    for (int i = 0; i < m; i++) {
+        for (int n = 0; n < stored; n++) row[n] = a[n * m + i];
+        for (int j = 0; j < m; j++) {
+            for (int n = 0; n < stored; n++) column[n] = b[place[n * m + i] * m + j];
+            float *to = d + hk_result_offset(m, i) + j;
+            *to = hk_exact_element(row, hk_exact_least(type_a), NULL, column, hk_exact_least(type_b), NULL, 1, *to,
+                                   stored, group, hk_exact_split(type_a));
+        }
+    }
+}
+
+HK_INLINE int32_t hk_smfmac(Wave *w, const Op *op, int m, int integer, int exact) {
     float a[HK_MATRIX_MAX_K * 8] __attribute__((aligned(64))), b[HK_MATRIX_MAX_K * 16] __attribute__((aligned(64)));
     uint16_t place[HK_MATRIX_MAX_K * 8];
     int count = m * m / HK_LANES;
@@ -42,6 +58,10 @@ HK_INLINE int32_t hk_smfmac(Wave *w, const Op *op, int m, int integer) {
                 (uint16_t)(2 * group * per_lane + e / 2 * 4 + (int)(word >> (2 * e) & 3));
     }
     float *d = (float *)hk_row(w, op->dst);
+    if (exact) {
+        hk_multiply_sparse_exact(m, d, a, b, place, stored, HK_MATRIX_TYPE_A(op), HK_MATRIX_TYPE_B(op));
+        return 0;
+    }
     if (!integer) {
         hk_multiply_sparse(m, d, a, b, place, stored);
         return 0;
@@ -52,7 +72,9 @@ HK_INLINE int32_t hk_smfmac(Wave *w, const Op *op, int m, int integer) {
     return 0;
 }
 
-HK_EXPORT int32_t hk_smfmac_f32_16x16(Wave *w, const Op *op) { return hk_smfmac(w, op, 16, 0); }
-HK_EXPORT int32_t hk_smfmac_f32_32x32(Wave *w, const Op *op) { return hk_smfmac(w, op, 32, 0); }
-HK_EXPORT int32_t hk_smfmac_i32_16x16(Wave *w, const Op *op) { return hk_smfmac(w, op, 16, 1); }
-HK_EXPORT int32_t hk_smfmac_i32_32x32(Wave *w, const Op *op) { return hk_smfmac(w, op, 32, 1); }
+HK_EXPORT int32_t hk_smfmac_f32_16x16(Wave *w, const Op *op) { return hk_smfmac(w, op, 16, 0, 0); }
+HK_EXPORT int32_t hk_smfmac_f32_32x32(Wave *w, const Op *op) { return hk_smfmac(w, op, 32, 0, 0); }
+HK_EXPORT int32_t hk_smfmac_i32_16x16(Wave *w, const Op *op) { return hk_smfmac(w, op, 16, 1, 0); }
+HK_EXPORT int32_t hk_smfmac_i32_32x32(Wave *w, const Op *op) { return hk_smfmac(w, op, 32, 1, 0); }
+HK_EXPORT int32_t hk_smfmac_exact_f32_16x16(Wave *w, const Op *op) { return hk_smfmac(w, op, 16, 0, 1); }
+HK_EXPORT int32_t hk_smfmac_exact_f32_32x32(Wave *w, const Op *op) { return hk_smfmac(w, op, 32, 0, 1); }

@@ -21,10 +21,12 @@ class Rows:
     Attributes:
         target: "gfx942", "gfx950" or "gfx90a".
         acc_offset: row of AGPR 0.
+        exact: matrix instructions give a matrix core's bits (native/ops/matrix_exact.h).
     """
 
     target: str
     acc_offset: int
+    exact: bool = False
 
     def row(self, operand: Operand) -> int:
         """First row of a vector register operand.

@@ -14,6 +14,7 @@
 #include "observe/steps.h"
 #include "observe/tape.h"
 #include "observe/traffic.h"
+#include "ops/matrix_tiles.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -122,6 +123,9 @@ static int answer(Worker *worker, Resident *r, uint32_t index) {
     Wave *w = &r->waves[index];
     uint64_t packet = w->packet;
     w->packet = 0;
+#ifdef HK_TILES
+    hk_tiles_release(); /* whoever answers may use tiles, too */
+#endif
     int32_t refused = l->serve != NULL ? l->serve(r->group.index, index, packet) : -1;
     if (refused == 0) return 1;
     Fault fault = {.kind = HK_FAULT_SERVICE, .lane = -1, .address = (uint64_t)(int64_t)refused};
@@ -221,7 +225,14 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
         worker->resident_count--;
         int result = GROUP_ENDED;
         int dropped = r->group.index > __atomic_load_n(&l->last_group, __ATOMIC_RELAXED);
+#ifdef HK_TILES
+        hk_tiles_here.turn = 1;
+#endif
         if (!dropped) result = run_group(worker, r, deadline);
+#ifdef HK_TILES
+        hk_tiles_here.turn = 0;
+        hk_tiles_release();
+#endif
         switch (result) {
         case GROUP_FAULT:
             lower_bound(&l->last_group, r->group.index);

@@ -3,8 +3,9 @@
 
 #include "hip/host/types.h"
 
-// HIP 6 gave the structure a new layout, and the function that fills it a new name.
+// HIP 6 gave the structure a new layout, and the functions that take it new names.
 #define hipGetDeviceProperties hipGetDevicePropertiesR0600
+#define hipChooseDevice hipChooseDeviceR0600
 
 extern "C" {
 
@@ -16,6 +17,7 @@ hipError_t hipSetDevice(int device);
 hipError_t hipSetDeviceFlags(unsigned flags);
 hipError_t hipGetDeviceFlags(unsigned *flags);
 hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int device);
+hipError_t hipChooseDevice(int *device, const hipDeviceProp_t *properties);
 hipError_t hipDeviceGet(hipDevice_t *device, int ordinal);
 hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute, int device);
 hipError_t hipDeviceGetName(char *name, int length, hipDevice_t device);

@@ -77,6 +77,42 @@ static inline hipError_t hipOccupancyMaxPotentialBlockSize(int *grid, int *block
     return hipOccupancyMaxPotentialBlockSize(grid, block, reinterpret_cast<const void *>(function), shared, limit);
 }
 template <typename... Parameters>
+static inline hipError_t
+hipOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, void (*function)(Parameters...),
+                                           std::size_t shared = 0, int limit = 0, unsigned = hipOccupancyDefault) {
+    return hipOccupancyMaxPotentialBlockSize(grid, block, function, shared, limit);
+}
+// Of sizes in whole waves the largest with the most threads at a time; `shared_of` tells what a block of a size takes.
+template <typename SharedOf, typename... Parameters>
+static inline hipError_t hipOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block,
+                                                                       void (*function)(Parameters...),
+                                                                       SharedOf shared_of, int limit = 0) {
+    int device, units, wave;
+    hipFuncAttributes attributes;
+    hipError_t error = hipGetDevice(&device);
+    if (error == hipSuccess) error = hipDeviceGetAttribute(&units, hipDeviceAttributeMultiprocessorCount, device);
+    if (error == hipSuccess) error = hipDeviceGetAttribute(&wave, hipDeviceAttributeWarpSize, device);
+    if (error == hipSuccess) error = hipFuncGetAttributes(&attributes, function);
+    if (error != hipSuccess) return error;
+    const int most = limit > 0 && limit < attributes.maxThreadsPerBlock ? limit : attributes.maxThreadsPerBlock;
+    *grid = *block = 0;
+    int threads = 0;
+    for (int size = most < wave ? most : most / wave * wave; size > 0; size -= wave) {
+        int blocks;
+        error = hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, size, std::size_t(shared_of(size)));
+        if (error != hipSuccess) return error;
+        if (blocks * size > threads) threads = blocks * size, *block = size, *grid = blocks * units;
+    }
+    return hipSuccess;
+}
+template <typename SharedOf, typename... Parameters>
+static inline hipError_t hipOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int *grid, int *block,
+                                                                                void (*function)(Parameters...),
+                                                                                SharedOf shared_of, int limit = 0,
+                                                                                unsigned = hipOccupancyDefault) {
+    return hipOccupancyMaxPotentialBlockSizeVariableSMem(grid, block, function, shared_of, limit);
+}
+template <typename... Parameters>
 static inline hipError_t hipLaunchCooperativeKernel(void (*function)(Parameters...), dim3 grid, dim3 block,
                                                     void **arguments, unsigned shared, hipStream_t stream) {
     return hipLaunchCooperativeKernel(reinterpret_cast<const void *>(function), grid, block, arguments, shared, stream);

@@ -462,8 +462,13 @@ enum hipGraphNodeType {
     hipGraphNodeTypeEmpty = 5,
     hipGraphNodeTypeWaitEvent = 6,
     hipGraphNodeTypeEventRecord = 7,
+    hipGraphNodeTypeExtSemaphoreSignal = 8,
+    hipGraphNodeTypeExtSemaphoreWait = 9,
     hipGraphNodeTypeMemAlloc = 10,
     hipGraphNodeTypeMemFree = 11,
+    hipGraphNodeTypeMemcpyFromSymbol = 12,
+    hipGraphNodeTypeMemcpyToSymbol = 13,
+    hipGraphNodeTypeCount,
 };
 enum hipGraphInstantiateFlags {
     hipGraphInstantiateFlagAutoFreeOnLaunch = 1,
@@ -479,6 +484,7 @@ enum hipGraphExecUpdateResult {
     hipGraphExecUpdateErrorFunctionChanged = 4,
     hipGraphExecUpdateErrorParametersChanged = 5,
     hipGraphExecUpdateErrorNotSupported = 6,
+    hipGraphExecUpdateErrorUnsupportedFunctionChange = 7,
 };
 
 typedef struct ihipStream_t *hipStream_t;
@@ -581,6 +587,8 @@ typedef struct ihipLinkState_t *hipLinkState_t;
 enum hipMemAllocationHandleType {
     hipMemHandleTypeNone = 0,
     hipMemHandleTypePosixFileDescriptor = 1,
+    hipMemHandleTypeWin32 = 2,
+    hipMemHandleTypeWin32Kmt = 4,
 };
 enum hipMemLocationType {
     hipMemLocationTypeInvalid = 0,
@@ -723,6 +731,9 @@ struct HIP_LAUNCH_CONFIG {
 #define hipEventBlockingSync 0x1
 #define hipEventDisableTiming 0x2
 #define hipEventInterprocess 0x4
+#define hipEventDisableSystemFence 0x20000000
+#define hipEventReleaseToDevice 0x40000000
+#define hipEventReleaseToSystem 0x80000000
 #define hipHostMallocDefault 0x0
 #define hipHostMallocPortable 0x1
 #define hipHostMallocMapped 0x2
@@ -730,18 +741,42 @@ struct HIP_LAUNCH_CONFIG {
 #define hipHostMallocNumaUser 0x20000000
 #define hipHostMallocCoherent 0x40000000
 #define hipHostMallocNonCoherent 0x80000000
+#define hipHostAllocDefault 0x0
+#define hipHostAllocPortable 0x1
+#define hipHostAllocMapped 0x2
+#define hipHostAllocWriteCombined 0x4
+#define hipExtHostAllocNumaUser 0x20000000
+#define hipExtHostAllocCoherent 0x40000000
+#define hipExtHostAllocNonCoherent 0x80000000
+#define hipDeviceMallocDefault 0x0
+#define hipDeviceMallocFinegrained 0x1
+#define hipMallocSignalMemory 0x2
+#define hipDeviceMallocUncached 0x3
+#define hipDeviceMallocContiguous 0x4
 #define hipHostRegisterDefault 0x0
 #define hipHostRegisterPortable 0x1
 #define hipHostRegisterMapped 0x2
+#define hipHostRegisterIoMemory 0x4
+#define hipHostRegisterReadOnly 0x8
+#define hipExtHostRegisterCoarseGrained 0x8
+#define hipIpcMemLazyEnablePeerAccess 0x1
+#define HIP_IPC_HANDLE_SIZE 64
 #define hipMemAttachGlobal 0x1
 #define hipMemAttachHost 0x2
 #define hipDeviceScheduleAuto 0x0
 #define hipDeviceScheduleSpin 0x1
 #define hipDeviceScheduleYield 0x2
 #define hipDeviceScheduleBlockingSync 0x4
+#define hipDeviceScheduleMask 0x7
+#define hipDeviceMapHost 0x8
+#define hipDeviceLmemResizeToMax 0x10
+#define hipCooperativeLaunchMultiDeviceNoPreSync 0x1
+#define hipCooperativeLaunchMultiDeviceNoPostSync 0x2
+#define hipExtAnyOrderLaunch 0x1
 #define hipCpuDeviceId (-1)
 #define hipInvalidDeviceId (-2)
 #define hipOccupancyDefault 0x0
+#define hipOccupancyDisableCachingOverride 0x1
 #define HIP_LAUNCH_PARAM_BUFFER_POINTER ((void *)1)
 #define HIP_LAUNCH_PARAM_BUFFER_SIZE ((void *)2)
 #define HIP_LAUNCH_PARAM_END ((void *)3)

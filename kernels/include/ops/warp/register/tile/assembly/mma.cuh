@@ -127,6 +127,10 @@ struct pinned_product {
                   "mma: the matrix cores of this target have no instruction for these operands; they take "
                   "float, bf16, half, fp8e4m3 and fp8e5m2, 8 bytes or more a lane, on gfx950 fp4e2m1_2, 16 bytes");
 
+    template <typename Operand>
+    static constexpr bool apart_from = ducks::art::apart<
+        typename ducks::art::concat<typename D::register_ranges, typename Operand::register_ranges>::type>;
+
     /** Base tile {i, j} of d: plus, or where `from_c` c plus, a's and b's product at base tile s along K. */
     template <int i, int j, int s, bool from_c>
     static __device__ inline void step() {
@@ -152,6 +156,9 @@ struct pinned_product {
     }
 
     static __device__ inline void all() {
+        // Of a product in one go, a sum written over an operand would be read as that operand.
+        constexpr bool apart_from_a = apart_from<A>, apart_from_b = apart_from<B>;
+        static_assert(apart_from_a && apart_from_b, "mma: the accumulators' registers are apart from the operands'");
         wait_states<2>();
         for_constants<depth>([]<int s>() { for_base_tiles<D>([]<int i, int j>() { step<i, j, s, s == 0>(); }); });
         wait_states<side == 16 ? 12 : 20>();

@@ -1,0 +1,116 @@
+"""What the first call of each operator takes with an empty cache; written to docs/kernel_costs.md.
+
+    python tests/kernels/first_calls.py [NAME ...] [--device emulated:gfx950] [--print]
+
+One process with a cache of its own calls one operator after another, each with the example of its docstring,
+and once more. Both times are the whole call from Python; where two operators share an instance of a kernel,
+the first one's call compiles it. Times are of the machine that runs this: of others they say the order. Rows
+of operators that are not called stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import date
+
+import kernel_costs
+
+SERVE = "HIPKITTENS_FIRST_CALLS"
+HEADS = ("operator", "shape", "first call, s", "second call, ms")
+
+
+def calls(names: Sequence[str], device: str) -> Iterator[tuple[str, ...]]:
+    """A row for each operator; the calling process has a cache of its own, which is empty."""
+    import torch
+
+    import workbench as wb
+    from workbench.operators import shape_text
+
+    where = wb.device(device)
+    # What a process needs once, whichever operator is its first, is no operator's.
+    began = time.perf_counter()
+    wb.kernels["activations/relu"](torch.ones(4, 64).to(where.torch_device))
+    print(f"once in a process, by relu of another shape: {time.perf_counter() - began:.2f} s", flush=True)
+    for name in names:
+        spec = wb.kernels[name]
+        shape = min(spec.shapes, key=lambda each: spec.work(each).get("bytes", 0))
+        taken = []
+        for _ in range(2):
+            inputs = spec.make_inputs(shape, device=where)
+            began = time.perf_counter()
+            spec(**inputs)
+            taken.append(time.perf_counter() - began)
+        yield f"`{name}`", shape_text(shape), f"{taken[0]:.2f}", f"{1e3 * taken[1]:.1f}"
+
+
+def known() -> dict[str, list[str]]:
+    """The page's rows by operator."""
+    text = kernel_costs.DOCS.read_text(encoding="utf-8").partition(f"\n{kernel_costs.FIRST}\n")[2]
+    rows = (line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `"))
+    return {row[0].strip("`"): row for row in rows}
+
+
+def section(rows: Mapping[str, Sequence[str]], every: Collection[str], device: str) -> str:
+    """The part of the page, of rows by operator."""
+    there = [rows[name] for name in every if name in rows]
+    seconds = [float(row[2]) for row in there]
+    missing = [f"`{name}`" for name in every if name not in rows]
+    return (
+        f"{kernel_costs.FIRST}\n\n"
+        f"Seconds of the first call of each operator on {device} with an empty cache, and milliseconds\n"
+        "of the second, by `python tests/kernels/first_calls.py`: one process, one operator after another,\n"
+        f"each at the smallest shape of its spec. Measured {date.today():%d %B %Y} on two cores of a\n"
+        "machine that some ten other processes shared; quiet ones take a fraction, most of it compiling.\n"
+        f"The median is {statistics.median(seconds):.1f} s, the longest {max(seconds):.1f} s.\n"
+        "`workbench.ops.precompile` does this for a model before its first call, side by side."
+        + (f" Not called yet: {', '.join(missing)}." if missing else "")
+        + "\n\n"
+        + kernel_costs.table(HEADS, map(kernel_costs.cells, there))
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("names", nargs="*", help="operators; default all")
+    parser.add_argument("--device", default="emulated:gfx950")
+    parser.add_argument("--print", action="store_true", help="show it instead of writing it")
+    options = parser.parse_args()
+    if os.environ.get(SERVE):
+        for row in calls(options.names, options.device):
+            print(*row, sep="\t", flush=True)
+        return
+    import workbench as wb
+
+    rows = known()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(
+            [sys.executable, __file__, *(options.names or wb.kernels), "--device", options.device],
+            env={**os.environ, SERVE: "1", "HIPKITTENS_CACHE": folder},
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as server,
+    ):
+        assert server.stdout is not None
+        for line in server.stdout:
+            if len(row := line.rstrip("\n").split("\t")) == len(HEADS):
+                print(*row, sep="  ", flush=True)
+                rows[row[0].strip("`")] = row
+                if not options.print:
+                    text = kernel_costs.DOCS.read_text(encoding="utf-8")
+                    before = text.partition(f"\n{kernel_costs.FIRST}\n")[0].rstrip("\n")
+                    part = section(rows, wb.kernels, options.device)
+                    kernel_costs.DOCS.write_text(f"{before}\n\n{part}", encoding="utf-8")
+    if server.returncode:
+        sys.exit(f"first_calls: the process that calls ended with {server.returncode}")
+
+
+if __name__ == "__main__":
+    main()

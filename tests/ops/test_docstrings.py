@@ -1,0 +1,149 @@
+"""Every function called by somebody who has read its docstring and nothing else.
+
+Layouts are read from the text that `help` prints, not from the specs that it is made of: names, dimensions
+and element types of what comes back have to be those that it promises, and so have gradients by kernels.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench import ops
+from workbench.kernel import recording
+from workbench.operators.description import example
+from workbench.operators.functions import function_name
+
+TYPES = {
+    "bf16": (torch.bfloat16,),
+    "fp16": (torch.float16,),
+    "fp32": (torch.float32,),
+    "fp64": (torch.float64,),
+    "int8": (torch.int8,),
+    "uint8": (torch.uint8,),
+    "int32": (torch.int32,),
+    "int64": (torch.int64,),
+    "bool": (torch.bool,),
+    "fp8": (torch.float8_e4m3fn, torch.float8_e4m3fnuz),
+    **{name: (getattr(torch, f"float8_{name}"),) for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz")},
+    "e4m3": (torch.float8_e4m3fn, torch.float8_e4m3fnuz),
+}
+LAYOUT = re.compile(r"(\[[^\]]*\](?: or \[[^\]]*\])*) of ([\w, ]+?)(?=, or \[|:|\.$)")
+
+
+def section(doc: str, title: str) -> dict[str, str]:
+    """Entries of a part of a docstring by name, each on one line."""
+    body = re.search(rf"\n{title}:\n(.*?)(?:\n\n|\Z)", doc, re.DOTALL)
+    assert body, title
+    entries = re.split(r"\n    (?! )", "\n" + body[1])[1:]
+    split = (" ".join(entry.split()).partition(": ") for entry in entries)
+    return {name: text for name, _, text in split}
+
+
+def layouts(text: str) -> list[tuple[tuple[str, ...], tuple[torch.dtype, ...]]]:
+    """Alternatives of a tensor's entry: axes and the element types that may stand there."""
+    made = []
+    for axes, types in LAYOUT.findall(text):
+        names = re.split(r", | or ", types)
+        dtypes = tuple(dtype for name in names for dtype in TYPES[name])
+        for each in re.findall(r"\[([^\]]*)\]", axes):
+            made.append((tuple(axis.strip() for axis in each.split(",") if axis.strip()), dtypes))
+    return made
+
+
+def fitted(axes: tuple[str, ...], dims: tuple[int, ...], known: dict[str, int]) -> dict[str, int] | None:
+    """Sizes of axes with those of a tensor; None where it has others than what is known."""
+    if axes[:1] == ("...",):
+        axes = axes[1:]
+        dims = dims[len(dims) - len(axes) :]
+    if len(axes) != len(dims):
+        return None
+    found = dict(known)
+    for axis, size in zip(axes, dims, strict=True):
+        if axis.isidentifier():
+            if found.setdefault(axis, size) != size:
+                return None
+            continue
+        names = set(re.findall(r"[a-z_]\w*", axis)) - {"ceil"}
+        if names <= set(found) and eval(axis, {"ceil": math.ceil}, dict(found)) != size:
+            return None
+    return found
+
+
+def sizes_of(args: dict[str, str], given: dict[str, Any]) -> dict[str, int]:
+    """Sizes by axis of a call's tensors, each in one of the layouts that the docstring has for it."""
+    tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
+    numbers = {name: value for name, value in given.items() if isinstance(value, int)}
+    choices = []
+    for name, tensor in tensors.items():
+        fits = [axes for axes, dtypes in layouts(args[name]) if tensor.dtype in dtypes]
+        assert fits, f"{name} is {tensor.dtype}; the docstring has {args[name]}"
+        choices.append(fits)
+    for chosen in itertools.product(*choices):
+        known: dict[str, int] | None = dict(numbers)
+        # Twice: a size that is made of others may come before them.
+        for axes, tensor in [*zip(chosen, tensors.values(), strict=True)] * 2:
+            known = known if known is None else fitted(axes, tuple(tensor.shape), known)
+        if known is not None:
+            return known
+    raise AssertionError(f"no layouts that go together: { {n: tuple(t.shape) for n, t in tensors.items()} }")
+
+
+def gradients(function: Any, given: dict[str, Any]) -> None:
+    """Where the docstring names kernels for them, the inputs that it names get gradients, by launches."""
+    text = re.search(r"\nGradients:\n(.*?)\n\n", function.__doc__, re.DOTALL)[1]
+    said = re.fullmatch(r"of (.+): by the kernels? (.+)\.", " ".join(text.split()))
+    if said is None:
+        assert text.strip().startswith(("by autograd of the PyTorch reference.", "none: "))
+        return
+    leaves = {
+        name: given[name].detach().clone().requires_grad_()
+        for name in said[1].split(", ")
+        if given.get(name) is not None and given[name].is_floating_point()
+    }
+    made = function(**{**given, **leaves})
+    made = [each for each in (made if isinstance(made, tuple) else (made,)) if each.requires_grad]
+    with recording() as launches:
+        found = torch.autograd.grad(made, list(leaves.values()), [torch.ones_like(each) for each in made])
+    assert launches
+    for (name, leaf), grad in zip(leaves.items(), found, strict=True):
+        assert (grad.shape, grad.dtype) == (leaf.shape, leaf.dtype), name
+
+
+@pytest.mark.parametrize("name", list(wb.kernels))
+def test_example_runs(name: str) -> None:
+    """The example with the docstring's own words for each tensor that goes in and comes out."""
+    found: dict[str, Any] = {}
+    exec(example(wb.kernels[name]), found)
+    inputs = found["inputs"]
+    function = getattr(ops, function_name(name))
+    args, returns = (section(function.__doc__, title) for title in ("Args", "Returns"))
+    known = sizes_of(args, inputs)
+    for result, text in returns.items():
+        made = found[result]
+        assert isinstance(made, torch.Tensor)
+        fits = any(
+            made.dtype in dtypes and fitted(axes, tuple(made.shape), known) is not None
+            for axes, dtypes in layouts(text)
+        )
+        assert fits, f"{result} is {tuple(made.shape)} of {made.dtype}; the docstring has {text}"
+    gradients(function, inputs)
+
+
+def test_what_a_docstring_does_not_promise_is_seen() -> None:
+    args = {
+        "x": "[rows, 2*cols] of bf16 or fp16: rows.",
+        "y": "[cols] of fp32, or [ceil(cols/8)] of uint8: y.",
+    }
+    x, y = torch.zeros(3, 16, dtype=torch.bfloat16), torch.zeros(8)
+    assert sizes_of(args, {"x": x, "y": y}) == {"rows": 3, "cols": 8}
+    assert layouts(args["y"]) == [(("cols",), (torch.float32,)), (("ceil(cols/8)",), (torch.uint8,))]
+    for wrong in ({"x": x.float(), "y": y}, {"x": x, "y": y[:7]}, {"x": x[0], "y": y}):
+        with pytest.raises(AssertionError):
+            sizes_of(args, wrong)

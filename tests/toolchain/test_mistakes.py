@@ -1,0 +1,474 @@
+"""Each known mistake, compiled: its sentence, its place, and its fix, which compiles.
+
+Those that are of one line are compiled together, a function on a line each, so that the compiler starts twice
+for all of them: for what is wrong, and for what the fixes make of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench.errors import CompileError
+from workbench.paths import include_dir
+from workbench.toolchain import Diagnostic
+from workbench.toolchain.diagnostics import FixIt
+from workbench.toolchain.mistakes import SILENT, SPOKEN, unsaid
+from workbench.toolchain.mistakes.cell_text import Cell
+
+ARCH = "gfx950"
+HEAD = '#include "kittens.cuh"\nusing namespace kittens;\n'
+
+
+@dataclass(frozen=True)
+class Case:
+    """A body with a mistake; its name, words of the sentence, what is underlined, what the fix makes."""
+
+    mistake: str
+    body: str
+    says: str
+    at: str
+    mended: str = ""
+
+
+ARGUMENT = "A template argument in the wrong place"
+RANGES = "ducks::art::type_list<ducks::art::range<{}, {}>, ducks::art::range<{}, {}>>"
+CASES = (
+    Case(
+        ARGUMENT,
+        "using shape = rt_16x16_s; rt_fl<16, 64, shape> t; zero(t);",
+        "the third argument of rt_fl is the layout (row_l or col_l); `shape` is a shape",
+        "shape> t",
+        "using shape = rt_16x16_s; rt_fl<16, 64, row_l, shape> t; zero(t);",
+    ),
+    Case(
+        ARGUMENT,
+        "__shared__ st_bf<32, 32, rt_32x32_s> s; zero(s);",
+        "the third argument of st_bf is the base shape of a shared tile",
+        "rt_32x32_s",
+        "__shared__ st_bf<32, 32, st_32x32_s> s; zero(s);",
+    ),
+    Case(
+        "A size that is no multiple of the base shape",
+        "rt_bf<24, 32> t; zero(t);",
+        "the number of rows is a multiple of the base shape's: 24 is no multiple of 16; 16 and 32 are",
+        "24, 32",
+        "rt_bf<32, 32> t; zero(t);",
+    ),
+    Case(
+        "A size that is no multiple of the base shape",
+        "__shared__ st_bf<64, 40> s; zero(s);",
+        "the number of columns is a multiple of the base shape's: 40 is no multiple of 16; 32 and 48 are",
+        "40> s",
+        "__shared__ st_bf<64, 48> s; zero(s);",
+    ),
+    *(
+        Case(
+            "An operand of mma in the wrong layout",
+            f"rt_bf<{n}, {n}, {a}> a; rt_bf<{n}, {n}, {b}> b; rt_fl<{n}, {n}> d; zero(a); zero(b); zero(d); "
+            f"mma_{form}(d, a, b, d);",
+            f"`b` is in {b}, {other} is wanted",
+            "b, d);",
+            f"rt_bf<{n}, {n}, {a}> a; rt_bf<{n}, {n}{', col_l' if other == 'col_l' else ''}> b; "
+            f"rt_fl<{n}, {n}> d; zero(a); zero(b); zero(d); mma_{form}(d, a, b, d);",
+        )
+        for n, (form, a, b, other) in enumerate(
+            (
+                ("AB", "row_l", "row_l", "col_l"),
+                ("ABt", "row_l", "col_l", "row_l"),
+                ("AtB", "col_l", "row_l", "col_l"),
+                ("AtBt", "col_l", "col_l", "row_l"),
+            )
+        )
+        for n in (16 * (n + 1),)
+    ),
+    Case(
+        "An operand of mma in the wrong layout",
+        "rt_bf<80, 80, col_l> a; rt_bf<80, 80> b; rt_fl<80, 80> d; mma_ABt(d, a, b, d);",
+        "`a` is in col_l, row_l is wanted",
+        "a, b, d);",
+        "rt_bf<80, 80> a; rt_bf<80, 80> b; rt_fl<80, 80> d; mma_ABt(d, a, b, d);",
+    ),
+    Case(
+        "An accumulator that is not of float",
+        "rt_bf<16, 48> a; rt_bf<16, 48> b; rt_bf<16, 16> d; zero(d); mma_ABt(d, a, b, d);",
+        "the accumulators are of float, those of int8 operands of int: `d` is rt_bf<16, 16>",
+        "d, a, b, d);",
+        "rt_bf<16, 48> a; rt_bf<16, 48> b; rt_fl<16, 16> d; zero(d); mma_ABt(d, a, b, d);",
+    ),
+    Case(
+        "Operands of mma of different sizes",
+        "rt_bf<16, 32> a; rt_bf<16, 64> b; rt_fl<16, 16> d; zero(d); mma_ABt(d, a, b, d);",
+        "have the same size along K: `d` is rt_fl<16, 16>, `a` is rt_bf<16, 32>, `b` is rt_bf<16, 64>",
+        "mma_ABt",
+    ),
+    Case(
+        "Operands of mma of different types",
+        "rt_bf<16, 80> a; rt_hf<16, 80> b; rt_fl<16, 16> d; zero(d); mma_ABt(d, a, b, d);",
+        "mma: a and b have the same element type: ",
+        "mma_ABt",
+    ),
+    Case(
+        "A map with a vector that is not the tile's own",
+        "rt_fl<32, 48> a; zero(a); rv_fl<32> v; zero(v); mul_row(a, a, v);",
+        "mul_row takes rt_fl<32, 48>::col_vec, `v` is rv_fl<32>",
+        "v);",
+        "rt_fl<32, 48> a; zero(a); rt_fl<32, 48>::col_vec v; zero(v); mul_row(a, a, v);",
+    ),
+    Case(
+        "A reduction into a vector that is not the tile's own",
+        "rt_fl<32, 80> a; zero(a); rt_fl<32, 80>::col_vec v; col_sum(v, a);",
+        "col_sum gives rt_fl<32, 80>::row_vec, `v` is rt_fl<32, 80>::col_vec",
+        "v, a);",
+        "rt_fl<32, 80> a; zero(a); rt_fl<32, 80>::row_vec v; col_sum(v, a);",
+    ),
+    Case(
+        "Operands of a map of different types",
+        "rt_fl<32, 32> a; rt_bf<32, 32> b; zero(a); zero(b); add(a, a, b);",
+        "`a` is rt_fl<32, 32>, `b` is rt_bf<32, 32>; copy(to, from) converts",
+        "add(a, a, b)",
+    ),
+    Case(
+        "A copy between layouts",
+        "rt_fl<48, 48> a; zero(a); rt_fl<48, 48, col_l> b; copy(b, a);",
+        "copy keeps the layout, swap_layout changes it",
+        "copy(b, a)",
+        "rt_fl<48, 48> a; zero(a); rt_fl<48, 48, col_l> b; swap_layout(b, a);",
+    ),
+    Case(
+        "A register tile and a shared tile of different sizes",
+        "__shared__ st_bf<32, 32> s; rt_bf<16, 32> r; load(r, s);",
+        "subtile_inplace<16, 32>(s, {i, j}) is as large as rt_bf<16, 32>",
+        "s);",
+    ),
+    Case(
+        "Ranges of registers without their namespace",
+        "art_fl<16, 16, row_l, rt_16x16_s, art::type_list<art::range<32, 35>>> t; zero(t);",
+        "ranges of registers are in the namespace ducks::art",
+        "art::type_list",
+        "art_fl<16, 16, row_l, rt_16x16_s, ducks::art::type_list<ducks::art::range<32, 35>>> t; zero(t);",
+    ),
+    Case(
+        "Ranges of registers that overlap",
+        f"art_fl<32, 16, row_l, rt_16x16_s, {RANGES.format(32, 35, 34, 37)}> t; zero(t);",
+        "art: the ranges of registers of a tile do not overlap",
+        "t; zero",
+    ),
+    Case(
+        "Ranges of registers that overlap",
+        f"art_fl<32, 16, row_l, rt_16x16_s, {RANGES.format(32, 35, 36, 39)}> d; "
+        f"art_bf<32, 16, row_l, rt_16x16_s, {RANGES.format(38, 39, 40, 41)}> a; "
+        f"art_bf<16, 16, row_l, rt_16x16_s, ducks::art::type_list<ducks::art::range<42, 43>>> b; "
+        "mma_ABt(d, a, b);",
+        "the accumulators' registers are apart from the operands'",
+        "mma_ABt",
+    ),
+    Case(
+        "An element type that tiles do not have",
+        "rt<double, 32, 32> t; zero(t);",
+        "no such element type; kittens has float, bf16",
+        "t; zero",
+    ),
+    Case(
+        "A call with arguments in the wrong order",
+        "rt_fl<32, 32> a; zero(a); store(a, y, {0, 0, 0, 0});",
+        "the destination comes first, store(to, from, at): the tensor stands before the tile",
+        "store(a",
+        "rt_fl<32, 32> a; zero(a); store(y, a, {0, 0, 0, 0});",
+    ),
+    Case(
+        "A call with arguments in the wrong order",
+        "rt_bf<32, 32> a; load(a, x, {0, 0, 0, 0, 0}); zero(a);",
+        "a coordinate has at most four indices, {batch, depth, row, column}; 5 are given",
+        "{0, 0, 0, 0, 0}",
+    ),
+    Case(
+        "A call with arguments in the wrong order",
+        "rt_bf<32, 32> a; load(a, x, coord<rv_bf<32>>{0}); zero(a);",
+        "the coordinate counts in vectors (coord<rv...>), `a` is a tile",
+        "coord<rv_bf<32>>{0}",
+    ),
+    Case(
+        "A call with arguments in the wrong order",
+        "rt_fl<32, 32> a; zero(a); a = exp(a);",
+        "functions of tiles write to their first argument and give nothing: exp(a, a)",
+        "a = exp(a)",
+        "rt_fl<32, 32> a; zero(a); exp(a, a);",
+    ),
+    Case(
+        "An index of a coordinate that is no int",
+        "rt_bf<32, 32> a; load(a, x, {0, 0, blockIdx.x, 0}); store(x, a, {0, 0, 0, 0});",
+        "indices of a coordinate are int: `blockIdx.x` is an unsigned int; int(blockIdx.x) is one",
+        "blockIdx.x",
+        "rt_bf<32, 32> a; load(a, x, {0, 0, int(blockIdx.x), 0}); store(x, a, {0, 0, 0, 0});",
+    ),
+    Case(
+        "An operator between tiles",
+        "rt_fl<32, 32> a, b; zero(a); zero(b); a = a * b;",
+        "tiles have no operators: mul(a, a, b)",
+        "a = a * b",
+        "rt_fl<32, 32> a, b; zero(a); zero(b); mul(a, a, b);",
+    ),
+    Case(
+        "A float beside a bf16",
+        "bf16 v = x[{0, 0, 0, 0}]; v = v * 2.0f; x[{0, 0, 0, 0}] = v;",
+        "`*` takes two operands of one type: `2.0f` is a float, the other a bf16; write bf16(2.0f)",
+        "2.0f",
+        "bf16 v = x[{0, 0, 0, 0}]; v = v * bf16(2.0f); x[{0, 0, 0, 0}] = v;",
+    ),
+    Case(
+        "Two indices for a shared tile",
+        "__shared__ st_bf<32, 32> s; bf16 v = s[3][4]; (void)v;",
+        "a shared tile is swizzled, its rows are no arrays: element {row, column} is s[{3, 4}]",
+        "s[3][4]",
+        "__shared__ st_bf<32, 32> s; bf16 v = s[{3, 4}]; (void)v;",
+    ),
+    Case(
+        "The address of an array for shared_allocator",
+        "extern __shared__ int m[]; shared_allocator al(&m); (void)al;",
+        "shared_allocator takes the first word of shared memory: `m` is an array",
+        "&m",
+        "extern __shared__ int m[]; shared_allocator al(m); (void)al;",
+    ),
+)
+FIRST_LINE = HEAD.count("\n") + 1
+
+
+def line_of(number: int, body: str) -> str:
+    tensors = "gl<bf16, -1, -1, -1, -1> x, gl<float, -1, -1, -1, -1> y"
+    return f"__global__ void f{number}({tensors}) {{ (void)x; (void)y; {body} }}"
+
+
+def failure(source: str, *flags: str) -> tuple[Diagnostic, ...]:
+    with pytest.raises(CompileError) as caught:
+        wb.compile(source, arch=ARCH, name="cell.hip", flags=flags)
+    return tuple(found for found in caught.value.diagnostics if found.severity == "error")
+
+
+def mend(source: str, fixits: Sequence[FixIt]) -> str:
+    """The source with all changes, the last first."""
+    lines = source.split("\n")
+    for fix in sorted(fixits, key=lambda each: (each.line, each.column), reverse=True):
+        assert fix.line == fix.end_line
+        old = lines[fix.line - 1]
+        lines[fix.line - 1] = old[: fix.column - 1] + fix.text + old[fix.end_column - 1 :]
+    return "\n".join(lines)
+
+
+@cache
+def told() -> dict[int, list[Diagnostic]]:
+    """Errors of the batch by case."""
+    lines = [line_of(number, case.body) for number, case in enumerate(CASES)]
+    found: dict[int, list[Diagnostic]] = {number: [] for number in range(len(CASES))}
+    for error in failure(HEAD + "\n".join(lines), "-ferror-limit=0"):
+        found[error.cell_line - FIRST_LINE].append(error)
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[case.mistake for case in CASES])
+def test_mistake_has_one_finding_with_sentence_place_and_fix(number: int) -> None:
+    case = CASES[number]
+    found = told()[number]
+    assert len(found) == 1, [each.message for each in found]
+    (error,) = found
+    assert error.mistake == case.mistake
+    assert case.says in error.message
+    assert "\n" not in error.message
+    assert len(error.message) < 240
+    assert error.file is None, "it is the cell's"
+    line = line_of(number, case.body)
+    assert line[error.column - 1 :].startswith(case.at), line[error.column - 1 :]
+    source = HEAD + "\n" * number + line
+    wanted = line_of(number, case.mended) if case.mended else line
+    assert mend(source, error.fixits).split("\n")[-1] == wanted
+    assert "../" not in error.text
+    assert error.printed, "what the compiler printed is kept"
+
+
+def test_what_the_fixes_make_compiles() -> None:
+    lines = [line_of(number, case.mended) for number, case in enumerate(CASES) if case.mended]
+    assert len(lines) > 15
+    wb.compile(HEAD + "\n".join(lines), arch=ARCH, name="cell.hip")
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["using namespace kittens;\n", ""],
+    ids=["using", "qualified"],
+)
+def test_missing_include_is_one_finding(head: str) -> None:
+    scope = "" if head else "kittens::"
+    source = (
+        f"{head}__global__ void f({scope}gl<{scope}bf16, -1, -1, -1, -1> x) {{\n"
+        f"  {scope}rt_bf<16, 32> a;\n  {scope}st_bf<32, 32> s;\n  {scope}load(a, x, {{0, 0, 0, 0}});\n"
+        f"  {scope}mul(a, a, 2.0f);\n  {scope}store(x, a, {{0, 0, 0, 0}});\n}}\n"
+    )
+    (error,) = failure(source)
+    assert error.mistake == "The header is missing"
+    assert error.message == 'the tile library is not included: `#include "kittens.cuh"` is missing'
+    assert error.follows > 1
+    assert f"({error.follows} findings that may follow from this left out)" in error.text
+    wb.compile(mend(source, error.fixits), arch=ARCH, name="cell.hip")
+
+
+def test_missing_namespace_is_one_finding() -> None:
+    source = (
+        '#include "kittens.cuh"\n__global__ void f(gl<bf16, -1, -1, -1, -1> x) { rt_bf<16, 32> a; zero(a); }'
+    )
+    (error,) = failure(source)
+    assert error.mistake == "The namespace is missing"
+    wb.compile(mend(source, error.fixits), arch=ARCH, name="cell.hip")
+
+
+def test_argument_of_a_template_in_a_template() -> None:
+    source = HEAD + (
+        "template <int COLS, typename shape> __global__ void k(gl<float, -1, -1, -1, -1> y) {\n"
+        "  rt_fl<1, COLS, shape> t; zero(t); store(y, t, {0, 0, 0, 0});\n}\n"
+        "template __global__ void k<64, rt_16x16_s>(gl<float, -1, -1, -1, -1>);"
+    )
+    (error,) = failure(source)
+    assert error.message == "the third argument of rt_fl is the layout (row_l or col_l); `shape` is a shape"
+    assert (error.line, error.column) == (4, 18)
+    assert [(note.line, note.message) for note in error.notes] == [(6, "asked for here")]
+    assert "row_l, shape" in mend(source, error.fixits)
+
+
+def test_too_much_shared_memory() -> None:
+    (error,) = failure(
+        "__global__ void k(float *x, int i) {\n  __shared__ float s[50000]; s[i] = i; x[0] = s[i ^ 1];\n}"
+    )
+    assert error.mistake == "Too much shared memory"
+    assert error.message.startswith(
+        "k asks for 200,000 bytes of shared memory (195 KiB), a work-group of this target has 163,840 (160 "
+    )
+    assert error.line == 1
+
+
+def test_template_without_an_end_folds() -> None:
+    source = (
+        "template <int N> struct F { static constexpr int v = F<N - 1>::v + 1; };\n"
+        "__global__ void k(int *p) { *p = F<3>::v; }"
+    )
+    (error,) = failure(source)
+    assert error.mistake == "A template without an end"
+    assert "F<3> asks for F<2> asks for F<1>, and so on" in error.message
+    assert len(error.text.splitlines()) < 8
+    assert [(note.line, note.message) for note in error.notes] == [(2, "asked for here")]
+
+
+def test_candidates_fold() -> None:
+    """A call that fits no function has a few notes, and all of them on demand."""
+    source = (
+        HEAD + "__global__ void f(gl<bf16, -1, -1, -1, -1> x) { rt_bf<32, 32> r; load(r, r, {0, 0, 0, 0}); }"
+    )
+    (error,) = failure(source)
+    assert len(error.notes) <= 5
+    assert re.fullmatch(r"\d+ more notes left out", error.notes[-1].message)
+    assert len(error.printed.splitlines()) > 2 * len(error.text.splitlines())
+
+
+SILENT_CASES = (
+    (
+        "A shared tile read in the order of memory",
+        "__shared__ st_bf<32, 64> s; int r = threadIdx.x, c = 3; bf16 v = s.data[r * 64 + c]; (void)v;",
+        "s.data[r * 64 + c]",
+        "__shared__ st_bf<32, 64> s; int r = threadIdx.x, c = 3; bf16 v = s[{r, c}]; (void)v;",
+    ),
+    (
+        "A coordinate that counts elements",
+        "int block = blockIdx.x; rt_bf<32, 64> a; load(a, x, {0, 0, block * 32, 0}); store(x, a, {0});",
+        "block * 32",
+        "int block = blockIdx.x; rt_bf<32, 64> a; load(a, x, {0, 0, block, 0}); store(x, a, {0});",
+    ),
+    (
+        "A coordinate that counts elements",
+        "rt_bf<32, 64> a; for (int k = 0; k < 256; k += 64) load(a, x, {0, 0, 0, k});",
+        "k});",
+        "rt_bf<32, 64> a; for (int k = 0; k < 256; k += 64) load(a, x, {0, 0, 0, k / 64});",
+    ),
+)
+
+
+@pytest.mark.parametrize(("mistake", "body", "at", "mended"), SILENT_CASES)
+def test_mistake_that_compiles_is_a_warning(mistake: str, body: str, at: str, mended: str) -> None:
+    line = line_of(0, body)
+    (found,) = unsaid(Cell(line), "cell.hip")
+    assert (found.severity, found.mistake) == ("warning", mistake)
+    assert line[found.column - 1 :].startswith(at)
+    assert mend(line, found.fixits) == line_of(0, mended)
+    assert not unsaid(Cell(line_of(0, mended)), "cell.hip")
+
+
+def test_warnings_of_what_compiles_come_with_the_result() -> None:
+    source = HEAD + line_of(0, SILENT_CASES[1][1])
+    for _ in range(2):  # the second result is the cache's
+        result = wb.compile(source, arch=ARCH, name="cell.hip").result
+        assert result is not None
+        assert [found.mistake for found in result.diagnostics] == [SILENT_CASES[1][0]]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "__shared__ st_bf<32, 64> s; for (int i = threadIdx.x; i < 2048; i += 64) s.data[i] = x[{0}];",
+        "__shared__ float m[32 * 64]; int r = 1, c = 2; m[r * 64 + c] = 1;",
+        "rt_bf<32, 64> a; load(a, x, coord<>{0, 0, blockIdx.x * 32, 0});",
+        "rt_bf<32, 64> a; load(a, x, {0, 0, blockIdx.x * 4 + threadIdx.y, 0});",
+        "rt_bf<32, 64> a; for (int k = 0; k < 8; k += 2) load(a, x, {0, 0, 0, k}); // {0, 0, k * 32, 0}",
+    ],
+)
+def test_right_code_has_no_warning(body: str) -> None:
+    assert not unsaid(Cell(line_of(0, body)), "cell.hip")
+
+
+def test_the_house_s_kernels_have_no_warning() -> None:
+    files = list(include_dir().parent.rglob("*.cuh"))
+    assert len(files) > 50
+    assert not [found.text for path in files for found in unsaid(Cell(path.read_text()), path.name)]
+
+
+def test_every_mistake_is_tested() -> None:
+    alone = {
+        "The header is missing",
+        "The namespace is missing",
+        "Too much shared memory",
+        "A template without an end",
+    }
+    assert {case.mistake for case in CASES} | alone == {mistake.name for mistake in SPOKEN}
+    assert {case[0] for case in SILENT_CASES} == {mistake.name for mistake in SILENT}
+
+
+def test_sentences_of_checks_are_those_of_the_headers() -> None:
+    """A record that is known by the words of a check finds one in the headers."""
+    text = "\n".join(path.read_text() for path in include_dir().rglob("*.cuh"))
+    text = re.sub(r'"\s*\\?\s*"', "", text)  # sentences of several literals
+    clang = {
+        "The header is missing",
+        "The namespace is missing",
+        "Ranges of registers without their namespace",
+        ARGUMENT,
+        "A call with arguments in the wrong order",
+        "An index of a coordinate that is no int",
+        "An operator between tiles",
+        "A float beside a bf16",
+        "Two indices for a shared tile",
+        "Too much shared memory",
+        "The address of an array for shared_allocator",
+        "A template without an end",
+    }
+    for mistake in SPOKEN:
+        if mistake.name not in clang:
+            assert mistake.says.search(text), mistake.name
+
+
+def test_the_table_lists_every_mistake() -> None:
+    page = (Path(__file__).parents[2] / "docs/mistakes.md").read_text()
+    rows = re.findall(r"^\| ([^|`]+?) \|", page, re.MULTILINE)
+    names = [mistake.name for mistake in (*SPOKEN, *SILENT)]
+    assert [row for row in rows if row != "Mistake"] == names

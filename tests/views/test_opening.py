@@ -1,0 +1,110 @@
+"""Buttons of a table that open the stepper: what a click gives, where there are none, and what goes wrong."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from tests.step.test_journeys import HASTY, HEAD, TRANSPOSED
+from workbench.errors import UsageError
+from workbench.step.provenance import Provenance
+from workbench.views import opening, sanitizer, verify
+
+DOUBLED = """#include "kittens.cuh"
+using namespace kittens;
+struct globals {
+    gl<bf16, 1, 1, -1, 1024> x, out;
+    gl<bf16, 1, 1, 1, 1024> weight;
+    float eps;
+};
+__global__ __launch_bounds__(256) void doubled(const globals g) {
+    using shape = rt_rows_s<bf16, 1024>;
+    rt_bf<1, 1024, row_l, shape> x;
+    const int row = blockIdx.x * 4 + warpid();
+    load(x, g.x, {0, 0, row, 0});
+    add(x, x, x);
+    store(g.out, x, {0, 0, row, 0});
+}
+"""
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Tables with what their buttons open, in place of a notebook's outputs."""
+    displayed: list[Any] = []
+
+    def display(table: Any, _text: str, key: str = "", opens: Any = None) -> None:
+        displayed.append((str(table), key, opens))
+
+    for view in (sanitizer, verify):
+        monkeypatch.setattr(view, "display_opening", display)
+        monkeypatch.setattr(view, "display_table", display)
+    return displayed
+
+
+def test_a_finding_opens_the_stepper_before_its_instruction(shown: list[Any]) -> None:
+    kernel = wb.compile(HASTY, name="hasty.hip")["hasty"]
+    result = wb.sanitize(kernel[1, 64], torch.randn(64), torch.zeros(64))
+    sanitizer.present(result)
+    ((table, key, opens),) = shown
+    assert re.findall(r'data-wb-open="([^"]*)" hidden', table) == [f"{key}:0"]
+    stepper = opens(0)
+    assert stepper.instruction.address == result.findings[0].pc
+    # In another process there is nothing to launch again, and the table says how to.
+    sanitizer.present(pickle.loads(pickle.dumps(result)))
+    assert "data-wb-open" not in shown[1][0]
+    assert "wb.step(..., at=result.findings[0])" in shown[1][0]
+
+
+def test_a_wrong_number_opens_where_it_comes_from(shown: list[Any]) -> None:
+    kernel = wb.compile(HEAD + TRANSPOSED, name="product.hip")["product"]
+    inputs = {name: torch.randn(1, 1, 32, 32).bfloat16() for name in "ab"}
+    inputs["c"] = torch.zeros(1, 1, 32, 32)
+    result = wb.verify(kernel[1, 64], lambda a, b: a @ b.mT, inputs=inputs, outputs=("c",))
+    verify.present(result)
+    ((table, key, opens),) = shown
+    assert table.count(f'data-wb-open="{key}:') == len(result.worst.first[: verify.BUTTONS])
+    found = opens(1)
+    assert isinstance(found, Provenance)
+    assert found.at == tuple(result.worst.first[1].index)
+    assert "b[0, 0, 0:32, 1]" in found.sources
+    right = wb.verify(kernel[1, 64], lambda a, b: a @ b, inputs=inputs, outputs=("c",))
+    assert right.passed
+    assert right.again is None, "nothing keeps the tensors of a launch that is right"
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_of_a_kernel_with_a_spec(given: bool, shown: list[Any]) -> None:
+    module = wb.compile(DOUBLED, name="doubled.hip")
+    spec = wb.kernels["normalization/rmsnorm"]
+    shape = {"rows": 4, "cols": 1024}
+    inputs = {"x": torch.randn(4, 1024).bfloat16(), "weight": torch.randn(1024).bfloat16()}
+    result = wb.verify(module, spec, **({"inputs": inputs} if given else {"shape": shape}))
+    verify.present(result)
+    found = shown[0][2](0)
+    row, column = found.at
+    assert found.value == pytest.approx(result.worst.first[0].got)
+    assert [int(n) // 1024 for n in found.elements["x"]] == [row] * len(found.elements["x"])
+    assert row * 1024 + column in found.elements["x"]
+
+
+def test_what_goes_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    widgets = pytest.importorskip("ipywidgets")
+    links = opening._opener_class()(key=opening.new_key())
+    sent: list[Any] = []
+    monkeypatch.setattr(links, "send", sent.append)
+    box = widgets.VBox([links])
+
+    def opens(number: int) -> Any:
+        raise (UsageError("no such element"), AssertionError("unforeseen"))[number]
+
+    links.answer(box, opens)
+    for number in range(2):
+        links._open(None, {"open": number}, None)
+    assert [each["error"] for each in sent] == ["no such element", "AssertionError('unforeseen')"]
+    assert box.children == (links,)

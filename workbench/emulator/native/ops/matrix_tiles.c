@@ -1,0 +1,40 @@
+/* The thread's tiles: permission and configuration. */
+#define _GNU_SOURCE
+#include "ops/matrix_tiles.h"
+
+#ifndef HK_TILES
+HK_EXPORT int32_t hk_matrix_unit(void) { return 0; }
+#else
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ARCH_REQ_XCOMP_PERM 0x1023 /* Linux, asm/prctl.h */
+#define XFEATURE_XTILEDATA 18
+
+int hk_tiles_allowed;
+__thread HkTilesOfThread hk_tiles_here;
+
+/* Linux gives the 8 KiB of tiles to processes that ask. It refuses where a thread's stack for signals has no room for
+ * them; then the other instructions serve. */
+__attribute__((constructor)) static void hk_tiles_ask(void) {
+    hk_tiles_allowed = syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+
+/* Whether matrix instructions of bf16 and smaller floats are done by AMX, with its order of sums. */
+HK_EXPORT int32_t hk_matrix_unit(void) { return hk_tiles_allowed; }
+
+void hk_tiles_configure(void) {
+    /* Palette 1 (Intel's manual, LDTILECFG): bytes a row from byte 16, rows from byte 48. */
+    static const struct __attribute__((aligned(64))) {
+        uint8_t palette, start_row, reserved[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } shapes = {
+        .palette = 1,
+        .bytes = {64, 64, 64, 64, 32, 64, 16, 64},
+        .rows = {16, 16, 16, 16, 16, 8, 16, 4},
+    };
+    _tile_loadconfig(&shapes);
+    hk_tiles_here.ready = 1;
+}
+#endif

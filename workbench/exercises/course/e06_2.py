@@ -1,0 +1,48 @@
+"""Ping-pong with loads that have a turn more to arrive."""
+
+from __future__ import annotations
+
+from workbench.exercises import Exercise, Limit, Mistake
+from workbench.exercises import products as base
+
+LOADS = 4
+"""Of a wave of eight for each step: 32 KB in 16 bytes a lane."""
+
+exercise = Exercise(
+    name="06.2",
+    title="A turn more to arrive",
+    task=(
+        "Let section 5's ping-pong start its loads three steps ahead, not two, so that a load has one turn\n"
+        "more to arrive. K is any number of steps. Eight waves; shared memory is there for five steps, as\n"
+        "many as you may need."
+    ),
+    hints=(
+        "Two things in the kernel count steps: how many loads may be left under way, and how many slots "
+        "there are. Both follow from when a step is started and when it is read for the last time.",
+        "The upper waves are one cluster behind. What any wave reads in turn t may be overwritten from "
+        "memory cluster t + 2 on. With loads three steps ahead, whose slot does step t + 3 go to?",
+        "Five slots: step % 5. Start steps 0, 1 and 2 first and wait until two of them are left. In turn t "
+        "start t + 3 and leave two steps' loads under way; near the end one, then none.",
+    ),
+    inputs=base.inputs,
+    outputs=base.outputs,
+    launch=base.launch(8, 5),
+    reference=base.reference,
+    shapes=[base.problem(128, 128, 7), base.problem(128, 256, 2), base.problem(256, 128, 12)],
+    mistakes=[
+        Mistake("The last step is left out.", base.without_last),
+        Mistake("The first step is left out.", base.without_first),
+    ],
+    kernel="multiply",
+    axes=base.AXES,
+    tiles=base.TILES,
+    limits=[
+        Limit(
+            "{found} waits left fewer than two steps' loads under way, and {most} are enough: a load has no "
+            "turn more than before.",
+            base.waits_for_most(2 * LOADS),
+            # The last two steps', and what the compiler has before the first and behind the last.
+            lambda shape: 6 * base.waves(shape, 8),
+        )
+    ],
+)

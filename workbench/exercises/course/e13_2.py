@@ -1,0 +1,68 @@
+"""The same bits each time: a sum whose order does not depend on who comes first."""
+
+from __future__ import annotations
+
+import torch
+
+from workbench.exercises import Exercise, Limit, Mistake
+from workbench.exercises.costs import executed
+
+LANES = 256
+
+
+def reference(x: torch.Tensor) -> dict[str, torch.Tensor]:
+    return {"out": x.sum()[None]}
+
+
+def _of_lanes(x: torch.Tensor, lanes: slice) -> dict[str, torch.Tensor]:
+    """The sum of what some lanes hold."""
+    room = torch.cat([x, x.new_zeros(-x.numel() % LANES)])
+    return {"out": room.reshape(-1, LANES)[:, lanes].sum()[None]}
+
+
+def of_first_wave(x: torch.Tensor) -> dict[str, torch.Tensor]:
+    return _of_lanes(x, slice(64))
+
+
+def of_first_lane(x: torch.Tensor) -> dict[str, torch.Tensor]:
+    return _of_lanes(x, slice(1))
+
+
+exercise = Exercise(
+    name="13.2",
+    title="The same bits each time",
+    task=(
+        "Write `total(x, out, n)`: out[0] is the sum of n floats, by one work-group of 256 lanes. On a GPU\n"
+        "it must give the same bits in each run, so no two waves may add to the same place: no atomics."
+    ),
+    hints=(
+        "A sum in another order rounds differently. Which parts of your kernel fix an order, and where does "
+        "the faster wave decide?",
+        "Let each wave put its sum into a place of its own in shared memory. Somebody adds up the four when "
+        "all are there. What says that they are there?",
+        "`__shared__ float of_wave[4]`; lane 0 of each wave writes its wave's sum (by `__shfl_xor`), then "
+        "`__syncthreads()`, then one lane adds the four from first to last.",
+    ),
+    inputs=lambda shape, generator: {
+        "x": torch.randn(shape["n"], generator=generator) + 0.5,
+        **shape,
+    },
+    outputs=lambda shape: {"out": torch.empty(1)},
+    launch=lambda shape: (1, LANES),
+    reference=reference,
+    shapes=[{"n": 1000}, {"n": 256}, {"n": 5000}],
+    mistakes=[
+        Mistake("The sum is that of the first wave: the other three are not added.", of_first_wave),
+        Mistake("The sum is that of one lane: the lanes are not added up.", of_first_lane),
+    ],
+    kernel="total",
+    axes={"out": ("place",)},
+    limits=[
+        Limit(
+            "{found} atomic additions ran. Whichever wave comes first is added first, and on a GPU that is "
+            "another one each time.",
+            executed("global_atomic", "flat_atomic", "buffer_atomic", "ds_add", "ds_pk_add"),
+            lambda shape: 0,
+        )
+    ],
+)

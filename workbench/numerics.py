@@ -1,0 +1,61 @@
+"""Which arithmetic an emulated device's matrix instructions have: fast, or to the bit as a matrix core's.
+
+`fast` rounds after each product, as fp32 code on a CPU does; `exact` gives the bits of an MI300X
+(docs/numerics.md). A device's name may say which, "emulated:gfx942,numerics=exact"; else `numerics` around
+the code does, else HIPKITTENS_NUMERICS, else it is fast.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from workbench.errors import UsageError
+
+FAST, EXACT = "fast", "exact"
+CHOICES = (FAST, EXACT)
+VARIABLE = "HIPKITTENS_NUMERICS"
+
+_chosen: ContextVar[str | None] = ContextVar("numerics", default=None)
+
+
+def checked(value: str, origin: str) -> str:
+    """A choice by name.
+
+    Args:
+        origin: where it came from, for the message.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if value not in CHOICES:
+        raise UsageError(f"{origin} is {value!r}; expected {' or '.join(map(repr, CHOICES))}")
+    return value
+
+
+def default_numerics() -> str:
+    """The choice for devices whose name does not make one.
+
+    Raises:
+        UsageError: HIPKITTENS_NUMERICS names none.
+    """
+    return _chosen.get() or checked(os.environ.get(VARIABLE) or FAST, VARIABLE)
+
+
+@contextmanager
+def numerics(choice: str) -> Iterator[None]:
+    """While it lasts, emulated devices whose name does not say otherwise compute so; for the calling thread.
+
+    Args:
+        choice: "exact" or "fast".
+
+    Raises:
+        UsageError: it is neither.
+    """
+    token = _chosen.set(checked(choice, "numerics"))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)

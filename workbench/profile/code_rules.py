@@ -1,0 +1,177 @@
+"""What rules see in single instructions: slow ones, narrow ones, and what becomes of a division."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Sequence
+
+from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import Access, Space, Trait
+from workbench.codeobject.registers import EXEC
+from workbench.profile.facts import STALLED, Facts, Look, Seen, counted, percent
+from workbench.profile.loop_rules import few_lanes
+from workbench.profile.loops import VECTOR_MEMORY, registers
+from workbench.profile.what_if import Change
+
+_DWORD = 4
+_TOGETHER = 4
+"""Loads of a dword that one of 16 bytes replaces."""
+
+
+def slow(
+    chosen: Callable[[Instruction], bool],
+    name: str,
+    what: str,
+    gone: Callable[[Instruction], bool] = lambda _: False,
+) -> Look:
+    """Vector instructions that take several turns each: tried as ones that take one, or without."""
+
+    def look(facts: Facts) -> Seen | None:
+        mine = facts.ran(chosen)
+        share = facts.spent_on(mine)
+        if share < STALLED:
+            return None
+        without = frozenset(a for a in mine if gone(facts.code[a]))
+        change = Change(plain=frozenset(mine) - without, without=without)
+        evidence = {name: counted(sum(mine.values())), "they take": percent(share)}
+        return Seen(evidence, change, what, facts.dearest(mine))
+
+    return look
+
+
+def is_transcendental(instruction: Instruction) -> bool:
+    return Trait.TRANSCENDENTAL in instruction.record.traits and "f64" not in instruction.opcode
+
+
+def is_product(instruction: Instruction) -> bool:
+    """Of 32-bit integers, which take as long as a transcendental function."""
+    return instruction.record.pipeline == "trans" and Trait.WIDE_INTEGER in instruction.record.traits
+
+
+def is_double(instruction: Instruction) -> bool:
+    return "f64" in instruction.opcode and instruction.record.matrix is None
+
+
+def is_conversion(instruction: Instruction) -> bool:
+    return Trait.CONVERTS in instruction.record.traits
+
+
+def divided(start: str, end: str, kept: str, name: str, what: str, *, integer: bool) -> Look:
+    """The sequences that the compiler makes of divisions, tried as one instruction each.
+
+    Args:
+        start, end: what a sequence begins and ends with.
+        kept: the instruction that stays for each.
+        integer: sequences for integers, which have a reciprocal of their own.
+    """
+
+    def look(facts: Facts) -> Seen | None:
+        if integer and not any(i.opcode == "v_rcp_iflag_f32" for i in facts.code.values()):
+            return None
+        for loop in facts.loops:
+            ends = [row for row, each in enumerate(loop.code) if re.fullmatch(end, each.opcode)]
+            begins = [each for each in loop.code if re.fullmatch(start, each.opcode)]
+            if not ends or not begins:
+                continue
+            wanted = {i.address for i in loop.code[: ends[-1] + 1] if i.record.pipeline in ("valu", "trans")}
+            sequence = [i for i in loop.follows_from(begins.__contains__) if i.address in wanted]
+            share = facts.spent_on(each.address for each in sequence)
+            if share < STALLED:
+                continue
+            stays = [each for each in sequence if re.fullmatch(kept, each.opcode)]
+            gone = frozenset(i.address for i in sequence if i not in stays)
+            change = Change(without=gone, plain=frozenset(each.address for each in stays))
+            evidence = {name: counted(len(stays), "a turn"), "they take": percent(share)}
+            return Seen(evidence, change, what, begins[0].address)
+        return None
+
+    return look
+
+
+def divergence(facts: Facts) -> Seen | None:
+    """Lanes that are off while others of their wave work."""
+    return few_lanes(facts) or _both_sides(facts)
+
+
+def _both_sides(facts: Facts) -> Seen | None:
+    """Waves that go both ways of a branch: some lanes are off on each."""
+    listed = sorted(a for a, n in facts.counts.items() if n and a in facts.code)
+    for row, address in enumerate(listed):
+        if not re.fullmatch(r"s_(andn2|or)_saveexec_b64", facts.code[address].opcode):
+            continue
+        # What runs from here until EXEC is whole again is the other side; it runs in every wave.
+        rest = itertools.takewhile(lambda a: not _restores(facts.code[a]), listed[row + 1 :])
+        other = frozenset(a for a in rest if facts.counts[a] >= facts.counts[address])
+        share = facts.spent_on(other)
+        if share >= STALLED:
+            evidence = {"one side of the branch takes": percent(share)}
+            what = (
+                "Let whole waves go one way (a condition of threadIdx.x / 64), or compute both sides without "
+                "a branch."
+            )
+            return Seen(evidence, Change(without=other), what, address)
+    return None
+
+
+def _restores(instruction: Instruction) -> bool:
+    whole = instruction.opcode == "s_or_b64"
+    return whole and bool(registers([EXEC]) & registers(instruction.dst))
+
+
+def narrow_loads(facts: Facts) -> Seen | None:
+    """Loads of at most 4 bytes a lane of which four neighbours could be one."""
+    loads = facts.ran(lambda i: _loads(i, VECTOR_MEMORY))
+    narrow = _narrow(facts)
+    executed = sum(loads[each.address] for each in narrow)
+    if len(narrow) < _TOGETHER or executed < 0.5 * sum(loads.values()):
+        return None
+    evidence = {"loads of 4 bytes a lane or less": counted(executed), "loads": counted(sum(loads.values()))}
+    what = "Load 16 bytes a lane at once (float4, or a tile's own loads)."
+    return Seen(evidence, Change(merged=_merged(narrow)), what, narrow[0].address)
+
+
+def narrow_lds(facts: Facts) -> Seen | None:
+    """Reads of a dword a lane from LDS in a loop, four of which could be one."""
+    share = sum(facts.stalled(reason)[0] for reason in ("WAIT_LDS", "LDS_PORT"))
+    for loop in facts.loops:
+        reads = [each for each in loop.code if _loads(each, (Space.LDS,)) and _is_narrow(each)]
+        if share >= STALLED and len(reads) >= _TOGETHER:
+            evidence = {"reads of a dword a lane": counted(len(reads), "a turn"), "waits": percent(share)}
+            what = "Read 16 bytes a lane at once (ds_read_b128: float4, or a tile's own loads)."
+            return Seen(evidence, Change(merged=_merged(reads)), what, reads[0].address)
+    return None
+
+
+def queue(facts: Facts) -> Seen | None:
+    """The queue of vector memory is full of loads that could be fewer and wider."""
+    narrow = _narrow(facts)
+    share, worst = facts.stalled("MEMORY_QUEUE")
+    if share < STALLED or len(narrow) < _TOGETHER:
+        return None
+    evidence = {"waits for the queue": percent(share)}
+    return Seen(evidence, Change(merged=_merged(narrow)), "Wider accesses: 16 bytes a lane.", worst)
+
+
+def _narrow(facts: Facts) -> list[Instruction]:
+    """Loads of a dword a lane whose addresses follow from no other load, so that neighbours can be one."""
+    loads = facts.ran(lambda i: _loads(i, VECTOR_MEMORY) and _is_narrow(i))
+    decided = facts.decided_by_loads
+    return [facts.code[address] for address in sorted(loads) if address not in decided]
+
+
+def _loads(instruction: Instruction, spaces: Sequence[Space]) -> bool:
+    memory = instruction.record.memory
+    return memory is not None and memory.space in spaces and memory.access is Access.LOAD
+
+
+def _is_narrow(instruction: Instruction) -> bool:
+    memory = instruction.record.memory
+    to_lds = memory is None or memory.to_lds or instruction.modifiers.get("lds")
+    return not to_lds and memory is not None and memory.bytes <= _DWORD
+
+
+def _merged(loads: Sequence[Instruction]) -> tuple[tuple[int, ...], ...]:
+    """Every four of some loads."""
+    fours = (loads[i : i + _TOGETHER] for i in range(0, len(loads) - _TOGETHER + 1, _TOGETHER))
+    return tuple(tuple(each.address for each in four) for four in fours)

@@ -1,0 +1,215 @@
+"""What rules see in loops: loads and waits of a turn, jumps, barriers, and what could be done once.
+
+A rule here has conditions that hold in the code: there is a loop, what is to be moved depends on nothing that
+forbids it, and registers are free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import Access, Control, Space
+from workbench.codeobject.occupancy import waves_of_registers
+from workbench.codeobject.registers import VCC, read, written
+from workbench.codeobject.waits import waits_of
+from workbench.profile.facts import STALLED, Facts, Seen, counted, modelled, percent
+from workbench.profile.loops import VECTOR_MEMORY, InnerLoop, among, is_load, registers
+from workbench.profile.what_if import Change
+
+_SHORT = 32
+"""Instructions of a loop that is worth unrolling for its jump."""
+
+_FAR = 16
+"""Instructions between a wait and the first use of what it waits for that are worth moving it."""
+
+_FEW_LANES = 0.25
+"""Part of the lanes that work from which on the others are missed."""
+
+
+def same_each_turn(facts: Facts) -> Seen | None:
+    """Accesses of a loop that go to the same place in each of its turns."""
+    for loop in facts.loops:
+        same = [
+            i for i in loop.code if _in_memory(i, Access.LOAD, Access.STORE) and loop.is_same_each_turn(i)
+        ]
+        gone = frozenset(each.address for each in same)
+        share = facts.spent_on(gone)
+        if share < STALLED or not any(is_load(each) for each in same):
+            continue
+        evidence = {"accesses to the same place each turn": counted(len(same)), "they take": percent(share)}
+        what = (
+            "Load it before the loop, keep it in a register, and store it behind. The compiler does not "
+            "where another pointer may be the same (__restrict__)."
+        )
+        return Seen(evidence, Change(without=gone), what, facts.dearest(gone))
+    return None
+
+
+def early_wait(facts: Facts) -> Seen | None:
+    """Loads of a loop that nothing of the turn before decides, and registers that are free for them."""
+    for loop in facts.loops:
+        share, waits, loads = _loop_loads(facts, loop)
+        free = set(loads) - loop.decided_by_loads()
+        if share < STALLED or not free:
+            continue
+        width = sum(o.width for a in free for o in facts.code[a].dst if o.kind in ("v", "a"))
+        if not _fit(facts, width):
+            continue
+        evidence = {"waits for memory": percent(share), "loads of a turn": counted(len(loads))}
+        what = "Load a turn ahead, and wait by vmcnt(n) for what is needed alone."
+        return Seen(evidence, _ahead(facts, loop, waits), what, facts.dearest(free))
+    return None
+
+
+def chained_loads(facts: Facts) -> Seen | None:
+    """Loads whose address is what the load before brought."""
+    for loop in facts.loops:
+        share, waits, loads = _loop_loads(facts, loop)
+        chained = set(loads) & loop.decided_by_loads()
+        if share < STALLED or not chained:
+            continue
+        evidence = {"waits for memory": percent(share), "loads that wait for a load": counted(len(chained))}
+        what = (
+            "Follow two chains or more at a time, in a work-item or with more waves: each hides the others."
+        )
+        return Seen(evidence, _ahead(facts, loop, waits), what, facts.dearest(chained))
+    return None
+
+
+def _loop_loads(facts: Facts, loop: InnerLoop) -> tuple[float, list[int], list[int]]:
+    """Part of the waves' time at waits for a loop's own loads, these waits, and the loads."""
+    inside = among(facts.stalls["WAIT_MEMORY"], loop)
+    own = {each.address for each in loop.code if is_load(each)}
+    waits = sorted(a for a in inside if set(facts.waited_for.get(a, ())) & own)
+    share = sum(facts.stalls["WAIT_MEMORY"][a] for a in waits)
+    return share, waits, sorted({load for a in waits for load in facts.waited_for[a]} & own)
+
+
+def _ahead(facts: Facts, loop: InnerLoop, waits: Sequence[int]) -> Change:
+    """Waits that let the requests of a whole turn be under way."""
+    requests = sum(
+        facts.counts[i.address]
+        for i in loop.code
+        if i.record.memory is not None and i.record.memory.space in (*VECTOR_MEMORY, Space.SCRATCH)
+    )
+    return Change(ahead=frozenset((a, min(63, round(requests / facts.counts[a]))) for a in waits))
+
+
+def _fit(facts: Facts, width: int) -> bool:
+    """Whether so many more vector registers leave as many waves on a unit as there are."""
+    resources, target = facts.profile.resources, facts.profile.machine.target
+    return waves_of_registers(target.name, resources.total_vgprs + width) >= facts.waves_at_once
+
+
+def moved_wait(facts: Facts) -> Seen | None:
+    """Waits that stand far before the first use of what they wait for."""
+    places: dict[int, int] = {}
+    for block in facts.blocks:
+        for row, address in enumerate(block):
+            if facts.stalls["WAIT_MEMORY"].get(address, 0.0) < STALLED:
+                continue
+            loads = [facts.code[a] for a in facts.waited_for.get(address, ()) if a in facts.code]
+            wanted = set().union(*(registers(each.dst) for each in loads))
+            rest = [facts.code[a] for a in block[row + 1 :] if a in facts.code]
+            gap = next((n for n, i in enumerate(rest) if registers(read(i)) & wanted), 0)
+            if gap >= _FAR:
+                # A wait right behind would wait for the same.
+                waits = [i.address for i in rest[:gap] if waits_of(i).vmcnt is not None]
+                places |= dict.fromkeys((address, *waits), rest[gap].address)
+    if not places:
+        return None
+    share = sum(facts.stalls["WAIT_MEMORY"].get(a, 0.0) for a in places)
+    what = "What follows does not need the load yet: wait right before its first use."
+    worst = max(places, key=lambda a: facts.stalls["WAIT_MEMORY"].get(a, 0.0))
+    return Seen({"waits for memory": percent(share)}, Change(moved=frozenset(places.items())), what, worst)
+
+
+def short_loop(facts: Facts) -> Seen | None:
+    """A loop of few instructions whose jump back takes as long as they do."""
+    for loop in facts.loops:
+        if len(loop.code) > _SHORT or loop.branches() != 1:
+            continue
+        overhead = _overhead(loop)
+        share = facts.spent_on(overhead)
+        if share < STALLED:
+            continue
+        evidence = {
+            "instructions of a turn": counted(len(loop.code)),
+            "of them to count and jump": counted(len(overhead)),
+            "these take": percent(share),
+        }
+        what = "Unroll it by four or more: at each jump the wave waits for the fetch of its target."
+        return Seen(evidence, Change(unrolled=overhead), what, loop.code[-1].address)
+    return None
+
+
+def _overhead(loop: InnerLoop) -> frozenset[int]:
+    """Instructions that an unrolled loop has once in several turns: the jump, its condition, and steps."""
+    jump = loop.code[-1]
+    found, wanted = {jump.address}, registers(read(jump)) | registers([VCC])
+    for each in loop.code[:-1]:
+        results = registers(written(each))
+        is_step = any(o.kind == "imm" for o in each.src) and bool(registers(each.dst) & registers(each.src))
+        is_plain = each.record.arithmetic is None and each.record.pipeline in ("salu", "valu")
+        is_condition = bool(results) and results <= wanted
+        if is_plain and (is_step or is_condition):
+            found.add(each.address)
+    return frozenset(found)
+
+
+def idle_barriers(facts: Facts) -> Seen | None:
+    """Barriers of a loop that shares nothing between them."""
+    for loop in facts.loops:
+        barriers = [i.address for i in loop.code if i.record.control is Control.BARRIER]
+        share = sum(facts.stalls["AT_BARRIER"].get(address, 0.0) for address in barriers)
+        if not barriers or share < STALLED or any(i.record.memory is not None for i in loop.code):
+            continue
+        evidence = {"waits at barriers": percent(share), "accesses between them": counted(0)}
+        what = "Nothing is shared between these barriers: leave them out."
+        return Seen(evidence, Change(without=frozenset(barriers)), what, barriers[0])
+    return None
+
+
+def atomics(facts: Facts) -> Seen | None:
+    """Atomics of a loop to the same place each turn."""
+    for loop in facts.loops:
+        mine = [i for i in loop.code if _in_memory(i, Access.ATOMIC)]
+        same = frozenset(i.address for i in mine if loop.is_same_each_turn(i))
+        if same:
+            some = sum(facts.counts[a] for a in same)
+            what = "Add up in a register, and send one atomic behind the loop."
+            return Seen({"atomics": counted(some)}, Change(without=same), what, facts.dearest(same))
+    return None
+
+
+def few_lanes(facts: Facts) -> Seen | None:
+    """Loops for which few lanes work."""
+    wave = facts.profile.machine.target.wave_size
+    for loop in facts.loops:
+        lanes = [part for i in loop.code if (part := _lanes(facts, i)) is not None]
+        share = facts.spent_on(loop.addresses)
+        if not lanes or max(lanes) > _FEW_LANES or share < STALLED:
+            continue
+        evidence = {
+            "lanes at work": modelled(round(wave * max(lanes), 1), f"of {wave}"),
+            "the loop takes": percent(share),
+        }
+        what = "Share the work out to all lanes (a tree of __shfl_xor, or a reduction of the tile library)."
+        return Seen(evidence, Change(without=loop.addresses), what, loop.code[0].address)
+    return None
+
+
+def _lanes(facts: Facts, instruction: Instruction) -> float | None:
+    """Part of the lanes that take part in a memory access, on the average; None of other instructions."""
+    memory, address = instruction.record.memory, instruction.address
+    if memory is None or not memory.bytes or memory.space not in (Space.LDS, *VECTOR_MEMORY):
+        return None
+    moved = facts.costs("lds_bytes" if memory.space is Space.LDS else "bytes").get(address, 0.0)
+    whole = facts.counts.get(address, 0) * memory.bytes * facts.profile.machine.target.wave_size
+    return moved / whole if whole and moved else None
+
+
+def _in_memory(instruction: Instruction, *accesses: Access) -> bool:
+    memory = instruction.record.memory
+    return memory is not None and memory.space in VECTOR_MEMORY and memory.access in accesses

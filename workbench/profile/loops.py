@@ -1,0 +1,129 @@
+"""Loops of code that ran, and what in them depends on what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workbench.codeobject.graph import Graph
+from workbench.codeobject.instructions import Access, Flow, Space
+from workbench.codeobject.registers import read, stored, written
+
+if TYPE_CHECKING:
+    from workbench.codeobject.instruction import Instruction, Operand
+
+VECTOR_MEMORY = (Space.GLOBAL, Space.FLAT, Space.BUFFER)
+
+Register = tuple[str, int]
+
+
+def registers(operands: Iterable[Operand]) -> set[Register]:
+    """Single registers, as kind and number."""
+    return {(o.kind, o.index + k) for o in operands for k in range(max(1, o.width))}
+
+
+def is_load(instruction: Instruction) -> bool:
+    """Whether it brings something from memory to vector registers or to LDS."""
+    memory = instruction.record.memory
+    return memory is not None and memory.space in VECTOR_MEMORY and memory.access is Access.LOAD
+
+
+@dataclass(frozen=True)
+class InnerLoop:
+    """A loop with none inside.
+
+    Attributes:
+        code: its instructions, in order.
+        turns: how often waves went through it, all together.
+    """
+
+    code: tuple[Instruction, ...] = field(repr=False)
+    turns: int
+
+    @property
+    def addresses(self) -> frozenset[int]:
+        return frozenset(each.address for each in self.code)
+
+    @property
+    def changed(self) -> set[Register]:
+        """Registers that a turn writes."""
+        return set().union(*(registers(written(each)) for each in self.code))
+
+    def branches(self) -> int:
+        """Jumps in it."""
+        return sum(each.record.flow not in (Flow.NEXT, Flow.END) for each in self.code)
+
+    def is_same_each_turn(self, access: Instruction) -> bool:
+        """Whether an access goes to the same place in every turn."""
+        places = registers(read(access)) - registers(_sent(access)) - _MASKS
+        return not places & self.changed
+
+    def decided_by_loads(self, turns: int = 2) -> set[int]:
+        """Loads whose address follows from what a load of this or an earlier turn brought."""
+        return {
+            each.address
+            for each, known in self._tainted(is_load, turns=turns)
+            if is_load(each) and registers(read(each)) - registers(_sent(each)) & known
+        }
+
+    def follows_from(self, source: Callable[[Instruction], bool]) -> list[Instruction]:
+        """Those that `source` names and what computes with their results, in one turn."""
+        return [
+            each
+            for each, known in self._tainted(source, turns=1)
+            if source(each) or registers(read(each)) & known
+        ]
+
+    def _tainted(
+        self, source: Callable[[Instruction], bool], *, turns: int = 2
+    ) -> list[tuple[Instruction, set[Register]]]:
+        """Each instruction of the last of some turns, and which registers before it follow from a source."""
+        known: set[Register] = set()
+        found = []
+        for turn in range(turns):
+            for each in self.code:
+                if turn == turns - 1:
+                    found.append((each, set(known) - _MASKS))
+                results = registers(written(each))
+                if source(each) or registers(read(each)) & known - _MASKS:
+                    known |= results
+                else:
+                    known -= results
+        return found
+
+
+_MASKS = {("s", 126), ("s", 127)}
+"""EXEC, which every vector instruction reads."""
+
+
+def _sent(access: Instruction) -> tuple[Operand, ...]:
+    memory = access.record.memory
+    return stored(access) if memory is not None and memory.access in (Access.STORE, Access.ATOMIC) else ()
+
+
+def inner_loops(code: Mapping[int, Instruction], counts: Mapping[int, int]) -> list[InnerLoop]:
+    """The innermost loops of code that ran.
+
+    Args:
+        code: instructions by address.
+        counts: executions.
+    """
+    listed: Sequence[Instruction] = [code[address] for address in sorted(code) if counts.get(address)]
+    loops = Graph(listed).loops()
+    inner = [
+        one
+        for one in loops
+        if not any(
+            one.first <= o.first and o.last <= one.last and (o.first, o.last) != (one.first, one.last)
+            for o in loops
+        )
+    ]
+    return [
+        InnerLoop(tuple(listed[one.first : one.last + 1]), counts[listed[one.last].address]) for one in inner
+    ]
+
+
+def among(addresses: Collection[int], loop: InnerLoop) -> frozenset[int]:
+    """Those of the addresses that are in a loop."""
+    return loop.addresses & set(addresses)

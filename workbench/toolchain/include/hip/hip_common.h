@@ -1,0 +1,5 @@
+// Where HIP says for which platform a source is compiled.
+#pragma once
+
+#define __HIP_PLATFORM_AMD__ 1
+#include "hip/hip_version.h"

@@ -1,0 +1,4 @@
+// Where HIP declares textures.
+#pragma once
+
+#include "hip/hip_runtime_api.h"

@@ -1,0 +1,192 @@
+"""Findings as the compiler gives them, turned into findings for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from workbench.toolchain.diagnostics import Diagnostic
+from workbench.toolchain.mistakes.cell_text import Cell, Span
+from workbench.toolchain.mistakes.said import Change, Explanation, Mistake, Said, fixits
+from workbench.toolchain.mistakes.silent import SILENT
+from workbench.toolchain.mistakes.spoken import SPOKEN, with_operands
+
+_NOTES = 4
+"""Notes of an error that are shown; a call that fits no function has dozens."""
+_GIVES_UP = "too many errors emitted"
+
+
+def explained(
+    found: Sequence[Diagnostic], cell: Cell, name: str, in_library: Callable[[str], bool]
+) -> tuple[Diagnostic, ...]:
+    """The findings, with known mistakes said anew and what follows from another finding folded into it.
+
+    Args:
+        found: what the compiler said, in its order.
+        cell: the source.
+        name: of the source, as its findings are printed under.
+        in_library: whether a header, as it was included, is one of the tile library.
+
+    Returns:
+        the findings in order.
+    """
+    told: list[Diagnostic] = []
+    folding: list[tuple[int, Mistake | None]] = []
+    for finding in found:
+        if finding.message.startswith(_GIVES_UP):
+            continue
+        into = _followed(finding, told, folding, cell)
+        if into is not None:
+            told[into] = _folded(told[into], finding)
+            continue
+        mistake, shown = _one(finding, cell, name, in_library)
+        twin = next((n for n, (_, other) in enumerate(folding) if mistake and other is mistake), None)
+        if mistake and mistake.folds == "kind" and twin is not None:
+            told[twin] = _folded(told[twin], finding)
+            continue
+        folding.append((finding.cell_line, mistake))
+        told.append(shown)
+    return tuple(map(_counted, told))
+
+
+def _one(
+    finding: Diagnostic, cell: Cell, name: str, in_library: Callable[[str], bool]
+) -> tuple[Mistake | None, Diagnostic]:
+    if finding.severity != "error":
+        return None, _brief(finding)
+    said = Said(finding, cell)
+    for mistake in SPOKEN:
+        if mistake.says.search(said.message):
+            explanation = mistake.explain(said)
+            if explanation:
+                return mistake, _shown(finding, explanation, mistake.name, cell, name)
+    if said.asserted and finding.cell_line and finding.file is not None and in_library(finding.file):
+        return None, _shown(finding, with_operands(said), "", cell, name)
+    return None, _brief(replace(finding, message=said.message) if said.asserted else finding)
+
+
+def _followed(
+    finding: Diagnostic, told: list[Diagnostic], folding: list[tuple[int, Mistake | None]], cell: Cell
+) -> int | None:
+    """Which finding this one follows from; None where it stands for itself."""
+    for index, (line, mistake) in enumerate(folding):
+        if mistake and mistake.folds == "rest":
+            return index
+        if mistake and mistake.folds == "line" and line == finding.cell_line:
+            return index
+        earlier = told[index]
+        place = (finding.file, finding.line, finding.column, finding.message)
+        if finding.line and place == (earlier.file, earlier.line, earlier.column, earlier.message):
+            return index
+    undeclared = finding.message.partition("use of undeclared identifier '")[2].rstrip("'")
+    if undeclared.isidentifier():
+        # A name whose own declaration has an error is not known after it.
+        for index, (line, _) in enumerate(folding):
+            start, end = cell.offset(line, 1), cell.offset(line + 1, 1)
+            declared = (
+                cell.declaration(undeclared, end if end is not None else len(cell.code))
+                if start is not None
+                else None
+            )
+            if (
+                declared
+                and start is not None
+                and start <= declared.type.start
+                and told[index].severity == "error"
+            ):
+                return index
+    return None
+
+
+def _folded(told: Diagnostic, finding: Diagnostic) -> Diagnostic:
+    return replace(told, follows=told.follows + 1, printed=f"{told.printed or told.text}\n{finding.text}")
+
+
+def _counted(told: Diagnostic) -> Diagnostic:
+    """A finding that says how many others follow from it."""
+    if not told.follows:
+        return told
+    others = "1 finding" if told.follows == 1 else f"{told.follows} findings"
+    return replace(told, text=f"{told.text}\n      ({others} that may follow from this left out)")
+
+
+def _shown(finding: Diagnostic, explanation: Explanation, mistake: str, cell: Cell, name: str) -> Diagnostic:
+    at = explanation.at
+    line, column = cell.place(at.start) if at else (finding.cell_line, finding.cell_column)
+    fixes = fixits(cell, explanation.changes)
+    text = _text(f"{finding.severity}: {explanation.message}", line, column, at, cell, name)
+    text += "".join(dict.fromkeys(_offered(change, cell) for change in explanation.changes))
+    return Diagnostic(
+        line,
+        column,
+        finding.severity,
+        explanation.message,
+        None,
+        _requested(finding),
+        fixes,
+        finding.option,
+        line,
+        column,
+        text,
+        printed=finding.text,
+        mistake=mistake,
+    )
+
+
+def _offered(change: Change, cell: Cell) -> str:
+    old, new = change.span.text.strip(), change.text.strip()
+    row, _ = cell.place(change.span.start)
+    verb = f"replace `{old}` by `{new}`" if old and new else f"remove `{old}`" if old else f"insert `{new}`"
+    return f"\n      fix: {verb} in line {row}"
+
+
+def _text(message: str, line: int, column: int, at: Span | None, cell: Cell, name: str) -> str:
+    """A finding as clang prints one: place, sentence, the line and a caret under what is wrong."""
+    if not line:
+        return message
+    shown = cell.line(line)
+    pad = "".join(letter if letter == "\t" else " " for letter in shown[: column - 1])
+    length = min(at.end - at.start, len(shown) - column + 1) if at else 1
+    return f"{name}:{line}:{column}: {message}\n{line:5} | {shown}\n      | {pad}^{'~' * max(0, length - 1)}"
+
+
+def _requested(finding: Diagnostic) -> tuple[Diagnostic, ...]:
+    """Which places of the source asked for a template with a mistake."""
+    return tuple(
+        replace(note, message="asked for here")
+        for note in finding.notes
+        if note.file is None and note.line not in (0, finding.cell_line) and "requested here" in note.message
+    )[:_NOTES]
+
+
+def _brief(finding: Diagnostic) -> Diagnostic:
+    """A finding with its first notes and those of the source's own lines."""
+    if len(finding.notes) <= _NOTES + 1:
+        return finding
+    own = [note for note in finding.notes if note.file is None and note.line]
+    kept = [*own[: _NOTES // 2], *(note for note in finding.notes if note not in own)][:_NOTES]
+    left = len(finding.notes) - len(kept)
+    last = Diagnostic(0, 0, "note", f"{left} more notes left out", text=f"note: {left} more notes left out")
+    notes = (*(note for note in finding.notes if note in kept), last)
+    head = finding.text[: finding.text.find(finding.notes[0].text)].rstrip("\n")
+    text = "\n".join([head, *(note.text for note in notes)])
+    return replace(finding, notes=notes, text=text, printed=finding.text)
+
+
+def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
+    """Mistakes that the compiler lets pass, as warnings.
+
+    Args:
+        cell: a source that compiles.
+        name: of the source.
+    """
+    found = []
+    for mistake in SILENT:
+        for explanation in mistake.find(cell):
+            at = explanation.at or Span(0, 0, "")
+            line, column = cell.place(at.start)
+            place = Diagnostic(
+                line, column, "warning", explanation.message, cell_line=line, cell_column=column
+            )
+            found.append(replace(_shown(place, explanation, mistake.name, cell, name), printed=""))
+    return tuple(found)

@@ -1,0 +1,131 @@
+"""What the compiler says of one mistake, with the source beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from workbench.toolchain.diagnostics import Diagnostic, FixIt
+from workbench.toolchain.mistakes.cell_text import Call, Cell, Span
+from workbench.toolchain.mistakes.types import Tile, arguments, tile
+
+_ASKED = re.compile(r"in instantiation of (?:function|class|member)?.*?'(?P<what>.*)' requested here")
+_ASSERTED = re.compile(r"static assertion failed(?: due to requirement '.*?')?: (?P<said>.*)", re.DOTALL)
+
+Folds = Literal["itself", "line", "kind", "rest"]
+"""Which further errors follow from a mistake: none but equal ones, those on its line, those of the same
+mistake, or all that come after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A piece of the source and what is to stand there."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A mistake in a person's terms.
+
+    Attributes:
+        message: one sentence.
+        at: the piece of the source that it is about; None: where the compiler says.
+        changes: what would mend it.
+    """
+
+    message: str
+    at: Span | None = None
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One mistake that the compiler refuses.
+
+    Attributes:
+        name: what `docs/mistakes.md` lists it under.
+        says: what it is known by in the compiler's message; of a check of the headers, words of it.
+        explain: what is to be said; None where it is another mistake after all.
+        folds: which further errors follow from it.
+    """
+
+    name: str
+    says: re.Pattern[str]
+    explain: Callable[[Said], Explanation | None]
+    folds: Folds = "itself"
+
+
+class Said:
+    """One error, and the source that it is about.
+
+    Attributes:
+        error: the compiler's.
+        cell: the source.
+        message: the sentence: of a static_assert only its own.
+        asserted: whether it is the sentence of a static_assert.
+        at: offset of the place in the source that leads to the error, None where none does.
+    """
+
+    def __init__(self, error: Diagnostic, cell: Cell) -> None:
+        self.error = error
+        self.cell = cell
+        asserted = _ASSERTED.fullmatch(error.message)
+        self.asserted = asserted is not None
+        self.message = asserted["said"] if asserted else error.message
+        self.at = cell.offset(error.cell_line, error.cell_column)
+
+    @cached_property
+    def call(self) -> Call | None:
+        """The call in the source that leads to the error."""
+        return self.cell.call(self.at) if self.at is not None else None
+
+    @cached_property
+    def instances(self) -> tuple[str, ...]:
+        """What was instantiated on the way, from the error to the source: `kittens::mma_AB<...>`."""
+        found = (_ASKED.fullmatch(note.message) for note in self.error.notes)
+        return tuple(each["what"] for each in found if each)
+
+    @cached_property
+    def tiles(self) -> tuple[Tile, ...]:
+        """Tiles and vectors among the template arguments of what the source called, in their order."""
+        last = next(
+            (
+                found["what"]
+                for note in self.error.notes
+                if note.file is None and (found := _ASKED.fullmatch(note.message))
+            ),
+            "",
+        )
+        return tuple(each for each in map(tile, arguments(last)) if each)
+
+    def operand(self, index: int) -> Span | None:
+        """An argument of the call."""
+        return self.call.arguments[index] if self.call and index < len(self.call.arguments) else None
+
+    def literal(self, pattern: str, position: int, number: int) -> Span | None:
+        """Where a template's argument stands as a number: the one before the place and nearest to it.
+
+        Args:
+            pattern: of the template's name.
+            position: of the argument.
+            number: its value.
+        """
+        found = []
+        for each in re.finditer(rf"\b(?:{pattern})<", self.cell.code):
+            spans = self.cell.split(each.end() - 1)
+            if position < len(spans) and spans[position].text == str(number):
+                found.append(spans[position])
+        at = self.at if self.at is not None else len(self.cell.code)
+        return min(found, key=lambda span: (span.start > at, abs(span.start - at)), default=None)
+
+
+def fixits(cell: Cell, changes: tuple[Change, ...]) -> tuple[FixIt, ...]:
+    """Changes in lines and columns."""
+    return tuple(
+        FixIt(*cell.place(change.span.start), *cell.place(change.span.end), change.text) for change in changes
+    )

@@ -1,0 +1,121 @@
+"""Mistakes that the compiler lets pass, since types cannot tell them; each is a warning.
+
+They are found in the text, and only where it leaves no doubt: the number by which an index is multiplied is
+the very one that the tile is declared with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from workbench.toolchain.mistakes.cell_text import Cell, Span
+from workbench.toolchain.mistakes.said import Change, Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class SilentMistake:
+    """One mistake that compiles.
+
+    Attributes:
+        name: what `docs/mistakes.md` lists it under.
+        find: where it is in a source.
+    """
+
+    name: str
+    find: Callable[[Cell], Iterator[Explanation]]
+
+
+def _sizes(cell: Cell, name: str, before: int, kinds: str) -> tuple[str, str] | None:
+    """Rows and columns that a tile is declared with, as they are written."""
+    declared = cell.declaration(name, before)
+    found = re.match(rf"(?:kittens::)?(?:{kinds})(_\w+)?(<)", declared.type.text) if declared else None
+    if not declared or not found:
+        return None
+    parts = [span.text for span in cell.split(declared.type.start + found.start(2))]
+    parts = parts if found[1] else parts[1:]
+    return (parts[0], parts[1]) if len(parts) > 1 else None
+
+
+_PRODUCT = re.compile(r"(?P<row>[^+*\[\]]+?|\(.+?\))\s*\*\s*(?P<times>\w+)\s*\+\s*(?P<col>[^+]+)")
+
+
+def _in_memory_order(cell: Cell) -> Iterator[Explanation]:
+    for found in re.finditer(r"\b(\w+)(\.data)?(\[)", cell.code):
+        end = cell.closing(found.start(3))
+        if end is None:
+            continue
+        index = cell.text[found.end() : end].strip()
+        product = _PRODUCT.fullmatch(index)
+        sizes = product and _sizes(cell, found[1], found.start(), "st")
+        if not product or not sizes or product["times"] != sizes[1]:
+            continue
+        row, col = product["row"].strip(), product["col"].strip()
+        if row.startswith("(") and row.endswith(")"):
+            row = row[1:-1]
+        right = f"{found[1]}[{{{row}, {col}}}]"
+        whole = Span(found.start(), end + 1, cell.text[found.start() : end + 1])
+        yield Explanation(
+            f"a shared tile is swizzled: place {index} in memory is not element {{{row}, {col}}}; "
+            f"write {right}",
+            whole,
+            (Change(whole, right),),
+        )
+
+
+def _in_elements(cell: Cell) -> Iterator[Explanation]:
+    steps = {
+        (found[1], found[2])
+        for found in re.finditer(
+            r"\bfor\s*\([^;]*?\b(\w+)\s*=[^;]*;[^;]*;\s*\1\s*\+=\s*(\w+)\s*\)", cell.code
+        )
+    }
+    stepped = {name for name, _ in steps}
+    for found in re.finditer(
+        r"\b(?:load|store|load_async|atomic_pk_add|prefetch)\s*(?:<[^<>()]*>)?\s*(\()", cell.code
+    ):
+        spans = cell.split(found.start(1))
+        for at in spans[2:]:
+            if not at.text.startswith("{"):
+                continue
+            indices = cell.split(at.start)
+            doubtful = [
+                axis
+                for axis in (-2, -1)
+                if len(indices) >= -axis and ("*" in indices[axis].text or indices[axis].text in stepped)
+            ]
+            if not doubtful:
+                continue
+            sizes = next(
+                (each for span in spans[:2] if (each := _sizes(cell, span.text, span.start, "rt|st|art"))),
+                None,
+            )
+            for axis in doubtful if sizes else ():
+                size = sizes[axis] if sizes else ""
+                yield from _one_index(indices[axis], size, steps, "row" if axis == -2 else "column")
+
+
+def _one_index(index: Span, size: str, steps: set[tuple[str, str]], axis: str) -> Iterator[Explanation]:
+    product = re.fullmatch(r"([\w.:()]+)\s*\*\s*(\w+)|(\w+)\s*\*\s*([\w.:()]+)", index.text)
+    if product and size in (product[2], product[3]):
+        right = product[1] or product[4]
+        yield Explanation(
+            f"the {axis} of a coordinate counts tiles of {size}, not elements: `{index.text}` is "
+            f"{right} * {size} tiles; write {right}, or coord<>{{...}} to count elements",
+            index,
+            (Change(index, right),),
+        )
+    elif (index.text, size) in steps:
+        yield Explanation(
+            f"the {axis} of a coordinate counts tiles of {size}, not elements: `{index.text}` goes in steps "
+            f"of {size}; write {index.text} / {size}, or coord<>{{...}} to count elements",
+            index,
+            (Change(index, f"{index.text} / {size}"),),
+        )
+
+
+SILENT = (
+    SilentMistake("A shared tile read in the order of memory", _in_memory_order),
+    SilentMistake("A coordinate that counts elements", _in_elements),
+)

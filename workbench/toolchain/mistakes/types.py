@@ -1,0 +1,104 @@
+"""Types of tiles as clang prints them, told as a kernel writes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from workbench.paths import include_dir
+from workbench.toolchain.mistakes.cell_text import pieces
+
+_SHORT = {"__hip_bfloat16": "bf", "bf16": "bf", "float": "fl", "__half": "hf", "half": "hf"}
+_NAMES = {"__hip_bfloat16": "bf16", "__half": "half"}
+_SPACES = re.compile(r"\b(?:kittens|ducks|detail|rt_layout|rt_shape|st_shape|st|rt|rv_layout|gl)::")
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A tile or vector.
+
+    Attributes:
+        kind: "rt", "st", "art", "rv" or "sv".
+        element: "bf16".
+        rows: of a vector 1.
+        cols: its length, of a vector.
+        layout: "row_l", "col_l"; "" where it has none.
+        shape: its base shape's name, "rt_16x16_s"; "" where that is unknown.
+    """
+
+    kind: str
+    element: str
+    rows: int
+    cols: int
+    layout: str = ""
+    shape: str = ""
+
+    @property
+    def base(self) -> tuple[int, int] | None:
+        """Rows and columns of the base shape."""
+        found = re.match(r"[rs]t_(\d+)x(\d+)", self.shape)
+        return (int(found[1]), int(found[2])) if found else None
+
+    def __str__(self) -> str:
+        short = _SHORT.get(self.element)
+        size = f"{self.rows}, {self.cols}" if self.kind in ("rt", "st", "art") else f"{self.cols}"
+        parts = [size if short else f"{self.element}, {size}"]
+        usual = self.shape in ("", f"{self.kind}_16x16_s")
+        if self.kind in ("rt", "art") and (self.layout == "col_l" or not usual):
+            parts.append(self.layout)
+        if self.kind in ("rt", "st", "art") and not usual:
+            parts.append(self.shape)
+        return f"{self.kind}{f'_{short}' if short else ''}<{', '.join(parts)}>"
+
+
+def tile(text: str) -> Tile | None:
+    """A type that clang printed, None where it is no tile and no vector."""
+    text = text.strip().removeprefix("const ").rstrip(" &*")
+    match = re.fullmatch(
+        r"(?:kittens::)?(?:detail::)?(rt|st|art|register_vector|sv|rv)<(.*)>", text, re.DOTALL
+    )
+    if not match:
+        return None
+    parts = [part.strip() for part in pieces(match[2])]
+    element = _NAMES.get(plain(parts[0]), plain(parts[0]))
+    try:
+        if match[1] in ("register_vector", "rv", "sv"):
+            kind = "sv" if match[1] == "sv" else "rv"
+            return Tile(kind, element, 1, int(parts[1]))
+        rows, cols = int(parts[1]), int(parts[2])
+    except (IndexError, ValueError):
+        return None
+    if match[1] == "st":
+        return Tile("st", element, rows, cols, "", _shape(parts[3]) if len(parts) > 3 else "")
+    layout = f"{plain(parts[3])}_l" if len(parts) > 3 else ""
+    return Tile(match[1], element, rows, cols, layout, _shape(parts[4]) if len(parts) > 4 else "")
+
+
+def plain(text: str) -> str:
+    """A type without the library's namespaces."""
+    return _SPACES.sub("", text).strip()
+
+
+def arguments(template: str) -> list[str]:
+    """Arguments of a template that clang printed, such as `f<a, b<c>>`: `a` and `b<c>`."""
+    opening = template.find("<")
+    return (
+        [part.strip() for part in pieces(template[opening + 1 : template.rfind(">")])] if opening >= 0 else []
+    )
+
+
+def _shape(text: str) -> str:
+    name = plain(text)
+    numbers = re.fullmatch(r"rt_shape<(\d+), (\d+), (\d+)>", name)
+    if numbers:
+        return _shapes().get(tuple(map(int, numbers.groups())), name)
+    return f"{name}_s" if re.fullmatch(r"[rs]t_\d+x\d+\w*", name) and not name.endswith("_s") else name
+
+
+@cache
+def _shapes() -> dict[tuple[int, ...], str]:
+    """Names of the base shapes of register tiles, read where the headers give them."""
+    text = (include_dir() / "types/register/rt_shape.cuh").read_text(encoding="utf-8")
+    found = re.finditer(r"using (rt_\w+) = rt_shape<(\d+), (\d+), (\d+)>", text)
+    return {(int(each[2]), int(each[3]), int(each[4])): f"{each[1]}_s" for each in found}

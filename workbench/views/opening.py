@@ -1,0 +1,86 @@
+"""Buttons in a result's table that open the stepper below it: at a finding, or where a wrong number was made.
+
+The table is plain HTML and stays in a saved notebook; its buttons are hidden. A widget below it, which lives
+as long as the kernel has it, shows them and answers their clicks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from markupsafe import Markup
+
+from workbench.errors import WorkbenchError
+from workbench.step.provenance import Provenance
+from workbench.step.stepper import Stepper
+from workbench.views.saved import display_live
+from workbench.views.stepper.widget import provenance_widgets, stepper_widget
+
+_numbers = itertools.count()
+
+BUTTON = Markup('<button class="wb-open" data-wb-open="{}:{}" hidden title="{}">{}</button>')
+
+
+def new_key() -> str:
+    """What connects one displayed table with its widget."""
+    return f"workbench-open-{next(_numbers)}"
+
+
+def button(key: str, number: int, text: str, tip: str) -> Markup:
+    """A button that opens something by its number; a page without the widget does not show it."""
+    return BUTTON.format(key, number, tip, text)
+
+
+def display_opening(table: Markup, text: str, key: str, opens: Callable[[int], Stepper | Provenance]) -> None:
+    """Displays a table, and below it what its buttons open.
+
+    Args:
+        table: HTML with buttons of the key.
+        text: what a front end without HTML shows.
+        opens: gives what the button with a number opens.
+    """
+    import ipywidgets as widgets
+
+    display_table(table, text)
+    links = _opener_class()(key=key)
+    box = widgets.VBox([links])
+    links.answer(box, opens)
+    display_live(box, "")
+
+
+def display_table(table: Markup, text: str) -> None:
+    """Displays a table alone."""
+    from IPython.display import display
+
+    display({"text/html": str(table), "text/plain": text}, raw=True)  # type: ignore[no-untyped-call]
+
+
+@cache
+def _opener_class() -> Any:
+    import anywidget
+    import traitlets
+
+    class Opener(anywidget.AnyWidget):
+        _esm = resources.files("workbench.views").joinpath("opening.js").read_text()
+        key = traitlets.Unicode().tag(sync=True)
+
+        def answer(self, box: Any, opens: Callable[[int], Stepper | Provenance]) -> None:
+            """Puts what is opened into a box, below the buttons' widget."""
+            self._box, self._opens = box, opens
+            self.on_msg(self._open)
+
+        def _open(self, _: Any, message: Any, __: Any) -> None:
+            error, shown = "", []
+            try:
+                found = self._opens(int(message["open"]))
+                shown = [stepper_widget(found)] if isinstance(found, Stepper) else provenance_widgets(found)
+            except Exception as wrong:  # whatever it is, the page waits for an answer
+                error = str(wrong) if isinstance(wrong, WorkbenchError) else repr(wrong)
+            self._box.children = (self, *shown)
+            self.send({"opened": message["open"], "error": error})
+
+    return Opener
