@@ -45,6 +45,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
 napoleon_google_docstring = True
+# Attributes as fields: some are properties with a docstring of their own.
+napoleon_use_ivar = True
 suppress_warnings = [
     # Links to sources lead to files of the repository, which are no pages of the site.
     "myst.xref_missing",
@@ -53,6 +55,8 @@ suppress_warnings = [
     # A result's class is reachable under the name of its module and of the package.
     "ref.python",
     "docutils",
+    # Templates are pieces of a notebook.
+    "myst.header",
     "mystnb.unknown_mime_type",
 ]
 

@@ -1,4 +1,4 @@
-"""The notebooks are one path, in the order of README.md: times, exercises, where to go next."""
+"""The notebooks are one path, in the order of docs/learn.md: times, exercises, where to go next."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from workbench.errors import UnknownExercise
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 
-LEARN = (ROOT / "README.md").read_text().partition("## Learn")[2].partition("Using it:")[0]
-PATH = re.findall(r"^- \d\d \[.*?\]\(notebooks/(\d\d_\w+\.ipynb)\)", LEARN, re.MULTILINE)
+LEARN = (ROOT / "docs" / "learn.md").read_text()
+PATH = re.findall(r"^\| \[.*?\]\(\.\./notebooks/(\d\d_\w+\.ipynb)\) \|", LEARN, re.MULTILINE)
 
 
 def cells(name: str, kind: str) -> list[str]:
