@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -41,6 +42,8 @@ nb_execution_mode = "cache" if os.environ.get("NOTEBOOKS") == "run" else "off"
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 
+# Docstrings put code between single backticks.
+default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
@@ -72,3 +75,18 @@ html_theme_options = {
     "footer_end": [],
 }
 html_show_sourcelink = False
+
+
+def indented_is_code(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
+    """Indented lines of a module's docstring are code."""
+    if what != "module":
+        return
+    for at in reversed(range(1, len(lines))):
+        begins = lines[at].startswith("    ") and not lines[at - 1].strip()
+        before = next((line for line in reversed(lines[:at]) if line.strip()), "")
+        if begins and not before.startswith("    "):
+            lines[at:at] = ["::", ""]
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", indented_is_code)
