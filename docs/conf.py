@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 project = "HipKittens workbench"
 author = "The HipKittens workbench authors"
-copyright = "the HipKittens workbench authors"  # noqa: A001
+copyright = "the HipKittens workbench authors"
 
 extensions = [
     "myst_nb",
