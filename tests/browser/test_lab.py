@@ -371,7 +371,7 @@ class TestJourney:
         lab.shot("dashboard", lab.dashboard)
 
     def test_a_slider_builds_and_runs_again(self, lab: Lab) -> None:
-        lab.dashboard.get_by_label("kernel").select_option("normalization/rmsnorm")
+        lab.dashboard.get_by_label("kernel", exact=True).select_option("normalization/rmsnorm")
         slider = lab.dashboard.get_by_role("slider").first
         slider.wait_for()
         slider.focus()

@@ -17,7 +17,7 @@ from workbench.display import html_of
 from workbench.errors import ExerciseError, UnknownExercise, UsageError
 from workbench.events import hub
 from workbench.exercises import CheckResult, Limit, checking, progress
-from workbench.exercises.costs import LOADS, counter, executed
+from workbench.exercises.costs import counter, executed, is_load
 from workbench.history import recorder
 
 PAGE = Path(__file__).parents[2] / "docs" / "exercises.md"
@@ -58,7 +58,7 @@ def checked(course: Path, *replaced: str) -> str:
     return result.sentence
 
 
-@pytest.mark.parametrize("cost", [executed(*LOADS), counter("SQ_INSTS_VMEM_RD")])
+@pytest.mark.parametrize("cost", [executed(is_load), counter("SQ_INSTS_VMEM_RD")])
 def test_a_limit_is_told_where_values_are_right(course: Path, cost: Callable[..., float]) -> None:
     loads = 16  # 1000 numbers at the last shape, 64 at a time
     answer = wb.compile(SCALE, name="answer")

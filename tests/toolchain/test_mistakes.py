@@ -156,12 +156,6 @@ CASES = (
     ),
     Case(
         "Ranges of registers that overlap",
-        f"art_fl<32, 16, row_l, rt_16x16_s, {RANGES.format(32, 35, 34, 37)}> t; zero(t);",
-        "art: the ranges of registers of a tile do not overlap",
-        "t; zero",
-    ),
-    Case(
-        "Ranges of registers that overlap",
         f"art_fl<32, 16, row_l, rt_16x16_s, {RANGES.format(32, 35, 36, 39)}> d; "
         f"art_bf<32, 16, row_l, rt_16x16_s, {RANGES.format(38, 39, 40, 41)}> a; "
         f"art_bf<16, 16, row_l, rt_16x16_s, ducks::art::type_list<ducks::art::range<42, 43>>> b; "

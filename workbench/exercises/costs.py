@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.codeobject.instructions import Access
+
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
     from workbench.profile.results import ProfileResult
 
-LOADS = ("global_load", "buffer_load", "flat_load")
-"""Beginnings of the mnemonics of vector memory's loads."""
+
+def is_load(instruction: Instruction) -> bool:
+    """From global memory, by each lane."""
+    return instruction.record.pipeline in ("vmem_load", "flat_load")
+
+
+def is_atomic(instruction: Instruction) -> bool:
+    """In memory or LDS."""
+    memory = instruction.record.memory
+    return memory is not None and memory.access is Access.ATOMIC
 
 
 def counter(name: str) -> Callable[[ProfileResult], float]:
@@ -18,8 +28,8 @@ def counter(name: str) -> Callable[[ProfileResult], float]:
     return lambda profile: profile.counters[name].value
 
 
-def executed(*beginnings: str, where: Callable[[Instruction], bool] = lambda _: True) -> Callable[..., float]:
-    """How many wave instructions ran whose mnemonic begins with one of these, and of which `where` holds."""
+def executed(chosen: Callable[[Instruction], bool]) -> Callable[..., float]:
+    """How many wave instructions ran of which `chosen` holds."""
 
     def count(profile: ProfileResult) -> float:
         whole = profile.complete
@@ -27,9 +37,7 @@ def executed(*beginnings: str, where: Callable[[Instruction], bool] = lambda _: 
         assert whole.instructions is not None
         code = whole.kernel.module.instruction
         return sum(
-            times
-            for address, times in (whole.instructions.executions or {}).items()
-            if code(address).mnemonic.startswith(beginnings) and where(code(address))
+            times for address, times in (whole.instructions.executions or {}).items() if chosen(code(address))
         )
 
     return count

@@ -71,7 +71,7 @@ def waits_for_most(left: int) -> Callable[..., float]:
         count = waits_of(instruction).vmcnt
         return count is not None and count < left
 
-    return executed("s_waitcnt", where=few)
+    return executed(few)
 
 
 def waves(shape: Shape, of_group: int) -> int:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Sequence
 
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import Access, Space, Trait
+from workbench.codeobject.instructions import Access, Space, Trait, roles
 from workbench.codeobject.registers import EXEC
 from workbench.profile.facts import STALLED, Facts, Look, Seen, counted, percent
 from workbench.profile.loop_rules import few_lanes
@@ -41,7 +40,7 @@ def slow(
 
 
 def is_transcendental(instruction: Instruction) -> bool:
-    return Trait.TRANSCENDENTAL in instruction.record.traits and "f64" not in instruction.opcode
+    return Trait.TRANSCENDENTAL in instruction.record.traits and not roles.is_double(instruction)
 
 
 def is_product(instruction: Instruction) -> bool:
@@ -50,37 +49,38 @@ def is_product(instruction: Instruction) -> bool:
 
 
 def is_double(instruction: Instruction) -> bool:
-    return "f64" in instruction.opcode and instruction.record.matrix is None
+    return roles.is_double(instruction) and instruction.record.matrix is None
 
 
 def is_conversion(instruction: Instruction) -> bool:
     return Trait.CONVERTS in instruction.record.traits
 
 
-def divided(start: str, end: str, kept: str, name: str, what: str, *, integer: bool) -> Look:
+def divided(sequence: roles.Sequence, name: str, what: str, *, integer: bool) -> Look:
     """The sequences that the compiler makes of divisions, tried as one instruction each.
 
     Args:
-        start, end: what a sequence begins and ends with.
-        kept: the instruction that stays for each.
+        sequence: what they are made of.
+        name: of what is counted.
+        what: to do.
         integer: sequences for integers, which have a reciprocal of their own.
     """
 
     def look(facts: Facts) -> Seen | None:
-        if integer and not any(i.opcode == "v_rcp_iflag_f32" for i in facts.code.values()):
+        if integer and not any(map(roles.integer_reciprocal, facts.code.values())):
             return None
         for loop in facts.loops:
-            ends = [row for row, each in enumerate(loop.code) if re.fullmatch(end, each.opcode)]
-            begins = [each for each in loop.code if re.fullmatch(start, each.opcode)]
+            ends = [row for row, each in enumerate(loop.code) if sequence.ends(each)]
+            begins = [each for each in loop.code if sequence.begins(each)]
             if not ends or not begins:
                 continue
             wanted = {i.address for i in loop.code[: ends[-1] + 1] if i.record.pipeline in ("valu", "trans")}
-            sequence = [i for i in loop.follows_from(begins.__contains__) if i.address in wanted]
-            share = facts.spent_on(each.address for each in sequence)
+            all_of_it = [i for i in loop.follows_from(begins.__contains__) if i.address in wanted]
+            share = facts.spent_on(each.address for each in all_of_it)
             if share < STALLED:
                 continue
-            stays = [each for each in sequence if re.fullmatch(kept, each.opcode)]
-            gone = frozenset(i.address for i in sequence if i not in stays)
+            stays = [each for each in all_of_it if sequence.kept(each)]
+            gone = frozenset(i.address for i in all_of_it if i not in stays)
             change = Change(without=gone, plain=frozenset(each.address for each in stays))
             evidence = {name: counted(len(stays), "a turn"), "they take": percent(share)}
             return Seen(evidence, change, what, begins[0].address)
@@ -98,7 +98,7 @@ def _both_sides(facts: Facts) -> Seen | None:
     """Waves that go both ways of a branch: some lanes are off on each."""
     listed = sorted(a for a, n in facts.counts.items() if n and a in facts.code)
     for row, address in enumerate(listed):
-        if not re.fullmatch(r"s_(andn2|or)_saveexec_b64", facts.code[address].opcode):
+        if not roles.saves_exec(facts.code[address]):
             continue
         # What runs from here until EXEC is whole again is the other side; it runs in every wave.
         rest = itertools.takewhile(lambda a: not _restores(facts.code[a]), listed[row + 1 :])
@@ -115,8 +115,7 @@ def _both_sides(facts: Facts) -> Seen | None:
 
 
 def _restores(instruction: Instruction) -> bool:
-    whole = instruction.opcode == "s_or_b64"
-    return whole and bool(registers([EXEC]) & registers(instruction.dst))
+    return roles.restores_exec(instruction) and bool(registers([EXEC]) & registers(instruction.dst))
 
 
 def narrow_loads(facts: Facts) -> Seen | None:

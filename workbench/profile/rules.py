@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Access, Control, Space, Trait
+from workbench.codeobject.instructions.roles import FLOAT_DIVISION, INTEGER_DIVISION
 from workbench.profile.code_rules import (
     divergence,
     divided,
@@ -413,9 +414,7 @@ RULES: tuple[Rule, ...] = (
         "division",
         "Divisions of floats",
         divided(
-            "v_div_scale_f32",
-            "v_div_fixup_f32",
-            "v_div_fixup_f32",
+            FLOAT_DIVISION,
             "divisions",
             "Multiply by a reciprocal that is computed once, or by __builtin_amdgcn_rcpf.",
             integer=False,
@@ -426,9 +425,7 @@ RULES: tuple[Rule, ...] = (
         "integer-division",
         "Divisions of integers",
         divided(
-            "v_mul_hi_u32",
-            "v_cndmask_b32",
-            "v_mul_hi_u32",
+            INTEGER_DIVISION,
             "quotients",
             "No instruction divides: shifts for powers of two, steps in loops, constant divisors.",
             integer=True,

@@ -38,7 +38,7 @@ exercise = Exercise(
     ],
     limits=[
         Limit(
-            "lanes wait {found} cycles for each other's banks, in the write or in the read.",
+            "lanes wait for each other's banks, {found} cycles in the write or in the read.",
             counter("SQ_LDS_BANK_CONFLICT"),
             lambda shape: 0,
         )

@@ -643,10 +643,7 @@ SPOKEN = (
     ),
     Mistake(
         "Ranges of registers that overlap",
-        re.compile(
-            r"art: the ranges of registers of a tile do not overlap"
-            r"|mma: the accumulators' registers are apart"
-        ),
+        re.compile(r"mma: the accumulators' registers are apart"),
         with_operands,
     ),
     Mistake(

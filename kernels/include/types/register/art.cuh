@@ -74,9 +74,6 @@ struct art {
         enough_ranges,
         "art: there is one range of registers for each base tile; split_many makes ranges of a base tile's size");
 
-    static constexpr bool ranges_apart = ducks::art::apart<register_ranges>;
-    static_assert(ranges_apart, "art: the ranges of registers of a tile do not overlap");
-
     /** The base tile at {row, col}. */
     template <int row, int col>
     using base_tile_type = art_base<T, layout, shape, ducks::art::get_nth_range_t<register_ranges, row * width + col>>;

@@ -1,0 +1,49 @@
+"""What instructions are for, where their records alone do not say it: by opcode."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class _Named(Protocol):
+    @property
+    def opcode(self) -> str: ...
+
+
+def _is(pattern: str) -> Callable[[_Named], bool]:
+    matches = re.compile(pattern).fullmatch
+    return lambda instruction: matches(instruction.opcode) is not None
+
+
+is_double = _is(r"v_\w*f64\w*")
+"""Double precision, matrix instructions among them."""
+
+saves_exec = _is(r"s_(andn2|or)_saveexec_b64")
+"""The second side of a branch that lanes take both ways begins."""
+
+restores_exec = _is("s_or_b64")
+"""The lanes of both sides go on, where EXEC is written."""
+
+integer_reciprocal = _is("v_rcp_iflag_f32")
+"""Only in quotients of integers."""
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """What the compiler makes of one operation that hardware does not have.
+
+    Attributes:
+        begins, ends: its first and its last instruction.
+        kept: the one that stays where the operation is one instruction.
+    """
+
+    begins: Callable[[_Named], bool]
+    ends: Callable[[_Named], bool]
+    kept: Callable[[_Named], bool]
+
+
+FLOAT_DIVISION = Sequence(_is("v_div_scale_f32"), _is("v_div_fixup_f32"), _is("v_div_fixup_f32"))
+INTEGER_DIVISION = Sequence(_is("v_mul_hi_u32"), _is("v_cndmask_b32"), _is("v_mul_hi_u32"))
