@@ -65,7 +65,6 @@ suppress_warnings = [
 
 html_theme = "pydata_sphinx_theme"
 html_title = "HipKittens workbench"
-html_static_path = ["_static"]
 html_theme_options = {
     "navbar_align": "left",
     "show_toc_level": 2,
