@@ -91,18 +91,30 @@ def _of_list(
     if activation != "none" or "weights" in wanted:
         sums = lists.multiply(a, b, top_k, layout)
     if activation != "none" and sums is not None:
-        z = sums if weights is None else (sums * weights[:, None]).to(sums.dtype)
+        z = sums if weights is None else scaled(sums, weights[:, None])
         dz = of_activation(call, dc, z, activation)
     if weights is not None:
         if "weights" in wanted and sums is not None:
-            made["weights"] = (dz.float() * sums.float()).sum(-1)
-        dz = (dz * weights[:, None]).to(dz.dtype)
+            made["weights"] = dots(dz, sums)
+        dz = scaled(dz, weights[:, None])
     if "a" in wanted:
         made["a"] = lists.summed(lists.multiply(dz, b, 1, "nn" if layout == "nt" else "nt"), top_k)
     if "b" in wanted:
         operands = (dz, 1, a, top_k) if layout == "nt" else (a, top_k, dz, 1)
         made["b"] = lists.products(*operands)
     return made
+
+
+def dots(dz: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Products of rows, in float."""
+    return (dz.float() * rows.float()).sum(-1)
+
+
+def scaled(dz: torch.Tensor, *scales: torch.Tensor | None) -> torch.Tensor:
+    """dz times numbers and columns of numbers."""
+    for scale in scales:
+        dz = dz if scale is None else (dz * scale).to(dz.dtype)
+    return dz
 
 
 def of_activation(call: Call, dc: torch.Tensor, z: torch.Tensor, activation: str) -> torch.Tensor:
@@ -138,9 +150,9 @@ def _of_layers(
     }
     found, made = of_epilogue(call, parts, dhidden, gate, up, "silu"), {}
     if "weights" in wanted:
-        made["weights"] = (found["c"].float() * unweighted.float()).sum(-1)
+        made["weights"] = dots(found["c"], unweighted)
     if "w2" in wanted:
-        weighted = dc if weights is None else (dc * weights[:, None]).to(dc.dtype)
+        weighted = dc if weights is None else scaled(dc, weights[:, None])
         made["w2"] = lists.products(weighted, 1, found["c"], 1)
     if "z" in parts:
         dz = torch.cat((found["z"], found["gate"]), -1)

@@ -13,7 +13,7 @@ import torch
 
 from workbench.operators import Gradient
 from workbench.operators.gradient import Call
-from workbench_kernels.families.experts_backward import SUM, of_activation
+from workbench_kernels.families.experts_backward import SUM, dots, of_activation, scaled
 from workbench_kernels.families.gemm_backward import EPILOGUE, GROUPED, OF_GROUPS
 from workbench_kernels.references.experts import int4
 
@@ -69,24 +69,12 @@ def by_expert(values: torch.Tensor, owners: torch.Tensor, experts: int) -> torch
     return torch.where(own, values[:, None], 0.0).sum(0)
 
 
-def dots(dz: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """Products of rows, in float."""
-    return (dz.float() * rows.float()).sum(-1)
-
-
 def of_swiglu(dc: torch.Tensor, y: torch.Tensor, alpha: float) -> torch.Tensor:
     """The gradient of y from that of x sigmoid(alpha x) (z + 1), x and z being neighbouring columns of y."""
     grad, (gate, linear) = dc.float(), y.float().unflatten(-1, (-1, 2)).unbind(-1)
     open_ = torch.sigmoid(alpha * gate)
     of_gate = grad * (linear + 1) * open_ * (1 + alpha * gate * (1 - open_))
     return torch.stack((of_gate, grad * gate * open_), -1).flatten(-2).to(dc.dtype)
-
-
-def scaled(dz: torch.Tensor, *scales: torch.Tensor | None) -> torch.Tensor:
-    """dz times numbers and columns of numbers."""
-    for scale in scales:
-        dz = dz if scale is None else (dz * scale).to(dz.dtype)
-    return dz
 
 
 def block_sums(x: torch.Tensor, size: int, dim: int) -> torch.Tensor:

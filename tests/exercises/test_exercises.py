@@ -17,8 +17,9 @@ from workbench.display import html_of
 from workbench.errors import ExerciseError, UnknownExercise, UsageError
 from workbench.events import hub
 from workbench.exercises import CheckResult, Limit, checking, progress
-from workbench.exercises.costs import counter, executed, is_atomic, is_load
+from workbench.exercises.costs import counter, executed, is_atomic
 from workbench.history import recorder
+from workbench.profile.loops import is_load
 
 PAGE = Path(__file__).parents[2] / "docs" / "exercises.md"
 

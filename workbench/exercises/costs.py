@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from workbench.profile.results import ProfileResult
 
 
-def is_load(instruction: Instruction) -> bool:
-    """From global memory, by each lane."""
-    return instruction.record.pipeline in ("vmem_load", "flat_load")
-
-
 def is_atomic(instruction: Instruction) -> bool:
     """In memory or LDS."""
     memory = instruction.record.memory

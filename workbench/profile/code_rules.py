@@ -10,7 +10,7 @@ from workbench.codeobject.instructions import Access, Space, Trait, roles
 from workbench.codeobject.registers import EXEC
 from workbench.profile.facts import STALLED, Facts, Look, Seen, counted, percent
 from workbench.profile.loop_rules import few_lanes
-from workbench.profile.loops import VECTOR_MEMORY, registers
+from workbench.profile.loops import goes_to, is_load, registers
 from workbench.profile.what_if import Change
 
 _DWORD = 4
@@ -120,7 +120,7 @@ def _restores(instruction: Instruction) -> bool:
 
 def narrow_loads(facts: Facts) -> Seen | None:
     """Loads of at most 4 bytes a lane of which four neighbours could be one."""
-    loads = facts.ran(lambda i: _loads(i, VECTOR_MEMORY))
+    loads = facts.ran(is_load)
     narrow = _narrow(facts)
     executed = sum(loads[each.address] for each in narrow)
     if len(narrow) < _TOGETHER or executed < 0.5 * sum(loads.values()):
@@ -134,7 +134,7 @@ def narrow_lds(facts: Facts) -> Seen | None:
     """Reads of a dword a lane from LDS in a loop, four of which could be one."""
     share = sum(facts.stalled(reason)[0] for reason in ("WAIT_LDS", "LDS_PORT"))
     for loop in facts.loops:
-        reads = [each for each in loop.code if _loads(each, (Space.LDS,)) and _is_narrow(each)]
+        reads = [each for each in loop.code if goes_to(each, (Space.LDS,), Access.LOAD) and _is_narrow(each)]
         if share >= STALLED and len(reads) >= _TOGETHER:
             evidence = {"reads of a dword a lane": counted(len(reads), "a turn"), "waits": percent(share)}
             what = "Read 16 bytes a lane at once (ds_read_b128: float4, or a tile's own loads)."
@@ -154,14 +154,9 @@ def queue(facts: Facts) -> Seen | None:
 
 def _narrow(facts: Facts) -> list[Instruction]:
     """Loads of a dword a lane whose addresses follow from no other load, so that neighbours can be one."""
-    loads = facts.ran(lambda i: _loads(i, VECTOR_MEMORY) and _is_narrow(i))
+    loads = facts.ran(lambda i: is_load(i) and _is_narrow(i))
     decided = facts.decided_by_loads
     return [facts.code[address] for address in sorted(loads) if address not in decided]
-
-
-def _loads(instruction: Instruction, spaces: Sequence[Space]) -> bool:
-    memory = instruction.record.memory
-    return memory is not None and memory.space in spaces and memory.access is Access.LOAD
 
 
 def _is_narrow(instruction: Instruction) -> bool:

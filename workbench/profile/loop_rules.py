@@ -14,7 +14,7 @@ from workbench.codeobject.occupancy import waves_of_registers
 from workbench.codeobject.registers import VCC, read, written
 from workbench.codeobject.waits import waits_of
 from workbench.profile.facts import STALLED, Facts, Seen, counted, modelled, percent
-from workbench.profile.loops import VECTOR_MEMORY, InnerLoop, among, is_load, registers
+from workbench.profile.loops import VECTOR_MEMORY, InnerLoop, among, goes_to, is_load, registers
 from workbench.profile.what_if import Change
 
 _SHORT = 32
@@ -31,7 +31,9 @@ def same_each_turn(facts: Facts) -> Seen | None:
     """Accesses of a loop that go to the same place in each of its turns."""
     for loop in facts.loops:
         same = [
-            i for i in loop.code if _in_memory(i, Access.LOAD, Access.STORE) and loop.is_same_each_turn(i)
+            i
+            for i in loop.code
+            if goes_to(i, VECTOR_MEMORY, Access.LOAD, Access.STORE) and loop.is_same_each_turn(i)
         ]
         gone = frozenset(each.address for each in same)
         share = facts.spent_on(gone)
@@ -174,7 +176,7 @@ def idle_barriers(facts: Facts) -> Seen | None:
 def atomics(facts: Facts) -> Seen | None:
     """Atomics of a loop to the same place each turn."""
     for loop in facts.loops:
-        mine = [i for i in loop.code if _in_memory(i, Access.ATOMIC)]
+        mine = [i for i in loop.code if goes_to(i, VECTOR_MEMORY, Access.ATOMIC)]
         same = frozenset(i.address for i in mine if loop.is_same_each_turn(i))
         if same:
             some = sum(facts.counts[a] for a in same)
@@ -208,8 +210,3 @@ def _lanes(facts: Facts, instruction: Instruction) -> float | None:
     moved = facts.costs("lds_bytes" if memory.space is Space.LDS else "bytes").get(address, 0.0)
     whole = facts.counts.get(address, 0) * memory.bytes * facts.profile.machine.target.wave_size
     return moved / whole if whole and moved else None
-
-
-def _in_memory(instruction: Instruction, *accesses: Access) -> bool:
-    memory = instruction.record.memory
-    return memory is not None and memory.space in VECTOR_MEMORY and memory.access in accesses

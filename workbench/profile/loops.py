@@ -23,10 +23,15 @@ def registers(operands: Iterable[Operand]) -> set[Register]:
     return {(o.kind, o.index + k) for o in operands for k in range(max(1, o.width))}
 
 
+def goes_to(instruction: Instruction, spaces: Collection[Space], *accesses: Access) -> bool:
+    """Whether it is one of some accesses of some kind of memory."""
+    memory = instruction.record.memory
+    return memory is not None and memory.space in spaces and memory.access in accesses
+
+
 def is_load(instruction: Instruction) -> bool:
     """Whether it brings something from memory to vector registers or to LDS."""
-    memory = instruction.record.memory
-    return memory is not None and memory.space in VECTOR_MEMORY and memory.access is Access.LOAD
+    return goes_to(instruction, VECTOR_MEMORY, Access.LOAD)
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,10 @@ def reached(device: Device, clock: Clock) -> Iterator[None]:
     load = importlib.machinery.ExtensionFileLoader.exec_module
     changed: list[tuple[ModuleType | type, str, Any]] = []
     kept = Kept()
+    of_modules: dict[str, Callable[[], Mapping[str, Kernel]]] = {}
 
     def change(module: ModuleType, file: Path) -> None:
-        kernels = cache(lambda: _kernels(file, device.arch))
+        kernels = of_modules[module.__name__] = cache(lambda: _kernels(file, device.arch))
         for owner, name, value in list(functions_of(module)):
             changed.append((owner, name, value))
             wrap_function(owner, name, lambda function: _on_device(function, device, clock, kernels, kept))
@@ -51,8 +52,7 @@ def reached(device: Device, clock: Clock) -> Iterator[None]:
 
     def gradient(function: Callable[..., Any]) -> Callable[..., Any]:
         def every_kernel() -> Mapping[str, Kernel]:
-            known = [_kernels(file, device.arch) for _, file in _seen.values()]
-            return {name: kernel for kernels in known for name, kernel in kernels.items()}
+            return {name: each for kernels in of_modules.values() for name, each in kernels().items()}
 
         # What a graph has in it is not seen, so its time is no other's.
         inside = _on_device(function, device, clock, every_kernel, kept, form=lambda _: object())

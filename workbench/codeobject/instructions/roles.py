@@ -18,7 +18,7 @@ def _is(pattern: str) -> Callable[[_Named], bool]:
     return lambda instruction: matches(instruction.opcode) is not None
 
 
-is_double = _is(r"v_\w*f64\w*")
+is_double = _is(r"\w*f64\w*")
 """Double precision, matrix instructions among them."""
 
 saves_exec = _is(r"s_(andn2|or)_saveexec_b64")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 
 from workbench.exercises import Exercise, Limit, Mistake
-from workbench.exercises.costs import executed, is_load
+from workbench.exercises.costs import executed
 from workbench.operators import Shape
+from workbench.profile.loops import is_load
 
 EIGHT = 8
 """Halves in 16 bytes."""

@@ -278,12 +278,12 @@ def _one_by_one(
         for i, j in np.ndindex(c.shape):
             total = float(z[i, j])
             for k in range(a.shape[1]):
-                total = _fma(float(x[i, k]), float(y[k, j]), total, 24 if kind == "f32" else 53)
+                total = fma(float(x[i, k]), float(y[k, j]), total, 24 if kind == "f32" else 53)
             result[i, j] = as_float(total).view(word)
     return result
 
 
-def _fma(a: float, b: float, c: float, digits: int) -> float:
+def fma(a: float, b: float, c: float, digits: int = 24) -> float:
     """a b + c rounded once to nearest even, to fp32 (24 digits) or fp64 (53)."""
     if not all(map(math.isfinite, (a, b, c))) or (a * b == 0 and (a == 0 or b == 0)):
         return a * b + c

@@ -11,13 +11,13 @@ import ctypes
 import math
 import os
 import re
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.emulator.native.ops.published_arithmetic import fma
 from workbench.codeobject.instructions import MATRICES, Matrix
 from workbench.emulator.native import NATIVE_FOLDER, operations
 from workbench.emulator.translate import engine
@@ -518,21 +518,6 @@ DENSE_LIKE = {16: "v_mfma_f32_16x16x32_bf16", 32: "v_mfma_f32_32x32x16_bf16"}
 # The same bits on every CPU
 
 
-def fused(a: float, b: float, c: float) -> float:
-    """a b + c rounded once to fp32, by exact rational arithmetic."""
-    if not all(map(math.isfinite, (a, b, c))) or (a * b == 0 and c == 0):
-        return a * b + c
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:
-        return 0.0
-    exponent = exact.numerator.bit_length() - exact.denominator.bit_length()
-    if abs(exact) < Fraction(2) ** exponent:
-        exponent -= 1
-    quantum = Fraction(2) ** max(exponent - 23, -149)
-    rounded = round(exact / quantum) * quantum
-    return math.copysign(math.inf, rounded) if abs(rounded) >= Fraction(2) ** 128 else float(rounded)
-
-
 def extreme(random: np.random.Generator, shape: tuple[int, ...], mantissa: int, kind: str) -> np.ndarray:
     """Bits of bf16 (mantissa 7) or fp32 (23).
 
@@ -576,7 +561,7 @@ def test_bf16_to_the_last_bit(native, random, name: str, kind: str) -> None:
         for j in range(0, shape.n, 3):
             total = float(c[0, i, j].astype(np.uint32).view(np.float32))
             for k in (n ^ 1 for n in range(shape.k)):
-                total = fused(float(va[i, k]), float(vb[k, j]), total)
+                total = fma(float(va[i, k]), float(vb[k, j]), total)
             expected = 0x7FC00000 if math.isnan(total) else int(np.float32(total).view(np.uint32))
             assert int(found[i, j]) == expected, (i, j)
 
@@ -704,16 +689,14 @@ def test_tiles_to_the_last_bit(native, random, name: str, kind: str) -> None:
     width = 8 if eight else 16
     for first, operand, bits, size in ((16, "A", a, width), (32, "B", b, width), (64, "CD", c, 32)):
         put(wave.v, first, places[operand], bits, size)
-    before = wave.v.copy()
-    assert not wave.run(
-        native.instruction(name, [native.v(128, 16)], [native.v(16, 4), native.v(32, 4), native.v(64, 16)])
-    )
     other = native.Wave(target)
     other.library = matrix_library(without_tiles())
-    other.wave.mode, other.v[:] = wave.wave.mode, before
-    assert not other.run(
-        native.instruction(name, [native.v(128, 16)], [native.v(16, 4), native.v(32, 4), native.v(64, 16)])
+    other.wave.mode, other.v[:] = wave.wave.mode, wave.v
+    instruction = native.instruction(
+        name, [native.v(128, 16)], [native.v(16, 4), native.v(32, 4), native.v(64, 16)]
     )
+    for each in (wave, other):
+        assert not each.run(instruction)
     found = get(wave.v, 128, places["CD"], 32).astype(np.uint32)[0]
     sequential = get(other.v, 128, places["CD"], 32).astype(np.uint32)[0]
     va, vb = values_of(shape.type_a, target, a)[0], values_of(shape.type_b, target, b)[0]
@@ -733,8 +716,8 @@ def test_tiles_to_the_last_bit(native, random, name: str, kind: str) -> None:
             halves = [0.0, 0.0]
             for k in order:
                 for odd in (0, 1):
-                    halves[odd] = fused(float(va[i, k + odd]), float(vb[k + odd, j]), halves[odd])
-            both = fused(1.0, halves[0], halves[1])
-            total = fused(1.0, both, float(c[0, i, j].astype(np.uint32).view(np.float32)))
+                    halves[odd] = fma(float(va[i, k + odd]), float(vb[k + odd, j]), halves[odd])
+            both = fma(1.0, halves[0], halves[1])
+            total = fma(1.0, both, float(c[0, i, j].astype(np.uint32).view(np.float32)))
             expected = 0x7FC00000 if math.isnan(total) else int(np.float32(total).view(np.uint32))
             assert int(found[i, j]) == expected, (i, j)

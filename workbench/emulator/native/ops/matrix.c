@@ -154,7 +154,9 @@ HK_INLINE const uint32_t *hk_turned(HkTurned *kept, int m, const uint32_t *rows_
 
 #ifdef HK_DOT
 #ifndef HK_TILES
-typedef void HkTurned;
+typedef struct HkTurned {
+    int used;
+} HkTurned;
 #endif
 /* Instructions that add to one result; 0, and nothing written, where VDPBF16PS is not exact. With `trusted` all
  * earlier ones of the chain were done this way, so that what they looked at need not be looked at again, and what
@@ -207,19 +209,14 @@ HK_INLINE void hk_mfma_halves(const Wave *w, const Op *op, int links, int m) {
 HK_INLINE int32_t hk_mfma_chain(Wave *w, const Op *op, int32_t count, int m) {
 #ifdef HK_DOT
     int trusted = HK_MATRIX_TYPE_A(op) == HK_BF16;
-#ifdef HK_TILES
     HkTurned kept;
     kept.used = 0;
-    HkTurned *turned = &kept;
-#else
-    HkTurned *turned = NULL;
-#endif
 #endif
     for (const Op *end = op + count; op < end;) {
         int links = 1;
         while (links < HK_LINKS && op[links - 1].flags & HK_MATRIX_LINKED) links++;
 #ifdef HK_DOT
-        int done = HK_MATRIX_TYPE_A(op) == HK_BF16 && hk_mfma_links(w, op, links, m, trusted, turned);
+        int done = HK_MATRIX_TYPE_A(op) == HK_BF16 && hk_mfma_links(w, op, links, m, trusted, &kept);
         trusted &= done;
 #else
         int done = 0;

@@ -59,6 +59,14 @@ HK_INLINE void hk_tiles_end(void) {
     if (__builtin_expect(!hk_tiles_here.turn, 0)) hk_tiles_release();
 }
 
+/* Around a work-group's turn on this thread. */
+HK_INLINE void hk_tiles_turn_begins(void) { hk_tiles_here.turn = 1; }
+
+HK_INLINE void hk_tiles_turn_ends(void) {
+    hk_tiles_here.turn = 0;
+    hk_tiles_release();
+}
+
 /* 4x4 dwords of each lane of 128 bits: out[c] has in lane L column 4 L + c of the four rows. */
 HK_INLINE void hk_tiles_turn_lanes(__m512i *out, const uint32_t *rows, int stride) {
     __m512i row[4];
@@ -194,6 +202,10 @@ HK_INLINE void hk_tiles_multiply(int integer, int m, uint32_t *d, const uint32_t
     hk_tiles_end();
     if (!integer) hk_tiles_one_nan(m, d);
 }
+#else
+HK_INLINE void hk_tiles_release(void) {}
+HK_INLINE void hk_tiles_turn_begins(void) {}
+HK_INLINE void hk_tiles_turn_ends(void) {}
 #endif
 
 #endif

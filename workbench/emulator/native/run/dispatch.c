@@ -123,9 +123,7 @@ static int answer(Worker *worker, Resident *r, uint32_t index) {
     Wave *w = &r->waves[index];
     uint64_t packet = w->packet;
     w->packet = 0;
-#ifdef HK_TILES
     hk_tiles_release(); /* whoever answers may use tiles, too */
-#endif
     int32_t refused = l->serve != NULL ? l->serve(r->group.index, index, packet) : -1;
     if (refused == 0) return 1;
     Fault fault = {.kind = HK_FAULT_SERVICE, .lane = -1, .address = (uint64_t)(int64_t)refused};
@@ -225,14 +223,9 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
         worker->resident_count--;
         int result = GROUP_ENDED;
         int dropped = r->group.index > __atomic_load_n(&l->last_group, __ATOMIC_RELAXED);
-#ifdef HK_TILES
-        hk_tiles_here.turn = 1;
-#endif
+        hk_tiles_turn_begins();
         if (!dropped) result = run_group(worker, r, deadline);
-#ifdef HK_TILES
-        hk_tiles_here.turn = 0;
-        hk_tiles_release();
-#endif
+        hk_tiles_turn_ends();
         switch (result) {
         case GROUP_FAULT:
             lower_bound(&l->last_group, r->group.index);
