@@ -175,6 +175,8 @@ def test_structures_and_numbers_of_the_headers_are_the_librarys() -> None:
 
 def test_every_declared_function_is_exported() -> None:
     text = (INCLUDE / "hip" / "host" / "functions.h").read_text()
-    declared = set(re.findall(r"\b(_*hip\w+)\(", text)) - {"hipGetDeviceProperties"}
+    renamed = dict(re.findall(r"^#define (hip\w+) (hip\w+)$", text, re.MULTILINE))
+    declared = {renamed.get(name, name) for name in re.findall(r"\b(_*hip\w+)\(", text)}
     assert len(declared) > 100
+    assert len(renamed) > 1
     assert declared <= set(function_names())

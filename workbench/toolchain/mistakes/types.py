@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from workbench.dtypes import bare, spelled
 from workbench.paths import include_dir
 from workbench.toolchain.mistakes.cell_text import pieces
 
-_SHORT = {"__hip_bfloat16": "bf", "bf16": "bf", "float": "fl", "__half": "hf", "half": "hf"}
-_NAMES = {"__hip_bfloat16": "bf16", "__half": "half"}
+_SHORT = {"bf16": "bf", "float": "fl", "half": "hf"}
 _SPACES = re.compile(r"\b(?:kittens|ducks|detail|rt_layout|rt_shape|st_shape|st|rt|rv_layout|gl)::")
 
 
@@ -61,7 +61,7 @@ def tile(text: str) -> Tile | None:
     if not match:
         return None
     parts = [part.strip() for part in pieces(match[2])]
-    element = _NAMES.get(plain(parts[0]), plain(parts[0]))
+    element = _element(plain(parts[0]))
     try:
         if match[1] in ("register_vector", "rv", "sv"):
             kind = "sv" if match[1] == "sv" else "rv"
@@ -73,6 +73,12 @@ def tile(text: str) -> Tile | None:
         return Tile("st", element, rows, cols, "", _shape(parts[3]) if len(parts) > 3 else "")
     layout = f"{plain(parts[3])}_l" if len(parts) > 3 else ""
     return Tile(match[1], element, rows, cols, layout, _shape(parts[4]) if len(parts) > 4 else "")
+
+
+def _element(name: str) -> str:
+    """The tile library's name for a type of elements: "bf16" for HIP's "__hip_bfloat16"."""
+    known = spelled(name)
+    return bare(known[0].qualified) if known else name
 
 
 def plain(text: str) -> str:
