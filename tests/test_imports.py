@@ -15,7 +15,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    "paths", "magic_options", "errors", "origin", "dtypes", "targets", "progress", "events", "theme",
+    "paths", "magic_options", "settings", "errors", "origin", "dtypes", "targets", "progress", "events", "theme",
     "display", "cache", "launches", "numerics",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn", "collection",
     "check", "step", "profile",
