@@ -39,8 +39,8 @@ def magics() -> str:
     parts = [
         "# Magics",
         NOTE,
-        "Load the magics once with `%load_ext workbench`. In a notebook, `%%hipkittens?` and `%%triton?` show "
-        "the same options; the cell completes them too.",
+        "Load the magics once with `%load_ext workbench`. In a notebook, `%%hipkittens?` and `%%triton?` "
+        "show the same options; the cell completes them too.",
     ]
     texts = {
         "%%hipkittens": (

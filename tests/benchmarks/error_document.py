@@ -214,7 +214,8 @@ little if matrix work limits the launch, or if it moves far more than the cache 
 Goals: median error 20 % over all and 30 % in each class, 60 % of rows within 20 %.
 """
 
-NEAREST = """Each published row of HipKittens and of its port to CDNA 3 is compared with what stands nearest to it: the
+NEAREST = """\
+Each published row of HipKittens and of its port to CDNA 3 is compared with what stands nearest to it: the
 published source itself, compiled unedited at the row's sizes and run on the emulated device, if the source is
 known and small enough; otherwise our own kernel for the same problem.
 """
