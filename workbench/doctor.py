@@ -77,12 +77,12 @@ class Report(Shown):
 
 
 def doctor(*, run: bool = False) -> Report:
-    """Looks at everything that the workbench needs; nothing is raised for what is missing.
+    """Checks everything that the workbench needs; it raises nothing for what is missing.
 
     Args:
-        run: compile a small kernel and run it on the default device too. From then on this process uses that
-            device's HIP library; the first time on a computer the emulated device's own libraries are built,
-            which takes some seconds.
+        run: also compile a small kernel and run it on the default device. From then on this process uses
+            that device's HIP library. The first time on a computer this builds the emulated device's own
+            libraries, which takes some seconds.
     """
     findings: list[Finding] = []
     for part in (_python, _settings, _toolchain, _hip, _devices, *((_run,) if run else ())):
