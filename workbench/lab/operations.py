@@ -88,9 +88,9 @@ def _parameters(entry: Entry) -> str:
 
 
 def _about(header: str) -> str:
-    """The sentences with which a header begins."""
+    """The sentences with which a header begins, behind its licence."""
     text = (include_dir() / header).read_text(encoding="utf-8")
-    comment = re.match(r"\s*/\*\*(.*?)\*/", text, re.DOTALL)
+    comment = re.match(r"(?://[^\n]*\n)*\s*/\*\*(.*?)\*/", text, re.DOTALL)
     if comment is None:
         return ""
     said = re.sub(r"^\s*\* ?", "", comment[1], flags=re.MULTILINE)
