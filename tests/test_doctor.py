@@ -77,7 +77,7 @@ def test_one_part_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) 
     report = wb.doctor(run=True)
     assert not report.ok
     assert "'tpu:0' (from HIPKITTENS_DEVICE)" in findings(report, "devices")[0].text
-    assert any("HIPKITTENS_CACHE_LIMIT: 'lots' is no size" in f.text for f in report.findings)
+    assert any("HIPKITTENS_CACHE_LIMIT: 'lots' is not a size" in f.text for f in report.findings)
     assert findings(report, "Python")[0].state == "ok"
 
 

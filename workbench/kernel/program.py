@@ -152,7 +152,7 @@ def run_program(
     )
     if code is None:
         raise ProgramTimeout(
-            f"{result.name} did not end within {limit:g} s and was stopped. If it is no endless loop, give a "
+            f"{result.name} did not end within {limit:g} s and was stopped. If it is not an endless loop, give a "
             f"longer timeout.{_words(err, out)}",
             result,
         )
@@ -182,7 +182,7 @@ def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
     """This process's with the caller's variables; the program's process has to find this package too.
 
     Raises:
-        UsageError: it is no mapping of texts that a system takes as variables.
+        UsageError: it is not a mapping of texts that a system takes as variables.
     """
     if env is not None and not isinstance(env, Mapping):
         raise UsageError(f"env is {env!r}; expected variables by name, such as {{'NAME': 'value'}}")

@@ -153,7 +153,7 @@ class Moment:
         """
         shape = tuple(self.values.shape)
         if len(at) != len(shape) or not all(0 <= i < n for i, n in zip(at, shape, strict=True)):
-            raise UsageError(f"{self.name} has shape {list(shape)}; {list(at)} is no element of it")
+            raise UsageError(f"{self.name} has shape {list(shape)}; {list(at)} is not an element of it")
         if self.kind is Kind.SCALAR:
             return Place(at[0], 0, None)
         # Several numbers may share the bytes that the tile library counts as one element.

@@ -158,7 +158,7 @@ def provenance(
     index = tuple(at) if isinstance(at, Sequence) else (at,)
     sizes = tuple(tensor.shape)
     if len(index) != len(sizes) or not all(-n <= i < n for i, n in zip(index, sizes, strict=True)):
-        raise UsageError(f"{name} has shape {list(sizes)}; at={list(index)} is no element of it")
+        raise UsageError(f"{name} has shape {list(sizes)}; at={list(index)} is not an element of it")
     index = tuple(i % n for i, n in zip(index, sizes, strict=True))
     width = tensor.element_size()
     address = tensor.data_ptr() + width * sum(i * s for i, s in zip(index, tensor.stride(), strict=True))
