@@ -2,7 +2,7 @@
 
     make docs && python tests/browser/look_at_site.py [build/site]
 
-Ends with 1 where axe finds something serious, or a page is wider than the screen. axe-core comes from npm, into
+Ends with 1 if axe finds something serious, or a page is wider than the screen. axe-core comes from npm, into
 build/axe; pictures go to build/screenshots/site.
 """
 
@@ -18,7 +18,7 @@ from playwright.sync_api import Page, sync_playwright
 
 # What conftest draws by a seed, nothing here does.
 os.environ.setdefault("HIPKITTENS_TEST_SEED", "1")
-from conftest import FLAGS, ROOT, SCREENSHOTS, chromium  # noqa: E402
+from conftest import FLAGS, ROOT, SCREENSHOTS, chromium
 
 AXE = "axe-core@4.10.3"
 PAGES = (

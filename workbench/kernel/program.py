@@ -152,8 +152,8 @@ def run_program(
     )
     if code is None:
         raise ProgramTimeout(
-            f"{result.name} did not end within {limit:g} s and was stopped. If it is not an endless loop, give a "
-            f"longer timeout.{_words(err, out)}",
+            f"{result.name} did not end within {limit:g} s and was stopped. If it is not an endless loop, "
+            f"give a longer timeout.{_words(err, out)}",
             result,
         )
     return result
