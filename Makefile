@@ -7,6 +7,7 @@
 # make test-triton  Triton's kernels on the emulated devices, with two of its libraries; 250 MB of downloads
 # make lint   style, types, formatting
 # make docs   the documentation site, in build/site; NOTEBOOKS=run shows notebooks with their outputs
+# make release  wheel and sdist of this version in build/release, checked, and installed into an empty environment
 # make browser  the browser that tests/browser drives, where this machine lets it be installed
 #
 # Each target works alone on a fresh machine with Python 3.11+ and pip; what it needs goes into .venv.
@@ -16,7 +17,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo lab test test-quick test-all test-product test-triton lint docs browser format clean
+.PHONY: demo lab test test-quick test-all test-product test-triton lint docs release browser format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
@@ -58,6 +59,19 @@ docs: $(VENV)/.installed-test
 	$(PIP) -e '.[docs]'
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -c docs . build/site
 	@echo "build/site/docs/index.html"
+
+# The wheel is built from the sdist, so both are complete. The empty environment has nothing but the wheel and what it
+# asks for; its first kernel is compiled, run and verified there.
+RELEASE := build/release
+release: $(VENV)/.installed-test
+	$(PIP) -e '.[release]'
+	rm -rf $(RELEASE)
+	$(BIN)/towncrier build --draft
+	$(BIN)/python -m build --outdir $(RELEASE)
+	$(BIN)/python -m twine check --strict $(RELEASE)/*.whl $(RELEASE)/*.tar.gz
+	$(PYTHON) -m venv $(RELEASE)/empty
+	$(RELEASE)/empty/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(RELEASE)/*.whl
+	cd $(RELEASE)/empty && bin/python -m workbench doctor && bin/python -m workbench run normalization/rmsnorm
 
 # Without a browser its tests are skipped and say so, so nothing here fails. The stored pictures are of Liberation Sans,
 # which stands for Arial where that is not installed.

@@ -10,8 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+import made  # noqa: E402
+import terms  # noqa: E402
 
 project = "HipKittens workbench"
 author = "The HipKittens workbench authors"
@@ -74,6 +77,8 @@ html_theme_options = {
     "footer_end": [],
 }
 html_show_sourcelink = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 
 
 def indented_is_code(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
@@ -87,5 +92,13 @@ def indented_is_code(app: Any, what: str, name: str, thing: object, options: Any
             lines[at:at] = ["::", ""]
 
 
+def complete(app: Any, page: str, source: list[str]) -> None:
+    """Adds to a page's source what `docs/made.py` has for it."""
+    source[0] = made.shown(page, source[0])
+
+
 def setup(app: Any) -> None:
+    made.write()
     app.connect("autodoc-process-docstring", indented_is_code)
+    app.connect("source-read", complete)
+    app.connect("doctree-resolved", terms.link)

@@ -83,7 +83,7 @@ def test_reads_sizes(text: str, size: int) -> None:
 
 def test_a_bad_size_says_how_to_write_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_CACHE_LIMIT", "lots")
-    with pytest.raises(UsageError, match=r"^HIPKITTENS_CACHE_LIMIT: 'lots' is no size; .*500M"):
+    with pytest.raises(UsageError, match=r"^HIPKITTENS_CACHE_LIMIT: 'lots' is not a size; .*500M"):
         cache.limit()
     monkeypatch.setenv("HIPKITTENS_CACHE_LIMIT", "0")
     assert cache.limit() == 0

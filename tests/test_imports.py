@@ -15,8 +15,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    "paths", "magic_options", "errors", "origin", "dtypes", "targets", "progress", "events", "theme",
-    "display", "cache", "launches", "numerics",
+    "paths", "magic_options", "settings", "errors", "origin", "dtypes", "targets", "progress", "events",
+    "theme", "display", "cache", "launches", "numerics",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn", "collection",
     "check", "step", "profile",
     "history", "exercises", "tiles", "triton_driver", "torch_gpu", "doctor", "bench", "views", "lab",

@@ -57,7 +57,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    # What this file imports for itself is no name of the package.
+    # What this file imports for itself is not a name of the package.
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 

@@ -12,25 +12,26 @@ from typing import Any
 from workbench.errors import WorkbenchError
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; 0 where all is well."""
+def commands() -> argparse.ArgumentParser:
+    """What `python -m workbench` understands."""
     parser = argparse.ArgumentParser(prog="python -m workbench", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser(
-        "doctor", help="compiler, headers, HIP library, devices; what is missing and its remedy"
+        "doctor",
+        help="check compiler, headers, HIP library and devices; say what is missing and how to install it",
     )
-    commands.add_parser("devices", help="the devices that kernels can run on")
-    commands.add_parser("kernels", help="the kernel library")
-    kept = commands.add_parser("cache", help="what is kept of earlier compilations")
-    kept.add_argument("action", nargs="?", choices=["clear"], help="empty it")
+    commands.add_parser("devices", help="list the devices that can run kernels")
+    commands.add_parser("kernels", help="list the kernel library")
+    kept = commands.add_parser("cache", help="show what the cache keeps of earlier compilations")
+    kept.add_argument("action", nargs="?", choices=["clear"], help="empty the cache")
     new = commands.add_parser("new", help="write a notebook with a kernel from a template")
-    new.add_argument("template", nargs="?", help="its name; without it they are listed")
-    new.add_argument("file", nargs="?", help="the notebook; TEMPLATE.ipynb where it is not given")
+    new.add_argument("template", nargs="?", help="name of the template; leave it out to list them")
+    new.add_argument("file", nargs="?", help="the notebook to write; default: TEMPLATE.ipynb")
     run = commands.add_parser("run", help="verify and time kernels of the library")
     run.add_argument("names", nargs="+", metavar="NAME", help='such as "gemm/bf16"')
-    run.add_argument("--device", help='such as "emulated:gfx942"; the default device where it is not given')
+    run.add_argument("--device", help='such as "emulated:gfx942"; default: the default device')
     run.add_argument("--shapes", action="store_true", help="all shapes of the spec, not only the first")
-    run.add_argument("--report", metavar="FILE", help="write a page of the results")
+    run.add_argument("--report", metavar="FILE", help="write the results to an HTML page")
     _add_bench(commands)
     commands.add_parser(
         "hipcc",
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         add_help=False,
     )
     script = commands.add_parser(
-        "install-hipcc", help="write a script `hipcc` that makefiles find: the command above"
+        "install-hipcc", help="write a script named hipcc that runs the command above, for makefiles"
     )
     script.add_argument("folder", nargs="?", help="default: the programs of this Python's environment")
     commands.add_parser(
@@ -49,9 +50,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     keys = commands.add_parser(
         "certificates", help="make certificates for a Dask cluster of several machines (needs openssl)"
     )
-    keys.add_argument("folder", metavar="FOLDER", help="where they are put, with Dask's configuration")
+    keys.add_argument("folder", metavar="FOLDER", help="folder for them and for Dask's configuration")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns 0 if all is well."""
+    parser = commands()
     given = list(sys.argv[1:] if arguments is None else arguments)
-    # All that follows is for it, whatever it looks like.
+    # Everything that follows belongs to it, even what looks like an option of ours.
     whole = given[:1] == ["hipcc"] or (given[:1] == ["script"] and given[1:] not in ([], ["-h"], ["--help"]))
     chosen = parser.parse_args(given[:1] if whole else given)
     if chosen.command == "script":
@@ -81,29 +88,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _add_bench(commands: Any) -> None:
     bench = commands.add_parser(
-        "bench", help="time operators on published problems, beside Triton's, PyTorch's and published figures"
+        "bench",
+        help="time operators on published problems; compare with Triton, PyTorch and published figures",
     )
     add = bench.add_argument
     add(
         "operators",
         nargs="*",
         metavar="NAME",
-        help='such as "gemm/bf16", or a category: "gemm"; default all',
+        help='such as "gemm/bf16", or a category such as "gemm"; default: all',
     )
     add("--shapes", nargs="+", metavar="SHAPE", help='"published" (default), "own", or m=64,n=128')
-    add("--device", help="MI355X, gfx942, gpu:0, ...; the default device where it is not given")
-    add("--against", default="", help="triton, and on a GPU pytorch, pytorch-compiled")
+    add("--device", help="MI355X, gfx942, gpu:0, ...; default: the default device")
+    add("--against", default="", help="what to compare with: triton and, on a GPU, pytorch, pytorch-compiled")
     add(
         "--out",
         metavar="DIR",
-        help="folder for results.sqlite, .json, .md and index.html; goes on there",
+        help="folder for results.sqlite, .json, .md and index.html; a second run continues there",
     )
-    add("--largest", type=float, metavar="N", help="operations of the largest emulated problem")
+    add("--largest", type=float, metavar="N", help="leave out emulated problems of more operations")
     add("--cluster", help='"local", a number of processes, or the address of a Dask scheduler')
-    add("--figures", action="store_true", help="HipKittens' own figures, published and ours, too")
-    add("--again", action="store_true", help="time also what --out has already")
-    add("--compare", nargs=2, metavar=("OLD", "NEW"), help="two results; time nothing")
-    add("--fail-above", default="3%", metavar="PART", help="of --compare, default 3%%")
+    add("--figures", action="store_true", help="add HipKittens' own figures, published and ours")
+    add("--again", action="store_true", help="time again what --out already has")
+    add("--compare", nargs=2, metavar=("OLD", "NEW"), help="compare two results instead of timing")
+    add(
+        "--fail-above",
+        default="3%",
+        metavar="PART",
+        help="exit with 1 if a case became slower by more; default: 3%%",
+    )
 
 
 def _bench(chosen: argparse.Namespace) -> int:

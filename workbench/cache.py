@@ -79,7 +79,7 @@ def parse_size(text: str) -> int:
     """Bytes in a size such as `4096`, `500M` or `1.5 GiB` (powers of 1024)."""
     match = _SIZE.fullmatch(text)
     if match is None:
-        raise UsageError(f"{text!r} is no size; write a number with K, M, G or T, such as 500M")
+        raise UsageError(f"{text!r} is not a size; write a number with K, M, G or T, such as 500M")
     return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
 
 
@@ -87,7 +87,7 @@ def limit() -> int:
     """Size in bytes above which the least recently used entries go.
 
     Raises:
-        UsageError: HIPKITTENS_CACHE_LIMIT is no size.
+        UsageError: HIPKITTENS_CACHE_LIMIT is not a size.
     """
     chosen = size_from_environment("HIPKITTENS_CACHE_LIMIT")
     return DEFAULT_LIMIT if chosen is None else chosen
@@ -181,7 +181,7 @@ def _check_folder(path: Path) -> None:
 
 def _trusted(path: Path, status: os.stat_result) -> bool:
     """Whether an entry is a file that others could not have written."""
-    problem = _distrust(status) if stat.S_ISREG(status.st_mode) else "is no regular file"
+    problem = _distrust(status) if stat.S_ISREG(status.st_mode) else "is not a regular file"
     if problem:
         _warn(f"the cache's entry {path} {problem}; it is made again")
     return not problem

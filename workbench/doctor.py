@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from workbench.display import Shown
 from workbench.errors import WorkbenchError
 from workbench.origin import Origin
+from workbench.settings import SETTINGS
 
 PACKAGES = (
     "torch",
@@ -27,37 +28,6 @@ PACKAGES = (
     "jupyterlab",
 )
 """Packages whose versions decide what works."""
-
-SETTINGS = (
-    "HIPKITTENS_CACHE",
-    "HIPKITTENS_CACHE_LIMIT",
-    "HIPKITTENS_CHROMIUM",
-    "HIPKITTENS_CLANGD",
-    "HIPKITTENS_COMPILER",
-    "HIPKITTENS_COMPILE_TIMEOUT",
-    "HIPKITTENS_CPU",
-    "HIPKITTENS_CXX_LIBRARY",
-    "HIPKITTENS_DEVICE",
-    "HIPKITTENS_DEVICE_LIBRARIES",
-    "HIPKITTENS_HISTORY",
-    "HIPKITTENS_MEMORY",
-    "HIPKITTENS_NUMERICS",
-    "HIPKITTENS_PROGRAM_TIMEOUT",
-    "HIPKITTENS_SLOW_TESTS",
-    "HIPKITTENS_TEST_ALL",
-    "HIPKITTENS_TEST_BATCH",
-    "HIPKITTENS_TEST_CLANGS",
-    "HIPKITTENS_TEST_DEVICE_LIBRARIES",
-    "HIPKITTENS_TEST_MATRIX_CASES",
-    "HIPKITTENS_TEST_PICTURES",
-    "HIPKITTENS_TEST_SANITIZE",
-    "HIPKITTENS_TEST_SEED",
-    "HIPKITTENS_TEST_SOURCES",
-    "HIPKITTENS_THREADS",
-    "HIPKITTENS_TIMEOUT",
-    "HIPKITTENS_TUNING",
-)
-"""Environment variables that are read; docs/environment_variables.md says what each sets."""
 
 _KERNEL = "__global__ void twice(int *x) { x[blockIdx.x * 64 + threadIdx.x] *= 2; }\n"
 
@@ -107,12 +77,12 @@ class Report(Shown):
 
 
 def doctor(*, run: bool = False) -> Report:
-    """Looks at everything that the workbench needs; nothing is raised for what is missing.
+    """Checks everything that the workbench needs; it raises nothing for what is missing.
 
     Args:
-        run: compile a small kernel and run it on the default device too. From then on this process uses that
-            device's HIP library; the first time on a computer the emulated device's own libraries are built,
-            which takes some seconds.
+        run: also compile a small kernel and run it on the default device. From then on this process uses
+            that device's HIP library. The first time on a computer this builds the emulated device's own
+            libraries, which takes some seconds.
     """
     findings: list[Finding] = []
     for part in (_python, _settings, _toolchain, _hip, _devices, *((_run,) if run else ())):
@@ -148,15 +118,16 @@ def _python() -> list[Finding]:
 
 def _settings() -> list[Finding]:
     """The environment variables that are set, and those that nobody reads."""
+    names = sorted(each.name for each in SETTINGS)
     findings = []
     for name, value in sorted(os.environ.items()):
         if not name.startswith("HIPKIT"):
             continue
-        if name in SETTINGS:
+        if name in names:
             findings.append(Finding("setting", "ok", f"{name}={value}"))
             continue
-        close = difflib.get_close_matches(name, SETTINGS, n=1)
-        hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(SETTINGS)}"
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(names)}"
         findings.append(Finding("setting", "note", f"{name}={value} is read by nothing{hint}"))
     return findings
 

@@ -51,35 +51,59 @@ class WorkbenchError(Exception):
 
 
 class UsageError(WorkbenchError):
-    """A magic or a public function was called with options that do not fit together."""
+    """You called a magic or a public function with options that do not fit together.
+
+    Cure: Change the option that the message names; `help(function)` or `%%hipkittens?` lists them.
+    """
 
 
 class UnreadableFile(UsageError, OSError):
-    """A file that was named cannot be read."""
+    """A file that you named cannot be read.
+
+    Cure: Check its permissions, and that it is a file and not a folder.
+    """
 
 
 class MissingFile(UnreadableFile, FileNotFoundError):
-    """A file that was named is not there."""
+    """A file that you named does not exist.
+
+    Cure: Check the path; a relative one starts at the folder of the notebook or script.
+    """
 
 
 class ToolchainError(WorkbenchError):
-    """The compiler could not do its work."""
+    """The compiler could not do its work.
+
+    Cure: Run `python -m workbench doctor`.
+    """
 
 
 class CompilerNotFound(ToolchainError):
-    """No compiler with the AMDGPU target was found."""
+    """No compiler with the AMDGPU target was found.
+
+    Cure: Run the command that the message gives, usually `pip install` of the `ziglang` wheel, or name a
+    compiler in `HIPKITTENS_COMPILER`.
+    """
 
 
 class CompilerCrashed(ToolchainError):
-    """The compiler ended without a diagnosis of the source."""
+    """The compiler ended without a diagnosis of the source.
+
+    Cure: Try another release (`HIPKITTENS_COMPILER`) or `-O1`; docs/compilers.md lists known defects.
+    """
 
 
 class CompilerTimeout(ToolchainError):
-    """The compiler ran past its time limit and was stopped."""
+    """The compiler ran past its time limit and was stopped.
+
+    Cure: Look for templates that instantiate without an end, or raise `HIPKITTENS_COMPILE_TIMEOUT`.
+    """
 
 
 class CompileError(ToolchainError):
     """The source does not compile.
+
+    Cure: Go to the line in the message; docs/mistakes.md explains those about tiles.
 
     Attributes:
         diagnostics: the compiler's findings, each with line, column, severity and message, the lines
@@ -92,15 +116,23 @@ class CompileError(ToolchainError):
 
 
 class CodeObjectError(WorkbenchError):
-    """A code object is damaged, of an unknown version, or for an unknown target."""
+    """A code object is damaged, of an unknown version, or for an unknown target.
+
+    Cure: Compile it again for gfx950, gfx942 or gfx90a, with code object format 4, 5 or 6.
+    """
 
 
 class UnsupportedInstruction(CodeObjectError):
-    """A kernel has an instruction that the emulated device does not execute; raised before the launch."""
+    """A kernel has an instruction that the emulated device does not execute; raised before the launch.
+
+    Cure: Avoid the instruction, or run on a GPU; docs/instructions.md lists what is executed.
+    """
 
 
 class DeviceError(WorkbenchError):
     """A call of the HIP API failed.
+
+    Cure: Read the message for the call and its cause; `python -m workbench doctor` checks the device.
 
     Attributes:
         code: the hipError_t that the call returned, None where no call was made.
@@ -112,41 +144,64 @@ class DeviceError(WorkbenchError):
 
 
 class ArgumentError(WorkbenchError, TypeError):
-    """A kernel argument has the wrong count, name, type, dtype, device, shape or layout."""
+    """A kernel argument has the wrong count, name, type, dtype, device, shape or layout.
+
+    Cure: Pass what the message says; a kernel's repr shows its signature.
+    """
 
 
 class ShapeError(ArgumentError, ValueError):
-    """A kernel does not support the shape of the tensors that it was given."""
+    """A kernel does not support the shape of the tensors that you passed.
+
+    Cure: Pad the tensor to the multiple that the message names, or choose another variant.
+    """
 
 
 class UnknownKernel(WorkbenchError, KeyError):
-    """A name that no kernel of a module or of the library has; the message lists what is close."""
+    """No kernel of the module or library has that name; the message lists close ones.
+
+    Cure: Take one of those; `module.kernels` and `wb.kernels` list all.
+    """
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class ExerciseError(WorkbenchError):
-    """A file that is to define an exercise does not."""
+    """A file that should define an exercise does not.
+
+    Cure: Compare it with the example in docs/exercises.md.
+    """
 
 
 class UnknownExercise(ExerciseError, KeyError):
-    """A name that no exercise has; the message lists what is close."""
+    """No exercise has that name; the message lists close ones.
+
+    Cure: Take one of those; `wb.exercises()` lists all.
+    """
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class LaunchError(WorkbenchError, ValueError):
-    """A grid, block or shared memory size that the device or the kernel cannot take."""
+    """The device or the kernel cannot take this grid, block or size of shared memory.
+
+    Cure: Stay within the limit that the message names.
+    """
 
 
 class SanitizerError(WorkbenchError):
-    """The sanitizer found something; the message lists it."""
+    """The sanitizer found something; the message lists it.
+
+    Cure: Repair the first finding at its line and run again; docs/sanitizer.md explains each class.
+    """
 
 
 class KernelFault(WorkbenchError):
     """A kernel did something that stops the device; the process and other allocations are unharmed.
+
+    Cure: Go to the line in the message; `wb.step` walks to that place.
 
     Attributes:
         kernel: name of the kernel.
@@ -181,55 +236,93 @@ class KernelFault(WorkbenchError):
 
 
 class AddressFault(KernelFault):
-    """A lane touched memory outside every allocation."""
+    """A lane touched memory outside every allocation.
+
+    Cure: Check the index or bound at that line; the message says how far outside of which argument it was.
+    """
 
 
 class SharedMemoryFault(KernelFault):
-    """A lane touched shared memory (LDS) outside its work-group's allocation."""
+    """A lane touched shared memory (LDS) outside its work-group's allocation.
+
+    Cure: Check the index, or pass the bytes of dynamic shared memory as the third number of the launch.
+    """
 
 
 class ScratchFault(KernelFault):
-    """A lane touched scratch memory outside its own allocation."""
+    """A lane touched scratch memory outside its own allocation.
+
+    Cure: Check indices into local arrays.
+    """
 
 
 class TrapFault(KernelFault):
-    """The kernel executed a trap, a halt or a failed assertion."""
+    """The kernel executed a trap, a halt or a failed assertion.
+
+    Cure: Find out what led to the line in the message.
+    """
 
 
 class AssertionFault(TrapFault):
-    """An `assert` in a kernel failed."""
+    """An `assert` in a kernel failed.
+
+    Cure: The message has its text and thread; repair what it asserts.
+    """
 
 
 class JumpFault(KernelFault):
-    """The kernel jumped to an address where no instruction of the code object begins."""
+    """The kernel jumped to an address where no instruction of the code object begins.
+
+    Cure: Check function pointers, and inline assembly that sets the program counter.
+    """
 
 
 class KernelTimeout(KernelFault):
-    """The kernel ran past its time limit and was stopped."""
+    """The kernel ran past its time limit and was stopped.
+
+    Cure: Look for a loop without an end at the line in the message, or raise `HIPKITTENS_TIMEOUT`.
+    """
 
 
 class ProfilerError(WorkbenchError):
-    """rocprofv3 could not profile; the message ends with the command and where its output is kept."""
+    """rocprofv3 could not profile; the message ends with the command and where its output is kept.
+
+    Cure: Run that command yourself and read its output.
+    """
 
 
 class ProfilerNotFound(ProfilerError):
-    """No rocprofv3 was found."""
+    """No rocprofv3 was found.
+
+    Cure: Install ROCm's rocprofiler-sdk, or profile on an emulated device.
+    """
 
 
 class ProfilerPermission(ProfilerError):
-    """rocprofv3 may not read the GPU's counters."""
+    """rocprofv3 may not read the GPU's counters.
+
+    Cure: Join the groups that the message names (`render`, `video`).
+    """
 
 
 class ProfilerTimeout(ProfilerError):
-    """rocprofv3 or the replayed launch ran past its time limit and was stopped."""
+    """rocprofv3 or the replayed launch ran past its time limit and was stopped.
+
+    Cure: Ask for fewer counters, or a smaller shape.
+    """
 
 
 class CounterRejected(ProfilerError):
-    """A counter that the GPU does not have, or that rocprofv3 refuses."""
+    """The GPU does not have a counter, or rocprofv3 refuses it.
+
+    Cure: Leave it out; docs/counters.md lists counters by target.
+    """
 
 
 class ProgramError(WorkbenchError):
     """A HIP program ended with an error.
+
+    Cure: Read its last words in the message, or all of `result.stderr`.
 
     Attributes:
         result: what it wrote and how it ended.
@@ -241,31 +334,52 @@ class ProgramError(WorkbenchError):
 
 
 class ProgramTimeout(ProgramError):
-    """A HIP program ran past its time limit and was stopped."""
+    """A HIP program ran past its time limit and was stopped.
+
+    Cure: Pass `timeout=`, or raise `HIPKITTENS_PROGRAM_TIMEOUT`.
+    """
 
 
 class UntrustedCompiler(UserWarning):
-    """The compiler in use makes wrong code of something; the message says of what."""
+    """The compiler in use makes wrong code of something; the message says of what.
+
+    Cure: Install the compiler that the message names, or avoid the construct (docs/compilers.md).
+    """
 
 
 class UntrustedRegisters(UserWarning):
-    """Registers that inline assembly has by number are the compiler's too; the message says which."""
+    """The compiler uses registers that inline assembly addresses by number; the message says which.
+
+    Cure: Reserve them with `KITTENS_PINS_FROM`, or try another compiler (docs/compilers.md).
+    """
 
 
 class EmptyGrid(UserWarning):
-    """A Triton kernel was launched on no program at all, so nothing ran and nothing was written."""
+    """You launched a Triton kernel on an empty grid, so nothing ran and nothing was written.
+
+    Cure: Check the computation of the grid.
+    """
 
 
 class ModelledTime(UserWarning):
-    """A function that measures time elsewhere has given the modelled time of an emulated device."""
+    """A function that usually measures time returned the modelled time of an emulated device.
+
+    Cure: Use it to compare kernels, or measure on a GPU.
+    """
 
 
 class VerificationError(WorkbenchError):
-    """A result differs from its reference by more than the tolerance."""
+    """A result differs from its reference by more than the tolerance.
+
+    Cure: Look at the first wrong elements in the message; `wb.provenance` says where one comes from.
+    """
 
 
 class KernelInterrupt(KeyboardInterrupt):
-    """A person interrupted a launch: the message names the kernel, its line, and how far it was."""
+    """You interrupted a launch: the message names the kernel, its line, and how far it was.
+
+    Cure: Run it again.
+    """
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the message alone, since no line of a traceback would be the user's doing."""
@@ -273,8 +387,14 @@ class KernelInterrupt(KeyboardInterrupt):
 
 
 class HistoryError(WorkbenchError):
-    """The file of runs cannot be used, or has no such run or baseline."""
+    """The file of runs cannot be used, or has no such run or baseline.
+
+    Cure: Name another file in `HIPKITTENS_HISTORY`, or list the runs first.
+    """
 
 
 class HistoryLocked(HistoryError):
-    """Another program has locked the file of runs; it can be used again once that lets go."""
+    """Another program has locked the file of runs.
+
+    Cure: Close that program, or wait until it lets go.
+    """

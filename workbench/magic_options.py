@@ -1,4 +1,4 @@
-"""The options of `%%hipkittens` and `%%triton`: they parse by these tables, help and completion show them."""
+"""The options of `%%hipkittens` and `%%triton`: parsing, help, completion and reference read them."""
 
 from __future__ import annotations
 
@@ -32,40 +32,38 @@ class Option:
 NAME = Option("NAME", "Python name to bind the compiled module to")
 
 OPTIONS = (
-    Option("--arch", "target: gfx950, gfx942; the default device's where it is not given", "A"),
+    Option("--arch", "target: gfx950 or gfx942; default: the default device's", "A"),
     Option("-I", "folder to search for #include", "DIR", "include", repeated=True),
     Option("-D", "macro, NAME or NAME=VALUE", "X", "define", repeated=True),
-    Option("--flags", "further compiler flags, quoted", '"..."'),
+    Option("--flags", "more compiler flags, quoted", '"..."'),
     Option(
         "--device-libraries",
         "link ROCm's device libraries, for sources that call __ocml_* or __ockl_*",
         dest="device_libraries",
     ),
     Option("--verify", "run the cell's kernel on this spec's inputs, compare with its reference", "SPEC"),
-    Option("--spec", "take inputs and launch from this spec, without comparing", "SPEC"),
+    Option("--spec", "take inputs and launch from this spec, but do not compare", "SPEC"),
     Option("--shape", "shape of the spec, such as rows=4096,cols=1024", "K=V,..."),
-    Option("--launch", 'a launch of the cell\'s own, such as "scale[4, 64]"', "EXPR"),
-    Option("--inputs", 'all its arguments, such as "dict(x=torch.ones(256), by=2.0)"', "EXPR"),
-    Option("--outputs", "those of them that it writes, such as out", "A,..."),
+    Option("--launch", 'launch the cell\'s kernel so, such as "scale[4, 64]"', "EXPR"),
+    Option("--inputs", 'all arguments of that launch, such as "dict(x=torch.ones(256), by=2.0)"', "EXPR"),
+    Option("--outputs", "the arguments that the kernel writes, such as out", "A,..."),
     Option(
         "--reference",
         'compare with a function of its inputs, such as "lambda x, by: x * by"',
         "EXPR",
     ),
-    Option("--show", "keep what show(tile) in the cell is given, and draw it after a launch"),
+    Option("--show", "keep what the cell passes to show(tile), and draw it after a launch"),
     Option("--time", "time a launch: measured on a GPU, modelled on an emulated device"),
-    Option("--profile", "counters of a launch, under rocprof's names"),
+    Option("--profile", "count events of a launch, under rocprof's names"),
     Option("--sanitize", "look for missing waits, races, uninitialised values"),
 )
 
 FLAGS = tuple(option.flag for option in OPTIONS)
 
 TRITON_OPTIONS = (
-    Option(
-        "--device", "device, such as MI300X or emulated:gfx942; the default one where it is not given", "D"
-    ),
+    Option("--device", "device, such as MI300X or emulated:gfx942; default: the default device", "D"),
     Option("--time", "time each kernel's last launch: measured on a GPU, modelled on an emulated device"),
-    Option("--profile", "counters of that launch, and the heat of the cell's lines"),
+    Option("--profile", "count events of that launch, and show heat on the cell's lines"),
     Option("--sanitize", "look for races, uninitialised values, accesses out of bounds"),
 )
 

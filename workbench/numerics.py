@@ -46,7 +46,7 @@ def default_numerics() -> str:
 
 @contextmanager
 def numerics(choice: str) -> Iterator[None]:
-    """While it lasts, emulated devices whose name does not say otherwise compute so; for the calling thread.
+    """Chooses how emulated devices compute inside a `with` block, unless their name says; for this thread.
 
     Args:
         choice: "exact" or "fast".

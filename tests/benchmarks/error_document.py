@@ -199,24 +199,25 @@ QUANTITIES_SAID = "; ".join(
 
 INTRODUCTION = f"""# How far modelled times are from published ones
 
-Made by `python tests/benchmarks/model_error.py --write` (the runs before it by the same command without
-`--write`). Every published time is somebody else's. Nothing was measured here. A ratio is modelled over
-published: below 1 the model is too fast. What was published is compared with the modelled time of its kind.
+`python tests/benchmarks/model_error.py --write` makes this page, after runs of the same command without
+`--write`. Every published time is somebody else's; we measured nothing. A ratio is modelled over published,
+so below 1 the model is too fast. Each published time is compared with a modelled time of the same kind.
 
 By who takes it: {QUANTITIES_SAID}.
 
-By what is in the caches: *warm*, a loop that clears nothing (HipKittens' benchmarks, the port's); the launch
-is then modelled as a repetition, with the Infinity Cache as the launch before left it and L1 and L2 empty.
-*Cold*: cleared by writing between runs, or other tensors in turn (FlyDSL's benchmarks, AITER's tuner).
-*Warm, modelled cold*: the repetition was not modelled yet; where the launch is bound by its matrix work, or
-moves far more than the cache holds, little would change.
+By what is in the caches: *warm* is a loop that clears nothing (HipKittens' benchmarks, the port's); we model
+the launch as a repetition, with the Infinity Cache as the previous launch left it and L1 and L2 empty. *Cold*
+means that the benchmark clears the caches by writing between runs, or takes other tensors in turn (FlyDSL's
+benchmarks, AITER's tuner). *Warm, modelled cold*: we have not modelled the repetition yet; it would change
+little if matrix work limits the launch, or if it moves far more than the cache holds.
 
 Goals: median error 20 % over all and 30 % in each class, 60 % of rows within 20 %.
 """
 
-NEAREST = """Each published row of HipKittens and of its port to CDNA 3, by what stands nearest to it: the
-published source itself, compiled as it is at the row's sizes and run on the emulated device, where the source
-is known and was small enough; else a kernel of this repository for the same problem.
+NEAREST = """\
+Each published row of HipKittens and of its port to CDNA 3 is compared with what stands nearest to it: the
+published source itself, compiled unedited at the row's sizes and run on the emulated device, if the source is
+known and small enough; otherwise our own kernel for the same problem.
 """
 
 THEMSELVES = """The source that was published (`--own`, a checkout of HipKittens' main branch; `--port`, one

@@ -305,17 +305,17 @@ def lines(habits: list[str], names: list[str]) -> Iterator[str]:
 
 HEAD = """# PyTorch's habits
 
-What `tests/kernels/test_habits.py` asks of every operator, written by `python tests/kernels/habits.py`. Of
-views that are not "read as views" a call makes one copy; `none` says why an operator has no such call. The
-columns are those that compile no kernel; `--all` adds those that do, which the tests ask of each on both
-targets.
+You expect an operator to behave like PyTorch's own. `tests/kernels/test_habits.py` asks that of every
+operator, and `python tests/kernels/habits.py` writes this table. A call copies a view once, unless the table
+says "read as views". `none` says why an operator has no such call. The columns are the habits that compile no
+kernel; `--all` adds the others, which the tests ask of each operator on both targets.
 
-All operators: `torch.func.grad`, `vjp` and `jacrev` go by the operator's gradient; `jvp`, `jacfwd` and dual
-numbers are refused by name, since no kernel computes tangents; `vmap` is a call for each element of the
-batch. `torch.jit.script` does not take a spec, only `torch.ops.hipkittens.*`.
+For all operators, `torch.func.grad`, `vjp` and `jacrev` use the operator's gradient; `jvp`, `jacfwd` and dual
+numbers raise an error, since no kernel computes tangents; `vmap` makes one call per element of the batch.
+`torch.jit.script` accepts `torch.ops.hipkittens.*`, but not a spec.
 
-`torch.library.opcheck` passes for all but its `test_schema` of calls with 8-bit floats: PyTorch compares
-inputs before and after, and has no such comparison of these types.
+`torch.library.opcheck` passes, except for `test_schema` with 8-bit floats: it compares inputs before and
+after the call, and PyTorch cannot compare these types.
 
 """
 

@@ -34,32 +34,33 @@ ARCH = "gfx950"
 HEAD = """# HipKittens' main loops and ours
 
 HipKittens' own sources with its own headers, and our operators, for gfx950, compiled by {compiler}; written
-by `python tests/kernels/hipkittens_loops.py CHECKOUT`. Of each kernel the loop with the most matrix
-instructions, of several with as many the shortest: blocks of keys that a mask cuts go through a copy of our
-loop, which has the mask. Where there are no matrix instructions, all that a wave executes: of ours as the
-emulated device counted it, of theirs every instruction once, the least that it may be. Scratch is bytes of a
-lane. The figures on the right are instructions for each matrix instruction of the size of 16x16x32
-(32x32x16 counts as two and 16x16x128 as four), or for each 16 bytes that a lane loads or stores; waits are
-`s_waitcnt`, `s_nop`, `s_setprio` and `s_sleep`. **Bold** is more than theirs, by a tenth and by 0.02.
+by `python tests/kernels/hipkittens_loops.py CHECKOUT`.
+
+For each kernel we take the loop with the most matrix instructions, and the shortest if several have as many:
+our kernels have a second loop for blocks of keys that a mask cuts. A kernel without matrix instructions
+counts everything that a wave executes: ours as the emulated device counted it, theirs with every instruction
+once, the least possible. Scratch is bytes per lane. The figures on the right are instructions per matrix
+instruction of 16x16x32 (32x32x16 counts as two, 16x16x128 as four), or per 16 bytes that a lane loads or
+stores; waits are `s_waitcnt`, `s_nop`, `s_setprio` and `s_sleep`. **Bold** is more than theirs, by a tenth
+and by 0.02.
 
 """
 
 FOOT = """
-Where theirs is better, and by what:
+Theirs is better in one place:
 
 - Attention, backward: both pin their registers by hand (`art`) and add dQ once for 256 keys. Theirs adds it
-  by atomics of two bf16, which round at each addition; ours adds floats, one a lane: 32 of the 44 loads.
-  Modelled at 16 sequences of 1024 and 16 heads on an MI355X it takes 404 us with what is before and behind it
-  (typically 13% off), 850 TFLOP/s; theirs has 734 there, as published.
+  with atomics of two bf16, which round at each addition; ours adds floats, one per lane: 32 of the 44 loads.
+  For 16 sequences of 1024 and 16 heads on an MI355X, we model 404 us including what comes before and after
+  (typically 13% off), 850 TFLOP/s; theirs has 734, as published.
 
-Where ours is: attention's main loop has two thirds of the instructions, with the maximum of a block scaled
-and subtracted in one instruction and masks in a loop of their own. None keeps anything in scratch memory; of
-theirs both GEMMs of fp8 do with this compiler. LayerNorm and rotary take a quarter to a half of the vector
-instructions, and a sixth to a half of the registers; rotary with strided views at as many scalar ones: a wave
-computes addresses for the first of its heads, four here, and adds to them for the others.
+Ours is better elsewhere. Attention's main loop has two thirds of the instructions: one instruction scales and
+subtracts the maximum of a block, and masks have their own loop. None of ours uses scratch memory; both of
+their fp8 GEMMs do with this compiler. LayerNorm and rotary need a quarter to a half of the vector
+instructions and a sixth to a half of the registers. Rotary uses as many scalar instructions, although its
+views have strides: a wave computes addresses for the first of its four heads and adds to them for the others.
 
-Bank conflicts in ours: none in these loops ([kernel_costs.md](kernel_costs.md)); in theirs they are not
-counted here.
+Our loops have no bank conflicts ([kernel_costs.md](kernel_costs.md)); we did not count theirs here.
 """
 
 

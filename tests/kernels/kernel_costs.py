@@ -40,21 +40,21 @@ TIMED_FLOPS, TIMED_BYTES = 5e12, 2e9
 
 HEAD = """# What the kernels cost
 
-A row for each launch of an operator's variants, on each target, written by
-`python tests/kernels/kernel_costs.py`: at the smallest published shape if it is small enough to be emulated,
-else at the first shape of the spec that the variant takes on the target. Nothing here was measured by us.
-Registers, LDS (bytes of a work-group)
-and the main loop (the one with the most matrix instructions, of several with as many the shortest; without
-any the longest) are read from the machine code; conflicts and bytes are counted by the emulated device; times
-are modelled. Bytes are those that reach
-or leave memory behind L2, over those that must move. The roof is the larger of the time that the work needs
-at peak matrix rate of its type and that its bytes need at peak HBM bandwidth; small shapes fill a part of the
-device only. Published times are others', measured on the GPU named; [below](#beside-published-times) are
-modelled times at larger shapes of theirs.
+`python tests/kernels/kernel_costs.py` writes one row for each launch of each variant of an operator, on each
+target. It takes the smallest published shape if the emulated device can run it, otherwise the first shape of
+the spec that the variant accepts. We measured nothing here. Registers, LDS (bytes per work-group) and the
+main loop come from the machine code; the main loop is the one with the most matrix instructions (the shortest
+of several; without matrix instructions, the longest loop). The emulated device counts conflicts and bytes.
+Times are modelled.
 
-Bytes below 1.00 are of tensors that a small launch leaves in L2, or does not read whole. Row-wise kernels and
-rotary move 1.00 at full sizes; what small ones have more are values for columns (weights, cosines), which
-each XCD's L2 reads for itself, and the kernel's arguments.
+The column of bytes divides those that reach or leave the memory behind L2 by those that must move. The roof
+is the time that the work needs at the peak matrix rate of its type, or that the bytes need at peak HBM
+bandwidth, whichever is longer; small shapes fill only part of the device. Published times are from others,
+measured on the GPU named; modelled times at larger shapes stand [beside them](#beside-published-times).
+
+Values below 1.00 mean that a small launch left tensors in L2 or did not read all of them. Row-wise kernels
+and rotary move 1.00 at full size. Small ones move more because each XCD's L2 reads the values for columns
+(weights, cosines) and the kernel's arguments.
 
 """
 

@@ -20,11 +20,11 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "operators.md"
 
 HEAD = """# Operators
 
-Every operator of `kernels/`, with what `tests/kernels/test_operators.py` takes of it. `make test-product`:
-each setting that a target supports, at two small shapes drawn anew each run, by each variant that takes
-them, and a large shape; `make test`: a few small ones of one or two settings. Lines are those with code,
-the C++ in a spec among them; families and the tile library are shared and not counted. Written by
-`python tests/kernels/operator_table.py`.
+These are all operators of `kernels/`, and what `tests/kernels/test_operators.py` tests of each. `make
+test-product` tests each setting that a target supports: at two small shapes, drawn anew each run, by each
+variant that accepts them, and at a large shape. `make test` takes a few small shapes of one or two settings.
+*Lines* counts lines of code, including the C++ in a spec, but not the shared families and tile library.
+`python tests/kernels/operator_table.py` writes this table.
 
 """
 

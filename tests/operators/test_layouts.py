@@ -51,5 +51,5 @@ def test_layout_reads_types_axes_and_alternatives() -> None:
 
 
 def test_a_text_that_is_no_layout_is_refused() -> None:
-    with pytest.raises(WorkbenchError, match="'batch, heads' is no layout"):
+    with pytest.raises(WorkbenchError, match="'batch, heads' is not a layout"):
         layouts("batch, heads")

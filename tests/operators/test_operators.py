@@ -307,7 +307,7 @@ def test_hard_inputs():
         ({"entry": None}, "entry and launch belong together"),
         ({"entry": None, "launch": None}, "nothing to launch; expected entry and launch, steps or variants"),
         ({"steps": sums().steps}, "entry and steps are given"),
-        ({"mutates": ("y",)}, "mutates names 'y', which is no input; the inputs are x, bias"),
+        ({"mutates": ("y",)}, "mutates names 'y', which is not an input; the inputs are x, bias"),
     ],
 )
 def test_specs_that_do_not_hold_together(changes, says):

@@ -57,10 +57,13 @@ def test_range_and_choice():
         (lambda: Range(5, 1), r"Range\(5, 1, 1\); expected integers low, high and step with low <= high"),
         (lambda: Range("a", 1), r"Range\('a', 1, 1\); expected integers"),
         (lambda: Range(1, 5, 0), r"Range\(1, 5, 0\); expected"),
-        (lambda: Range(64, 128, 64, default=65), "the default 65 is no value of .*; expected 64 to 128 in"),
+        (
+            lambda: Range(64, 128, 64, default=65),
+            "the default 65 is not a value of .*; expected 64 to 128 in",
+        ),
         (lambda: Choice([]), r"Choice\(\[\]\); expected a sequence of one value or more"),
         (lambda: Choice("bf16"), r"Choice\('bf16'\); expected a sequence"),
-        (lambda: Choice((1, 2), default=3), "the default 3 is no value of"),
+        (lambda: Choice((1, 2), default=3), "the default 3 is not a value of"),
         (
             lambda: Tolerance(math.nan, math.nan),
             r"Tolerance\(rtol=nan, .*; expected rtol and atol of 0 or more",

@@ -68,7 +68,7 @@ def test_a_limit_of_memory_that_is_no_size_is_said_by_its_name() -> None:
         timeout=120,
         env={**os.environ, "HIPKITTENS_MEMORY": "lots"},
     )
-    assert "UsageError: HIPKITTENS_MEMORY: 'lots' is no size" in result.stderr
+    assert "UsageError: HIPKITTENS_MEMORY: 'lots' is not a size" in result.stderr
 
 
 def test_a_process_uses_one_hip_library(monkeypatch: pytest.MonkeyPatch) -> None:

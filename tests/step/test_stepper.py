@@ -177,7 +177,7 @@ def test_tiles_by_their_names(arch: str) -> None:
     assert s.tile("sums").figure.data
     # Optimized code keeps them in registers that nothing names.
     plain = wb.step(kernel[1, 64, 8192], a=a, b=b, c=c).to(16)
-    with pytest.raises(UsageError, match=r"'sums' is no tile at this instruction.*debug=True"):
+    with pytest.raises(UsageError, match=r"'sums' is not a tile at this instruction.*debug=True"):
         plain.tile("sums")
 
 

@@ -130,7 +130,7 @@ def numbers(value: Any) -> Iterator[int]:
 
 
 def chosen(items: list[pytest.Item], count: int) -> list[pytest.Item]:
-    """Of one function's cases the smallest, first those that bring a value which is no number and was not
+    """Of one function's cases the smallest, first those that bring a value which is not a number and was not
     seen yet: a dtype, a layout, a switch."""
 
     def parameters(item: pytest.Item) -> dict[str, Any]:

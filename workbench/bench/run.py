@@ -93,24 +93,24 @@ def bench(
     seconds: float = 1800.0,
     told: Callable[[str], None] | None = None,
 ) -> BenchResult:
-    """Times operators on the problems that others published figures for, verified before every number.
+    """Times operators on problems for which others published figures, and verifies each before timing it.
 
-    On a GPU times are measured as `wb.time` does; on an emulated device they are modelled, with the expected
-    error beside them. Results are written as they come; a run that was stopped goes on where it ended.
+    On a GPU it measures as `wb.time` does; on an emulated device it models, and states the expected error.
+    It writes results as they come; if you stop it, the next run continues.
 
     Args:
-        operators: names, perhaps with a variant, or categories such as "gemm"; all where it is None.
-        shapes: "published"; "own" for all shapes of the specs; or shapes to take.
-        device: such as "MI355X", "gfx942" or "gpu:0"; the default device where it is None.
-        against: other implementations: "triton" (Liger-Kernel's, flash-linear-attention's and ours, where
-            Triton is installed), on a GPU also "pytorch" and "pytorch-compiled".
-        out: folder for `results.sqlite`; results stay in memory where it is None.
-        cluster: where cases run, as `wb.sweep` takes it; those that measure on a GPU take the resource "GPU".
-        largest: operations of the largest problem that is run on an emulated device.
-        figures: the points of HipKittens' figures that need a variant or settings, too.
-        again: time also what is there already, made from the same sources.
-        seconds: that one case may take.
-        told: called with a line for each result; without it a bar shows progress.
+        operators: names, optionally with a variant, or categories such as "gemm"; None for all.
+        shapes: "published"; "own" for all shapes of the specs; or a list of shapes.
+        device: such as "MI355X", "gfx942" or "gpu:0"; None for the default device.
+        against: other implementations: "triton" (Liger-Kernel's, flash-linear-attention's and ours, if
+            Triton is installed); on a GPU also "pytorch" and "pytorch-compiled".
+        out: folder for `results.sqlite`; None keeps results in memory.
+        cluster: where cases run, as for `wb.sweep`; those that measure on a GPU take the resource "GPU".
+        largest: operations of the largest problem to run on an emulated device.
+        figures: also run the points of HipKittens' figures that need a variant or settings.
+        again: also time what `out` already has from the same sources.
+        seconds: how long one case may take.
+        told: called with a line for each result; without it, a bar shows progress.
 
     Raises:
         UnknownKernel, UsageError, DeviceError, ShapeError

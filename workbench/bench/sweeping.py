@@ -26,25 +26,25 @@ def sweep(
     cluster: Any = None,
     seconds: float = 1800.0,
 ) -> SweepResult:
-    """Times over shapes of a spec, its own where none are given.
+    """Times a spec over several shapes, its own unless you give others.
 
-    On a cluster a shape that fails, hangs or kills its worker is left out with a warning, and the others are
-    timed; in this process it is an error, as for `time`.
+    On a cluster, a shape that fails, hangs or kills its worker is left out with a warning, and the others go
+    on; in this process it raises an error, as for `time`.
 
     Args:
         target: a spec, or its name; for a cluster one of the library.
         shapes: problems by parameter name; a missing parameter takes its default.
         seed, device: as for `time`.
         each: called with each result as it comes, for live figures.
-        cluster: None for this process; "local" for a worker process a core; a number for so many; the address
-            of a Dask scheduler, "tcp://node1:8786"; or a cluster or client of `dask.distributed`. On GPUs,
-            workers take one shape at a time by the resource "GPU".
-        seconds: that one shape may take on a cluster.
+        cluster: None for this process; "local" for one worker process per core; a number of processes; the
+            address of a Dask scheduler, "tcp://node1:8786"; or a cluster or client of `dask.distributed`. On
+            GPUs, workers take one shape at a time by the resource "GPU".
+        seconds: how long one shape may take on a cluster.
 
     Raises:
         ShapeError: the kernel does not support one of the shapes.
         UnknownKernel: no kernel has that name.
-        UsageError: `target` is no spec, or there are no shapes.
+        UsageError: `target` is not a spec, or there are no shapes.
         WorkbenchError: no scheduler answers, or Dask is not installed.
     """
     if cluster is None:

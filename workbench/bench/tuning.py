@@ -210,25 +210,25 @@ def tune(
 ) -> TuneResult:
     """Searches for the fastest implementation and settings of an operator, problem by problem.
 
-    What cannot fit (shared memory, registers, what a variant takes) is left out before anything is compiled.
-    All candidates that remain are tried where the budget reaches, else Optuna's search chooses. Each is
+    It drops candidates that cannot fit (shared memory, registers, limits of a variant) before it compiles
+    anything. If the budget reaches, it tries all that remain; otherwise Optuna chooses among them. Each is
     verified before it is timed: measured on a GPU, modelled on an emulated device.
 
     Args:
         operator: an operator of the library, or its name.
-        shapes: problems; the operator's own where it is None.
-        budget: candidates that are tried for each problem at most.
-        device: such as "MI355X" or "gpu:0"; the default device where it is None.
+        shapes: problems; None for the operator's own.
+        budget: most candidates to try for each problem.
+        device: such as "MI355X" or "gpu:0"; None for the default device.
         cluster: where candidates run: None for this process, "local", a number of worker processes, the
             address of a Dask scheduler.
-        out: folder for `tuning.sqlite`, where a search that was stopped goes on; memory where it is None.
-        seconds: that a candidate may take.
-        seed: of Optuna's sampler.
-        at_least: part by which a candidate must be faster than what is taken untuned to be chosen.
-        told: called with a line for each candidate; without it a bar shows progress and the best so far.
+        out: folder for `tuning.sqlite`, from which a stopped search continues; None keeps results in memory.
+        seconds: how long a candidate may take.
+        seed: seed of Optuna's sampler.
+        at_least: by what part a candidate must beat the untuned choice to be chosen.
+        told: called with a line for each candidate; without it, a bar shows progress and the best so far.
 
     Raises:
-        UsageError: the operator is of no library, has nothing to choose from, or the budget is none.
+        UsageError: the operator belongs to no library or has nothing to choose from, or the budget is 0.
         ShapeError: it does not support a shape.
         WorkbenchError: a search is needed, and Optuna is not installed.
     """

@@ -140,18 +140,18 @@ def compare(
     """Compares one result with its reference.
 
     Args:
-        got: the result, any dtype; 8-bit floats are upcast.
-        wanted: the reference of the same shape, in higher precision where there is one.
+        got: the result in any dtype; 8-bit floats are upcast.
+        wanted: the reference of the same shape, in higher precision if there is one.
         name: name of the output, for messages.
-        pytorch: PyTorch's result in the same precision; without it the FlashAttention rule does not apply.
-        tolerance: element-wise bounds; by `got`'s dtype where it is None.
+        pytorch: PyTorch's result in the same precision; without it, the FlashAttention rule does not apply.
+        tolerance: element-wise bounds; None for those of `got`'s dtype.
         note: why `pytorch` is absent.
-        rule: the FlashAttention rule where it is another than twice PyTorch's error.
-        numerics: "exact" or "fast", what made `got` on an emulated device; the result says so.
+        rule: the FlashAttention rule, if it is not twice PyTorch's error.
+        numerics: "exact" or "fast", whichever made `got` on an emulated device; the result repeats it.
 
     Raises:
         VerificationError: the shapes differ.
-        UsageError: one of them is no tensor, or there are no such numerics.
+        UsageError: one of them is not a tensor, or there are no such numerics.
     """
     if numerics:
         checked(numerics, "numerics")

@@ -151,17 +151,16 @@ def sanitize(
     device: Device | str | None = None,
     **kwargs: Any,
 ) -> SanitizeResult:
-    """Runs a launch once and looks for what hardware hides; arguments as for `time`.
+    """Runs a launch once and looks for what hardware hides; it takes the arguments of `time`.
 
-    Found are: registers and shared memory used before the s_waitcnt that makes their load complete; shared
-    memory published by a barrier before the writer waited, or written over where an access was not waited
-    for; races between waves in shared and in global memory; accesses out of bounds; misaligned
-    8- and 16-byte accesses of shared memory; uninitialised values that are stored to global memory, decide a
-    branch or are an address; pairs of instructions that need s_nop in between and have too few
-    (docs/sanitizer.md).
+    It finds registers and shared memory that are used before the s_waitcnt that completes their load; shared
+    memory that passes a barrier before its writer waited, or is overwritten before an access is over; races
+    between waves in shared and in global memory; accesses out of bounds; misaligned 8- and 16-byte accesses
+    of shared memory; uninitialised values that are stored to global memory, decide a branch or become an
+    address; and pairs of instructions with too few s_nop in between (docs/sanitizer.md).
 
     Raises:
-        DeviceError: the device is a GPU; the emulated one can tell.
+        DeviceError: the device is a GPU; only an emulated device can watch a launch.
         UsageError: `target` cannot be launched.
         KernelTimeout: the launch ran past its time limit.
     """
@@ -211,11 +210,11 @@ class Watch:
 
 @contextmanager
 def sanitizing() -> Iterator[Watch]:
-    """Sanitizes every launch of this process on emulated devices, whoever makes it.
+    """Sanitizes every launch of this process on emulated devices, no matter what code makes it.
 
-    For launches that `sanitize` is not given one by one: those of a library's tests, of a module with host
-    code, of HIP graphs, or several that share memory from hipMalloc. Results and counters stay what they are;
-    a launch takes up to 20 times as long, and runs on one thread.
+    Use it for launches that you cannot pass to `sanitize` one by one: those of a library's tests, of a module
+    with host code, of HIP graphs, or several that share memory from hipMalloc. Results and counters stay the
+    same; a launch takes up to 20 times as long, and runs on one thread.
 
     with wb.sanitizing() as watch:
         run_everything()

@@ -36,7 +36,7 @@ def fat_binary_of_host(data: bytes) -> bytes:
     section = elf.get_section_by_name(".hip_fatbin")
     if section is None:
         raise CodeObjectError(
-            "an ELF file without AMD GPU code: it is no code object and has no .hip_fatbin section. "
+            "an ELF file without AMD GPU code: it is not a code object and has no .hip_fatbin section. "
             "Compile device code with -x hip and --offload-arch=gfx950."
         )
     start, size = section["sh_offset"], section["sh_size"]

@@ -394,7 +394,7 @@ class CodeObject:
                     description = note["n_descdata"]
                     record = msgpack.unpackb(description, strict_map_key=False)
                     if not isinstance(record, dict):
-                        raise CodeObjectError("the code object is damaged: its metadata is no map.")
+                        raise CodeObjectError("the code object is damaged: its metadata is not a map.")
                     return MappingProxyType(record)
         raise CodeObjectError("the code object has no AMDGPU metadata note, so its kernels are not known.")
 

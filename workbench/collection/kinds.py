@@ -123,7 +123,7 @@ def _fit_dim(dim: str, size: int, sizes: Sizes) -> bool:
     if dim.isdigit():
         return int(dim) == size
     match = _DIMENSION.fullmatch(dim)
-    assert match is not None, f"{dim!r} is no dimension"
+    assert match is not None, f"{dim!r} is not a dimension"
     name = match["name"]
     factor, over, plus = int(match["factor"] or 1), int(match["over"] or 1), int(match["plus"] or 0)
     if name in sizes:

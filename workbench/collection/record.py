@@ -48,8 +48,8 @@ class Use:
         operator: its name; with a variant behind a colon, where one must be chosen.
         inputs: its inputs from the arguments.
         outputs: for each output the tensor that it goes to. Where dtype and layout are the operator's it is
-            written by the kernel, else the result is converted into it. A name that is no argument keeps the
-            result for steps behind this one.
+            written by the kernel, else the result is converted into it. A name that is not an argument keeps
+            the result for later steps.
         when: whether the step runs; always where it is None.
         then: what is done on PyTorch's side behind it, with results that were kept.
     """

@@ -45,7 +45,7 @@ class Exercises(Shown, Sequence[Exercise]):
 
 
 def exercises(notebook: str = "", *, folder: str | Path = COURSE) -> Exercises:
-    """All exercises, with the reader's progress.
+    """Lists the exercises with your progress.
 
     Args:
         notebook: only those of this notebook, such as "04".
@@ -66,14 +66,14 @@ def exercises(notebook: str = "", *, folder: str | Path = COURSE) -> Exercises:
 
 
 def exercise(name: str, *, folder: str | Path = COURSE) -> Exercise:
-    """An exercise by its name, such as "04.2": notebook and number.
+    """Finds an exercise by its name, such as "04.2": notebook and number.
 
     Args:
         name: of the exercise.
         folder: as for `exercises`.
 
     Raises:
-        UnknownExercise: none has this name; the message lists what is close.
+        UnknownExercise: none has this name; the message lists close ones.
         ExerciseError: its file defines none.
     """
     files = _files(Path(folder))

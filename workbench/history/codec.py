@@ -78,7 +78,7 @@ def decode(data: Any, classes: Mapping[str, type]) -> Any:
 def _made(data: dict[str, Any], classes: Mapping[str, type]) -> Any:
     kind = classes.get(data[CLASS])
     if kind is None:
-        raise ValueError(f"{data[CLASS]!r} is no class of a result")
+        raise ValueError(f"{data[CLASS]!r} is not a class of a result")
     if issubclass(kind, Enum):
         return kind(data["value"])
     known = {f.name for f in fields(kind) if f.init}  # type: ignore[arg-type]

@@ -326,17 +326,17 @@ class History(Shown):
 
 
 def history(kernel: str = "", *, path: str | Path | None = None) -> History:
-    """Runs that were timed or profiled in this folder, in this session and all before, with their baselines.
+    """Lists the runs that you timed or profiled in this folder, now and in earlier sessions, with baselines.
 
-    `%load_ext workbench` records them in `.hipkittens/runs.sqlite` beside the notebook, and so does this
-    process from its first call of `history` on. $HIPKITTENS_HISTORY names another file; "off" keeps none.
+    `%load_ext workbench` records runs in `.hipkittens/runs.sqlite` beside the notebook; without it, a process
+    records them from its first call of `history` on. $HIPKITTENS_HISTORY names another file; "off": none.
 
     Args:
         kernel: only the runs of this kernel or spec.
         path: another file, such as a colleague's.
 
     Raises:
-        HistoryError: the file cannot be used; it is left as it is.
+        HistoryError: the file cannot be used; it stays as it is.
         UsageError: $HIPKITTENS_HISTORY is "off", and no path is given.
     """
     if path is not None:

@@ -70,18 +70,18 @@ def compile(
 
     Args:
         source: the C++ text. `#include "kittens.cuh"` finds the tile library.
-        arch: target, such as "gfx950" or "gfx942"; the default device's where it is None.
-        name: how diagnostics call the source, such as a cell's name or a file's.
+        arch: target, such as "gfx950" or "gfx942"; None for the default device's.
+        name: the name of the source in diagnostics, such as that of a cell or file.
         include: folders for `#include`.
-        flags: further compiler flags, a list or a text such as "-O1 -Wall"; the defaults are -O3, -std=c++20
+        flags: more compiler flags, a list or a text such as "-O1 -Wall"; the defaults are -O3, -std=c++20
             and debug info.
         define: macros: `("N=4", "FAST")` or `{"N": 4, "FAST": None}`.
         timeout: seconds that the compiler may take.
         first_line: number of the source's first line in messages and debug info.
-        device_libraries: whether ROCm's device libraries are linked, for sources that call functions named
-            `__ocml_*` or `__ockl_*`; `python -m workbench doctor` says whether they are here.
-        show: whether `show(tile)` in the source keeps what a tile holds, for the launch's `shown`.
-        host: whether the source is a pybind11 module, whose host code is compiled too.
+        device_libraries: link ROCm's device libraries, for sources that call functions named `__ocml_*` or
+            `__ockl_*`; `python -m workbench doctor` says whether you have them.
+        show: let `show(tile)` in the source keep what a tile holds, for the launch's `shown`.
+        host: compile a pybind11 module, host code included.
 
     Returns:
         a Module, or with `host` the imported Python module as a HostModule. Equal source, headers, flags and
@@ -149,11 +149,11 @@ def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Modul
 
     Args:
         path_or_bytes: a file, or the bytes themselves.
-        arch: target to take from a fat binary; the default device's, else the first, where it is None.
+        arch: target to take from a fat binary; None for the default device's, or else the first.
 
     Raises:
         CodeObjectError: the bytes are none of these.
-        UsageError: neither the path of a file nor bytes.
+        UsageError: `path_or_bytes` is neither the path of a file nor bytes.
         MissingFile, UnreadableFile
     """
     if not isinstance(path_or_bytes, (str, os.PathLike, bytes, bytearray, memoryview)):

@@ -41,13 +41,13 @@ _LOWEST_ADDRESS = 1 << 22
 class HostModule:
     """A Python module compiled from host and device code; its functions are attributes.
 
-    Functions of its classes and of modules inside it are changed where they are: those of whatever object
+    Functions of its classes and submodules are wrapped in place: whichever object you call them on, they
     launch on the device of the last `HostModule` of this compilation.
 
     Attributes:
-        module: the Python module itself. Its own functions called from there do not see CPU tensors as device
-            memory, and report what went wrong in a kernel only as the module's own code does.
-        device: the device on which its launches run.
+        module: the Python module itself. If you call its functions from there, they do not see CPU tensors as
+            device memory, and report a kernel's fault only as the module's own code does.
+        device: the device that runs its launches.
         arch: target of its device code.
         source: the C++ text; None for a loaded file.
         result: what the compiler said; None for a loaded file.
@@ -296,17 +296,17 @@ def compile_module(source: str, options: CompileOptions) -> HostModule:
 
 
 def load_module(path: str | Path, *, arch: str | None = None) -> HostModule:
-    """Import a pybind11 module that hipcc or another compiler made, with its launches on the default device.
+    """Imports a pybind11 module from hipcc or another compiler; its launches go to the default device.
 
-    A file that was built again since is another module.
+    If you built the file again, you get the new module.
 
     Args:
         path: the shared object.
-        arch: the default device is used where it is None or of this target, else one that is.
+        arch: a target; if the default device has another, a device of this target runs the launches.
 
     Raises:
-        UsageError: `path` is no path or a folder, or the file has no Python module.
-        ToolchainError: it does not load.
+        UsageError: `path` is not a path or names a folder, or the file has no Python module.
+        ToolchainError: the file does not load.
         MissingFile, UnreadableFile
     """
     if not isinstance(path, (str, os.PathLike)):

@@ -18,7 +18,7 @@ def index(value: Any) -> int:
         TypeError: it is none; True, which Python counts as 1, is most likely an argument in the wrong place.
     """
     if isinstance(value, bool):
-        raise TypeError(f"{value} is no integer")
+        raise TypeError(f"{value} is not an integer")
     return int(operator.index(value))
 
 

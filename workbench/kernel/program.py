@@ -85,22 +85,22 @@ def run_program(
     define: Sequence[str] | Mapping[str, object] = (),
     compile_timeout: float | None = None,
 ) -> ProgramResult:
-    """Compile a HIP program and run it on a device.
+    """Compiles a HIP program and runs it on a device.
 
     Args:
-        source: a file, or the C++ text itself; text has a line break or a brace.
+        source: a file, or the C++ text itself; a text contains a line break or a brace.
         args: command line arguments.
-        device: where it runs; it sees this device as number 0. None: the default device.
-        stdin: what it reads from its standard input.
-        timeout: seconds that it may run; None: HIPKITTENS_PROGRAM_TIMEOUT, else 300.
+        device: where it runs; the program sees it as number 0. None for the default device.
+        stdin: the text of its standard input.
+        timeout: seconds that it may run; None for HIPKITTENS_PROGRAM_TIMEOUT, else 300.
         env: environment variables to set.
-        cwd: folder that it runs in; None: this process's.
+        cwd: folder that it runs in; None for this process's.
         include, flags, define: as for `wb.compile`; flags such as `-lm` go to the linker.
         compile_timeout: seconds that the compiler may take.
 
     Returns:
-        what it wrote and its exit status. A program that fails is no exception: see `ProgramResult.check`.
-        On an emulated device a kernel's fault is explained on standard error.
+        what it wrote and its exit status. A program that fails raises nothing: see `ProgramResult.check`. On
+        an emulated device, standard error explains a kernel's fault.
 
     Raises:
         CompileError: the source does not compile.
@@ -152,8 +152,8 @@ def run_program(
     )
     if code is None:
         raise ProgramTimeout(
-            f"{result.name} did not end within {limit:g} s and was stopped. If it is no endless loop, give a "
-            f"longer timeout.{_words(err, out)}",
+            f"{result.name} did not end within {limit:g} s and was stopped. If it is not an endless loop, "
+            f"give a longer timeout.{_words(err, out)}",
             result,
         )
     return result
@@ -182,7 +182,7 @@ def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
     """This process's with the caller's variables; the program's process has to find this package too.
 
     Raises:
-        UsageError: it is no mapping of texts that a system takes as variables.
+        UsageError: it is not a mapping of texts that a system takes as variables.
     """
     if env is not None and not isinstance(env, Mapping):
         raise UsageError(f"env is {env!r}; expected variables by name, such as {{'NAME': 'value'}}")

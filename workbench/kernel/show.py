@@ -86,20 +86,20 @@ def showing(
     trips: tuple[int, int] = _DEFAULT.trips,
     bytes: int = _DEFAULT.bytes,
 ) -> Iterator[ShowOptions]:
-    """Chooses what launches inside record of kernels that were compiled with `show`.
+    """Chooses what launches in a `with` block keep of kernels that you compiled with `show`.
 
         with wb.showing(groups=[0, 255], waves=[0], trips=(8, 16)):
             result = module["attend"][256, 512](q, k, v, out)
         result.shown["scores"]
 
     Args:
-        groups: linear numbers of work-groups; a number for so many from the first on.
-        waves: of each of those, 0 to 15; None for all.
-        trips: (first, end): which passes of each `show` by a wave.
-        bytes: of the device's memory for all of it.
+        groups: linear numbers of work-groups; or one number, for that many from the first on.
+        waves: waves of each of these, 0 to 15; None for all.
+        trips: (first, end): which passes of a wave through each `show`.
+        bytes: how much of the device's memory all of it may take.
 
     Raises:
-        UsageError: these are no such numbers.
+        UsageError: an argument is out of range or of another type.
     """
     options = ShowOptions(groups, waves, trips, bytes)
     token = _options.set(options)
@@ -153,7 +153,7 @@ class Moment:
         """
         shape = tuple(self.values.shape)
         if len(at) != len(shape) or not all(0 <= i < n for i, n in zip(at, shape, strict=True)):
-            raise UsageError(f"{self.name} has shape {list(shape)}; {list(at)} is no element of it")
+            raise UsageError(f"{self.name} has shape {list(shape)}; {list(at)} is not an element of it")
         if self.kind is Kind.SCALAR:
             return Place(at[0], 0, None)
         # Several numbers may share the bytes that the tile library counts as one element.

@@ -18,11 +18,11 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "tile_operations.md"
 
 HEAD = """# Operations on tiles
 
-What `#include "kittens.cuh"` gives a kernel, header by header, with what each header says of it. Operations
-of one wave are in `kittens`; `group<N>` has those of N waves together under the same names. Where tiles have
-their elements is in the notebook on [tiles, layouts and bank
-conflicts](../notebooks/03_tiles_and_layouts.ipynb); which pairs are tested stands in [Tile
-tests](tile_tests.md). Written by `python -m workbench.lab.operations`.
+This is what your kernel gets from `#include "kittens.cuh"`, header by header, in the headers' own words.
+Operations of one wave are in `kittens`; `group<N>` has those of N waves together under the same names. The
+notebook on [tiles, layouts and bank conflicts](../notebooks/03_tiles_and_layouts.ipynb) shows where tiles
+keep their elements, and [Tile tests](tile_tests.md) lists the tested pairs. `python -m
+workbench.lab.operations` writes this page.
 """
 
 TITLES = {
@@ -88,9 +88,9 @@ def _parameters(entry: Entry) -> str:
 
 
 def _about(header: str) -> str:
-    """The sentences with which a header begins."""
+    """The sentences with which a header begins, behind its licence."""
     text = (include_dir() / header).read_text(encoding="utf-8")
-    comment = re.match(r"\s*/\*\*(.*?)\*/", text, re.DOTALL)
+    comment = re.match(r"(?://[^\n]*\n)*\s*/\*\*(.*?)\*/", text, re.DOTALL)
     if comment is None:
         return ""
     said = re.sub(r"^\s*\* ?", "", comment[1], flags=re.MULTILINE)

@@ -21,20 +21,20 @@ CELL_HELP = f"""Compile the cell as HIP C++ and bind the module to NAME.
 
 {magic_options.listing()}
 
-The cell is HIP C++: `#include "kittens.cuh"` gives the tile library, the target's macro (KITTENS_CDNA4 on
-gfx950, KITTENS_CDNA3 on gfx942) is set. The result shows the device, the compile time or "cached", each
-kernel's registers, LDS, scratch, spills and occupancy with what changed since this cell's last run, and
-warnings. Then, in Python: `NAME["kernel"][grid, block, dynamic_shared_bytes](tensor, ..., member=tensor)`.
+The cell is HIP C++. `#include "kittens.cuh"` gives you the tile library, and the target's macro is set
+(KITTENS_CDNA4 on gfx950, KITTENS_CDNA3 on gfx942). The result shows the device, the compile time or "cached",
+warnings, and each kernel's registers, LDS, scratch, spills and occupancy, with what changed since this cell's
+last run. Then launch it from Python: `NAME["kernel"][grid, block, dynamic_shared_bytes](tensor, ...,
+member=tensor)`.
 
---time, --profile and --sanitize need to know what to launch: they take the launch and inputs of --verify's or
---spec's SPEC (such as gemm/bf16; its macros for the shape are defined too, before yours), or else repeat
-the last launch of the kernel of the same name made through NAME; or the one that --launch and --inputs say.
-These, --outputs and --reference are Python over the notebook's variables; IPython fills in braces and $
-on the line, so those of a dict are doubled. Without IPython: wb.compile, wb.verify,
-wb.time, wb.profile, wb.sanitize.
+--time, --profile and --sanitize need a launch. They take it, with inputs, from the SPEC of --verify or --spec
+(such as gemm/bf16, whose macros for the shape are also defined, before yours) or from --launch and --inputs;
+otherwise they repeat the last launch that you made of the same kernel through NAME. --launch, --inputs,
+--outputs and --reference are Python over the notebook's variables. IPython expands braces and $ on the line,
+so double the braces of a dict. Without IPython: wb.compile, wb.verify, wb.time, wb.profile, wb.sanitize.
 
-A compile error shows the cell's own line and column and stops "run all". Lines count as the editor counts
-them: the magic is line 1.
+A compile error shows the cell's own line and column and stops "run all". Lines count as in the editor: the
+magic is line 1.
 """
 
 

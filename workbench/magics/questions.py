@@ -48,12 +48,12 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
 
 LINE_HELP = """Ask the workbench.
 
-    %hipkittens devices        devices, and which one is the default
-    %hipkittens doctor         compiler, headers, HIP library, devices; what is missing and its remedy
-    %hipkittens cache [clear]  what the cache holds; clear empties it
-    %hipkittens kernels        the kernel library
+    %hipkittens devices        list the devices, and say which one is the default
+    %hipkittens doctor         check compiler, headers, HIP library and devices; say what is missing
+    %hipkittens cache [clear]  show what the cache holds; clear empties it
+    %hipkittens kernels        list the kernel library
 
-See %%hipkittens? for compiling a cell.
+To compile a cell, see %%hipkittens?.
 """
 
 

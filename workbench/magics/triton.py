@@ -24,11 +24,12 @@ TRITON_HELP = f"""Run the cell as Python with Triton on the workbench's device.
 
 {magic_options.listing(NAME, magic_options.TRITON_OPTIONS)}
 
-CPU tensors are an emulated device's memory; on a GPU Triton runs as ever. The result shows each kernel that
-the cell launched: registers, LDS, scratch, occupancy, with what changed since its last run. Options repeat
-each kernel's last launch. `NAME["kernel"]` is one of them, for `wb.profile`, `wb.timeline` and the ISA view.
+CPU tensors serve as the emulated device's memory; on a GPU, Triton runs as always. The result shows each
+kernel that the cell launched: registers, LDS, scratch and occupancy, with what changed since its last run.
+The options repeat each kernel's last launch. `NAME["kernel"]` is one of the kernels, for `wb.profile`,
+`wb.timeline` and the ISA view.
 
-A compile error of Triton, a fault and what the sanitizer finds are marked at the cell's own line.
+Triton's compile errors, faults and the sanitizer's findings appear at the cell's own lines.
 """
 
 

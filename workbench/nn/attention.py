@@ -98,7 +98,7 @@ class Attention(torch.nn.Module):
     ) -> None:
         super().__init__()
         if head_dim is None and hidden_size % heads:
-            raise UsageError(f"Attention: hidden_size {hidden_size} is no multiple of {heads} heads")
+            raise UsageError(f"Attention: hidden_size {hidden_size} is not a multiple of {heads} heads")
         self.heads, self.heads_kv = heads, heads_kv or heads
         self.head_dim = head_dim or hidden_size // heads
         self.causal, self.window, self.rotary = causal, window, rotary

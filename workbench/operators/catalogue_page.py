@@ -16,14 +16,14 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "kernels.md"
 
 HEAD = """# Kernels
 
-Made by `python -m workbench.operators.catalogue_page` from the specs in `kernels/`. In a notebook
-`wb.kernels` shows the same with what was verified on this machine; `wb.kernels.search("fp4",
-category="gemm")` looks among them. Every operator is called as its signature says,
-`wb.kernels["gemm/bf16"](a, b)`, and is an operator of PyTorch.
+`python -m workbench.operators.catalogue_page` makes this page from the specs in `kernels/`. In a notebook
+`wb.kernels` shows the same, and what this machine has verified; search it with `wb.kernels.search("fp4",
+category="gemm")`. Call an operator as its signature says, `wb.kernels["gemm/bf16"](a, b)`, or as an operator
+of PyTorch.
 
-An arrow is what one launch hands to the next; launches are in brackets. Figures that others published of an
-operator stand beside what the [timing model](timing.md) has for the kernel here: its own time, to which
-events around a launch add 4.5 us ([how far off](model_error.md) such times are). Nothing was measured here.
+Brackets enclose a launch, and an arrow is what one launch passes to the next. Beside figures that others
+published, you see what the [timing model](timing.md) gives for our kernel: its own time, to which events
+around a launch add 4.5 us ([how far off](model_error.md) such times are). We measured nothing here.
 """
 
 

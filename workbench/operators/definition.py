@@ -172,7 +172,7 @@ class Definition:
             for name in named:
                 if name not in self.signature.parameters:
                     raise WorkbenchError(
-                        f"{self.name}: {what} names {name!r}, which is no input; "
+                        f"{self.name}: {what} names {name!r}, which is not an input; "
                         f"the inputs are {', '.join(self.signature.parameters)}"
                     )
 
@@ -213,7 +213,7 @@ class Definition:
         """The values of a shape as they were given, unchecked.
 
         Raises:
-            ShapeError: it is no mapping from names to values.
+            ShapeError: it is not a mapping from names to values.
         """
         if shape is not None and not isinstance(shape, Mapping):
             example = ", ".join(f"{key!r}: {p.first!r}" for key, p in self.parameters.items())

@@ -85,7 +85,7 @@ def layouts(text: str) -> tuple[Layout, ...]:
         found = _LAYOUT.fullmatch(part.strip())
         if found is None:
             raise WorkbenchError(
-                f"{part.strip()!r} is no layout; expected element types and axes, such as "
+                f"{part.strip()!r} is not a layout; expected element types and axes, such as "
                 '"dtype[batch, queries, heads, dim]"'
             )
         axes = tuple(axis.strip() for axis in found[2].split(",") if axis.strip())

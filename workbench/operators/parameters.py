@@ -103,7 +103,7 @@ Parameter = Range | Choice
 def _check_default(parameter: Parameter) -> None:
     if parameter.first not in parameter:
         raise UsageError(
-            f"the default {parameter.default!r} is no value of {parameter!r}; expected {parameter}"
+            f"the default {parameter.default!r} is not a value of {parameter!r}; expected {parameter}"
         )
 
 

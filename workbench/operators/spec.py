@@ -285,7 +285,7 @@ class KernelSpec(Shown, Definition):
 
         Raises:
             ShapeError: the kernel does not support the shape.
-            UsageError: the seed is no integer of 64 bits; no hard inputs of this name.
+            UsageError: the seed is not an integer of 64 bits; no hard inputs of this name.
         """
         where = resolve_device(device) if device is not None else None
         return running.make_inputs(self, self.shape(shape), seed, where, hard)

@@ -209,19 +209,19 @@ def xcd_map(
     device: Device | str | None = None,
     **kwargs: Any,
 ) -> XcdMap:
-    """Which XCD computes which element of a kernel's output, and the L2 hit rate of orders of dispatch.
+    """Finds which XCD computes which element of a kernel's output, and the L2 hit rate of orders of dispatch.
 
-    The kernel runs twice. Other orders than its own are the same work-groups, each with the tile that it had,
-    dispatched in another order; a kernel that takes its tiles in that order does the same.
+    The kernel runs twice. Another order dispatches the same work-groups, each with the tile that it had, in
+    that order; a kernel that takes its tiles in that order does the same.
 
     Args:
         target, args, spec, shape, seed, device, kwargs: as for `time`.
-        output: name of the tensor to look at; may be left out where the kernel writes only one.
-        orders: names of `ORDERS`, or functions by a name of your own.
+        output: name of the tensor to look at; you need it only if the kernel writes several.
+        orders: names of `ORDERS`, or your own functions by name.
 
     Raises:
         UsageError: `target` cannot be launched; no such order; no such tensor, or several and none named.
-        DeviceError: the device is a GPU, which does not tell who writes where.
+        DeviceError: the device is a GPU, which does not report who writes where.
     """
     prepared = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
     chosen = _orders(orders)

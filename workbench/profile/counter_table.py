@@ -18,9 +18,9 @@ def document() -> str:
     lines = [
         "# Counters",
         "",
-        "Made by `python -m workbench.profile.counter_table`. *Counted* is exact: added up over all waves of",
-        "the launch. *Modelled* rests on a table of timings or on modelled caches. The last column names the",
-        "output of a GPU that a test holds the counter to; most have none yet.",
+        "`python -m workbench.profile.counter_table` makes this table. *Counted* is exact: the sum over all",
+        "waves of the launch. *Modelled* rests on a table of timings or on modelled caches. The last column",
+        "names the GPU output that a test compares the counter with; most have none yet.",
         "",
         "| counter | unit | meaning | targets | on the emulated device | confirmed by |",
         "| --- | --- | --- | --- | --- | --- |",

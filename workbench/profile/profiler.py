@@ -45,15 +45,15 @@ def advice(
     device: Device | str | None = None,
     **kwargs: Any,
 ) -> Advice:
-    """What is worth changing in a launch: each finding with evidence, line and the gain by the model.
+    """Says what is worth changing in a launch: each finding has its evidence, its line and the modelled gain.
 
     Args:
-        target: what `profile` gave, whose advice this is; or what is to be launched, as for `time`.
+        target: a result of `profile`, or something to launch, as for `time`.
         args, spec, shape, seed, device, kwargs: as for `time`.
 
     Raises:
         UsageError: `target` cannot be launched.
-        DeviceError: the device is a GPU, whose launches cannot be modelled again.
+        DeviceError: the device is a GPU, whose launches the model cannot repeat.
     """
     if isinstance(target, ProfileResult | StepsProfile):
         return target.advice
@@ -74,18 +74,18 @@ def profile(
     pc_sampling: bool | str = False,
     **kwargs: Any,
 ) -> ProfileResult | StepsProfile:
-    """Counters of one launch, under rocprof's names; of an operator of several launches, of each.
+    """Counts what a launch does, under rocprof's names; for an operator of several launches, what each does.
 
-    Arguments as for `time`.
+    It takes the arguments of `time`.
 
-    On an emulated device they are counted. On a GPU rocprofv3 reads them from replays of the launch in a
-    child process, in as many passes as they need (`profile.rocprof`).
+    An emulated device counts while the launch runs. On a GPU, rocprofv3 replays the launch in a child
+    process, in as many passes as the counters need (`profile.rocprof`).
 
     Args:
-        counters: names of counters. On a GPU those that `metrics.GPU_COUNTERS` lists where it is None; on an
-            emulated device all that there are. What an emulated device cannot count is in `.missing`.
-        thread_trace: on a GPU, cycles of every instruction too (`rocprofv3 --att`); they are in
-            `.rocprof.instructions`. An emulated device counts every instruction anyhow.
+        counters: names of counters. None means those of `metrics.GPU_COUNTERS` on a GPU, and all on an
+            emulated device. `.missing` lists those that an emulated device cannot count.
+        thread_trace: on a GPU, also collect the cycles of every instruction (`rocprofv3 --att`) in
+            `.rocprof.instructions`. An emulated device always counts every instruction.
         pc_sampling: on a GPU, sample where waves stand: "stochastic" (also True) or "host_trap".
 
     Raises:

@@ -236,15 +236,15 @@ def timeline(
     device: Device | str | None = None,
     **kwargs: Any,
 ) -> Timeline:
-    """The simulated timeline of one compute unit in a launch.
+    """Simulates the timeline of one compute unit in a launch.
 
     Args:
         target, args, spec, shape, seed, device, kwargs: as for `time`.
-        spans: that are kept at most; a wave instruction is one, and each stall.
+        spans: most spans to keep; each wave instruction is one, and each stall.
 
     Raises:
         UsageError: `target` cannot be launched, or is an operator of several launches.
-        DeviceError: the device is a GPU, which does not tell what its waves do.
+        DeviceError: the device is a GPU, which does not report what its waves do.
         WorkbenchError: nothing was simulated.
     """
     prepared = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)

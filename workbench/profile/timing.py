@@ -165,24 +165,23 @@ def time(
     warm: bool = False,
     **kwargs: Any,
 ) -> TimeResult:
-    """Time of one launch.
+    """Times one launch.
 
-    On a GPU: HIP events around each run, warm-up first, 512 MB written between runs to clear the caches,
-    median and quantiles, until the median is stable or 10 s have passed. On an emulated device: one counted
-    launch and the timing model (`profile.model`); the result says "modelled" and how far it may be off.
+    On a GPU it measures with HIP events around each run: it warms up, writes 512 MB between runs to clear the
+    caches, and repeats until the median is stable or 10 s have passed. On an emulated device it counts one
+    launch and models the time (`profile.model`); the result says "modelled" and how far off it may be.
     `TimeResult.quantity` tells events from a profiler's kernel time, which is some microseconds less.
 
     Args:
-        target: a KernelSpec or its name; `kernel[grid, block]`, with its arguments following; a kernel (or a
-            module with one) with `spec`; a kernel that was launched before, which repeats that launch; or
-            any function that launches kernels, with its arguments: it is called once, and its launches are
-            repeated.
+        target: a KernelSpec or its name; `kernel[grid, block]`, followed by its arguments; a kernel (or a
+            module with one) with `spec`; a kernel that you launched before, to repeat that launch; or any
+            function that launches kernels, with its arguments: it is called once, and its launches repeat.
         spec: run the kernel with this spec's launch and inputs.
-        shape: the problem size of a spec; its default where it is None and no tensors are given.
+        shape: the problem size of a spec; its default if it is None and you pass no tensors.
         seed: seed of a spec's inputs.
         device: a device or its name.
-        warm: leave the caches as the run before left them, as most published benchmark loops do; of several
-            launches in a row, each finds what it left itself.
+        warm: leave the caches as the previous run left them, as most published benchmark loops do; each of
+            several launches in a row finds what it left itself.
 
     Raises:
         UsageError: `target` is none of these.

@@ -45,7 +45,7 @@ def _all() -> tuple[Device, ...]:
 
 
 def devices() -> list[Device]:
-    """The devices of this machine: its GPUs, then the emulated ones."""
+    """Lists the devices of this machine: its GPUs, then the emulated ones."""
     return list(_all())
 
 
@@ -53,14 +53,13 @@ _NUMERICS = ",numerics="
 
 
 def device(name: str | None = None) -> Device:
-    """A device by name.
+    """Finds a device by name.
 
     Args:
-        name: "gpu:0", "emulated:gfx950" or the product behind it, "emulated:MI355X", any other of
-            `targets.PRODUCTS`, or "gpu" or "emulated" for the first of the kind; None: HIPKITTENS_DEVICE,
-            else the first GPU, else emulated gfx950. A process that uses one HIP library already gets a
-            device of that one where none is named. Of an emulated device it may go on with
-            ",numerics=exact" or ",numerics=fast" (`workbench.numerics`).
+        name: "gpu:0"; "emulated:gfx950", or a product such as "emulated:MI355X" (`targets.PRODUCTS`); or
+            "gpu" or "emulated" for the first of the kind. None means HIPKITTENS_DEVICE, else the first GPU,
+            else emulated gfx950; if the process already uses a HIP library, a device of that library. You
+            can append ",numerics=exact" or ",numerics=fast" to an emulated device (`workbench.numerics`).
 
     Raises:
         DeviceError: there is no such device, or not with these numerics.

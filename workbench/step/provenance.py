@@ -135,21 +135,21 @@ def provenance(
     device: Device | str | None = None,
     **kwargs: Any,
 ) -> Provenance:
-    """Where an element that a launch writes comes from: who stored it, by which instructions, from what.
+    """Finds where an element that a launch writes comes from: who stored it, how, and from what.
 
         wb.provenance("gemm/bf16", shape={"m": 64, "n": 64, "k": 128}, of="c", at=(3, 5))
         wb.provenance(module["attend"][grid, block], q, k, v, out, of=out, at=(0, 7, 2, 5))
 
-    Launches twice: to find the work-group that wrote the element, then that alone, with its tape.
+    It launches twice: once to find the work-group that wrote the element, then that one alone, with a tape.
 
     Args:
-        target, args, kwargs, spec, shape, seed, device: what is launched, as `sanitize` takes it.
+        target, args, kwargs, spec, shape, seed, device: what to launch, as for `sanitize`.
         of: an operator's tensor by its name, an argument by its name, or the tensor itself.
         at: the element's index.
 
     Raises:
         UsageError: no such tensor or element; no launch writes it.
-        DeviceError: the device is a GPU, which does not tell.
+        DeviceError: the device is a GPU, which keeps no tape.
     """
     found = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
     found.device.check_observes("which instruction writes what")
@@ -158,7 +158,7 @@ def provenance(
     index = tuple(at) if isinstance(at, Sequence) else (at,)
     sizes = tuple(tensor.shape)
     if len(index) != len(sizes) or not all(-n <= i < n for i, n in zip(index, sizes, strict=True)):
-        raise UsageError(f"{name} has shape {list(sizes)}; at={list(index)} is no element of it")
+        raise UsageError(f"{name} has shape {list(sizes)}; at={list(index)} is not an element of it")
     index = tuple(i % n for i, n in zip(index, sizes, strict=True))
     width = tensor.element_size()
     address = tensor.data_ptr() + width * sum(i * s for i, s in zip(index, tensor.stride(), strict=True))

@@ -34,29 +34,29 @@ def step(
     bytes: int = 1 << 30,
     **kwargs: Any,
 ) -> Stepper:
-    """Runs one work-group of a launch and keeps all that its waves do, to go through it step by step.
+    """Runs one work-group of a launch and records everything that its waves do, for you to step through.
 
         s = wb.step(module["attend"][grid, block], q, k, v, out, wave=1)
         s.step()            # an instruction on; s.next() a line, s.back() and s.previous() likewise back
         s.to("barrier")     # or "wait", a line's number, or a condition: s.to(lambda s: s.s(4) > 3)
         s.changed, s.outstanding, s.v(12, torch.float32), s.variables
 
-    The work-group runs alone: what the others would have written stays as it was. A tape of its instructions
-    takes about 500 bytes for each; stepping is done on the tape, so nothing runs again.
+    The work-group runs alone: memory that the others would have written stays as it was. The tape takes about
+    500 bytes per instruction. You step on the tape, so nothing runs again.
 
     Args:
-        target, args, kwargs, spec, shape, seed, device: what is launched, as `sanitize` takes it.
+        target, args, kwargs, spec, shape, seed, device: what to launch, as for `sanitize`.
         group: linear number of the work-group, or (x, y, z).
-        wave: of it, which is followed first; `Stepper.choose` takes another.
-        at: one of `wb.sanitize`'s findings: the work-group and wave that it names, before its instruction.
-        skip: the tape begins when this wave has run so many instructions.
-        launch: which launch of an operator of several.
-        debug: steps the kernel as it is compiled without optimization, where each variable of the source has
-            a place of its own, tiles among them; as debuggers do.
-        bytes: that the tape may take; what comes after is not on it.
+        wave: the wave to follow first; `Stepper.choose` takes another.
+        at: a finding of `wb.sanitize`: go to the work-group and wave that it names, before its instruction.
+        skip: start the tape after this many instructions of the wave.
+        launch: which launch, for an operator of several.
+        debug: step the kernel without optimization, so that each variable of the source has its own place,
+            tiles included, as in a debugger.
+        bytes: how large the tape may get; what comes after is not on it.
 
     Raises:
-        UsageError: no such target; `debug` of code whose source is not known.
+        UsageError: no such target; or `debug` for code whose source is not known.
         LaunchError: the launch has no such work-group or wave.
         DeviceError: the device is a GPU, which does not tell.
         CompileError: with `debug`, the kernel does not compile without optimization.

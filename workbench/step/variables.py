@@ -98,7 +98,7 @@ def tile(here: Here, name: str) -> Moments:
     tiles = {each.name: (each, kind) for each, kind in _located(here) if _tile(kind) is not None}
     if name not in tiles:
         there = ", ".join(tiles) or "none; wb.step(..., debug=True) has those of the kernel"
-        raise UsageError(f"{name!r} is no tile at this instruction; tiles: {there}")
+        raise UsageError(f"{name!r} is not a tile at this instruction; tiles: {there}")
     each, own = tiles[name]
     kind, read = _tile(own), _bytes_of(here, each, own)
     if kind is None or read is None:

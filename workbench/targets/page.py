@@ -32,8 +32,8 @@ def document() -> str:
     lines = [
         "# Targets and products",
         "",
-        "Made by `python -m workbench.targets` from `workbench/targets/`, where the figures stand. All are",
-        "others' figures; none was measured for this project.",
+        "`python -m workbench.targets` makes this page from the records in `workbench/targets/`. Others",
+        "published all of these figures; we measured none.",
     ]
     records: tuple[Target | Product, ...] = (*TARGETS, *PRODUCTS)
     for record in records:

@@ -129,7 +129,7 @@ class TileType:
             kind, element = name, arguments[0] if arguments else ""
             elements = sorted({element for _, element in known.aliases.values()})
             if element not in elements:
-                raise wrong(f"{element!r} is no element type; there are {', '.join(elements)}")
+                raise wrong(f"{element!r} is not an element type; there are {', '.join(elements)}")
             arguments = arguments[1:]
         elif name in known.aliases:
             kind, element = known.aliases[name]

@@ -206,7 +206,7 @@ def compile_timeout(default: float) -> float:
     """Seconds of HIPKITTENS_COMPILE_TIMEOUT, or `default` where it is not set.
 
     Raises:
-        UsageError: it is no number of seconds.
+        UsageError: it is not a number of seconds.
     """
     text = os.environ.get("HIPKITTENS_COMPILE_TIMEOUT")
     if not text:

@@ -97,7 +97,7 @@ def kernels(listing: Iterable[str]) -> list[Function]:
     A kernel that calls is taken to call every function that was not inlined.
 
     Raises:
-        ValueError: a register's number is no sum of constants.
+        ValueError: a register's number is not a sum of constants.
     """
     functions = list(_functions(listing))
     called = [function for function in functions if not function.is_kernel]
@@ -221,5 +221,5 @@ def _undeclared(text: str, operands: str) -> frozenset[Register]:
 def _value(text: str) -> int:
     """The value of `70` or `70+3`."""
     if _SUM.fullmatch(text) is None:
-        raise ValueError(f"the register number {text!r} is no sum of constants")
+        raise ValueError(f"the register number {text!r} is not a sum of constants")
     return sum(int(term) for term in re.findall(r"[+-]?\d+", re.sub(r"\s", "", text)))

@@ -30,17 +30,17 @@ _FINE_STEPS = 512
 
 
 def panel(spec: KernelSpec | str, *, device: str | None = None) -> Panel:
-    """Sliders for the shape, a Run button, and figures that a run updates.
+    """Shows sliders for the shape, a Run button, and figures that a run updates.
 
-    A run verifies the kernel on fresh inputs (where "verify" is ticked), times it, and on an emulated device
-    profiles it. Errors such as an unsupported shape are shown in the panel.
+    A run verifies the kernel on fresh inputs (if you tick "verify"), times it and, on an emulated device,
+    profiles it. The panel shows errors such as an unsupported shape.
 
     Args:
         spec: a KernelSpec or its name.
-        device: the device chosen at first; the default device where it is None.
+        device: the device chosen first; None for the default device.
 
     Returns:
-        the panel, shown by a notebook as a cell's last value. `.run()` is what the button does.
+        the panel; make it a cell's last value. `.run()` does what the button does.
 
     Raises:
         UnknownKernel: no kernel has this name.

@@ -31,21 +31,21 @@ pre{{overflow:auto;padding:.6rem;border:1px solid #8884;border-radius:.3rem}}
 
 
 def report(path: str | Path, *items: Any, title: str = "HipKittens workbench") -> Path:
-    """Writes a page with everything in it.
+    """Writes one HTML page that needs neither Jupyter nor the workbench.
 
     Args:
-        path: the file; its folder is made where it is missing.
-        items: in order: texts (a text that begins with "# " is a heading), plotly figures, results of
-            `verify`, `time`, `sweep` and `profile` (their table and their figure), modules and kernels,
-            and anything else that has an HTML or text form. Without any: the dashboard of what this process
-            has run.
+        path: the file; a missing folder is created.
+        items: what the page shows, in order: texts (a text that begins with "# " is a heading), plotly
+            figures, results of `verify`, `time`, `sweep` and `profile` (table and figure), modules and
+            kernels, and anything else with an HTML or text form. Without items, it shows the dashboard of
+            what this process has run.
         title: of the page.
 
     Returns:
         the path.
 
     Raises:
-        UsageError: `path` is no path, such as a result that was meant as an item.
+        UsageError: `path` is not a path; perhaps you passed an item first.
         OSError: the file cannot be written.
     """
     if not isinstance(path, (str, os.PathLike)):

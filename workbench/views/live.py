@@ -50,16 +50,16 @@ STATIC_IDLE = 10.0
 
 
 def dashboard(spec: KernelSpec | str | None = None, *, device: str | None = None) -> Dashboard:
-    """A live page of everything that is timed, profiled, verified and swept in this process.
+    """Opens a live page of everything that you time, profile, verify and sweep in this process.
 
-    Shown as a cell's last value. Figures: runs, times over shapes beside published figures, speed of light,
-    where the time goes, instruction mix, occupancy, LDS banks, memory traffic, roofline; each with its origin
-    and its data as a table. "Pin" makes the shown run a baseline, and every figure the comparison with it.
-    Choosing a kernel gives a slider for each of its parameters; moving one builds and runs it again.
+    Make it a cell's last value. It shows runs, times over shapes beside published figures, speed of light,
+    where the time goes, instruction mix, occupancy, LDS banks, memory traffic and roofline, each with its
+    origin and its data as a table. "Pin" makes a run the baseline, and every figure compares with it. Choose
+    a kernel to get a slider for each of its parameters; move one to build and run the kernel again.
 
     Args:
-        spec: the kernel whose sliders are shown at first, or its name.
-        device: the device chosen at first; the default device where it is None.
+        spec: the kernel whose sliders you see first, or its name.
+        device: the device chosen first; None for the default device.
 
     Raises:
         UnknownKernel: no kernel has this name.

@@ -138,7 +138,7 @@ def _ends(moments: Sequence[Moment]) -> tuple[float, float]:
 
 
 def _traces(moment: Moment, ends: tuple[float, float], banks: int) -> tuple[Any, Any]:
-    """The numbers, and over them what is no number."""
+    """The numbers, and over them what is not a number."""
     import plotly.graph_objects as go
 
     numbers = _matrix(moment)

@@ -130,7 +130,7 @@ def test_the_limit_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("HIPKITTENS_MEMORY", "64M")
     assert usable_memory() == 64 << 20
     monkeypatch.setenv("HIPKITTENS_MEMORY", "lots")
-    with pytest.raises(errors.UsageError, match=r"^HIPKITTENS_MEMORY: 'lots' is no size"):
+    with pytest.raises(errors.UsageError, match=r"^HIPKITTENS_MEMORY: 'lots' is not a size"):
         usable_memory()
 
 

@@ -35,24 +35,25 @@ CHECKED = {
 
 INTRODUCTION = """# Tests of the tile library by family
 
-Generated cases (`tests/kernels/generated/`), each one function on one configuration of one target, run on
-the emulated devices and compared with PyTorch: bit by bit what is moved or exact, else within the bound that
-stands beside the case. Written by `python tests/kernels/generated/tile_table.py`; a test keeps it true.
+Each generated case (`tests/kernels/generated/`) is one function on one configuration of one target. It runs
+on the emulated device and is compared with PyTorch: bit by bit if the result is exact or only moved,
+otherwise within the bound that the case states. `python tests/kernels/generated/tile_table.py` writes this
+page, and a test keeps it true.
 
-Loads, stores and layouts are tested in all configurations, in a run each on one of the targets, which the
-seed says. Factors of maps, reductions, masks, vectors, conversions and multiplications do not interact, so
-that a run tests a covering array of their full product: any two values (of function, target with element
-type, layout and base shape) meet in one case at least. Each seed (`HIPKITTENS_TEST_SEED`, printed) gives
-another array; the counts are those of seed 1. `make test-product` tests the full product, and
-`HIPKITTENS_TEST_ALL=10` every tenth batch of it, others with each seed.
+A run tests all configurations of loads, stores and layouts, each on one of the targets, which the seed picks.
+Maps, reductions, masks, vectors, conversions and multiplications have factors that do not interact, so a run
+tests a covering array of their product: any two values (of function, target with element type, layout and
+base shape) meet in at least one case. Each seed (`HIPKITTENS_TEST_SEED`, printed) gives another array; the
+counts are for seed 1. `make test-product` tests the full product, and `HIPKITTENS_TEST_ALL=10` every tenth
+batch of it, others with each seed.
 """
 
 REST = """
-The sanitizer looks at a fifth of a run's kernels, other ones with each seed, and at all of them with
+The sanitizer watches a fifth of a run's kernels, others with each seed, or all of them with
 `HIPKITTENS_TEST_SANITIZE=all`.
 
-Programs that must not compile (`tests/kernels/test_errors.py`), each with the sentence that its one error
-says, on both targets:
+These programs must not compile (`tests/kernels/test_errors.py`); each gives one error with this sentence, on
+both targets:
 """
 
 

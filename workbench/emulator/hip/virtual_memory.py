@@ -183,7 +183,7 @@ def _import(result: int, descriptor: int, kind: int) -> None:
         named, found = os.readlink(f"/proc/self/fd/{number}"), os.fstat(number)
     except OSError:
         raise errors.DeviceError(
-            f"hipMemImportFromShareableHandle: {number} is no open file descriptor of this process",
+            f"hipMemImportFromShareableHandle: {number} is not an open file descriptor of this process",
             structures.INVALID_VALUE,
         ) from None
     if named.split()[0] != f"/memfd:{_FILE_NAME}":

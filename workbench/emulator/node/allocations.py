@@ -122,7 +122,7 @@ def usable_memory() -> int:
     memory or of this process's control group.
 
     Raises:
-        UsageError: HIPKITTENS_MEMORY is no size.
+        UsageError: HIPKITTENS_MEMORY is not a size.
     """
     chosen = cache.size_from_environment("HIPKITTENS_MEMORY")
     if chosen is not None:

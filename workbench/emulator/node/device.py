@@ -244,7 +244,7 @@ class EmulatedDevice:
             if fault is not None:
                 raise fault
             if outcome.timed_out:
-                hint = "If it is no endless loop, raise the limit: timeout= or HIPKITTENS_TIMEOUT."
+                hint = "If it is not an endless loop, raise the limit: timeout= or HIPKITTENS_TIMEOUT."
                 raise faults.timeout(scene, outcome.stopped_at, timeout or 0.0, hint)
         record = observer.completed(record, outcome)
         self.node.keep(record)

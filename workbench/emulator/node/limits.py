@@ -140,7 +140,7 @@ def time_limit(chosen: float | None) -> float | None:
     """Seconds that a launch may take: what was chosen, else HIPKITTENS_TIMEOUT, else 600; 0 means no limit.
 
     Raises:
-        UsageError: HIPKITTENS_TIMEOUT is no number.
+        UsageError: HIPKITTENS_TIMEOUT is not a number.
     """
     if chosen is None:
         text = os.environ.get("HIPKITTENS_TIMEOUT")

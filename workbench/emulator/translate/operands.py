@@ -55,7 +55,7 @@ def fetch(block: BlockTranslator, operand: Operand, kind: str, position: int) ->
     """
     if kind == "mask":
         if operand.kind != "s":
-            raise Unsupported("a lane mask that is no pair of scalar registers")
+            raise Unsupported("a lane mask that is not a pair of scalar registers")
         return block.open_run().mask(operand.index)
     instruction = block.instruction
     modifiers = instruction.modifiers

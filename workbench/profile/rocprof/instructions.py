@@ -75,7 +75,7 @@ def read_thread_trace(path: str | Path, names: Iterable[str]) -> dict[int, Instr
         costs by address; empty where the kernel is not in the file.
 
     Raises:
-        ProfilerError: the file cannot be read, lacks a column, or holds what is no number.
+        ProfilerError: the file cannot be read, lacks a column, or holds what is not a number.
     """
     wanted = {*names} | {instance_name(name) for name in names}
     found: dict[int, InstructionCost] = {}

@@ -184,7 +184,7 @@ def read_kernel_trace(path: str | Path) -> list[Dispatch]:
     """Dispatches of a kernel_trace.csv, in the file's order; both of rocprofv3's layouts.
 
     Raises:
-        ProfilerError: the file cannot be read, lacks a column, or holds what is no number.
+        ProfilerError: the file cannot be read, lacks a column, or holds what is not a number.
     """
     return [_dispatch(row) for row in rows(Path(path))]
 

@@ -289,8 +289,8 @@ class _Reader:
         place = next(fitting, None)
         if place is None:
             raise UsageError(
-                f"hipcc: {word} is no option that the workbench's hipcc knows. If a build can do without it, "
-                "leave it out; ROCm's hipcc takes it, where there is one."
+                f"hipcc: {word} is not an option that the workbench's hipcc knows. If a build can do "
+                "without it, leave it out; ROCm's hipcc takes it."
             )
         self._put(place, [word])
         if word.startswith(("-pthread", "-fopenmp")):

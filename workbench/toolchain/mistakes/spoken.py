@@ -171,7 +171,7 @@ def _multiple(said: Said) -> Explanation | None:
         found.kind, 1 if rows else 2, came
     )
     return Explanation(
-        _line(f"{said.message}: {came} is no multiple of {base}; {would}"),
+        _line(f"{said.message}: {came} is not a multiple of {base}; {would}"),
         at,
         (Change(at, str(above)),) if at else (),
     )
@@ -594,7 +594,7 @@ SPOKEN = (
         "line",
     ),
     Mistake(
-        "A size that is no multiple of the base shape",
+        "A size that is not a multiple of the base shape",
         re.compile(r"the number of (?:rows|columns) is a multiple of the base shape's"),
         _multiple,
     ),
@@ -657,7 +657,7 @@ SPOKEN = (
         _wrong_call,
     ),
     Mistake(
-        "An index of a coordinate that is no int",
+        "An index of a coordinate that is not an int",
         re.compile(r"cannot be narrowed from type '.*' to 'int' in initializer list"),
         _narrowed,
     ),

@@ -167,7 +167,7 @@ def panels_of(result: LayoutResult) -> list[Panel]:
 def compact(grid: Grid) -> npt.NDArray[np.generic]:
     """A grid in the smallest type that plotly reads and that holds its numbers; NaN needs a float."""
     for kind in (np.uint8, np.int16):
-        # A NaN is no integer, and so equals none.
+        # A NaN is not an integer, and so equals none.
         with np.errstate(invalid="ignore"):
             small = grid.astype(kind)
         if np.array_equal(small, grid):

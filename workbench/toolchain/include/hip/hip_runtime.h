@@ -15,7 +15,7 @@
 #include "hip/device/math_declarations.h"
 #include "hip/device/memory.h"
 
-// The headers of C too: they give the global abs and its like their overloads, and `abs(float)` is no int.
+// The headers of C too: they give the global abs and its like their overloads, and `abs(float)` is not an int.
 #include <math.h>
 #include <stdlib.h>
 

