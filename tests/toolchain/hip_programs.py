@@ -143,11 +143,10 @@ def _check_keys(where: str, said: Any, kinds: Mapping[str, type], needed: set[st
     for key, value in said.items():
         if key not in kinds:
             raise ListError(f"{where}: no key `{key}`; there are {', '.join(kinds)}")
-        if not isinstance(value, kinds[key]):
-            wanted = "a list" if kinds[key] is list else "a string"
+        listed = isinstance(value, list) and (key == "program" or all(isinstance(v, str) for v in value))
+        if not (listed if kinds[key] is list else isinstance(value, str)):
+            wanted = "a list of strings" if kinds[key] is list else "a string"
             raise ListError(f"{where}: `{key}` is {value!r}, wanted is {wanted}")
-        if kinds[key] is list and key != "program" and not all(isinstance(each, str) for each in value):
-            raise ListError(f"{where}: `{key}` is {value!r}, wanted is a list of strings")
 
 
 def stored() -> Results:
