@@ -14,7 +14,7 @@ from unittest import mock
 import torch
 
 from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host, plain_target
-from workbench.kernel import Kernel, Module, host_module
+from workbench.kernel import Kernel, Module, gradients, host_module
 from workbench.kernel.host_module import functions_of, made_tensors, tensors, wrap_function
 from workbench.runtime import Device
 from workbench.torch_gpu import graphs
@@ -66,11 +66,17 @@ def reached(device: Device, clock: Clock) -> Iterator[None]:
 
         return call
 
+    def backward(function: str, module: str) -> None:
+        if module not in _seen:
+            refuse(function, module)
+
+    refuse = gradients.unreached
     # What they launch by is there before they are.
     with (
         device.hip(),
         mock.patch.object(importlib.machinery.ExtensionFileLoader, "exec_module", imported),
         mock.patch.object(host_module, "imported", see),
+        mock.patch.object(gradients, "unreached", backward),
         mock.patch.object(torch.autograd, "backward", gradient(torch.autograd.backward)),
         mock.patch.object(torch.autograd, "grad", gradient(torch.autograd.grad)),
     ):
