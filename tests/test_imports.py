@@ -90,6 +90,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "what makes torch operators imports PyTorch, which takes 2 s",
     ),
     "workbench.views.renderer": ({"views"}, "%load_ext stays fast: a picture needs numpy, 0.1 s"),
+    "workbench.torch_gpu.graphs": ({"triton_driver"}, "it has a launcher only where Triton is installed"),
     "workbench.triton_driver.activation": (
         {"triton_driver"},
         "`wb.triton` has to answer where Triton is not installed",

@@ -33,6 +33,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/kernels/test_gemm.py", 3),
     ("tests/kernels/test_headers.py", 3),
     ("tests/kernels/test_hipkittens_sources.py::test_result", 0),
+    ("tests/torch_gpu/test_cpp_gradients.py", 8),
     ("tests/kernels/test_host_pass.py::test_operators", 8),
     ("tests/kernels/test_quantize.py", 3),
     ("tests/kernels/test_gemm_schedules.py", 3),

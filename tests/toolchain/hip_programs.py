@@ -1,11 +1,27 @@
-"""Programs of other people, built by hipcc's stand-in and run on the emulated devices: docs/host_programs.md.
+"""Programs of a list, built unedited by hipcc's stand-in and run on the emulated devices, and a table of it.
 
-    python tests/toolchain/hip_programs.py DIR [PATTERN ...] [--target TARGET] [--list FILE] [--timeout S]
+    python tests/toolchain/hip_programs.py LIST.toml [PATTERN ...] [--target TARGET] [--timeout S] [--write]
 
-PATTERN: of those alone; S: seconds for each to build, and again to run; FILE: a list of one's own beside
-`hip_program_list.py`, with `COLLECTIONS` as that has.
-DIR has checkouts of the collections in `hip_program_list.py`, by their names; a program is built in a copy.
-Keeps what came of each in `tests/data/hip_programs.json` and writes the table of it.
+The list is one's own, and stays outside of this repository:
+
+    collection = "samples"               # what the table calls them
+    folder = "/home/me/samples"          # where they are; without it, the list's own folder
+
+    [[program]]
+    name = "vector/add"
+    folder = "vector"                    # in the collection's; commands are started there
+    sources = ["add.hip", "main.cpp"]
+    flags = ["-std=c++17", "-I../common"]
+    args = ["1024"]
+    expected = "PASSED"                  # a pattern that the output must have
+
+`build` and `run`, commands of a shell, take the places of `sources` and `flags`, and of `args`:
+`build = "make HIPCXX=hipcc"`, `run = "./add 1024"`. They find `hipcc`, and `$TARGET`. `not_run` says why a
+program is only built.
+
+A collection is copied before it is built. PATTERN: of the programs whose name it finds alone; S: seconds for
+each to build, and again to run. `--write` keeps what came of them in `tests/data/hip_programs.json`, and puts
+the table of all that this has into docs/host_programs.md.
 """
 
 from __future__ import annotations
@@ -14,17 +30,17 @@ import argparse
 import json
 import os
 import re
-import runpy
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
-
-from hip_program_list import COLLECTIONS, Program
 
 from workbench.targets import TILE_TARGETS
 from workbench.toolchain.hipcc.script import install
@@ -39,10 +55,103 @@ LONGEST = 150
 _WRONG = re.compile(r"FAILED|Validation failed|validation failed|incorrect|mismatch(?!es: 0)", re.IGNORECASE)
 _START, _END = "<!-- programs -->\n", "<!-- end of programs -->"
 
+Results = dict[str, dict[str, dict[str, Any]]]
+"""By collection, program and target what `attempt` told."""
 
-def stored() -> dict[str, dict[str, Any]]:
-    """By collection and program what `attempt` told of each target."""
-    known: dict[str, dict[str, Any]] = json.loads(DATA.read_text()) if DATA.exists() else {}
+
+class ListError(ValueError):
+    """A list of programs that says something else than is documented above."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of a list, with the keys that it has there."""
+
+    name: str
+    folder: str = "."
+    sources: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    expected: str = ""
+    build: str = ""
+    run: str = ""
+    not_run: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.sources) == bool(self.build):
+            raise ListError(f"program {self.name!r}: give either `sources` or `build`")
+        for one, other in (("build", "flags"), ("run", "args")):
+            if getattr(self, one) and getattr(self, other):
+                raise ListError(f"program {self.name!r}: `{other}` belong into its `{one}`")
+        try:
+            re.compile(self.expected)
+        except re.error as error:
+            raise ListError(f"program {self.name!r}: `expected` is no pattern: {error}") from error
+
+    @property
+    def to_build(self) -> str:
+        words = ["hipcc", *self.flags, *self.sources, "-o", "./program"]
+        return self.build or shlex.join(words)
+
+    @property
+    def to_run(self) -> str:
+        return self.run or shlex.join(["./program", *self.args])
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What a list has: its name, where its programs are, and those."""
+
+    name: str
+    folder: Path
+    programs: tuple[Program, ...]
+
+
+def read(file: Path) -> Collection:
+    """A list.
+
+    Raises:
+        ListError: it cannot be read, or says something else than is documented above.
+    """
+    try:
+        said = tomllib.loads(file.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ListError(f"{file}: {error}") from error
+    _check_keys(
+        f"{file}", said, {"collection": str, "folder": str, "program": list}, {"collection", "program"}
+    )
+    folder = file.parent / said.get("folder", ".")
+    if not folder.is_dir():
+        raise ListError(f"{file}: `folder` {folder} is no folder")
+    kinds = {field.name: list if str(field.type).startswith("tuple") else str for field in fields(Program)}
+    programs = []
+    for number, each in enumerate(said["program"], 1):
+        _check_keys(f"{file}: program {number}", each, kinds, {"name"})
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in each.items()}
+        programs.append(Program(**values))
+    names = [program.name for program in programs]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ListError(f"{file}: two programs are called {twice!r}")
+    return Collection(said["collection"], folder.resolve(), tuple(programs))
+
+
+def _check_keys(where: str, said: Any, kinds: Mapping[str, type], needed: set[str]) -> None:
+    if not isinstance(said, dict):
+        raise ListError(f"{where}: a table is wanted, begun by [[program]], and not {said!r}")
+    if missing := sorted(needed - {*said}):
+        raise ListError(f"{where}: `{missing[0]}` is missing")
+    for key, value in said.items():
+        if key not in kinds:
+            raise ListError(f"{where}: no key `{key}`; there are {', '.join(kinds)}")
+        listed = isinstance(value, list) and (key == "program" or all(isinstance(v, str) for v in value))
+        if not (listed if kinds[key] is list else isinstance(value, str)):
+            wanted = "a list of strings" if kinds[key] is list else "a string"
+            raise ListError(f"{where}: `{key}` is {value!r}, wanted is {wanted}")
+
+
+def stored() -> Results:
+    """What `--write` kept."""
+    known: Results = json.loads(DATA.read_text()) if DATA.exists() else {}
     return known
 
 
@@ -90,13 +199,13 @@ def attempt(
     program: Program, folder: Path, environment: Mapping[str, str], timeout: float = TIMEOUT
 ) -> dict[str, Any]:
     """What became of a program: "builds", "runs", and "why" where it does not."""
-    status, said = started(program.build, folder, environment, timeout)
+    status, said = started(program.to_build, folder, environment, timeout)
     if status != 0:
         why = f"not built after {timeout:g} s" if status is None else reason(said)
         return {"builds": False, "runs": False, "why": why, "said": said[-4000:]}
-    if program.own:
-        return {"builds": True, "runs": False, "why": program.own}
-    status, said = started(program.run, folder, environment, timeout)
+    if program.not_run:
+        return {"builds": True, "runs": False, "why": program.not_run}
+    status, said = started(program.to_run, folder, environment, timeout)
     told: dict[str, Any] = {"builds": True, "runs": True}
     if status is None:
         told |= {"why": f"not done after {timeout:g} s"}
@@ -104,57 +213,45 @@ def attempt(
         told |= {"why": f"exit status {status}: {reason(said)}"}
     elif wrong := _WRONG.search(said):
         told |= {"why": next(line.strip() for line in said.splitlines() if wrong[0] in line)[:LONGEST]}
-    elif not re.search(program.says, said):
-        told |= {"why": f"does not say {program.says!r}"}
+    elif not re.search(program.expected, said):
+        told |= {"why": f"does not say {program.expected!r}"}
     if "why" in told:
         told |= {"runs": False, "said": said[-4000:]}
     return told
 
 
-Collections = Mapping[str, Callable[[Path], Iterator[Program]]]
-"""By the checkout's name, its programs."""
-
-
 def run_all(
-    collections: Collections,
-    checkouts: Path,
-    patterns: Sequence[str],
-    targets: Sequence[str],
-    timeout: float = TIMEOUT,
-) -> None:
-    """Try the programs whose name a pattern finds, and keep what came of them."""
+    collection: Collection, patterns: Sequence[str], targets: Sequence[str], timeout: float = TIMEOUT
+) -> dict[str, dict[str, Any]]:
+    """Try the programs whose name a pattern finds, all without one: what came of each on each target."""
+    wanted = [
+        program
+        for program in collection.programs
+        if any(re.search(each, program.name) for each in patterns or [""])
+    ]
+    results: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="hip-programs-") as scratch:
         tools = install(os.path.join(scratch, "bin")).parent
-        places = {path.name.replace("-", "_"): str(path) for path in checkouts.iterdir() if path.is_dir()}
-        for collection, programs in collections.items():
-            if not (checkouts / collection).is_dir():
-                continue
-            wanted = [
-                program
-                for program in programs(checkouts / collection)
-                if any(re.search(each, f"{collection}/{program.name}") for each in patterns or [""])
-            ]
-            copy = Path(scratch) / collection
-            for target in targets if wanted else ():
-                shutil.rmtree(copy, ignore_errors=True)
-                shutil.copytree(checkouts / collection, copy, ignore=shutil.ignore_patterns(".git"))
-                environment = {
-                    **os.environ,
-                    **places,
-                    "PATH": f"{tools}:{os.environ['PATH']}",
-                    "HIPKITTENS_DEVICE": f"emulated:{target}",
-                    "TARGET": target,
-                }
-                for program in wanted:
-                    told = attempt(program, copy / program.folder, environment, timeout)
-                    said = told.pop("said", "")
-                    known = stored()
-                    known.setdefault(collection, {}).setdefault(program.name, {})[target] = told
-                    DATA.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
-                    print(f"{collection}/{program.name} on {target}: {told.get('why', 'runs')}", flush=True)
-                    if said and patterns:
-                        print(said, flush=True)
+        copy = Path(scratch) / "copy"
+        for target in targets if wanted else ():
             shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(
+                collection.folder, copy, ignore_dangling_symlinks=True, ignore=shutil.ignore_patterns(".git")
+            )
+            environment = {
+                **os.environ,
+                "PATH": f"{tools}:{os.environ['PATH']}",
+                "HIPKITTENS_DEVICE": f"emulated:{target}",
+                "TARGET": target,
+            }
+            for program in wanted:
+                told = attempt(program, copy / program.folder, environment, timeout)
+                said = told.pop("said", "")
+                results.setdefault(program.name, {})[target] = told
+                print(f"{program.name} on {target}: {told.get('why', 'runs')}", flush=True)
+                if said and patterns:
+                    print(said, flush=True)
+    return results
 
 
 def where(told: Mapping[str, Mapping[str, Any]], what: str) -> str:
@@ -171,18 +268,17 @@ def row(name: str, told: Mapping[str, Mapping[str, Any]]) -> str:
     return f"| {name} | {where(told, 'builds')} | {where(told, 'runs')} | {cell} |"
 
 
-def table() -> str:
-    """What came of all, for the page."""
-    told = stored()
-    known = {name: told[name] for name in dict.fromkeys([*COLLECTIONS, *told]) if told.get(name)}
+def table(results: Results) -> str:
+    """Of collections' programs."""
+    known = sorted(results.items(), key=lambda each: each[0].casefold())
     lines = ["| collection | programs | build | run |", "| --- | --- | --- | --- |"]
-    for collection, programs in known.items():
+    for collection, programs in known:
         counts = [
             sum(all(each[what] for each in told.values()) for told in programs.values())
             for what in ("builds", "runs")
         ]
         lines.append(f"| {collection} | {len(programs)} | {counts[0]} | {counts[1]} |")
-    for collection, programs in known.items():
+    for collection, programs in known:
         lines += [
             "",
             f"### {collection}",
@@ -194,22 +290,36 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def write(collection: str, results: Mapping[str, Mapping[str, Any]]) -> None:
+    """Keep what came of programs beside what is known of others, and put the table of all into the page."""
+    known = stored()
+    for name, told in results.items():
+        known.setdefault(collection, {}).setdefault(name, {}).update(told)
+    DATA.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+    before, _, rest = PAGE.read_text().partition(_START)
+    _, _, behind = rest.partition(_END)
+    PAGE.write_text(f"{before}{_START}\n{table(known)}\n{_END}{behind}")
+
+
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("list", type=Path, help="TOML, as above")
     parser.add_argument("patterns", nargs="*")
     parser.add_argument("--target", choices=TILE_TARGETS)
-    parser.add_argument("--list", type=Path)
     parser.add_argument("--timeout", type=float, default=TIMEOUT)
-    given = parser.parse_args(arguments)
-    collections = runpy.run_path(str(given.list))["COLLECTIONS"] if given.list else COLLECTIONS
+    parser.add_argument("--write", action="store_true", help="keep it, and write the page")
+    given = parser.parse_intermixed_args(arguments)
+    try:
+        collection = read(given.list)
+    except ListError as error:
+        parser.error(str(error))
     targets = [given.target] if given.target else TILE_TARGETS
-    run_all(collections, given.folder.absolute(), given.patterns, targets, given.timeout)
-    before, _, rest = PAGE.read_text().partition(_START)
-    _, _, behind = rest.partition(_END)
-    PAGE.write_text(f"{before}{_START}\n{table()}\n{_END}{behind}")
+    results = run_all(collection, given.patterns, targets, given.timeout)
+    if given.write:
+        write(collection.name, results)
+    print(table({collection.name: results}))
 
 
 if __name__ == "__main__":

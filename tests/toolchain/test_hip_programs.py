@@ -1,4 +1,4 @@
-"""What is told of other people's programs, by commands that end in every way."""
+"""What is told of the programs of a list, by commands that end in every way."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import hip_programs
 import pytest
-from hip_program_list import Program
+from hip_programs import ListError, Program
 
 
 @pytest.mark.parametrize(
-    ("build", "run", "says", "builds", "why"),
+    ("build", "run", "expected", "builds", "why"),
     [
         ("true", "echo PASSED", "PASSED", True, ""),
         ("echo 'x.hip:3: error: no such name' >&2; exit 1", "true", "", False, "no such name"),
@@ -28,9 +28,9 @@ from hip_program_list import Program
     ],
 )
 def test_what_became_of_a_program(
-    build: str, run: str, says: str, builds: bool, why: str, tmp_path: Path
+    build: str, run: str, expected: str, builds: bool, why: str, tmp_path: Path
 ) -> None:
-    program = Program("collection", "name", ".", build, run, says)
+    program = Program("name", build=build, run=run, expected=expected)
     told = hip_programs.attempt(program, tmp_path, os.environ)
     assert told["builds"] is builds
     assert told["runs"] is not bool(why)
@@ -38,7 +38,7 @@ def test_what_became_of_a_program(
 
 
 def test_one_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    program = Program("c", "n", ".", "true", "sleep 60 & sleep 60")
+    program = Program("n", build="true", run="sleep 60 & sleep 60")
     told = hip_programs.attempt(program, tmp_path, os.environ, timeout=1)
     assert told["why"] == "not done after 1 s"
 
@@ -51,19 +51,83 @@ def test_a_row_names_the_targets() -> None:
     assert hip_programs.row("x", {"gfx942": bad, "gfx950": bad}) == "| x | yes | no | `a\\|b` |"
 
 
-def test_a_list_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = tmp_path / "own.py"
-    own.write_text(
-        "from hip_program_list import Program\n"
-        "COLLECTIONS = {'mine': lambda _: [Program('mine', 'a/one', 'a', 'ls x', 'grep -q kept x')]}\n"
+LIST = """
+collection = "mine"
+folder = "checkout"
+
+[[program]]
+name = "a/sources"
+folder = "a"
+sources = ["main.cpp", "two words.cpp"]
+flags = ["-DGREETING=\\"hello you\\""]
+args = ["and you"]
+expected = "hello you, and you"
+
+[[program]]
+name = "a/commands"
+folder = "a"
+build = "ls main.cpp && echo $TARGET > target"
+run = "grep gfx950 target"
+"""
+
+
+def test_of_a_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is built in a copy, and what is written goes beside what was known."""
+    folder = tmp_path / "checkout" / "a"
+    folder.mkdir(parents=True)
+    (folder / "main.cpp").write_text(
+        "#include <cstdio>\nconst char* greeting();\n"
+        'int main(int, char** words) { std::printf("%s, %s\\n", greeting(), words[1]); }\n'
     )
-    (tmp_path / "checkouts" / "mine" / "a").mkdir(parents=True)
-    (tmp_path / "checkouts" / "mine" / "a" / "x").write_text("kept")
+    (folder / "two words.cpp").write_text("const char* greeting() { return GREETING; }\n")
+    (tmp_path / "list.toml").write_text(LIST)
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- programs -->\nold\n<!-- end of programs -->\nbehind\n")
     monkeypatch.setattr(hip_programs, "DATA", tmp_path / "data.json")
     monkeypatch.setattr(hip_programs, "PAGE", page)
-    hip_programs.main([str(tmp_path / "checkouts"), "--list", str(own), "--target", "gfx950"])
-    assert "| mine | 1 | 1 | 1 |" in page.read_text()
-    assert "### mine" in page.read_text()
-    assert "| a/one | yes | yes |  |" in page.read_text()
+    words = [str(tmp_path / "list.toml"), "--target", "gfx950"]
+
+    hip_programs.main([*words, "commands"])
+    assert "| mine | 1 | 1 | 1 |" in capsys.readouterr().out
+    assert "old" in page.read_text()
+
+    hip_programs.main([*words, "--write", "commands"])
+    hip_programs.main([*words, "--write", "sources"])
+    written = page.read_text()
+    assert "| mine | 2 | 2 | 2 |" in written
+    assert "| a/commands | yes | yes |  |" in written
+    assert "| a/sources | yes | yes |  |" in written
+    assert written.endswith("behind\n")
+    assert sorted(path.name for path in folder.iterdir()) == ["main.cpp", "two words.cpp"]
+
+
+PROGRAM = 'collection = "c"\n[[program]]\nname = "p"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("collection = ", "list.toml: "),
+        ("[[program]]\n", "`collection` is missing"),
+        ('collection = "c"\n', "`program` is missing"),
+        ('collection = "c"\nprogram = ["p"]\n', "a table is wanted"),
+        ('collection = "c"\nfolder = "none"\nprogram = []\n', "is no folder"),
+        ('collection = "c"\n[[program]]\n', "program 1: `name` is missing"),
+        (f'{PROGRAM}source = "x"', "program 1: no key `source`; there are name, folder, sources"),
+        (f'{PROGRAM}sources = "x"', "`sources` is 'x', wanted is a list"),
+        (f"{PROGRAM}sources = [1]", "wanted is a list of strings"),
+        (PROGRAM, "program 'p': give either `sources` or `build`"),
+        (f'{PROGRAM}build = "x"\nsources = ["x"]', "give either `sources` or `build`"),
+        (f'{PROGRAM}build = "x"\nflags = ["x"]', "`flags` belong into its `build`"),
+        (f'{PROGRAM}build = "x"\nrun = "x"\nargs = ["x"]', "`args` belong into its `run`"),
+        (f'{PROGRAM}build = "x"\nexpected = "("', "`expected` is no pattern"),
+        (f'{PROGRAM}build = "x"\n[[program]]\nname = "p"\nbuild = "x"', "two programs are called 'p'"),
+    ],
+)
+def test_what_a_list_says_wrong(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "list.toml").write_text(text)
+    with pytest.raises(ListError) as error:
+        hip_programs.read(tmp_path / "list.toml")
+    assert says in str(error.value)

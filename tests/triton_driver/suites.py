@@ -71,7 +71,6 @@ NEEDS = {
         "not compiled with CUDA",
         "torch.compile of .* cannot be traced",
         r"_cpu\" not implemented for",
-        "dummy base class",
         r"(no attribute|cannot import name) '\w+'.*from 'aiter' ",
         r"^\w+: module 'aiter' has no",
     ),

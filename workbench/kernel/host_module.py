@@ -61,7 +61,10 @@ class HostModule:
         self.source = source
         self.result = result
         self._library = library
-        self._stands_in = device.torch_device == "cpu" and refuses_cpu_tensors(library.read_bytes())
+        content = library.read_bytes()
+        self._stands_in = device.torch_device == "cpu" and refuses_cpu_tensors(content)
+        # The name of its type, which a C++ autograd function has.
+        self._has_gradients = device.torch_device == "cpu" and b"torch8autograd7CppNode" in content
         self.module, inner = _import(library, device, result.options.name if result else library.name)
         inner.host = self
 
@@ -99,11 +102,24 @@ class HostModule:
             KeyboardInterrupt: it was interrupted; the kernel has stopped.
             WorkbenchError: what else the emulated device found wrong.
             Exception: what the function itself raises.
+
+        Where the result has a C++ autograd function in its graph, its backward raises a UsageError, unless it
+        runs in `torch_as_gpu`.
         """
         with self.device.host_code(lambda: tensors((args, kwargs))), made_tensors(self.device):
             if self._stands_in:
                 return itself(function(*map(on_device, args), **{k: on_device(v) for k, v in kwargs.items()}))
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+        if self._has_gradients:
+            self._watch_gradients(result, (args, kwargs))
+        return result
+
+    def _watch_gradients(self, result: Any, given: Any) -> None:
+        from workbench.kernel import gradients
+
+        assert self.module.__spec__ is not None
+        module = self.module.__spec__.name
+        gradients.watch(result, given, lambda name: gradients.unreached(name, module))
 
 
 _LAUNCHING = ("__call__", "__init__")

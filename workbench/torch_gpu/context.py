@@ -18,6 +18,7 @@ import torch
 
 from workbench.kernel import resolve_device
 from workbench.runtime import Device
+from workbench.torch_gpu import graphs
 from workbench.torch_gpu.clock import Clock, event_class
 from workbench.torch_gpu.modules import reached
 from workbench.triton_driver import triton
@@ -36,7 +37,8 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
     are imported inside, and Triton's, reach them. Everything has ended when its call returns, so streams and
     `synchronize` have nothing to do. `Event.elapsed_time` is the modelled time of the compiled modules'
     kernels between two events; where there were none, this computer's. `torch.compile` gives the function
-    itself. Code in C++ that asks a tensor for its device learns that it is the CPU.
+    itself, and `torch.cuda.CUDAGraph` does again what was done while it was recorded. Code in C++ that asks a
+    tensor for its device learns that it is the CPU.
 
     Args:
         device: a device or its name; the default one where it is None.
@@ -59,6 +61,7 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
         stack.enter_context(mock.patch.object(torch.cuda, "Event", event_class(clock)))
         stack.enter_context(mock.patch.object(torch, "Generator", _Generator))
         stack.enter_context(mock.patch.object(torch, "compile", _as_it_is))
+        stack.enter_context(graphs.recorded())
         stack.enter_context(reached(chosen, clock))
         yield chosen
 

@@ -14,9 +14,10 @@ from unittest import mock
 import torch
 
 from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host, plain_target
-from workbench.kernel import Kernel, Module, host_module
+from workbench.kernel import Kernel, Module, gradients, host_module
 from workbench.kernel.host_module import functions_of, made_tensors, tensors, wrap_function
 from workbench.runtime import Device
+from workbench.torch_gpu import graphs
 from workbench.torch_gpu.clock import Clock
 from workbench.torch_gpu.kept import Kept
 
@@ -39,7 +40,9 @@ def reached(device: Device, clock: Clock) -> Iterator[None]:
         kernels = of_modules[module.__name__] = cache(lambda: _kernels(file, device.arch))
         for owner, name, value in list(functions_of(module)):
             changed.append((owner, name, value))
-            wrap_function(owner, name, lambda function: _on_device(function, device, clock, kernels, kept))
+            wrap_function(
+                owner, name, lambda function: graphs.part(_on_device(function, device, clock, kernels, kept))
+            )
 
     def see(module: ModuleType, file: Path) -> None:
         if _SECTION in file.read_bytes():
@@ -63,11 +66,17 @@ def reached(device: Device, clock: Clock) -> Iterator[None]:
 
         return call
 
+    def backward(function: str, module: str) -> None:
+        if module not in _seen:
+            refuse(function, module)
+
+    refuse = gradients.unreached
     # What they launch by is there before they are.
     with (
         device.hip(),
         mock.patch.object(importlib.machinery.ExtensionFileLoader, "exec_module", imported),
         mock.patch.object(host_module, "imported", see),
+        mock.patch.object(gradients, "unreached", backward),
         mock.patch.object(torch.autograd, "backward", gradient(torch.autograd.backward)),
         mock.patch.object(torch.autograd, "grad", gradient(torch.autograd.grad)),
     ):
@@ -112,6 +121,8 @@ def _on_device(
             ):
                 result = function(*args, **kwargs)
             records.append(told)
+            if told and form is not None:
+                graphs.refuse(told[0].kernel)
         return result
 
     return call

@@ -1,0 +1,48 @@
+"""Which nodes of a result's graph are autograd functions in C++."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+
+from workbench.errors import UsageError
+from workbench.kernel import gradients
+
+
+class Square(torch.autograd.Function):
+    """In Python."""
+
+    @staticmethod
+    def forward(context: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * x
+
+    @staticmethod
+    def backward(context: Any, gradient: torch.Tensor) -> torch.Tensor:
+        return gradient
+
+
+def test_only_what_was_added_to_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function is heard of before its backward runs, once, by its name; those of its arguments are not."""
+    # No compiled one is needed to tell one node from another: here those of Python have such names.
+    monkeypatch.setattr(gradients, "_NODE", re.compile(r"(Square|Exp)Backward0?"))
+    heard: list[str] = []
+    x = torch.ones(3, requires_grad=True)
+    given = x.exp()
+    square: Any = Square
+    made = {"out": [square.apply(given) + 1, square.apply(given)], "n": 3}
+    gradients.watch(made, ((given,), {}), heard.append)
+    assert heard == []
+    sum(each.sum() for each in made["out"]).backward()  # type: ignore[attr-defined]
+    assert heard == ["Square", "Square"]
+
+
+@pytest.mark.parametrize("name", ["torch::autograd::CppNode<Scale>", "CppNode<(anonymous namespace)::Scale>"])
+def test_names_of_nodes_in_cpp(name: str) -> None:
+    found = gradients._NODE.fullmatch(name)
+    assert found
+    assert found[1].endswith("Scale")
+    with pytest.raises(UsageError, match="made: the backward of Scale"):
+        gradients.unreached("Scale", "workbench.compiled_0.made")

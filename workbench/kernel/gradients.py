@@ -1,0 +1,63 @@
+"""Autograd functions in C++ (`torch::autograd::Function`) in the graphs of a compiled module's results.
+
+Their backward launches kernels when no function of the module runs, so nobody has lent the device any memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+from workbench.errors import UsageError
+
+_NODE = re.compile(r"(?:torch::autograd::)?CppNode<(.*)>")
+
+
+def watch(result: Any, given: Any, hear: Callable[[str], None]) -> None:
+    """Have `hear` be called with the name of each such function before its backward runs.
+
+    Args:
+        result: what a function of a module returned.
+        given: its arguments: what is in their graphs is not the function's.
+    """
+    # Python's object of a node is the same for as long as one holds it.
+    known = set(_nodes(given))
+    waiting = _nodes(result)
+    while waiting:
+        node = waiting.pop()
+        if node in known:
+            continue
+        known.add(node)
+        if named := _NODE.fullmatch(node.name()):
+            node.register_prehook(lambda _, name=named[1]: hear(name))
+        waiting += [each for each, _ in node.next_functions if each is not None]
+
+
+def _nodes(values: Any) -> list[Any]:
+    tensors = (value for value in tree_leaves(values) if isinstance(value, Tensor))
+    return [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
+
+
+def unreached(function: str, module: str) -> None:
+    """Hears of a backward in C++ before it runs; `torch_as_gpu` puts something in its place.
+
+    Args:
+        function: its class.
+        module: the full name of the module that it belongs to.
+
+    Raises:
+        UsageError: always, as its kernels would not reach their tensors.
+    """
+    name = module.rpartition(".")[2]
+    raise UsageError(
+        f"{name}: the backward of {function}, a torch::autograd::Function in C++, launches kernels outside "
+        "of the module's functions, where they do not reach CPU tensors. Have `with wb.torch_as_gpu():` "
+        "around the module's import, its calls and the backward"
+    )
+
+
+__all__ = ["unreached", "watch"]
