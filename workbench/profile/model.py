@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from workbench.runtime import LaunchRecord
 
 LAUNCH_OVERHEAD_SECONDS = 1.8e-6
+_FAR = (Space.GLOBAL, Space.FLAT, Space.BUFFER)
+"""Where vector memory instructions go that L1 and L2 serve."""
 
 
 def vector_cycles(tally: Tally, machine: Product) -> int:
@@ -219,7 +221,9 @@ def model_time(
         tally = replace(tally, replayed=tally.repeated)
     if record.steps is None or instructions is None:
         return _bound(tally, record, occupancy, machine, argument_bytes, clock_hz or machine.clock_hz)
-    traffic, evicted = traffic_of(tally, instructions), evicted_lines(tally, machine, clean=warm or in_turn)
+    traffic = traffic_of(tally, instructions)
+    streamed = streamed_parts(tally, record.counts or {}, instructions)
+    evicted = evicted_lines(tally, machine, clean=warm or in_turn, streamed=streamed)
 
     def at(clock: float, spans: int) -> TimeModel:
         least_bytes = min(argument_bytes, memory_bytes(tally)) if warm else argument_bytes
@@ -305,13 +309,22 @@ def memory_bytes(tally: Tally) -> int:
     return total.mall_read_misses * LINE_BYTES + total.memory_bytes_written
 
 
-def evicted_lines(tally: Tally, machine: Product, *, clean: bool = False) -> float:
+def evicted_lines(
+    tally: Tally, machine: Product, *, clean: bool = False, streamed: tuple[float, float] = (0.0, 0.0)
+) -> float:
     """Lines that the Infinity Cache writes back to HBM for each line that a launch brings into it.
 
     It keeps what is written until another line takes its place. A benchmark that clears the caches by writing
     to memory, as `wb.time` does on a GPU, leaves it full of such lines: the launch's first bytes, as many as
     it holds, each put one out; later ones meet the launch's own, of which only what it wrote goes back. In a
     loop that writes nothing else (`clean`) it is full of such launches' own from the start.
+
+    Args:
+        tally: the launch.
+        machine: the GPU.
+        clean: nothing was written in between.
+        streamed: parts of what is read from HBM, and of what is written, that non-temporal instructions move
+            (`streamed_parts`). They put nothing out, and what they write goes on to HBM itself.
     """
     brought = float(memory_bytes(tally))
     if tally.replayed is None or not brought:
@@ -319,8 +332,39 @@ def evicted_lines(tally: Tally, machine: Product, *, clean: bool = False) -> flo
     written = float(tally.replayed.total.memory_bytes_written)
     if clean:
         return written / brought
-    held = min(brought, float(machine.infinity_cache_bytes))
-    return (held + (brought - held) * written / brought) / brought
+    passing = streamed[1] * written
+    kept = brought - passing - streamed[0] * (brought - written)
+    held = min(kept, float(machine.infinity_cache_bytes))
+    own = (written - passing) / kept if kept else 0.0
+    return (held + (kept - held) * own + passing) / brought
+
+
+def streamed_parts(
+    tally: Tally, counts: Mapping[int, int], instructions: Mapping[int, Instruction]
+) -> tuple[float, float]:
+    """Parts of what a launch reads from HBM, and of what it writes, that non-temporal instructions move.
+
+    Their lines are the first that a cache gives up ("nt": streaming, in LLVM's memory model of gfx942), so one
+    after the other takes the same place.
+
+    Args:
+        tally: the launch.
+        counts: executions by waves, by address.
+        instructions: by address.
+    """
+    read, written = [0.0, 0.0], [0.0, 0.0]
+    for address, count in counts.items():
+        instruction = instructions.get(address)
+        memory = instruction.record.memory if instruction is not None else None
+        if instruction is None or memory is None or memory.space not in _FAR:
+            continue
+        streams = bool(instruction.modifiers.get("nt"))
+        if memory.access is Access.LOAD:
+            levels = tally.replayed.levels.get(address) if tally.replayed is not None else None
+            read[streams] += levels[-1] if levels else 0
+        elif memory.access is Access.STORE:
+            written[streams] += count * memory.bytes
+    return read[1] / (sum(read) or 1.0), written[1] / (sum(written) or 1.0)
 
 
 def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[int, Levels]:
@@ -343,7 +387,7 @@ def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[in
     found: dict[int, Levels] = {}
     for address, instruction in instructions.items():
         memory = instruction.record.memory
-        if memory is None or memory.space not in (Space.GLOBAL, Space.FLAT, Space.BUFFER):
+        if memory is None or memory.space not in _FAR:
             continue
         if memory.access is Access.LOAD:
             served = tally.replayed.levels.get(address)
