@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING
 
 from own_kernels import PREFIX, own_problem
 from published_times import Problem, Row
+from regimes import Judged, spread, stated
 
+from workbench.profile.expected import NARROW_BYTES, REGIMES, SHORT_SECONDS, regime
 from workbench.profile.launch import QUANTITIES
 
 if TYPE_CHECKING:
     from model_error import Modelled
 
 NEAR = 0.20
+LEAST_US = 0.6
+"""Of a published kernel time without its launch: no kernel is known to take less (`launch.DISPATCH_SECONDS`)."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +33,25 @@ class Compared:
         cold: the caches were modelled as cleared, though the row's loop clears nothing: no repetition of the
             launch was modelled yet.
         bound: what the model says that the kernel is bound by.
+        regime: by which its error is told, of `workbench.profile.expected.REGIMES`.
     """
 
     row: Row
     us: float
     bound: str
     cold: bool = False
+    regime: str = ""
 
     @property
     def ratio(self) -> float:
         """Modelled over published."""
         return self.us / self.row.us
+
+    @property
+    def net(self) -> float:
+        """The same of the kernel alone, without what the way of timing adds to both."""
+        added = QUANTITIES[self.row.quantity].seconds * 1e6
+        return (self.us - added) / max(self.row.us - added, LEAST_US)
 
     @property
     def error(self) -> float:
@@ -56,6 +68,7 @@ class Errors:
         median: of the errors.
         ratio, low, high: median of the ratios, their 10 % and 90 % quantiles.
         near: part of the rows within 20 %.
+        net: median error of the kernels alone, without the constants of launches.
     """
 
     rows: int
@@ -64,6 +77,7 @@ class Errors:
     low: float
     high: float
     near: float
+    net: float = 0.0
 
     @classmethod
     def of(cls, compared: Sequence[Compared]) -> Errors | None:
@@ -79,21 +93,30 @@ class Errors:
             ratios[round(0.1 * last)],
             ratios[round(0.9 * last)],
             sum(each.error <= NEAR for each in compared) / len(ratios),
+            statistics.median(abs(each.net - 1) for each in compared),
         )
 
 
 def compare(rows: Iterable[Row], known: Mapping[Problem, Modelled]) -> list[Compared]:
     """The rows that were modelled."""
-    return [
-        Compared(
-            row,
-            ((row.warm and found.warm_us) or found.us) + QUANTITIES[row.quantity].seconds * 1e6,
-            found.bound,
-            row.warm and not found.warm_us,
+    compared = []
+    for row in rows:
+        found = known.get(row.problem)
+        if found is None or found.failure:
+            continue
+        warm = row.warm and found.warm_us > 0
+        us = found.warm_us if warm else found.us
+        key = (warm and found.warm_key) or found.key
+        compared.append(
+            Compared(
+                row,
+                us + QUANTITIES[row.quantity].seconds * 1e6,
+                found.bound,
+                row.warm and not found.warm_us,
+                regime(key, us * 1e-6, found.width, warm=row.warm) if key else "",
+            )
         )
-        for row in rows
-        if (found := known.get(row.problem)) is not None and not found.failure
-    ]
+    return compared
 
 
 def own(rows: Iterable[Row], known: Mapping[Problem, Modelled]) -> list[Compared]:
@@ -116,23 +139,44 @@ def kernel_of(row: Row) -> str:
     return row.problem.kernel.removeprefix(PREFIX)
 
 
-def expected(rows: Sequence[Row], known: Mapping[Problem, Modelled]) -> dict[str, object]:
-    """What `wb.time` says of its own error, by class: from HipKittens' rows, by what stands nearest."""
+def _judged(compared: Iterable[Compared]) -> list[Judged]:
+    return [Judged(each.regime, each.row.group, each.net) for each in compared if each.regime]
+
+
+def outside(
+    rows: Sequence[Row], known: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()
+) -> list[Compared]:
+    """Rows of kernels that were modelled themselves, or by what stands nearest: what a stated error rests on."""
+    return nearest(rows, known) + compare(tritons, known)
+
+
+def expected(
+    rows: Sequence[Row], known: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()
+) -> dict[str, object]:
+    """What `wb.time` says of its own error: by regime, and for what has none by class of HipKittens' kernels."""
     compared = nearest(rows, known)
     classes: dict[str, object] = {}
     for group in dict.fromkeys(each.row.group for each in compared):
         of_group = [each for each in compared if each.row.group == group]
         errors = Errors.of(of_group)
         if errors is not None:
-            kernels = sorted({kernel_of(each.row) for each in of_group})
             classes[group] = {
-                "kernels": kernels,
+                "kernels": sorted({kernel_of(each.row) for each in of_group}),
                 "rows": errors.rows,
                 "median": round(errors.median, 3),
                 "low": round(errors.low, 2),
                 "high": round(errors.high, 2),
             }
-    return classes
+    regimes = {
+        name: {
+            "rows": told.rows,
+            "median": round(told.median, 3),
+            "low": round(told.low, 2),
+            "high": round(told.high, 2),
+        }
+        for name, told in stated(_judged(outside(rows, known, tritons))).items()
+    }
+    return {"regimes": regimes, "classes": classes}
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
@@ -145,7 +189,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
 
 def _errors(name: str, errors: Errors | None) -> list[object]:
     if errors is None:
-        return [name, 0, "", "", "", ""]
+        return [name, 0, "", "", "", "", ""]
     return [
         name,
         errors.rows,
@@ -153,10 +197,11 @@ def _errors(name: str, errors: Errors | None) -> list[object]:
         f"{errors.ratio:.2f}",
         f"{errors.low:.2f} to {errors.high:.2f}",
         f"{errors.near:.0%}",
+        f"{errors.net:.0%}",
     ]
 
 
-HEAD = ("rows", "median error", "median ratio", "80 % of ratios", "within 20 %")
+HEAD = ("rows", "median error", "median ratio", "80 % of ratios", "within 20 %", "median error, net")
 
 
 def _by(title: str, compared: Sequence[Compared], key: Callable[[Row], str]) -> list[str]:
@@ -214,6 +259,17 @@ moves far more than the cache holds, little would change.
 Goals: median error 20 % over all and 30 % in each class, 60 % of rows within 20 %.
 """
 
+REGIMES_SAID = (
+    "A modelled time says how far it may be off by what its launch is like, whoever wrote the kernel. A launch is "
+    "of the first regime that fits: "
+    + "; ".join(f"*{name}*: {what}" for name, what in REGIMES.items())
+    + f" (narrow: less than {NARROW_BYTES:g} bytes a lane on average; short: less than "
+    f"{SHORT_SECONDS * 1e6:g} us). Ratios are net, of the kernel without its launch. They rest on HipKittens' "
+    "rows by what stands nearest, on Triton's and on AITER's in Triton. A range is what 80 % of a regime's rows "
+    "have, widened until rows of a class that took no part in it (GEMMs, attention, AITER's LayerNorm, ...) "
+    "fall into it as often.\n"
+)
+
 NEAREST = """Each published row of HipKittens and of its port to CDNA 3, by what stands nearest to it: the
 published source itself, compiled as it is at the row's sizes and run on the emulated device, where the source
 is known and was small enough; else a kernel of this repository for the same problem.
@@ -229,7 +285,9 @@ written after; cold, these rows come out within 4 % of what they do warm.
 """
 
 TRITONS = """Kernels of `tests/benchmarks/triton_kernels.py`, one program a row, compiled by Triton; the
-published ones' sources and number of warps are not known.
+published ones' sources and number of warps are not known. AITER's are the published sources themselves
+(`--aiter`, a checkout), compiled by a later Triton than the one that was timed, which has more registers and
+as many memory instructions.
 """
 
 LEFT_OUT = """What one factor on all times would do, fitted to the median ratio of the other classes and
@@ -295,6 +353,53 @@ def _nearest(compared: Sequence[Compared]) -> list[str]:
     ]
 
 
+def _regimes(compared: Sequence[Compared]) -> list[str]:
+    judged = _judged(compared)
+    found = stated(judged)
+    if not found:
+        return []
+    rows = [
+        (
+            name,
+            told.rows,
+            told.classes,
+            f"{told.median:.0%}",
+            f"{told.low:.2f} to {told.high:.2f}",
+            f"{told.factor:.2f}",
+            "no other class" if told.inside is None else f"{told.inside} of {told.rows}",
+        )
+        for name, told in found.items()
+    ]
+    tried = [told for told in found.values() if told.inside is not None]
+    inside, count = sum(told.inside or 0 for told in tried), sum(told.rows for told in tried)
+    plain = sum(
+        low <= row.ratio <= high
+        for group in {row.group for row in judged}
+        for row in judged
+        if row.group == group
+        for low, high in (spread([each.ratio for each in judged if each.group != group]),)
+    )
+    head = (
+        "regime",
+        "rows",
+        "classes",
+        "median error, net",
+        "stated range",
+        "widened by",
+        "left-out rows inside",
+    )
+    return [
+        "## What is stated, by regime",
+        "",
+        REGIMES_SAID,
+        *_table(head, rows),
+        "",
+        f"Left-out rows inside what is stated: {inside} of {count}, {inside / max(count, 1):.0%} (goal: 80 %). "
+        f"One range for all kernels, not widened, would have {plain / len(judged):.0%} of them.",
+        "",
+    ]
+
+
 def summary(rows: Sequence[Row], known: Mapping[Problem, Modelled]) -> str:
     """Errors by class of what has been modelled of some rows."""
     return "\n".join(_by("class", nearest(rows, known) or compare(rows, known), lambda row: row.group))
@@ -337,6 +442,7 @@ def document(rows: Sequence[Row], known: Mapping[Problem, Modelled], tritons: Se
     waiting = sum(row.problem not in known for row in rows)
     lines = [
         INTRODUCTION,
+        *_regimes(outside(rows, known, tritons)),
         *_nearest(nearest(rows, known)),
         *_themselves(own(rows, known)),
         "## Our kernels in the place of HipKittens'",

@@ -112,7 +112,9 @@ def test_non_temporal_loads_of_a_first_launch_cost_what_they_read():
     source, to = (torch.zeros(groups * threads, dtype=torch.int32) for _ in range(2))
     module = wb.compile(STREAM, arch="gfx950", name="stream.hip")
     plain, streaming = (
-        wb.time(module[name][groups, threads], source, to, device="emulated:MI355X").model.simulation.memory[3]
+        wb.time(module[name][groups, threads], source, to, device="emulated:MI355X").model.simulation.memory[
+            3
+        ]
         for name in ("plain", "streaming")
     )
     # Plain: a read and a line put out for each load, one put out for each store; streaming: none for a load.
