@@ -283,8 +283,8 @@ STEP: Sequence[tuple[str, str]] = (
 )
 """Fields of a wave's steps, as NumPy names types. `block`: index of a basic block that it ran, or -1 for what
 a memory instruction of the block before cost: `place`, the instruction's dword in the code; `lds_cycles` that
-LDS served it; distinct 128-byte `lines` that it touched; `turns` of L1, which takes sixteen lanes of a dword at
-once where they lie in one 64-byte piece, else a piece of four lanes; `bytes` of all its lanes."""
+LDS served it; distinct 128-byte `lines` that it touched; `turns` of L1, which takes sixteen lanes of a dword
+at once where they lie in one 64-byte piece, else a piece of four lanes; `bytes` of all its lanes."""
 
 
 @dataclass(frozen=True, slots=True)

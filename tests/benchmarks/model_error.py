@@ -22,6 +22,7 @@ from pathlib import Path
 
 from counted_launches import Launches
 from error_document import document, expected, summary
+from former import former
 from own_kernels import PREFIX, own_problem, own_target
 from published_times import Problem, Row, published
 
@@ -44,6 +45,7 @@ class Modelled:
         bound: what it is bound by, in words.
         key, warm_key: the same as `TimeModel.bound` has it, and of the repetition.
         width: bytes that a lane moves in a vector memory instruction, on average.
+        former: an earlier model gave it, as an earlier document has it.
         clock_mhz: clock of the kernel.
         wall: seconds that emulation and model took.
         failure: why there is no time; "" where there is.
@@ -58,6 +60,7 @@ class Modelled:
     key: str = ""
     warm_key: str = ""
     width: float = 0.0
+    former: bool = False
 
 
 MODEL = (
@@ -211,6 +214,9 @@ def main() -> None:
     parser.add_argument("--largest", type=float, default=3e12, help="operations of a problem that is run")
     parser.add_argument("--minutes", type=float, default=60, help="after which no further problem is begun")
     parser.add_argument("--store", type=Path, default=cache.folder() / "model_error.jsonl")
+    parser.add_argument(
+        "--former", type=Path, help="with --write: an earlier document, whose rows stand where there are none"
+    )
     parser.add_argument("--write", action="store_true", help="write the document; run nothing")
     options = parser.parse_args()
     store = Store(options.store, digest())
@@ -223,6 +229,8 @@ def main() -> None:
         if (not options.kernel or row.problem.kernel in options.kernel) and (row.like or not options.like)
     ]
     if options.write:
+        if options.former:
+            store.known |= former(options.former, store.known)
         tritons = published("published_triton") + published("published_aiter")
         DOCUMENT.write_text(document(rows, store.known, tritons), encoding="utf-8")
         told = expected(rows, store.known, tritons)

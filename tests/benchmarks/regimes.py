@@ -1,9 +1,10 @@
 """Errors by regime, so stated that kernels which took no part in stating them fall into what is stated.
 
-A regime is what a modelled launch is like (`workbench.profile.expected.REGIMES`); a class is what a row is of:
-GEMMs, attention, AITER's LayerNorm in Triton. Of a regime the range between the 10 % and the 90 % quantile of
-the ratios is widened by one factor on both sides, the least with which four of five rows fall into the range
-that the rows of the other classes give, widened so. That is tried class by class: no row judges itself.
+A regime is what a modelled launch is like (`workbench.profile.expected.REGIMES`); a class is what a row is
+of: GEMMs, attention, AITER's LayerNorm in Triton. Of a regime the range between the 10 % and the 90 %
+quantile of the ratios is widened by one factor on both sides, the least with which four of five rows fall
+into the range that the rows of the other classes give, widened so. That is tried class by class: no row
+judges itself.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Stated:
         median: of the errors.
         low, high: the stated range of ratios.
         factor: by which it is wider than the rows' own 80 %.
-        inside: rows that fall into the range which the other classes give; None where there is no other class.
+        inside: rows that fall into the range which the other classes give; None where there are none.
     """
 
     rows: int

@@ -1,9 +1,9 @@
 """How far a modelled time may be off: what the comparison with published times came to, by regime.
 
 `model_error.json` beside this file is made by `python tests/benchmarks/model_error.py --write`, with
-`docs/model_error.md`, from the same rows. Each range there is made so that rows of a class of kernels that took no
-part in it fall into it (`tests/benchmarks/regimes.py`): it holds for any kernel of the regime, a spec's, Triton's
-or one that nobody described.
+`docs/model_error.md`, from the same rows. Each range there is made so that rows of a class of kernels that
+took no part in it fall into it (`tests/benchmarks/regimes.py`): it holds for any kernel of the regime, a
+spec's, Triton's or one that nobody described.
 """
 
 from __future__ import annotations
