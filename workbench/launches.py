@@ -278,12 +278,13 @@ STEP: Sequence[tuple[str, str]] = (
     ("place", "u4"),
     ("lds_cycles", "u2"),
     ("lines", "u2"),
-    ("pieces", "u2"),
+    ("turns", "u2"),
     ("bytes", "u2"),
 )
 """Fields of a wave's steps, as NumPy names types. `block`: index of a basic block that it ran, or -1 for what
 a memory instruction of the block before cost: `place`, the instruction's dword in the code; `lds_cycles` that
-LDS served it; distinct 128-byte `lines` and 64-byte `pieces` that it touched; `bytes` of all its lanes."""
+LDS served it; distinct 128-byte `lines` that it touched; `turns` of L1, which takes sixteen lanes of a dword
+at once where they lie in one 64-byte piece, else a piece of four lanes; `bytes` of all its lanes."""
 
 
 @dataclass(frozen=True, slots=True)

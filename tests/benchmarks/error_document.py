@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING
 
 from own_kernels import PREFIX, own_problem
 from published_times import Problem, Row
+from regimes import Judged, spread, stated
 
+from workbench.profile.expected import NARROW_BYTES, REGIMES, SHORT_SECONDS, regime
 from workbench.profile.launch import QUANTITIES
 
 if TYPE_CHECKING:
     from model_error import Modelled
 
 NEAR = 0.20
+LEAST_US = 0.6
+"""Of a published kernel time without its launch: none is known to take less (`launch.DISPATCH_SECONDS`)."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +33,27 @@ class Compared:
         cold: the caches were modelled as cleared, though the row's loop clears nothing: no repetition of the
             launch was modelled yet.
         bound: what the model says that the kernel is bound by.
+        regime: by which its error is told, of `workbench.profile.expected.REGIMES`.
+        former: an earlier model gave the time.
     """
 
     row: Row
     us: float
     bound: str
     cold: bool = False
+    regime: str = ""
+    former: bool = False
 
     @property
     def ratio(self) -> float:
         """Modelled over published."""
         return self.us / self.row.us
+
+    @property
+    def net(self) -> float:
+        """The same of the kernel alone, without what the way of timing adds to both."""
+        added = QUANTITIES[self.row.quantity].seconds * 1e6
+        return (self.us - added) / max(self.row.us - added, LEAST_US)
 
     @property
     def error(self) -> float:
@@ -56,6 +70,7 @@ class Errors:
         median: of the errors.
         ratio, low, high: median of the ratios, their 10 % and 90 % quantiles.
         near: part of the rows within 20 %.
+        net: median error of the kernels alone, without the constants of launches.
     """
 
     rows: int
@@ -64,6 +79,7 @@ class Errors:
     low: float
     high: float
     near: float
+    net: float = 0.0
 
     @classmethod
     def of(cls, compared: Sequence[Compared]) -> Errors | None:
@@ -79,21 +95,31 @@ class Errors:
             ratios[round(0.1 * last)],
             ratios[round(0.9 * last)],
             sum(each.error <= NEAR for each in compared) / len(ratios),
+            statistics.median(abs(each.net - 1) for each in compared),
         )
 
 
 def compare(rows: Iterable[Row], known: Mapping[Problem, Modelled]) -> list[Compared]:
     """The rows that were modelled."""
-    return [
-        Compared(
-            row,
-            ((row.warm and found.warm_us) or found.us) + QUANTITIES[row.quantity].seconds * 1e6,
-            found.bound,
-            row.warm and not found.warm_us,
+    compared = []
+    for row in rows:
+        found = known.get(row.problem)
+        if found is None or found.failure:
+            continue
+        warm = row.warm and found.warm_us > 0
+        us = found.warm_us if warm else found.us
+        key = (warm and found.warm_key) or found.key
+        compared.append(
+            Compared(
+                row,
+                us + QUANTITIES[row.quantity].seconds * 1e6,
+                found.bound,
+                row.warm and not found.warm_us,
+                regime(key, us * 1e-6, found.width, warm=row.warm) if key else "",
+                found.former,
+            )
         )
-        for row in rows
-        if (found := known.get(row.problem)) is not None and not found.failure
-    ]
+    return compared
 
 
 def own(rows: Iterable[Row], known: Mapping[Problem, Modelled]) -> list[Compared]:
@@ -116,23 +142,44 @@ def kernel_of(row: Row) -> str:
     return row.problem.kernel.removeprefix(PREFIX)
 
 
-def expected(rows: Sequence[Row], known: Mapping[Problem, Modelled]) -> dict[str, object]:
-    """What `wb.time` says of its own error, by class: from HipKittens' rows, by what stands nearest."""
+def _judged(compared: Iterable[Compared]) -> list[Judged]:
+    return [Judged(each.regime, each.row.group, each.net) for each in compared if each.regime]
+
+
+def outside(
+    rows: Sequence[Row], known: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()
+) -> list[Compared]:
+    """What a stated error rests on: rows whose kernels were modelled themselves, or by what is nearest."""
+    return nearest(rows, known) + compare(tritons, known)
+
+
+def expected(
+    rows: Sequence[Row], known: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()
+) -> dict[str, object]:
+    """What `wb.time` says of its own error: by regime, and where none is known by class of kernels."""
     compared = nearest(rows, known)
     classes: dict[str, object] = {}
     for group in dict.fromkeys(each.row.group for each in compared):
         of_group = [each for each in compared if each.row.group == group]
         errors = Errors.of(of_group)
         if errors is not None:
-            kernels = sorted({kernel_of(each.row) for each in of_group})
             classes[group] = {
-                "kernels": kernels,
+                "kernels": sorted({kernel_of(each.row) for each in of_group}),
                 "rows": errors.rows,
                 "median": round(errors.median, 3),
                 "low": round(errors.low, 2),
                 "high": round(errors.high, 2),
             }
-    return classes
+    regimes = {
+        name: {
+            "rows": told.rows,
+            "median": round(told.median, 3),
+            "low": round(told.low, 2),
+            "high": round(told.high, 2),
+        }
+        for name, told in stated(_judged(outside(rows, known, tritons))).items()
+    }
+    return {"regimes": regimes, "classes": classes}
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
@@ -145,7 +192,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
 
 def _errors(name: str, errors: Errors | None) -> list[object]:
     if errors is None:
-        return [name, 0, "", "", "", ""]
+        return [name, 0, "", "", "", "", ""]
     return [
         name,
         errors.rows,
@@ -153,10 +200,11 @@ def _errors(name: str, errors: Errors | None) -> list[object]:
         f"{errors.ratio:.2f}",
         f"{errors.low:.2f} to {errors.high:.2f}",
         f"{errors.near:.0%}",
+        f"{errors.net:.0%}",
     ]
 
 
-HEAD = ("rows", "median error", "median ratio", "80 % of ratios", "within 20 %")
+HEAD = ("rows", "median error", "median ratio", "80 % of ratios", "within 20 %", "median error, net")
 
 
 def _by(title: str, compared: Sequence[Compared], key: Callable[[Row], str]) -> list[str]:
@@ -167,8 +215,9 @@ def _by(title: str, compared: Sequence[Compared], key: Callable[[Row], str]) -> 
 
 
 def _caches(compared: Compared) -> str:
-    """What was in the caches, in the row and in the model."""
-    return "warm, modelled cold" if compared.cold else CACHES.get(compared.row.caches, "")
+    """What was in the caches, in the row and in the model; and whether this is the model of today."""
+    caches = "warm, modelled cold" if compared.cold else CACHES.get(compared.row.caches, "")
+    return f"{caches}; former model" if compared.former else caches
 
 
 def _single(compared: Sequence[Compared]) -> list[str]:
@@ -214,6 +263,17 @@ little if matrix work limits the launch, or if it moves far more than the cache 
 Goals: median error 20 % over all and 30 % in each class, 60 % of rows within 20 %.
 """
 
+REGIMES_SAID = (
+    "A modelled time says how far it may be off by what its launch is like, whoever wrote the kernel. A\n"
+    "launch is of the first regime that fits: "
+    + "; ".join(f"*{name}*: {what}" for name, what in REGIMES.items())
+    + f" (narrow: less than {NARROW_BYTES:g} bytes a lane on average; short: less than "
+    f"{SHORT_SECONDS * 1e6:g} us). Ratios are net, of the kernel without its launch. They rest on\n"
+    "HipKittens' rows by what stands nearest, on Triton's and on AITER's in Triton. A range is what 80 % of\n"
+    "a regime's rows have, widened until rows of a class that took no part in it (GEMMs, attention, AITER's\n"
+    "LayerNorm, ...) fall into it as often.\n"
+)
+
 NEAREST = """\
 Each published row of HipKittens and of its port to CDNA 3 is compared with what stands nearest to it: the
 published source itself, compiled unedited at the row's sizes and run on the emulated device, if the source is
@@ -230,14 +290,34 @@ written after; cold, these rows come out within 4 % of what they do warm.
 """
 
 TRITONS = """Kernels of `tests/benchmarks/triton_kernels.py`, one program a row, compiled by Triton; the
-published ones' sources and number of warps are not known.
+published ones' sources and number of warps are not known. AITER's are the published sources themselves
+(`--aiter`, a checkout), compiled by a later Triton than the one that was timed, which has more registers and
+as many memory instructions.
 """
 
 LEFT_OUT = """What one factor on all times would do, fitted to the median ratio of the other classes and
 judged on the class left out: where it does not help, there is no common fault left that a fit could hide.
 """
 
-CAUSES = """- *Ours is another kernel.* HipKittens' rotary kernel reads and writes pieces of 32 bytes in 32
+CAUSES = """- *Narrow accesses out of line.* L1 takes sixteen lanes of at most a dword at once where they lie
+  in one piece of 64 bytes, else four lanes at a time, once for each piece that they touch: 4 cycles a wave or 16
+  ("Understanding Memory Coalescing on GCN", GPUOpen; the Gluon tutorials have both figures on gfx950). An
+  instruction trace of FlyDSL's softmax on an MI350X (jhinpan/flydsl-kernel-profiling-lib, examples/softmax)
+  shows the 4 for aligned 2-byte loads and for such stores, each over 64 in a row. Triton's code for rows
+  whose length it cannot divide reads 2 bytes a lane from places 16 bytes apart: 16 cycles, and 32 where the
+  row begins anywhere. AITER's LayerNorm of 4096 x 8193 was modelled at 0.66 of its time without the
+  second rule, and is at 0.79 with it; but its other odd lengths stay at 0.6 to 0.75, as if hardware took 32
+  cycles for any such access. No source says so, and FlyDSL's odd rows, whose lanes are neighbours, do
+  not show it: it is not in, and the range of narrow kernels says what is left.
+- *What clears the caches, and what passes them.* The clearing leaves the Infinity Cache full of lines that
+  have to be written back, so that a first launch puts one out for each line it brings in. Non-temporal
+  instructions (`nt`; Triton's .cg and .cs) do not: their lines are the first to go. With that AITER's
+  quantization per token in Triton is within 7 % in four sizes of 88 to 400 MB, where 4096 x 8192 came out at
+  1.6 times; the same repository's own two kernels without `nt` take what putting lines out costs.
+- *Small first launches.* vec_add of up to 88 MB takes after that clearing no longer than its bytes need, and
+  from 123 MB on what putting lines out costs, as modelled. Why small ones do not pay is not known: the model
+  makes their memory part up to 1.5 times too long.
+- *Ours is another kernel.* HipKittens' rotary kernel reads and writes pieces of 32 bytes in 32
   rows, where ours touches whole lines; its LayerNorm spends twice the vector work on random numbers; the
   port's row-wise kernels load two bytes a lane. Modelled themselves, they are near what was published.
 - *Loops of just the Infinity Cache's size.* Which line it replaces is not published. Least recently used, as
@@ -296,6 +376,54 @@ def _nearest(compared: Sequence[Compared]) -> list[str]:
     ]
 
 
+def _regimes(compared: Sequence[Compared]) -> list[str]:
+    judged = _judged(compared)
+    found = stated(judged)
+    if not found:
+        return []
+    rows = [
+        (
+            name,
+            told.rows,
+            told.classes,
+            f"{told.median:.0%}",
+            f"{told.low:.2f} to {told.high:.2f}",
+            f"{told.factor:.2f}",
+            "no other class" if told.inside is None else f"{told.inside} of {told.rows}",
+        )
+        for name, told in found.items()
+    ]
+    tried = [told for told in found.values() if told.inside is not None]
+    inside, count = sum(told.inside or 0 for told in tried), sum(told.rows for told in tried)
+    plain = sum(
+        low <= row.ratio <= high
+        for group in {row.group for row in judged}
+        for row in judged
+        if row.group == group and (others := [each.ratio for each in judged if each.group != group])
+        for low, high in (spread(others),)
+    )
+    head = (
+        "regime",
+        "rows",
+        "classes",
+        "median error, net",
+        "stated range",
+        "widened by",
+        "left-out rows inside",
+    )
+    return [
+        "## What is stated, by regime",
+        "",
+        REGIMES_SAID,
+        *_table(head, rows),
+        "",
+        f"Left-out rows inside what is stated: {inside} of {count}, {inside / max(count, 1):.0%} "
+        "(goal: 80 %). "
+        f"One range for all kernels, not widened, would have {plain / len(judged):.0%} of them.",
+        "",
+    ]
+
+
 def summary(rows: Sequence[Row], known: Mapping[Problem, Modelled]) -> str:
     """Errors by class of what has been modelled of some rows."""
     return "\n".join(_by("class", nearest(rows, known) or compare(rows, known), lambda row: row.group))
@@ -338,6 +466,7 @@ def document(rows: Sequence[Row], known: Mapping[Problem, Modelled], tritons: Se
     waiting = sum(row.problem not in known for row in rows)
     lines = [
         INTRODUCTION,
+        *_regimes(outside(rows, known, tritons)),
         *_nearest(nearest(rows, known)),
         *_themselves(own(rows, known)),
         "## Our kernels in the place of HipKittens'",

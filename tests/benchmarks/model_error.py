@@ -2,7 +2,7 @@
 
     python tests/benchmarks/model_error.py [--kernel gemm/bf16 ...] [--like] [--largest 3e12] [--minutes 60]
     python tests/benchmarks/model_error.py --own FOLDER --port FOLDER [...]    # published sources themselves
-    python tests/benchmarks/model_error.py --triton [...]    # Triton's, where Triton is installed
+    python tests/benchmarks/model_error.py --triton [--aiter FOLDER] [...]    # where Triton is installed
     python tests/benchmarks/model_error.py --write    # the document, and what `wb.time` says of its errors
 
 Each problem is run once on the emulated device, for all products of its target (`counted_launches`, kept in
@@ -22,6 +22,7 @@ from pathlib import Path
 
 from counted_launches import Launches
 from error_document import document, expected, summary
+from former import former
 from own_kernels import PREFIX, own_problem, own_target
 from published_times import Problem, Row, published
 
@@ -41,7 +42,10 @@ class Modelled:
     Attributes:
         us: kernel time, the caches cleared before.
         warm_us: the same where the launch is repeated and nothing is cleared.
-        bound: what it is bound by.
+        bound: what it is bound by, in words.
+        key, warm_key: the same as `TimeModel.bound` has it, and of the repetition.
+        width: bytes that a lane moves in a vector memory instruction, on average.
+        former: an earlier model gave it, as an earlier document has it.
         clock_mhz: clock of the kernel.
         wall: seconds that emulation and model took.
         failure: why there is no time; "" where there is.
@@ -53,6 +57,10 @@ class Modelled:
     clock_mhz: float = 0.0
     wall: float = 0.0
     failure: str = ""
+    key: str = ""
+    warm_key: str = ""
+    width: float = 0.0
+    former: bool = False
 
 
 MODEL = (
@@ -101,13 +109,13 @@ class Store:
             file.write(json.dumps(line) + "\n")
 
 
-TRITON = "triton "
-"""Of the kernel of a problem that a Triton kernel stands for."""
+TRITON, AITER = "triton ", "aiter "
+"""Of the kernel of a problem that a Triton kernel stands for, and of one of AITER's Triton kernels."""
 
 
 def cost(problem: Problem) -> float:
     """What running it takes, in operations; a byte counts as ten."""
-    if problem.kernel.startswith(TRITON):
+    if problem.kernel.startswith((TRITON, AITER)):
         sizes = problem.parameters
         return 40.0 * int(sizes["rows"]) * int(sizes["cols"])
     spec = wb.kernels[problem.kernel.removeprefix(PREFIX)]
@@ -123,11 +131,13 @@ class Setting:
     Attributes:
         launches: that were counted before.
         own, port: checkouts of HipKittens' main branch and of the port, for rows of their own kernels.
+        aiter: a checkout of AITER, for rows of its Triton kernels.
     """
 
     launches: Launches
     own: Path | None = None
     port: Path | None = None
+    aiter: Path | None = None
 
     def prepare(self, problem: Problem) -> Target:
         """What is run for a problem."""
@@ -137,6 +147,10 @@ class Setting:
             from triton_kernels import triton_target
 
             return triton_target(problem)
+        if self.aiter is not None and problem.kernel.startswith(AITER):
+            from aiter_triton import aiter_target
+
+            return aiter_target(problem, self.aiter)
         return resolve(problem.kernel, shape=problem.parameters, device=f"emulated:{problem.gpu}")
 
 
@@ -148,9 +162,14 @@ def model(problem: Problem, setting: Setting) -> Modelled:
         cold, warm = ([each.model(problem.gpu, warm=warm) for each in launches] for warm in (False, True))
     except (wb.WorkbenchError, MemoryError, ValueError) as error:
         return Modelled(failure=f"{type(error).__name__}: {error}"[:200])
-    longest = max(cold, key=lambda part: part.seconds)
+    longest, again = (max(parts, key=lambda part: part.seconds) for parts in (cold, warm))
     us, warm_us = (1e6 * sum(part.seconds for part in parts) for parts in (cold, warm))
-    return Modelled(us, warm_us, longest.bound_text, longest.clock_hz / 1e6, time.monotonic() - start)
+    return Modelled(
+        *(us, warm_us, longest.bound_text, longest.clock_hz / 1e6, time.monotonic() - start),
+        key=longest.bound,
+        warm_key=again.bound,
+        width=longest.width,
+    )
 
 
 def run(rows: list[Row], store: Store, largest: float, minutes: float, setting: Setting) -> None:
@@ -187,26 +206,38 @@ def main() -> None:
         "--port", type=Path, help="checkout of m8than/amd-kernels, whose kernels are modelled, too"
     )
     parser.add_argument("--triton", action="store_true", help="Triton's rows alone")
+    parser.add_argument(
+        "--aiter", type=Path, help="checkout of ROCm/aiter, whose Triton kernels are modelled, too"
+    )
     parser.add_argument("--launches", type=Path, default=cache.folder() / "counted_launches")
     parser.add_argument("--again", action="store_true", help="run what was counted before: a kernel changed")
     parser.add_argument("--largest", type=float, default=3e12, help="operations of a problem that is run")
     parser.add_argument("--minutes", type=float, default=60, help="after which no further problem is begun")
     parser.add_argument("--store", type=Path, default=cache.folder() / "model_error.jsonl")
+    parser.add_argument(
+        "--former", type=Path, help="with --write: an earlier document, whose rows stand where there are none"
+    )
     parser.add_argument("--write", action="store_true", help="write the document; run nothing")
     options = parser.parse_args()
     store = Store(options.store, digest())
     rows = published("published_triton" if options.triton else "published_times")
+    if options.triton and options.aiter:
+        rows += published("published_aiter")
     chosen = [
         row
         for row in rows
         if (not options.kernel or row.problem.kernel in options.kernel) and (row.like or not options.like)
     ]
     if options.write:
-        text = document(rows, store.known, published("published_triton"))
-        DOCUMENT.write_text(text, encoding="utf-8")
-        EXPECTED.write_text(json.dumps(expected(rows, store.known), indent=1) + "\n", encoding="utf-8")
+        if options.former:
+            store.known |= former(options.former, store.known)
+        tritons = published("published_triton") + published("published_aiter")
+        DOCUMENT.write_text(document(rows, store.known, tritons), encoding="utf-8")
+        told = expected(rows, store.known, tritons)
+        EXPECTED.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     else:
-        setting = Setting(Launches(options.launches, again=options.again), options.own, options.port)
+        launches = Launches(options.launches, again=options.again)
+        setting = Setting(launches, options.own, options.port, options.aiter)
         run(chosen, store, options.largest, options.minutes, setting)
         print(summary(chosen, store.known))
 

@@ -11,7 +11,7 @@ import torch
 import workbench as wb
 from workbench.origin import NEVER_COMPARED, Expected, Figure, Origin
 from workbench.profile import expected as module
-from workbench.profile.expected import TABLE, expected
+from workbench.profile.expected import REGIMES, TABLE, expected, regime
 from workbench.profile.launch import QUANTITIES
 from workbench.views.badge import badge, style, unknown
 
@@ -57,33 +57,59 @@ def test_a_spec_that_was_compared_has_its_class_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     table = tmp_path / "model_error.json"
-    told = {"kernels": ["gemm/bf16"], "rows": 3, "median": 0.1, "low": 0.8, "high": 1.1}
-    table.write_text(json.dumps({"gemm": told}), encoding="utf-8")
+    told = {"rows": 3, "median": 0.1, "low": 0.8, "high": 1.1}
+    classes = {"gemm": {"kernels": ["gemm/bf16"], **told}}
+    regimes = {"short": {**told, "rows": 5}}
+    table.write_text(json.dumps({"classes": classes, "regimes": regimes}), encoding="utf-8")
     monkeypatch.setattr(module, "TABLE", table)
-    module._classes.cache_clear()
+    module._told.cache_clear()
+    short = Expected(5, 0.1, 0.8, 1.1, "times of kernels of less than 10 us")
+    assert expected("gemm/bf16", "short") == expected("", "short") == short, "whoever wrote the kernel"
+    assert expected("gemm/bf16", "matrix") == expected("gemm/bf16"), "a regime without rows"
     assert expected("gemm/bf16") == Expected(3, 0.1, 0.8, 1.1, "gemm times")
     assert expected("gemm/bf16:ping_pong") == expected("gemm/bf16")
     assert expected("attention/decode") is NEVER_COMPARED
     assert expected("") is NEVER_COMPARED
-    module._classes.cache_clear()
+    module._told.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("launch", "of"),
+    [
+        (("hbm", 50e-6, 2.0, False), "narrow"),
+        (("mfma", 9e-6, 16.0, True), "short"),
+        (("MATRIX_BUSY", 50e-6, 16.0, True), "matrix"),
+        (("WAIT_MEMORY", 50e-6, 16.0, False), "memory, cold"),
+        (("infinity", 50e-6, 16.0, True), "memory, warm"),
+        (("AT_BARRIER", 50e-6, 0.0, True), "else"),
+    ],
+)
+def test_the_regime_of_a_launch(launch: tuple[str, float, float, bool], of: str) -> None:
+    bound, seconds, width, warm = launch
+    assert regime(bound, seconds, width, warm=warm) == of
+    assert of in REGIMES
 
 
 def test_the_table_is_of_kernels_that_there_are() -> None:
     told = json.loads(TABLE.read_text(encoding="utf-8"))
-    for name, each in told.items():
+    assert set(told["regimes"]) <= set(REGIMES)
+    for each in told["regimes"].values():
+        assert each["rows"] > 0
+        assert 0 < each["low"] <= each["high"]
+    for name, each in told["classes"].items():
         assert set(each["kernels"]) <= set(wb.kernels), name
         assert each["rows"] > 0
         assert 0 < each["low"] <= each["high"]
         assert each["median"] >= 0
-    if told:
-        assert expected(next(iter(told.values()))["kernels"][0]).rows > 0
+    assert expected(next(iter(told["classes"].values()))["kernels"][0]).rows > 0
 
 
 def test_times_and_profiles_carry_it_and_say_what_they_are_the_time_of() -> None:
     shape = {"rows": 8, "cols": 64}
     timed = wb.time("normalization/rmsnorm", shape=shape, device="emulated:gfx950")
     assert timed.model is not None
-    assert timed.model.error == timed.median.error == expected("normalization/rmsnorm")
+    assert timed.model.error == timed.median.error
+    assert timed.model.error == expected("normalization/rmsnorm", timed.model.regime)
     assert timed.rate is not None
     assert timed.rate.error == timed.median.error
     assert timed.quantity == QUANTITIES["kernel"].what

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import random
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -20,9 +21,13 @@ sys.path.insert(0, str(BENCHMARKS))
 import error_document  # noqa: E402
 import model_error  # noqa: E402
 from counted_launches import Launches  # noqa: E402
+from former import former  # noqa: E402
 from model_error import Modelled, Setting, Store  # noqa: E402
 from own_kernels import PORT, SOURCES, own_problem, with_constants  # noqa: E402
 from published_times import DATA, Problem, Row, published  # noqa: E402
+from regimes import STEP, Judged, left_out_inside, spread, stated  # noqa: E402
+
+from workbench.profile.model import UNITS  # noqa: E402
 
 
 def test_every_row_is_a_problem_that_a_kernel_here_takes() -> None:
@@ -52,7 +57,9 @@ def test_rows_of_triton_say_what_they_are() -> None:
     rows = published("published_triton")
     assert len(rows) >= 10
     assert {each.problem.kernel for each in rows} == {"triton softmax", "triton rmsnorm"}
+    rows += published("published_aiter")
     assert all(not each.warm and not each.like and each.quantity == "graph" for each in rows)
+    assert len({row.group for row in rows}) == 4, "a class of its own for each of AITER's"
 
 
 def test_a_loop_that_clears_nothing_is_compared_with_a_repetition() -> None:
@@ -81,7 +88,7 @@ def test_errors_are_those_of_their_kind_of_time() -> None:
         pytest.approx(0.9),
         pytest.approx(1.3),
     )
-    told = error_document.expected(rows, known)
+    told = error_document.expected(rows, known)["classes"]
     assert told == {
         "gemm": {"kernels": ["gemm/bf16"], "rows": 3, "median": 0.1, "low": 0.9, "high": 1.3},
     }
@@ -93,7 +100,7 @@ def test_errors_are_those_of_their_kind_of_time() -> None:
 def test_what_others_tuned_does_not_decide_what_is_expected() -> None:
     rows = [row("gemm", 100.0), row("gemm", 50.0, like=False)]
     known = {rows[0].problem: Modelled(100.0), rows[1].problem: Modelled(500.0)}
-    told = error_document.expected(rows, known)
+    told = error_document.expected(rows, known)["classes"]
     assert told["gemm"] == {"kernels": ["gemm/bf16"], "rows": 1, "median": 0.0, "low": 1.0, "high": 1.0}
 
 
@@ -118,6 +125,51 @@ def test_a_problem_is_modelled_and_one_that_cannot_be_says_why(tmp_path: Path) -
     assert len(list(tmp_path.iterdir())) == 1
     wrong = model_error.model(Problem("normalization/rmsnorm", "rows=4 cols=0", "MI325X"), setting)
     assert "ShapeError" in wrong.failure
+
+
+def test_an_error_without_the_launch() -> None:
+    graph = QUANTITIES["graph"].seconds * 1e6
+    one = replace(row("gemm", graph + 10.0), quantity="graph")
+    (compared,) = error_document.compare([one], {one.problem: Modelled(15.0, bound="HBM", key="hbm")})
+    assert compared.net == pytest.approx(1.5)
+    assert compared.error == pytest.approx(5 / (graph + 10.0))
+    errors = error_document.Errors.of([compared])
+    assert errors is not None
+    assert errors.net == pytest.approx(0.5)
+
+
+def test_what_is_stated_of_a_regime_holds_for_a_class_that_took_no_part() -> None:
+    draw = random.Random(29)
+    centres = {"a": 1.0, "b": 0.75, "c": 1.15, "d": 1.0}
+    rows = [
+        Judged("hbm", group, centre * draw.uniform(0.95, 1.05))
+        for group, centre in centres.items()
+        for _ in range(10)
+    ]
+    (told,) = stated(rows).values()
+    assert (told.rows, told.classes) == (40, 4)
+    assert told.inside is not None
+    assert told.inside >= 0.8 * 40
+    assert left_out_inside(rows, 1.0) < 0.8 * 40, "not without being widened"
+    assert left_out_inside(rows, told.factor - STEP) < 0.8 * 40, "nor by less"
+    low, high = spread([each.ratio for each in rows])
+    assert (told.low, told.high) == (pytest.approx(low / told.factor), pytest.approx(high * told.factor))
+    # Of one class all rows are told, and that nothing shows whether the range holds.
+    alone = stated([Judged("hbm", "a", ratio) for ratio in (0.5, 1.0, 1.1, 3.0)])["hbm"]
+    assert (alone.low, alone.high, alone.inside) == (0.5, 3.0, None)
+
+
+def test_an_earlier_document_fills_what_was_not_run(tmp_path: Path) -> None:
+    """Rows timed by events; not those of a graph, whose constant has changed, nor what is known."""
+    rows = [row("gemm", 100.0, quantity="events"), row("gemm", 50.0, quantity="graph")]
+    known = {each.problem: Modelled(90.0, bound=UNITS["mfma"], key="mfma") for each in rows}
+    text = error_document.document(rows, known)
+    (tmp_path / "before.md").write_text(text, encoding="utf-8")
+    (found,) = former(tmp_path / "before.md", {}).items()
+    assert found[0] == rows[0].problem
+    assert (found[1].us, found[1].key, found[1].former) == (pytest.approx(90.0, abs=0.1), "mfma", True)
+    assert "; former model" in error_document.document(rows, dict([found]))
+    assert former(tmp_path / "before.md", known) == {}
 
 
 def test_a_class_is_judged_by_what_fits_the_others() -> None:
@@ -153,7 +205,7 @@ def test_rows_of_known_sources_are_of_their_own_kernel() -> None:
     known[rows[1].problem] = Modelled(60.0, bound="hbm")
     judged = error_document.nearest([replace(each, quantity="kernel") for each in rows], known)
     assert [each.ratio for each in judged] == [1.0, 1.2]
-    assert error_document.expected(rows, known)["gemm"]["kernels"] == ["gemm/bf16"]
+    assert error_document.expected(rows, known)["classes"]["gemm"]["kernels"] == ["gemm/bf16"]
     assert "HipKittens' kernels themselves" in error_document.document(rows, known)
 
 

@@ -1,12 +1,15 @@
-"""How far a modelled time may be off: what the comparison with published times came to, by class of kernel.
+"""How far a modelled time may be off: what the comparison with published times came to, by regime.
 
 `model_error.json` beside this file is made by `python tests/benchmarks/model_error.py --write`, with
-`docs/model_error.md`, from the same rows.
+`docs/model_error.md`, from the same rows. Each range there is made so that rows of a class of kernels that
+took no part in it fall into it (`tests/benchmarks/regimes.py`): it holds for any kernel of the regime, a
+spec's, Triton's or one that nobody described.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -14,21 +17,67 @@ from workbench.origin import NEVER_COMPARED, Expected
 
 TABLE = Path(__file__).with_name("model_error.json")
 
+SHORT_SECONDS = 10e-6
+"""Kernels of less than this are mostly dispatch, first misses and the launch's own constants."""
 
-@cache
-def _classes() -> dict[str, Expected]:
-    """By name of the specs that were compared."""
-    found: dict[str, Expected] = {}
-    for name, told in json.loads(TABLE.read_text(encoding="utf-8")).items():
-        errors = Expected(told["rows"], told["median"], told["low"], told["high"], f"{name} times")
-        found |= dict.fromkeys(told["kernels"], errors)
-    return found
+NARROW_BYTES = 4.0
+"""Bytes that a lane asks of memory at a time, on average; L1 takes lanes of less otherwise than dwords."""
+
+REGIMES: Mapping[str, str] = {
+    "narrow": "kernels whose lanes move less than a dword at a time",
+    "short": "kernels of less than 10 us",
+    "matrix": "kernels that keep the matrix cores busy",
+    "memory, cold": "kernels that wait for memory, their data in no cache",
+    "memory, warm": "kernels that wait for memory, repeated",
+    "else": "kernels that their waves' own work or waits for one another hold up",
+}
+"""What each regime is, in words, by its name; a kernel is of the first that fits."""
+
+_MEMORY = frozenset({"hbm", "infinity", "l2", "WAIT_MEMORY"})
+_MATRIX = frozenset({"mfma", "MATRIX_BUSY"})
 
 
-def expected(spec: str) -> Expected:
-    """How far the modelled time of a spec's kernel may be off.
+def regime(bound: str, seconds: float, width: float, *, warm: bool) -> str:
+    """The regime of a modelled launch, a key of `REGIMES`.
 
     Args:
-        spec: its name, with a variant or without; "" for a kernel that no spec describes.
+        bound: what it is bound by, as `TimeModel.bound` has it.
+        seconds: kernel time.
+        width: bytes that a lane moves at a time in vector memory instructions, on average; 0: there are none.
+        warm: the launch is a repetition.
     """
-    return _classes().get(spec.partition(":")[0], NEVER_COMPARED)
+    if 0 < width < NARROW_BYTES:
+        return "narrow"
+    if seconds < SHORT_SECONDS:
+        return "short"
+    if bound in _MATRIX:
+        return "matrix"
+    if bound in _MEMORY:
+        return "memory, warm" if warm else "memory, cold"
+    return "else"
+
+
+@cache
+def _told() -> tuple[dict[str, Expected], dict[str, Expected]]:
+    """By regime, and by name of the specs that were compared."""
+    found = json.loads(TABLE.read_text(encoding="utf-8"))
+    regimes = {
+        name: Expected(told["rows"], told["median"], told["low"], told["high"], f"times of {REGIMES[name]}")
+        for name, told in found["regimes"].items()
+    }
+    classes: dict[str, Expected] = {}
+    for name, told in found["classes"].items():
+        errors = Expected(told["rows"], told["median"], told["low"], told["high"], f"{name} times")
+        classes |= dict.fromkeys(told["kernels"], errors)
+    return regimes, classes
+
+
+def expected(spec: str, regime: str = "") -> Expected:
+    """How far a modelled time may be off.
+
+    Args:
+        spec: name of the kernel's spec, with a variant or without; "" for a kernel that no spec describes.
+        regime: of the launch, where it is known; else the spec's class of kernels has to do.
+    """
+    regimes, classes = _told()
+    return regimes.get(regime) or classes.get(spec.partition(":")[0], NEVER_COMPARED)

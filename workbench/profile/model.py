@@ -30,13 +30,14 @@ Nothing here is fitted to the time of a kernel. `tests/benchmarks/model_error.py
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.codeobject.instructions import Access, Space
 from workbench.origin import NEVER_COMPARED, Expected, Figure, Origin
 from workbench.profile.clock import settled_clock, sustained_clock
+from workbench.profile.expected import regime
 from workbench.profile.flow import walk
 from workbench.profile.launch import DISPATCH_SECONDS
 from workbench.profile.machine import memory_latency_cycles
@@ -47,11 +48,14 @@ from workbench.targets import LINE_BYTES, Product
 
 if TYPE_CHECKING:
     from workbench.codeobject import Instruction
+    from workbench.codeobject.instructions import Memory
     from workbench.codeobject.occupancy import Occupancy
     from workbench.profile.counters import Tally
     from workbench.runtime import LaunchRecord
 
 LAUNCH_OVERHEAD_SECONDS = 1.8e-6
+_FAR = (Space.GLOBAL, Space.FLAT, Space.BUFFER)
+"""Where vector memory instructions go that L1 and L2 serve."""
 
 
 def vector_cycles(tally: Tally, machine: Product) -> int:
@@ -116,6 +120,8 @@ class TimeModel:
         waits: why simulated waves stand still most, of `simulation.unit.REASONS`; "" without a simulation.
         simulation: the simulated chip that the time is from; None where the launch's ways were not recorded,
             and the time is the longest part's.
+        width: bytes that a lane moves in a vector memory instruction, on average; 0 where that is not known.
+        warm: the launch is a repetition.
     """
 
     seconds: float
@@ -129,6 +135,13 @@ class TimeModel:
     activity: Mapping[str, float] = field(default_factory=dict)
     waits: str = ""
     simulation: ChipRun | None = field(default=None, repr=False, compare=False)
+    width: float = 0.0
+    warm: bool = False
+
+    @property
+    def regime(self) -> str:
+        """By what its error is told, a key of `profile.expected.REGIMES`."""
+        return regime(self.bound, self.seconds, self.width, warm=self.warm)
 
     @property
     def cycles(self) -> float:
@@ -219,7 +232,10 @@ def model_time(
         tally = replace(tally, replayed=tally.repeated)
     if record.steps is None or instructions is None:
         return _bound(tally, record, occupancy, machine, argument_bytes, clock_hz or machine.clock_hz)
-    traffic, evicted = traffic_of(tally, instructions), evicted_lines(tally, machine, clean=warm or in_turn)
+    traffic = traffic_of(tally, instructions)
+    counts = record.counts or {}
+    streamed, width = streamed_parts(tally, counts, instructions), access_width(counts, instructions)
+    evicted = evicted_lines(tally, machine, clean=warm or in_turn, streamed=streamed)
 
     def at(clock: float, spans: int) -> TimeModel:
         least_bytes = min(argument_bytes, memory_bytes(tally)) if warm else argument_bytes
@@ -247,6 +263,8 @@ def model_time(
             activity=activity,
             waits=max(_WAITS & shares.keys(), key=lambda name: shares[name], default=""),
             simulation=run,
+            width=width,
+            warm=warm,
         )
 
     if clock_hz is not None:
@@ -305,13 +323,22 @@ def memory_bytes(tally: Tally) -> int:
     return total.mall_read_misses * LINE_BYTES + total.memory_bytes_written
 
 
-def evicted_lines(tally: Tally, machine: Product, *, clean: bool = False) -> float:
+def evicted_lines(
+    tally: Tally, machine: Product, *, clean: bool = False, streamed: tuple[float, float] = (0.0, 0.0)
+) -> float:
     """Lines that the Infinity Cache writes back to HBM for each line that a launch brings into it.
 
     It keeps what is written until another line takes its place. A benchmark that clears the caches by writing
     to memory, as `wb.time` does on a GPU, leaves it full of such lines: the launch's first bytes, as many as
     it holds, each put one out; later ones meet the launch's own, of which only what it wrote goes back. In a
     loop that writes nothing else (`clean`) it is full of such launches' own from the start.
+
+    Args:
+        tally: the launch.
+        machine: the GPU.
+        clean: nothing was written in between.
+        streamed: parts of what is read from HBM, and of what is written, that non-temporal instructions move
+            (`streamed_parts`). They put nothing out, and what they write goes on to HBM itself.
     """
     brought = float(memory_bytes(tally))
     if tally.replayed is None or not brought:
@@ -319,8 +346,56 @@ def evicted_lines(tally: Tally, machine: Product, *, clean: bool = False) -> flo
     written = float(tally.replayed.total.memory_bytes_written)
     if clean:
         return written / brought
-    held = min(brought, float(machine.infinity_cache_bytes))
-    return (held + (brought - held) * written / brought) / brought
+    passing = streamed[1] * written
+    kept = brought - passing - streamed[0] * (brought - written)
+    held = min(kept, float(machine.infinity_cache_bytes))
+    own = (written - passing) / kept if kept else 0.0
+    return (held + (kept - held) * own + passing) / brought
+
+
+def _far_instructions(
+    counts: Mapping[int, int], instructions: Mapping[int, Instruction]
+) -> Iterator[tuple[Instruction, Memory, int]]:
+    """Executed vector memory instructions beyond LDS, what they do to memory, and how often."""
+    for address, count in counts.items():
+        instruction = instructions.get(address)
+        memory = instruction.record.memory if instruction is not None else None
+        if count and instruction is not None and memory is not None and memory.space in _FAR:
+            yield instruction, memory, count
+
+
+def access_width(counts: Mapping[int, int], instructions: Mapping[int, Instruction]) -> float:
+    """Bytes that a lane moves in a vector memory instruction, on average over what was executed."""
+    moves = [
+        (count * memory.bytes, count)
+        for _, memory, count in _far_instructions(counts, instructions)
+        if memory.access is not Access.NONE
+    ]
+    return sum(moved for moved, _ in moves) / (sum(count for _, count in moves) or 1)
+
+
+def streamed_parts(
+    tally: Tally, counts: Mapping[int, int], instructions: Mapping[int, Instruction]
+) -> tuple[float, float]:
+    """Parts of what a launch reads from HBM, and of what it writes, that non-temporal instructions move.
+
+    Their lines are the first that a cache gives up ("nt" means streaming, in LLVM's guide to the target), so
+    one after the other takes the same place.
+
+    Args:
+        tally: the launch.
+        counts: executions by waves, by address.
+        instructions: by address.
+    """
+    read, written = [0.0, 0.0], [0.0, 0.0]
+    for instruction, memory, count in _far_instructions(counts, instructions):
+        streams = bool(instruction.modifiers.get("nt"))
+        if memory.access is Access.LOAD:
+            served = tally.replayed.levels.get(instruction.address) if tally.replayed is not None else None
+            read[streams] += served[-1] if served else 0
+        elif memory.access is Access.STORE:
+            written[streams] += count * memory.bytes
+    return read[1] / (sum(read) or 1.0), written[1] / (sum(written) or 1.0)
 
 
 def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[int, Levels]:
@@ -343,7 +418,7 @@ def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[in
     found: dict[int, Levels] = {}
     for address, instruction in instructions.items():
         memory = instruction.record.memory
-        if memory is None or memory.space not in (Space.GLOBAL, Space.FLAT, Space.BUFFER):
+        if memory is None or memory.space not in _FAR:
             continue
         if memory.access is Access.LOAD:
             served = tally.replayed.levels.get(address)

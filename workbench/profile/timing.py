@@ -488,7 +488,7 @@ def modelled(
         warm=warm,
         in_turn=in_turn,
     )
-    return replace(found, error=expected(target.spec))
+    return replace(found, error=expected(target.spec, found.regime))
 
 
 def _model(target: Target, warm: bool) -> TimeResult:

@@ -179,7 +179,7 @@ class _ChangedSteps:
                 last[place] = i
             elif (head := last.get(self._into[place])) is not None:
                 kept[i] = False
-                for name in ("lds_cycles", "lines", "pieces", "bytes"):
+                for name in ("lds_cycles", "lines", "turns", "bytes"):
                     total = int(steps[name][head]) + int(steps[name][i])
                     steps[name][head] = min(total, np.iinfo(steps[name].dtype).max)
         return steps[kept]

@@ -89,7 +89,8 @@ double memory(Unit *u, uint32_t index, SimStep cost, double now) {
     const SimMachine *m = u->m;
     const SimOp *op = &u->run->ops[index];
     double lines = cost.lines, least = op->cycles;
-    double spent = most(least, lines * m->level_cycles[0]);
+    /* A wide access has a turn for each quad at least, which is `least`; turns of no bytes are of no lanes. */
+    double spent = most(most(least, cost.turns), lines * m->level_cycles[0]);
     double begins = most(now, u->l1_free);
     int loads = op->kind == SIM_LOAD && !(op->flags & SIM_ATOMIC);
     double bytes = lines * 128;

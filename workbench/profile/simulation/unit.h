@@ -80,7 +80,7 @@ typedef struct SimOp {
 typedef struct SimStep {
     int32_t block; /* or -1: a cost */
     uint32_t place;
-    uint16_t lds_cycles, lines, pieces, bytes;
+    uint16_t lds_cycles, lines, turns, bytes;
 } SimStep;
 
 typedef struct SimWay {

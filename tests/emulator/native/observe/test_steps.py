@@ -91,3 +91,68 @@ def test_chosen_groups(total, groups):
     assert len(chosen) == min(total, groups)
     assert chosen[0] == 0
     assert chosen[-1] == total - 1
+
+
+LANES = 64
+TURNS = """
+extern "C" __global__ void narrow(const unsigned short *x, int at, int apart, unsigned *out) {
+    out[threadIdx.x] = x[at + apart * (int)threadIdx.x];
+}
+typedef float f4 __attribute__((ext_vector_type(4), aligned(4)));
+extern "C" __global__ void wide(const float *x, int at, int, f4 *out) {
+    out[threadIdx.x] = *(const f4 *)(x + at + 4 * (int)threadIdx.x);
+}
+"""
+
+
+def expected_turns(first, apart, width):
+    """Of lanes `apart` bytes apart: sixteen at once in one piece of 64 bytes, else four, once a piece."""
+    starts = [first + apart * lane for lane in range(LANES)]
+
+    def pieces(some):
+        return len({at // 64 for start in some for at in range(start, start + width)})
+
+    turns = 0
+    for group in range(0, LANES, 16):
+        if width <= 4 and pieces(starts[group : group + 16]) == 1:
+            turns += 1
+        else:
+            turns += sum(pieces(starts[quad : quad + 4]) for quad in range(group, group + 16, 4))
+    return turns
+
+
+@pytest.mark.parametrize(
+    ("kernel", "at", "apart", "turns"),
+    [
+        ("narrow", 0, 1, 4),
+        ("narrow", 1, 1, 12),
+        ("narrow", 0, 8, 16),
+        ("narrow", 1, 8, 16),
+        ("narrow", 25, 8, 32),
+        ("narrow", 0, 64, 64),
+        ("wide", 0, 8, 16),
+        ("wide", 4, 8, 32),
+    ],
+)
+def test_turns_of_l1(kernel, at, apart, turns):
+    """A wave of neighbouring narrow lanes takes 4, one of quads 16, and more where quads straddle pieces."""
+    module = wb.compile(TURNS, arch="gfx950", name="narrow.hip")
+    x = torch.zeros(1 << 13, dtype=torch.float32 if kernel == "wide" else torch.uint16)
+    out = torch.zeros(LANES * 4, dtype=x.dtype if kernel == "wide" else torch.uint32)
+    options = LaunchOptions(count=True, profile=True, steps=StepOptions(groups=1))
+    steps = (
+        module[kernel]
+        .launch(
+            wb.Launch(1, LANES, 0), (x, at, apart, out), {}, device=device("emulated:gfx950"), options=options
+        )
+        .steps
+    )
+    (wave,) = steps.of(0)
+    costs = [step for step in wave.steps if step["block"] < 0]
+    (load,) = (
+        step
+        for step in costs
+        if module.instruction(steps.text + 4 * int(step["place"])).record.pipeline == "vmem_load"
+    )
+    element, width = (2, 2) if kernel == "narrow" else (4, 16)
+    assert load["turns"] == turns == expected_turns(at * element, 2 * apart, width)

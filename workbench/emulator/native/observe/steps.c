@@ -58,7 +58,7 @@ static uint64_t most(uint64_t value, unsigned bits) {
     return value < limit ? value : limit;
 }
 
-void hk_steps_cost(Wave *w, const Op *op, uint32_t lds_cycles, uint32_t lines, uint32_t pieces, uint32_t bytes) {
+void hk_steps_cost(Wave *w, const Op *op, uint32_t lds_cycles, uint32_t lines, uint32_t turns, uint32_t bytes) {
     HkWay *way = w->way;
     if (way == NULL || way->keep != 1) return;
     uint64_t place = (op->pc - w->group->steps->text) / 4;
@@ -66,10 +66,10 @@ void hk_steps_cost(Wave *w, const Op *op, uint32_t lds_cycles, uint32_t lines, u
         uint64_t before = way->steps[--way->count];
         lds_cycles += HK_STEP_LDS(before);
         lines += HK_STEP_LINES(before);
-        pieces += HK_STEP_PIECES(before);
+        turns += HK_STEP_TURNS(before);
         bytes += HK_STEP_BYTES(before) * 8;
     }
-    hk_steps_put(way, HK_STEP_COST | place | most(lds_cycles, 12) << 20 | most(lines, 9) << 32 | most(pieces, 9) << 41 |
+    hk_steps_put(way, HK_STEP_COST | place | most(lds_cycles, 12) << 20 | most(lines, 9) << 32 | most(turns, 9) << 41 |
                           most((bytes + 7) / 8, 9) << 50);
 }
 

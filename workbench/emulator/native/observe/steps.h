@@ -11,7 +11,7 @@
 #define HK_STEP_PLACE(s) ((uint32_t)(s) & 0xfffff)
 #define HK_STEP_LDS(s) ((uint32_t)((s) >> 20) & 0xfff)
 #define HK_STEP_LINES(s) ((uint32_t)((s) >> 32) & 0x1ff)
-#define HK_STEP_PIECES(s) ((uint32_t)((s) >> 41) & 0x1ff)
+#define HK_STEP_TURNS(s) ((uint32_t)((s) >> 41) & 0x1ff)
 #define HK_STEP_BYTES(s) ((uint32_t)((s) >> 50) & 0x1ff)
 #define HK_MOST_STEPS (1u << 22) /* of one wave; what comes after them is left out */
 
@@ -32,8 +32,9 @@ struct HkWay {
 void hk_steps_start(HkSteps *s, Group *g, Wave *waves);
 void hk_steps_end(HkSteps *s, const Group *g, Wave *waves);
 void hk_steps_put(HkWay *way, uint64_t step);
-/* What one memory instruction of the block that runs now cost; parts of one instruction add up. */
-void hk_steps_cost(Wave *w, const Op *op, uint32_t lds_cycles, uint32_t lines, uint32_t pieces, uint32_t bytes);
+/* What one memory instruction of the block that runs now cost, and how many turns of L1; parts of one instruction add
+ * up. */
+void hk_steps_cost(Wave *w, const Op *op, uint32_t lds_cycles, uint32_t lines, uint32_t turns, uint32_t bytes);
 
 static inline void hk_steps_block(HkWay *way, int32_t block) {
     way->hash = (way->hash ^ (uint32_t)block) * 0x9e3779b97f4a7c15ull;

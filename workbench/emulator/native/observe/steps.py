@@ -13,7 +13,7 @@ from workbench.emulator.native.abi import CData, ffi
 from workbench.errors import LaunchError
 from workbench.launches import STEP, StepOptions, WaveSteps
 
-_BITS = {"place": (0, 20), "lds_cycles": (20, 12), "lines": (32, 9), "pieces": (41, 9), "bytes": (50, 9)}
+_BITS = {"place": (0, 20), "lds_cycles": (20, 12), "lines": (32, 9), "turns": (41, 9), "bytes": (50, 9)}
 """First bit and number of bits of a cost's fields (abi.h, HK_STEP_COST)."""
 
 

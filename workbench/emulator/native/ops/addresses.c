@@ -27,6 +27,25 @@ static uint32_t hk_distinct_lines(const uint64_t *at, uint64_t exec, uint32_t by
     return count;
 }
 
+/* Turns that L1 takes for an access. Sixteen lanes of at most a dword each go at once where they lie in one piece of 64
+ * bytes, which is what L1 serves in a cycle; else four lanes go at a time, once for each piece that they touch. So a wave
+ * needs 4 cycles or 16 ("Understanding Memory Coalescing on GCN", GPUOpen; Gluon's tutorials have the same two figures on
+ * gfx950), and more where its quads straddle pieces. */
+static uint32_t hk_l1_turns(const uint64_t *at, uint64_t exec, uint32_t bytes) {
+    uint32_t turns = 0;
+    for (unsigned first = 0; first < HK_LANES; first += 16) {
+        uint64_t lanes = exec & 0xffffull << first;
+        if (lanes == 0) continue;
+        if (bytes <= 4 && hk_distinct_lines(at, lanes, bytes, 6) == 1) {
+            turns++;
+            continue;
+        }
+        for (unsigned quad = first; quad < first + 16; quad += 4)
+            turns += hk_distinct_lines(at, exec & 0xfull << quad, bytes, 6);
+    }
+    return turns;
+}
+
 /* Where the lanes' data would lie on a GPU: the emulated device uses host memory where it is, which begins at any
  * multiple of 64, and elsewhere in each process. */
 static void hk_place(const Wave *w, const uint64_t *at, uint64_t exec, uint64_t *placed) {
@@ -48,7 +67,7 @@ static void hk_count_lanes(Wave *w, const Op *op, const uint64_t *at, uint64_t e
     uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
     uint32_t lines_64 = hk_distinct_lines(placed, exec, bytes, 6);
     uint32_t lines_128 = hk_distinct_lines(placed, exec, bytes, HK_LINE_SHIFT);
-    if (w->way != NULL) hk_steps_cost(w, op, 0, lines_128, lines_64, (uint32_t)moved);
+    if (w->way != NULL) hk_steps_cost(w, op, 0, lines_128, hk_l1_turns(placed, exec, bytes), (uint32_t)moved);
     if (is_write) {
         c->global_bytes_written += moved;
         c->global_write_lines_64 += lines_64;
