@@ -15,7 +15,7 @@ import torch
 from workbench.errors import UsageError
 
 Visible = Callable[[int, torch.Tensor, torch.Tensor], torch.Tensor]
-"""Whether queries see keys: bool [queries, keys] of a sequence of the batch and of places [queries], [keys]."""
+"""Whether queries see keys: bool [queries, keys], of a sequence of the batch and places [queries] and [keys]."""
 
 CHUNK = 1 << 22
 """Elements of a mask that are looked at together."""
@@ -61,8 +61,8 @@ def recognised(visible: Visible, queries: torch.Tensor, keys: torch.Tensor) -> M
         UsageError: a query sees keys that no causal, windowed or packed mask would show it.
     """
     square = queries.shape == keys.shape
-    # By query, over all sequences of the batch: first and last + 1 key that it sees, the key at its own place,
-    # and the keys of its sequence; keys are numbered over all.
+    # By query, over all sequences of the batch: first and last + 1 key that it sees, the key at its own
+    # place, and the keys of its sequence; keys are numbered over all.
     low, high, place, first, end = [], [], [], [], []
     lengths_q, lengths_k, chosen_q, chosen_k, behind = [], [], [], [], 0
     whole = bool(queries.all() and keys.all())
@@ -75,7 +75,11 @@ def recognised(visible: Visible, queries: torch.Tensor, keys: torch.Tensor) -> M
             start = _starts(lo, hi)
             bounds = torch.cat([start.nonzero().flatten(), torch.tensor([len(lo)], device=lo.device)])
             sequence = start.cumsum(0) - 1
-            own, begins, ends = torch.arange(len(lo), device=lo.device), bounds[sequence], bounds[sequence + 1]
+            own, begins, ends = (
+                torch.arange(len(lo), device=lo.device),
+                bounds[sequence],
+                bounds[sequence + 1],
+            )
             lengths_q.append(bounds.diff())
             lengths_k.append(bounds.diff())
             whole = whole and len(bounds) == 2
@@ -121,7 +125,7 @@ def of_matrix(mask: torch.Tensor, batch: int, queries: int, keys: int) -> Mask:
         seen = seen > torch.finfo(mask.dtype).min / 2
         if bool((mask[:, 0][seen] != 0).any()):
             raise UsageError(
-                "attention mask adds numbers to scores; expected zeros and minus infinity: the kernel has no bias"
+                "attention mask adds numbers to scores; expected 0 and minus infinity: the kernel has no bias"
             )
     seen = seen.expand(batch, -1, -1)
     of_keys = seen.any(1)

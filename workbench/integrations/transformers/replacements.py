@@ -104,7 +104,8 @@ class Replacement:
         pairs = zip(_tensors(theirs), _tensors(ours), strict=False)
         # Formulas, not rounding: some modules compute in float32 whatever comes.
         return len(_tensors(theirs)) == len(_tensors(ours)) and all(
-            a.shape == b.shape and torch.allclose(a.double(), b.double(), rtol=1e-5, atol=1e-6) for a, b in pairs
+            a.shape == b.shape and torch.allclose(a.double(), b.double(), rtol=1e-5, atol=1e-6)
+            for a, b in pairs
         )
 
 
@@ -235,9 +236,7 @@ def _experts(
     spare = min(experts, ids.numel()) * (block - 1)
     length = -(-(ids.numel() + spare) // block) * block
     lists = calls.moe_align_block_size(ids, experts, block, length)
-    made = calls.fused_moe(
-        x, module.gate_up_proj, module.down_proj, *lists, top_k, weights.float().flatten()
-    )
+    made = calls.fused_moe(x, module.gate_up_proj, module.down_proj, *lists, top_k, weights.float().flatten())
     summed: torch.Tensor = calls.moe_sum(made, top_k)
     return summed
 
@@ -272,6 +271,11 @@ def _vectors(module: torch.nn.Module) -> dict[str, tuple[int, ...]]:
     return {name: (HIDDEN,) for name, _ in module.named_parameters(recurse=False)}
 
 
+def _own_sizes(module: torch.nn.Module) -> dict[str, tuple[int, ...]]:
+    """Of modules that know their sizes."""
+    return {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+
+
 def _is_norm(module: torch.nn.Module) -> bool:
     names = [name for name, _ in module.named_parameters()]
     return names == ["weight"] and "RMSNorm" in type(module).__name__ and not list(module.children())
@@ -286,7 +290,7 @@ REPLACEMENTS = (
     Replacement("RMSNorm, weight from 1", "rms_norm (float32)", _is_norm, _rms_from_one, _vectors),
     Replacement(
         "LayerNorm", "layer_norm", lambda m: type(m) is torch.nn.LayerNorm and len(m.normalized_shape) == 1,
-        _layer_norm, _vectors,
+        _layer_norm, _own_sizes, lambda m: (_random(ROWS, *m.normalized_shape),),  # type: ignore[misc]
     ),
     Replacement(
         "gated MLP", "gemm with activation and gate, gemm",
@@ -314,11 +318,7 @@ REPLACEMENTS = (
         "MLP of Conv1D", "gemm with activation, gemm",
         lambda m: _has("c_fc", "c_proj", "act", "dropout")(m) and _is_conv1d(m.get_submodule("c_fc"))
         and _activation(m.act) is not None,
-        _conv1d_mlp,
-        lambda m: {
-            "c_fc.weight": (HIDDEN, BETWEEN), "c_fc.bias": (BETWEEN,),
-            "c_proj.weight": (BETWEEN, HIDDEN), "c_proj.bias": (HIDDEN,),
-        },
+        _conv1d_mlp, _own_sizes, lambda m: (_random(ROWS, m.c_fc.nx),),  # type: ignore[arg-type,union-attr]
     ),
     Replacement(
         "experts", "moe_align_block_size, fused_moe, moe_sum", _has("gate_up_proj", "down_proj", "num_experts"),
@@ -338,7 +338,8 @@ REPLACEMENTS = (
         lambda m: {name: (BETWEEN, HIDDEN)[: p.dim()] for name, p in m.named_parameters()},
     ),
     Replacement(
-        "Conv1D", "gemm", _is_conv1d, _conv1d, lambda m: {"weight": (HIDDEN, BETWEEN), "bias": (BETWEEN,)}
+        "Conv1D", "gemm", _is_conv1d, _conv1d, _own_sizes,
+        lambda m: (_random(ROWS, m.nx),),  # type: ignore[arg-type]
     ),
 )  # fmt: skip
 """In this order: the first that fits and agrees is taken."""
@@ -377,7 +378,7 @@ def _rotary_call(
     q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, unsqueeze_dim: int = 1
 ) -> tuple[torch.Tensor, torch.Tensor]:
     if unsqueeze_dim != 1:
-        raise UsageError(f"rotary embedding: unsqueeze_dim is {unsqueeze_dim}; expected 1, heads before tokens")
+        raise UsageError(f"rotary embedding: unsqueeze_dim is {unsqueeze_dim}; expected 1: heads, tokens")
     return rotary(ops, q, k, cos, sin)
 
 
@@ -441,6 +442,8 @@ def own_globals(module: torch.nn.Module) -> tuple[FunctionType, list[str]]:
 def with_globals(written: FunctionType, names: list[str]) -> FunctionType:
     """The same code with ours in the place of those globals, for one module alone."""
     changed = {**written.__globals__, **{name: GLOBALS[name][3] for name in names}}
-    made = FunctionType(written.__code__, changed, written.__name__, written.__defaults__, written.__closure__)
+    made = FunctionType(
+        written.__code__, changed, written.__name__, written.__defaults__, written.__closure__
+    )
     made.__kwdefaults__ = written.__kwdefaults__
     return made

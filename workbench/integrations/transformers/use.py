@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import wraps
 from types import MethodType
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import torch
 
 from workbench import ops
-from workbench.display import Shown
 from workbench.errors import UsageError
 from workbench.integrations.transformers.attention import NAME, name_modules, naming
 from workbench.integrations.transformers.replacements import (
@@ -23,69 +21,18 @@ from workbench.integrations.transformers.replacements import (
     own_globals,
     with_globals,
 )
+from workbench.integrations.used import Row, Used
 from workbench.operators.registry import kernels
 
 _USED = "_hipkittens_used"
 
 
-@dataclass(frozen=True)
-class Row:
-    """A module, or several of one kind.
-
-    Attributes:
-        path: in the model; * for the numbers of layers.
-        kind: its class.
-        replaced: what it is, where it was replaced; "" where it was left.
-        by: functions of `workbench.ops`, or why it was left.
-        count: how many there are.
-    """
-
-    path: str
-    kind: str
-    replaced: str
-    by: str
-    count: int = 1
-
-
-@dataclass(frozen=True)
-class Used(Shown):
-    """A model whose modules run on the kernels.
-
-    Attributes:
-        model: the model itself; its parameters are the same tensors as before.
-        rows: what was replaced, and what was left and why; children of what was replaced are not listed.
-    """
-
-    model: torch.nn.Module = field(repr=False)
-    rows: tuple[Row, ...]
-    _back: list[Callable[[], None]] = field(repr=False, default_factory=list)
-
-    def undo(self) -> torch.nn.Module:
-        """Gives the model back as it was: its forward passes give the same bits as before `use`."""
-        while self._back:
-            self._back.pop()()
-        return self.model
-
-    def __enter__(self) -> Used:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undo()
-
-    def __str__(self) -> str:
-        head = ("module", "class", "count", "replaced", "by")
-        cells = [head, *((r.path, r.kind, str(r.count), r.replaced or "left", r.by) for r in self.rows)]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells]
-        return "\n".join(lines)
-
-
 def use(model: torch.nn.Module) -> Used:
     """Puts the kernels in place of a transformers model's modules, in the way Liger-Kernel does.
 
-    Norms, rotary embedding, gated layers, linear layers, routers, experts, attention and the loss are replaced
-    where ours computes the same, which is tried on drawn numbers first. Parameters stay the model's own: it
-    is trained, saved and loaded as before.
+    Norms, rotary embedding, gated layers, linear layers, routers, experts, attention and the loss are
+    replaced where ours computes the same, which is tried on drawn numbers first. Parameters stay the model's
+    own: it is trained, saved and loaded as before.
 
         used = use(model)
         print(used)      # what was replaced by what, and what was left and why
@@ -103,8 +50,8 @@ def use(model: torch.nn.Module) -> Used:
 
     if not isinstance(model, PreTrainedModel):
         raise UsageError(
-            f"use: the model is a {type(model).__name__}; expected a PreTrainedModel of transformers; of other "
-            "models replace layers by those of workbench.nn"
+            f"use: the model is a {type(model).__name__}; expected a PreTrainedModel of transformers; of "
+            "other models replace layers by those of workbench.nn"
         )
     if hasattr(model, _USED):
         raise UsageError(f"use: {type(model).__name__} has the kernels already; call undo() of what use gave")
