@@ -26,6 +26,7 @@ from workbench.errors import MissingFile, UsageError
 from workbench.training.data import Text
 from workbench.training.memory import peak_memory
 from workbench.training.models import MODELS, model_named
+from workbench.training.report import write
 
 KERNELS = ("hipkittens", "pytorch", "pytorch-fp32")
 
@@ -74,7 +75,7 @@ class Training:
         if self.device == "cpu" and "tiny" not in options.model:
             raise UsageError(
                 f"train: {options.model} needs a GPU, and PyTorch has none; expected a tiny model here "
-                "(docs/training.md has what a step of the others takes, modelled)"
+                "(what a step of the others takes is modelled: workbench.training.forecast.step_of)"
             )
         self.text = Text.read(options.text, chosen.span, chosen.batch, chosen.masked)
         torch.manual_seed(options.seed)
@@ -191,8 +192,6 @@ def main(words: Sequence[str] | None = None) -> int:
     seconds = (time.perf_counter() - began) / max(1, len(training.losses) - first)
     print(f"held back: {training.evaluate():.4f}; {seconds:.3f} s a step")
     if options.out is not None:
-        from workbench.training.report import write
-
         training.save(options.out)
         print(f"wrote {write(options.out / 'report.html', training, seconds, peak_memory(training))}")
     return 0

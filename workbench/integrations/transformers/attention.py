@@ -127,6 +127,9 @@ def mask(
     offset, function = int(q_offset), mask_function or causal_mask_function
     plain = {causal_mask_function: True, bidirectional_mask_function: False}.get(function)
     aligned = offset + q_length == kv_offset + kv_length
+    if torch.device(device).type == "meta":
+        # No values to look at: as if nothing were padding.
+        attention_mask = None
     if plain is not None and attention_mask is None and (aligned or not plain):
         return Mask(plain)
     keys = torch.ones(batch_size, kv_length, dtype=torch.bool, device=device)

@@ -15,7 +15,7 @@ import torch
 from workbench.errors import UsageError
 
 Visible = Callable[[int, torch.Tensor, torch.Tensor], torch.Tensor]
-"""Whether queries see keys: bool [queries, keys], of a sequence of the batch and places [queries] and [keys]."""
+"""Whether queries see keys: bool [queries, keys], of a sequence, and places [queries] and [keys] in it."""
 
 CHUNK = 1 << 22
 """Elements of a mask that are looked at together."""

@@ -321,7 +321,8 @@ REPLACEMENTS = (
         _conv1d_mlp, _own_sizes, lambda m: (_random(ROWS, m.c_fc.nx),),  # type: ignore[arg-type,union-attr]
     ),
     Replacement(
-        "experts", "moe_align_block_size, fused_moe, moe_sum", _has("gate_up_proj", "down_proj", "num_experts"),
+        "experts", "moe_align_block_size, fused_moe, moe_sum",
+        _has("gate_up_proj", "down_proj", "num_experts"),
         _experts,
         lambda m: {"gate_up_proj": (EXPERTS, 2 * BETWEEN, HIDDEN), "down_proj": (EXPERTS, HIDDEN, BETWEEN)},
         lambda m: (
