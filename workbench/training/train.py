@@ -151,9 +151,8 @@ class Training:
             "optimizer": self.optimizer.state_dict(),
             "losses": self.losses,
         }
-        new = folder / "checkpoint.new"
-        torch.save({**state, "evaluated": self.evaluated, "model": self.options.model}, new)
-        new.replace(folder / "checkpoint.pt")
+        torch.save({**state, "evaluated": self.evaluated, "model": self.options.model}, folder / "new.pt")
+        (folder / "new.pt").replace(folder / "checkpoint.pt")
         (folder / "losses.json").write_text(json.dumps({"train": self.losses, "held": self.evaluated}))
 
     def load(self, folder: Path) -> None:
