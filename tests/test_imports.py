@@ -17,14 +17,14 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS = (
     "paths", "magic_options", "settings", "errors", "origin", "dtypes", "targets", "progress", "events",
     "theme", "display", "cache", "launches", "numerics",
-    "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn", "collection",
-    "check", "step", "profile",
+    "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn", "integrations",
+    "collection", "check", "step", "profile",
     "history", "exercises", "tiles", "triton_driver", "torch_gpu", "doctor", "bench", "views", "lab",
-    "magics", "__main__", "",
+    "magics", "training", "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
 
-ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "magics", "__main__", ""}}
+ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "magics", "training", "__main__", ""}}
 """Layers that may be imported from these alone."""
 
 LAZY: dict[str, tuple[set[str], str]] = {

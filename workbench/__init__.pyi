@@ -3,6 +3,7 @@
 from IPython.core.interactiveshell import InteractiveShell
 
 from . import errors as errors
+from . import integrations as integrations
 from . import nn as nn
 from . import ops as ops
 from .bench import BenchResult as BenchResult
@@ -46,11 +47,13 @@ from .operators import kernels as kernels
 from .origin import Figure as Figure
 from .origin import Origin as Origin
 from .profile import ProfileResult as ProfileResult
+from .profile import StepProfile as StepProfile
 from .profile import SweepResult as SweepResult
 from .profile import TimeResult as TimeResult
 from .profile import XcdMap as XcdMap
 from .profile import advice as advice
 from .profile import profile as profile
+from .profile import profile_step as profile_step
 from .profile import time as time
 from .profile import timeline as timeline
 from .profile import xcd_map as xcd_map

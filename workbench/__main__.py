@@ -47,6 +47,11 @@ def commands() -> argparse.ArgumentParser:
         help="run a Python script that was written for a GPU: its cuda is the emulated device",
         usage="python -m workbench script [--device DEVICE] (FILE | -m MODULE) [ARGUMENT ...]",
     )
+    commands.add_parser(
+        "train",
+        help="train a small language model on the kernels; needs transformers; train --help says more",
+        add_help=False,
+    )
     keys = commands.add_parser(
         "certificates", help="make certificates for a Dask cluster of several machines (needs openssl)"
     )
@@ -59,13 +64,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = commands()
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Everything that follows belongs to it, even what looks like an option of ours.
-    whole = given[:1] == ["hipcc"] or (given[:1] == ["script"] and given[1:] not in ([], ["-h"], ["--help"]))
+    whole = given[:1] in (["hipcc"], ["train"]) or (
+        given[:1] == ["script"] and given[1:] not in ([], ["-h"], ["--help"])
+    )
     chosen = parser.parse_args(given[:1] if whole else given)
     if chosen.command == "script":
         return _script(given[1:], parser)
     try:
         if chosen.command == "hipcc":
             return _hipcc(given[1:])
+        if chosen.command == "train":
+            return _train(given[1:])
         if chosen.command == "bench":
             return _bench(chosen)
         if chosen.command == "doctor":
@@ -156,6 +165,12 @@ def _hipcc(words: Sequence[str]) -> int:
     from workbench.toolchain.hipcc import main as hipcc
 
     return hipcc(words, lambda: device().arch)
+
+
+def _train(words: Sequence[str]) -> int:
+    from workbench.training.train import main as train
+
+    return train(words)
 
 
 def _script(words: list[str], parser: argparse.ArgumentParser) -> int:

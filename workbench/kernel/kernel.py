@@ -30,9 +30,15 @@ _recorders: ContextVar[tuple[list[tuple[Kernel, LastLaunch]], ...]] = ContextVar
 
 
 @contextlib.contextmanager
-def recording() -> Iterator[list[tuple[Kernel, LastLaunch]]]:
-    """Launches that this thread makes inside, in order, each with its kernel; they are made as ever."""
-    made: list[tuple[Kernel, LastLaunch]] = []
+def recording(
+    into: list[tuple[Kernel, LastLaunch]] | None = None,
+) -> Iterator[list[tuple[Kernel, LastLaunch]]]:
+    """Launches that this thread makes inside, in order, each with its kernel; they are made as ever.
+
+    Args:
+        into: takes them as they are made; a new list where None.
+    """
+    made = [] if into is None else into
     token = _recorders.set((*_recorders.get(), made))
     try:
         yield made

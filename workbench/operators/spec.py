@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.display import Shown
 from workbench.errors import ArgumentError, ShapeError, UsageError, WorkbenchError
 from workbench.kernel import Kernel, Module, default_arch, device_of, resolve_device
-from workbench.operators import building, running
+from workbench.operators import building, called, running
 from workbench.operators.building import Instances, Ready
 from workbench.operators.definition import Definition
 from workbench.operators.description import describe
@@ -396,6 +396,7 @@ class KernelSpec(Shown, Definition):
                 if step.arguments is not None:
                     step.arguments(full, tensors)
         ready = self._ready(chosen, full, where.arch, code)
+        called.tell(called.Called(self.name, full, len(ready)))
         return made, tuple(running.launch(each, full, tensors, where, options) for each in ready)
 
     def prepared(

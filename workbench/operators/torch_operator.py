@@ -9,12 +9,10 @@ operator of its own, into which PyTorch does not look, since a reference may ask
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,11 +22,10 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd.function import _SingleLevelFunction
 
 from workbench.errors import ArgumentError, ShapeError, WorkbenchError
-from workbench.operators import autocast, running
+from workbench.operators import autocast, called, running
 from workbench.operators.definition import Definition
 from workbench.operators.functions import NAMESPACE
 from workbench.operators.gradient import Gradient
-from workbench.operators.parameters import Shape
 from workbench.operators.tensors import TensorLike, name_results
 
 if TYPE_CHECKING:
@@ -216,26 +213,11 @@ def needed(values: Sequence[Any]) -> bool:
     return bool(tensors) and all(tensor.is_meta for tensor in tensors)
 
 
-_called: ContextVar[list[tuple[str, Shape]] | None] = ContextVar("_called", default=None)
-
-
-@contextlib.contextmanager
-def calls() -> Iterator[list[tuple[str, Shape]]]:
-    """Names and shapes of the calls with tensors of "meta" within."""
-    made: list[tuple[str, Shape]] = []
-    token = _called.set(made)
-    try:
-        yield made
-    finally:
-        _called.reset(token)
-
-
 def fake_outputs(spec: Definition, inputs: Mapping[str, Any]) -> Mapping[str, TensorLike]:
     """Outputs of a call from its inputs' metadata; sizes that PyTorch has left open stay open."""
     try:
         shape = spec.symbolic_shape(spec.shape_of(**inputs))
-        if (called := _called.get()) is not None:
-            called.append((spec.name, shape))
+        called.tell(called.Called(spec.name, shape))
         return spec.outputs(shape, inputs)
     except ShapeError as error:
         if not running.is_empty(inputs):

@@ -10,7 +10,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from workbench.kernel import default_arch
-from workbench.operators import torch_operator
+from workbench.operators.called import Called, listening
 from workbench.operators.precompile import Instance, compile_all
 from workbench.operators.registry import kernels
 
@@ -50,7 +50,8 @@ def precompile(
         return value.detach().to("meta").requires_grad_(value.requires_grad)
 
     args, kwargs = tree_map(on_meta, (inputs, named))
-    with torch_operator.calls() as called:
+    made_calls: list[Called] = []
+    with listening(made_calls.append):
         if isinstance(model, torch.nn.Module):
             held = {**dict(model.named_parameters()), **dict(model.named_buffers())}
             moved = {name: on_meta(tensor) for name, tensor in held.items()}
@@ -60,7 +61,7 @@ def precompile(
         if backward:
             results = [t for t in tree_leaves(made) if isinstance(t, torch.Tensor) and t.requires_grad]
             torch.autograd.backward(results, [torch.empty_like(t) for t in results])
-    wanted = {(name, *shape.items()): (name, shape) for name, shape in called}
+    wanted = {(c.operator, *c.shape.items()): (c.operator, c.shape) for c in made_calls}
     jobs = [
         job
         for (name, shape), arch in product(wanted.values(), archs or (default_arch(),))

@@ -11,11 +11,13 @@ from workbench.profile.profiler import advice, profile
 from workbench.profile.results import ProfileResult, StepsProfile
 from workbench.profile.timelines import Timeline, timeline
 from workbench.profile.timing import SweepResult, TimeResult, sweep, time
+from workbench.profile.training_step import StepProfile, profile_step
 
 __all__ = [
     "COUNTERS",
     "Counter",
     "ProfileResult",
+    "StepProfile",
     "StepsProfile",
     "SweepResult",
     "TimeModel",
@@ -26,6 +28,7 @@ __all__ = [
     "collect",
     "model_time",
     "profile",
+    "profile_step",
     "sweep",
     "time",
     "timeline",

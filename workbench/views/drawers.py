@@ -16,6 +16,7 @@ from workbench.views import stalls as stalls
 from workbench.views import stepper as stepper
 from workbench.views import timelines as timelines
 from workbench.views import timing as timing
+from workbench.views import training as training
 from workbench.views import tuning as tuning
 from workbench.views import verify as verify
 from workbench.views import xcd as xcd

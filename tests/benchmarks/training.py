@@ -1,0 +1,228 @@
+"""Loss curves of the tiny models: PyTorch in float32, PyTorch in bf16 on five seeds, and our kernels in bf16.
+
+    python tests/benchmarks/training.py [--models llama-tiny bert-tiny] [--steps 200] [--write]
+
+Each run is kept in --keep as soon as it has ended, and not made again. The gradients of the first step are
+compared with float64 on the same bf16 weights, parameter by parameter. `--write` puts the tables and curves
+into `docs/training.md`. Seconds are of this process's CPU time, so that a busy machine does not count.
+
+    python tests/benchmarks/training.py --forecast llama-1b bert-base [--write]
+
+models a step of published sizes on four GPUs, with the operators that take most of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workbench.operators.parameters import shape_text
+from workbench.profile.training_step import GPUS, StepProfile, bound_of
+from workbench.training.forecast import step_of
+from workbench.training.models import MODELS
+from workbench.training.train import Training, parser
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "training.md"
+BEGIN, END = "<!-- curves begin -->", "<!-- curves end -->"
+FORECAST_BEGIN, FORECAST_END = "<!-- forecast begins -->", "<!-- forecast ends -->"
+SEEDS = range(5)
+WINDOW = 10
+"""Steps over which losses are averaged before they are compared: a batch's own difficulty is no error."""
+LIMIT = 0.9999
+"""Of the cosine between a gradient and float64's."""
+
+RUNS = (("hipkittens", 0), ("pytorch-fp32", 0), *(("pytorch", seed) for seed in SEEDS))
+
+
+def training(model: str, kernels: str, seed: int, steps: int) -> Training:
+    words = ["--model", model, "--kernels", kernels, "--seed", str(seed), "--steps", str(steps)]
+    return Training(parser().parse_args(words))
+
+
+def curve(model: str, kernels: str, seed: int, steps: int) -> dict[str, Any]:
+    """Losses of a run, and CPU seconds of a step: the median, of the first step alone too."""
+    run, seconds = training(model, kernels, seed, steps), []
+    for _ in range(steps):
+        began = time.process_time()
+        run.step()
+        seconds.append(time.process_time() - began)
+    middle = sorted(seconds)[len(seconds) // 2]
+    return {"losses": run.losses, "held": run.evaluate(), "seconds": middle, "first": seconds[0]}
+
+
+def cosines(model: str) -> dict[str, dict[str, float]]:
+    """Of each parameter's first gradient with float64's: by our kernels, and by PyTorch in bf16."""
+    found: dict[str, dict[str, torch.Tensor]] = {}
+    for kernels in ("hipkittens", "pytorch", "float64"):
+        run = training(model, "pytorch" if kernels == "float64" else kernels, 0, 1)
+        if kernels == "float64":
+            run.model.double()
+        run.loss(*run.text.at(0)).backward()
+        found[kernels] = {n: p.grad.double() for n, p in run.model.named_parameters() if p.grad is not None}
+    made: dict[str, dict[str, float]] = {"hipkittens": {}, "pytorch": {}}
+    largest = max(g.norm().item() for g in found["float64"].values())
+    for kernels, own in made.items():
+        for name, wanted in found["float64"].items():
+            # Mathematically zero, such as that of a key's bias: softmax does not see what is added to all.
+            if wanted.norm() > 1e-9 * largest:
+                cosine = torch.nn.functional.cosine_similarity
+                own[name] = cosine(found[kernels][name].flatten(), wanted.flatten(), 0).item()
+    return made
+
+
+def smooth(losses: list[float]) -> list[float]:
+    return [sum(losses[i : i + WINDOW]) / len(losses[i : i + WINDOW]) for i in range(0, len(losses), WINDOW)]
+
+
+def picture(runs: dict[str, dict[str, Any]], title: str) -> str:
+    """The curves as SVG, drawn by the package's own pictures."""
+    import plotly.graph_objects as go
+
+    from workbench.theme import SERIES
+    from workbench.views.picture import svg_of
+
+    figure = go.Figure()
+    drawn = {"PyTorch fp32": "pytorch-fp32 0", "PyTorch bf16": "pytorch 0", "ours bf16": "hipkittens 0"}
+    for colour, (name, key) in zip(SERIES, drawn.items(), strict=False):
+        losses = smooth(runs[key]["losses"])
+        figure.add_scatter(
+            x=[WINDOW * (i + 0.5) for i in range(len(losses))], y=losses, name=name, line={"color": colour}
+        )
+    figure.update_layout(title=title, xaxis_title="step", yaxis_title="nats a token", height=360, width=700)
+    return str(svg_of(figure))
+
+
+def tables(kept: dict[str, Any], models: list[str], steps: int) -> list[str]:
+    lines: list[str] = []
+    for model in models:
+        runs = kept[f"{model} {steps}"]
+        of = {key: smooth(run["losses"]) for key, run in runs.items() if key != "cosines"}
+        seeds = [of[f"pytorch {seed}"] for seed in SEEDS]
+        lines += [
+            f"### {model}",
+            "",
+            "| steps | PyTorch fp32 | PyTorch bf16, five seeds | ours bf16 | within |",
+        ]
+        lines += ["| --- | ---: | ---: | ---: | --- |"]
+        outside = 0
+        for i, ours in enumerate(of["hipkittens 0"]):
+            low, high = min(s[i] for s in seeds), max(s[i] for s in seeds)
+            outside += not low <= ours <= high
+            lines.append(
+                f"| {i * WINDOW} to {min(steps, (i + 1) * WINDOW) - 1} | {of['pytorch-fp32 0'][i]:.4f} | "
+                f"{low:.4f} to {high:.4f} | {ours:.4f} | {'yes' if low <= ours <= high else 'no'} |"
+            )
+        seconds = {
+            kernels: runs[f"{kernels} 0"]["seconds"] for kernels in ("hipkittens", "pytorch", "pytorch-fp32")
+        }
+        worst = {k: min(v.items(), key=lambda each: each[1]) for k, v in runs["cosines"].items()}
+        below = sum(c < LIMIT for c in runs["cosines"]["hipkittens"].values())
+        lines += [
+            "",
+            f"Ours is outside of the five seeds' spread in {outside} of {math.ceil(steps / WINDOW)} rows. "
+            f"Held back: {runs['hipkittens 0']['held']:.4f} "
+            f"(PyTorch fp32 {runs['pytorch-fp32 0']['held']:.4f}).",
+            "",
+            f"First gradients against float64, lowest cosine: ours {worst['hipkittens'][1]:.6f} "
+            f"(`{worst['hipkittens'][0]}`), PyTorch bf16 {worst['pytorch'][1]:.6f} "
+            f"(`{worst['pytorch'][0]}`); below {LIMIT}: {below} of "
+            f"{len(runs['cosines']['hipkittens'])} parameters of ours.",
+            "",
+            f"CPU seconds a step: ours {seconds['hipkittens']:.2f}, PyTorch bf16 {seconds['pytorch']:.2f}, "
+            f"fp32 {seconds['pytorch-fp32']:.2f}; ours takes "
+            f"{seconds['hipkittens'] / seconds['pytorch']:.1f} times PyTorch's bf16.",
+            "",
+        ]
+    return lines
+
+
+def forecast(name: str, gpu: str, kept: dict[str, Any], save: Callable[[], None]) -> StepProfile:
+    """A model's step on a GPU, each time from `kept` where it is there."""
+    step = step_of(name, gpu)
+    known = kept.setdefault(f"times {gpu}", {})
+    for call in {call.what: call for call in step.calls}.values():
+        key = f"{call.operator} {shape_text(call.shape)}"
+        if key not in known:
+            found = step.on(gpu).time_of(call)
+            known[key] = {"us": found.median.value, "bound": bound_of(found)}
+            save()
+            print(gpu, key, known[key], flush=True)
+    return step
+
+
+def forecasts(names: list[str], kept: dict[str, Any], save: Callable[[], None]) -> list[str]:
+    lines = []
+    for name in names:
+        chosen = MODELS[name]
+        tokens = chosen.span * chosen.batch
+        lines += [
+            *(f"### {name}", "", f"{chosen.batch} sequences of {chosen.span:,} tokens; {chosen.source}.", ""),
+            *("| GPU | a step | tokens/s | most of it |", "| --- | ---: | ---: | --- |"),
+        ]
+        for gpu in GPUS:
+            step, sums = forecast(name, gpu, kept, save), Counter[str]()
+            for call in step.calls:
+                found = kept[f"times {gpu}"][f"{call.operator} {shape_text(call.shape)}"]
+                sums[call.operator] += found["us"]
+            whole = sum(sums.values())
+            most = ", ".join(f"`{operator}` {us / whole:.0%}" for operator, us in sums.most_common(4))
+            lines.append(f"| {gpu} | {whole / 1000:,.1f} ms | {tokens / whole * 1e6:,.0f} | {most} |")
+        lines.append("")
+    return lines
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    tiny = [name for name in MODELS if name.endswith("-tiny")]
+    options.add_argument("--models", nargs="+", choices=tiny, default=tiny)
+    options.add_argument("--steps", type=int, default=200)
+    options.add_argument("--keep", type=Path, default=Path("build/training.json"))
+    options.add_argument("--forecast", nargs="+", choices=list(MODELS), metavar="MODEL")
+    options.add_argument("--write", action="store_true")
+    chosen = options.parse_args()
+    kept = json.loads(chosen.keep.read_text()) if chosen.keep.exists() else {}
+    chosen.keep.parent.mkdir(parents=True, exist_ok=True)
+
+    def save() -> None:
+        chosen.keep.write_text(json.dumps(kept))
+
+    if chosen.forecast:
+        text = "\n".join([FORECAST_BEGIN, *forecasts(chosen.forecast, kept, save), FORECAST_END])
+        print(text)
+        if chosen.write:
+            before, _, rest = DOCUMENT.read_text().partition(FORECAST_BEGIN)
+            DOCUMENT.write_text(before + text + rest.partition(FORECAST_END)[2])
+        return
+    for model in chosen.models:
+        runs = kept.setdefault(f"{model} {chosen.steps}", {})
+        jobs = {"cosines": lambda model=model: cosines(model)}
+        for kernels, seed in RUNS:
+            jobs[f"{kernels} {seed}"] = lambda m=model, k=kernels, s=seed: curve(m, k, s, chosen.steps)
+        for name, job in jobs.items():
+            if name not in runs:
+                runs[name] = job()
+                save()
+            print(model, name, "ready", flush=True)
+    about = f"{chosen.steps} steps, seed 0, losses averaged over {WINDOW} steps; PyTorch {torch.__version__}."
+    text = "\n".join([BEGIN, about, "", *tables(kept, chosen.models, chosen.steps), END])
+    print(text)
+    if chosen.write:
+        for model in chosen.models:
+            image = DOCUMENT.parent / "images" / f"training_{model.replace('-', '_')}.svg"
+            image.write_text(picture(kept[f"{model} {chosen.steps}"], f"Loss of {model}"))
+        before, _, rest = DOCUMENT.read_text().partition(BEGIN)
+        DOCUMENT.write_text(before + text + rest.partition(END)[2])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Models of transformers on the kernels, beside themselves: by formula in float64, and on kernels in bf16."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from transformer_models import FAMILIES, REPLACED, batch, cosines, make, step
+
+from workbench.errors import ShapeError, UsageError
+
+transformers = pytest.importorskip(
+    "transformers", minversion="5", reason="transformers 5 is not installed: pip install 'transformers>=5'"
+)
+HK = "workbench.integrations.transformers"
+use, attention = import_module(HK).use, import_module(HK).attention
+replacements = import_module(f"{HK}.replacements")
+CALLERS = [import_module(f"{HK}.{name}") for name in ("use", "attention", "replacements")]
+
+
+class Formulas(replacements.References):  # type: ignore[name-defined,misc]
+    """All that the replacements call, by PyTorch in any dtype."""
+
+    def flash_attention(self, q: Any, k: Any, v: Any, causal: bool, layout: str, **how: Any) -> Any:
+        assert layout == "bhnd"
+        found = super().__getattr__("flash_attention")(*(t.transpose(1, 2) for t in (q, k, v)), causal, **how)
+        return SimpleNamespace(out=found.out.transpose(1, 2))
+
+
+@pytest.fixture
+def by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (*CALLERS, import_module("workbench.nn.loss")):
+        monkeypatch.setattr(module, "ops", Formulas())
+
+
+@pytest.mark.usefixtures("by_formula")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_formulas(family: str) -> None:
+    """In float64 loss and gradients are the model's own, all but embeddings is replaced, and undo undoes."""
+    model, given = make(family, torch.float64), batch()
+    loss, gradients = step(model, given)
+    before = model(**given).logits.detach()
+    with use(model) as used:
+        assert {row.replaced for row in used.rows if row.replaced} == REPLACED[family]
+        assert {row.kind for row in used.rows if not row.replaced} <= {
+            "Embedding", "GemmaTextScaledWordEmbedding",
+        }  # fmt: skip
+        ours, found = step(model, given)
+    # transformers computes losses and norms in float32.
+    assert ours == pytest.approx(loss, rel=1e-6)
+    largest = max(each.abs().max().item() for each in gradients.values())
+    for name, wanted in gradients.items():
+        allowed = 1e-5 * max(wanted.abs().max().item(), 1e-6 * largest)
+        assert (found[name] - wanted).abs().max() <= allowed, name
+    assert torch.equal(model(**given).logits, before)
+    again = step(model, given)[1]
+    assert all(torch.equal(again[name], each) for name, each in gradients.items())
+    assert not [m for m in model.modules() if "forward" in vars(m)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kernels(family: str) -> None:
+    """In bf16 gradients point where float64's do, as far as PyTorch's own bf16 at least."""
+    given = batch()
+    _, wanted = step(make(family, torch.float64), given)
+    _, theirs = step(make(family), given)
+    model = make(family)
+    use(model)
+    _, ours = step(model, given)
+    found, reference = cosines(ours, wanted), cosines(theirs, wanted)
+    assert found
+    for name, cosine in found.items():
+        assert cosine >= min(0.9999, reference[name] - 1e-4), name
+
+
+@pytest.mark.usefixtures("by_formula")
+def test_packed_sequences() -> None:
+    """Positions that begin anew are sequences of their own."""
+    model = make("llama", torch.float64)
+    ids = batch(padded=False)["input_ids"][:1]
+    positions = torch.cat([torch.arange(11), torch.arange(8)])[None]
+    given = {"input_ids": ids, "labels": ids, "position_ids": positions, "use_cache": False}
+    wanted = step(model, given)[0]
+    with use(model):
+        assert step(model, given)[0] == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.usefixtures("by_formula")
+def test_generation_with_a_cache() -> None:
+    model = make("llama", torch.float64).eval()
+    ids = batch(padded=False)["input_ids"]
+    mask = torch.ones_like(ids)
+    mask[0, :5] = 0
+    how = {"attention_mask": mask, "max_new_tokens": 4, "do_sample": False, "pad_token_id": 0}
+    wanted = model.generate(ids, **how)
+    with use(model):
+        assert torch.equal(model.generate(ids, **how), wanted)
+
+
+@pytest.mark.usefixtures("by_formula")
+def test_a_module_that_computes_something_else_is_left() -> None:
+    class Doubling(transformers.models.llama.modeling_llama.LlamaMLP):  # type: ignore[name-defined,misc]
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return 2 * super().forward(x)
+
+    model = make("llama", torch.float64)
+    for layer in model.model.layers:
+        layer.mlp.__class__ = Doubling
+    loss, _ = step(model, batch())
+    with use(model) as used:
+        left = [row for row in used.rows if row.kind == "Doubling"]
+        assert [(row.replaced, row.by) for row in left] == [("", "computes something else than the kernel")]
+        assert step(model, batch())[0] == pytest.approx(loss, rel=1e-6)
+
+
+@pytest.mark.usefixtures("by_formula")
+def test_checkpointing_gives_the_same_gradients() -> None:
+    model, given = make("llama", torch.float64), batch()
+    use(model)
+    loss, gradients = step(model, given)
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    again, found = step(model, given)
+    assert again == loss
+    assert all(torch.equal(found[name], each) for name, each in gradients.items())
+
+
+def test_wrong_models() -> None:
+    with pytest.raises(UsageError, match="expected a PreTrainedModel"):
+        use(torch.nn.Linear(2, 2))
+    model = make("llama")
+    use(model)
+    with pytest.raises(UsageError, match="has the kernels already"):
+        use(model)
+    small = make("llama", head_dim=32)
+    with pytest.raises(UsageError, match=r"model\.layers\.0\.self_attn: the head dimension is 32; expected"):
+        use(small)
+    assert not [m for m in small.modules() if "forward" in vars(m)]
+
+
+def test_a_model_without_attention() -> None:
+    config = transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], num_labels=2)
+    with pytest.raises(UsageError, match="ResNetForImageClassification has no module that calls attention"):
+        use(transformers.ResNetForImageClassification(config))
+
+
+def test_wrong_calls_name_the_module() -> None:
+    model = make("llama", attention_dropout=0.1)
+    use(model)
+    with pytest.raises(UsageError, match=r"model\.layers\.0\.self_attn: attention dropout is 0\.1"):
+        attention(model.model.layers[0].self_attn, *(torch.zeros(1, 2, 4, 64),) * 3, dropout=0.1)
+    wide = make("llama", torch.float32)
+    use(wide)
+    with pytest.raises(ShapeError, match=r"model\.layers\.0\.self_attn\.q_proj: .*float32"):
+        wide(**batch())
+    layer, heads = wide.model.layers[1].self_attn, (torch.zeros(1, 2, 4, 64),) * 3
+    with pytest.raises(UsageError, match=r"model\.layers\.1\.self_attn: attention mask has the shape"):
+        attention(layer, *heads, torch.ones(1, 1, 4, 5, dtype=torch.bool))

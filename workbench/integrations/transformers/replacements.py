@@ -1,0 +1,450 @@
+"""What is put in the place of transformers' modules: a record for each kind.
+
+A record's `forward` is written once, on functions named as in `workbench.ops`. Before a module is replaced
+it runs on small drawn tensors in float64, with the operators' own PyTorch references for those functions, and
+must give what the module itself gives. So a model's own idea of a norm or a gated layer is never replaced by
+another, whatever its class is called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch.func import functional_call
+
+from workbench import nn, ops
+from workbench.errors import UsageError
+from workbench.operators.functions import by_function
+from workbench.operators.registry import kernels
+from workbench.ops.function import returned
+
+HIDDEN, BETWEEN, EXPERTS, TOP_K, ROWS = 8, 16, 4, 2, 3
+"""Sizes of what is drawn to compare."""
+
+
+class References:
+    """The functions of `workbench.ops` by the operators' references, in any dtype."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        spec = kernels[by_function(kernels)[name]]
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            found = spec.reference(**spec.bind(*args, **kwargs))
+            kind = returned(spec)
+            return found if kind is torch.Tensor else kind(*found)
+
+        return call
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """One kind of module.
+
+    Attributes:
+        name: what it is, for the table.
+        by: the functions of `workbench.ops` that it calls.
+        fits: whether a module has the parts.
+        forward: `(module, ops, *inputs)`, on the module's own parameters.
+        drawn: sizes of the parameters by their names, to compare with.
+        inputs: of what is drawn for the call.
+        whole: whether children of the module are no longer called.
+    """
+
+    name: str
+    by: str
+    fits: Callable[[torch.nn.Module], bool]
+    forward: Callable[..., Any]
+    drawn: Callable[[torch.nn.Module], Mapping[str, tuple[int, ...]]]
+    inputs: Callable[[torch.nn.Module], tuple[torch.Tensor, ...]] = field(
+        default=lambda module: (_random(ROWS, HIDDEN),)
+    )
+    whole: bool = True
+
+    def agrees(self, module: torch.nn.Module) -> bool:
+        """Whether it computes what the module computes, on drawn numbers in float64."""
+        key = (self.name, type(module), *_plain(module))
+        if key not in _agreed:
+            _agreed[key] = self._compare(module)
+        return _agreed[key]
+
+    def _compare(self, module: torch.nn.Module) -> bool:
+        sizes = self.drawn(module)
+        if sizes.keys() != dict(module.named_parameters()).keys():
+            return False
+        drawn = {name: _random(*size, seed=i) for i, (name, size) in enumerate(sizes.items(), 2)}
+        inputs = self.inputs(module)
+
+        class Ours(torch.nn.Module):
+            def __init__(self, theirs: torch.nn.Module) -> None:
+                super().__init__()
+                self.theirs = theirs
+
+            def forward(self, forward: Callable[..., Any], *given: torch.Tensor) -> Any:
+                return forward(self.theirs, References(), *given)
+
+        held = {f"theirs.{name}": tensor for name, tensor in drawn.items()}
+        training = module.training
+        module.eval()
+        try:
+            with torch.no_grad(), _as_written(module):
+                theirs = functional_call(module, drawn, inputs)
+                ours = functional_call(Ours(module), held, (self.forward, *inputs))
+        except (RuntimeError, AttributeError, TypeError, ValueError, IndexError):
+            # It takes other inputs: another kind of module.
+            return False
+        finally:
+            module.train(training)
+        pairs = zip(_tensors(theirs), _tensors(ours), strict=False)
+        # Formulas, not rounding: some modules compute in float32 whatever comes.
+        return len(_tensors(theirs)) == len(_tensors(ours)) and all(
+            a.shape == b.shape and torch.allclose(a.double(), b.double(), rtol=1e-5, atol=1e-6)
+            for a, b in pairs
+        )
+
+
+_agreed: dict[Any, bool] = {}
+
+
+@contextlib.contextmanager
+def _as_written(module: torch.nn.Module) -> Iterator[None]:
+    """Experts run by the code of their class: the others of transformers do not compute in float64."""
+    config = getattr(module, "config", None)
+    before = getattr(config, "_experts_implementation_internal", None)
+    if before is None:
+        yield
+        return
+    config._experts_implementation_internal = "eager"
+    try:
+        yield
+    finally:
+        config._experts_implementation_internal = before
+
+
+def _plain(module: torch.nn.Module) -> tuple[Any, ...]:
+    """What else the meaning of a module's class depends on: its activation, its plain attributes."""
+    values = sorted((k, v) for k, v in vars(module).items() if isinstance(v, (bool, int, float, str)))
+    names = tuple(name for name, _ in module.named_parameters())
+    acts = tuple(type(v).__name__ for v in (*module.children(), *vars(module).values()) if callable(v))
+    return (*values, names, acts)
+
+
+def _tensors(made: Any) -> list[torch.Tensor]:
+    return [made] if isinstance(made, torch.Tensor) else [each for each in made if each is not None]
+
+
+def _random(*size: int, seed: int = 1) -> torch.Tensor:
+    return torch.randn(size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def _rows(x: torch.Tensor) -> torch.Tensor:
+    return x.reshape(-1, x.shape[-1])
+
+
+def _activation(function: Any) -> str | None:
+    """The name that the kernels have for an activation, by what it does; None where they have none."""
+    if not callable(function):
+        return None
+    x = torch.linspace(-4, 4, 33, dtype=torch.float64)
+    gelu = torch.nn.functional.gelu
+    known = {
+        "silu": torch.nn.functional.silu(x),
+        "relu": x.relu(),
+        "gelu": gelu(x),
+        "gelu_tanh": gelu(x, approximate="tanh"),
+    }
+    made = function(x)
+    return next((name for name, wanted in known.items() if torch.allclose(made, wanted, atol=1e-7)), None)
+
+
+def _linear(calls: Any, x: torch.Tensor, weight: torch.Tensor, bias: Any = None, **more: Any) -> torch.Tensor:
+    """x Wᵀ + bias of rows, and what comes after; the shape of x in front."""
+    made: torch.Tensor = calls.gemm(_rows(x), weight, bias=bias, **more)
+    return made.view(*x.shape[:-1], -1)
+
+
+def _eps(module: torch.nn.Module) -> float:
+    return float(getattr(module, "variance_epsilon", getattr(module, "eps", None)) or 0.0)
+
+
+def _rms(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
+    made: torch.Tensor = calls.rms_norm(x, module.weight, _eps(module))
+    return made
+
+
+def _rms_from_one(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
+    # The weight counts from one: 1 + w would lose small w in bf16, so all is float32, as in the model.
+    wide = torch.promote_types(x.dtype, torch.float32)
+    made: torch.Tensor = calls.rms_norm(x.to(wide), 1.0 + module.weight.to(wide), _eps(module))
+    return made.to(x.dtype)
+
+
+def _layer_norm(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
+    made: torch.Tensor = calls.layer_norm(x, module.weight, module.bias, module.eps)
+    return made
+
+
+def _gated(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
+    gate, up, down = module.gate_proj, module.up_proj, module.down_proj
+    rows = _rows(x)
+    factor = calls.gemm(rows, up.weight, bias=up.bias)
+    between = calls.gemm(
+        rows, gate.weight, bias=gate.bias, activation=_activation(module.act_fn), gate=factor
+    )
+    return _linear(calls, between, down.weight, down.bias).view(x.shape)
+
+
+def _gated_fused(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
+    both = _linear(calls, x, module.Wi.weight, module.Wi.bias)
+    between = getattr(calls, f"{_activation(module.act)}_and_mul")(both)
+    return _linear(calls, module.drop(between), module.Wo.weight, module.Wo.bias)
+
+
+def _dense_activation(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
+    name = _activation(module.intermediate_act_fn)
+    return _linear(calls, x, module.dense.weight, module.dense.bias, activation=name)
+
+
+def _conv1d_mlp(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
+    up, down = module.c_fc, module.c_proj
+    between = _linear(calls, x, up.weight, up.bias, layout="nn", activation=_activation(module.act))
+    made: torch.Tensor = module.dropout(_linear(calls, between, down.weight, down.bias, layout="nn"))
+    return made
+
+
+def _conv1d(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
+    return _linear(calls, x, module.weight, module.bias, layout="nn")
+
+
+def _plain_linear(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
+    return _linear(calls, x, module.weight, module.bias)
+
+
+def _experts(
+    module: Any, calls: Any, x: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor
+) -> torch.Tensor:
+    experts, top_k = module.gate_up_proj.shape[0], chosen.shape[-1]
+    ids = chosen.int()
+    block = nn.experts.BLOCK
+    # Every expert may begin a block of its own.
+    spare = min(experts, ids.numel()) * (block - 1)
+    length = -(-(ids.numel() + spare) // block) * block
+    lists = calls.moe_align_block_size(ids, experts, block, length)
+    made = calls.fused_moe(x, module.gate_up_proj, module.down_proj, *lists, top_k, weights.float().flatten())
+    summed: torch.Tensor = calls.moe_sum(made, top_k)
+    return summed
+
+
+def _router(module: Any, calls: Any, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    logits = calls.gemm(_rows(x), module.weight)
+    wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    chosen = calls.moe_topk(wide, module.top_k, score="softmax")
+    return logits, chosen.values, chosen.indices.long()
+
+
+def _has(*names: str) -> Callable[[torch.nn.Module], bool]:
+    return lambda module: all(hasattr(module, name) for name in names)
+
+
+def _linears(module: torch.nn.Module, *names: str) -> bool:
+    """Whether children are linear layers and nothing else, such as adapters around them."""
+    return all(type(getattr(module, name, None)) is torch.nn.Linear for name in names)
+
+
+def _sizes(module: torch.nn.Module, **weights: tuple[int, int]) -> dict[str, tuple[int, ...]]:
+    """Of linear children's weights, and of their biases where they have one."""
+    made: dict[str, tuple[int, ...]] = {}
+    for name, size in weights.items():
+        made[f"{name}.weight"] = size
+        if getattr(module, name).bias is not None:
+            made[f"{name}.bias"] = size[:1]
+    return made
+
+
+def _vectors(module: torch.nn.Module) -> dict[str, tuple[int, ...]]:
+    return {name: (HIDDEN,) for name, _ in module.named_parameters(recurse=False)}
+
+
+def _own_sizes(module: torch.nn.Module) -> dict[str, tuple[int, ...]]:
+    """Of modules that know their sizes."""
+    return {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+
+
+def _is_norm(module: torch.nn.Module) -> bool:
+    names = [name for name, _ in module.named_parameters()]
+    return names == ["weight"] and "RMSNorm" in type(module).__name__ and not list(module.children())
+
+
+def _is_conv1d(module: torch.nn.Module) -> bool:
+    return type(module).__name__ == "Conv1D" and _has("nf", "weight", "bias")(module)
+
+
+REPLACEMENTS = (
+    Replacement("RMSNorm", "rms_norm", _is_norm, _rms, _vectors),
+    Replacement("RMSNorm, weight from 1", "rms_norm (float32)", _is_norm, _rms_from_one, _vectors),
+    Replacement(
+        "LayerNorm", "layer_norm", lambda m: type(m) is torch.nn.LayerNorm and len(m.normalized_shape) == 1,
+        _layer_norm, _own_sizes, lambda m: (_random(ROWS, *m.normalized_shape),),  # type: ignore[misc]
+    ),
+    Replacement(
+        "gated MLP", "gemm with activation and gate, gemm",
+        lambda m: _linears(m, "gate_proj", "up_proj", "down_proj")
+        and _activation(getattr(m, "act_fn", None)) is not None,
+        _gated,
+        lambda m: _sizes(
+            m, gate_proj=(BETWEEN, HIDDEN), up_proj=(BETWEEN, HIDDEN), down_proj=(HIDDEN, BETWEEN)
+        ),
+    ),
+    Replacement(
+        "gated MLP, one product", "gemm, gelu_and_mul, gemm",
+        lambda m: _linears(m, "Wi", "Wo") and hasattr(m, "drop")
+        and _activation(getattr(m, "act", None)) in nn.swiglu.GATES,
+        _gated_fused,
+        lambda m: _sizes(m, Wi=(2 * BETWEEN, HIDDEN), Wo=(HIDDEN, BETWEEN)),
+    ),
+    Replacement(
+        "Linear with activation", "gemm with activation",
+        lambda m: _linears(m, "dense") and _activation(getattr(m, "intermediate_act_fn", None)) is not None,
+        _dense_activation,
+        lambda m: _sizes(m, dense=(BETWEEN, HIDDEN)),
+    ),
+    Replacement(
+        "MLP of Conv1D", "gemm with activation, gemm",
+        lambda m: _has("c_fc", "c_proj", "act", "dropout")(m) and _is_conv1d(m.get_submodule("c_fc"))
+        and _activation(m.act) is not None,
+        _conv1d_mlp, _own_sizes, lambda m: (_random(ROWS, m.c_fc.nx),),  # type: ignore[arg-type,union-attr]
+    ),
+    Replacement(
+        "experts", "moe_align_block_size, fused_moe, moe_sum",
+        _has("gate_up_proj", "down_proj", "num_experts"),
+        _experts,
+        lambda m: {"gate_up_proj": (EXPERTS, 2 * BETWEEN, HIDDEN), "down_proj": (EXPERTS, HIDDEN, BETWEEN)},
+        lambda m: (
+            _random(ROWS, HIDDEN), torch.tensor([[0, 1], [3, 1], [2, 0]]), _random(ROWS, TOP_K, seed=9).abs(),
+        ),
+    ),
+    Replacement(
+        "router", "gemm, moe_topk", _has("top_k", "num_experts", "weight", "hidden_dim"), _router,
+        lambda m: {"weight": (m.num_experts, m.hidden_dim)},  # type: ignore[dict-item]
+        lambda m: (_random(ROWS, m.hidden_dim),),  # type: ignore[arg-type]
+    ),
+    Replacement(
+        "Linear", "gemm", lambda m: type(m) is torch.nn.Linear, _plain_linear,
+        lambda m: {name: (BETWEEN, HIDDEN)[: p.dim()] for name, p in m.named_parameters()},
+    ),
+    Replacement(
+        "Conv1D", "gemm", _is_conv1d, _conv1d, _own_sizes,
+        lambda m: (_random(ROWS, m.nx),),  # type: ignore[arg-type]
+    ),
+)  # fmt: skip
+"""In this order: the first that fits and agrees is taken."""
+
+
+def rotary(
+    calls: Any, q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """transformers' apply_rotary_pos_emb by `ops.rope`: halves of a head are turned against each other.
+
+    Args:
+        q, k: [batch, heads, tokens, dim].
+        cos, sin: [batch or 1, tokens, turned], both halves alike.
+    """
+    half, tokens = cos.shape[-1] // 2, cos.shape[1]
+    places = torch.arange(cos.shape[0] * tokens, device=cos.device).view(-1, tokens)
+    tables = [each[..., :half].reshape(-1, half).contiguous() for each in (cos, sin)]
+    at = places[0] if len(places) == 1 else places
+    return tuple(calls.rope(each, *tables, at) for each in (q, k))  # type: ignore[return-value]
+
+
+@cache
+def is_rotary(theirs: Callable[..., Any]) -> bool:
+    """Whether a model's apply_rotary_pos_emb is what `rotary` computes, on drawn numbers in float64."""
+    q, k, angles = _random(2, 4, ROWS, HIDDEN), _random(2, 2, ROWS, HIDDEN), _random(2, ROWS, HIDDEN // 2)
+    cos, sin = (torch.cat((each, each), -1) for each in (angles.cos(), angles.sin()))
+    try:
+        wanted = theirs(q, k, cos, sin)
+    except (RuntimeError, TypeError, ValueError):
+        return False
+    made = rotary(References(), q, k, cos, sin)
+    return all(torch.allclose(a.double(), b, atol=1e-6) for a, b in zip(wanted, made, strict=True))
+
+
+def _rotary_call(
+    q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, unsqueeze_dim: int = 1
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if unsqueeze_dim != 1:
+        raise UsageError(f"rotary embedding: unsqueeze_dim is {unsqueeze_dim}; expected 1: heads, tokens")
+    return rotary(ops, q, k, cos, sin)
+
+
+def cross_entropy(
+    logits: torch.Tensor, labels: torch.Tensor, items: torch.Tensor | int | None = None, ignored: int = -100
+) -> torch.Tensor:
+    """The mean loss of rows of logits, or their sum over `items`; logits stay in their dtype."""
+    loss = ops.cross_entropy(_rows(logits), labels.reshape(-1).to(logits.device), ignored).loss.sum()
+    return loss / ((labels != ignored).sum() if items is None else items)
+
+
+def causal_loss(
+    logits: torch.Tensor,
+    labels: torch.Tensor,
+    vocab_size: int,
+    num_items_in_batch: torch.Tensor | int | None = None,
+    ignore_index: int = -100,
+    shift_labels: torch.Tensor | None = None,
+    **_: Any,
+) -> torch.Tensor:
+    """transformers' ForCausalLMLoss: each token's logits against the next label."""
+    if shift_labels is None:
+        shift_labels = torch.nn.functional.pad(labels, (0, 1), value=ignore_index)[..., 1:]
+    return cross_entropy(logits, shift_labels, num_items_in_batch, ignore_index)
+
+
+def masked_loss(
+    logits: torch.Tensor,
+    labels: torch.Tensor,
+    vocab_size: int,
+    num_items_in_batch: torch.Tensor | int | None = None,
+    ignore_index: int = -100,
+    **_: Any,
+) -> torch.Tensor:
+    """transformers' ForMaskedLMLoss."""
+    return cross_entropy(logits, labels, num_items_in_batch, ignore_index)
+
+
+LOSSES = {"ForCausalLMLoss": causal_loss, "ForMaskedLMLoss": masked_loss}
+"""By the names of transformers' own."""
+
+GLOBALS: dict[str, tuple[str, str, Callable[[Any], bool], Any]] = {
+    "apply_rotary_pos_emb": ("rotary embedding", "rope", is_rotary, _rotary_call),
+    "CrossEntropyLoss": (
+        "loss", "cross_entropy", lambda theirs: theirs is torch.nn.CrossEntropyLoss, nn.CrossEntropyLoss
+    ),
+}  # fmt: skip
+"""Functions and classes that a module's forward takes from its file: what they are for the table, by which
+functions they are replaced, whether theirs is the one meant, and ours."""
+
+
+def own_globals(module: torch.nn.Module) -> tuple[FunctionType, list[str]]:
+    """A module's forward as it is written, and which of `GLOBALS` it uses."""
+    written = inspect.unwrap(type(module).forward)
+    if not isinstance(written, FunctionType):
+        return written, []
+    used = [n for n in GLOBALS if n in written.__code__.co_names and n in written.__globals__]
+    return written, used
+
+
+def with_globals(written: FunctionType, names: list[str]) -> FunctionType:
+    """The same code with ours in the place of those globals, for one module alone."""
+    changed = {**written.__globals__, **{name: GLOBALS[name][3] for name in names}}
+    made = FunctionType(
+        written.__code__, changed, written.__name__, written.__defaults__, written.__closure__
+    )
+    made.__kwdefaults__ = written.__kwdefaults__
+    return made

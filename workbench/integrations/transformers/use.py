@@ -1,0 +1,174 @@
+"""Puts kernels in the place of a model's modules, and takes them away again."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import wraps
+from types import MethodType
+from typing import Any
+
+import torch
+
+from workbench import ops
+from workbench.errors import UsageError
+from workbench.integrations.transformers.attention import NAME, name_modules, naming
+from workbench.integrations.transformers.replacements import (
+    GLOBALS,
+    LOSSES,
+    REPLACEMENTS,
+    own_globals,
+    with_globals,
+)
+from workbench.integrations.used import Row, Used
+from workbench.operators.registry import kernels
+
+_USED = "_hipkittens_used"
+
+
+def use(model: torch.nn.Module) -> Used:
+    """Puts the kernels in place of a transformers model's modules, in the way Liger-Kernel does.
+
+    Norms, rotary embedding, gated layers, linear layers, routers, experts, attention and the loss are
+    replaced where ours computes the same, which is tried on drawn numbers first. Parameters stay the model's
+    own: it is trained, saved and loaded as before.
+
+        used = use(model)
+        print(used)      # what was replaced by what, and what was left and why
+        used.undo()      # or: with use(model): ...
+
+    Args:
+        model: a PreTrainedModel, in bf16 or fp16, or in float32 under `torch.autocast`.
+
+    Raises:
+        UsageError: the model has no attention that goes through transformers' AttentionInterface, a head
+            dimension that the kernel does not have, attention dropout, or the kernels already. The message
+            names the module.
+    """
+    from transformers import PreTrainedModel
+
+    if not isinstance(model, PreTrainedModel):
+        raise UsageError(
+            f"use: the model is a {type(model).__name__}; expected a PreTrainedModel of transformers; of "
+            "other models replace layers by those of workbench.nn"
+        )
+    if hasattr(model, _USED):
+        raise UsageError(f"use: {type(model).__name__} has the kernels already; call undo() of what use gave")
+    name_modules(model)
+    _check_attention(model)
+    found: list[Row] = []
+    back: list[Callable[[], None]] = []
+    # Compared before anything is changed: a module runs as the model has it.
+    plans = [(path, module, *_plan(module)) for path, module in _outermost(model)]
+    for path, module, forward, row in plans:
+        found.append(Row(path, type(module).__name__, *row))
+        if forward is not None:
+            back.append(_patch(module, forward))
+    loss = _loss(model)
+    if loss is not None:
+        name, ours = loss
+        found.append(Row("loss_function", name, "loss", "cross_entropy"))
+        back.append(_set(model, "_loss_function", ours))
+    before = model.config._attn_implementation
+    model.set_attn_implementation(NAME)
+    back.append(lambda: model.set_attn_implementation(before))
+    layers = [path for path, module in model.named_modules() if _is_attention(module)]
+    by = "flash_attention, flash_attention_varlen"
+    kinds = {type(model.get_submodule(path)).__name__ for path in layers}
+    found += [Row(path, next(iter(kinds)), "attention", by) for path in layers]
+    back.append(_set(model, _USED, True))
+    return Used(model, _grouped(found), back)
+
+
+def _is_attention(module: torch.nn.Module) -> bool:
+    """Whether it calls attention through the interface."""
+    written, _ = own_globals(module)
+    return "ALL_ATTENTION_FUNCTIONS" in getattr(getattr(written, "__code__", None), "co_names", ())
+
+
+def _check_attention(model: Any) -> None:
+    layers = {path: module for path, module in model.named_modules() if _is_attention(module)}
+    if not layers:
+        raise UsageError(
+            f"use: {type(model).__name__} has no module that calls attention through transformers' "
+            "AttentionInterface; expected at least one"
+        )
+    known = kernels["attention/forward"].parameters["dim"]
+    for path, module in layers.items():
+        dim = getattr(module, "head_dim", getattr(module, "attention_head_size", None))
+        with naming(module):
+            if isinstance(dim, int) and dim not in known:
+                raise UsageError(f"{path}: the head dimension is {dim}; expected {known}")
+
+
+def _outermost(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
+    """Modules with their paths, without the children of what is replaced as a whole."""
+    made, skipped, seen = [], (), set()
+    for path, module in model.named_modules():
+        if id(module) in seen or any(path.startswith(f"{each}.") for each in skipped):
+            continue
+        seen.add(id(module))
+        made.append((path, module))
+        if _replacement(module) is not None:
+            skipped = (*skipped, path)
+    return made
+
+
+def _replacement(module: torch.nn.Module) -> Any:
+    return next((each for each in REPLACEMENTS if each.fits(module) and each.agrees(module)), None)
+
+
+def _plan(module: torch.nn.Module) -> tuple[Callable[..., Any] | None, tuple[str, str]]:
+    """What takes the place of a module's forward, and how the table tells it."""
+    found = _replacement(module)
+    if found is not None:
+        return (lambda self, *inputs: found.forward(self, ops, *inputs)), (found.name, found.by)
+    written, names = own_globals(module)
+    fitting = [name for name in names if GLOBALS[name][2](written.__globals__[name])]
+    if fitting:
+        told = [GLOBALS[name] for name in fitting]
+        return with_globals(written, fitting), (", ".join(t[0] for t in told), ", ".join(t[1] for t in told))
+    if any(each.fits(module) for each in REPLACEMENTS):
+        return None, ("", "computes something else than the kernel")
+    if names:
+        return None, ("", f"{', '.join(names)} of this model is another function than the kernel's")
+    if list(module.children()) or not list(module.parameters(recurse=False)):
+        return None, ("", "")
+    return None, ("", "no kernel of this kind")
+
+
+def _patch(module: torch.nn.Module, forward: Callable[..., Any]) -> Callable[[], None]:
+    """Gives one module another forward; returns what takes it away."""
+
+    @wraps(type(module).forward)
+    def named(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        with naming(self):
+            return forward(self, *args, **kwargs)
+
+    return _set(module, "forward", MethodType(named, module))
+
+
+def _set(module: Any, name: str, value: Any) -> Callable[[], None]:
+    """Sets an attribute of an object itself; returns what gives it the one before."""
+    held = vars(module)
+    had, before = name in held, held.get(name)
+    held[name] = value
+    return (lambda: held.__setitem__(name, before)) if had else (lambda: held.pop(name, None) and None)
+
+
+def _loss(model: Any) -> tuple[str, Callable[..., Any]] | None:
+    """The loss function that a model calls, where we have it."""
+    written, _ = own_globals(model)
+    if "loss_function" not in getattr(getattr(written, "__code__", None), "co_names", ()):
+        return None
+    name = getattr(model.loss_function, "__name__", "")
+    return (name, LOSSES[name]) if name in LOSSES else None
+
+
+def _grouped(rows: list[Row]) -> tuple[Row, ...]:
+    """One row for the same module of all layers; containers that were left are not told."""
+    told = Counter(
+        Row(re.sub(r"\.\d+(?=\.|$)", ".*", r.path), r.kind, r.replaced, r.by) for r in rows if r.by
+    )
+    return tuple(Row(r.path, r.kind, r.replaced, r.by, count) for r, count in told.items())

@@ -1,0 +1,43 @@
+"""Tells whoever listens of every call of an operator, on real tensors and on those of "meta"."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from workbench.operators.parameters import Shape
+
+
+@dataclass(frozen=True)
+class Called:
+    """A call of an operator.
+
+    Attributes:
+        operator: its name.
+        shape: complete.
+        launches: that follow; 0 where the tensors are on "meta", and nothing runs.
+    """
+
+    operator: str
+    shape: Shape
+    launches: int = 0
+
+
+_listeners: list[Callable[[Called], None]] = []
+
+
+def tell(call: Called) -> None:
+    """Before a call's launches."""
+    for listener in _listeners:
+        listener(call)
+
+
+@contextlib.contextmanager
+def listening(listener: Callable[[Called], None]) -> Iterator[None]:
+    """Calls `listener` with each call within, of any thread: autograd has its own on a GPU."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)

@@ -1,0 +1,356 @@
+"""A training step taken apart: every launch by the module and the pass that made it, with its modelled time.
+
+A launch belongs to the module that was running, in the forward pass; in the backward pass to the module that
+ran when PyTorch made the node of the graph that runs now, which nodes tell by their sequence numbers. On
+tensors of "meta" nothing is launched, and calls are gathered all the same: so any model is forecast.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.modules import module as hooks
+
+from workbench.display import Shown
+from workbench.errors import UsageError
+from workbench.kernel import Kernel, Launcher, recording
+from workbench.kernel.launch import LastLaunch
+from workbench.operators import kernels
+from workbench.operators.called import Called, listening
+from workbench.operators.parameters import Shape, shape_text
+from workbench.origin import Figure
+from workbench.profile.profiler import profile
+from workbench.profile.results import ProfileResult, StepsProfile
+from workbench.profile.timing import TimeResult, time
+from workbench.progress import track
+from workbench.runtime import Device
+from workbench.runtime import device as resolve_device
+
+GPUS = ("MI300X", "MI325X", "MI350X", "MI355X")
+OUTSIDE = "(no module)"
+PHASES = ("forward", "recomputed", "backward")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an operator, or one launch of a kernel that is no operator's.
+
+    Attributes:
+        module: path of the module; "(no module)" outside of all.
+        phase: "forward", "backward", or "recomputed": forward again in the backward pass, by checkpointing.
+        operator: its name; a kernel's own where it is no operator's.
+        shape: of the operator; empty of a kernel.
+        launches: that it made; 0 on "meta".
+    """
+
+    module: str
+    phase: str
+    operator: str
+    shape: Shape
+    launches: int
+    _again: tuple[Kernel, LastLaunch] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def what(self) -> tuple[Any, ...]:
+        """Equal for calls that take one time."""
+        if self._again is not None:
+            return (self.operator, self._again[1].launch.grid, self._again[1].launch.block)
+        return (self.operator, *self.shape.items())
+
+    @property
+    def layer(self) -> str:
+        """The module's path with * for the numbers of layers."""
+        return re.sub(r"(?<=\.)\d+(?=\.|$)", "*", self.module)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Calls of one operator at one shape, by one module of all layers in one pass.
+
+    Attributes:
+        module, phase, operator, shape: as of `Call`; the module with * for numbers of layers.
+        calls: how many.
+        time: of all of them, in microseconds.
+        share: of the step's kernels, 0 to 1.
+        bound: what the time is spent on, as `TimeModel.bound`; of several launches, of the longest.
+    """
+
+    module: str
+    phase: str
+    operator: str
+    shape: Shape
+    calls: int
+    time: Figure
+    share: float
+    bound: str
+
+
+class StepProfile(Shown):
+    """The launches of a training step on one device; `with profile_step() as step:` fills it.
+
+    What PyTorch computes itself, such as the optimizer and embeddings, is not among them.
+
+    Attributes:
+        calls: in order.
+        device: whose times are modelled.
+    """
+
+    def __init__(self, calls: Iterable[Call], device: str) -> None:
+        self.calls = list(calls)
+        self.device = device
+
+    @cached_property
+    def times(self) -> Mapping[tuple[Any, ...], TimeResult]:
+        """The time of each different call, by `Call.what`: measured on a GPU, else modelled.
+
+        Each is launched again, large ones in part.
+        """
+        first = {call.what: call for call in self.calls}
+        return {what: self.time_of(first[what]) for what in track(list(first), "times of a step's launches")}
+
+    def time_of(self, call: Call) -> TimeResult:
+        """The time of one call, launched anew."""
+        if call._again is None:
+            return time(kernels[call.operator], shape=call.shape, device=self.device)
+        kernel, launched = call._again
+        return time(Launcher(kernel, launched.launch), *launched.args, **launched.kwargs)
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """Calls of a kind together, the longest first."""
+        grouped: dict[tuple[Any, ...], list[Call]] = {}
+        for call in self.calls:
+            grouped.setdefault((call.layer, call.phase, call.what), []).append(call)
+        whole = self.total.value or 1.0
+        made = []
+        for calls in grouped.values():
+            found, one = self.times[calls[0].what], calls[0]
+            spent = _times(found.median, len(calls))
+            made.append(
+                Row(
+                    *(one.layer, one.phase, one.operator, one.shape, len(calls), spent),
+                    *(spent.value / whole, bound_of(found)),
+                )
+            )
+        return tuple(sorted(made, key=lambda row: -row.time.value))
+
+    @cached_property
+    def total(self) -> Figure:
+        """Microseconds of all launches, one after the other."""
+        if not self.calls:
+            raise UsageError(
+                "profile_step: nothing was launched; expected a step on the kernels within `with`"
+            )
+        figures = [self.times[call.what].median for call in self.calls]
+        return Figure(sum(f.value for f in figures), figures[0].unit, figures[0].origin, figures[0].source)
+
+    def by_operator(self) -> dict[str, float]:
+        """Microseconds by operator, the longest first."""
+        return self._summed(lambda row: row.operator)
+
+    def by_module(self) -> dict[str, float]:
+        """Microseconds by module, with * for the numbers of layers, the longest first."""
+        return self._summed(lambda row: row.module)
+
+    def _summed(self, key: Callable[[Row], str]) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for row in self.rows:
+            found[key(row)] = found.get(key(row), 0.0) + row.time.value
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def on(self, device: str) -> StepProfile:
+        """The same calls with the times of another GPU, such as "MI300X"; kernels that are no operator's
+        have those of the device that they ran on."""
+        return StepProfile(self.calls, device if ":" in device else f"emulated:{device}")
+
+    def forecast(self, gpus: Iterable[str] = GPUS) -> dict[str, StepProfile]:
+        """The step on each GPU."""
+        return {gpu: self.on(gpu) for gpu in gpus}
+
+    def profile(self, row: Row) -> ProfileResult | StepsProfile:
+        """Counters, line by line, of a row's operator at its shape.
+
+        Raises:
+            UsageError: the row is of a kernel that is no operator's; `wb.profile` takes its launch.
+        """
+        if row.operator not in kernels:
+            raise UsageError(f"{row.operator} is no operator's kernel; profile its launch by wb.profile")
+        return profile(kernels[row.operator], shape=row.shape, device=self.device)
+
+    def to_perfetto(self, path: str | Path) -> Path:
+        """Writes a trace that Perfetto (ui.perfetto.dev) opens: modules within modules, operators below.
+
+        Args:
+            path: of the file, JSON in the Trace Event Format; a microsecond there is one of the GPU.
+        """
+        file = Path(path)
+        about = {"device": self.device, "times": str(self.total)}
+        events = [
+            {
+                "ph": "M",
+                "pid": 1,
+                "tid": 1,
+                "name": "process_name",
+                "args": {"name": f"step on {self.device}"},
+            },
+            {"ph": "M", "pid": 1, "tid": 1, "name": "thread_name", "args": {"name": "modules and operators"}},
+            *self._slices(),
+        ]
+        trace = {"displayTimeUnit": "ns", "otherData": about, "traceEvents": events}
+        file.write_text(json.dumps(trace))
+        return file
+
+    def _slices(self) -> Iterator[dict[str, Any]]:
+        """Nested slices: one for each run of calls that share a part of their path."""
+        begun: list[tuple[str, float]] = []
+        now = 0.0
+
+        def ended(keep: int) -> Iterator[dict[str, Any]]:
+            while len(begun) > keep:
+                name, start = begun.pop()
+                yield {"ph": "X", "pid": 1, "tid": 1, "ts": start, "dur": now - start, "name": name}
+
+        for call in self.calls:
+            path = [call.phase, *call.module.split(".")]
+            same = 0
+            while same < min(len(path), len(begun)) and begun[same][0] == path[same]:
+                same += 1
+            yield from ended(same)
+            begun += [(name, now) for name in path[same:]]
+            found = self.times[call.what]
+            told = {"shape": shape_text(call.shape), "bound": bound_of(found), "time": str(found.median)}
+            spent = found.median.value
+            yield {
+                **{"ph": "X", "pid": 1, "tid": 1, "ts": now, "dur": spent, "name": call.operator},
+                **{"cat": call.phase, "args": told},
+            }
+            now += spent
+        yield from ended(0)
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.calls)} calls on {self.device}: {self.total}"]
+        for row in self.rows:
+            lines.append(
+                f"{row.share:6.1%} {row.time.value:10.1f} us  {row.calls:4} x {row.operator:36} "
+                f"{row.phase:10} {row.module}  {row.bound}"
+            )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def bound_of(found: TimeResult) -> str:
+    """What a time is spent on; of several launches, what the longest is. "" where it was measured."""
+    longest = max(found.steps or (found,), key=lambda each: each.median.value)
+    return longest.model.bound if longest.model is not None else ""
+
+
+def _times(figure: Figure, count: int) -> Figure:
+    return Figure(figure.value * count, figure.unit, figure.origin, figure.source)
+
+
+class _Gathering:
+    """Knows which module is running, and in the backward pass which one ran."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._running: list[str] = []
+        # By sequence number of autograd's nodes: from which on a module was running.
+        self._since: list[int] = [-1]
+        self._module: list[str] = [OUTSIDE]
+
+    def enter(self, module: torch.nn.Module, _: Any) -> None:
+        if id(module) not in self._names:
+            # The outermost module is the model, whose paths all others have.
+            own = type(module).__name__
+            self._names |= {id(each): path or own for path, each in module.named_modules()}
+        self._running.append(self._names[id(module)])
+        self._note()
+
+    def leave(self, module: torch.nn.Module, *_: Any) -> None:
+        if self._running:
+            self._running.pop()
+        self._note()
+
+    def _note(self) -> None:
+        self._since.append(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+        self._module.append(self._running[-1] if self._running else OUTSIDE)
+
+    def place(self) -> tuple[str, str]:
+        """Module and phase of what runs now."""
+        node = torch._C._current_autograd_node()  # type: ignore[attr-defined]
+        if self._running:
+            return self._running[-1], "forward" if node is None else "recomputed"
+        if node is None:
+            return OUTSIDE, "forward"
+        at = bisect.bisect_right(self._since, node._sequence_nr()) - 1
+        return self._module[at], "backward"
+
+
+@contextlib.contextmanager
+def profile_step(device: Device | str | None = None) -> Iterator[StepProfile]:
+    """Gathers every launch within: a training step, by module, pass and operator.
+
+        with wb.profile_step("MI355X") as step:
+            model(input_ids=ids, labels=labels).loss.backward()
+        print(step)                    # time, share and bound of each
+        step.by_module(); step.forecast(); step.to_perfetto("step.json")
+
+    With a model on "meta" nothing is launched, and the calls of a step of any size are gathered.
+
+    Args:
+        device: whose times are wanted, as `wb.device` takes it, or a GPU's name; the default device's where
+            None. The step itself runs where its tensors are.
+    """
+    name = f"emulated:{device}" if device in GPUS else device
+    step = StepProfile([], resolve_device(name).name)
+    gathering = _Gathering()
+    told: list[tuple[int, Called, str, str]] = []
+    launched = _Launched(gathering)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(recording(launched))
+        stack.enter_context(listening(lambda call: told.append((len(launched), call, *gathering.place()))))
+        stack.callback(hooks.register_module_forward_pre_hook(gathering.enter).remove)
+        stack.callback(hooks.register_module_forward_hook(gathering.leave, always_call=True).remove)
+        # One thread: which launches are recorded is known by thread.
+        stack.enter_context(torch.autograd.set_multithreading_enabled(False))
+        yield step
+    step.calls.extend(_calls(told, launched))
+
+
+class _Launched(list[tuple[Kernel, LastLaunch]]):
+    """Launches, with module and phase of each."""
+
+    def __init__(self, gathering: _Gathering) -> None:
+        super().__init__()
+        self.places: list[tuple[str, str]] = []
+        self._gathering = gathering
+
+    def append(self, launch: tuple[Kernel, LastLaunch]) -> None:
+        super().append(launch)
+        self.places.append(self._gathering.place())
+
+
+def _calls(told: list[tuple[int, Called, str, str]], launched: _Launched) -> Iterator[Call]:
+    """Calls of operators, and between them launches that are none of theirs."""
+
+    def others(until: int) -> Iterator[Call]:
+        for i in range(done, until):
+            kernel, last = launched[i]
+            yield Call(*launched.places[i], kernel.name, {}, 1, (kernel, last))
+
+    done = 0
+    for before, call, module, phase in told:
+        yield from others(before)
+        yield Call(module, phase, call.operator, call.shape, call.launches)
+        done = before + call.launches
+    yield from others(len(launched))

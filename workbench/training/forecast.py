@@ -1,0 +1,36 @@
+"""What a training step of a published size would take: its calls are gathered on tensors without values."""
+
+from __future__ import annotations
+
+import torch
+
+from workbench.profile import StepProfile, profile_step
+from workbench.training.models import model_named
+
+
+def step_of(name: str, device: str | None = None, *, checkpointing: bool = False) -> StepProfile:
+    """The calls of one step of a model of `MODELS`, forward and backward; nothing is computed.
+
+    `.on("MI300X")` and `.forecast()` model their times: each different call runs on the emulated device, in
+    part where it is large, which takes seconds to minutes for each.
+
+    Args:
+        name: such as "llama-1b".
+        device: whose times are wanted, as for `profile_step`.
+        checkpointing: whether layers are computed again in the backward pass.
+
+    Raises:
+        UsageError: there is no such model.
+    """
+    from workbench.integrations.transformers import use
+
+    chosen = model_named(name)
+    with torch.device("meta"):
+        model = chosen.make().bfloat16()
+    use(model)
+    if checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    ids = torch.zeros(chosen.batch, chosen.span, dtype=torch.int64, device="meta")
+    with profile_step(device) as step:
+        model(input_ids=ids, labels=ids, attention_mask=torch.ones_like(ids)).loss.backward()
+    return step

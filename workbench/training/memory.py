@@ -1,0 +1,71 @@
+"""Bytes of tensors that a training step holds at its fullest."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from workbench.origin import Figure, Origin
+
+if TYPE_CHECKING:
+    from workbench.training.train import Training
+
+
+class LiveBytes(TorchDispatchMode):
+    """Counts bytes of all tensors that PyTorch's operators take and make, as long as they live.
+
+    What an operator needs for its time alone, such as a kernel's workspace, is not seen.
+
+    Attributes:
+        now, peak: bytes.
+    """
+
+    def __init__(self, held: Iterable[torch.Tensor] = ()) -> None:
+        super().__init__()
+        self.now = self.peak = 0
+        self._known: dict[int, weakref.ref[torch.UntypedStorage]] = {}
+        self._count(held)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        self._count(tree_leaves((args, made)))
+        return made
+
+    def _count(self, values: Iterable[Any]) -> None:
+        for value in values:
+            if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+                storage = value.untyped_storage()
+                key, size = storage._cdata, storage.nbytes()
+                if key not in self._known:
+                    self._known[key] = weakref.ref(
+                        storage, lambda _, key=key, size=size: self._gone(key, size)
+                    )
+                    self.now += size
+                    self.peak = max(self.peak, self.now)
+
+    def _gone(self, key: int, size: int) -> None:
+        self._known.pop(key, None)
+        self.now -= size
+
+
+def peak_memory(training: Training) -> Figure:
+    """The most that a step's forward and backward pass hold, with weights, masters and moments.
+
+    On a GPU PyTorch's allocator measured it, over the steps so far; without one it is counted from the
+    tensors of one more pass, which changes no weight.
+    """
+    if training.device == "cuda":
+        return Figure(
+            torch.cuda.max_memory_allocated() / 2**20, "MiB", Origin.MEASURED, "PyTorch's allocator"
+        )
+    moments = [t for state in training.optimizer.state.values() for t in state.values()]
+    held = [*training.model.parameters(), *training.masters.wide, *moments]
+    with LiveBytes(t for t in held if isinstance(t, torch.Tensor)) as live:
+        training.loss(*training.text.at(0, training.options.seed)).backward()
+    training.model.zero_grad()
+    return Figure(live.peak / 2**20, "MiB", Origin.COUNTED, "tensors of one forward and backward pass")

@@ -1,0 +1,200 @@
+"""Trains a language model of transformers on HipKittens' kernels. Copy this file and change it.
+
+    python -m workbench train --model llama-tiny --steps 200 --out runs/first
+    python -m workbench train --out runs/first --steps 400 --resume     # goes on, bit for bit
+    python -m workbench train --copy my_training.py                     # this file
+
+On a GPU the same commands train `llama-1b` and `bert-base`. Weights are bf16, with masters and moments in
+float32. Without `--text` the text is one that ships.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from workbench.errors import MissingFile, UsageError
+from workbench.training.data import Text
+from workbench.training.memory import peak_memory
+from workbench.training.models import MODELS, model_named
+from workbench.training.report import write
+
+KERNELS = ("hipkittens", "pytorch", "pytorch-fp32")
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m workbench train", description=__doc__.splitlines()[0])
+    add = made.add_argument
+    add("--model", default="llama-tiny", help=", ".join(MODELS))
+    add("--text", metavar="FILE", help="what it learns; default: a text that ships")
+    add("--steps", type=int, default=200, help="in all, those before --resume among them")
+    add("--out", metavar="DIR", type=Path, help="folder of checkpoint.pt, losses.json and report.html")
+    add("--seed", type=int, default=0, help="of the weights and the batches")
+    add("--rate", type=float, help="highest learning rate; default: the model's")
+    add("--kernels", choices=KERNELS, default="hipkittens", help="what computes; the others compare")
+    add("--checkpointing", action="store_true", help="keep less from the forward pass, compute it again")
+    add("--save-every", type=int, default=50, metavar="N", help="steps between checkpoints and evaluations")
+    add("--resume", action="store_true", help="go on from the checkpoint in --out")
+    add("--copy", metavar="FILE", type=Path, help="write this script there, and train nothing")
+    return made
+
+
+class Masters:
+    """Float32 copies of the model's weights, which the optimizer changes; the model has them rounded."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.held = [p for p in model.parameters() if p.requires_grad]
+        self.wide = [p.detach().float().clone() for p in self.held]
+
+    def take_gradients(self) -> None:
+        for wide, held in zip(self.wide, self.held, strict=True):
+            wide.grad = None if held.grad is None else held.grad.float()
+
+    @torch.no_grad()
+    def give_weights(self) -> None:
+        for wide, held in zip(self.wide, self.held, strict=True):
+            held.copy_(wide)
+
+
+class Training:
+    """A model, its optimizer and the losses so far."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        chosen = model_named(options.model)
+        self.options, self.rate = options, options.rate or chosen.rate
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        if self.device == "cpu" and "tiny" not in options.model:
+            raise UsageError(
+                f"train: {options.model} needs a GPU, and PyTorch has none; expected a tiny model here "
+                "(what a step of the others takes is modelled: workbench.training.forecast.step_of)"
+            )
+        self.text = Text.read(options.text, chosen.span, chosen.batch, chosen.masked)
+        torch.manual_seed(options.seed)
+        # The masters are made before rounding, from what float32 training would begin with.
+        self.model = chosen.make().to(self.device).train()
+        self.masters = Masters(self.model)
+        if options.kernels != "pytorch-fp32":
+            self.model.bfloat16()
+        if options.checkpointing:
+            self.model.gradient_checkpointing_enable({"use_reentrant": False})
+        self.used = None
+        if options.kernels == "hipkittens":
+            from workbench.integrations.transformers import use
+
+            self.used = use(self.model)
+        self.optimizer = torch.optim.AdamW(
+            self.masters.wide, lr=self.rate, weight_decay=0.1, betas=(0.9, 0.95)
+        )
+        self.losses: list[float] = []
+        self.evaluated: dict[int, float] = {}
+
+    def loss(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.model(input_ids=inputs.to(self.device), labels=labels.to(self.device)).loss
+        return found
+
+    def rate_at(self, step: int) -> float:
+        """Up in a tenth of all steps, then down along a cosine to a tenth of the highest."""
+        warm = max(1, self.options.steps // 10)
+        if step < warm:
+            return float(self.rate * (step + 1) / warm)
+        part = (step - warm) / max(1, self.options.steps - warm)
+        return float(self.rate * (0.55 + 0.45 * math.cos(math.pi * part)))
+
+    def step(self) -> float:
+        """One step of training; its loss before the step."""
+        number = len(self.losses)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate_at(number)
+        loss = self.loss(*self.text.at(number, self.options.seed))
+        loss.backward()
+        self.masters.take_gradients()
+        torch.nn.utils.clip_grad_norm_(self.masters.wide, 1.0)
+        self.optimizer.step()
+        self.masters.give_weights()
+        self.model.zero_grad()
+        self.losses.append(loss.item())
+        return self.losses[-1]
+
+    @torch.no_grad()
+    def evaluate(self) -> float:
+        """Mean loss of the text that was held back."""
+        self.model.eval()
+        found = [self.loss(*batch).item() for batch in self.text.evaluation()]
+        self.model.train()
+        self.evaluated[len(self.losses)] = sum(found) / len(found)
+        return self.evaluated[len(self.losses)]
+
+    @torch.no_grad()
+    def go_on(self, begin: str = "A kernel is ", length: int = 60) -> str:
+        """What the model writes behind `begin`, each byte the likeliest."""
+        data = list(begin.encode())
+        self.model.eval()
+        for _ in range(length):
+            ids = torch.tensor([data[-self.text.span :]], device=self.device)
+            data.append(int(self.model(input_ids=ids).logits[0, -1, :256].argmax()))
+        self.model.train()
+        return bytes(data).decode(errors="replace")
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        state = {
+            "masters": self.masters.wide,
+            "optimizer": self.optimizer.state_dict(),
+            "losses": self.losses,
+        }
+        torch.save({**state, "evaluated": self.evaluated, "model": self.options.model}, folder / "new.pt")
+        (folder / "new.pt").replace(folder / "checkpoint.pt")
+        (folder / "losses.json").write_text(json.dumps({"train": self.losses, "held": self.evaluated}))
+
+    def load(self, folder: Path) -> None:
+        file = folder / "checkpoint.pt"
+        if not file.exists():
+            raise MissingFile(f"train: there is no {str(file)!r}; expected one for --resume, or no --resume")
+        state: dict[str, Any] = torch.load(file, map_location=self.device, weights_only=True)
+        if state["model"] != self.options.model:
+            raise UsageError(f"train: {str(file)!r} is of {state['model']}; expected {self.options.model}")
+        for wide, kept in zip(self.masters.wide, state["masters"], strict=True):
+            wide.copy_(kept)
+        self.masters.give_weights()
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.losses, self.evaluated = state["losses"], state["evaluated"]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(words)
+    if options.copy is not None:
+        print(f"wrote {shutil.copy(__file__, options.copy)}")
+        return 0
+    training = Training(options)
+    if options.resume:
+        if options.out is None:
+            raise UsageError("train: --resume without --out; expected the folder with the checkpoint")
+        training.load(options.out)
+    print(training.used or f"{options.model} on {options.kernels}")
+    began, first = time.perf_counter(), len(training.losses)
+    with tqdm(total=options.steps, initial=first, unit="step") as bar:
+        while len(training.losses) < options.steps:
+            bar.set_postfix(loss=f"{training.step():.4f}")
+            bar.update()
+            if options.out is not None and len(training.losses) % options.save_every == 0:
+                training.evaluate()
+                training.save(options.out)
+    seconds = (time.perf_counter() - began) / max(1, len(training.losses) - first)
+    print(f"held back: {training.evaluate():.4f}; {seconds:.3f} s a step")
+    if options.out is not None:
+        training.save(options.out)
+        print(f"wrote {write(options.out / 'report.html', training, seconds, peak_memory(training))}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
