@@ -29,6 +29,7 @@ PACKAGES = (
 """Packages whose versions decide what works."""
 
 SETTINGS = (
+    "HIPKITTENS_BINDING",
     "HIPKITTENS_CACHE",
     "HIPKITTENS_CACHE_LIMIT",
     "HIPKITTENS_CHROMIUM",
@@ -129,6 +130,7 @@ def _safely(part: Callable[[], list[Finding]]) -> list[Finding]:
 
 
 def _python() -> list[Finding]:
+    from workbench.runtime.hip import binding
     from workbench.toolchain import zig
 
     found, missing = [], []
@@ -139,6 +141,8 @@ def _python() -> list[Finding]:
             missing.append(name)
     here = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     findings = [Finding("Python", "ok", f"{here}; {', '.join(found)}")]
+    if "hip-python" in missing and binding() != "hip-python":
+        missing.remove("hip-python")
     if missing:
         wanted = [zig.WHEEL if name == "ziglang" else name for name in missing]
         install = f"{sys.executable} -m pip install {' '.join(wanted)}"
