@@ -6,6 +6,7 @@
 # make test-product  the full product of generated kernels and of operators; EVERY=10: a tenth of it
 # make test-triton  Triton's kernels on the emulated devices, with two of its libraries; 250 MB of downloads
 # make lint   style, types, formatting
+# make wheels  dist/ with a wheel for each kind of machine, native libraries in it, and one for all others
 # make docs   the documentation site, in build/site; NOTEBOOKS=run shows notebooks with their outputs
 # make release  wheel and sdist of this version in build/release, checked, and installed into an empty environment
 # make browser  the browser that tests/browser drives, where this machine lets it be installed
@@ -17,7 +18,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo lab test test-quick test-all test-product test-triton lint docs release browser format clean
+.PHONY: demo lab test test-quick test-all test-product test-triton lint wheels docs release browser format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
@@ -54,6 +55,13 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 	git ls-files '*.c' '*.h' '*.cpp' '*.cuh' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/nbstripout --verify notebooks/*.ipynb
+
+wheels: $(VENV)/.installed-test
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --wheel
+	for machine in x86_64 aarch64; do \
+	  $(BIN)/python -m workbench.prebuilt $$machine build/prebuilt/$$machine && \
+	  HIPKITTENS_WHEEL=$$machine $(BIN)/python -m build --no-isolation --wheel || exit 1; done
 
 docs: $(VENV)/.installed-test
 	$(PIP) -e '.[docs]'

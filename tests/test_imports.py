@@ -19,8 +19,8 @@ LAYERS = (
     "theme", "display", "cache", "launches", "numerics",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn", "integrations",
     "collection", "check", "step", "profile",
-    "history", "exercises", "tiles", "triton_driver", "torch_gpu", "doctor", "bench", "views", "lab",
-    "magics", "training", "__main__", "",
+    "history", "exercises", "tiles", "triton_driver", "torch_gpu", "doctor", "prebuilt", "bench", "views",
+    "lab", "magics", "training", "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
 

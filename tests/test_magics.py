@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from types import ModuleType
 
 import pytest
 import torch
@@ -29,6 +31,15 @@ def run(shell, line, cell=CELL):
 
 def html_of(out):
     return "".join(o.data.get("text/html", "") for o in out.outputs)
+
+
+def test_colab_is_told_once_what_is_missing(shell, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
+    shell.run_line_magic("reload_ext", "workbench")
+    assert capsys.readouterr().out.count("Colab is no JupyterLab: magics, figures and tables work") == 1
+    monkeypatch.delitem(sys.modules, "google.colab")
+    shell.run_line_magic("reload_ext", "workbench")
+    assert capsys.readouterr().out == ""
 
 
 def test_compiles_and_binds(shell):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,16 @@ import pytest
 import workbench as wb
 
 ROOT = Path(__file__).parents[1]
+
+
+def test_windows_is_told_where_to_go() -> None:
+    code = "import sys; sys.platform = 'win32'; import workbench"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: hipkittens-workbench needs Linux: on Windows, install it in WSL2")
+    page = re.search(r"docs/\S+\.md", last)
+    assert page is not None
+    assert (ROOT / page[0]).is_file()
 
 
 def test_dir_is_the_public_names() -> None:

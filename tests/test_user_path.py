@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -279,6 +281,16 @@ def test_default_device_follows_the_environment(spec, monkeypatch):
     monkeypatch.setenv("HIPKITTENS_DEVICE", "emulated:gfx942")
     assert kernel_module.default_arch() == "gfx942"
     assert wb.verify(spec).device == "emulated:gfx942"
+
+
+def test_the_version(capsys):
+    from workbench.__main__ import main
+
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"{project['name']} {project['version']}\n"
 
 
 def test_command_line(capsys):

@@ -46,6 +46,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/emulator/sanitizer/test_mutations.py", 3),
     ("tests/emulator/hip/test_textures.py", 3),
     ("tests/profile/test_faults.py", 4),
+    ("tests/test_prebuilt.py::test_the_libraries_build_for_arm", 0),
 )
 """Beginnings of tests' names, each with how many share a turn; the first that fits counts. 0: none runs."""
 

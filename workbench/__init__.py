@@ -19,6 +19,12 @@ from types import ModuleType
 
 __version__ = "0.1.0"
 
+if sys.platform == "win32":
+    raise ImportError(
+        "hipkittens-workbench needs Linux: on Windows, install it in WSL2 or run it in a container "
+        "(docs/howto/run_it_on_a_mac_or_windows.md)"
+    )
+
 
 def _homes() -> dict[str, str]:
     """The module of the package that the stub imports each public name from; "" for a module itself."""

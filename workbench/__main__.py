@@ -15,6 +15,9 @@ from workbench.errors import WorkbenchError
 def commands() -> argparse.ArgumentParser:
     """What `python -m workbench` understands."""
     parser = argparse.ArgumentParser(prog="python -m workbench", description=__doc__)
+    # The package was imported before this module of it.
+    version = sys.modules["workbench"].__version__
+    parser.add_argument("--version", action="version", version=f"hipkittens-workbench {version}")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser(
         "doctor",

@@ -99,6 +99,7 @@ def _safely(part: Callable[[], list[Finding]]) -> list[Finding]:
 
 
 def _python() -> list[Finding]:
+    from workbench.runtime.hip import binding
     from workbench.toolchain import zig
 
     found, missing = [], []
@@ -109,6 +110,8 @@ def _python() -> list[Finding]:
             missing.append(name)
     here = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     findings = [Finding("Python", "ok", f"{here}; {', '.join(found)}")]
+    if "hip-python" in missing and binding() != "hip-python":
+        missing.remove("hip-python")
     if missing:
         wanted = [zig.WHEEL if name == "ziglang" else name for name in missing]
         install = f"{sys.executable} -m pip install {' '.join(wanted)}"

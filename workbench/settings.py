@@ -36,6 +36,9 @@ SETTINGS = (
         "ROCm's, Debian's `rocm-device-libs`, an installed `triton`",
     ),
     Setting(
+        "HIPKITTENS_BINDING", "what calls HIP: `hip-python` or `cffi`", "hip-python where it is installed"
+    ),
+    Setting(
         "HIPKITTENS_COMPILER",
         "path of the device compiler",
         "hipcc, then clang with AMDGPU, then the `ziglang` wheel",
@@ -55,7 +58,8 @@ SETTINGS = (
     Setting("HIPKITTENS_THREADS", "host threads of the emulated device", "one per core"),
     Setting(
         "HIPKITTENS_CPU",
-        "CPU level to translate for: `x86-64-v3`, `x86-64-v4`, `x86-64-v4-bf16`",
+        "CPU level to translate for: `x86-64-v3`, `x86-64-v4`, `x86-64-v4-bf16`, `x86-64-v4-amx`; on Arm "
+        "`armv8`, `armv8.2`",
         "this CPU",
     ),
     Setting(

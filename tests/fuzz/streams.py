@@ -15,9 +15,10 @@ from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Form, forms
 from workbench.codeobject.instructions.isa.enumerate import encode
 from workbench.emulator.semantics import ENDS_BLOCK
-from workbench.emulator.translate import emission, engine
+from workbench.emulator.translate import emission
 from workbench.emulator.translate.options import Mode, Options
 from workbench.errors import CodeObjectError
+from workbench.toolchain import cpu
 
 S_ENDPGM = b"\x00\x00\x81\xbf"
 # Registers that the prologue fills: pointers in s[8:11], a buffer resource in s[12:15], offsets in v0 to v3.
@@ -96,7 +97,7 @@ def _steer(generator: random.Random, format_: str, code: bytes, place: int, end:
 
 @cache
 def _translator(target: str) -> Options:
-    return Options(target, 256, Mode.of(0x3F0), engine.host_features())
+    return Options(target, 256, Mode.of(0x3F0), cpu.features())
 
 
 def executable(instruction: Instruction, target: str) -> bool:

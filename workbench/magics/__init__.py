@@ -5,6 +5,7 @@ Thin on purpose: everything that they do is a function of `workbench` that works
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +41,14 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     _plain[shell] = PlainCells(shell)
     _plain[shell].load()
     extension.load(shell)
+    if "google.colab" in sys.modules:
+        print(_COLAB)
 
 
+_COLAB = (
+    "Colab is no JupyterLab: magics, figures and tables work; highlighting and completion of C++, findings "
+    "under the line, the machine code beside the cell and the sidebar are missing."
+)
 _plain: weakref.WeakKeyDictionary[InteractiveShell, PlainCells] = weakref.WeakKeyDictionary()
 
 

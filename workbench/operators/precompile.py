@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from workbench.operators.building import Ready
 from workbench.operators.parameters import Shape, shape_text
 from workbench.progress import track
+from workbench.toolchain import cpu
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def compile_all(jobs: Iterable[Job], workers: int | None) -> list[Instance]:
         kernels = tuple(ready.kernel.name for ready in job.build())
         return Instance(job.name, job.shape, job.arch, kernels, time.perf_counter() - started)
 
-    with ThreadPoolExecutor(workers or len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(workers or cpu.usable_cores()) as pool:
         futures = [pool.submit(build, job) for job in listed]
         for future in track(futures, "compile", total=len(futures)):
             future.exception()

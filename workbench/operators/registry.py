@@ -153,7 +153,11 @@ def _unknown_kernel(name: str, names: Sequence[str]) -> UnknownKernel:
         return UnknownKernel(
             f"no kernel is named {name!r}; did you mean {' or '.join(dict.fromkeys(close))}?"
         )
-    return UnknownKernel(f"no kernel is named {name!r}; there are {', '.join(names) or 'none'}")
+    categories = ", ".join(dict.fromkeys(n.partition("/")[0] for n in names)) or "none"
+    return UnknownKernel(
+        f"no kernel is named {name!r}, and no name is near it; there are {len(names)}, of the categories "
+        f"{categories}: `wb.kernels` lists them, `wb.kernels.search(text)` finds them by words"
+    )
 
 
 def _load_spec(root: Path, package: str, name: str) -> KernelSpec:

@@ -1,4 +1,4 @@
-"""Devices and launches, through HIP: the only part of the workbench that calls hip-python.
+"""Devices and launches, through HIP: the only part of the workbench that calls HIP's functions.
 
 On a machine with ROCm and an AMD GPU the HIP library is AMD's; everywhere else it is the emulator's. What
 differs between the two stands behind one interface (`backend`); nothing above this package asks which it is,

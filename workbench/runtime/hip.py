@@ -1,4 +1,4 @@
-"""HIP's functions by hip-python, on AMD's library or the emulator's.
+"""HIP's functions, on AMD's library or the emulator's, called through hip-python or, where it is not, cffi.
 
 hip-python finds its library once, so a process keeps the one that it uses first.
 """
@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, Protocol
 
-from workbench.errors import DeviceError, LaunchError, WorkbenchError
+from workbench.errors import DeviceError, LaunchError, UsageError, WorkbenchError
+from workbench.runtime.hip_cffi import HipByCffi
 
 # hipError_t values that say that a launch's shape or resources do not fit.
 _LAUNCH_CODES = (9, 701, 720)
+_NO_DEVICE = 100
 
 
 class Library(Protocol):
-    """A HIP library that hip-python can be made to use.
+    """A HIP library that a binding can be made to use.
 
     Attributes:
         title: whose it is.
@@ -41,7 +44,7 @@ class Library(Protocol):
         """
 
     def check_reached(self, device_count: int) -> None:
-        """Whether it was this library that answered hip-python with a count of devices.
+        """Whether it was this library that answered with a count of devices.
 
         Raises:
             DeviceError: it was another.
@@ -62,7 +65,7 @@ def used() -> Library | None:
 
 
 def api(library: Library) -> Any:
-    """hip-python's hip module on a library, loaded at the first call.
+    """A library's functions, as hip-python's module has them, loaded at the first call.
 
     Raises:
         DeviceError: this process uses another library already, or the library does not load.
@@ -85,6 +88,44 @@ def api(library: Library) -> Any:
 def _load(library: Library) -> Any:
     files = library.load()
     path = files["amdhip64"]
+    module = BINDINGS[binding()](files)
+    status, count = module.hipGetDeviceCount()
+    if int(status) == _NO_DEVICE:
+        raise DeviceError(
+            f"{path} finds no GPU ({status.name}): are /dev/kfd and /dev/dri there, and this user in the "
+            "groups video and render (a container wants --device /dev/kfd --device /dev/dri)? Does "
+            "HIP_VISIBLE_DEVICES hide them? To do without a GPU, restart with HIPKITTENS_DEVICE=emulated.",
+            int(status),
+        )
+    if int(status) != 0:
+        raise DeviceError(f"{path} gives no device count: {status.name}.", int(status))
+    library.check_reached(count)
+    return module
+
+
+BINDING = "HIPKITTENS_BINDING"
+"""Environment variable: which of `BINDINGS` calls HIP."""
+
+
+def binding() -> str:
+    """What calls HIP: hip-python where it is installed, else cffi; HIPKITTENS_BINDING chooses.
+
+    Raises:
+        UsageError: it names neither.
+    """
+    asked = os.environ.get(BINDING, "")
+    if asked not in ("", *BINDINGS):
+        raise UsageError(f"{BINDING} is {asked!r}; expected {' or '.join(BINDINGS)}")
+    return asked or (_HIP_PYTHON if _is_there("hip") else _CFFI)
+
+
+def _is_there(package: str) -> bool:
+    spec = importlib.util.find_spec(package)
+    # A folder of that name, such as one of kernels, is no package.
+    return spec is not None and spec.origin is not None
+
+
+def _by_hip_python(files: Mapping[str, str]) -> Any:
     module: Any
     with _resolved_to(files):
         try:
@@ -93,16 +134,27 @@ def _load(library: Library) -> Any:
             compiler: Any = importlib.import_module("hip").hiprtc
         except ImportError as error:
             raise DeviceError(
-                f"hip-python does not load ({error}): run `python -m pip install hip-python`."
+                f"hip-python does not load ({error}): run `python -m pip install hip-python`, or set "
+                f"{BINDING}={_CFFI} to do without."
             ) from error
         # The library is looked up at the first call, not at the import.
-        status, count = module.hipGetDeviceCount()
+        module.hipGetDeviceCount()
         if "hiprtc" in files:
             compiler.hiprtcVersion()
-    if int(status) != 0:
-        raise DeviceError(f"{path} gives no device count: {status.name}.", int(status))
-    library.check_reached(count)
     return module
+
+
+def _by_cffi(files: Mapping[str, str]) -> Any:
+    return HipByCffi(files["amdhip64"])
+
+
+_HIP_PYTHON, _CFFI = "hip-python", "cffi"
+BINDINGS: Mapping[str, Callable[[Mapping[str, str]], Any]] = {
+    _HIP_PYTHON: _by_hip_python,
+    _CFFI: _by_cffi,
+}
+"""By name: what loads HIP's functions, from the libraries' files by their names. hip-python is AMD's and has
+wheels for Linux on x86-64 alone; cffi goes everywhere and has the functions that `runtime` calls."""
 
 
 @contextlib.contextmanager
@@ -130,7 +182,7 @@ class Hip:
     """HIP's functions for one device; a call that fails raises what is behind its error.
 
     Attributes:
-        api: hip-python's module, for calls whose failure does not matter.
+        api: the functions themselves, for calls whose failure does not matter.
     """
 
     def __init__(self, library: Library, device: str) -> None:

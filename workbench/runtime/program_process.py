@@ -24,11 +24,15 @@ from workbench.runtime import Device, device, device_for
 
 _PR_SET_PDEATHSIG = 1
 _NOT_STARTED = 127
+_STREAM_NAMES = ("__stdoutp", "__stderrp") if sys.platform == "darwin" else ("stdout", "stderr")
+"""What the C library calls them."""
 
 
 def _die_with(parent: int, libc: ctypes.CDLL) -> None:
     """A signal when the parent ends, however it does; it may have ended before it was asked for."""
-    libc.prctl(ctypes.c_int(_PR_SET_PDEATHSIG), ctypes.c_ulong(signal.SIGKILL))
+    # macOS has no such thing.
+    if sys.platform == "linux":
+        libc.prctl(ctypes.c_int(_PR_SET_PDEATHSIG), ctypes.c_ulong(signal.SIGKILL))
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -65,7 +69,7 @@ def _run(chosen: Device, library: str, name: str, arguments: Sequence[str]) -> N
 
     def write(text: str, to_stderr: bool) -> None:
         # Through C's own buffers, so that host and device output keep their order.
-        stream = ctypes.c_void_p.in_dll(libc, "stderr" if to_stderr else "stdout")
+        stream = ctypes.c_void_p.in_dll(libc, _STREAM_NAMES[to_stderr])
         data = text.encode("utf-8", "surrogateescape")
         libc.fwrite(data, ctypes.c_size_t(1), ctypes.c_size_t(len(data)), stream)
 

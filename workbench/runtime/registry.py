@@ -139,7 +139,7 @@ def library_description() -> str:
     """What HIP library this process uses or would use, for a person."""
     state = "in use" if hip.used() else "would be used"
     library = hip.used() or device().backend
-    return f"{library.describe()} ({state})"
+    return f"{library.describe()}, called through {hip.binding()} ({state})"
 
 
 @contextlib.contextmanager

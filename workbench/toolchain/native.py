@@ -1,26 +1,30 @@
 """Builds the workbench's own C sources into shared libraries at first use.
 
-The wheel stays pure Python and the code is made for the CPU that runs it: the emulator's inner loops want
-its widest vectors. The C compiler is the clang of the ziglang wheel, so nothing else need be installed.
+The code is made for the CPU that runs it: the emulator's inner loops want its widest vectors. The C compiler
+is the clang of the ziglang wheel, so nothing else need be installed. A wheel for one kind of machine brings
+the libraries at each level of CPU (`workbench.prebuilt`); they are used where they were made from these very
+sources, and nothing is built then.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import os
-import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from workbench import errors
 from workbench.cache import Cache, digest
 from workbench.progress import announced
-from workbench.toolchain import zig
+from workbench.toolchain import cpu, zig
 
 # No contraction and no fast-math: the semantics of GPU instructions are written out, rounding by rounding.
 # Loops that gain by unrolling say so themselves: all others unrolled double what there is to compile.
@@ -38,67 +42,11 @@ _FLAGS = (
     "-Wall",
     "-g0",
 )
-_NO_HELPERS = ("-rtlib=none", "-Wl,-z,defs")
-"""Without the compiler's helper functions, which zig compiles for 4 s of the processor on a new computer. The
-code needs none on the CPUs it was seen on; a link that fails for want of one is made again with them."""
+_NO_HELPERS = {"linux": ("-rtlib=none", "-Wl,-z,defs"), "macos": ("-rtlib=none",)}
+"""By system: without the compiler's helper functions, which zig compiles for 4 s of the processor on a new
+computer. The code needs none on the CPUs it was seen on; a link that fails for want of one is made again."""
 _TIMEOUT_SECONDS = 600.0
 _SPACE_MIB = 100
-
-
-_LEVEL_3 = frozenset(
-    ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")
-)
-_LEVEL_4 = _LEVEL_3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
-_LEVELS = {
-    "x86-64-v3": ("x86-64-v3", (), _LEVEL_3),
-    "x86-64-v4": ("x86-64-v4", (), _LEVEL_4),
-    "x86-64-v4-bf16": (
-        "x86-64-v4",
-        ("avx512bf16", "avx512vbmi", "avx512vnni"),
-        _LEVEL_4 | {"avx512bf16", "avx512vbmi", "avx512vnni"},
-    ),
-}
-"""What code can be made for instead of for this CPU: the x86-64 levels of the psABI (3.1.1), and the fourth
-with the extensions that multiply small types (Zen 4, Sapphire Rapids and later). By name: LLVM's name of the
-CPU, features on top of it, all features that matter here."""
-
-
-def cpu_level() -> str | None:
-    """The x86-64 level that HIPKITTENS_CPU asks for; None: make code for this CPU.
-
-    Raises:
-        UsageError: another value.
-    """
-    level = os.environ.get("HIPKITTENS_CPU", "native")
-    if level != "native" and level not in _LEVELS:
-        raise errors.UsageError(f"HIPKITTENS_CPU is {level!r}; expected native, {' or '.join(_LEVELS)}")
-    return None if level == "native" else level
-
-
-def level_features(level: str) -> frozenset[str]:
-    """Features of a level, as LLVM names them."""
-    return _LEVELS[level][2]
-
-
-def level_target(level: str) -> tuple[str, tuple[str, ...]]:
-    """LLVM's name of the CPU that a level is, and the features that it has besides."""
-    return _LEVELS[level][:2]
-
-
-@cache
-def cpu_identity() -> str:
-    """Text that differs between CPUs for which native code differs."""
-    lines = [platform.machine()]
-    try:
-        wanted = ("model name", "flags", "Features", "CPU part")
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.split("\t")[0].strip() in wanted:
-                lines.append(line)
-            if not line and len(lines) > 1:
-                break
-    except OSError:
-        lines.append(platform.processor())
-    return "\n".join(lines)
 
 
 @cache
@@ -116,6 +64,82 @@ def compiler_identity() -> str:
     return f"ziglang {importlib.metadata.version('ziglang')}"
 
 
+@dataclass(frozen=True)
+class Target:
+    """What a library is made for.
+
+    Attributes:
+        machine: "x86_64" or "aarch64".
+        system: "linux" or "macos".
+        level: of CPU; None: this computer's own.
+    """
+
+    machine: str
+    system: str
+    level: cpu.Level | None = None
+
+    @property
+    def suffix(self) -> str:
+        """Of a shared library's name."""
+        return ".dylib" if self.system == "macos" else ".so"
+
+    def arguments(self, soname: str | None) -> list[str]:
+        """The compiler's."""
+        name, extensions = (self.level.cpu, self.level.extensions) if self.level else ("native", ())
+        # zig writes LLVM's names so, and a baseline without a name for the machine's oldest CPUs.
+        wanted = "+".join((name, *extensions)).replace("-", "_").replace(".", "_")
+        found = ["-target", zig.target(self.machine, self.system), f"-mcpu={wanted}"]
+        if soname is not None:
+            option = f"-install_name,{soname}" if self.system == "macos" else f"-soname,{soname}"
+            found.append(f"-Wl,{option}")
+        return found
+
+
+def host() -> Target:
+    """This computer, at the level that HIPKITTENS_CPU asks for.
+
+    Raises:
+        UsageError: it asks for none that there is.
+    """
+    return Target(cpu.machine(), "macos" if sys.platform == "darwin" else "linux", cpu.chosen_level())
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Libraries for another target, and those made so far, by their names in a wheel."""
+
+    target: Target
+    made: dict[str, Path] = field(default_factory=dict)
+
+
+_order: ContextVar[_Order | None] = ContextVar("order", default=None)
+
+
+def target() -> Target:
+    """What `build` makes code for: this computer, save inside `made_for`."""
+    order = _order.get()
+    return order.target if order is not None else host()
+
+
+@contextlib.contextmanager
+def made_for(wanted: Target) -> Iterator[Mapping[str, Path]]:
+    """While it lasts, `build` makes libraries for another machine or level, which need not run here.
+
+    Returns:
+        them, by the names under which an installed wheel looks for them.
+    """
+    order = _Order(wanted)
+    token = _order.set(order)
+    try:
+        yield order.made
+    finally:
+        _order.reset(token)
+
+
+PREBUILT = Path(__file__).resolve().parents[1] / "_prebuilt"
+"""Libraries that a wheel brings (`make wheels`), each named by all that it was made from."""
+
+
 def build(
     name: str,
     sources: Sequence[Path],
@@ -125,7 +149,7 @@ def build(
     include: Path | None = None,
     soname: str | None = None,
 ) -> Path:
-    """Path of a shared library made from C or assembly files; built unless the cache has it.
+    """Path of a shared library made from C or assembly files; built unless a wheel or the cache has it.
 
     `include` is the folder that `#include "..."` is looked up in besides the source's own. The key is the
     content of `sources` and `depends`, the flags, the compiler and the CPU. Several processes
@@ -135,34 +159,42 @@ def build(
         CompilerNotFound: the C compiler is missing.
         ToolchainError: the sources do not compile or link.
     """
-    name_of_cpu, features = level_target(level) if (level := cpu_level()) else ("native", ())
-    cpu = "+".join((name_of_cpu.replace("-", "_"), *features))
-    command = [
-        sys.executable,
-        "-m",
-        "ziglang",
-        "cc",
-        "-target",
-        zig.host_target(),
-        f"-mcpu={cpu}",
-        *_FLAGS,
-        *flags,
-    ]
-    if soname is not None:
-        command.append(f"-Wl,-soname,{soname}")
     files = [part for path in (*sources, *depends) for part in (path.name, path.read_bytes())]
-    key = digest(name, *command[1:], compiler_identity(), cpu_identity(), *files)
+    made, order = target(), _order.get()
+
+    def file_name(level: cpu.Level) -> str:
+        options = replace(made, level=level).arguments(soname)
+        key = digest(name, *options, *_FLAGS, *flags, zig.WHEEL, *files)
+        return f"{name}-{level.name}-{key[:24]}{made.suffix}"
+
+    if order is None and PREBUILT.is_dir():
+        level = made.level or cpu.host_level()
+        if level is not None and (brought := PREBUILT / file_name(level)).is_file():
+            return brought
+    options = (*made.arguments(soname), *_FLAGS, *flags)
+    key = digest(name, *options, compiler_identity(), cpu.identity(), *files)
+    path = _built(name, sources, include, made, options, key)
+    if order is not None and made.level is not None:
+        order.made[file_name(made.level)] = path
+    return path
+
+
+def _built(
+    name: str, sources: Sequence[Path], include: Path | None, made: Target, options: Sequence[str], key: str
+) -> Path:
+    """The library out of the cache, where it is put if it is not there."""
     cache = Cache("native")
     if (found := cache.find_file(key)) is not None:
         return found
     with cache.lock(key), tempfile.TemporaryDirectory(prefix="hipkittens-native-") as scratch:
         if (found := cache.find_file(key)) is not None:
             return found
-        library = Path(scratch) / f"lib{name}.so"
+        library = Path(scratch) / f"lib{name}{made.suffix}"
         with announced(f"building the emulated device's library {name}, once on this computer"):
             folders = [f"-I{include}"] if include else []
-            command += [*folders, *map(str, sources), "-o", str(library)]
-            result = _compile(name, [*command, *_NO_HELPERS], library)
+            command = [sys.executable, "-m", "ziglang", "cc", *options, *folders, *map(str, sources)]
+            command += ["-o", str(library)]
+            result = _compile(name, [*command, *_NO_HELPERS[made.system]], library)
             if "undefined symbol" in result.stderr:
                 result = _compile(name, command, library)
             _check(name, result, library)

@@ -74,9 +74,19 @@ def host_headers(zig: Path, *, builtin: bool = False) -> list[str]:
     return _options(zig, ("libcxx/include", "libcxxabi/include"), builtin, c_library, host_target())
 
 
+def target(machine: str, system: str) -> str:
+    """A machine and its system in zig's words.
+
+    Args:
+        machine: "x86_64" or "aarch64".
+        system: "linux" or "macos".
+    """
+    return f"{machine}-macos" if system == "macos" else f"{machine}-linux-gnu.{GLIBC[0]}.{GLIBC[1]}"
+
+
 def host_target() -> str:
     """What host code is compiled for, in zig's words."""
-    return f"{platform.machine()}-linux-gnu.{GLIBC[0]}.{GLIBC[1]}"
+    return target(platform.machine(), "linux")
 
 
 def _options(

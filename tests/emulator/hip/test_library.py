@@ -14,6 +14,8 @@ from workbench.emulator.hip import library, structures
 from workbench.emulator.hip.calls import CALLS
 from workbench.emulator.hip.update_interface import installed_enums, installed_functions
 from workbench.runtime.hip import api as load_hip
+from workbench.toolchain import zig
+from workbench.toolchain.native import Target
 
 
 @pytest.fixture(scope="module")
@@ -133,17 +135,19 @@ def test_a_function_that_returns_a_structure(hip) -> None:
     assert (made.x, made.y, made.z, made.w) == (8, 16, 32, 0)
 
 
-@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_trampolines_assemble(machine: str, tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("machine", "system"), [("x86_64", "linux"), ("aarch64", "linux"), ("aarch64", "macos")]
+)
+def test_trampolines_assemble(machine: str, system: str, tmp_path) -> None:
     source = tmp_path / "t.S"
-    source.write_text(library.trampolines(machine, ("hipInit", "hipMalloc")))
-    command = [sys.executable, "-m", "ziglang", "cc", "-target", f"{machine}-linux-gnu", "-c", "t.S"]
+    source.write_text(library.trampolines(Target(machine, system), ("hipInit", "hipMalloc")))
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", zig.target(machine, system), "-c", "t.S"]
     subprocess.run(command, check=True, timeout=120, cwd=tmp_path)
 
 
 def test_trampolines_for_an_unknown_machine_are_refused() -> None:
     with pytest.raises(errors.ToolchainError, match="vax"):
-        library.trampolines("vax", ("hipInit",))
+        library.trampolines(Target("vax", "linux"), ("hipInit",))
 
 
 def test_calls_after_the_end_of_python_fail_quietly() -> None:

@@ -108,6 +108,7 @@ def build(
     from workbench.codeobject.decoder import decode
     from workbench.emulator.translate import emission, engine
     from workbench.emulator.translate.options import Mode, Options
+    from workbench.toolchain import cpu
 
     codes = encode([text for program in programs for text in program], target)
     blocks = []
@@ -118,7 +119,7 @@ def build(
         address = 0x1000000 * number
         blocks.append(list(decode(data, address, target)))
         index_of[address] = number
-    options = Options(target, acc_offset, Mode.of(mode), engine.host_features(), 64)
+    options = Options(target, acc_offset, Mode.of(mode), cpu.features(), 64)
 
     def refuse(failures: list) -> None:
         raise AssertionError([(instruction.mnemonic, reason) for instruction, reason in failures])

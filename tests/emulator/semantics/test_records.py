@@ -35,6 +35,7 @@ from workbench.emulator.translate import emission, engine
 from workbench.emulator.translate.options import Mode, Options
 from workbench.errors import CodeObjectError
 from workbench.targets import NAMES
+from workbench.toolchain import cpu
 
 ACC_OFFSET = 96
 ROWS = 2 * ACC_OFFSET
@@ -267,7 +268,7 @@ def _emit(target: str, instructions: Sequence[Instruction], mode: int) -> tuple[
         for operand in (*instruction.src, *instruction.dst):
             if operand.kind == "label":
                 index_of.setdefault(int(operand.value or 0), len(instructions) + place)
-    options = Options(target, ACC_OFFSET, Mode.of(mode), engine.host_features(), ROWS)
+    options = Options(target, ACC_OFFSET, Mode.of(mode), cpu.features(), ROWS)
     failures: list[emission.Failure] = []
     emitted = emission.emit(blocks, index_of, options, failures.extend)
     return emitted, {index_of[instruction.address] for instruction, _ in failures}

@@ -10,13 +10,14 @@ from __future__ import annotations
 import atexit
 import ctypes
 import json
-import platform
 import tempfile
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from workbench import errors
+from workbench.toolchain.native import Target, target
 from workbench.toolchain.native import build as build_native
 
 _HERE = Path(__file__).parent
@@ -53,7 +54,80 @@ def function_names() -> tuple[str, ...]:
     return tuple(sorted({*interface()["functions"], *_HOST_PROGRAM_FUNCTIONS}))
 
 
-def trampolines(machine: str, names: tuple[str, ...]) -> str:
+# By machine: a jump through a slot, and a slot's default, which says its number.
+_JUMPS = {
+    "x86_64": (
+        "  endbr64\n  jmp *{slots}+{offset}(%rip)\n",
+        "  movl ${index}, %edi\n  jmp {unsupported}\n",
+    ),
+    "aarch64": (
+        "  adrp x16, {page}\n  add x16, x16, {in_page}\n  ldr x16, [x16, #{offset}]\n  br x16\n",
+        "  mov w0, #{index}\n  b {unsupported}\n",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class _Format:
+    """How an object format's assembly says what the trampolines need.
+
+    Attributes:
+        prefix: of C's names.
+        local: prefix of names that stay in the file.
+        page, in_page: the page of a symbol and the place in it, on aarch64.
+        function, end: before and after a function's code.
+        hidden: a symbol that other files of the library see, and nobody else.
+        text, data, constants, pointers: sections: of code, slots, texts, and what only the loader changes.
+        last: at the end.
+    """
+
+    prefix: str
+    local: str
+    page: str
+    in_page: str
+    function: str
+    end: str
+    hidden: str
+    text: str
+    data: str
+    constants: str
+    pointers: str
+    last: str
+
+
+_FORMATS = {
+    "linux": _Format(
+        prefix="",
+        local=".L",
+        page="{}",
+        in_page=":lo12:{}",
+        function="  .globl {0}\n  .type {0},%function\n{0}:\n",
+        end="  .size {0}, .-{0}\n",
+        hidden="  .globl {0}\n  .hidden {0}\n",
+        text="  .text\n",
+        data="  .data\n  .balign 8\n",
+        constants="  .section .rodata\n",
+        pointers='  .section .data.rel.ro,"aw"\n  .balign 8\n',
+        last='  .section .note.GNU-stack,"",%progbits\n',
+    ),
+    "macos": _Format(
+        prefix="_",
+        local="L",
+        page="{}@PAGE",
+        in_page="{}@PAGEOFF",
+        function="  .globl {0}\n  .p2align 2\n{0}:\n",
+        end="",
+        hidden="  .globl {0}\n  .private_extern {0}\n",
+        text="  .text\n",
+        data="  .data\n  .p2align 3\n",
+        constants="  .section __TEXT,__cstring,cstring_literals\n",
+        pointers="  .section __DATA,__const\n  .p2align 3\n",
+        last="",
+    ),
+}
+
+
+def trampolines(target: Target, names: tuple[str, ...]) -> str:
     """Assembly for a jump through a slot for each name, and the defaults that the slots begin with.
 
     A jump leaves every argument register and the stack as the caller made them, whatever the signature.
@@ -61,39 +135,30 @@ def trampolines(machine: str, names: tuple[str, ...]) -> str:
     Raises:
         ToolchainError: no trampolines for this machine.
     """
-    if machine == "x86_64":
-        jump = "  endbr64\n  jmp *hkhip_slots+{offset}(%rip)\n"
-        default = "  movl ${index}, %edi\n  jmp hkhip_unsupported\n"
-    elif machine == "aarch64":
-        jump = (
-            "  adrp x16, hkhip_slots\n  add x16, x16, :lo12:hkhip_slots\n"
-            "  ldr x16, [x16, #{offset}]\n  br x16\n"
-        )
-        default = "  mov w0, #{index}\n  b hkhip_unsupported\n"
-    else:
+    if target.machine not in _JUMPS:
         raise errors.ToolchainError(
-            f"the emulated device's HIP library is not written for {machine!r}: expected x86_64 or aarch64."
+            f"the emulated device's HIP library is not written for {target.machine!r}: expected "
+            f"{' or '.join(_JUMPS)}."
         )
-    text = ["  .text\n"]
+    jump, default = _JUMPS[target.machine]
+    how = _FORMATS[target.system]
+    slots, unsupported = f"{how.prefix}hkhip_slots", f"{how.prefix}hkhip_unsupported"
+    places = {"slots": slots, "page": how.page.format(slots), "in_page": how.in_page.format(slots)}
+    text = [how.text]
     for index, name in enumerate(names):
-        text.append(f"  .globl {name}\n  .type {name},%function\n{name}:\n")
-        text.append(jump.format(offset=8 * index))
-        text.append(f"  .size {name}, .-{name}\n.Ldefault{index}:\n")
-        text.append(default.format(index=index))
-    table = "".join(f"  .quad .Ldefault{index}\n" for index in range(len(names)))
-    text.append("  .data\n  .balign 8\n  .globl hkhip_slots\n  .hidden hkhip_slots\n")
-    text.append(f"hkhip_slots:\n{table}")
-    text.append(
-        f'  .section .data.rel.ro,"aw"\n  .balign 8\n  .globl hkhip_defaults\nhkhip_defaults:\n{table}'
-    )
-    strings = "".join(f'.Lname{index}: .asciz "{name}"\n' for index, name in enumerate(names))
-    pointers = "".join(f"  .quad .Lname{index}\n" for index in range(len(names)))
-    text.append(f"  .section .rodata\n{strings}")
-    text.append(
-        '  .section .data.rel.ro,"aw"\n  .balign 8\n  .globl hkhip_names\n  .hidden hkhip_names\n'
-        f"hkhip_names:\n{pointers}"
-    )
-    text.append('  .section .note.GNU-stack,"",%progbits\n')
+        symbol = f"{how.prefix}{name}"
+        text.append(how.function.format(symbol))
+        text.append(jump.format(offset=8 * index, **places))
+        text.append(how.end.format(symbol))
+        text.append(f"{how.local}default{index}:\n")
+        text.append(default.format(index=index, unsupported=unsupported))
+    table = "".join(f"  .quad {how.local}default{index}\n" for index in range(len(names)))
+    text.append(f"{how.data}{how.hidden.format(slots)}{slots}:\n{table}")
+    strings = "".join(f'{how.local}name{index}: .asciz "{name}"\n' for index, name in enumerate(names))
+    pointers = "".join(f"  .quad {how.local}name{index}\n" for index in range(len(names)))
+    listed = f"{how.prefix}hkhip_names"
+    text.append(f"{how.constants}{strings}")
+    text.append(f"{how.pointers}{how.hidden.format(listed)}{listed}:\n{pointers}{how.last}")
     return "".join(text)
 
 
@@ -102,10 +167,11 @@ def build(name: str, functions: tuple[str, ...]) -> Path:
 
     Raises as the build of native code.
     """
+    made = target()
     with tempfile.TemporaryDirectory(prefix="hipkittens-hip-") as folder:
         assembly = Path(folder) / "trampolines.S"
-        assembly.write_text(trampolines(platform.machine(), functions))
-        return build_native(name, [_HERE / "library.c", assembly], soname=f"lib{name}.so")
+        assembly.write_text(trampolines(made, functions))
+        return build_native(name, [_HERE / "library.c", assembly], soname=f"lib{name}{made.suffix}")
 
 
 class HipLibrary:

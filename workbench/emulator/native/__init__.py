@@ -13,7 +13,6 @@ from workbench.toolchain.native import build as build_native
 NATIVE_FOLDER = Path(__file__).resolve().parent
 
 
-@cache
 def build() -> str:
     """Path of the library, which is built unless the cache has it; raises as `native_library`."""
     path = build_native(

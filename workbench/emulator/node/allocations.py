@@ -14,6 +14,7 @@ import ctypes
 import itertools
 import mmap
 import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,7 +33,8 @@ _PAGE = mmap.PAGESIZE
 # Unmapped distance between two allocations: more than what vector code may look at past an end, and so much
 # that an index that is off by a row or two does not reach the neighbour.
 _GUARD = 16 * _PAGE
-_MAP_NORESERVE = 0x4000
+# Python 3.13 has the first of them under its name, no Python the second.
+_MAP_NORESERVE = 0x40 if sys.platform == "darwin" else 0x4000
 _MAP_FIXED = 0x10
 # Unused distance on both sides of memory that is mapped apart.
 _APART = 1 << 30

@@ -25,6 +25,7 @@ from workbench.emulator.native.observe import lds_conflicts
 from workbench.emulator.native.observe.traffic import TrafficRecorder
 from workbench.emulator.node import interrupts
 from workbench.launches import Dim
+from workbench.toolchain import cpu
 
 # Registers, LDS and scratch hold this before they are written: a NaN in every float format and a wild
 # pointer, so that a kernel that reads what it never wrote shows it.
@@ -141,7 +142,7 @@ def thread_count() -> int:
     """
     chosen = os.environ.get("HIPKITTENS_THREADS")
     if not chosen:
-        return len(os.sched_getaffinity(0))
+        return cpu.usable_cores()
     if not chosen.isdecimal() or int(chosen) == 0:
         raise errors.UsageError(
             f"HIPKITTENS_THREADS is {chosen!r}: expected a positive number of threads, or leave it unset."

@@ -17,7 +17,7 @@ import llvmlite.binding as llvm
 
 from workbench.emulator.native import function_address
 from workbench.errors import WorkbenchError
-from workbench.toolchain.native import cpu_level, level_features, level_target
+from workbench.toolchain import cpu
 
 _lock = threading.Lock()
 # LLVM's own locks are taken under this one: a child process finds them free.
@@ -36,15 +36,6 @@ def _initialized() -> None:
 
 
 @cache
-def host_features() -> frozenset[str]:
-    """Features of the CPU that code is made for, as LLVM names them: "avx512f", "avx512fp16", ..."""
-    level = cpu_level()
-    if level is not None:
-        return level_features(level)
-    return frozenset(name for name, on in llvm.get_host_cpu_features().items() if on)
-
-
-@cache
 def identity() -> str:
     """Text that differs between hosts for which different code is made."""
     version = ".".join(map(str, llvm.llvm_version_info))
@@ -53,10 +44,9 @@ def identity() -> str:
 
 def _cpu() -> tuple[str, str]:
     """LLVM's name of the CPU that code is made for, and its features where they go beyond the name's."""
-    if (level := cpu_level()) is None:
+    if (level := cpu.chosen_level()) is None:
         return _host()
-    name, features = level_target(level)
-    return name, ",".join(f"+{feature}" for feature in features)
+    return level.cpu, ",".join(f"+{feature}" for feature in level.extensions)
 
 
 def _host() -> tuple[str, str]:

@@ -35,6 +35,7 @@ from workbench.emulator.translate.flow import (
 from workbench.emulator.translate.late_loads import one_by_one
 from workbench.emulator.translate.options import Mode, Options
 from workbench.errors import CodeObjectError, UnsupportedInstruction
+from workbench.toolchain import cpu
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def _options(code_object: CodeObject, kernel: str) -> Options:
         target=code_object.target,
         acc_offset=descriptor.accum_offset,
         mode=Mode.of(mode),
-        host=engine.host_features(),
+        host=cpu.features(),
         rows=descriptor.vgpr_count,
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import cffi
 
-from workbench.toolchain.native import build
+from workbench.toolchain.native import build as build_native
 
 FOLDER = Path(__file__).resolve().parent
 _PREPROCESSOR = re.compile(r"^#(?!define \w+ +\S).*$", re.MULTILINE)
@@ -27,6 +27,12 @@ def number(name: str) -> int:
     return int(getattr(_numbers, f"SIM_{name}"))
 
 
+def build() -> Path:
+    """Path of the library, which is built unless the cache has it; raises as `library`."""
+    sources = sorted(FOLDER.glob("*.c"))
+    return build_native("hksim", sources, include=FOLDER, depends=sorted(FOLDER.glob("*.h")))
+
+
 @cache
 def library() -> Any:
     """The functions of unit.h, built at first use and kept in the workbench's cache.
@@ -35,5 +41,4 @@ def library() -> Any:
         CompilerNotFound: the C compiler of the ziglang wheel is missing.
         ToolchainError: the C sources do not compile here; the message has the compiler's words.
     """
-    sources = sorted(FOLDER.glob("*.c"))
-    return ffi.dlopen(str(build("hksim", sources, include=FOLDER, depends=sorted(FOLDER.glob("*.h")))))
+    return ffi.dlopen(str(build()))

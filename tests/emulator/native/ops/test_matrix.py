@@ -20,7 +20,7 @@ import pytest
 from tests.emulator.native.ops.published_arithmetic import fma
 from workbench.codeobject.instructions import MATRICES, Matrix
 from workbench.emulator.native import NATIVE_FOLDER, operations
-from workbench.emulator.translate import engine
+from workbench.toolchain import cpu
 from workbench.toolchain import native as native_code
 
 SMALL = {name: shape for name, shape in MATRICES.items() if shape.type_a == "f8f6f4"}
@@ -586,7 +586,7 @@ def matrix_library(level: str) -> ctypes.CDLL:
     """The matrix instructions, made for a level of CPU; skips where this CPU is below it."""
     if level == "native":
         return operations()
-    if not native_code.level_features(level) <= engine.host_features():
+    if not cpu.LEVELS[level].features <= cpu.host_features():
         pytest.skip(f"this CPU has not all that {level} wants")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HIPKITTENS_CPU", level)

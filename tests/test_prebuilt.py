@@ -1,0 +1,120 @@
+"""Native libraries for other machines: they build without a warning, and a wheel's are found and used."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from workbench import prebuilt
+from workbench.emulator.hip.library import function_names
+from workbench.errors import UsageError
+from workbench.toolchain import cpu, native
+
+ARM = cpu.LEVELS["armv8"]
+ANSWER = 'int answer(void) __attribute__((visibility("default")));\nint answer(void) { return 42; }\n'
+
+
+def machine_of(library: bytes) -> tuple[str, int]:
+    """Format and machine, as ELF's and Mach-O's headers say."""
+    if library[:4] == b"\x7fELF":
+        return "ELF", struct.unpack_from("<H", library, 18)[0]
+    assert struct.unpack_from("<I", library)[0] == 0xFEEDFACF, "64-bit Mach-O"
+    return "Mach-O", struct.unpack_from("<I", library, 4)[0]
+
+
+@pytest.mark.parametrize(("system", "wanted"), [("linux", ("ELF", 183)), ("macos", ("Mach-O", 0x0100000C))])
+def test_the_libraries_build_for_arm_without_a_warning(
+    system: str, wanted: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "cache"))
+    said = []
+    compile_ = native._compile
+
+    def listening(name: str, command: list[str], library: Path) -> subprocess.CompletedProcess[str]:
+        done = compile_(name, command, library)
+        said.append(done.stderr)
+        return done
+
+    monkeypatch.setattr(native, "_compile", listening)
+    files = prebuilt.prebuild(native.Target("aarch64", system, ARM), tmp_path / "made")
+    assert sorted(path.name.partition("-armv8-")[0] for path in files) == [
+        *("amdhip64", "hiprtc", "hkemu", "hksim"),
+    ]
+    assert {machine_of(path.read_bytes()) for path in files} == {wanted}
+    words = [line for text in said for line in text.splitlines() if "warning(zcu)" not in line]
+    assert not [line for line in words if "warning" in line], "\n".join(words)
+    [hip] = [path.read_bytes() for path in files if path.name.startswith("amdhip64")]
+    assert all(name.encode() in hip for name in function_names())
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(native, "PREBUILT", tmp_path / "brought")
+    (tmp_path / "answer.c").write_text(ANSWER)
+    return tmp_path / "answer.c"
+
+
+def bring(source: Path, level: cpu.Level) -> Path:
+    """Put into the place of a wheel's libraries what is built for a level."""
+    with native.made_for(native.Target(level.machine, "linux", level)) as made:
+        native.build("answer", [source])
+    native.PREBUILT.mkdir(exist_ok=True)
+    [(name, path)] = made.items()
+    return path.rename(native.PREBUILT / name)
+
+
+def test_a_wheels_library_is_used_for_these_sources_alone(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    level = cpu.host_level()
+    if level is None:
+        pytest.skip("this CPU is below every level")
+    brought = bring(source, level)
+    monkeypatch.setattr(native, "_compile", lambda *_: pytest.fail("it was built"))
+    # Also where there is no compiler.
+    monkeypatch.setattr(native, "compiler_identity", lambda: pytest.fail("the compiler was looked for"))
+    assert native.build("answer", [source]) == brought
+    monkeypatch.setenv(cpu.VARIABLE, level.name)
+    assert native.build("answer", [source]) == brought
+    monkeypatch.undo()
+    monkeypatch.setattr(native, "PREBUILT", brought.parent)
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(source.parent / "cache"))
+    source.write_text(ANSWER.replace("42", "43"))
+    assert native.build("answer", [source]) != brought
+
+
+def test_a_lower_level_is_not_taken_for_this_cpu(source: Path) -> None:
+    level = cpu.host_level()
+    lower = [each for each in cpu.levels(cpu.machine()) if each != level]
+    if level is None or not lower:
+        pytest.skip("this CPU has no level below its own")
+    brought = bring(source, lower[0])
+    assert native.build("answer", [source]) != brought
+
+
+def test_each_level_has_what_those_below_it_have() -> None:
+    for machine in prebuilt.MACHINES:
+        levels = cpu.levels(machine)
+        for lower, higher in itertools.pairwise(levels):
+            assert lower.features < higher.features
+
+
+def test_a_level_of_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = next(level for level in cpu.LEVELS.values() if level.machine != cpu.machine())
+    monkeypatch.setenv(cpu.VARIABLE, other.name)
+    with pytest.raises(UsageError, match=f"HIPKITTENS_CPU is '{re.escape(other.name)}'; expected native or"):
+        cpu.chosen_level()
+
+
+def test_the_command_says_what_it_wants() -> None:
+    command = [sys.executable, "-m", "workbench.prebuilt", "vax", "folder"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == "usage: python -m workbench.prebuilt x86_64|aarch64 FOLDER\n"

@@ -1,0 +1,154 @@
+"""The CPU that native code is made for: this one, or a level that others have too."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from workbench.errors import UsageError
+
+VARIABLE = "HIPKITTENS_CPU"
+NATIVE = "native"
+
+
+@dataclass(frozen=True)
+class Level:
+    """A kind of CPU.
+
+    Attributes:
+        name: by which HIPKITTENS_CPU asks for it.
+        machine: as `machine` says.
+        cpu: LLVM's name of it.
+        extensions: features on top of what LLVM knows that CPU to have.
+        features: all that matter here, as LLVM names them.
+    """
+
+    name: str
+    machine: str
+    cpu: str
+    extensions: tuple[str, ...]
+    features: frozenset[str]
+
+
+_V3 = frozenset(("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2"))
+_V4 = _V3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
+_SMALL_TYPES = ("avx512bf16", "avx512vbmi", "avx512vnni")
+_TILES = ("amx-tile", "amx-bf16", "amx-int8")
+_ARM = ("lse", "fullfp16", "dotprod")
+
+LEVELS: Mapping[str, Level] = {
+    level.name: level
+    for level in (
+        Level("x86-64-v3", "x86_64", "x86-64-v3", (), _V3),
+        Level("x86-64-v4", "x86_64", "x86-64-v4", (), _V4),
+        Level("x86-64-v4-bf16", "x86_64", "x86-64-v4", _SMALL_TYPES, _V4.union(_SMALL_TYPES)),
+        Level(
+            "x86-64-v4-amx",
+            "x86_64",
+            "x86-64-v4",
+            (*_SMALL_TYPES, *_TILES),
+            _V4.union(_SMALL_TYPES, _TILES),
+        ),
+        Level("armv8", "aarch64", "generic", (), frozenset()),
+        Level("armv8.2", "aarch64", "generic", ("v8.2a", *_ARM), frozenset(_ARM)),
+    )
+}
+"""From the lowest to the highest of a machine: the x86-64 levels of the psABI (3.1.1), the fourth with the
+extensions that multiply small types (Zen 4 and later), and with tiles (Sapphire Rapids and later); Arm's
+64-bit CPUs, and those since 2018 (Graviton 2, Apple's M1)."""
+
+
+@cache
+def machine() -> str:
+    """This machine's architecture as Linux names it: "x86_64" or "aarch64"."""
+    name = platform.machine()
+    # macOS' name of it.
+    return "aarch64" if name == "arm64" else name
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    # macOS has no word for it.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def levels(of: str) -> list[Level]:
+    """The levels of a machine, from the lowest."""
+    return [level for level in LEVELS.values() if level.machine == of]
+
+
+def chosen_level() -> Level | None:
+    """The level that HIPKITTENS_CPU asks for; None: code is made for this CPU.
+
+    Raises:
+        UsageError: another value.
+    """
+    asked = os.environ.get(VARIABLE, NATIVE)
+    if asked == NATIVE:
+        return None
+    known = [level.name for level in levels(machine())]
+    if asked not in known:
+        raise UsageError(f"{VARIABLE} is {asked!r}; expected {' or '.join((NATIVE, *known))}")
+    return LEVELS[asked]
+
+
+# Linux' <asm/hwcap.h> of arm64: what LLVM's own list leaves out or a emulated CPU hides from it.
+_HWCAP, _HWCAP2 = 16, 26
+_ARM_HWCAP = {"lse": 1 << 8, "fullfp16": 3 << 9, "dotprod": 1 << 20}
+
+
+@cache
+def host_features() -> frozenset[str]:
+    """Features of this CPU, as LLVM names them: "avx512f", "avx512fp16", ..."""
+    # LLVM takes 0.1 s to load.
+    import llvmlite.binding as llvm
+
+    found = {name for name, on in llvm.get_host_cpu_features().items() if on}
+    if machine() == "aarch64":
+        words = _auxiliary(_HWCAP)
+        found |= {name for name, bits in _ARM_HWCAP.items() if words & bits == bits}
+    return frozenset(found)
+
+
+@cache
+def host_level() -> Level | None:
+    """The highest level whose features this CPU has; None where it is below all."""
+    having = [level for level in levels(machine()) if level.features <= host_features()]
+    return having[-1] if having else None
+
+
+def features() -> frozenset[str]:
+    """Features of the CPU that code is made for."""
+    level = chosen_level()
+    return host_features() if level is None else level.features
+
+
+def _auxiliary(kind: int) -> int:
+    """A word that Linux tells each process of its CPU; 0 elsewhere."""
+    getauxval = getattr(ctypes.CDLL(None), "getauxval", None)
+    if getauxval is None:
+        return 0
+    getauxval.restype, getauxval.argtypes = ctypes.c_ulong, [ctypes.c_ulong]
+    return int(getauxval(kind))
+
+
+@cache
+def identity() -> str:
+    """Text that differs between CPUs for which native code differs."""
+    # An emulated CPU's list of features is seen in the words alone.
+    lines = [platform.machine(), f"{_auxiliary(_HWCAP):x} {_auxiliary(_HWCAP2):x}"]
+    wanted = ("model name", "flags", "Features", "CPU implementer", "CPU part", "CPU variant")
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.split("\t")[0].strip() in wanted:
+                lines.append(line)
+            if not line and len(lines) > 2:
+                break
+    except OSError:
+        lines.append(platform.processor())
+    return "\n".join(lines)
