@@ -6,10 +6,11 @@ Thin on purpose: everything that they do is a function of `workbench` that works
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.lab import extension
-from workbench.magics.cell import CELL_HELP, hipkittens_cell
+from workbench.magics.cell import CELL_HELP, hipkittens_cell, written
 from workbench.magics.plain import PlainCells
 from workbench.magics.questions import LINE_HELP, hipkittens_line
 from workbench.magics.triton import TRITON_HELP, triton_cell
@@ -39,7 +40,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     unload_plain_cells(shell)
     _plain[shell] = PlainCells(shell)
     _plain[shell].load()
-    extension.load(shell)
+    extension.load(shell, partial(written, shell))
 
 
 _plain: weakref.WeakKeyDictionary[InteractiveShell, PlainCells] = weakref.WeakKeyDictionary()
