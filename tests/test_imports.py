@@ -62,8 +62,8 @@ LAZY: dict[str, tuple[set[str], str]] = {
     ),
     "workbench.lab.clangd": ({"toolchain"}, "%load_ext stays fast: the compiler is looked for when asked"),
     "workbench.lab.service": (
-        {"codeobject", "history", "lab"},
-        "%load_ext stays fast: a listing needs all of profile, 0.7 s",
+        {"codeobject", "history", "lab", "toolchain"},
+        "%load_ext stays fast: a listing needs all of profile, 0.7 s, and a check the compiler",
     ),
     "workbench.lab.inventory": (
         {"operators"},

@@ -94,11 +94,15 @@ LIMIT = 1 << 23
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Memory whose writers are to be known: `count` elements of `element` bytes from address `base`."""
+    """Memory whose writers are to be known: `count` elements of `element` bytes from address `base`.
+
+    `name` says what it is.
+    """
 
     base: int
     element: int
     count: int
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +112,13 @@ class TrafficOptions:
     Attributes:
         lines: the lines that each wave touches, for `Traffic.replay`.
         watched: memory of which it is kept which work-group wrote each element.
+        tensors: the launch's contiguous tensors of at most so many elements are watched too.
         limit: lines that are kept; beyond it only those of some sets.
     """
 
     lines: bool = True
     watched: tuple[Watched, ...] = ()
+    tensors: int = 0
     limit: int = LIMIT
 
 
@@ -229,10 +235,12 @@ class Traffic(Protocol):
 
     Attributes:
         group_total, waves: work-groups of the launch, and waves of one.
+        watched: memory whose writers are known.
     """
 
     group_total: int
     waves: int
+    watched: tuple[Watched, ...]
 
     def sites(self) -> dict[int, Site]:
         """What each instruction did, by its code object address; those that did nothing are absent."""
@@ -270,7 +278,7 @@ class Traffic(Protocol):
         """
 
     def release(self) -> None:
-        """Frees the lines; the counts by instruction stay."""
+        """Frees the lines and who wrote what; the counts by instruction stay."""
 
 
 STEP: Sequence[tuple[str, str]] = (

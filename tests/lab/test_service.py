@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import queue
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
 
 import workbench as wb
 from workbench.lab.heat import heat
 from workbench.lab.service import Service
+from workbench.magics.cell import written
 from workbench.profile.instructions import latest
 from workbench.runtime import LaunchOptions
 
@@ -164,3 +168,57 @@ def test_the_form_of_a_reference_begins_with_the_last_launch(service: Service) -
     # It is Python that makes the same launch again.
     assert eval(told["inputs"], {"torch": torch})["x"].shape == (256,)
     assert ask(service, "reference_form", module="nothing")["result"] == {}
+
+
+def checked(text: str) -> list[dict[str, Any]]:
+    """What the compiler finds in a cell that stands in the editor of a notebook's kernel."""
+    shell = InteractiveShell()
+    service = Service({}, partial(written, shell))
+    replies: queue.Queue[dict[str, Any]] = queue.Queue()
+    service.reply({"id": 3, "method": "check", "params": {"text": text}}, replies.put)
+    reply = replies.get(timeout=300)
+    assert json.loads(json.dumps(reply)) == reply
+    found: list[dict[str, Any]] = reply["result"]["diagnostics"]
+    return found
+
+
+def test_a_cell_is_checked_as_it_stands() -> None:
+    body = "__global__ void k(int *p) {\n    *p = N + missing;\n}"
+    found = checked(f"%%hipkittens k --arch gfx942 -D N=4\n{body}")
+    assert [(one["line"], one["column"], one["severity"]) for one in found] == [(3, 14, "error")]
+    assert "missing" in found[0]["message"]
+    assert checked(f"%%hipkittens k --arch gfx942 -D N=4 -D missing=1\n{body}") == []
+    # A line that is half typed.
+    assert checked(f"%%hipkittens k --arch gf\n{body}") == []
+    assert checked(f"%%hipkittens\n{body}") == []
+
+
+def test_a_check_says_mistakes_as_a_compilation_does() -> None:
+    """The same findings, from the front end alone."""
+    body = """#include "kittens.cuh"
+using namespace kittens;
+__global__ void k(float *p) {
+    rt_fl<32, 32> d;
+    rt_bf<32, 32> a;
+    mma_AB(d, a, a, d);
+}"""
+    with pytest.raises(wb.CompileError) as error:
+        wb.compile(body, arch="gfx950", first_line=2)
+    expected = [(one.cell_line, one.message) for one in error.value.diagnostics]
+    assert expected
+    assert [
+        (one["line"], one["message"]) for one in checked(f"%%hipkittens k --arch gfx950\n{body}")
+    ] == expected
+
+
+def test_hover_without_clangd(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_CLANGD", "")
+    text = "%%hipkittens k\n__global__ void k() {\n    rt_bf<32, 64, col_l> tile;\n    zero(tile);\n}"
+    service = Service({})
+    found = service.answer({"id": 1, "method": "hover", "params": {"text": text, "line": 3, "column": 10}})[
+        "result"
+    ]
+    assert found["signature"] == "rt_bf<32, 64, col_l> tile"
+    assert "32 x 64 of bf16, column layout" in found["facts"][0]
+    params = {"text": text, "line": 3, "column": 5}
+    assert service.answer({"id": 1, "method": "hover", "params": params})["result"] == {"text": ""}

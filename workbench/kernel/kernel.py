@@ -209,6 +209,9 @@ class Kernel(Shown):
                 f"compile with arch={where.arch!r}, or choose another device"
             )
         packed = self.plan.pack(args, kwargs, place_of(where))
+        if options is not None and options.traffic is not None and options.traffic.tensors:
+            watched = (*options.traffic.watched, *packed.watched(options.traffic.tensors))
+            options = replace(options, traffic=replace(options.traffic, watched=watched))
         function = self.module.function(self.info.name, where)
         showing = Recording(function.module, self.name, launch) if self.module.shows else None
         record: LaunchRecord = function.launch(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from workbench.launches import Watched
 from workbench.runtime.backend import merged
 
 if TYPE_CHECKING:
@@ -55,6 +56,20 @@ class Packed:
         if self.known_bytes is not None:
             return self.known_bytes
         return sum(size for _, size in merged(self._spans))
+
+    def watched(self, most: int) -> tuple[Watched, ...]:
+        """The contiguous tensors of at most so many elements, to be told who writes them."""
+        return tuple(
+            Watched(int(tensor.data_ptr()), tensor.element_size(), tensor.numel(), name)
+            for tensor, name in zip((t for t in self.tensors if t.numel()), self._shown(), strict=True)
+            if tensor.is_contiguous() and tensor.numel() <= most
+        )
+
+    def _shown(self) -> list[str]:
+        """Names of the tensors that have memory; a launch filled from a template has them as labels."""
+        if self.names:
+            return self.names
+        return [self.labels[int(t.data_ptr())].removeprefix("argument ") for t in self.tensors if t.numel()]
 
     def hold(self, name: str, tensor: Any, offset: int | None = None) -> None:
         """Note a tensor's memory as the kernel's, and keep the tensor.

@@ -21,17 +21,24 @@ from workbench.lab.service import PROTOCOL, Service
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from workbench.lab.service import ReadCell
+
 TARGET = "hipkittens-workbench"
 """Name of the comm target."""
 
 
-def register(shell: InteractiveShell) -> Service | None:
-    """Opens the service to the front end of a shell; None where the shell has no comms (a terminal)."""
+def register(shell: InteractiveShell, read: ReadCell | None = None) -> Service | None:
+    """Opens the service to the front end of a shell; None where the shell has no comms (a terminal).
+
+    Args:
+        shell: of the notebook.
+        read: as of `lab.extension.load`.
+    """
     if getattr(shell, "kernel", None) is None:
         return None
     from comm import get_comm_manager
 
-    service = Service(shell.user_ns)
+    service = Service(shell.user_ns, read)
     comms: set[Any] = set()
 
     def tell(message: dict[str, Any]) -> None:
@@ -46,7 +53,7 @@ def register(shell: InteractiveShell) -> Service | None:
         comms.add(comm)
 
         def received(message: Mapping[str, Any]) -> None:
-            comm.send(service.answer(message["content"]["data"]))
+            service.reply(message["content"]["data"], comm.send)
 
         def closed(_message: Any) -> None:
             comms.discard(comm)

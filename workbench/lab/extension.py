@@ -10,15 +10,21 @@ from workbench.lab import comm, completer, inspector, warm
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from workbench.lab.service import ReadCell
 
-def load(shell: InteractiveShell) -> None:
+
+def load(shell: InteractiveShell, read: ReadCell | None = None) -> None:
     """Opens the comm, adds completion and Shift+Tab in C++ cells, imports ahead of time what cells will need.
 
     Harmless where there is no extension, and where there is no notebook at all.
+
+    Args:
+        shell: of the notebook.
+        read: a cell's text as C++ and how it is compiled; without it nothing is found while one types.
     """
     # Runs of plain IPython too: what one tries there is as worth keeping.
     recorder.start()
-    comm.register(shell)
+    comm.register(shell, read)
     completer.install(shell)
     inspector.install(shell)
     warm.start(shell)

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from workbench.lab import index as names
+from workbench.lab.clangd import Hover
 from workbench.toolchain.mistakes.cell_text import Cell, Declared, pieces
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ OVERLOADS = 6
 
 _MAGIC = re.compile(r"%%hipkittens(?=\s|$)")
 _TILE = re.compile(r"(?:kittens::)?(?P<name>(?:rt|st|rv|sv|art)(?:_\w+)?)<(?P<arguments>.*)>", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _LAYOUTS = {"row_l": "row layout (row_l)", "col_l": "column layout (col_l)"}
 
 
@@ -51,23 +53,28 @@ def _of_name(cell: Cell, name: str, at: int) -> str:
     declared = cell.declaration(name, at + len(name))
     if declared:
         return _variable(declared, name)
-    entries = [entry for entry in names.lookup(name) if entry.kind != "macro"]
+    entries = [entry for entry in ranked(cell, name, at) if entry.kind != "macro"]
     if not entries:
         return ""
     call = cell.call(at)
     operands = [span.text for span in call.arguments] if call else []
-    kinds = [_kind(cell.declaration(text, at)) for text in operands]
-    ranked = sorted(entries, key=lambda entry: -_fit(entry, kinds))
-    lines = [entry.signature for entry in ranked[:OVERLOADS]]
-    if len(ranked) > OVERLOADS:
-        lines.append(f"and {len(ranked) - OVERLOADS} more")
+    lines = [entry.signature for entry in entries[:OVERLOADS]]
+    if len(entries) > OVERLOADS:
+        lines.append(f"and {len(entries) - OVERLOADS} more")
     told = [
         _variable(known, text)
         for text in dict.fromkeys(operands)
         if (known := cell.declaration(text, at)) and _TILE.fullmatch(known.type.text)
     ]
-    doc = next((entry.doc for entry in ranked if entry.doc), "")
-    return "\n\n".join(filter(None, ["\n".join(lines), "\n".join(told), doc, ranked[0].header]))
+    doc = next((entry.doc for entry in entries if entry.doc), "")
+    return "\n\n".join(filter(None, ["\n".join(lines), "\n".join(told), doc, entries[0].header]))
+
+
+def ranked(cell: Cell, name: str, at: int) -> list[Entry]:
+    """The tile library's declarations of a name, those first that fit the call at a place of a cell."""
+    call = cell.call(at)
+    kinds = [_kind(cell.declaration(span.text, at)) for span in call.arguments] if call else []
+    return sorted(names.lookup(name), key=lambda entry: -_fit(entry, kinds))
 
 
 def _variable(declared: Declared, name: str) -> str:
@@ -75,6 +82,42 @@ def _variable(declared: Declared, name: str) -> str:
     text = f"{declared.type.text} {name}"
     tile = described(declared.type.text)
     return f"{text}: {tile}" if tile else text
+
+
+def hover(text: str, line: int, column: int) -> Hover | None:
+    """What a cell declares the name at a place to be, as `clangd.Hover`; None where it declares none.
+
+    Args:
+        text: the whole cell.
+        line, column: the place, from 0; columns in UTF-16 code units.
+    """
+    found = word_at(text, line, column)
+    if found is None:
+        return None
+    cell, name, end = found
+    declared = cell.declaration(name, end)
+    if declared is None:
+        return None
+    tile = described(declared.type.text)
+    signature = f"{declared.type.text} {name}"
+    return Hover(signature, f"variable {name}", signature, (tile,) if tile else ())
+
+
+def word_at(text: str, line: int, column: int) -> tuple[Cell, str, int] | None:
+    """The name at a place of a C++ cell: the cell, the name, the offset behind it; None where there is none.
+
+    Args:
+        text, line, column: as of `hover`.
+    """
+    lines = text.split("\n")
+    if not _MAGIC.match(text) or not 0 < line < len(lines):
+        return None
+    units = lines[line].encode("utf-16-le", "surrogatepass")[: 2 * column]
+    within = len(units.decode("utf-16-le", "surrogatepass"))
+    start = sum(len(one) + 1 for one in lines[:line])
+    cell = Cell(text)
+    word = next((w for w in _WORD.finditer(cell.code, start) if w.end() >= start + within), None)
+    return (cell, word[0], word.end()) if word and word.start() <= start + within else None
 
 
 def described(written: str) -> str:

@@ -5,22 +5,32 @@ Each is made from the modules that the notebook's variables hold, so nothing is 
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sys
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from workbench import magic_options
-from workbench.errors import HistoryError, UnknownKernel, UsageError
+from workbench.errors import HistoryError, UnknownKernel, UsageError, WorkbenchError
 from workbench.history import recorder
-from workbench.lab import completer, inventory, plain, reference
+from workbench.lab import completer, definition, formatting, inspector, inventory, plain, reference
 from workbench.lab import index as names
 from workbench.lab.runs import RUNS, recorded
 
 if TYPE_CHECKING:
     from workbench.kernel import Kernels, Module
+    from workbench.toolchain import CompileOptions
 
 PROTOCOL = 1
+
+ReadCell = Callable[[str], "tuple[str, CompileOptions]"]
+"""A cell's text as the C++ in it, and how that is compiled."""
+
+_IN_BACKGROUND = frozenset({"check", "definition", "format"})
+"""Questions that start a program or read headers: the notebook's next cell does not wait for them."""
 
 
 class Service:
@@ -28,10 +38,13 @@ class Service:
 
     Attributes:
         namespace: the notebook's variables.
+        read: how a cell that stands in the editor is compiled; None where nobody knows.
     """
 
-    def __init__(self, namespace: Mapping[str, Any]) -> None:
+    def __init__(self, namespace: Mapping[str, Any], read: ReadCell | None = None) -> None:
         self.namespace = namespace
+        self.read = read
+        self._background = ThreadPoolExecutor(1, "hipkittens-editor")
         # The module that a name was bound to before, kept for the difference to it.
         self._previous: dict[str, Module | Kernels] = {}
         self._seen: dict[str, Module | Kernels] = {}
@@ -41,6 +54,9 @@ class Service:
             "isa": self.isa,
             "complete": self.complete,
             "hover": self.hover,
+            "check": self.check,
+            "definition": definition.definition,
+            "format": formatting.formatted,
             "runs": self.runs,
             "reference_form": self.reference_form,
             "close_dashboard": self.close_dashboard,
@@ -58,6 +74,19 @@ class Service:
             return {"id": number, "result": method(**dict(request.get("params") or {}))}
         except Exception as error:
             return {"id": number, "error": {"type": type(error).__name__, "message": str(error)}}
+
+    def reply(self, request: Mapping[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
+        """Sends the reply to one request, later where it takes a moment."""
+        if request.get("method") not in _IN_BACKGROUND:
+            send(self.answer(request))
+            return
+
+        def answer() -> None:
+            # A page that was closed meanwhile.
+            with contextlib.suppress(Exception):
+                send(self.answer(request))
+
+        self._background.submit(answer)
 
     def refresh(self) -> bool:
         """Looks at the variables again; True where a module was bound, replaced or dropped."""
@@ -124,9 +153,31 @@ class Service:
         return {"candidates": [asdict(candidate) for candidate in completer.known(text, line, column)]}
 
     def hover(self, text: str, line: int, column: int) -> dict[str, Any]:
-        """What clangd says of the name at a place; as `complete`."""
-        found = completer.hover(text, line, column)
+        """What clangd says of the name at a place, else what the cell declares it to be; as `complete`."""
+        found = completer.hover(text, line, column) or inspector.hover(text, line, column)
         return asdict(found) if found is not None else {"text": ""}
+
+    def check(self, text: str) -> dict[str, Any]:
+        """What the compiler finds in a cell as it stands in the editor; nothing in one that cannot be read.
+
+        Args:
+            text: the whole cell.
+        """
+        if self.read is None:
+            return {"diagnostics": []}
+        from IPython.core.error import UsageError as IPythonUsageError
+
+        from workbench.lab.payload import findings
+        from workbench.toolchain.compilation import check_device
+
+        try:
+            source, options = self.read(text)
+        except (IPythonUsageError, WorkbenchError):
+            # A line that is half typed; running the cell says what is wrong with it.
+            return {"diagnostics": []}
+        found = findings(check_device(source, options))
+        # As JSON has them: tuples are lists.
+        return {"diagnostics": json.loads(json.dumps([asdict(finding) for finding in found]))}
 
     def isa(self, module: str, kernel: str = "") -> dict[str, Any]:
         """Machine code of a kernel, and that of the compile before.

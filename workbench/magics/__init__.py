@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sys
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.lab import extension
-from workbench.magics.cell import CELL_HELP, hipkittens_cell
+from workbench.magics.cell import CELL_HELP, hipkittens_cell, written
 from workbench.magics.plain import PlainCells
 from workbench.magics.questions import LINE_HELP, hipkittens_line
 from workbench.magics.triton import TRITON_HELP, triton_cell
@@ -40,7 +41,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     unload_plain_cells(shell)
     _plain[shell] = PlainCells(shell)
     _plain[shell].load()
-    extension.load(shell)
+    extension.load(shell, partial(written, shell))
     if "google.colab" in sys.modules:
         print(_COLAB)
 

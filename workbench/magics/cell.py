@@ -14,6 +14,7 @@ from workbench.magics.line import parsed, split
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from workbench.toolchain import CompileOptions
 
 CELL_HELP = f"""Compile the cell as HIP C++ and bind the module to NAME.
 
@@ -59,3 +60,21 @@ def hipkittens_cell(shell: InteractiveShell, line: str, cell: str) -> None:
     presenter.show(result, cell)
     if result.error is not None:
         raise quiet(result.error) from None
+
+
+def written(shell: InteractiveShell, text: str) -> tuple[str, CompileOptions]:
+    """A cell as it stands in the editor: its C++, and how it would be compiled.
+
+    Args:
+        shell: whose variables stand in braces on the magic's line.
+        text: the whole cell.
+
+    Raises:
+        UsageError, UnknownKernel, ShapeError: an option is wrong; IPython's UsageError where no words are.
+    """
+    line, _, source = text.partition("\n")
+    words = split("%%hipkittens", shell.var_expand(line.removeprefix("%%hipkittens")))
+    options = parsed("%%hipkittens", words, magic_options.OPTIONS, shell)
+    from workbench.magics import run
+
+    return source, run.compilation(options)[2]

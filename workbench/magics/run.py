@@ -9,12 +9,15 @@ from typing import Any
 from workbench.check.sanitizer import sanitize_target
 from workbench.check.verify import verify
 from workbench.errors import ShapeError, UnknownKernel, UsageError, WorkbenchError
-from workbench.kernel import Module, compile, default_arch, device_of
+from workbench.kernel import Module, default_arch, device_of
+from workbench.kernel.compilation import compile_source
+from workbench.kernel.show import MACRO as SHOW_MACRO
 from workbench.magics.launch_options import CellLaunch, cell_launch
 from workbench.operators import KernelSpec, kernels
 from workbench.operators.subject import Target, resolve
 from workbench.profile.profiler import profile_target
 from workbench.profile.timing import time_target
+from workbench.toolchain import CompileOptions
 from workbench.views.cell import CellResult
 
 FIRST_LINE = 2
@@ -45,26 +48,8 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
         CompileError: the cell does not compile; nothing is bound.
         UsageError, UnknownKernel, ShapeError: an option is wrong, or there is nothing to launch.
     """
-    if options.verify and options.spec and options.verify != options.spec:
-        raise UsageError(f"--verify {options.verify} and --spec {options.spec} differ; one of them is enough")
-    named = options.verify or options.spec
-    if options.shape and not named:
-        raise UsageError("--shape needs --verify SPEC or --spec SPEC, whose shape it is")
-    spec = kernels[named] if named else None
-    arch = options.arch or default_arch()
-    shape = spec.shape(_shape(options.shape), arch=arch) if spec is not None else None
-    macros = spec.macros(shape, arch) if spec is not None and shape is not None else {}
-    module = compile(
-        cell,
-        arch=arch,
-        name=f"{options.name}.hip",
-        include=options.include,
-        flags=options.flags,
-        device_libraries=options.device_libraries,
-        show=options.show,
-        define={**macros, **dict(_macro(text) for text in options.define)},
-        first_line=FIRST_LINE,
-    )
+    spec, shape, chosen = compilation(options)
+    module = compile_source(cell, chosen)
     module.name = options.name
     previous = namespace.get(options.name)
     previous = previous if isinstance(previous, Module) else None
@@ -87,6 +72,40 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
     # Bound even where a launch failed: that machine code is what one then wants to look at.
     namespace[options.name] = module
     return CellResult(options.name, module, device, before, results, failure)
+
+
+def compilation(options: argparse.Namespace) -> tuple[KernelSpec | None, Any, CompileOptions]:
+    """What a cell's options name: the spec, its shape, and how the C++ is compiled.
+
+    Args:
+        options: of the magic's line, by `magic_options`.
+
+    Raises:
+        UsageError, UnknownKernel, ShapeError: an option is wrong.
+    """
+    if options.verify and options.spec and options.verify != options.spec:
+        raise UsageError(f"--verify {options.verify} and --spec {options.spec} differ; one of them is enough")
+    named = options.verify or options.spec
+    if options.shape and not named:
+        raise UsageError("--shape needs --verify SPEC or --spec SPEC, whose shape it is")
+    spec = kernels[named] if named else None
+    arch = options.arch or default_arch()
+    shape = spec.shape(_shape(options.shape), arch=arch) if spec is not None else None
+    macros = spec.macros(shape, arch) if spec is not None and shape is not None else {}
+    own = dict(_macro(text) for text in options.define)
+    return (
+        spec,
+        shape,
+        CompileOptions(
+            arch,
+            name=f"{options.name}.hip",
+            include=options.include,
+            flags=options.flags,
+            define={**macros, **own, **({SHOW_MACRO: None} if options.show else {})},
+            device_libraries=options.device_libraries,
+            first_line=FIRST_LINE,
+        ),
+    )
 
 
 def _keep_launches(previous: Module, module: Module) -> None:

@@ -159,6 +159,7 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
         missing=missing,
         instructions=costs,
         caches=sums.replayed,
+        remarks=launch.remarks,
         code=target.kernel.module.digest,
         again=Again(
             launch.timed_sums,

@@ -99,6 +99,7 @@ class ProfileResult(Plotted):
         rocprof: what rocprofv3 wrote; None on an emulated device.
         instructions: costs of single instructions; None where a GPU was not asked for them.
         caches: what the modelled caches of each XCD did; None on a GPU.
+        remarks: how the grid does not fit the tensors, a sentence each (`grid_fit`).
         code: `Module.digest` of what ran.
         again: the launch, to be modelled again (`what_if`); None on a GPU.
         kernel: the code that ran, as if nobody had launched it: a launch keeps its tensors. None on a GPU.
@@ -123,6 +124,7 @@ class ProfileResult(Plotted):
     rocprof: RocprofResult | None = field(default=None, repr=False)
     instructions: InstructionProfile | None = field(default=None, repr=False)
     caches: Replayed | None = field(default=None, repr=False)
+    remarks: tuple[str, ...] = ()
     code: str = ""
     again: Again | None = field(default=None, repr=False, compare=False)
     kernel: Kernel | None = field(default=None, repr=False, compare=False)

@@ -21,6 +21,7 @@ from workbench.origin import Figure, Origin
 from workbench.profile import partial
 from workbench.profile.counters import Tally, tally
 from workbench.profile.expected import expected
+from workbench.profile.grid_fit import remarks
 from workbench.profile.launch import QUANTITIES
 from workbench.profile.machine import hierarchy, machine
 from workbench.profile.model import TimeModel, model_time
@@ -380,12 +381,18 @@ class Exactly:
     Attributes:
         record, sums: the whole launch.
         timed, timed_sums: the same as `counted` has it, so that a profile's time is that of `time`.
+        remarks: how the grid does not fit the tensors (`grid_fit`).
     """
 
     record: LaunchRecord
     sums: Tally
     timed: LaunchRecord
     timed_sums: Tally
+    remarks: tuple[str, ...] = ()
+
+
+_WATCHED = 1 << 24
+"""Elements up to which it is kept who writes a tensor, 4 bytes each."""
 
 
 def counted_exactly(target: Target) -> Exactly:
@@ -398,7 +405,8 @@ def counted_exactly(target: Target) -> Exactly:
 
     def run(also: tuple[int, ...] | None) -> LaunchRecord:
         steps = _steps(target, also)
-        return target.run(LaunchOptions(count=True, profile=True, traffic=TrafficOptions(), steps=steps))
+        traffic = TrafficOptions(tensors=_WATCHED)
+        return target.run(LaunchOptions(count=True, profile=True, traffic=traffic, steps=steps))
 
     record = run(() if _may_run_in_part(target) else None)
     if record.steps is None or record.steps.executed.all():
@@ -410,8 +418,9 @@ def counted_exactly(target: Target) -> Exactly:
     sums = tally(target.kernel.arch, record, _instructions(target, record))
     if record.traffic is not None:
         sums.replayed = _replay(target, record)
+    fit = remarks(record)
     _release(record)
-    return Exactly(record, sums, timed, timed_sums)
+    return Exactly(record, sums, timed, timed_sums, fit)
 
 
 def argument_bytes_of(target: Target) -> int:

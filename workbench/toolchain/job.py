@@ -135,8 +135,28 @@ class Job:
             CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout
             HeaderRejectedError: the compiler did not accept the precompiled header.
         """
-        name, timeout = self.options.name, self.options.timeout
         start = time.perf_counter()
+        finished, diagnostics = self.read(command, folder, ready=ready, group=group)
+        seconds = time.perf_counter() - start
+        made = b""
+        with contextlib.suppress(OSError):
+            made = Path(output).read_bytes()
+        if finished.returncode != 0 or not made:
+            arch = self.options.arch
+            others = other_compilers(self.compiler, arch) if lacks_registers(finished) else ()
+            raise failure(self.options.name, arch, self.compiler, finished, diagnostics, folder, others)
+        return made, diagnostics, seconds
+
+    def read(
+        self, command: list[str], folder: str, *, ready: bool = False, group: process.Group | None = None
+    ) -> tuple[process.Finished, tuple[Diagnostic, ...]]:
+        """Run a compiler command on the source; how it ended, and its findings. As `start` otherwise.
+
+        Raises:
+            CompilerNotFound, CompilerTimeout
+            HeaderRejectedError: the compiler did not accept the precompiled header.
+        """
+        name, timeout = self.options.name, self.options.timeout
         try:
             finished = process.run(
                 command,
@@ -150,24 +170,15 @@ class Job:
                 f"{self.compiler.path} cannot be started any more: {error.strerror}. "
                 "Was it removed? Restart the kernel to have a compiler looked for again."
             ) from error
-        seconds = time.perf_counter() - start
         if finished.returncode is None:
             raise CompilerTimeout(
                 f"{name}: {self.compiler.version} did not finish within {timeout:g} s "
                 "and was stopped. Give a longer timeout (or set HIPKITTENS_COMPILE_TIMEOUT), "
                 "or compile less in one cell."
             )
-        diagnostics = self._read(finished.text, folder)
-        made = b""
-        with contextlib.suppress(OSError):
-            made = Path(output).read_bytes()
-        if finished.returncode != 0 or not made:
-            if ready and _REJECTED.search(finished.text):
-                raise HeaderRejectedError
-            arch = self.options.arch
-            others = other_compilers(self.compiler, arch) if lacks_registers(finished) else ()
-            raise failure(name, arch, self.compiler, finished, diagnostics, folder, others)
-        return made, diagnostics, seconds
+        if finished.returncode != 0 and ready and _REJECTED.search(finished.text):
+            raise HeaderRejectedError
+        return finished, self._read(finished.text, folder)
 
     def _read(self, output: str, folder: str) -> tuple[Diagnostic, ...]:
         reader = Reader(

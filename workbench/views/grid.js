@@ -10,30 +10,48 @@ const INK = /#767c87/g;
 const TITLE = '--jp-ui-font-color1';
 const TEXT = '--jp-ui-font-color2';
 
+// Its promise is the page's, and every widget that needs it meanwhile asks its own kernel: one that ends before
+// it answers would leave the cards of all later ones blank.
 function plotly(model) {
-  globalThis[PLOTLY] ??= new Promise((resolve, reject) => {
-    const heard = (message, buffers) => {
-      if (message?.type !== 'plotly') {
-        return;
-      }
-      model.off('msg:custom', heard);
-      const before = globalThis.Plotly;
-      try {
-        const module = { exports: {} };
-        const source = new TextDecoder().decode(buffers[0]);
-        new Function('module', 'exports', source)(module, module.exports);
-        resolve(module.exports);
-      } catch (error) {
-        globalThis[PLOTLY] = undefined;
-        reject(error);
-      }
-      // The script leaves its name behind; whoever had it keeps it.
-      globalThis.Plotly = before;
-    };
-    model.on('msg:custom', heard);
-    model.send({ type: 'plotly' });
-  });
-  return globalThis[PLOTLY];
+  const wanted = (globalThis[PLOTLY] ??= resolvers());
+  if (!wanted.found && !wanted.asked.has(model)) {
+    wanted.asked.add(model);
+    ask(model, wanted);
+  }
+  return wanted.promise;
+}
+
+function resolvers() {
+  const wanted = { asked: new WeakSet(), found: false };
+  wanted.promise = new Promise((resolve, reject) => Object.assign(wanted, { resolve, reject }));
+  return wanted;
+}
+
+function ask(model, wanted) {
+  const heard = (message, buffers) => {
+    if (message?.type !== 'plotly') {
+      return;
+    }
+    model.off('msg:custom', heard);
+    if (wanted.found) {
+      return;
+    }
+    const before = globalThis.Plotly;
+    try {
+      const module = { exports: {} };
+      const source = new TextDecoder().decode(buffers[0]);
+      new Function('module', 'exports', source)(module, module.exports);
+      wanted.found = true;
+      wanted.resolve(module.exports);
+    } catch (error) {
+      globalThis[PLOTLY] = undefined;
+      wanted.reject(error);
+    }
+    // The script leaves its name behind; whoever had it keeps it.
+    globalThis.Plotly = before;
+  };
+  model.on('msg:custom', heard);
+  model.send({ type: 'plotly' });
 }
 
 // One figure after the other, each in a task of its own: what a click did is painted between two.

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from workbench.events import hub, shape_told
 from workbench.profile.results import ProfileResult
 from workbench.views.badge import badge, unknown
-from workbench.views.markup import bold, tag
+from workbench.views.markup import NOTHING, bold, tag
 
 RIGHT = {
     True: tag("span", "✓ verified", kind="wb-ok"),
@@ -17,7 +17,7 @@ RIGHT = {
 
 
 def verdict(result: ProfileResult, verified: bool | None) -> Markup:
-    """One line of HTML.
+    """One line of HTML, and one for each remark on the grid.
 
     Args:
         verified: whether the last verification of the same code passed; None where there was none.
@@ -30,7 +30,8 @@ def verdict(result: ProfileResult, verified: bool | None) -> Markup:
         parts.append(Markup("limited by {}").format(bold(result.model.bound_text)))
     if told := unknown([result.time]):
         parts.append(told)
-    return tag("div", Markup(" · ").join(parts), kind="wb-verdict")
+    line = tag("div", Markup(" · ").join(parts), kind="wb-verdict")
+    return NOTHING.join([line, *(tag("div", remark, kind="wb-warn") for remark in result.remarks)])
 
 
 def verified_before(result: ProfileResult) -> bool | None:

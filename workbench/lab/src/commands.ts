@@ -13,6 +13,8 @@ export const CommandIDs = {
   toggleHeat: 'hipkittens:toggle-line-heat',
   nextFinding: 'hipkittens:next-finding',
   previousFinding: 'hipkittens:previous-finding',
+  definition: 'hipkittens:go-to-definition',
+  format: 'hipkittens:format-cell',
   newNotebook: 'hipkittens:new-from-template',
   insertTemplate: 'hipkittens:insert-template',
   tutorials: 'hipkittens:open-tutorials',

@@ -15,8 +15,8 @@ import { kernelLine } from './kernel';
 const CODE = "__import__('workbench.lab.panel', fromlist=['show']).show()";
 
 /**
- * The panel's content. Its widgets live in the notebook's kernel: they are found again after a page reload, and
- * end with the kernel or with the panel.
+ * The panel's content. Its widgets live in the notebook's kernel: they are found again after a page reload, made
+ * again after a restart, and end with the kernel or with the panel.
  */
 export class DashboardView extends Widget {
   /**
@@ -114,6 +114,7 @@ export class DashboardView extends Widget {
       return;
     }
     this.drop();
+    this.returning = false;
     this.say(this.trans.__('Drawing the dashboard …'));
     const area = new SimplifiedOutputArea({
       model: new OutputAreaModel({ trusted: true }),
@@ -126,23 +127,39 @@ export class DashboardView extends Widget {
     area.future.done.then(
       () => this.say(''),
       () => {
-        if (!this.isDisposed && this.area === area) {
+        if (this.isDisposed || this.area !== area) {
+          return;
+        }
+        if (kernel.isDisposed || kernel.status === 'dead') {
           this.offer(this.trans.__('The kernel ended before the dashboard was drawn.'));
+        } else {
+          this.awaitKernel();
         }
       }
     );
   }
 
   private onKernel(session: ISessionContext): void {
-    if (this.area && session.session?.kernel) {
-      this.offer(this.trans.__('The dashboard ended with its kernel.'));
+    if ((this.area || this.returning) && session.session?.kernel) {
+      this.awaitKernel();
     }
   }
 
-  private onStatus(_session: ISessionContext, status: Kernel.Status): void {
-    if (this.area && (status === 'restarting' || status === 'autorestarting' || status === 'dead')) {
+  private onStatus(session: ISessionContext, status: Kernel.Status): void {
+    if (this.area && (status === 'restarting' || status === 'autorestarting')) {
+      this.awaitKernel();
+    } else if ((this.area || this.returning) && status === 'dead') {
       this.offer(this.trans.__('The dashboard ended with its kernel.'));
+    } else if (this.returning && status === 'idle' && session.session?.kernel) {
+      this.draw();
     }
+  }
+
+  /** Draws it anew once the kernel that follows is there. */
+  private awaitKernel(): void {
+    this.drop();
+    this.say(this.trans.__('The dashboard comes back with the kernel that starts now.'));
+    this.returning = true;
   }
 
   private drop(): void {
@@ -158,6 +175,7 @@ export class DashboardView extends Widget {
   /** Says why there is no dashboard, with a button that makes one. */
   private offer(why: string): void {
     this.drop();
+    this.returning = false;
     this.say(`${why} `);
     const button = document.createElement('button');
     button.className = 'jp-Button jp-mod-styled jp-mod-accept';
@@ -168,5 +186,6 @@ export class DashboardView extends Widget {
 
   private readonly note = new Widget();
   private area: SimplifiedOutputArea | null = null;
+  private returning = false;
   private panel: NotebookPanel | null = null;
 }

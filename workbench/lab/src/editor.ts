@@ -16,6 +16,7 @@ import { hasKernels, isHipkittens } from './magic';
 import type { Names } from './names';
 import { isCurrent, type IHeat } from './payload';
 import type { Preferences } from './preferences';
+import { checking, typingExtension } from './typing';
 
 /** What editors share. */
 export interface IServices {
@@ -87,6 +88,7 @@ export function cellExtension(record: CellRecord | null, text: string, services:
   const results: Extension = [
     diagnosticsExtension(),
     record ? [heatExtension(), resultView(record, preferences), linksExtension(record, links)] : [],
+    record ? typingExtension(record, preferences, checking(record)) : [],
     EditorView.editorAttributes.of({ class: 'jp-hipkittens-editor' })
   ];
   const hovers = preferences.hover ? hoverExtension(names, record && asking(record)) : [];

@@ -14,6 +14,7 @@ import {
   IEditorExtensionRegistry,
   type CodeMirrorEditor
 } from '@jupyterlab/codemirror';
+import type { CodeCell } from '@jupyterlab/cells';
 import { ICompletionProviderManager } from '@jupyterlab/completer';
 import { PathExt } from '@jupyterlab/coreutils';
 import { ILauncher } from '@jupyterlab/launcher';
@@ -43,13 +44,15 @@ import { focusAtOnce } from './focus';
 import { RunHistory } from './history';
 import { cardUrl, dashboardIcon, isaIcon, workbenchIcon } from './icons';
 import { IsaView, type IIsaTarget } from './isaview';
-import { kernelLine, type IKernelState } from './kernel';
+import { HeaderView } from './headerview';
+import { kernelLine, type IKernelState, type KernelLine } from './kernel';
 import { SourceLinks } from './links';
 import { addLiveViews } from './liveview';
 import { moduleName } from './magic';
 import { Names } from './names';
 import { createNotebook, insertTemplate, selectKernel } from './newkernel';
 import { Preferences } from './preferences';
+import { formatCell, goToDefinition, type IHeader } from './source';
 import { Sidebar, WorkbenchModel } from './sidebar';
 import { connectTimelines } from './timelines';
 import { TEMPLATES } from './templates';
@@ -187,6 +190,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
     const area = labShell ? 'main' : 'down';
     const views = new WidgetTracker<MainAreaWidget<IsaView>>({ namespace: `${ID}-isa` });
     const dashboards = new WidgetTracker<MainAreaWidget<DashboardView>>({ namespace: `${ID}-dashboard` });
+    const headers = new Map<string, MainAreaWidget<HeaderView>>();
     const attach = (view: IsaView | DashboardView) => {
       const panel = tracker.find(one => one.context.path === pathOf(view));
       if (panel) {
@@ -206,10 +210,12 @@ const workbench: JupyterFrontEndPlugin<void> = {
       }
     };
     // Beside the notebook, and as tabs of one place: a third column would leave too little to each.
-    const place = (widget: MainAreaWidget<IsaView | DashboardView>, path: string) => {
+    const place = (widget: MainAreaWidget<IsaView | DashboardView | HeaderView>, path: string) => {
       widget.content.toggleClass('jp-hipkittens-Down', area === 'down');
-      const other = [views, dashboards].map(one => one.find(open => open !== widget && open.isAttached));
-      const beside = other.find(Boolean);
+      const open: Widget[] = [...headers.values()];
+      views.forEach(one => open.push(one));
+      dashboards.forEach(one => open.push(one));
+      const beside = open.find(other => other !== widget && other.isAttached);
       const notebook = tracker.find(one => one.context.path === path);
       shell.add(
         widget,
@@ -220,7 +226,9 @@ const workbench: JupyterFrontEndPlugin<void> = {
             : { mode: 'split-right', ref: notebook?.id }
           : undefined
       );
-      attach(widget.content);
+      if (!(widget.content instanceof HeaderView)) {
+        attach(widget.content);
+      }
       show(widget);
     };
     const openIsa = (target: IIsaTarget) => {
@@ -387,6 +395,54 @@ const workbench: JupyterFrontEndPlugin<void> = {
         }
       });
     }
+    const openHeader = (header: IHeader, path: string) => {
+      let widget = headers.get(header.file);
+      if (!widget || widget.content.header.text !== header.text) {
+        widget?.dispose();
+        const made = new MainAreaWidget({ content: new HeaderView(header, trans) });
+        made.id = `${ID}-header-${header.file.replace(/\W+/g, '-')}`;
+        made.title.label = header.file.split('/').pop() ?? header.file;
+        made.title.caption = header.file;
+        made.title.closable = true;
+        made.disposed.connect(() => headers.delete(header.file));
+        headers.set(header.file, made);
+        place(made, path);
+        widget = made;
+      }
+      show(widget);
+      widget.content.goTo(header.line);
+    };
+    // What a question to the kernel is about, with what it says where it cannot answer.
+    const askKernel = async (act: (current: CodeCell, line: KernelLine) => Promise<void>) => {
+      const panel = tracker.currentWidget;
+      const current = cell();
+      if (panel && current) {
+        await loadWorkbench(panel);
+        await act(current, kernelLine(panel.sessionContext)).catch((error: Error) => {
+          Notification.warning(error.message);
+        });
+      }
+    };
+    commands.addCommand(CommandIDs.definition, {
+      label: trans.__('Go to Definition'),
+      caption: trans.__('Go to where the name at the cursor is declared, in the cell or in a header'),
+      ...withCell,
+      execute: () =>
+        askKernel(async (current, line) => {
+          const header = await goToDefinition(current, line);
+          if (header) {
+            openHeader(header, tracker.currentWidget?.context.path ?? '');
+          } else if (header === undefined) {
+            Notification.info(trans.__('No declaration of the name at the cursor is known.'));
+          }
+        })
+    });
+    commands.addCommand(CommandIDs.format, {
+      label: trans.__('Format Cell'),
+      caption: trans.__('Bring the C++ of the current cell to form with clang-format'),
+      ...withCell,
+      execute: () => askKernel(formatCell)
+    });
     commands.addCommand(CommandIDs.showSidebar, {
       label: trans.__('Show HipKittens Workbench'),
       icon: workbenchIcon,

@@ -175,6 +175,7 @@ export class KernelLine {
       }
     };
     this._comm = comm;
+    this._connecting = ready;
     comm.open();
     await ready.promise;
     this._changed.emit();
@@ -241,6 +242,9 @@ export class KernelLine {
     this._comm = null;
     this._ready = false;
     this._opening = null;
+    // A kernel that restarts before it answers never will.
+    this._connecting?.reject(new NotLoaded());
+    this._connecting = null;
     for (const waiting of this._waiting.values()) {
       waiting.reject(new NotLoaded());
     }
@@ -252,6 +256,7 @@ export class KernelLine {
 
   private _comm: Kernel.IComm | null = null;
   private _opening: Promise<Kernel.IComm> | null = null;
+  private _connecting: PromiseDelegate<void> | null = null;
   private _ready = false;
   private _disposed = false;
   private _progress: IProgress | null = null;

@@ -21,6 +21,11 @@ export class Preferences {
     return this.get('hover', true);
   }
 
+  /** Whether the compiler reads a cell while one types. */
+  get typing(): boolean {
+    return this.get('typing', true);
+  }
+
   /** Whether the sidebar says what is where. */
   get welcome(): boolean {
     return this.get('welcome', true);

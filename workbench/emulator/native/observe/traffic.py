@@ -73,6 +73,7 @@ class TrafficRecorder:
     ) -> None:
         self.group_total = group_total
         self.waves = waves
+        self.watched = options.watched
         self._options = options
         self._text = text
         self._kinds = kinds
@@ -197,6 +198,7 @@ class TrafficRecorder:
         for recorder in self._recorders:
             self._library.hk_traffic_release_streams(recorder)
         self._released = True
+        self._owner_arrays, self.watched = [], ()
 
     def __getstate__(self) -> dict[str, Any]:
         # The lines are in the C side's memory: a copy has the counts alone, as after release().
@@ -206,6 +208,7 @@ class TrafficRecorder:
             "_text": self._text,
             "_sites": [np.sum(self._sites, axis=0)] if self._sites else [],
             "_owner_arrays": self._owner_arrays,
+            "watched": self.watched,
             "_recorders": [],
             "_released": True,
         }

@@ -1,0 +1,130 @@
+"""While one types: findings within two seconds of the last key, definitions, form, the right-click menu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Lab, Server
+
+pytestmark = pytest.mark.timeout(1800)
+
+WANTED = 2000
+"""Milliseconds from the last key to the mark."""
+
+LOAD, CPP = range(2)
+CELLS = [
+    "%load_ext workbench\nimport workbench as wb",
+    """\
+%%hipkittens tiles
+#include "kittens.cuh"
+using namespace kittens;
+__global__ void k(float *p) {
+    rt_fl<32, 32> tile;
+    zero(tile);
+    p[0] = 1.0f;
+}""",
+]
+
+# When the last key was pressed, and when a mark of an error came after it.
+WATCH = """() => {
+    window.typed = { key: 0, mark: 0 };
+    document.addEventListener('keydown', () => { window.typed = { key: performance.now(), mark: 0 }; }, true);
+    new MutationObserver(() => {
+        if (!window.typed.mark && document.querySelector('.cm-lintRange-error')) {
+            window.typed.mark = performance.now();
+        }
+    }).observe(document.body, { subtree: true, childList: true, attributes: true });
+}"""
+
+
+@pytest.fixture(scope="module")
+def lab(open_lab: Callable[..., Lab], server: Server) -> Lab:
+    opened = open_lab()
+    opened.open_beside_sidebar(server.notebook("typing.ipynb", CELLS))
+    opened.run(LOAD)
+    return opened
+
+
+def put_cursor(lab: Lab, line: str, word: str) -> None:
+    """Puts the cursor into a word of the C++ cell."""
+    lab.editor(CPP).evaluate(
+        """(dom, [line, word]) => {
+            const view = (dom.cmTile ?? dom.cmView).view;
+            const text = view.state.doc.toString();
+            const at = text.indexOf(word, text.indexOf(line)) + 1;
+            view.focus();
+            view.dispatch({ selection: { anchor: at } });
+        }""",
+        [line, word],
+    )
+
+
+class TestTyping:
+    """Steps of one visit, in order; when one fails those after it are skipped."""
+
+    STEPS = True
+
+    def test_findings_come_while_one_types(self, lab: Lab) -> None:
+        page = lab.page
+        page.evaluate(WATCH)
+        lab.editor(CPP).click()
+        took = []
+        # The first reading has the headers to parse; what is typed later has not.
+        for wrong in ("p[0] = 1.0f + first;", "p[0] = 1.0f + second;", "p[0] = third;"):
+            put_cursor(lab, "p[0] =", "[0]")
+            page.keyboard.press("End")
+            page.keyboard.press("Shift+Home")
+            page.keyboard.type(wrong)
+            marked = lab.cell(CPP).locator(".cm-line:has(.cm-lintRange-error)")
+            lab.until(lambda: page.evaluate("window.typed.mark") > 0, "a mark")
+            typed = page.evaluate("window.typed")
+            took.append(typed["mark"] - typed["key"])
+            assert marked.inner_text().strip() == wrong
+        print("ms from the last key to the mark:", [round(t) for t in took])
+        assert sorted(took[1:])[0] < WANTED, took
+        # No cell ran for it.
+        assert lab.prompt(CPP) == "[ ]:"
+
+    def test_a_right_text_has_no_mark(self, lab: Lab) -> None:
+        lab.write(CPP, CELLS[CPP])
+        lab.until(lambda: lab.cell(CPP).locator(".cm-lintRange-error").count() == 0, "the mark to go")
+
+    def test_definitions_are_found_in_the_cell_and_in_headers(self, lab: Lab) -> None:
+        put_cursor(lab, "zero(tile)", "tile")
+        lab.page.keyboard.press("F12")
+        row = """dom => {
+            const { state } = (dom.cmTile ?? dom.cmView).view;
+            return state.doc.lineAt(state.selection.main.head).text.trim();
+        }"""
+        lab.until(lambda: lab.editor(CPP).evaluate(row) == "rt_fl<32, 32> tile;", "the declaration")
+        put_cursor(lab, "zero(tile)", "zero")
+        lab.page.keyboard.press("F12")
+        header = lab.page.locator(".jp-hipkittens-Header")
+        asked = header.locator(".jp-hipkittens-headerLine")
+        lab.until(lambda: asked.count() == 1 and "zero" in asked.inner_text(), "the header's line")
+        assert header.locator(".cm-content").get_attribute("contenteditable") == "true"
+        before = header.locator(".cm-content").inner_text()
+        lab.page.keyboard.type("x")
+        assert header.locator(".cm-content").inner_text() == before
+        lab.shot("definition")
+        lab.command("application:close")
+
+    def test_a_cell_is_brought_to_form(self, lab: Lab) -> None:
+        lab.write(CPP, CELLS[CPP].replace("    zero(tile);", "zero( tile ) ;"))
+        lab.page.keyboard.press("Alt+Shift+F")
+        lab.until(lambda: lab.text(CPP) == CELLS[CPP], lambda: lab.text(CPP))
+
+    def test_the_right_click_menu_has_the_acts(self, lab: Lab) -> None:
+        lab.line(CPP, "zero(tile)").click(button="right")
+        menu = lab.page.locator(".lm-Menu")
+        lab.says(menu, "Verify HipKittens Cell", "Profile HipKittens Cell", "Go to Definition", "Format Cell")
+        lab.shot("menu")
+        lab.page.keyboard.press("Escape")
+        lab.editor(LOAD).click(button="right")
+        menu.wait_for()
+        assert "HipKittens Cell" not in menu.inner_text()
+        lab.page.keyboard.press("Escape")

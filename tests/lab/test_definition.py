@@ -1,0 +1,73 @@
+"""Where names of a cell are defined: in the cell, in the tile library's headers, in HIP's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workbench.lab.definition import definition
+from workbench.paths import include_dir
+
+CELL = """\
+%%hipkittens k
+#include "kittens.cuh"
+using namespace kittens;
+#define N 4
+struct pair { float a, b; };
+template <int M> __device__ float twice(float 𝒙) { return 𝒙 + 𝒙 * M; }
+__global__ void k(float *p) {
+    rt_fl<32, 32> tile; /* twice */ zero(tile); pair q; p[N] = twice<2>(q.a);
+    p[threadIdx.x] = 1;
+}"""
+LINES = CELL.split("\n")
+
+
+def ask(line: str, word: str) -> dict[str, object]:
+    row = next(n for n, text in enumerate(LINES) if line in text)
+    before = LINES[row][: LINES[row].rindex(word)]
+    return definition(CELL, row, len(before.encode("utf-16-le")) // 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "there"),
+    [
+        ("zero(tile)", "tile)", "tile; /*"),
+        ("zero(tile)", "twice<2>", "twice(float"),
+        ("zero(tile)", "pair q", "pair {"),
+        ("zero(tile)", "N]", "N 4"),
+        ("zero(tile)", "p[N]", "p) {"),
+    ],
+)
+def test_in_the_cell(line: str, word: str, there: str) -> None:
+    found = ask(line, word)
+    assert "file" not in found
+    row, column = int(str(found["line"])), int(str(found["column"]))
+    assert LINES[row - 1][column - 1 :].startswith(there)
+
+
+def test_in_the_tile_library() -> None:
+    found = ask("zero(tile)", "zero(")
+    header = include_dir() / str(found["file"])
+    assert found["text"] == header.read_text()
+    # Of the overloads the one for register tiles, at its declaration.
+    assert "ducks::rt::all" in "".join(header.read_text().splitlines()[int(str(found["line"])) - 3 :][:4])
+
+
+def test_in_hips_headers() -> None:
+    found = ask("threadIdx", "threadIdx")
+    assert "threadIdx" in str(found["text"]).splitlines()[int(str(found["line"])) - 1]
+
+
+def test_an_included_header_is_shown() -> None:
+    assert definition(CELL, 1, 4)["file"] == "kittens.cuh"
+    # By no name anything but a header of ours.
+    outside = CELL.replace("kittens.cuh", f"../{Path(include_dir()).name}/../../pyproject.toml")
+    assert definition(outside, 1, 4) == {}
+
+
+def test_what_is_not_known() -> None:
+    assert definition(CELL, 0, 5) == {}
+    assert definition(CELL, 99, 0) == {}
+    assert definition(CELL.replace("zero(tile)", "nosuch(tile)"), 7, 39) == {}
+    assert definition("tile = 3\ntile", 1, 1) == {}

@@ -1,0 +1,38 @@
+"""A cell's C++ in form: by clang-format where it is installed, by the folder's own style first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workbench.errors import UsageError
+from workbench.lab import formatting
+
+CELL = "%%hipkittens k --arch gfx942\n__global__ void k( float*p ){p[0]=1 ;\n}"
+
+needs_program = pytest.mark.skipif(formatting.program() is None, reason="clang-format is not installed")
+
+
+@needs_program
+def test_the_magic_stays_and_the_rest_is_formatted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = formatting.formatted(CELL)["text"]
+    assert found == "%%hipkittens k --arch gfx942\n__global__ void k(float *p) { p[0] = 1; }"
+    assert formatting.formatted(found)["text"] == found
+
+
+@needs_program
+def test_the_folders_style(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".clang-format").write_text("{BasedOnStyle: LLVM, PointerAlignment: Left}\n")
+    assert "float* p" in formatting.formatted(CELL)["text"]
+    (tmp_path / ".clang-format").write_text("BasedOnStyle: none of these\n")
+    with pytest.raises(UsageError, match="clang-format"):
+        formatting.formatted(CELL)
+
+
+def test_without_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formatting, "program", lambda: None)
+    with pytest.raises(UsageError, match="pip install clang-format"):
+        formatting.formatted(CELL)

@@ -1,0 +1,72 @@
+"""Whether a launch's grid fits its tensors: work-groups that do nothing, and elements that none writes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from workbench.launches import LaunchRecord, Traffic
+
+def remarks(record: LaunchRecord) -> tuple[str, ...]:
+    """What does not fit, a sentence each; none where all fits, or where only some work-groups ran.
+
+    Too large a grid: the work-groups from some place of x, y or z on write no element of any tensor, and run
+    fewer basic blocks than those that do, as behind a check of bounds. Too small a grid: one work-group after
+    the other has written a tensor without a hole, and what is left is its end. Results that are meant to be
+    written in part look the same, so these are remarks, no errors.
+
+    Args:
+        record: of a launch whose `TrafficOptions` watched tensors and whose steps are known.
+    """
+    traffic, steps = record.traffic, record.steps
+    if traffic is None or steps is None or not steps.is_whole or not traffic.watched:
+        return ()
+    wrote = np.zeros(traffic.group_total, dtype=bool)
+    told = []
+    for index, watched in enumerate(traffic.watched):
+        writers = traffic.writers(index)
+        groups = np.unique(writers[writers >= 0])
+        wrote[groups] = True
+        told += _unwritten(watched.name, writers, len(groups), traffic)
+    return (*_idle(record, wrote, steps.executed), *told)
+
+
+def _unwritten(name: str, writers: npt.NDArray[np.int64], groups: int, traffic: Traffic) -> list[str]:
+    """A tensor whose end is left."""
+    written = writers >= 0
+    done, count = int(written.sum()), len(writers)
+    left = count - done
+    # Of a tensor of which less than half is written the rest is hardly forgotten.
+    if not left or done <= left or written[done:].any():
+        return []
+    more = math.ceil(left * groups / done)
+    return [
+        f"The last {left:,} of {count:,} elements of {name} are written by no work-group. The {groups:,} "
+        f"that write it cover {done // groups:,} each: {more:,} more would reach its end."
+    ]
+
+
+def _idle(record: LaunchRecord, wrote: npt.NDArray[np.bool_], executed: npt.NDArray[np.uint64]) -> list[str]:
+    """Work-groups beyond some place that do nothing."""
+    if not wrote.any() or wrote.all():
+        return []
+    # One that works and whose elements another one wrote after it runs as many blocks as that.
+    if executed[~wrote].max() >= executed[wrote].min():
+        return []
+    x, y, z = record.grid
+    idle = ~wrote.reshape(z, y, x)
+    for axis, name, size in ((2, "x", x), (1, "y", y), (0, "z", z)):
+        along = idle.all(axis=tuple({0, 1, 2} - {axis}))
+        needed = int((~along).sum())
+        others = np.take(idle, range(needed), axis=axis)
+        if needed < size and not along[:needed].any() and not others.any():
+            return [
+                f"{int(idle.sum()):,} of {len(wrote):,} work-groups write nothing and end at once: "
+                f"{needed:,} in place of {size:,} in {name} are enough for these tensors."
+            ]
+    return []
