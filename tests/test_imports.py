@@ -19,7 +19,7 @@ LAYERS = (
     "display", "cache", "launches", "numerics",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn", "collection",
     "check", "step", "profile",
-    "history", "exercises", "tiles", "triton_driver", "torch_gpu", "doctor", "bench", "views", "lab",
+    "history", "exercises", "tiles", "triton_driver", "torch_gpu", "doctor", "bench", "hardware", "views", "lab",
     "magics", "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
@@ -38,6 +38,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
                 "cache",
                 "check",
                 "doctor",
+                "hardware",
                 "lab",
                 "profile",
                 "runtime",
