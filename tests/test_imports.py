@@ -19,12 +19,15 @@ LAYERS = (
     "theme", "display", "cache", "launches", "numerics",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn", "integrations",
     "collection", "check", "step", "profile",
-    "history", "exercises", "tiles", "triton_driver", "torch_gpu", "doctor", "prebuilt", "bench", "views",
-    "lab", "magics", "training", "__main__", "",
+    "history", "exercises", "tiles", "triton_driver", "torch_gpu", "doctor", "prebuilt", "bench", "hardware",
+    "views", "lab", "magics", "training", "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
 
-ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "magics", "training", "__main__", ""}}
+ONLY_FROM = {
+    "emulator": {"emulator", "runtime"},
+    "views": {"views", "lab", "magics", "training", "__main__", ""},
+}
 """Layers that may be imported from these alone."""
 
 LAZY: dict[str, tuple[set[str], str]] = {
@@ -38,6 +41,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
                 "cache",
                 "check",
                 "doctor",
+                "hardware",
                 "lab",
                 "profile",
                 "runtime",

@@ -55,6 +55,7 @@ def commands() -> argparse.ArgumentParser:
         help="train a small language model on the kernels; needs transformers; train --help says more",
         add_help=False,
     )
+    _add_hardware(commands)
     keys = commands.add_parser(
         "certificates", help="make certificates for a Dask cluster of several machines (needs openssl)"
     )
@@ -90,6 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _cache(chosen.action)
         if chosen.command == "new":
             return _new(chosen.template, chosen.file)
+        if chosen.command == "hardware":
+            return _hardware(chosen)
         if chosen.command == "certificates":
             return _certificates(chosen.folder)
         return _run(chosen.names, chosen.device, chosen.shapes, chosen.report)
@@ -161,6 +164,53 @@ def _bench(chosen: argparse.Namespace) -> int:
             print(f"wrote {path}")
     wrong = [each for each in result if each.failure and not each.failure.startswith("not run")]
     return 1 if wrong else 0
+
+
+def _add_hardware(commands: Any) -> None:
+    hardware = commands.add_parser(
+        "hardware",
+        help="examine an AMD GPU beside the emulated device: bits, counters and times, in two files",
+    )
+    add = hardware.add_argument
+    add("operators", nargs="*", metavar="NAME", help='such as "gemm/bf16"; default all')
+    add("--device", help="what is examined; default the first GPU")
+    add("--out", default="hardware", metavar="PATH", help="writes PATH.json and PATH.html; goes on there")
+    add("--quick", action="store_true", help="a part of it, in 5 minutes")
+    add("--minutes", type=float, help="that it may take; default 20, with --quick 5")
+    add("--sections", nargs="+", default=(), metavar="NAME", help="some of its parts")
+    add("--compare", nargs="+", metavar="FILE", help="draw reports side by side; examine nothing")
+
+
+def _hardware(chosen: argparse.Namespace) -> int:
+    from workbench.hardware import Report, examine
+    from workbench.hardware.report import kept
+    from workbench.views.hardware import write_page
+
+    root = Path(chosen.out)
+    page = root.with_name(f"{root.name}.html")
+    if chosen.compare:
+        reports = [Report.read(path) for path in chosen.compare]
+        arch = reports[0].head["arch"]
+        beside = kept(arch) if len(reports) == 1 else []
+        print(f"wrote {write_page(page, *reports, *beside)}")
+        return 0
+    told = root.with_name(f"{root.name}.json")
+    try:
+        report = examine(
+            chosen.device,
+            told,
+            quick=chosen.quick,
+            minutes=chosen.minutes,
+            operators=chosen.operators,
+            sections=chosen.sections,
+            told=lambda line: print(line, flush=True),
+        )
+    except KeyboardInterrupt:
+        print(f"\nstopped; {told} has what was found, and the same command goes on", file=sys.stderr)
+        return 130
+    print(report)
+    print(f"wrote {told} and {write_page(page, report)}")
+    return 1 if any(report.counts(name)["differ"] for name in report.sections) else 0
 
 
 def _hipcc(words: Sequence[str]) -> int:

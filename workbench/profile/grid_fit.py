@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from workbench.launches import LaunchRecord, Traffic
 
+
 def remarks(record: LaunchRecord) -> tuple[str, ...]:
     """What does not fit, a sentence each; none where all fits, or where only some work-groups ran.
 

@@ -4,6 +4,7 @@ from workbench.views import advice as advice
 from workbench.views import benchmarks as benchmarks
 from workbench.views import doctor as doctor
 from workbench.views import exercises as exercises
+from workbench.views import hardware as hardware
 from workbench.views import history as history
 from workbench.views import launch as launch
 from workbench.views import layout as layout

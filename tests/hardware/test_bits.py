@@ -1,0 +1,63 @@
+"""Results as bits: which differ, and by how many units in the last place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from workbench.hardware import bits
+
+
+def compared(tmp_path: Path, one: torch.Tensor, other: torch.Tensor) -> tuple[int, int, dict]:
+    folders = []
+    for name, tensor in (("one", one), ("other", other)):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        types = bits.keep(folder, {"d": tensor})
+        folders.append(folder)
+    return bits.differing(types, *folders)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+def test_neighbours_are_one_unit_apart_also_across_zero(tmp_path: Path, dtype: torch.dtype) -> None:
+    words = {2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
+    one = torch.tensor([1.0, -1.0, 0.0, 2.0], dtype=dtype)
+    other = (one.view(words) + torch.tensor([1, 1, 1, 0], dtype=words)).view(dtype)
+    wrong, total, told = compared(tmp_path, one, other)
+    assert (wrong, total) == (3, 4)
+    assert told["d"]["ulp"] == {"median": 1, "largest": 1}
+    smallest = torch.tensor([1], dtype=words).view(dtype)
+    assert compared(tmp_path, smallest, -smallest)[2]["d"]["ulp"]["largest"] == 2
+
+
+def test_nans_are_equal_whatever_their_payload_and_differ_from_numbers(tmp_path: Path) -> None:
+    one = torch.tensor([0x7FC00000, 0x7FC00001, 0x7FC00000, 0x3F800000], dtype=torch.int32).view(
+        torch.float32
+    )
+    other = torch.tensor([0x7FC00000, 0x7FC00000, 0x3F800000, 0x3F800000], dtype=torch.int32).view(
+        torch.float32
+    )
+    wrong, _, told = compared(tmp_path, one, other)
+    assert wrong == 1
+    assert told["d"]["nan in one alone"] == 1
+    assert "1 NaN on one side alone" in bits.distance_text(told)
+
+
+def test_integers_and_small_floats_differ_by_bits(tmp_path: Path) -> None:
+    one = torch.tensor([1, 2, 3], dtype=torch.int32)
+    assert compared(tmp_path, one, one + torch.tensor([0, 1, 0]).int())[0] == 1
+    fp8 = torch.tensor([1.0, 2.0]).to(torch.float8_e4m3fn)
+    assert (
+        compared(tmp_path, fp8, torch.tensor([1.0, 2.25]).to(torch.float8_e4m3fn))[2]["d"]["ulp"]["largest"]
+        == 1
+    )
+
+
+def test_zeros_of_both_signs_differ(tmp_path: Path) -> None:
+    assert compared(tmp_path, torch.tensor([0.0]), torch.tensor([-0.0]))[0] == 1
+
+
+def test_other_sizes_are_told(tmp_path: Path) -> None:
+    assert compared(tmp_path, torch.zeros(3), torch.zeros(2))[2]["d"]["sizes"] == [3, 2]

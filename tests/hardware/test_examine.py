@@ -1,0 +1,190 @@
+"""An examination end to end, with the emulated device on both sides, and what can go wrong on the way."""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench.__main__ import main
+from workbench.errors import DeviceError, UnknownKernel, UsageError
+from workbench.hardware import SECTIONS, Report, examine, instructions, microbenchmarks
+from workbench.hardware.process import Side, Unanswered
+from workbench.hardware.section import Case, Plan
+from workbench.views.hardware import write_page
+
+DATA = Path(__file__).parents[1] / "data"
+SMALL = ("normalization/rmsnorm",)
+
+
+@pytest.fixture(scope="module")
+def examined(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
+    """Fast arithmetic beside exact: bits of matrix instructions differ, all else agrees."""
+    path = tmp_path_factory.mktemp("hardware") / "r.json"
+    parts = ("machine", "operators", "counters", "times")
+    told: list[str] = []
+    report = examine(
+        "emulated:gfx942", path, quick=True, operators=SMALL, sections=parts, told=told.append, minutes=60
+    )
+    assert len(told) == sum(len(cases) for cases in report.sections.values())
+    return path, report
+
+
+def test_both_sides_of_one_device_agree(examined: tuple[Path, Report]) -> None:
+    path, report = examined
+    assert report.title == "emulated:gfx942 (MI300X) beside emulated:MI300X,numerics=exact"
+    for name in ("machine", "operators", "counters", "times"):
+        counts = report.counts(name)
+        assert counts["agree"] == len(report.sections[name]) > 0, report
+    operator = report.sections["operators"][SMALL[0]]
+    assert operator["subject"]["passed"]
+    assert operator["subject"]["repeats"]
+    assert operator["subject"]["largest error"] > 0
+    assert "v_rsq_f32" in operator["reference"]["opcodes"]
+    for case in report.sections["times"].values():
+        assert case["subject"]["origin"] == "modelled"
+        assert case["subject"]["us"] == case["reference"]["us"] > 0
+    assert Report.read(path) == report
+
+
+def test_what_is_done_is_not_done_again(examined: tuple[Path, Report]) -> None:
+    path, _ = examined
+    told: list[str] = []
+    examine("emulated:gfx942", path, quick=True, operators=SMALL, sections=("operators",), told=told.append)
+    assert told == []
+    kept = json.loads(path.read_text())
+    kept["sections"]["operators"][SMALL[0]] = {"not run": "late"}
+    path.write_text(json.dumps(kept))
+    examine("emulated:gfx942", path, quick=True, operators=SMALL, sections=("operators",), told=told.append)
+    assert len(told) == 1
+    assert Report.read(path).done("operators", SMALL[0])
+
+
+def test_a_report_of_another_device_is_left_as_it_is(examined: tuple[Path, Report]) -> None:
+    path, _ = examined
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match=r"has a report of subject emulated:gfx942.*--out"):
+        examine("emulated:gfx950", path, operators=SMALL)
+    assert path.read_bytes() == before
+
+
+def test_no_time_means_not_run_and_says_so(tmp_path: Path) -> None:
+    report = examine(
+        "emulated:gfx942", tmp_path / "r.json", operators=SMALL, sections=("operators",), minutes=0
+    )
+    assert "the time was up" in report.sections["operators"][SMALL[0]]["not run"]
+
+
+def test_the_page_has_every_section_and_needs_nothing(examined: tuple[Path, Report], tmp_path: Path) -> None:
+    path, report = examined
+    text = write_page(tmp_path / "r.html", report, Report.read(path)).read_text()
+    for name in report.sections:
+        assert html.escape(SECTIONS[name].title) in text
+    assert "times are modelled" in text
+    assert "Side by side" in text
+    assert 'src="http' not in text
+
+
+def test_compare_draws_a_file_from_the_command_line(examined: tuple[Path, Report], tmp_path: Path) -> None:
+    path, _ = examined
+    assert main(["hardware", "--compare", str(path), "--out", str(tmp_path / "page")]) == 0
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+
+
+def test_without_a_gpu_the_command_names_the_next_step(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    if any(not each.observes for each in wb.devices()):
+        pytest.skip("this machine has a GPU")
+    assert main(["hardware", "--out", str(tmp_path / "x")]) == 2
+    told = capsys.readouterr().err
+    assert "doctor" in told
+    assert "--device emulated:gfx942" in told
+
+
+def test_wrong_names_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no section nothing; there are machine, operators"):
+        examine("emulated:gfx942", tmp_path / "r.json", sections=["nothing"])
+    with pytest.raises(UnknownKernel):
+        examine("emulated:gfx942", tmp_path / "r.json", operators=["gemm/none"])
+    with pytest.raises(DeviceError):
+        examine("emulated:gfx1", tmp_path / "r.json")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def side() -> Iterator[Side]:
+    made = Side("emulated:gfx942")
+    yield made
+    made.close()
+
+
+def test_a_process_that_dies_takes_one_case_with_it(side: Side, tmp_path: Path) -> None:
+    case = Case("v_rcp_f32")
+    side.answer("instructions", case, tmp_path, 120)
+    os.kill(side._process.pid, signal.SIGKILL)
+    with pytest.raises(Unanswered, match="its process ended by SIGKILL"):
+        side.answer("instructions", case, tmp_path, 120)
+    assert side.answer("instructions", case, tmp_path, 120)["types"]
+    with pytest.raises(Unanswered, match="UnknownKernel"):
+        side.answer("operators", Case("x", {"operator": "no/such", "shape": {}}), tmp_path, 120)
+    with pytest.raises(Unanswered, match="took longer than 0 s"):
+        side.answer("instructions", case, tmp_path, 0)
+
+
+def test_fast_and_exact_matrix_arithmetic_are_told_apart(tmp_path: Path) -> None:
+    """The check can fail: fast mode has not the bits of a matrix core, and a conversion has."""
+    for name, same in (("v_mfma_f32_16x16x16_bf16", False), ("v_cvt_pk_fp8_f32", True)):
+        folders = {}
+        for choice in ("fast", "exact"):
+            folders[choice] = tmp_path / name / choice
+            folders[choice].mkdir(parents=True)
+            with wb.numerics(choice):
+                answer = instructions.SECTION.measure(
+                    Case(name), wb.device("emulated:gfx942"), folders[choice]
+                )
+        agrees, text = instructions.SECTION.compare(answer, answer, folders["fast"], folders["exact"])
+        assert agrees is same, text
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_every_conversion_and_matrix_instruction_has_a_kernel(arch: str) -> None:
+    names = {case.name for case in instructions.SECTION.cases(Plan(arch))}
+    assert {"v_exp_f32", "v_cvt_f32_fp8", "v_mfma_f32_32x32x8_f16"} <= names
+    assert ("v_mfma_f32_16x16x128_f8f6f4" in names) is (arch == "gfx950")
+    forms = {form.opcode: form for form in instructions._chosen(arch)}
+    for name in sorted(names)[:: 29 if arch == "gfx942" else 41]:
+        text, widths, result = instructions.source(forms[name])
+        assert wb.compile(text, arch=arch)["run"].resources.vgpr_spills == 0
+        assert sum(widths) > 0
+        assert result > 0
+
+
+@pytest.mark.parametrize("name", ["ds_read_b128", "ds_write_b64"])
+def test_conflicts_by_times_are_those_that_were_published(name: str) -> None:
+    """Lane 0 of the matrix that HipKittens measured by rocprofv3's counter on gfx950."""
+    with (DATA / f"lds_conflict_matrix_{name}.csv").open() as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    found = microbenchmarks.SECTION.measure(
+        Case(name, {"kind": "conflicts", "name": name, "lane": 0}), wb.device("emulated:gfx950"), Path()
+    )
+    assert found["conflicts"] == [int(rows[0][str(lane)]) for lane in range(64)]
+    assert found["origin"] == "modelled"
+
+
+def test_memories_further_away_take_longer() -> None:
+    device = wb.device("emulated:gfx942")
+
+    def latency(memory: str) -> float:
+        case = Case(memory, {"kind": "memory", "name": memory})
+        return microbenchmarks.SECTION.measure(case, device, Path())["ns"]
+
+    found = [latency(name) for name in ("LDS", "L1", "L2", "HBM")]
+    assert 0 < found[0] < found[1] < found[2] < found[3]

@@ -1,0 +1,83 @@
+"""Reports as files: whole or not at all, without anybody's names, and what they add up to."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+
+import pytest
+
+from workbench.errors import UsageError
+from workbench.hardware.report import Report, anonymous
+
+HEAD = {"subject": "gpu:0", "reference": "emulated:MI300X", "arch": "gfx942", "quick": False, "version": "0"}
+
+
+def timed(us: float, modelled: float, origin: str = "measured") -> dict:
+    reference = {"us": modelled - 4.5, "by events": modelled, "origin": "modelled"}
+    return {"subject": {"us": us, "origin": origin}, "reference": reference, "agrees": True, "text": "t"}
+
+
+def test_names_of_computer_person_and_folders_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "node", lambda: "gpu-box-17")
+    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("LOGNAME", "ada")
+    told = {"a": ["clang at /home/ada/bin/clang", {"gpu-box-17": "ada@gpu-box-17"}], "n": 3, "none": None}
+    found = anonymous(told)
+    assert found == {"a": ["clang at ~/bin/clang", {"computer": "person@computer"}], "n": 3, "none": None}
+    # A name inside of another word is none.
+    assert anonymous("canada gpu-box-171") == "canada gpu-box-171"
+
+
+def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "r.json"
+    report = Report(HEAD, {"times": {"gemm/bf16 m=1": timed(10, 11)}})
+    report.write(path)
+    assert Report.read(path) == report
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other 2", "head": {}, "sections": {}}'])
+def test_another_file_is_no_report(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"r\.json"):
+        Report.read(path)
+
+
+def test_errors_are_by_category_and_of_the_same_clock() -> None:
+    cases = {f"gemm/bf16 m={n}": timed(10, 10 + n) for n in range(11)}
+    cases["rotary/rope r=1"] = timed(8, 8, origin="modelled")
+    found = {row[0]: row[1:] for row in Report(HEAD, {"times": cases}).errors()}
+    assert found["gemm"] == pytest.approx((11, 1.5, 1.1, 1.9))
+    # What was modelled on both sides is compared without what events around a launch add.
+    assert found["rotary"] == pytest.approx((1, 3.5 / 8, 3.5 / 8, 3.5 / 8))
+    assert found["all"][0] == 12
+
+
+def test_an_operator_with_other_bits_names_its_instructions_that_have_other_bits() -> None:
+    sections = {
+        "instructions": {
+            "v_exp_f32": {"agrees": False, "text": "other"},
+            "v_rcp_f32": {"agrees": True, "text": "same"},
+        },
+        "operators": {
+            "a/b": {
+                "agrees": True,
+                "text": "right; other bits: o",
+                "reference": {"opcodes": ["v_add_f32", "v_exp_f32", "v_rcp_f32"]},
+            },
+            "a/c": {"agrees": True, "text": "right; all same", "reference": {"opcodes": ["v_exp_f32"]}},
+        },
+    }
+    assert Report(HEAD, sections).culprits() == {"a/b": ["v_exp_f32"]}
+
+
+def test_a_case_that_did_not_run_is_not_done() -> None:
+    report = Report(HEAD, {"times": {"x": {"not run": "late"}, "y": timed(1, 1)}})
+    assert not report.done("times", "x")
+    assert report.done("times", "y")
+    assert report.counts("times") == {"agree": 1, "differ": 0, "told": 0, "not run": 1}
+    assert "x: late" in str(report)
+    assert json.dumps(report.head)

@@ -1,0 +1,234 @@
+"""`python -m workbench hardware`: an AMD GPU beside the emulated device, compared in every way that we know.
+
+Each case runs twice, on the examined device and on the emulated one of the same target, in a process each.
+Examine an emulated device, and the whole way runs without a GPU; its figures say "modelled" then.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time as clock
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from workbench import targets
+from workbench.errors import DeviceError, UsageError
+from workbench.hardware.process import Side, Unanswered
+from workbench.hardware.report import Report, anonymous
+from workbench.hardware.section import Answer, Case, Plan, Section
+from workbench.hardware.sections import SECTIONS
+from workbench.numerics import EXACT
+from workbench.runtime import device as device_named
+
+__all__ = ["SECTIONS", "Report", "examine"]
+
+MINUTES = {False: 20.0, True: 5.0}
+"""That an examination takes, the whole one and the quick one."""
+
+_LONGEST = 300.0
+"""Seconds of a case."""
+_SIDES = 8
+"""Processes of the emulated device, at most."""
+
+
+def examine(
+    device: str | None = None,
+    path: str | Path = "hardware.json",
+    *,
+    quick: bool = False,
+    minutes: float | None = None,
+    operators: Sequence[str] = (),
+    sections: Sequence[str] = (),
+    told: Callable[[str], None] = lambda line: None,
+) -> Report:
+    """Examines a device beside the emulated one; goes on where an earlier call with the same path stopped.
+
+    Args:
+        device: what is examined; the first GPU where it is None.
+        path: file of the report, written after every case.
+        quick: the short form.
+        minutes: that it may take, 20 (5 where quick); what does not fit is "not run", and comes next time.
+        operators: names; all where it is empty.
+        sections: names of SECTIONS; all where it is empty.
+        told: gets a line for each case.
+
+    Raises:
+        DeviceError: there is no such device, or no GPU and none named.
+        UsageError: there are no such sections, or `path` has a report of something else.
+        UnknownKernel: there is no such operator.
+    """
+    chosen = _sections(sections)
+    subject = device_named(device) if device is not None else _gpu()
+    plan = Plan(subject.arch, quick, tuple(operators))
+    plan.specs()
+    reference = _reference(subject)
+    path = Path(path)
+    report = _begun(path, subject.name, reference, plan)
+    end = clock.monotonic() + 60 * (MINUTES[quick] if minutes is None else minutes)
+    with ExitStack() as stack:
+        examined = Side(subject.name)
+        stack.callback(examined.close)
+        emulated = stack.enter_context(_sides(reference))
+        for n, section in enumerate(chosen):
+            left = end - clock.monotonic()
+            share = section.share / sum(each.share for each in chosen[n:])
+            work = _Work(section, report, path, examined, emulated, clock.monotonic() + left * share, told)
+            work.run(section.cases(plan))
+    return report
+
+
+class _Work:
+    """One section."""
+
+    def __init__(
+        self,
+        section: Section,
+        report: Report,
+        path: Path,
+        examined: Side,
+        emulated: _Pool,
+        end: float,
+        told: Callable[[str], None],
+    ) -> None:
+        self.section, self.report, self.path = section, report, path
+        self.examined, self.emulated = examined, emulated
+        self.end, self.told = end, told
+
+    def run(self, cases: Sequence[Case]) -> None:
+        open_ = [case for case in cases if not self.report.done(self.section.name, case.name)]
+        with tempfile.TemporaryDirectory() as root:
+            references = {}
+            if self.section.compare is not None:
+                for case in open_:
+                    references[case.name] = self.emulated.submit(self._ask, case, Path(root))
+                if self.section.alone:
+                    for each in references.values():
+                        each.exception()
+            try:
+                for case in open_:
+                    self._finish(case, references.get(case.name), Path(root))
+            finally:
+                for each in references.values():
+                    each.cancel()
+
+    def _folder(self, root: Path, side: str, case: Case) -> Path:
+        folder = root / side / case.name.replace("/", "_")
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _ask(self, side: Side, case: Case, root: Path) -> Answer:
+        if clock.monotonic() > self.end:
+            raise Unanswered(_LATE)
+        # What the case sets is the examined side's; the emulated one is what everybody has.
+        usual = replace(case, environment={})
+        return side.answer(self.section.name, usual, self._folder(root, "emulated", case), _LONGEST)
+
+    def _finish(self, case: Case, reference: Future[Answer] | None, root: Path) -> None:
+        result: dict[str, Any]
+        try:
+            other = reference.result() if reference is not None else None
+            if clock.monotonic() > self.end:
+                raise Unanswered(_LATE)
+            folder = self._folder(root, "examined", case)
+            mine = self.examined.answer(self.section.name, case, folder, _LONGEST)
+            if self.section.compare is None or other is None:
+                result = {"subject": mine, "agrees": mine.get("passed"), "text": mine.get("text", "")}
+            else:
+                agrees, text = self.section.compare(mine, other, folder, self._folder(root, "emulated", case))
+                result = {"subject": mine, "reference": other, "agrees": agrees, "text": text}
+        except Unanswered as error:
+            result = {"not run": str(error)}
+        self.report.sections.setdefault(self.section.name, {})[case.name] = anonymous(result)
+        self.report.write(self.path)
+        mark = {True: "ok  ", False: "LOOK", None: "    "}[result.get("agrees")]
+        text = result.get("text") or f"not run: {result['not run']}"
+        self.told(f"{mark} {self.section.name}: {case.name}: {text}")
+
+
+_LATE = "the time was up; the same command goes on here"
+
+
+class _Pool:
+    """Processes of the emulated device, and a thread for each."""
+
+    def __init__(self, sides: Sequence[Side]) -> None:
+        self._free: SimpleQueue[Side] = SimpleQueue()
+        for side in sides:
+            self._free.put(side)
+        self._threads = ThreadPoolExecutor(len(sides))
+
+    def submit(self, ask: Callable[[Side, Case, Path], Answer], case: Case, root: Path) -> Future[Answer]:
+        def run() -> Answer:
+            side = self._free.get()
+            try:
+                return ask(side, case, root)
+            finally:
+                self._free.put(side)
+
+        return self._threads.submit(run)
+
+    def close(self) -> None:
+        self._threads.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _sides(reference: str) -> Iterator[_Pool]:
+    processors = len(os.sched_getaffinity(0))
+    count = max(1, min(_SIDES, processors // 4))
+    threads = {"HIPKITTENS_THREADS": str(max(1, processors // count))}
+    sides = [Side(reference, threads) for _ in range(count)]
+    pool = _Pool(sides)
+    try:
+        yield pool
+    finally:
+        pool.close()
+        for side in sides:
+            side.close()
+
+
+def _sections(names: Sequence[str]) -> list[Section]:
+    unknown = [name for name in names if name not in SECTIONS]
+    if unknown:
+        raise UsageError(f"hardware: no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+    return [each for name, each in SECTIONS.items() if name in names or not names]
+
+
+def _gpu() -> Any:
+    try:
+        return device_named("gpu")
+    except DeviceError as error:
+        raise DeviceError(
+            f"{error} `python -m workbench doctor` says what is missing; `--device emulated:gfx942` tries "
+            "the examination on the emulated device"
+        ) from error
+
+
+def _reference(subject: Any) -> str:
+    """The emulated device of the same product, with the arithmetic of a matrix core where it is known."""
+    name = f"emulated:{subject.product or subject.arch}"
+    exact = f",numerics={EXACT}" if targets.target(subject.arch).matrix_arithmetic else ""
+    return f"{name}{exact}"
+
+
+def _begun(path: Path, subject: str, reference: str, plan: Plan) -> Report:
+    from workbench import __version__
+
+    head = {"subject": subject, "reference": reference, "arch": plan.arch, "version": __version__}
+    if path.exists():
+        report = Report.read(path)
+        other = [
+            f"{key} {report.head.get(key)}" for key, value in head.items() if report.head.get(key) != value
+        ]
+        if other:
+            raise UsageError(
+                f"{path} has a report of {', '.join(other)}, not of {subject}; give another file with --out"
+            )
+        return report
+    return Report({**head, "quick": plan.quick, "started": datetime.now(UTC).isoformat(timespec="minutes")})

@@ -1,0 +1,73 @@
+"""What each compiler of this computer makes of the same kernels: registers, spills, times, bits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.hardware import bits
+from workbench.hardware.operators import smallest_first, spread
+from workbench.hardware.section import Answer, Case, Compared, Plan, Section
+from workbench.operators import kernels
+from workbench.profile import time
+from workbench.toolchain import find_compiler
+from workbench.toolchain.search import other_compilers
+
+if TYPE_CHECKING:
+    from workbench.runtime import Device
+
+_KERNELS, _QUICK = 8, 2
+
+
+def _cases(plan: Plan) -> list[Case]:
+    best = find_compiler(plan.arch)
+    found = []
+    for spec in spread(plan, _QUICK if plan.quick else _KERNELS):
+        shapes = smallest_first(spec, plan.arch)
+        if not shapes:
+            continue
+        for compiler in other_compilers(best, plan.arch):
+            about = {"operator": spec.name, "shape": dict(shapes[0]), "compiler": compiler.version}
+            chosen = {"HIPKITTENS_COMPILER": str(compiler.path)}
+            found.append(Case(f"{spec.name} by {compiler.version}", about, chosen))
+    return found
+
+
+def _measure(case: Case, device: Device, folder: Path) -> Answer:
+    spec = kernels[case.about["operator"]]
+    full = spec.shape(case.about["shape"], arch=device.arch)
+    inputs = spec.make_inputs(full, device=device)
+    outputs, _ = spec.run(inputs, shape=full, device=device)
+    used = [ready.kernel.resources for ready in spec.prepared(full, device.arch)[1]]
+    timed = time(spec, shape=full, device=device)
+    return {
+        "us": timed.median.value,
+        "origin": str(timed.origin),
+        "compiler": find_compiler(device.arch).version,
+        "registers": max(each.total_vgprs for each in used),
+        "spills": sum(each.vgpr_spills + each.sgpr_spills for each in used),
+        "types": bits.keep(folder, {**outputs, **{name: inputs[name] for name in spec.mutates}}),
+    }
+
+
+def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Compared:
+    """The other compiler's code on the examined device beside the usual compiler's on the emulated one."""
+    wrong, total, told = bits.differing(subject["types"], one, other)
+    text = (
+        f"{subject['compiler']}: {subject['us']:,.4g} us, {subject['registers']} registers, "
+        f"{subject['spills']} spills; {reference['compiler']}: {reference['registers']} registers, "
+        f"{reference['spills']} spills"
+    )
+    if not wrong:
+        return True, f"{text}; all {total:,} results have the same bits"
+    return False, f"{text}; other bits: {bits.distance_text(told)}"
+
+
+SECTION = Section(
+    "compilers",
+    "The same kernels by every compiler of this computer",
+    0.06,
+    _cases,
+    _measure,
+    _compare,
+)

@@ -1,0 +1,60 @@
+"""Counters of rocprofv3 beside those that the emulated device counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.hardware.operators import smallest_first, spread
+from workbench.hardware.section import Answer, Case, Compared, Plan, Section
+from workbench.profile import profile
+
+if TYPE_CHECKING:
+    from workbench.runtime import Device
+
+_LAUNCHES, _QUICK = 30, 6
+
+
+def _cases(plan: Plan) -> list[Case]:
+    most = _QUICK if plan.quick else _LAUNCHES
+    found = []
+    for spec in spread(plan, most):
+        shapes = smallest_first(spec, plan.arch)
+        if shapes:
+            found.append(Case(spec.name, {"operator": spec.name, "shape": dict(shapes[0])}))
+    return found
+
+
+def _measure(case: Case, device: Device, folder: Path) -> Answer:
+    found = profile(case.about["operator"], shape=case.about["shape"], device=device)
+    return {
+        "counters": {name: each.value for name, each in found.counters.items()},
+        "origins": {name: str(each.origin) for name, each in found.counters.items()},
+    }
+
+
+def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Compared:
+    """Counted ones must be equal; modelled ones are told."""
+    counted = [name for name, origin in reference["origins"].items() if origin == "counted"]
+    both = [name for name in counted if name in subject["counters"]]
+    off = {
+        name: (subject["counters"][name], reference["counters"][name])
+        for name in both
+        if subject["counters"][name] != reference["counters"][name]
+    }
+    if not both:
+        return None, "no counter that both have"
+    if not off:
+        return True, f"all {len(both)} counters that are counted are equal"
+    told = "; ".join(f"{name} {a:,.0f}, emulated {b:,.0f}" for name, (a, b) in off.items())
+    return False, f"{len(off)} of {len(both)} differ: {told}"
+
+
+SECTION = Section(
+    "counters",
+    "Counters of rocprofv3 beside those that the emulated device counts",
+    0.15,
+    _cases,
+    _measure,
+    _compare,
+)

@@ -1,0 +1,153 @@
+"""The bits of single instructions: every conversion, transcendental and matrix instruction of the target.
+
+One kernel an instruction, made from its record: it fills as many registers as the operands have, runs the
+instruction as assembly, and stores the result. Half of the operands are ordinary numbers of the instruction's
+type, half are bits by chance: infinities, NaNs and denormals among them. On the emulated side matrix
+instructions have the published arithmetic of an MI300X where the target has it (docs/numerics.md).
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.codeobject.instructions import Form, Keeps, Trait, forms
+from workbench.hardware import bits
+from workbench.hardware.section import Answer, Case, Compared, Plan, Section
+from workbench.kernel import compile
+from workbench.targets import WAVE
+
+if TYPE_CHECKING:
+    from workbench.runtime import Device
+
+_WAVES = 32
+_KINDS = re.compile(r"(?<=_)(?:f64|f32|bf16|f16)(?=_|$)")
+_ENCODINGS = {"VOP1": "_e32", "VOP3": "", "VOP3P": "", "VOP3P_MAI": ""}
+"""Those with an instruction of its own for each opcode, and the suffix that tells it."""
+
+
+def _chosen(arch: str) -> Iterator[Form]:
+    for form in forms(arch).values():
+        if form.is_dpp or form.is_sdwa or form.gives_scales or form.base_format not in _ENCODINGS:
+            continue
+        suffix = _ENCODINGS[form.base_format]
+        if form.mnemonic.removesuffix(suffix) != form.opcode:
+            continue
+        wanted = Trait.TRANSCENDENTAL | Trait.CONVERTS
+        matrix = form.record.matrix
+        if (matrix is not None and form.opcode.startswith("v_")) or wanted & form.record.traits:
+            yield form
+
+
+def _cases(plan: Plan) -> list[Case]:
+    found = {form.opcode: Case(form.opcode) for form in _chosen(plan.arch)}
+    names = sorted(found, key=lambda name: ("mfma" not in name, name))
+    return [found[name] for name in (names[::4] if plan.quick else names)]
+
+
+def _vector(width: int) -> str:
+    return f"unsigned __attribute__((ext_vector_type({width})))" if width > 1 else "unsigned"
+
+
+def source(form: Form) -> tuple[str, list[int], int]:
+    """A kernel `run(const unsigned *in, unsigned *out)`, dwords of each operand, and those of the result."""
+    written = next(entry for entry in form.entries if entry.role in ("=", "+"))
+    read = [entry for entry in form.entries if entry is not written]
+    keeps = form.record.keeps is not Keeps.NOTHING or written.role == "+"
+    operands = [*([written] if keeps else []), *read]
+    lines, offset = [], 0
+    names = {}
+    for n, entry in enumerate(operands):
+        names[id(entry)] = f"x{n}"
+        lines.append(f"    {_vector(entry.width)} x{n};")
+        lines.append(f"    __builtin_memcpy(&x{n}, mine + {offset}, {4 * entry.width});")
+        offset += entry.width
+    if not keeps:
+        names[id(written)] = "d"
+        lines.append(f"    {_vector(written.width)} d;")
+    result = names[id(written)]
+    numbers = {id(written): 0, **{id(entry): n + 1 for n, entry in enumerate(read)}}
+    printed = ", ".join(f"%{numbers[id(entry)]}" for entry in form.entries)
+    inputs = ", ".join(f'"v"({names[id(entry)]})' for entry in read)
+    # Assembly is outside of the compiler's care for hazards: its operands have settled, its result too.
+    idle = "s_nop 15\\ns_nop 15\\n"
+    output = "+v" if keeps else "=&v"
+    lines.append(
+        f'    asm volatile("{idle}{form.mnemonic} {printed}\\n{idle}" : "{output}"({result}) : {inputs});'
+    )
+    text = "\n".join(
+        (
+            'extern "C" __attribute__((global)) void __attribute__((amdgpu_flat_work_group_size(64, 64)))',
+            "run(const unsigned *in, unsigned *out) {",
+            "    const unsigned group = __builtin_amdgcn_workgroup_id_x();",
+            "    const unsigned at = group * 64 + __builtin_amdgcn_workitem_id_x();",
+            f"    const unsigned *mine = in + at * {offset};",
+            *lines,
+            f"    __builtin_memcpy(out + at * {written.width}, &{result}, {4 * written.width});",
+            "}",
+        )
+    )
+    return text, [entry.width for entry in operands], written.width
+
+
+def _inputs(form: Form, widths: Sequence[int]) -> np.ndarray:
+    """Dwords `[lanes, all operands]`: a wave of ordinary numbers, then one of bits by chance, and so on."""
+    lanes = _WAVES * int(WAVE)
+    seed = zlib.crc32(form.opcode.encode())
+    chance = bits.random_words(lanes * sum(widths), seed).reshape(lanes, -1)
+    ordinary = _ordinary(form, chance.size, seed).reshape(chance.shape)
+    waves = np.arange(lanes) // int(WAVE) % 2
+    return np.where(waves[:, None] == 0, ordinary, chance)
+
+
+def _ordinary(form: Form, dwords: int, seed: int) -> np.ndarray:
+    """Numbers around 1 of the type that the name says last, else of 32 bits."""
+    import torch
+
+    made = torch.Generator().manual_seed(seed)
+    kinds = _KINDS.findall(form.opcode)
+    kind = kinds[-1] if kinds else "f32"
+    if form.record.matrix is not None:
+        kind = form.record.matrix.type_a
+    each = {"f64": torch.float64, "bf16": torch.bfloat16, "f16": torch.float16}.get(kind, torch.float32)
+    count = dwords * 4 // each.itemsize
+    values = torch.randn(count, generator=made, dtype=torch.float64).to(each)
+    found: np.ndarray = values.view(torch.uint8).numpy().view(np.uint32).copy()
+    return found
+
+
+def _measure(case: Case, device: Device, folder: Path) -> Answer:
+    import torch
+
+    form = next(each for each in _chosen(device.arch) if each.opcode == case.name)
+    text, widths, result = source(form)
+    module = compile(text, arch=device.arch, name=f"{form.opcode}.hip")
+    given = torch.from_numpy(_inputs(form, widths).view(np.int32)).to(device.torch_device)
+    out = torch.zeros(_WAVES * int(WAVE) * result, dtype=torch.int32, device=device.torch_device)
+    module["run"][_WAVES, int(WAVE)](given, out)
+    floats = torch.float64 if "f64" in form.opcode.split("_")[2:3] else torch.float32
+    matrix = form.record.matrix
+    seen = out.view(floats) if matrix is not None and matrix.type_d in ("f32", "f64") else out
+    return {"types": bits.keep(folder, {"d": seen}), "numerics": device.numerics}
+
+
+def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Compared:
+    wrong, total, told = bits.differing(subject["types"], one, other)
+    if not wrong:
+        return True, f"all {total:,} results have the same bits"
+    return False, bits.distance_text(told)
+
+
+SECTION = Section(
+    "instructions",
+    "Single instructions, bit by bit: matrix instructions, conversions, transcendental functions",
+    0.15,
+    _cases,
+    _measure,
+    _compare,
+)

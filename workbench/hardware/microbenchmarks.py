@@ -1,0 +1,230 @@
+"""Latencies of memories and instructions, and which lanes of an LDS access conflict.
+
+Each is taken from times of whole launches, which a GPU's clock gives and the model too: a loop of twice the
+turns takes longer by the turns.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.hardware.section import Answer, Case, Compared, Plan, Section
+from workbench.kernel import compile
+from workbench.profile import time
+from workbench.targets import LINE_BYTES, WAVE
+
+if TYPE_CHECKING:
+    from workbench.runtime import Device
+
+_KERNEL = 'extern "C" __attribute__((global)) void __attribute__((amdgpu_flat_work_group_size(1, 256)))\n'
+_LANE = "__builtin_amdgcn_workitem_id_x()"
+
+_CHASE = (
+    _KERNEL
+    + f"""run(const unsigned *next, unsigned *out, int turns) {{
+    unsigned at = {_LANE};
+    for (int n = 0; n < turns; n++) at = next[at];
+    out[{_LANE}] = at;
+}}"""
+)
+_CHASE_LDS = (
+    _KERNEL
+    + f"""run(const unsigned *next, unsigned *out, int turns) {{
+    __attribute__((shared)) unsigned places[1024];
+    for (int n = {_LANE}; n < 1024; n += 64) places[n] = next[n];
+    __builtin_amdgcn_s_barrier();
+    // All lanes the same place: one address, which conflicts with nothing.
+    unsigned at = 0;
+    for (int n = 0; n < turns; n++) at = places[at];
+    out[{_LANE}] = at;
+}}"""
+)
+_DEPENDENT = (
+    _KERNEL
+    + f"""run(const unsigned *next, unsigned *out, int turns) {{
+    typedef float wide __attribute__((ext_vector_type(16)));
+    typedef short four __attribute__((ext_vector_type(4)));
+    typedef float two __attribute__((ext_vector_type(2)));
+    float x = 1.0f + next[{_LANE}];
+    two y = x;
+    wide sum = x;
+    four a = (short)next[0];
+    for (int n = 0; n < turns; n++) {{
+        BODY
+    }}
+    out[{_LANE}] = (unsigned)(x + y.x + sum[0]);
+}}"""
+)
+_IN_A_TURN = 16
+"""Instructions of a turn that depend on each other."""
+
+_CHAINS = {
+    "v_fma_f32": 'asm volatile("v_fma_f32 %0, %0, %0, %0" : "+v"(x));',
+    "v_pk_fma_f32": 'asm volatile("v_pk_fma_f32 %0, %0, %0, %0" : "+v"(y));',
+    "v_exp_f32": 'asm volatile("v_exp_f32 %0, %0\\n s_nop 0" : "+v"(x));',
+    "v_mul_lo_u32": 'asm volatile("v_mul_lo_u32 %0, %0, %0" : "+v"(x));',
+    "v_mfma_f32_32x32x8_bf16, same addend": (
+        "sum = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a, a, sum, 0, 0, 0);"
+    ),
+    "s_barrier, four waves": "__builtin_amdgcn_s_barrier();",
+}
+_MEMORIES = {
+    # bytes that are read in a circle, and whether the caches are as the launch before left them
+    "LDS": (4096, True),
+    "L1": (8192, True),
+    "L2": (1 << 20, True),
+    "Infinity Cache": (64 << 20, True),
+    "HBM": (64 << 20, False),
+}
+
+_LDS_FORMS = {
+    "ds_read_b64": ("=v", 2),
+    "ds_read_b96": ("=v", 3),
+    "ds_read_b128": ("=v", 4),
+    "ds_write_b64": ("v", 2),
+}
+_CONFLICT = """
+typedef unsigned vec __attribute__((ext_vector_type(WIDTH)));
+KERNELrun(unsigned *out, int one, int other, int further, int turns) {
+    __attribute__((shared)) unsigned places[4096];
+    // Four waves and more keep the LDS busy; one alone waits for its own answers.
+    const int lane = LANE & 63;
+    vec x = (vec)(unsigned)lane;
+    unsigned at = (unsigned)(unsigned long)(__attribute__((address_space(3))) unsigned *)places;
+    // Both lanes begin at the first bank; the second one so many dwords further.
+    if (lane == other) at += further * 4;
+    if (lane == one || lane == other)
+        for (int n = 0; n < turns; n++) { BODY }
+    out[lane] = x.x + places[lane];
+}
+"""
+
+
+def _cases(plan: Plan) -> list[Case]:
+    lanes = int(WAVE)
+    found = [Case(f"latency: {name}", {"kind": "memory", "name": name}) for name in _MEMORIES]
+    found += [Case(f"dependent: {name}", {"kind": "chain", "name": name}) for name in _CHAINS]
+    rows = [0] if plan.quick else range(0, lanes, 16)
+    found += [
+        Case(f"LDS conflicts: {name}, lane {row}", {"kind": "conflicts", "name": name, "lane": row})
+        for name in (list(_LDS_FORMS)[2:3] if plan.quick else _LDS_FORMS)
+        for row in rows
+    ]
+    found.append(Case("launch of an empty kernel", {"kind": "launch", "name": "empty"}))
+    return found
+
+
+def _measure(case: Case, device: Device, folder: Path) -> Answer:
+    return _KINDS[case.about["kind"]](case.about, device)
+
+
+def _us(device: Device, source: str, block: int, *arguments: Any, warm: bool = True) -> tuple[float, str]:
+    kernel = compile(source, arch=device.arch, name="microbenchmark.hip")["run"]
+    found = time(kernel[1, block], *arguments, warm=warm)
+    return found.median.value, str(found.origin)
+
+
+def _slope(device: Device, source: str, block: int, turns: int, data: Any, warm: bool = True) -> Answer:
+    """Nanoseconds of a turn, by what twice the turns take more."""
+    import torch
+
+    out = torch.zeros(256, dtype=torch.int32, device=device.torch_device)
+    once, origin = _us(device, source, block, data, out, turns, warm=warm)
+    twice, _ = _us(device, source, block, data, out, 2 * turns, warm=warm)
+    return {"ns": 1e3 * (twice - once) / turns, "origin": origin}
+
+
+def _memory(about: Answer, device: Device) -> Answer:
+    import torch
+
+    size, warm = _MEMORIES[about["name"]]
+    entries = size // 4
+    # One entry a line, in one circle by chance: no line is asked for twice before all were.
+    step = 1 if about["name"] == "LDS" else LINE_BYTES // 4
+    order = np.random.default_rng(0).permutation(entries // step) * step
+    places = np.zeros(entries, np.int32)
+    places[order] = np.roll(order, -1)
+    data = torch.from_numpy(places).to(device.torch_device)
+    source = _CHASE_LDS if about["name"] == "LDS" else _CHASE
+    turns = min(max(2048, len(order)), 16384)
+    block = 64 if source is _CHASE_LDS else 1
+    return {**_slope(device, source, block, turns, data, warm), "bytes": size}
+
+
+def _chain(about: Answer, device: Device) -> Answer:
+    import torch
+
+    source = _DEPENDENT.replace("BODY", "\n        ".join([_CHAINS[about["name"]]] * _IN_A_TURN))
+    data = torch.zeros(256, dtype=torch.int32, device=device.torch_device)
+    found = _slope(device, source, 256 if "barrier" in about["name"] else 64, 512, data)
+    return {**found, "ns": found["ns"] / _IN_A_TURN}
+
+
+def conflict_source(name: str) -> str:
+    """The kernel in which two lanes alone access the LDS, over and over."""
+    constraint, width = _LDS_FORMS[name]
+    operands = "%0, %1" if constraint == "=v" else "%1, %0"
+    lines = "\\n".join([f"{name} {operands}"] * _IN_A_TURN)
+    ends = ': "=&v"(x) : "v"(at)' if constraint == "=v" else ':: "v"(x), "v"(at)'
+    body = f'asm volatile("{lines}\\ns_waitcnt lgkmcnt(0)" {ends} : "memory");'
+    text = _CONFLICT.replace("BODY", body).replace("WIDTH", str(width))
+    return text.replace("KERNEL", _KERNEL).replace("LANE", _LANE)
+
+
+def _conflicts(about: Answer, device: Device) -> Answer:
+    """What the pair of a lane with each other one takes, in parts of what it takes on different banks."""
+    import torch
+
+    source, lane = conflict_source(about["name"]), about["lane"]
+    out = torch.zeros(64, dtype=torch.int32, device=device.torch_device)
+    ratios = []
+    origin = ""
+    for other in range(int(WAVE)):
+        same, origin = _us(device, source, 256, out, lane, other, _ROW, _TURNS)
+        apart, _ = _us(device, source, 256, out, lane, other, _APART, _TURNS)
+        ratios.append(same / apart)
+    return {"ratios": ratios, "conflicts": [int(ratio > _SLOWER) for ratio in ratios], "origin": origin}
+
+
+_ROW, _APART = 64, 16
+"""Dwords to the same bank, of 32 or of 64, and to banks that no access at the first one reaches."""
+_TURNS = 64
+_SLOWER = 1.02
+"""From which on a pair conflicts: one cycle more an access of two lanes, whatever else a turn takes."""
+
+
+def _launch(about: Answer, device: Device) -> Answer:
+    import torch
+
+    out = torch.zeros(64, dtype=torch.int32, device=device.torch_device)
+    us, origin = _us(device, _KERNEL + "run(unsigned *out) { out[0] = 1; }", 64, out)
+    return {"us": us, "origin": origin}
+
+
+_KINDS = {"memory": _memory, "chain": _chain, "conflicts": _conflicts, "launch": _launch}
+
+
+def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Compared:
+    if "conflicts" in subject:
+        same = subject["conflicts"] == reference["conflicts"]
+        lanes = [n for n, each in enumerate(subject["conflicts"]) if each]
+        told = f"conflicts with lanes {', '.join(map(str, lanes)) or 'none'}"
+        model = [n for n, each in enumerate(reference["conflicts"]) if each]
+        return same, told if same else f"{told}; emulated {', '.join(map(str, model)) or 'none'}"
+    unit = "ns" if "ns" in subject else "us"
+    a, b = subject[unit], reference[unit]
+    return None, f"{subject['origin']} {a:,.4g} {unit}, modelled {b:,.4g} {unit}"
+
+
+SECTION = Section(
+    "microbenchmarks",
+    "Latencies, dependent instructions, LDS bank conflicts",
+    0.12,
+    _cases,
+    _measure,
+    _compare,
+    alone=True,
+)

@@ -1,0 +1,53 @@
+"""The tutorials, executed on the examined device from top to bottom."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench import paths
+from workbench.errors import UsageError
+from workbench.hardware.section import Answer, Case, Plan, Section
+
+if TYPE_CHECKING:
+    from workbench.runtime import Device
+
+_QUICK = 1
+_SECONDS = 300
+"""That a cell may take."""
+
+
+def folder() -> Path:
+    """Where a checkout has them; an installed wheel has none."""
+    return paths.kernels_dir().parent / "notebooks"
+
+
+def _cases(plan: Plan) -> list[Case]:
+    found = [Case(path.stem, {"file": str(path)}) for path in sorted(folder().glob("[0-9]*.ipynb"))]
+    return found[:_QUICK] if plan.quick else found
+
+
+def _measure(case: Case, device: Device, folder: Path) -> Answer:
+    try:
+        import nbformat
+        from nbclient import NotebookClient
+        from nbclient.exceptions import CellExecutionError
+    except ImportError as error:
+        raise UsageError(f"{error}; notebooks run with `pip install nbclient nbformat`") from error
+    os.environ["HIPKITTENS_DEVICE"] = device.name
+    book = nbformat.read(case.about["file"], as_version=4)  # type: ignore[no-untyped-call]
+    # What a notebook writes is not left beside it.
+    with tempfile.TemporaryDirectory() as place:
+        client = NotebookClient(book, timeout=_SECONDS, resources={"metadata": {"path": place}})
+        try:
+            client.execute()
+        except CellExecutionError as error:
+            return {"passed": False, "text": f"{error.ename}: {error.evalue}"}
+    return {"passed": True, "text": f"{len(book.cells)} cells ran"}
+
+
+SECTION = Section(
+    "notebooks", "The tutorials, executed from top to bottom", 0.15, _cases, _measure, alone=True
+)

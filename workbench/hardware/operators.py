@@ -1,0 +1,97 @@
+"""Every operator of the catalogue: right against PyTorch, and with the emulated device's bits or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.check.verify import verify
+from workbench.errors import ShapeError
+from workbench.hardware import bits
+from workbench.hardware.section import Answer, Case, Compared, Plan, Section
+from workbench.operators import KernelSpec, Shape, kernels
+
+if TYPE_CHECKING:
+    from workbench.runtime import Device
+
+_QUICK = 24
+"""Operators of the short form."""
+
+
+def smallest_first(spec: KernelSpec, arch: str) -> list[Shape]:
+    """The operator's shapes that the target takes, those of least work first."""
+    found: list[Shape] = []
+    for shape in (*spec.shapes, {}):
+        try:
+            full = spec.shape(shape, arch=arch)
+        except ShapeError:
+            continue
+        if full not in found:
+            found.append(full)
+    return sorted(found, key=lambda full: spec.work(full).get("flops", 0) + spec.work(full).get("bytes", 0))
+
+
+def spread(plan: Plan, most: int) -> list[KernelSpec]:
+    """At most so many operators, from every category."""
+    specs = plan.specs()
+    return specs if len(specs) <= most else [specs[n * len(specs) // most] for n in range(most)]
+
+
+def _cases(plan: Plan) -> list[Case]:
+    chosen = spread(plan, _QUICK) if plan.quick and not plan.operators else plan.specs()
+    found = []
+    for spec in chosen:
+        shapes = smallest_first(spec, plan.arch)
+        if shapes:
+            found.append(Case(spec.name, {"operator": spec.name, "shape": dict(shapes[0])}))
+    return found
+
+
+def _measure(case: Case, device: Device, folder: Path) -> Answer:
+    import torch
+
+    spec, shape = kernels[case.about["operator"]], case.about["shape"]
+    checked = verify(spec, shape=shape, device=device)
+    full = spec.shape(shape, arch=device.arch)
+    runs = []
+    for _ in range(2):
+        inputs = spec.make_inputs(full, device=device)
+        outputs, _ = spec.run(inputs, shape=full, device=device)
+        written = {**outputs, **{name: inputs[name] for name in spec.mutates}}
+        runs.append({name: tensor.detach().cpu().contiguous() for name, tensor in written.items()})
+    first, second = (
+        {name: tensor.reshape(-1).view(torch.uint8) for name, tensor in run.items()} for run in runs
+    )
+    opcodes = {
+        instruction.record.opcode
+        for ready in spec.prepared(full, device.arch)[1]
+        for instruction in ready.kernel.instructions
+    }
+    return {
+        "passed": bool(checked.passed),
+        "text": "; ".join(str(each) for each in checked.outputs.values()),
+        "largest error": max((each.max_error for each in checked.outputs.values()), default=0.0),
+        "repeats": all(torch.equal(first[name], second[name]) for name in first),
+        "opcodes": sorted(opcodes),
+        "types": bits.keep(folder, runs[0]),
+    }
+
+
+def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Compared:
+    wrong, total, told = bits.differing(subject["types"], one, other)
+    verdict = "right against PyTorch" if subject["passed"] else f"WRONG: {subject['text']}"
+    if not subject["repeats"]:
+        verdict += "; two runs differ"
+    if not wrong:
+        return bool(subject["passed"]), f"{verdict}; all {total:,} results have the emulated device's bits"
+    return bool(subject["passed"]), f"{verdict}; other bits: {bits.distance_text(told)}"
+
+
+SECTION = Section(
+    "operators",
+    "Every operator: right against PyTorch, and its bits beside the emulated device's",
+    0.3,
+    _cases,
+    _measure,
+    _compare,
+)

@@ -1,0 +1,171 @@
+"""An examination as a file: JSON that is written after every case, so that an interrupted one goes on."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import platform
+import re
+import statistics
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workbench import paths
+from workbench.display import Shown
+from workbench.errors import UsageError
+
+FORMAT = "hipkittens hardware 1"
+
+
+@dataclass
+class Report(Shown):
+    """What was found, case by case.
+
+    Attributes:
+        head: "subject", "reference", "arch", "quick", "version", "started": what was examined, by what.
+        sections: by name, then by case: "subject" and "reference" (what each answered), "agrees" (True,
+            False, or None where that is not asked) and "text"; or "not run" with the reason.
+    """
+
+    head: dict[str, Any]
+    sections: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Report:
+        """A report from its file.
+
+        Raises:
+            UsageError: it is not there, or is none.
+        """
+        try:
+            told = json.loads(Path(path).read_text(encoding="utf-8"))
+            if told["format"] != FORMAT:
+                raise UsageError(f"{path}: its format is {told['format']!r}; expected {FORMAT!r}")
+            return cls(told["head"], told["sections"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"{path}: not a report of `python -m workbench hardware` ({type(error).__name__}: {error})"
+            ) from error
+
+    def write(self, path: Path) -> None:
+        """Writes it, whole or not at all."""
+        told = {"format": FORMAT, "head": self.head, "sections": self.sections}
+        beside = path.with_name(f"{path.name}.new")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(json.dumps(anonymous(told), indent=1), encoding="utf-8")
+        beside.replace(path)
+
+    def done(self, section: str, case: str) -> bool:
+        """Whether the case has an answer already."""
+        return "text" in self.sections.get(section, {}).get(case, {})
+
+    def counts(self, section: str) -> dict[str, int]:
+        """Cases that agree, differ, are only told, and did not run."""
+        found = {"agree": 0, "differ": 0, "told": 0, "not run": 0}
+        for case in self.sections.get(section, {}).values():
+            key = {True: "agree", False: "differ", None: "told"}[case.get("agrees")]
+            found["not run" if "not run" in case else key] += 1
+        return found
+
+    @property
+    def machine(self) -> Mapping[str, Any]:
+        """What section "machine" found of the examined device; empty before that."""
+        found: Mapping[str, Any] = self.sections.get("machine", {}).get("machine", {}).get("subject", {})
+        return found
+
+    @property
+    def title(self) -> str:
+        """Such as "gpu:0 (MI300X) beside emulated:MI300X,numerics=exact"."""
+        product = self.machine.get("product", self.head["arch"])
+        return f"{self.head['subject']} ({product}) beside {self.head['reference']}"
+
+    def culprits(self) -> dict[str, list[str]]:
+        """Instructions with other bits, in each operator that has other bits than the emulated device."""
+        off = {
+            name
+            for name, case in self.sections.get("instructions", {}).items()
+            if case.get("agrees") is False
+        }
+        found = {}
+        for name, case in self.sections.get("operators", {}).items():
+            if "other bits" in case.get("text", ""):
+                found[name] = sorted(off & set(case["reference"]["opcodes"]))
+        return found
+
+    def errors(self) -> list[tuple[str, int, float, float, float]]:
+        """The model's times over the device's, by category: category, times, median, and where 80 % are."""
+        ratios: dict[str, list[float]] = {}
+        for name, us, modelled in self.times():
+            for key in (name.partition("/")[0], "all"):
+                ratios.setdefault(key, []).append(modelled / us)
+        return [(key, len(each), statistics.median(each), *_middle(each)) for key, each in ratios.items()]
+
+    def times(self) -> Iterator[tuple[str, float, float]]:
+        """Operator and size, microseconds of the examined device, and of the model for the same clock."""
+        for name, case in self.sections.get("times", {}).items():
+            if "text" in case:
+                subject, reference = case["subject"], case["reference"]
+                measured = subject["origin"] == "measured"
+                yield name, subject["us"], reference["by events"] if measured else reference["us"]
+
+    def __str__(self) -> str:
+        lines = [self.title]
+        for name in self.sections:
+            told = ", ".join(f"{count} {what}" for what, count in self.counts(name).items() if count)
+            lines.append(f"  {name:16} {told}")
+            lines += [
+                f"    {case}: {each.get('text') or each['not run']}"
+                for case, each in self.sections[name].items()
+                if each.get("agrees") is False or "not run" in each
+            ][:_LISTED]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def kept(arch: str) -> list[Report]:
+    """Reports of the target in the checkout's folder `hardware/`, sent by owners of GPUs; none in a wheel."""
+    folder = paths.kernels_dir().parent / "hardware"
+    found = (Report.read(path) for path in sorted(folder.glob("*.json")))
+    return [each for each in found if each.head["arch"] == arch]
+
+
+_LISTED = 8
+"""Cases of a section that the text names."""
+
+
+def _middle(values: list[float]) -> tuple[float, float]:
+    """Between which 80 % are."""
+    if len(values) < 2:
+        return values[0], values[0]
+    tenths = statistics.quantiles(values, n=10, method="inclusive")
+    return tenths[0], tenths[-1]
+
+
+def anonymous(told: Any) -> Any:
+    """The same without the names of computer, person and folders."""
+    if isinstance(told, Mapping):
+        return {_plain(str(key)): anonymous(value) for key, value in told.items()}
+    if isinstance(told, list | tuple):
+        return [anonymous(each) for each in told]
+    return _plain(told) if isinstance(told, str) else told
+
+
+def _plain(text: str) -> str:
+    for name, instead in _names():
+        text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", instead, text)
+    return text
+
+
+def _names() -> list[tuple[str, str]]:
+    found = [(os.path.expanduser("~"), "~"), (os.getcwd(), ".")]
+    found.append((platform.node(), "computer"))
+    with suppress(OSError, KeyError):
+        found.append((getpass.getuser(), "person"))
+    # "root" and "/" say nothing of anybody, and stand in many words.
+    usual = {"", "/", "root", "localhost"}
+    return [(name, instead) for name, instead in found if name not in usual]

@@ -1,0 +1,73 @@
+"""Times of every operator at up to three sizes, beside what the timing model says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.hardware.operators import smallest_first, spread
+from workbench.hardware.section import Answer, Case, Compared, Plan, Section
+from workbench.operators import shape_text
+from workbench.profile import time
+
+if TYPE_CHECKING:
+    from workbench.runtime import Device
+
+_QUICK = 10
+_MOST = 4e11
+"""Operations of the largest problem: the emulated device runs it too."""
+
+
+def _cases(plan: Plan) -> list[Case]:
+    specs = spread(plan, _QUICK) if plan.quick and not plan.operators else plan.specs()
+    sizes: list[list[Case]] = [[], [], []]
+    for spec in specs:
+        shapes = [s for s in smallest_first(spec, plan.arch) if spec.work(s).get("flops", 0) <= _MOST]
+        picked = [*shapes[-1:], *shapes[:1], *shapes[len(shapes) // 2 :][:1]]
+        distinct = [shape for n, shape in enumerate(picked) if shape not in picked[:n]]
+        for place, shape in zip(sizes, distinct, strict=False):
+            about = {"operator": spec.name, "shape": dict(shape)}
+            place.append(Case(f"{spec.name} {shape_text(shape)}", about))
+    # Each operator's largest first: those tell most where the time does not last for all.
+    return [case for place in sizes for case in place]
+
+
+def _measure(case: Case, device: Device, folder: Path) -> Answer:
+    found = time(case.about["operator"], shape=case.about["shape"], device=device)
+    told: dict[str, Any] = {
+        "us": found.median.value,
+        "low": found.low.value,
+        "high": found.high.value,
+        "origin": str(found.origin),
+        "quantity": found.quantity,
+        "launches": max(1, len(found.steps)),
+    }
+    # What a clock around the launch would say, as the GPU's does.
+    if found.events is not None:
+        told["by events"] = found.events.value
+    if found.median.error is not None:
+        told["expected"] = [found.median.error.low, found.median.error.high]
+        told["kind"] = found.median.error.kind
+    return told
+
+
+def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Compared:
+    measured = subject["us"]
+    modelled = reference["by events"] if subject["origin"] == "measured" else reference["us"]
+    ratio = modelled / measured
+    text = f"{subject['origin']} {measured:,.4g} us, modelled {modelled:,.4g} us: {ratio:.2f} of it"
+    if "expected" not in reference:
+        return None, text
+    low, high = reference["expected"]
+    return low <= ratio <= high, f"{text} (stated: {low:.2f} to {high:.2f})"
+
+
+SECTION = Section(
+    "times",
+    "Times of every operator beside the model's",
+    0.2,
+    _cases,
+    _measure,
+    _compare,
+    alone=True,
+)

@@ -1,0 +1,144 @@
+"""An examination of a GPU as a page: what agrees, what differs, and the model's times over the GPU's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from workbench.display import shows
+from workbench.hardware import SECTIONS, Report
+from workbench.theme import GREY, SERIES
+from workbench.views.html import report as page
+from workbench.views.markup import NOTHING, block, details
+from workbench.views.table import Cell, Table
+
+_MARKS = {
+    True: Cell("✓", "wb-ok"),
+    False: Cell("look", "wb-bad"),
+    None: Cell("", ""),
+}
+_SYMBOLS = ("circle", "diamond")
+
+
+@shows(Report)
+def report_html(report: Report) -> Markup:
+    """A summary, then each section, folded where all of it agrees."""
+    parts: list[Any] = [summary([report])]
+    for name, cases in report.sections.items():
+        counts = report.counts(name)
+        title = SECTIONS[name].title if name in SECTIONS else name
+        told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        opened = bool(counts["differ"] or counts["not run"])
+        parts.append(details(f"{title}: {told}", _cases(cases), opened=opened))
+    if culprits := report.culprits():
+        rows = [
+            (name, ", ".join(opcodes) or "none that was tried alone") for name, opcodes in culprits.items()
+        ]
+        parts.append(
+            Table(("operator with other bits", "instructions in it that have other bits, too"), rows)
+        )
+    if errors := report.errors():
+        parts.append(_errors(errors))
+    return block(*parts)
+
+
+def summary(reports: Sequence[Report]) -> Table:
+    """A row for each section, a column for each report."""
+    names = [name for name in SECTIONS if any(name in each.sections for each in reports)]
+    rows = [
+        (
+            SECTIONS[name].title,
+            *(", ".join(f"{n} {what}" for what, n in each.counts(name).items() if n) for each in reports),
+        )
+        for name in names
+    ]
+    return Table(("", *(each.title for each in reports)), rows)
+
+
+def _cases(cases: dict[str, dict[str, Any]]) -> Table:
+    rows = []
+    for name, case in cases.items():
+        late = "not run" in case
+        mark = Cell("not run", "wb-warn") if late else _MARKS[case.get("agrees")]
+        rows.append((mark, name, case["not run"] if late else case["text"]))
+    return Table((), rows)
+
+
+def _errors(errors: Sequence[tuple[str, int, float, float, float]]) -> Table:
+    head = ("category", "times", "model over device, median", "80 % from", "to")
+    return Table(head, errors, caption="How far the timing model is from this device")
+
+
+def times_figure(reports: Sequence[Report]) -> Any:
+    """The model's time over the device's, one point an operator and size; exact ones are on the line at 1."""
+    from plotly.graph_objects import Figure, Scatter
+
+    figure = Figure()
+    figure.add_hline(y=1, line={"color": GREY})
+    for n, report in enumerate(reports):
+        found = sorted(report.times(), key=lambda each: each[1])
+        figure.add_trace(
+            Scatter(
+                x=[us for _, us, _ in found],
+                y=[modelled / us for _, us, modelled in found],
+                text=[name for name, _, _ in found],
+                mode="markers",
+                name=report.title,
+                marker={"color": SERIES[n % len(SERIES)], "symbol": _SYMBOLS[n % len(_SYMBOLS)]},
+                hovertemplate="%{text}<br>%{x:,.4g} us, model %{y:.2f} of it<extra></extra>",
+            )
+        )
+    figure.update_layout(
+        title="The model's time over the device's",
+        xaxis={"title": "time on the device (us)", "type": "log"},
+        yaxis={"title": "modelled over measured", "type": "log"},
+        showlegend=len(reports) > 1,
+        legend={"orientation": "h", "y": -0.25},
+    )
+    return figure
+
+
+def write_page(path: str | Path, *reports: Report) -> Path:
+    """One report as a page, or several side by side."""
+    title = "AMD GPU beside the emulated device"
+    return page(path, *_items(reports), title=title)
+
+
+def _items(reports: Sequence[Report]) -> Iterator[Any]:
+    yield _notes(reports)
+    if len(reports) > 1:
+        yield "# Side by side"
+        yield _Shown(block(summary(reports)))
+    if any(list(each.times()) for each in reports):
+        yield times_figure(reports)
+    for each in reports:
+        yield f"# {each.title}"
+        yield each
+
+
+def _notes(reports: Sequence[Report]) -> str:
+    emulated = [each for each in reports if str(each.head["subject"]).startswith("emulated")]
+    text = (
+        "Each case ran on the examined device and on the emulated one. Bits are compared one by one, "
+        "counters that the emulated device counts must be equal, and a time agrees where it is in the range that the "
+        "model states."
+    )
+    if emulated:
+        text += (
+            " The examined device is emulated here: its times are modelled, its counters counted, and "
+            "nothing of it tells about hardware."
+        )
+    return text
+
+
+class _Shown:
+    """HTML that a page takes as it is."""
+
+    def __init__(self, html: Markup) -> None:
+        self._html = html
+
+    def _repr_html_(self) -> str:
+        return str(self._html or NOTHING)
