@@ -300,7 +300,7 @@ judged on the class left out: where it does not help, there is no common fault l
 """
 
 CAUSES = """- *Narrow accesses out of line.* L1 takes sixteen lanes of at most a dword at once where they lie
-  in one piece of 64 bytes, else four lanes at a time, once for each piece that they touch: 4 cycles a wave or 16
+  in one piece of 64 bytes, else four lanes at a time, once for each piece: 4 cycles a wave or 16
   ("Understanding Memory Coalescing on GCN", GPUOpen; the Gluon tutorials have both figures on gfx950). An
   instruction trace of FlyDSL's softmax on an MI350X (jhinpan/flydsl-kernel-profiling-lib, examples/softmax)
   shows the 4 for aligned 2-byte loads and for such stores, each over 64 in a row. Triton's code for rows

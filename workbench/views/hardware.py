@@ -123,8 +123,8 @@ def _notes(reports: Sequence[Report]) -> str:
     emulated = [each for each in reports if str(each.head["subject"]).startswith("emulated")]
     text = (
         "Each case ran on the examined device and on the emulated one. Bits are compared one by one, "
-        "counters that the emulated device counts must be equal, and a time agrees where it is in the range that the "
-        "model states."
+        "counters that the emulated device counts must be equal, and a time agrees where it is in the range "
+        "that the model states."
     )
     if emulated:
         text += (
