@@ -12,6 +12,7 @@ from own_kernels import PREFIX, own_problem
 from published_times import Problem, Row
 from regimes import Judged, spread, stated
 
+from workbench.hardware.report import Report, kept
 from workbench.profile.expected import NARROW_BYTES, REGIMES, SHORT_SECONDS, regime
 from workbench.profile.launch import QUANTITIES
 
@@ -447,6 +448,24 @@ def _tritons(compared: Sequence[Compared]) -> list[str]:
     return ["## Triton's kernels", "", TRITONS, *_by("kernel", compared, kernel_of), *_single(compared)]
 
 
+OWNERS = "## On owners' GPUs"
+
+
+def _owners(reports: Sequence[Report]) -> list[str]:
+    """What `python -m workbench hardware` measured, by file in the folder `hardware/`."""
+    head = ("report", "category", "times", "modelled over measured, median", "80 % from", "to")
+    rows = [
+        (each.title, category, count, *(f"{value:.2f}" for value in middle))
+        for each in reports
+        for category, count, *middle in each.errors()
+    ]
+    none = [
+        "Nobody has sent a report of `python -m workbench hardware` yet "
+        "([how to](howto/examine_your_gpu.md)); the tables here rest on publications alone."
+    ]
+    return [OWNERS, "", *(_table(head, rows) if rows else none), ""]
+
+
 def document(rows: Sequence[Row], known: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()) -> str:
     """`docs/model_error.md`.
 
@@ -491,6 +510,7 @@ def document(rows: Sequence[Row], known: Mapping[Problem, Modelled], tritons: Se
         "## What is fitted",
         "",
         FITTED,
+        *_owners(kept()),
         "## Each of HipKittens' rows, by our kernels",
         "",
         *_single(like),

@@ -127,11 +127,14 @@ class Report(Shown):
     __repr__ = __str__
 
 
-def kept(arch: str) -> list[Report]:
-    """Reports of the target in the checkout's folder `hardware/`, sent by owners of GPUs; none in a wheel."""
+def kept(arch: str | None = None) -> list[Report]:
+    """Reports in the checkout's folder `hardware/`, sent by owners of GPUs; of a target alone where one is named.
+
+    A wheel has none.
+    """
     folder = paths.kernels_dir().parent / "hardware"
     found = (Report.read(path) for path in sorted(folder.glob("*.json")))
-    return [each for each in found if each.head["arch"] == arch]
+    return [each for each in found if arch in (None, each.head["arch"])]
 
 
 _LISTED = 8
