@@ -128,7 +128,7 @@ class Report(Shown):
 
 
 def kept(arch: str | None = None) -> list[Report]:
-    """Reports in the checkout's folder `hardware/`, sent by owners of GPUs; of a target alone where one is named.
+    """Reports in the checkout's folder `hardware/`, sent by owners of GPUs; with `arch`, those of that target.
 
     A wheel has none.
     """
