@@ -128,7 +128,7 @@ class Report(Shown):
 
 
 def kept(arch: str | None = None) -> list[Report]:
-    """Reports in the checkout's folder `hardware/`, sent by owners of GPUs; with `arch`, those of that target.
+    """Reports in the checkout's folder `hardware/`, sent by owners of GPUs; with `arch`, those of it.
 
     A wheel has none.
     """
