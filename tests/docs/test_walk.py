@@ -63,7 +63,11 @@ def test_every_page_is_reached_from_the_readme() -> None:
     assert sorted(str(page.relative_to(ROOT)) for page in pages - found.keys()) == []
 
 
-PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(README, ROOT / "CONTRIBUTING.md"),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "notebooks").glob("*.ipynb")),
+]
 
 
 @pytest.mark.parametrize(
