@@ -74,7 +74,7 @@ RELEASE := build/release
 release: $(VENV)/.installed-test
 	$(PIP) -e '.[release]'
 	rm -rf $(RELEASE)
-	$(BIN)/towncrier build --draft
+	$(BIN)/towncrier build --draft --version next
 	$(BIN)/python -m build --outdir $(RELEASE)
 	$(BIN)/python -m twine check --strict $(RELEASE)/*.whl $(RELEASE)/*.tar.gz
 	$(PYTHON) -m venv $(RELEASE)/empty

@@ -79,6 +79,7 @@ html_theme_options = {
 html_show_sourcelink = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 
 
 def indented_is_code(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:

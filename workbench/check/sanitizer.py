@@ -151,7 +151,7 @@ def sanitize(
     device: Device | str | None = None,
     **kwargs: Any,
 ) -> SanitizeResult:
-    """Runs a launch once and looks for what hardware hides; it takes the arguments of `time`.
+    """Runs a launch once and looks for what hardware hides; arguments as for `time`.
 
     It finds registers and shared memory that are used before the s_waitcnt that completes their load; shared
     memory that passes a barrier before its writer waited, or is overwritten before an access is over; races

@@ -76,7 +76,7 @@ def profile(
 ) -> ProfileResult | StepsProfile:
     """Counts what a launch does, under rocprof's names; for an operator of several launches, what each does.
 
-    It takes the arguments of `time`.
+    Arguments as for `time`.
 
     An emulated device counts while the launch runs. On a GPU, rocprofv3 replays the launch in a child
     process, in as many passes as the counters need (`profile.rocprof`).

@@ -45,6 +45,25 @@ def test_bars_are_as_long_as_their_values() -> None:
     assert {"a", "b", "busy, us"} <= set(texts(figure))
 
 
+def test_a_picture_says_what_it_shows() -> None:
+    figure = go.Figure(
+        [
+            go.Bar(x=[1.0, 3.0], y=["a", "b"], orientation="h", name="busy & idle"),
+            go.Scatter(x=[0, 1, 2], y=np.array([2.0, np.nan, 7.5]), name="rate"),
+            go.Heatmap(z=[[1, 2], [3, 4]], name="map"),
+        ]
+    )
+    figure.update_layout(title="Time <b>by</b> unit", xaxis_title="us")
+    tree = ElementTree.fromstring(svg_of(figure))
+    assert tree.get("role") == "img"
+    assert [each.tag for each in list(tree)[:2]] == [f"{SVG}title", f"{SVG}desc"]
+    assert tree.findtext(f"{SVG}title") == "Time by unit"
+    assert tree.findtext(f"{SVG}desc") == (
+        "us across; busy & idle: 2 values, 1 to 3; rate: 2 values, 2 to 7.5; map: 4 values, 1 to 4."
+    )
+    assert ElementTree.fromstring(svg_of(go.Figure())).findtext(f"{SVG}desc") == "A drawing without numbers."
+
+
 @pytest.mark.parametrize("mode", ["group", "stack"])
 def test_bars_beside_and_on_one_another(mode: str) -> None:
     figure = go.Figure(

@@ -8,11 +8,13 @@ import io
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from typing import Any
 
 from workbench.theme import CLEAR, INK
 from workbench.views.picture import pdf
 from workbench.views.picture.axes import Scale, anchored, dress
+from workbench.views.picture.text import sentence_of, title_of
 from workbench.views.picture.traces import DRAWERS, IN_CELL, Place, draw_bars, legend_mark, values_of
 from workbench.views.picture.values import COLOURWAY, DASHES, array, at, colour, number, plain
 
@@ -37,7 +39,7 @@ def svg_of(figure: Any) -> str:
         the text of the picture; a figure with a type of trace that is not drawn here says so in its place.
     """
     with _drawn(figure) as (drawn, page):
-        return _svg(drawn, page)
+        return _svg(drawn, page, figure)
 
 
 def pictures_of(figure: Any) -> dict[str, str]:
@@ -47,13 +49,15 @@ def pictures_of(figure: Any) -> dict[str, str]:
         figure: as of `svg_of`.
     """
     with _drawn(figure) as (drawn, page):
-        return {"image/svg+xml": _svg(drawn, page), pdf.MIME_TYPE: pdf.pdf_of_drawing(drawn, **page)}
+        return {"image/svg+xml": _svg(drawn, page, figure), pdf.MIME_TYPE: pdf.pdf_of_drawing(drawn, **page)}
 
 
-def _svg(drawn: Any, page: Mapping[str, Any]) -> str:
+def _svg(drawn: Any, page: Mapping[str, Any], figure: Any) -> str:
     kept = io.StringIO()
     drawn.savefig(kept, format="svg", metadata={"Date": None}, **page)
-    return _small(kept.getvalue())
+    head, end, rest = _small(kept.getvalue()).partition(">")
+    said = f"<title>{escape(title_of(figure))}</title><desc>{escape(sentence_of(figure))}</desc>"
+    return f'{head} role="img"{end}{said}{rest}'
 
 
 @contextlib.contextmanager

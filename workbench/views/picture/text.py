@@ -1,14 +1,18 @@
-"""A figure as text, for a terminal."""
+"""A figure as text: for a terminal, and in a sentence for people who do not see it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from workbench.views.picture.values import array, at, label, plain
 
 ROWS = 12
 """Values of a trace in a text."""
+
+TRACES = 6
+"""Traces in a sentence."""
 
 
 def text_of(figure: Any) -> str:
@@ -30,6 +34,42 @@ def text_of(figure: Any) -> str:
         notes = [plain(each.get("text") or "") for each in layout.get("annotations") or ()]
         lines += [f"  {' '.join(note.split())}" for note in notes if note][:ROWS]
     return "\n".join(lines)
+
+
+def title_of(figure: Any) -> str:
+    """The figure's title in a line; "figure" for one that has none."""
+    tree: Mapping[str, Any] = figure if isinstance(figure, Mapping) else figure.to_dict()
+    return " ".join(plain(at(tree.get("layout") or {}, "title.text", "")).split()) or "figure"
+
+
+def sentence_of(figure: Any) -> str:
+    """What the figure shows, from its data: each trace with its count and range, up to `TRACES` of them."""
+    tree: Mapping[str, Any] = figure if isinstance(figure, Mapping) else figure.to_dict()
+    layout = tree.get("layout") or {}
+    said = []
+    for trace in tree.get("data") or ():
+        if _is_drawing(trace, layout):
+            continue
+        name = plain(trace.get("name") or trace.get("type") or "trace")
+        across = trace.get("orientation") == "h"
+        kind = "z" if trace.get("z") is not None else "x" if across else "y"
+        known = [each for each in _flat(array(trace.get(kind))) if math.isfinite(each)]
+        if known:
+            low, high = min(known), max(known)
+            span = f"{low:,.4g} to {high:,.4g}" if low != high else f"{low:,.4g}"
+            said.append(f"{name}: {len(known)} value{'' if len(known) == 1 else 's'}, {span}")
+    more = [f"and {len(said) - TRACES} more"] if len(said) > TRACES else []
+    names = {"across": "xaxis.title.text", "up": "yaxis.title.text"}
+    axes = [f"{plain(text)} {way}" for way, key in names.items() if (text := at(layout, key, ""))]
+    return "; ".join([*axes, *said[:TRACES], *more]) + "." if axes or said else "A drawing without numbers."
+
+
+def _flat(values: Iterable[Any]) -> Iterator[float]:
+    for each in values:
+        if isinstance(each, list | tuple):
+            yield from _flat(each)
+        elif isinstance(each, int | float):
+            yield float(each)
 
 
 def _is_drawing(trace: Mapping[str, Any], layout: Mapping[str, Any]) -> bool:
