@@ -1,9 +1,9 @@
 """Layouts of tensors as specs write them: `"dtype[batch, queries, heads, dim]"`.
 
 An axis is a shape parameter, another name that stands for one size throughout a call, or a size made of such
-(`keys/2`, `sequences+1`, `ceil(cols/128)`); `...` in front or behind is any number of axes. Before the brackets stand
-the element types, each a name of `workbench.dtypes`, `fp8` for either encoding of e4m3, or a shape parameter
-whose value is such a name. Alternatives are divided by `|`.
+(`keys/2`, `sequences+1`, `ceil(cols/128)`); `...` in front or behind is any number of axes. Before the
+brackets stand the element types, each a name of `workbench.dtypes`, `fp8` for either encoding of e4m3, or a
+shape parameter whose value is such a name. Alternatives are divided by `|`.
 """
 
 from __future__ import annotations

@@ -84,7 +84,9 @@ class Repeat:
 class _Looking(TorchDispatchMode):
     """Notes whether something inside computes, or asks for values: only views follow from metadata alone."""
 
-    computes = False
+    def __init__(self) -> None:
+        super().__init__()
+        self.computes = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.computes = self.computes or not func.is_view
