@@ -53,17 +53,17 @@ spec = KernelSpec(
     bytes=rotary.moved,
     backward="rotary/fused_qkv_split_qk_rope_backward",
     tensors={
-        "qkv": "dtype[tokens, heads, dim] | dtype[batch, tokens, heads, dim]",
+        "qkv": "dtype[tokens, queries+2*kv_heads, dim] | dtype[batch, tokens, queries+2*kv_heads, dim]",
         "cos sin": "table[places, turned/2]",
         "positions": "int64[tokens] | int64[batch, tokens]",
         "q": "dtype[tokens, queries, dim] | dtype[batch, tokens, queries, dim]",
-        "k v": "dtype[tokens, (heads-queries)/2, dim] | dtype[batch, tokens, (heads-queries)/2, dim]",
+        "k v": "dtype[tokens, kv_heads, dim] | dtype[batch, tokens, kv_heads, dim]",
     },
     indexes={
         "positions": Index("places"),
     },
     notes={
-        "heads": "heads of queries, the axis `queries` of q; those of keys and of values share the rest",
-        "qkv": "heads of queries, then of keys, then of values; its axis `heads` counts all of them",
+        "heads": "heads of queries, the axis `queries` of q; of keys there are `kv_heads`, and of values",
+        "qkv": "heads of queries, then of keys, then of values",
     },
 )

@@ -85,8 +85,8 @@ def flops(problem: Problem) -> float:
 
 
 def sample(rows: list[Row], count: int | None, seed: int) -> list[Row]:
-    """Some of the rows, drawn by a seed; all where `count` is None."""
-    return rows if count is None else random.Random(seed).sample(rows, min(count, len(rows)))
+    """Some of the rows, drawn by a seed; all where `count` is None: a run that is stopped is a sample."""
+    return random.Random(seed).sample(rows, len(rows) if count is None else min(count, len(rows)))
 
 
 def as_the_tuner(target: Target, problem: Problem) -> list[TimeModel]:
@@ -158,8 +158,8 @@ def section(found: list[Beside]) -> str:
     return (
         "## Beside the best published\n\n"
         f"{len(found)} of {len(best_rows()):,} problems of AITER's tuner, by\n"
-        "`python tests/benchmarks/tuned.py --published all --largest 2e9`, which goes in the order of their\n"
-        "names and was stopped; ours modelled, theirs measured ([gemm.md](gemm.md)).\n\n"
+        "`python tests/benchmarks/tuned.py --published all`, which goes in an order drawn by a seed and can\n"
+        "be stopped; ours modelled, theirs measured ([gemm.md](gemm.md)).\n\n"
         f"```\n{summary(found)}\n```\n\n"
         "The largest, with what bounds ours:\n\n"
         "| ours over theirs | operator | problem | ours, us | best published, us | chosen | bound |\n"

@@ -7,6 +7,8 @@ the operator has no such call. `python tests/kernels/habits.py` writes docs/pyto
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,7 +27,8 @@ from workbench.operators.autocast import cast, rule_of
 from workbench.runtime import device
 from workbench.targets import TILE_TARGETS
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "pytorch_habits.md"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs" / "pytorch_habits.md"
 SIZES = 8
 
 
@@ -294,13 +297,40 @@ def cell(name: str, habit: str, arch: str) -> str:
     return "yes"
 
 
-def lines(habits: list[str], names: list[str]) -> Iterator[str]:
+def row(name: str, habits: list[str]) -> str:
+    """An operator's row of the table."""
+    spec = wb.kernels[name]
+    cells = [cell(name, habit, TILE_TARGETS[0]) for habit in habits]
+    return f"| `{name}` | {' | '.join(cells)} | {rule_of(spec)} | {', '.join(spec.strided)} |"
+
+
+def lines(habits: list[str], names: list[str], store: Path | None = None) -> Iterator[str]:
+    """The table, line by line.
+
+    Args:
+        store: keeps each row with the digest of what it follows from: a run goes on where one was stopped.
+    """
     yield "| operator | " + " | ".join(habits) + " | autocast computes in | read as views |"
     yield "|" + " --- |" * (len(habits) + 3)
+    now = digest(habits)
+    kept = [json.loads(line) for line in store.read_text().splitlines()] if store and store.exists() else []
+    known = {each["name"]: each["row"] for each in kept if each["digest"] == now}
     for name in names:
-        spec = wb.kernels[name]
-        cells = [cell(name, habit, TILE_TARGETS[0]) for habit in habits]
-        yield f"| `{name}` | {' | '.join(cells)} | {rule_of(spec)} | {', '.join(spec.strided)} |"
+        if name not in known:
+            known[name] = row(name, habits)
+            if store is not None:
+                with store.open("a") as file:
+                    file.write(json.dumps({"name": name, "digest": now, "row": known[name]}) + "\n")
+        yield known[name]
+
+
+def digest(habits: list[str]) -> str:
+    """Of the habits, and of the sources of operators and of what calls them."""
+    found = hashlib.sha256(" ".join(habits).encode())
+    roots = (Path(__file__).parent / "habits.py", ROOT / "workbench" / "operators", ROOT / "kernels")
+    for file in sorted(file for root in roots for file in (root.rglob("*.py") if root.is_dir() else [root])):
+        found.update(file.read_bytes())
+    return found.hexdigest()[:12]
 
 
 HEAD = """# PyTorch's habits
@@ -323,13 +353,14 @@ after the call, and PyTorch cannot compare these types.
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="also what compiles kernels")
+    parser.add_argument("--store", type=Path, help="a file of rows, by which a stopped run goes on")
     parser.add_argument("names", nargs="*", help="print these operators' rows, write nothing")
     options = parser.parse_args()
     habits = [habit for habit in HABITS if options.all or habit in WITHOUT_LAUNCHES]
     if options.names:
         print("\n".join(lines(habits, options.names)))
     else:
-        DOCS.write_text(HEAD + "\n".join(lines(habits, list(wb.kernels))) + "\n")
+        DOCS.write_text(HEAD + "\n".join(lines(habits, list(wb.kernels), options.store)) + "\n")
 
 
 if __name__ == "__main__":

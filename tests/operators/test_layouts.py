@@ -44,6 +44,10 @@ def test_layout_reads_types_axes_and_alternatives() -> None:
     assert second.sizes((5, 65), {"k": 130, "n": 5}) == {"k": 130, "n": 5}
     assert second.sizes((4, 65), {"k": 130, "n": 5}) is None
     assert first.has(torch.float16, {})
+    behind = layouts("fp32[batch, n, ...]")[0]
+    assert behind.sizes((2, 3, 5, 7), {"batch": 2}) == {"batch": 2, "n": 3}
+    assert behind.sizes((2, 3), {}) == {"batch": 2, "n": 3}
+    assert behind.sizes((2,), {}) is None
     assert not first.has(torch.float32, {})
     assert layouts("dtype[n]")[0].has(torch.float32, {"dtype": "fp32"})
     assert layouts("fp8[n]")[0].has(torch.float8_e4m3fnuz, {})

@@ -49,7 +49,9 @@ def section(doc: str, title: str) -> dict[str, str]:
 def layouts(text: str) -> list[tuple[tuple[str, ...], tuple[torch.dtype, ...]]]:
     """Alternatives of a tensor's entry: axes and the element types that may stand there."""
     made = []
-    for axes, types in LAYOUT.findall(text):
+    # Behind the layouts there are words, which may have brackets of their own.
+    head, colon, _ = text.partition(": ")
+    for axes, types in LAYOUT.findall(head + colon.strip()):
         names = re.split(r", | or ", types)
         dtypes = tuple(dtype for name in names for dtype in TYPES[name])
         for each in re.findall(r"\[([^\]]*)\]", axes):
@@ -62,6 +64,9 @@ def fitted(axes: tuple[str, ...], dims: tuple[int, ...], known: dict[str, int]) 
     if axes[:1] == ("...",):
         axes = axes[1:]
         dims = dims[len(dims) - len(axes) :]
+    elif axes[-1:] == ("...",):
+        axes = axes[:-1]
+        dims = dims[: len(axes)]
     if len(axes) != len(dims):
         return None
     found = dict(known)
@@ -139,7 +144,7 @@ def test_example_runs(name: str) -> None:
 def test_what_a_docstring_does_not_promise_is_seen() -> None:
     args = {
         "x": "[rows, 2*cols] of bf16 or fp16: rows.",
-        "y": "[cols] of fp32, or [ceil(cols/8)] of uint8: y.",
+        "y": "[cols] of fp32, or [ceil(cols/8)] of uint8: [y, y] of each.",
     }
     x, y = torch.zeros(3, 16, dtype=torch.bfloat16), torch.zeros(8)
     assert sizes_of(args, {"x": x, "y": y}) == {"rows": 3, "cols": 8}

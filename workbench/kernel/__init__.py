@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.kernel.compilation import compile, load
 from workbench.kernel.devices import default_arch, default_device, device_of, resolve_device, torch_device
 from workbench.kernel.host_module import HostModule, load_module
-from workbench.kernel.kernel import Kernel, Launcher, digest_of, recording
+from workbench.kernel.kernel import Kernel, Launcher, digest_of, is_recorded, recording
 from workbench.kernel.kernels import Kernels
 from workbench.kernel.launch import LastLaunch, Launch
 from workbench.kernel.module import Module
@@ -28,6 +28,7 @@ __all__ = [
     "default_device",
     "device_of",
     "digest_of",
+    "is_recorded",
     "load",
     "load_module",
     "recording",

@@ -92,17 +92,33 @@ class Plan:
             filled = known.filled(values)
             if filled is not None:
                 return filled
-        packed = Packed(bytearray(self.size), storages=self.storages)
-        for parameter, value in self._assign(args, kwargs):
-            self._put(packed, parameter.name, parameter.type, parameter.offset, value, place)
-        self.follow(packed)
+        packed = self._packed(args, kwargs, place)
         if key is not None:
-            made = template(packed, values)
+            made = template(packed, dict(enumerate(values)))
             if made is not None:
                 if len(self._templates) >= _TEMPLATES:
                     self._templates.clear()
                 self._templates[key] = made
         packed.merge()
+        return packed
+
+    def template(
+        self, arguments: Mapping[str, Any], place: Place, values: Mapping[Any, Any]
+    ) -> Template | None:
+        """What stays of a launch's arguments where its tensors are these values or views of them.
+
+        None where it cannot be told which they are.
+
+        Raises:
+            ArgumentError: as `pack`.
+        """
+        return None if self.storages else template(self._packed((), arguments, place), values)
+
+    def _packed(self, args: Sequence[Any], kwargs: Mapping[str, Any], place: Place) -> Packed:
+        packed = Packed(bytearray(self.size), storages=self.storages)
+        for parameter, value in self._assign(args, kwargs):
+            self._put(packed, parameter.name, parameter.type, parameter.offset, value, place)
+        self.follow(packed)
         return packed
 
     def _key(self, values: Sequence[Any], kwargs: Mapping[str, Any], place: Place) -> Any:

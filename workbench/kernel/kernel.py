@@ -22,6 +22,7 @@ from workbench.kernel import arguments
 from workbench.kernel.code import DeviceCode
 from workbench.kernel.devices import device_of, place_of
 from workbench.kernel.launch import Arguments, LastLaunch, Launch, index
+from workbench.kernel.packed import Packed
 from workbench.kernel.resources import Resources, largest, occupancy_of, resources_of
 from workbench.kernel.show import Recording
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
@@ -44,6 +45,15 @@ def recording(
         yield made
     finally:
         _recorders.reset(token)
+
+
+def is_recorded() -> bool:
+    """Whether somebody records this thread's launches, and so wants their arguments."""
+    return bool(_recorders.get())
+
+
+def _gone() -> None:
+    """The arguments of a launch that nobody keeps."""
 
 
 class Kernel(Shown):
@@ -212,6 +222,35 @@ class Kernel(Shown):
         if options is not None and options.traffic is not None and options.traffic.tensors:
             watched = (*options.traffic.watched, *packed.watched(options.traffic.tensors))
             options = replace(options, traffic=replace(options.traffic, watched=watched))
+        given = Arguments(tuple(args), dict(kwargs))
+        found: Callable[[], Arguments | None] = (lambda: given) if keeps else weakref.ref(given)
+        self.last = last = self._run(launch, packed, where, options, found)
+        for made in _recorders.get():
+            made.append((self, last if keeps else replace(last, given=lambda: given)))
+        self._tell(last)
+        return last.record
+
+    def launch_packed(self, launch: Launch, packed: Packed, where: Device) -> LaunchRecord:
+        """`launch` of arguments that are checked and packed, on a device of its target; nobody keeps them.
+
+        Not where somebody records launches (`is_recorded`).
+
+        Raises:
+            LaunchError, KernelFault: as `launch`.
+        """
+        with hub.failures("run", self.name):
+            self.last = last = self._run(launch, packed, where, None, _gone)
+            self._tell(last)
+            return last.record
+
+    def _run(
+        self,
+        launch: Launch,
+        packed: Packed,
+        where: Device,
+        options: LaunchOptions | None,
+        given: Callable[[], Arguments | None],
+    ) -> LastLaunch:
         function = self.module.function(self.info.name, where)
         showing = Recording(function.module, self.name, launch) if self.module.shows else None
         record: LaunchRecord = function.launch(
@@ -219,29 +258,26 @@ class Kernel(Shown):
             launch.block,
             launch.dynamic_shared,
             bytes(packed.data),
-            buffers=(*packed.buffers, *(showing.buffers if showing is not None else ())),
-            labels={**packed.labels, **(showing.labels if showing is not None else {})},
+            buffers=packed.buffers if showing is None else (*packed.buffers, *showing.buffers),
+            labels=packed.labels if showing is None else {**packed.labels, **showing.labels},
             granularity=self.plan.granularity,
             options=options,
         )
         if showing is not None:
             record = replace(record, shown=showing.values())
-        given = Arguments(tuple(args), dict(kwargs))
-        found: Callable[[], Arguments | None] = (lambda: given) if keeps else weakref.ref(given)
-        self.last = LastLaunch(launch, found, where, record, packed.argument_bytes)
-        for made in _recorders.get():
-            made.append((self, self.last if keeps else replace(self.last, given=lambda: given)))
+        return LastLaunch(launch, given, where, record, packed.argument_bytes)
+
+    def _tell(self, last: LastLaunch) -> None:
         hub.publish(
             "launch",
             self.name,
             {
-                "device": where.name,
-                "grid": launch.grid,
-                "block": launch.block,
-                "seconds": record.wall_seconds,
+                "device": last.device.name,
+                "grid": last.launch.grid,
+                "block": last.launch.block,
+                "seconds": last.record.wall_seconds,
             },
         )
-        return record
 
     def __repr__(self) -> str:
         return f"<Kernel {self.signature} for {self.arch}: {self.resources}>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 
-_ADDRESS = struct.Struct("<Q")
+_put_address = struct.Struct("<Q").pack_into
 
 
 @dataclass(frozen=True)
@@ -103,22 +103,25 @@ class Template:
 
     Attributes:
         data: the bytes, with the addresses of the launch that it was made from.
-        holes: of each tensor its position among the values, the offset of its address, its bytes, its label.
+        holes: of each tensor the key of the value whose memory it is in, the bytes from there to its own
+            first, the offset of its address in `data`, its bytes, its label.
         size: bytes of all tensors where none share memory.
     """
 
     data: bytes
-    holes: tuple[tuple[int, int, int, str], ...]
+    holes: tuple[tuple[Any, int, int, int, str], ...]
     size: int
 
-    def filled(self, values: Sequence[Any]) -> Packed | None:
-        """The arguments of a launch; None where tensors share memory, which is told otherwise."""
+    def filled(self, values: Any) -> Packed | None:
+        """The arguments of a launch, from values by key; None where tensors share memory, which is told
+        otherwise."""
         packed = Packed(bytearray(self.data))
-        buffers, labels, data = packed.buffers, packed.labels, packed.data
-        for position, offset, size, label in self.holes:
-            tensor = values[position]
-            start = (tensor.tensor if type(tensor) is Strided else tensor).data_ptr()
-            _ADDRESS.pack_into(data, offset, start)
+        buffers, labels, data, tensors = packed.buffers, packed.labels, packed.data, packed.tensors
+        for key, skipped, offset, size, label in self.holes:
+            value = values[key]
+            start = (value.tensor if type(value) is Strided else value).data_ptr() + skipped
+            _put_address(data, offset, start)
+            tensors.append(value)
             if size:
                 buffers.append((start, size))
                 labels[start] = label
@@ -128,24 +131,40 @@ class Template:
                 if start < end:
                     return None
                 end = start + size
-        packed.tensors.extend(values[hole[0]] for hole in self.holes)
         packed.known_bytes = self.size
         return packed
 
 
-def template(packed: Packed, values: Sequence[Any]) -> Template | None:
-    """What stays of packed arguments; None where it cannot be told which value an address comes from."""
-    places = {id(v.tensor if type(v) is Strided else v): i for i, v in enumerate(values)}
-    if len(places) < len(values) and len({id(t) for t in packed.tensors}) < len(packed.tensors):
+def template(packed: Packed, values: Mapping[Any, Any]) -> Template | None:
+    """What stays of packed arguments; None where it cannot be told which value an address comes from.
+
+    A tensor that is none of the values is a view of the only one that has its storage.
+    """
+    given = {key: v.tensor if type(v) is Strided else v for key, v in values.items()}
+    keys = {id(value): key for key, value in given.items()}
+    if len(keys) < len(values) and len({id(t) for t in packed.tensors}) < len(packed.tensors):
         return None
     names = iter(packed.names)
     holes = []
     for tensor, offset in zip(packed.tensors, packed.offsets, strict=True):
-        position, size = places.get(id(tensor)), _extent(tensor) * tensor.element_size()
-        if position is None or offset is None:
+        size = _extent(tensor) * tensor.element_size()
+        key = keys[id(tensor)] if id(tensor) in keys else _viewed(tensor, given)
+        if key is None or offset is None:
             return None
-        holes.append((position, offset, size, f"argument {next(names)}" if size else ""))
-    return Template(bytes(packed.data), tuple(holes), sum(hole[2] for hole in holes))
+        skipped = tensor.data_ptr() - given[key].data_ptr()
+        holes.append((key, skipped, offset, size, f"argument {next(names)}" if size else ""))
+    return Template(bytes(packed.data), tuple(holes), sum(hole[3] for hole in holes))
+
+
+def _viewed(tensor: Any, values: Mapping[Any, Any]) -> Any:
+    """Key of the value that a tensor is a view of; None where there is none, or where it may be several's."""
+    storage = tensor.untyped_storage().data_ptr()
+    found = [
+        key
+        for key, value in values.items()
+        if hasattr(value, "untyped_storage") and value.untyped_storage().data_ptr() == storage
+    ]
+    return found[0] if len(found) == 1 and storage else None
 
 
 def _extent(tensor: Any) -> int:

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +56,13 @@ class Instances:
         modules: by target, source and macros, each with the stamp of what it was made from.
         ready: likewise by target and shape.
         shapes: shapes by the signature of a call.
+        repeats: plans of calls by their signature, None where there can be none (`operators.repeats`).
     """
 
     modules: dict[Any, tuple[Stamp, Module]] = field(default_factory=dict)
     ready: dict[Any, tuple[Stamp, tuple[Ready, ...]]] = field(default_factory=dict)
     shapes: dict[Any, dict[str, Any]] = field(default_factory=dict)
+    repeats: dict[Any, Any] = field(default_factory=dict)
 
 
 def instance(operator: Definition, shape: Shape, arch: str, known: Instances) -> tuple[Ready, ...]:
@@ -68,16 +71,16 @@ def instance(operator: Definition, shape: Shape, arch: str, known: Instances) ->
     Raises:
         CompileError, WorkbenchError
     """
-    stamp = _stamp(operator)
+    now = stamp(operator)
     key = (arch, *shape.values())
     found = known.ready.get(key)
-    if found is not None and found[0] == stamp:
+    if found is not None and found[0] == now:
         return found[1]
     made = tuple(
         Ready(step, module[step.entry_name(shape)], step.launch(shape, arch), is_own=True)
         for step, module in modules(operator, shape, arch, known)
     )
-    known.ready[key] = stamp, made
+    known.ready[key] = now, made
     return made
 
 
@@ -90,7 +93,7 @@ def modules(operator: Definition, shape: Shape, arch: str, known: Instances) -> 
     """Each step of a shape with its compiled module; steps of one source and macros share it."""
     if arch not in operator.targets:
         raise WorkbenchError(f"{operator.name} is written for {', '.join(operator.targets)}, not for {arch}")
-    stamp = _stamp(operator)
+    now = stamp(operator)
     steps = operator.active_steps(shape, arch)
     for step in steps:
         source, macros = _source(operator, step), macros_of(operator, step, shape, arch)
@@ -101,8 +104,8 @@ def modules(operator: Definition, shape: Shape, arch: str, known: Instances) -> 
         )
         key = (arch, source, entries, tuple((k, str(v)) for k, v in sorted(macros.items())))
         found = known.modules.get(key)
-        if found is None or found[0] != stamp:
-            found = stamp, _compiled(operator, source, entries, macros, arch)
+        if found is None or found[0] != now:
+            found = now, _compiled(operator, source, entries, macros, arch)
             known.modules[key] = found
         yield step, found[1]
 
@@ -161,21 +164,27 @@ def _source(operator: Definition, step: Step) -> str:
     return operator.source if step.source is None else step.source
 
 
-def _stamp(operator: Definition) -> Stamp:
+def stamp(operator: Definition) -> Stamp:
     """What differs as soon as a source or a header of an operator does."""
-    sources = {operator.source, *(step.source for step in operator.steps if step.source is not None)}
-    files = [source_path(operator, source) for source in sources]
-    own = [_stamp_of(os.fspath(file)) for file in files if file is not None]
-    if operator.folder is not None:
-        own += map(_stamp_of, _listed(os.fspath(operator.folder)))
-    return (_library.stamp(), *own)
+    files, folder = _own_files(operator)
+    return (_library.stamp(), *map(_stamp_of, files), *map(_stamp_of, _listed(folder) if folder else ()))
+
+
+@lru_cache(1024)
+def _own_files(operator: Definition) -> tuple[tuple[str, ...], str]:
+    """Files of an operator's sources, and their folder; "" where they are all in its record."""
+    sources = (operator.source, *(step.source for step in operator.steps if step.source is not None))
+    files = [source_path(operator, source) for source in dict.fromkeys(sources)]
+    folder = os.fspath(operator.folder) if operator.folder is not None else ""
+    return tuple(os.fspath(file) for file in files if file is not None), folder
 
 
 def _stamp_of(file: str) -> tuple[str, int, int]:
-    with contextlib.suppress(OSError):
+    try:
         status = os.stat(file)
-        return file, status.st_mtime_ns, status.st_size
-    return file, 0, 0
+    except OSError:
+        return file, 0, 0
+    return file, status.st_mtime_ns, status.st_size
 
 
 def _headers_in(folder: str) -> list[str]:

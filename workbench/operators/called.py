@@ -27,6 +27,11 @@ class Called:
 _listeners: list[Callable[[Called], None]] = []
 
 
+def is_heard() -> bool:
+    """Whether anybody listens."""
+    return bool(_listeners)
+
+
 def tell(call: Called) -> None:
     """Before a call's launches."""
     for listener in _listeners:

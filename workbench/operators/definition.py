@@ -226,6 +226,25 @@ class Definition:
         Raises:
             ArgumentError: too many, too few or unknown arguments.
         """
+        made = self._bound(args, kwargs)
+        for name, (fits, wanted) in self._kinds.items():
+            if not fits(value := made[name]):
+                wrap = "; wrap the array with torch.from_numpy" if type(value).__module__ == "numpy" else ""
+                raise ArgumentError(
+                    f"{self.name}: argument {name!r} is a {type(value).__name__}; expected {wanted}{wrap}"
+                )
+        return made
+
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """`bind`, but for kinds. What is as it should be takes a tenth of the time of `Signature.bind`."""
+        places, defaults, needed = self._names
+        given = dict(zip(places, args, strict=False))
+        # In words that PyTorch's compiler takes.
+        if len(given) == len(args) and not any(name in given for name in kwargs):
+            given.update(kwargs)
+            found = {**defaults, **given}
+            if len(found) == len(defaults) and all(name in given for name in needed):
+                return found
         signature = self.signature
         parameters = signature.parameters.values()
         try:
@@ -237,13 +256,15 @@ class Definition:
             names = ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
             raise ArgumentError(f"{self.name}({names}): {why}") from None
         bound.apply_defaults()
-        for name, (fits, wanted) in self._kinds.items():
-            if not fits(value := bound.arguments[name]):
-                wrap = "; wrap the array with torch.from_numpy" if type(value).__module__ == "numpy" else ""
-                raise ArgumentError(
-                    f"{self.name}: argument {name!r} is a {type(value).__name__}; expected {wanted}{wrap}"
-                )
         return dict(bound.arguments)
+
+    @cached_property
+    def _names(self) -> tuple[tuple[str, ...], dict[str, Any], tuple[str, ...]]:
+        """Names of the arguments that may come by position; all with their defaults; those without one."""
+        parameters = self.signature.parameters.values()
+        places = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
+        defaults = {p.name: None if p.default is p.empty else p.default for p in parameters}
+        return places, defaults, tuple(p.name for p in parameters if p.default is p.empty)
 
     @cached_property
     def signature(self) -> inspect.Signature:

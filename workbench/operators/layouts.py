@@ -1,9 +1,9 @@
 """Layouts of tensors as specs write them: `"dtype[batch, queries, heads, dim]"`.
 
 An axis is a shape parameter, another name that stands for one size throughout a call, or a size made of such
-(`keys/2`, `sequences+1`, `ceil(cols/128)`); `...` in front is any number of axes. Before the brackets stand
-the element types, each a name of `workbench.dtypes`, `fp8` for either encoding of e4m3, or a shape parameter
-whose value is such a name. Alternatives are divided by `|`.
+(`keys/2`, `sequences+1`, `ceil(cols/128)`); `...` in front or behind is any number of axes. Before the
+brackets stand the element types, each a name of `workbench.dtypes`, `fp8` for either encoding of e4m3, or a
+shape parameter whose value is such a name. Alternatives are divided by `|`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class Layout:
         axes = self.axes
         if axes[:1] == ("...",):
             axes, dims = axes[1:], dims[max(len(dims) - len(axes) + 1, 0) :]
+        elif axes[-1:] == ("...",):
+            axes, dims = axes[:-1], dims[: len(axes) - 1]
         if len(axes) != len(dims):
             return None
         found = {name: size for name, size in known.items() if isinstance(size, int)}

@@ -107,7 +107,7 @@ def make_outputs(
     """
     import torch
 
-    where = _place(inputs)
+    where = place(inputs)
     rest = {**(given or {}), **(copied or {})}
     wanted = operator.outputs(shape, inputs)
     made = {}
@@ -233,7 +233,7 @@ def make_workspace(
 
     if operator.workspace is None:
         return {}
-    where = _place(inputs)
+    where = place(inputs)
     made = {}
     for name, (dims, dtype, *value) in operator.workspace(shape, inputs).items():
         tensor = torch.empty(tuple(dims), dtype=dtype, device=where)
@@ -271,13 +271,13 @@ def launch(
     options: LaunchOptions | None,
 ) -> LaunchRecord:
     """Launches one step on tensors by name: inputs, outputs, workspace; an operator's kernel keeps none."""
-    arguments = _arguments(each.step, each.kernel, shape, tensors)
+    arguments = arguments_of(each.step, each.kernel, shape, tensors)
     return each.kernel.launch(
         each.launch, (), arguments, device=device, options=options, keeps=not each.is_own
     )
 
 
-def _arguments(step: Step, kernel: Kernel, shape: Shape, tensors: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_of(step: Step, kernel: Kernel, shape: Shape, tensors: Mapping[str, Any]) -> dict[str, Any]:
     """What a kernel is given: see `Definition.arguments` and `Step.arguments`."""
     given = dict(tensors if step.arguments is None else step.arguments(shape, tensors))
     if not kernel.plan.named:
@@ -296,7 +296,8 @@ def _arguments(step: Step, kernel: Kernel, shape: Shape, tensors: Mapping[str, A
     return found
 
 
-def _place(inputs: Mapping[str, Any]) -> torch.device:
+def place(inputs: Mapping[str, Any]) -> torch.device:
+    """PyTorch's device of a call's tensors."""
     import torch
 
     return next((v.device for v in inputs.values() if isinstance(v, torch.Tensor)), torch.device("cpu"))

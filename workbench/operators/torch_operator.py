@@ -204,13 +204,16 @@ def needed(values: Sequence[Any]) -> bool:
     if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
         return True
     grad = torch.is_grad_enabled()
+    real = meta = False
     for value in values:
         if isinstance(value, torch.Tensor):
-            plain = type(value) in (torch.Tensor, torch.nn.Parameter)
-            if not plain or (grad and value.requires_grad):
+            kind = type(value)
+            if kind is not torch.Tensor and kind is not torch.nn.Parameter:
                 return True
-    tensors = [value for value in values if isinstance(value, torch.Tensor)]
-    return bool(tensors) and all(tensor.is_meta for tensor in tensors)
+            if grad and value.requires_grad:
+                return True
+            real, meta = real or not value.is_meta, True
+    return meta and not real
 
 
 def fake_outputs(spec: Definition, inputs: Mapping[str, Any]) -> Mapping[str, TensorLike]:

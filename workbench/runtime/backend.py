@@ -27,8 +27,13 @@ def merged(buffers: Buffers) -> list[tuple[int, int]]:
     In the order in which they are given, wherever malloc put them: the model of the caches places memory in
     the order of its registration, so one launch has one modelled time.
     """
-    if len(buffers) == 1:
-        return [(base, size) for base, size in buffers if size > 0]
+    end = 0
+    for base, size in sorted(buffers):
+        if size <= 0 or base < end:
+            break
+        end = base + size
+    else:
+        return list(buffers)
     ranges: list[tuple[int, int, int]] = []
     given = ((base, size, position) for position, (base, size) in enumerate(buffers) if size > 0)
     for base, size, position in sorted(given):

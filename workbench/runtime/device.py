@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import ctypes
+import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -20,6 +21,8 @@ from workbench.runtime.backend import Backend, Buffers, DeviceMemory, Invocation
 from workbench.runtime.hip import Hip, used
 
 _PARAM_BUFFER_POINTER, _PARAM_BUFFER_SIZE, _PARAM_END = 1, 2, 3
+_EXTRA = struct.Struct("=6Q")
+_EXTRA_SPACE = bytes(_EXTRA.size)
 _PROPERTIES = (
     "name",
     "gcnArchName",
@@ -162,20 +165,9 @@ class Device:
 
         threading.Thread(target=build, name="build", daemon=True).start()
 
-    @contextlib.contextmanager
-    def hip(self) -> Iterator[Hip]:
+    def hip(self) -> AbstractContextManager[Hip]:
         """HIP's functions, with this device current for the calling thread while it lasts."""
-        hip = Hip(self.backend, self.name)
-        with self.backend.interrupts_held():
-            before = hip.call("hipGetDevice")
-            if before == self._node.ordinal:
-                yield hip
-                return
-            hip.call("hipSetDevice", self._node.ordinal)
-            try:
-                yield hip
-            finally:
-                hip.api.hipSetDevice(before)
+        return _Current(Hip(self.backend, self.name), self.backend.interrupts_held(), self._node.ordinal)
 
     @contextlib.contextmanager
     def host_code(
@@ -219,6 +211,32 @@ class Device:
 
     def __repr__(self) -> str:
         return f"<Device {self.name}: {self.product or 'GPU'}, {self.arch}>"
+
+
+class _Current:
+    """See `Device.hip`; a class, since a launch enters and leaves it."""
+
+    def __init__(self, hip: Hip, held: AbstractContextManager[None], ordinal: int) -> None:
+        self._hip, self._held, self._ordinal = hip, held, ordinal
+
+    def __enter__(self) -> Hip:
+        hip = self._hip
+        self._held.__enter__()
+        try:
+            self._before = hip.call("hipGetDevice")
+            if self._before != self._ordinal:
+                hip.call("hipSetDevice", self._ordinal)
+        except BaseException as error:
+            self._held.__exit__(type(error), error, error.__traceback__)
+            raise
+        return hip
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            if self._before != self._ordinal:
+                self._hip.api.hipSetDevice(self._before)
+        finally:
+            self._held.__exit__(*error)
 
 
 class LoadedModule:
@@ -350,15 +368,12 @@ class Function:
             return device.backend.launch(hip, invocation, lambda: self._call(hip, invocation, kernargs))
 
     def _call(self, hip: Hip, invocation: Invocation, kernargs: bytes) -> None:
-        content = ctypes.create_string_buffer(kernargs, max(len(kernargs), 1))
-        size = ctypes.c_size_t(len(kernargs))
-        extra = (ctypes.c_void_p * 5)(
-            _PARAM_BUFFER_POINTER,
-            ctypes.addressof(content),
-            _PARAM_BUFFER_SIZE,
-            ctypes.addressof(size),
-            _PARAM_END,
-        )
+        # HIP's `extra`, the size that it points to, and the arguments, one behind the other.
+        block = ctypes.create_string_buffer(_EXTRA_SPACE + kernargs)
+        extra = ctypes.addressof(block)
+        size, content = extra + _EXTRA.size - 8, extra + _EXTRA.size
+        words = _PARAM_BUFFER_POINTER, content, _PARAM_BUFFER_SIZE, size, _PARAM_END, len(kernargs)
+        _EXTRA.pack_into(block, 0, *words)
         hip.call(
             "hipModuleLaunchKernel",
             self._handle,
@@ -367,7 +382,7 @@ class Function:
             invocation.dynamic_shared,
             None,
             None,
-            ctypes.addressof(extra),
+            extra,
             what=f"the launch of {self.name}",
         )
 

@@ -58,9 +58,12 @@ def gather_arguments(kernel: KernelInfo, parameters: int, extra: int) -> bytes:
     return bytes(content)
 
 
+_WORDS = c_void_p * 16
+
+
 def _buffer_of(extra: int) -> bytes:
     pointer, size = 0, 0
-    words = (c_void_p * 16).from_address(extra)
+    words = _WORDS.from_address(extra)
     for index in range(0, 16, 2):
         key = words[index] or 0
         if key == structures.PARAM_END:
@@ -90,7 +93,7 @@ def launch(
         raise
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class KernelWork:
     """A kernel with everything that a launch of it needs.
 

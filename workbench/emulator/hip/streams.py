@@ -78,7 +78,7 @@ def stream(handle: int) -> _Stream:
 
 def submit(handle: int, kind: NodeKind, action: Action, detail: Any = None) -> None:
     """Do what was sent to a stream, now, or record it where the stream is being captured."""
-    capture = stream(handle).capture
+    capture = None if handle in _BUILT_IN else stream(handle).capture
     if capture is None:
         action()
     else:

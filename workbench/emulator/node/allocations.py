@@ -16,8 +16,8 @@ import mmap
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -324,10 +324,9 @@ class Memory:
         writable = bool(access & abi.ALLOCATION_WRITE)
         return Allocation(base, size, MemoryKind.REGISTERED, None, writable=writable)
 
-    @contextmanager
     def lent(
         self, buffers: Sequence[tuple[int, int]], labels: Mapping[int, str], granularity: int = DWORD
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """While it lasts, kernels may touch host memory; what counts already counts as it is.
 
         Args:
@@ -338,8 +337,17 @@ class Memory:
         Raises:
             DeviceError: (hipErrorInvalidValue) one is not readable memory of this process.
         """
-        own: list[Allocation] = []
-        named: list[tuple[Allocation, str, int]] = []
+        return _Lent(self, buffers, labels, granularity)
+
+    def _lend(
+        self,
+        buffers: Sequence[tuple[int, int]],
+        labels: Mapping[int, str],
+        granularity: int,
+        own: list[Allocation],
+        named: list[tuple[Allocation, str, int]],
+    ) -> None:
+        """`lent` begins: notes what it lends, and of what counts already which label it had."""
         with self.lock:
             try:
                 for base, size in buffers:
@@ -360,13 +368,9 @@ class Memory:
                 raise
             if named:
                 self._changed()
-        try:
-            yield
-        finally:
-            with self.lock:
-                self._take_back(own, named)
 
     def _take_back(self, own: Sequence[Allocation], named: Sequence[tuple[Allocation, str, int]]) -> None:
+        """`lent` ends; the lock is held."""
         for made in own:
             # Whoever registered it meanwhile goes on with it.
             made.uses -= 1
@@ -574,6 +578,25 @@ class Memory:
     def _changed(self) -> None:
         """What is not lent has changed."""
         self._tables.clear()
+
+
+class _Lent:
+    """See `Memory.lent`; a class, since a launch enters and leaves it."""
+
+    def __init__(
+        self, memory: Memory, buffers: Sequence[tuple[int, int]], labels: Mapping[int, str], granularity: int
+    ) -> None:
+        self._memory = memory
+        self._what = buffers, labels, granularity
+        self._own: list[Allocation] = []
+        self._named: list[tuple[Allocation, str, int]] = []
+
+    def __enter__(self) -> None:
+        self._memory._lend(*self._what, self._own, self._named)
+
+    def __exit__(self, *_: object) -> None:
+        with self._memory.lock:
+            self._memory._take_back(self._own, self._named)
 
 
 def host_access(base: int, size: int) -> int:

@@ -6,8 +6,8 @@ import ctypes
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cache
 
@@ -29,6 +29,7 @@ from workbench.targets import Product, default_product
 # The argument block lies this far behind the dispatch packet, with as many zeros after it; the ABI wants it
 # aligned to 64 at most.
 _ARGUMENT_OFFSET = 256
+_ZEROS = bytes(_ARGUMENT_OFFSET)
 _NO_BINARY = 209
 # The counter of hip_cooperative_groups.h, which a launch that was stopped leaves half way.
 _GRID_BARRIER = "hipkittens_grid_barrier"
@@ -312,7 +313,7 @@ class EmulatedDevice:
         """Puts a launch's arguments into device memory and describes it for the C side."""
         if loaded.grid_barrier:
             ctypes.c_uint32.from_address(loaded.grid_barrier).value = 0
-        packet, kernarg = self._place_arguments(form.scene, block, loaded)
+        packet, kernarg = self._place_arguments(form, block, loaded)
         descriptor = form.scene.kernel.descriptor
         if descriptor.kernarg_preload_length or not form.registers:
             form.registers = dispatch.user_sgprs(
@@ -330,7 +331,7 @@ class EmulatedDevice:
             serve=served.callback,
         )
 
-    def _place_arguments(self, scene: faults.Scene, block: bytes, loaded: LoadedCode) -> tuple[int, int]:
+    def _place_arguments(self, form: _Form, block: bytes, loaded: LoadedCode) -> tuple[int, int]:
         """Addresses of the dispatch packet and of the argument block, both written into device memory."""
         if self._argument_block is None:
             self._argument_block = self.node.memory.allocate(
@@ -340,16 +341,17 @@ class EmulatedDevice:
             )
         place = self._argument_block
         packet, kernarg = place.base, place.base + _ARGUMENT_OFFSET
-        content = dispatch.dispatch_packet(
-            scene.geometry,
-            scene.scratch_bytes,
-            scene.shared_bytes,
-            loaded.base + scene.kernel.descriptor_address,
-            kernarg,
-        )
-        ctypes.memset(place.base, 0, _ARGUMENT_OFFSET + len(block) + _ARGUMENT_OFFSET)
+        if not form.packet:
+            scene = form.scene
+            form.packet = dispatch.dispatch_packet(
+                scene.geometry,
+                scene.scratch_bytes,
+                scene.shared_bytes,
+                loaded.base + scene.kernel.descriptor_address,
+                kernarg,
+            ).ljust(_ARGUMENT_OFFSET, b"\0")
+        content = b"".join((form.packet, block, _ZEROS))
         ctypes.memmove(packet, content, len(content))
-        ctypes.memmove(kernarg, block, len(block))
         return packet, kernarg
 
 
@@ -367,6 +369,7 @@ class _Form:
         own_bytes: of the arguments that the caller gives.
         registers: the SGPRs that a wave started with in the last launch; those that hold no arguments are the
             same in the next.
+        packet: what lies before the arguments, the same in each launch; empty before the first.
     """
 
     def __init__(self, scene: faults.Scene, description: dispatch.Description, dynamic_shared: int) -> None:
@@ -377,6 +380,7 @@ class _Form:
         self.kinds = frozenset(arg.value_kind for arg in kernel.args)
         self.own_bytes = limits.own_bytes(kernel)
         self.registers: tuple[int, ...] = ()
+        self.packet = b""
         self._dynamic_shared = dynamic_shared
         self._hidden = dispatch.argument_block(kernel, b"", scene.geometry, dynamic_shared)
 
@@ -456,6 +460,23 @@ Watcher = Callable[[LaunchRecord, CodeObject, errors.KernelFault | None], None]
 """Told of a launch's record with the sanitizer's findings, its code, and the fault that ended it."""
 
 
+class _Observed:
+    """See `Node.observe`; a class, since a launch enters and leaves it."""
+
+    def __init__(self, thread: _Thread, options: LaunchOptions) -> None:
+        self._thread, self._options = thread, options
+
+    def __enter__(self) -> list[LaunchRecord]:
+        thread = self._thread
+        self._before = thread.options, thread.records
+        records: list[LaunchRecord] = []
+        thread.options, thread.records = self._options, records
+        return records
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.options, self._thread.records = self._before
+
+
 class Node:
     """The emulated devices and the memory that they share an address range in.
 
@@ -485,16 +506,9 @@ class Node:
         options = self.thread.options
         return replace(options, sanitize=True) if self.watchers and not options.sanitize else options
 
-    @contextmanager
-    def observe(self, options: LaunchOptions) -> Iterator[list[LaunchRecord]]:
+    def observe(self, options: LaunchOptions) -> AbstractContextManager[list[LaunchRecord]]:
         """Launches of this thread inside the block run with `options`; their records come in order."""
-        before = self.thread.options, self.thread.records
-        records: list[LaunchRecord] = []
-        self.thread.options, self.thread.records = options, records
-        try:
-            yield records
-        finally:
-            self.thread.options, self.thread.records = before
+        return _Observed(self.thread, options)
 
     def keep(self, record: LaunchRecord) -> None:
         """Give a launch's record to who observes this thread."""

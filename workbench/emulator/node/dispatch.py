@@ -33,6 +33,8 @@ POISON = 0xFFFB_FFFB
 # Buffer resource of a wave's scratch (ops/buffer.c knows it by its base): swizzled, indexed by the lane, all
 # of the 32-bit offsets in range.
 _PRIVATE_BUFFER = 1 << 47 | 1 << 63 | 0xFFFFFFFF << 64 | (1 << 23 | 3 << 21) << 96
+_WORKER, _MACHINE, _LAUNCH = map(ffi.typeof, ("Worker *", "Machine *", "Launch *"))
+_COUNTS = ffi.typeof("uint64_t[]")
 _COUNTERS = [name for name, _ in ffi.typeof("Counters").fields]
 _NOTHING = dict.fromkeys(_COUNTERS, 0)
 _NO_GROUP = 2**64 - 1
@@ -79,8 +81,7 @@ class Geometry:
 
     @classmethod
     def of_blocks(cls, groups: Dim, block: Dim) -> Geometry:
-        x, y, z = (g * b for g, b in zip(groups, block, strict=True))
-        return cls(groups, block, (x, y, z))
+        return cls(groups, block, (groups[0] * block[0], groups[1] * block[1], groups[2] * block[2]))
 
     @classmethod
     def of_items(cls, items: Dim, block: Dim) -> Geometry:
@@ -365,10 +366,10 @@ def prepare(
         registers: the SGPRs that a wave starts with.
         hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them, as Launch.serve.
     """
-    machine = ffi.new("Machine *", description.machine[0])
+    machine = ffi.new(_MACHINE, description.machine[0])
     machine.allocations, machine.allocation_count = allocations, len(allocations)
     machine.hostcalls, machine.hostcalls_bytes = hostcalls
-    launch = ffi.new("Launch *", description.launch[0])
+    launch = ffi.new(_LAUNCH, description.launch[0])
     launch.machine = machine
     launch.user_sgpr_count = len(registers)
     launch.user_sgpr[0 : len(registers)] = registers
@@ -417,7 +418,7 @@ def run(
         Interrupted: the launch was interrupted; every thread has stopped.
         LaunchError: no memory for the registers of one work-group.
     """
-    running = _Running(dispatch, threads or thread_count(), timeout, traffic, progress)
+    running = _Running(dispatch, threads, timeout, traffic, progress)
     try:
         with interrupts.heard() as running.interrupted:
             running.work()
@@ -439,18 +440,19 @@ class _Running:
     def __init__(
         self,
         dispatch: Dispatch,
-        threads: int,
+        threads: int | None,
         timeout: float | None,
         traffic: TrafficRecorder | None,
         progress: Progress | None,
     ) -> None:
         self._launch = dispatch.launch
         self._timeout = timeout
-        count = max(1, min(threads, self._launch.group_total))
-        self._counts = np.zeros((count, dispatch.block_count), dtype=np.uint64)
+        self._threads = threads
+        self._block_count = dispatch.block_count
+        self._counts: list[npt.NDArray[np.uint64]] = []
         self._traffic = traffic
         # The others' follow when they are needed, which is after most launches.
-        self._workers = [self._worker(0)]
+        self._workers = [self._worker()]
         self._helpers: list[threading.Thread] = []
         self._progress = progress
         self._told = 0.0
@@ -462,23 +464,27 @@ class _Running:
         self._fault_seen: float | None = None
         self._no_memory = False
         self._timed_out = False
+        self._all_ended = False
 
-    def _worker(self, number: int) -> CData:
-        return ffi.new(
-            "Worker *",
-            {
-                "launch": self._launch,
-                "counts": ffi.from_buffer("uint64_t[]", self._counts[number]),
-                "traffic": self._traffic.recorder() if self._traffic is not None else ffi.NULL,
-            },
-        )
+    def _worker(self) -> CData:
+        counts = np.zeros(self._block_count, dtype=np.uint64)
+        self._counts.append(counts)
+        worker = ffi.new(_WORKER)
+        worker.launch = self._launch
+        worker.counts = ffi.from_buffer(_COUNTS, counts)
+        if self._traffic is not None:
+            worker.traffic = self._traffic.recorder()
+        return worker
 
     def work(self) -> None:
         """Run work-groups on all threads until none is left or the launch is stopped."""
         first = self._workers[0]
-        if self._turn(first, _FIRST_SLICE_NANOSECONDS) == abi.RUN_AGAIN:
+        result = self._turn(first, _FIRST_SLICE_NANOSECONDS)
+        self._all_ended = result == abi.RUN_DONE
+        if result == abi.RUN_AGAIN:
             self._look()
-            self._workers += map(self._worker, range(1, len(self._counts)))
+            count = min(self._threads or thread_count(), int(self._launch.group_total))
+            self._workers += [self._worker() for _ in range(1, count)]
             for worker in self._workers[1:]:
                 helper = threading.Thread(target=self._help, args=(worker,), name="emulated-device")
                 helper.start()
@@ -526,10 +532,11 @@ class _Running:
         """End all threads and free what they hold; counts and reports stay."""
         if self._groups_done is not None:
             return
-        self._launch.stop = 1
-        # The first worker belongs to this thread, which may have been interrupted between two turns of it.
-        self._turn(self._workers[0], 0)
-        _join(self._helpers)
+        if not self._all_ended:
+            self._launch.stop = 1
+            # The first worker belongs to this thread, which may have been interrupted between its turns.
+            self._turn(self._workers[0], 0)
+            _join(self._helpers)
         self._groups_done = self._done()
         for worker in self._workers:
             self._library.hk_release(worker)
@@ -552,7 +559,7 @@ class _Running:
         fault = next((r for r in reports if r.fault.kind != abi.FAULT_NONE), None)
         stopped_at = next((r for r in reports if r.fault.kind == abi.FAULT_NONE), None)
         return Outcome(
-            counts=self._counts.sum(axis=0) if self._helpers else self._counts[0],
+            counts=np.sum(self._counts, axis=0) if self._helpers else self._counts[0],
             counters=_sum([w.counters for w in self._workers]) if self._launch.profile else dict(_NOTHING),
             seconds=self._seconds,
             fault=_copied(fault),

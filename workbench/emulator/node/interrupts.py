@@ -16,7 +16,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -74,25 +74,37 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-@contextmanager
-def held() -> Iterator[None]:
+def held() -> AbstractContextManager[None]:
     """Notes SIGINT instead of raising it, in the main thread; it is raised at `deliver` or at the end."""
-    global _held
-    handler = _installed(_SIGINT)
-    is_main = threading.current_thread() is threading.main_thread()
-    if _held is not None or not is_main or not callable(handler):
-        yield
-        return
-    holder = _Held(handler)
-    # An interrupt may also come at either of the two, before it is held back.
-    try:
-        _held = holder
-        _set(holder.note)
-        yield
-    finally:
-        _held = None
-        _set(handler)
-        holder.deliver()
+    return _Holding()
+
+
+class _Holding:
+    """See `held`; a class, since a launch enters and leaves it."""
+
+    _holder: _Held | None = None
+
+    def __enter__(self) -> None:
+        global _held
+        handler = _installed(_SIGINT)
+        is_main = threading.current_thread() is threading.main_thread()
+        if _held is not None or not is_main or not callable(handler):
+            return
+        self._holder = holder = _Held(handler)
+        # An interrupt may also come at either of the two, before it is held back.
+        try:
+            _held = holder
+            _set(holder.note)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        global _held
+        if self._holder is not None:
+            _held = None
+            _set(self._holder.handler)
+            self._holder.deliver()
 
 
 def deliver() -> None:

@@ -44,6 +44,13 @@ class Observer:
         fault: an access out of bounds that a sanitized launch went on after; known after `findings`.
     """
 
+    _shadow: Shadow | None = None
+    _trace: Trace | None = None
+    _steps: StepRecorder | None = None
+    _tape: TapeRecorder | None = None
+    traffic: TrafficRecorder | None = None
+    fault: abi.CData | None = None
+
     def __init__(
         self,
         options: LaunchOptions,
@@ -56,10 +63,6 @@ class Observer:
         self._options = options
         self._loaded = loaded
         self._memory = memory
-        self._shadow: Shadow | None = None
-        self._trace: Trace | None = None
-        self.traffic: TrafficRecorder | None = None
-        self.fault: abi.CData | None = None
         heap = memory.heap(loaded.device)
         if heap is not None:
             # malloc and free act accordingly.
@@ -70,6 +73,8 @@ class Observer:
             prepared.keep.append(self._shadow)
         else:
             memory.note_unseen(loaded.device)
+        if not options.observed:
+            return
         if options.trace:
             self._trace = Trace()
             prepared.launch.trace = self._trace.pointer
@@ -82,8 +87,6 @@ class Observer:
                 geometry.group_count,
                 -(-geometry.block_size // abi.LANES),
             )
-
-        self._steps: StepRecorder | None = None
         if options.steps is not None:
             self._steps = StepRecorder(
                 options.steps,
@@ -95,7 +98,6 @@ class Observer:
             prepared.launch.steps = self._steps.pointer
             prepared.launch.only = self._steps.only
             prepared.keep.append(self._steps)
-        self._tape: TapeRecorder | None = None
         if options.tape is not None:
             blocks = [block.instructions for block in loaded.translation(kernel, single=True).blocks]
             descriptor = loaded.code_object.kernels[kernel].descriptor

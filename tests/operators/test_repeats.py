@@ -1,0 +1,103 @@
+"""Plans of calls: those that follow a second one alike launch by it, and give what the first would."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.errors import KernelFault
+from workbench.kernel import recording
+from workbench.operators import Choice, KernelSpec, Launch, Range
+
+SOURCE = """
+extern "C" __global__ void add(const float *x, const float *y, float *out, float by) {
+    int astray = x[0] > 1e6f ? 1 << 12 : 0;
+    out[threadIdx.x] = x[threadIdx.x] + by * y[threadIdx.x + astray];
+}
+"""
+
+
+def added(**changes):
+    fields = {
+        "name": "maps/added",
+        "source": SOURCE,
+        "entry": "add",
+        "launch": lambda shape, arch: Launch(1, shape["n"]),
+        "parameters": {"n": Range(1, 64), "kind": Choice((0,))},
+        "shapes": [{"n": 8}],
+        "inputs": lambda shape, generator: {name: torch.ones(shape["n"]) for name in "xy"},
+        "outputs": lambda shape, inputs: {"out": ((shape["n"],), torch.float32)},
+        "reference": lambda x, y, by=2.0: x + by * y,
+        "arguments": lambda shape, t: {**t, "x": t["x"].reshape(-1), "y": t["y"].view(-1)},
+        "shape_of": lambda x, y, by: {"n": x.numel()},
+    }
+    return KernelSpec(**(fields | changes))
+
+
+def plans(spec):
+    return list(spec.instances.repeats.values())
+
+
+def called(spec, x, y, **numbers):
+    got = spec(x, y, **numbers)
+    assert torch.equal(got, spec.reference(x, y, **numbers))
+    return got
+
+
+def test_calls_by_a_plan_have_tensors_and_numbers_of_their_own():
+    spec = added()
+    kept = []
+    for n in range(4):
+        x, y = torch.arange(8.0) + n, torch.arange(16.0)[n : n + 8]
+        kept.append((called(spec, x, y), x, y))
+    assert [plan is not None for plan in plans(spec)] == [True]
+    for out, x, y in kept:
+        assert torch.equal(out, x + 2 * y)
+    x = torch.arange(8.0)
+    for by in (3.0, 3.0, 3.0, 2.0):
+        called(spec, x, x + 1, by=by)
+    called(spec, x, x)  # one piece of memory for two arguments
+    called(spec, x.flip(0), x)
+    called(spec, torch.arange(5.0), torch.arange(5.0))
+    assert all(plan is not None for plan in plans(spec))
+
+
+def test_what_depends_on_values_has_no_plan():
+    spec = added(
+        arguments=lambda shape, t: {**t, "by": float(t["x"][0])},
+        reference=lambda x, y: x + x[0] * y,
+        shape_of=lambda x, y: {"n": x.numel()},
+    )
+    for n in range(4):
+        called(spec, torch.arange(8.0) + n, torch.ones(8))
+    assert plans(spec) == [None]
+
+
+def test_a_source_that_changes_ends_the_plan(tmp_path):
+    file = tmp_path / "added.cpp"
+    file.write_text(SOURCE)
+    spec = added(source="added.cpp", folder=tmp_path)
+    x, y = torch.arange(8.0), torch.ones(8)
+    for _ in range(3):
+        called(spec, x, y)
+    file.write_text(SOURCE.replace("x[threadIdx.x] +", "x[threadIdx.x] -"))
+    for _ in range(4):
+        assert torch.equal(spec(x, y), x - 2 * y)
+
+
+def test_launches_by_a_plan_are_recorded_watched_and_stopped():
+    spec = added()
+    x, y = torch.arange(8.0), torch.ones(8)
+    for _ in range(3):
+        called(spec, x, y)
+    with recording() as made:
+        called(spec, x, y)
+    assert made[0][1].kwargs["y"].data_ptr() == y.data_ptr()
+    with wb.sanitizing() as found:
+        called(spec, x, y)
+    assert found.launches == 1
+    assert found.passed
+    with pytest.raises(KernelFault, match=r"argument 'y' \(float32 tensor 8\)"):
+        spec(torch.full((8,), 1e7), y)
+    called(spec, x, y)

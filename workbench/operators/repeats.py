@@ -1,0 +1,129 @@
+"""What of an operator's call stays for the next one with tensors alike: all but addresses.
+
+A call's shape, its implementation, the sizes of its outputs and the arguments of its launches follow from
+the metadata of its tensors (`running.signature_of`). So a second call of a signature makes a plan, and those
+after it allocate outputs, put addresses into the bytes of the arguments, and launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from workbench.kernel.devices import place_of
+from workbench.kernel.packed import Template
+from workbench.operators import building, running
+from workbench.operators.building import Ready, Stamp
+from workbench.operators.definition import Definition
+from workbench.operators.parameters import Shape
+from workbench.runtime import Device, LaunchRecord
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A tensor that a call makes: its name, what `torch.empty` takes, what it is filled with, if it is."""
+
+    name: str
+    dims: tuple[int, ...]
+    dtype: torch.dtype
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The plan of calls with one signature.
+
+    Attributes:
+        chosen: the implementation.
+        stamp: of the sources that its kernels were made from.
+        where: PyTorch's device of the outputs.
+        outputs, workspace: tensors that each call makes.
+        launches: each kernel with the arguments that it is given.
+    """
+
+    chosen: Definition
+    stamp: Stamp
+    where: torch.device
+    outputs: tuple[Made, ...]
+    workspace: tuple[Made, ...]
+    launches: tuple[tuple[Ready, Template], ...]
+
+    def run(
+        self, tensors: Mapping[str, Any], device: Device
+    ) -> tuple[dict[str, torch.Tensor], tuple[LaunchRecord, ...]] | None:
+        """A call on tensors of the signature; None where the plan does not hold, and nothing has run."""
+        import torch
+
+        if building.stamp(self.chosen) != self.stamp:
+            return None
+        where, empty = self.where, torch.empty
+        made = {each.name: empty(each.dims, dtype=each.dtype, device=where) for each in self.outputs}
+        everything = {**tensors, **made}
+        for each in self.workspace:
+            tensor = empty(each.dims, dtype=each.dtype, device=where)
+            everything[each.name] = tensor if each.value is None else tensor.fill_(each.value)
+        packed = [form.filled(everything) for _, form in self.launches]
+        if None in packed:
+            return None
+        records = tuple(
+            [
+                ready.kernel.launch_packed(ready.launch, arguments, device)
+                for (ready, _), arguments in zip(self.launches, packed, strict=True)
+                if arguments is not None
+            ]
+        )
+        return made, records
+
+
+class _Looking(TorchDispatchMode):
+    """Notes whether something inside computes, or asks for values: only views follow from metadata alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.computes = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.computes = self.computes or not func.is_view
+        return func(*args, **(kwargs or {}))
+
+
+def planned(
+    chosen: Definition,
+    shape: Shape,
+    tensors: Mapping[str, Any],
+    made: Mapping[str, torch.Tensor],
+    ready: Sequence[Ready],
+    device: Device,
+) -> Repeat | None:
+    """The plan of calls like one that has run; None where something of it may differ in the next.
+
+    Args:
+        tensors: of the call by name, its outputs and workspace among them.
+        made: its outputs.
+    """
+    if any(each.kernel.module.shows or not each.is_own for each in ready):
+        return None
+    launches = []
+    for each in ready:
+        with _Looking() as looking:
+            arguments = running.arguments_of(each.step, each.kernel, shape, tensors)
+        form = each.kernel.plan.template(arguments, place_of(device), tensors)
+        if form is None or looking.computes:
+            return None
+        launches.append((each, form))
+    inputs = {name: tensor for name, tensor in tensors.items() if name not in made}
+    space = chosen.workspace(shape, inputs) if chosen.workspace is not None else {}
+    return Repeat(
+        chosen,
+        building.stamp(chosen),
+        running.place(tensors),
+        tuple(Made(name, tuple(tensor.shape), tensor.dtype) for name, tensor in made.items()),
+        tuple(Made(name, tuple(dims), dtype, *value) for name, (dims, dtype, *value) in space.items()),
+        tuple(launches),
+    )
