@@ -271,7 +271,8 @@ REGIMES_SAID = (
     f"{SHORT_SECONDS * 1e6:g} us). Ratios are net, of the kernel without its launch. They rest on\n"
     "HipKittens' rows by what stands nearest, on Triton's and on AITER's in Triton. A range is what 80 % of\n"
     "a regime's rows have, widened until rows of a class that took no part in it (GEMMs, attention, AITER's\n"
-    "LayerNorm, ...) fall into it as often.\n"
+    "LayerNorm, ...) fall into it as often, and at least what 80 % of all rows have. The last column has\n"
+    "rows of each class in the range that the other classes alone would have had stated.\n"
 )
 
 NEAREST = """Each published row of HipKittens and of its port to CDNA 3, by what stands nearest to it: the
@@ -299,7 +300,8 @@ judged on the class left out: where it does not help, there is no common fault l
 """
 
 CAUSES = """- *Narrow accesses out of line.* L1 takes sixteen lanes of at most a dword at once where they lie
-  in one piece of 64 bytes, else four lanes at a time, once for each piece that they touch: 4 cycles a wave or 16
+  in one piece of 64 bytes, else four lanes at a time, once for each piece that they touch: 4 cycles a wave or
+  16
   ("Understanding Memory Coalescing on GCN", GPUOpen; the Gluon tutorials have both figures on gfx950). An
   instruction trace of FlyDSL's softmax on an MI350X (jhinpan/flydsl-kernel-profiling-lib, examples/softmax)
   shows the 4 for aligned 2-byte loads and for such stores, each over 64 in a row. Triton's code for rows
