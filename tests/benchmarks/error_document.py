@@ -280,10 +280,10 @@ published source itself, compiled as it is at the row's sizes and run on the emu
 is known and was small enough; else a kernel of this repository for the same problem.
 """
 
-FORMER = """Rows marked *former model* were not run again since narrow accesses that are apart take L1 more turns
-and non-temporal instructions put nothing out of the Infinity Cache. Neither is in these kernels, as far as their
-accesses are known: when the two rules came in, 45 rows of HipKittens' own kernels that were run again came out
-within 1.3 % of what they were.
+FORMER = """Rows marked *former model* were not run again since narrow accesses that are apart take L1 more
+turns and non-temporal instructions put nothing out of the Infinity Cache. Neither is in these kernels, as
+far as their accesses are known: when the two rules came in, 45 rows of HipKittens' own kernels that were run
+again came out within 1.3 % of what they were.
 """
 
 THEMSELVES = """The source that was published (`--own`, a checkout of HipKittens' main branch; `--port`, one
