@@ -4,7 +4,7 @@ A regime is what a modelled launch is like (`workbench.profile.expected.REGIMES`
 of: GEMMs, attention, AITER's LayerNorm in Triton. Of a regime the range between the 10 % and the 90 %
 quantile of the ratios is widened by one factor on both sides, the least with which four of five rows fall
 into the range that the rows of the other classes give, widened so. That is tried class by class: no row
-judges itself.
+judges itself. As a regime has few classes, its range is at least that of 80 % of the rows of all regimes.
 """
 
 from __future__ import annotations
@@ -66,19 +66,39 @@ def left_out_inside(rows: Sequence[Judged], factor: float) -> int:
     return count
 
 
+def widened(rows: Sequence[Judged]) -> tuple[float, float, float]:
+    """The range that rows give, and the factor by which it is wider than 80 % of them.
+
+    Rows of a class alone give the range of all of them, as nothing tells how far others are off.
+    """
+    ratios = [row.ratio for row in rows]
+    if len({row.group for row in rows}) == 1:
+        return min(ratios), max(ratios), 1.0
+    factor = 1.0
+    while left_out_inside(rows, factor) < WANTED * len(rows) and factor < MOST:
+        factor += STEP
+    return *spread(ratios, factor), factor
+
+
+def told_range(rows: Sequence[Judged], regime: str) -> tuple[float, float, float]:
+    """Range and factor that rows give a regime: never narrower than 80 % of all rows together."""
+    low, high, factor = widened([row for row in rows if row.regime == regime])
+    everywhere = spread([row.ratio for row in rows])
+    return min(low, everywhere[0]), max(high, everywhere[1]), factor
+
+
 def stated(rows: Sequence[Judged]) -> dict[str, Stated]:
-    """By regime; of a class alone the range is that of all its rows, and nothing tells whether it holds."""
+    """By regime; a class left out takes no part in choosing the factor either."""
     found = {}
     for regime in sorted({row.regime for row in rows}):
         of_it = [row for row in rows if row.regime == regime]
-        ratios, classes = [row.ratio for row in of_it], len({row.group for row in of_it})
-        factor, inside = 1.0, None
-        low, high = min(ratios), max(ratios)
-        if classes > 1:
-            while left_out_inside(of_it, factor) < WANTED * len(of_it) and factor < MOST:
-                factor += STEP
-            inside = left_out_inside(of_it, factor)
-            low, high = spread(ratios, factor)
-        median = statistics.median(abs(ratio - 1) for ratio in ratios)
-        found[regime] = Stated(len(of_it), classes, median, low, high, factor, inside)
+        groups = {row.group for row in of_it}
+        inside = 0
+        for group in groups if len(groups) > 1 else ():
+            low, high, _ = told_range([row for row in rows if row.group != group], regime)
+            inside += sum(low <= row.ratio <= high for row in of_it if row.group == group)
+        low, high, factor = told_range(rows, regime)
+        median = statistics.median(abs(row.ratio - 1) for row in of_it)
+        told = inside if len(groups) > 1 else None
+        found[regime] = Stated(len(of_it), len(groups), median, low, high, factor, told)
     return found

@@ -124,9 +124,11 @@ def test_times_and_profiles_carry_it_and_say_what_they_are_the_time_of() -> None
     assert all(figure.origin is Origin.MODELLED for figure in rates)
 
 
-def test_a_kernel_of_no_spec_was_never_compared() -> None:
+def test_a_kernel_of_no_spec_has_the_error_of_its_regime() -> None:
     source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
     twice = wb.compile(source, arch="gfx950")["twice"]
     found = wb.time(twice[1, 64], torch.ones(64))
-    assert found.median.error is NEVER_COMPARED
-    assert NEVER_COMPARED.short in str(found)
+    assert found.model is not None
+    assert found.model.regime == "short"
+    assert found.median.error == expected("", "short") != NEVER_COMPARED
+    assert found.median.error.short in str(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +25,12 @@ def told_elsewhere(threads: int) -> str:
     """The same by a process of its own, in which strings have other hashes."""
     ran = subprocess.run(
         [sys.executable, __file__],
-        env={**os.environ, "HIPKITTENS_THREADS": str(threads), "PYTHONHASHSEED": "7"},
+        env={
+            **os.environ,
+            "HIPKITTENS_THREADS": str(threads),
+            "PYTHONHASHSEED": "7",
+            "PYTHONPATH": str(Path(wb.__file__).parents[1]),
+        },
         capture_output=True,
         text=True,
         check=True,
