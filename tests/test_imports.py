@@ -24,7 +24,10 @@ LAYERS = (
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
 
-ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "magics", "training", "__main__", ""}}
+ONLY_FROM = {
+    "emulator": {"emulator", "runtime"},
+    "views": {"views", "lab", "magics", "training", "__main__", ""},
+}
 """Layers that may be imported from these alone."""
 
 LAZY: dict[str, tuple[set[str], str]] = {
@@ -44,6 +47,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
                 "operators",
                 "toolchain",
                 "torch_gpu",
+                "training",
             ),
             "views",
         },
@@ -88,6 +92,10 @@ LAZY: dict[str, tuple[set[str], str]] = {
     "workbench.operators.spec": (
         {"operators"},
         "what makes torch operators imports PyTorch, which takes 2 s",
+    ),
+    **dict.fromkeys(
+        ("workbench.training.train", "workbench.training.models", "workbench.training.forecast"),
+        ({"integrations"}, "transformers is optional, and takes 3 s"),
     ),
     "workbench.views.renderer": ({"views"}, "%load_ext stays fast: a picture needs numpy, 0.1 s"),
     "workbench.triton_driver.activation": (
