@@ -3,8 +3,7 @@
     python -m workbench train --model llama-tiny --steps 200 --out runs/first
     python -m workbench train --out runs/first --steps 400 --resume     # goes on, bit for bit
 
-On a GPU the same commands train `llama-1b` and `bert-base`. Weights are bf16, with masters and moments in
-float32. Without `--text` the text is one that ships.
+On a GPU the same commands train `llama-1b` and `bert-base`. Weights are bf16; masters, moments float32.
 """
 
 from __future__ import annotations
