@@ -73,6 +73,8 @@ def every_result() -> dict[str, Any]:
         standard_library="the system's",
         source=SOURCE,
     )
+    with wb.profile_step(device) as step:
+        launcher(x, out)
     found = (
         compiled,
         host,
@@ -101,5 +103,6 @@ def every_result() -> dict[str, Any]:
         Regressions([], 0.03, ["a/b n=1"], []),
         TuneResult("a/b", device, (), {}, {}, 0.0),
         CellResult("twice", module, device, {"twice": module["twice"]}, [timed, verified]),
+        step,
     )
     return {type(result).__name__: result for result in found}

@@ -48,6 +48,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
                 "operators",
                 "toolchain",
                 "torch_gpu",
+                "training",
             ),
             "views",
         },
@@ -92,6 +93,10 @@ LAZY: dict[str, tuple[set[str], str]] = {
     "workbench.operators.spec": (
         {"operators"},
         "what makes torch operators imports PyTorch, which takes 2 s",
+    ),
+    **dict.fromkeys(
+        ("workbench.training.train", "workbench.training.models", "workbench.training.forecast"),
+        ({"integrations"}, "transformers is optional, and takes 3 s"),
     ),
     "workbench.views.renderer": ({"views"}, "%load_ext stays fast: a picture needs numpy, 0.1 s"),
     "workbench.torch_gpu.graphs": ({"triton_driver"}, "it has a launcher only where Triton is installed"),

@@ -23,6 +23,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/ops/test_docstrings.py::test_example_runs", 12),
     ("tests/kernels/generated/", 7),
     ("tests/collection/test_collection.py::test_against_pytorch", 8),
+    ("tests/integrations/test_transformers.py::test_kernels", 4),
     ("tests/notebooks/test_notebooks.py::test_runs_from_top_to_bottom", 4),
     ("tests/exercises/test_course.py::test_a_wrong_answer_is_told_what_is_wrong", 4),
     ("tests/kernels/test_attention.py", 5),

@@ -109,6 +109,8 @@ def tables(kept: dict[str, Any], models: list[str], steps: int) -> list[str]:
         lines += [
             f"### {model}",
             "",
+            f"![Loss of {model}](images/training_{model.replace('-', '_')}.svg)",
+            "",
             "| steps | PyTorch fp32 | PyTorch bf16, five seeds | ours bf16 | within |",
         ]
         lines += ["| --- | ---: | ---: | ---: | --- |"]

@@ -352,6 +352,21 @@ WRONG: dict[str, dict[str, tuple[str, ...]]] = {
             "    if (threadIdx.x % 64 == 0) atomicAdd(out, of_wave[threadIdx.x / 64]);",
         ),
     },
+    "14.1": {
+        "updated was rounded to bf16": (
+            "    store(g.updated, master, {0, 0, row, 0});\n    copy(narrow, master);\n",
+            "    copy(narrow, master);\n    copy(master, narrow);\n"
+            "    store(g.updated, master, {0, 0, row, 0});\n",
+        ),
+        "goes uphill": ("    sub(master", "    add(master"),
+        "taken whole": ("    mul(step, step, g.rate);\n", ""),
+        "before the step": (
+            "    sub(master, master, step);\n",
+            "    copy(narrow, master);\n    sub(master, master, step);\n",
+            "    copy(narrow, master);\n    store(g.weight",
+            "    store(g.weight",
+        ),
+    },
 }
 """By exercise: part of the sentence, and what of the solution is replaced to get it: what, by what, and so "
 "on."""

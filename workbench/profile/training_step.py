@@ -12,7 +12,7 @@ import contextlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from torch.nn.modules import module as hooks
 
 from workbench.display import Shown
 from workbench.errors import UsageError
-from workbench.kernel import Kernel, Launcher, recording
+from workbench.kernel import Kernel, Launcher, recording, resolve_device
 from workbench.kernel.launch import LastLaunch
 from workbench.operators import kernels
 from workbench.operators.called import Called, listening
@@ -33,7 +33,6 @@ from workbench.profile.results import ProfileResult, StepsProfile
 from workbench.profile.timing import TimeResult, time
 from workbench.progress import track
 from workbench.runtime import Device
-from workbench.runtime import device as resolve_device
 
 GPUS = ("MI300X", "MI325X", "MI350X", "MI355X")
 OUTSIDE = "(no module)"
@@ -48,7 +47,7 @@ class Call:
         module: path of the module; "(no module)" outside of all.
         phase: "forward", "backward", or "recomputed": forward again in the backward pass, by checkpointing.
         operator: its name; a kernel's own where it is no operator's.
-        shape: of the operator; empty of a kernel.
+        shape: of the operator; grid and block of a kernel.
         launches: that it made; 0 on "meta".
     """
 
@@ -62,8 +61,6 @@ class Call:
     @property
     def what(self) -> tuple[Any, ...]:
         """Equal for calls that take one time."""
-        if self._again is not None:
-            return (self.operator, self._again[1].launch.grid, self._again[1].launch.block)
         return (self.operator, *self.shape.items())
 
     @property
@@ -119,10 +116,17 @@ class StepProfile(Shown):
 
     def time_of(self, call: Call) -> TimeResult:
         """The time of one call, launched anew."""
-        if call._again is None:
+        if call.operator in kernels and call._again is None:
             return time(kernels[call.operator], shape=call.shape, device=self.device)
+        if call._again is None:
+            raise UsageError(f"{call.operator}: its launch is of another process; expected its time with it")
         kernel, launched = call._again
         return time(Launcher(kernel, launched.launch), *launched.args, **launched.kwargs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the tensors of launches: their times are asked for before."""
+        calls = [replace(call, _again=None) for call in self.calls]
+        return {"calls": calls, "device": self.device, **({"times": dict(self.times)} if calls else {})}
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -254,6 +258,10 @@ def bound_of(found: TimeResult) -> str:
     return longest.model.bound if longest.model is not None else ""
 
 
+def _dims(dims: tuple[int, int, int]) -> str:
+    return " x ".join(map(str, dims))
+
+
 def _times(figure: Figure, count: int) -> Figure:
     return Figure(figure.value * count, figure.unit, figure.origin, figure.source)
 
@@ -311,7 +319,7 @@ def profile_step(device: Device | str | None = None) -> Iterator[StepProfile]:
         device: whose times are wanted, as `wb.device` takes it, or a GPU's name; the default device's where
             None. The step itself runs where its tensors are.
     """
-    name = f"emulated:{device}" if device in GPUS else device
+    name = f"emulated:{device}" if isinstance(device, str) and device in GPUS else device
     step = StepProfile([], resolve_device(name).name)
     gathering = _Gathering()
     told: list[tuple[int, Called, str, str]] = []
@@ -346,7 +354,8 @@ def _calls(told: list[tuple[int, Called, str, str]], launched: _Launched) -> Ite
     def others(until: int) -> Iterator[Call]:
         for i in range(done, until):
             kernel, last = launched[i]
-            yield Call(*launched.places[i], kernel.name, {}, 1, (kernel, last))
+            size = {"grid": _dims(last.launch.grid), "block": _dims(last.launch.block)}
+            yield Call(*launched.places[i], kernel.name, size, 1, (kernel, last))
 
     done = 0
     for before, call, module, phase in told:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from workbench.origin import Figure, Origin
-
-if TYPE_CHECKING:
-    from workbench.training.train import Training
+from workbench.training.run import Run
 
 
 class LiveBytes(TorchDispatchMode):
@@ -53,7 +51,7 @@ class LiveBytes(TorchDispatchMode):
         self.now -= size
 
 
-def peak_memory(training: Training) -> Figure:
+def peak_memory(training: Run) -> Figure:
     """The most that a step's forward and backward pass hold, with weights, masters and moments.
 
     On a GPU PyTorch's allocator measured it, over the steps so far; without one it is counted from the
@@ -64,8 +62,7 @@ def peak_memory(training: Training) -> Figure:
             torch.cuda.max_memory_allocated() / 2**20, "MiB", Origin.MEASURED, "PyTorch's allocator"
         )
     moments = [t for state in training.optimizer.state.values() for t in state.values()]
-    held = [*training.model.parameters(), *training.masters.wide, *moments]
-    with LiveBytes(t for t in held if isinstance(t, torch.Tensor)) as live:
+    with LiveBytes(t for t in (*training.weights, *moments) if isinstance(t, torch.Tensor)) as live:
         training.loss(*training.text.at(0, training.options.seed)).backward()
     training.model.zero_grad()
     return Figure(live.peak / 2**20, "MiB", Origin.COUNTED, "tensors of one forward and backward pass")

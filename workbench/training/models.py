@@ -113,6 +113,6 @@ def model_named(name: str) -> Model:
 
 def _transformers() -> Any:
     # Importing it takes seconds, and it is optional.
-    from workbench.integrations import transformers
+    from workbench.integrations.transformers.attention import library
 
-    return transformers.library
+    return library()

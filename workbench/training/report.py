@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
 from workbench.origin import Figure
 from workbench.theme import SERIES
+from workbench.training.run import Run
 from workbench.views.html import report
-
-if TYPE_CHECKING:
-    from workbench.training.train import Training
 
 
 def curve(losses: list[float], held: dict[int, float]) -> go.Figure:
@@ -26,7 +23,7 @@ def curve(losses: list[float], held: dict[int, float]) -> go.Figure:
     return figure
 
 
-def write(path: Path, training: Training, seconds: float, memory: Figure) -> Path:
+def write(path: Path, training: Run, seconds: float, memory: Figure) -> Path:
     """Writes the page: the curve, what a step took, what was replaced, and what the model writes."""
     options = training.options
     items: list[object] = [

@@ -2,10 +2,8 @@
 
     python -m workbench train --model llama-tiny --steps 200 --out runs/first
     python -m workbench train --out runs/first --steps 400 --resume     # goes on, bit for bit
-    python -m workbench train --copy my_training.py                     # this file
 
-On a GPU the same commands train `llama-1b` and `bert-base`. Weights are bf16, with masters and moments in
-float32. Without `--text` the text is one that ships.
+On a GPU the same commands train `llama-1b` and `bert-base`. Weights are bf16; masters, moments float32.
 """
 
 from __future__ import annotations
@@ -28,10 +26,9 @@ from workbench.training.memory import peak_memory
 from workbench.training.models import MODELS, model_named
 from workbench.training.report import write
 
-KERNELS = ("hipkittens", "pytorch", "pytorch-fp32")
-
 
 def parser() -> argparse.ArgumentParser:
+    kernels = ("hipkittens", "pytorch", "pytorch-fp32")
     made = argparse.ArgumentParser(prog="python -m workbench train", description=__doc__.splitlines()[0])
     add = made.add_argument
     add("--model", default="llama-tiny", help=", ".join(MODELS))
@@ -40,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     add("--out", metavar="DIR", type=Path, help="folder of checkpoint.pt, losses.json and report.html")
     add("--seed", type=int, default=0, help="of the weights and the batches")
     add("--rate", type=float, help="highest learning rate; default: the model's")
-    add("--kernels", choices=KERNELS, default="hipkittens", help="what computes; the others compare")
+    add("--kernels", choices=kernels, default="hipkittens", help="what computes; the others compare")
     add("--checkpointing", action="store_true", help="keep less from the forward pass, compute it again")
     add("--save-every", type=int, default=50, metavar="N", help="steps between checkpoints and evaluations")
     add("--resume", action="store_true", help="go on from the checkpoint in --out")
@@ -97,6 +94,10 @@ class Training:
         self.losses: list[float] = []
         self.evaluated: dict[int, float] = {}
 
+    @property
+    def weights(self) -> list[torch.Tensor]:
+        return [*self.model.parameters(), *self.masters.wide]
+
     def loss(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         found: torch.Tensor = self.model(input_ids=inputs.to(self.device), labels=labels.to(self.device)).loss
         return found
@@ -130,8 +131,7 @@ class Training:
         self.model.eval()
         found = [self.loss(*batch).item() for batch in self.text.evaluation()]
         self.model.train()
-        self.evaluated[len(self.losses)] = sum(found) / len(found)
-        return self.evaluated[len(self.losses)]
+        return self.evaluated.setdefault(len(self.losses), sum(found) / len(found))
 
     @torch.no_grad()
     def go_on(self, begin: str = "A kernel is ", length: int = 60) -> str:

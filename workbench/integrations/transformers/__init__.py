@@ -10,15 +10,7 @@ AttentionMaskInterface, both as "hipkittens". Written for transformers 5.
 
 from __future__ import annotations
 
-try:
-    import transformers as library
-except ImportError as error:
-    from workbench.errors import UsageError
-
-    raise UsageError(
-        f"workbench.integrations.transformers: transformers cannot be imported ({error}); expected "
-        "version 5: pip install 'transformers>=5'"
-    ) from error
+from importlib.util import find_spec
 
 from workbench.integrations.transformers.attention import NAME as NAME
 from workbench.integrations.transformers.attention import attention as attention
@@ -26,4 +18,5 @@ from workbench.integrations.transformers.attention import register
 from workbench.integrations.transformers.use import use as use
 from workbench.integrations.used import Used as Used
 
-register(library)
+if find_spec("transformers") is not None:
+    register()

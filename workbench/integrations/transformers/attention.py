@@ -151,7 +151,24 @@ def mask(
     return recognised(visible, queries, keys)
 
 
-def register(transformers: Any) -> None:
+def library() -> Any:
+    """transformers itself.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        import transformers
+    except ImportError as error:
+        raise UsageError(
+            f"transformers cannot be imported ({error}); expected version 5: "
+            "pip install 'hipkittens-workbench[training]'"
+        ) from error
+    return transformers
+
+
+def register() -> None:
     """Makes `attn_implementation="hipkittens"` known to transformers."""
+    transformers = library()
     transformers.AttentionInterface.register(NAME, attention)
     transformers.AttentionMaskInterface.register(NAME, mask)

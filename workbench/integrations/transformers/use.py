@@ -13,7 +13,7 @@ import torch
 
 from workbench import ops
 from workbench.errors import UsageError
-from workbench.integrations.transformers.attention import NAME, name_modules, naming
+from workbench.integrations.transformers.attention import NAME, library, name_modules, naming
 from workbench.integrations.transformers.replacements import (
     GLOBALS,
     LOSSES,
@@ -46,9 +46,7 @@ def use(model: torch.nn.Module) -> Used:
             dimension that the kernel does not have, attention dropout, or the kernels already. The message
             names the module.
     """
-    from transformers import PreTrainedModel
-
-    if not isinstance(model, PreTrainedModel):
+    if not isinstance(model, library().PreTrainedModel):
         raise UsageError(
             f"use: the model is a {type(model).__name__}; expected a PreTrainedModel of transformers; of "
             "other models replace layers by those of workbench.nn"

@@ -1,0 +1,39 @@
+"""What the report and the count of memory ask of a training run."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Protocol
+
+import torch
+
+from workbench.training.data import Text
+
+
+class Run(Protocol):
+    """A run of `train.Training`.
+
+    Attributes:
+        losses: of each step.
+        evaluated: losses of the text that was held back, by step.
+        used: what `use` gave; None without it.
+    """
+
+    options: argparse.Namespace
+    device: str
+    text: Text
+    model: Any
+    optimizer: torch.optim.Optimizer
+    losses: list[float]
+    evaluated: dict[int, float]
+    used: Any
+
+    @property
+    def weights(self) -> list[torch.Tensor]:
+        """The model's, and their masters."""
+
+    def loss(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Of a batch."""
+
+    def go_on(self) -> str:
+        """What the model writes."""
