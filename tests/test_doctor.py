@@ -13,6 +13,7 @@ import pytest
 import workbench as wb
 from workbench.doctor import PACKAGES, Finding, Report
 from workbench.settings import SETTINGS
+from workbench.toolchain import native
 from workbench.toolchain.zig import WHEEL
 
 ROOT = Path(__file__).parents[1]
@@ -57,7 +58,7 @@ def test_a_setting_that_nobody_reads_is_noted(monkeypatch: pytest.MonkeyPatch) -
     assert found["HIPKITTENS_THREADS=2"] == "ok"
 
 
-def test_what_is_missing_comes_with_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_comes_with_a_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def version(name: str) -> str:
         if name == "ziglang":
             raise importlib.metadata.PackageNotFoundError(name)
@@ -69,6 +70,9 @@ def test_what_is_missing_comes_with_a_command(monkeypatch: pytest.MonkeyPatch) -
     [packages] = findings(report, "packages")
     assert packages.remedy.endswith(f"-m pip install {WHEEL}")
     assert "MISSING" in str(report)
+    # A wheel with the native libraries needs none where there is another compiler.
+    monkeypatch.setattr(native, "PREBUILT", tmp_path)
+    assert not findings(wb.doctor(), "packages")
 
 
 def test_one_part_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,8 +99,9 @@ def _safely(part: Callable[[], list[Finding]]) -> list[Finding]:
 
 
 def _python() -> list[Finding]:
+    from workbench import toolchain
     from workbench.runtime.hip import binding
-    from workbench.toolchain import zig
+    from workbench.toolchain import native, zig
 
     found, missing = [], []
     for name in PACKAGES:
@@ -110,8 +111,11 @@ def _python() -> list[Finding]:
             missing.append(name)
     here = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     findings = [Finding("Python", "ok", f"{here}; {', '.join(found)}")]
+    # What another thing does is not missing.
     if "hip-python" in missing and binding() != "hip-python":
         missing.remove("hip-python")
+    if "ziglang" in missing and native.brought() and toolchain.report().compiler is not None:
+        missing.remove("ziglang")
     if missing:
         wanted = [zig.WHEEL if name == "ziglang" else name for name in missing]
         install = f"{sys.executable} -m pip install {' '.join(wanted)}"

@@ -97,7 +97,7 @@ def chosen_level() -> Level | None:
     return LEVELS[asked]
 
 
-# Linux' <asm/hwcap.h> of arm64: what LLVM's own list leaves out or a emulated CPU hides from it.
+# Linux' <asm/hwcap.h> of arm64. LLVM reads /proc/cpuinfo instead, which under QEMU is the host's.
 _HWCAP, _HWCAP2 = 16, 26
 _ARM_HWCAP = {"lse": 1 << 8, "fullfp16": 3 << 9, "dotprod": 1 << 20}
 

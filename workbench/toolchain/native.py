@@ -140,6 +140,11 @@ PREBUILT = Path(__file__).resolve().parents[1] / "_prebuilt"
 """Libraries that a wheel brings (`make wheels`), each named by all that it was made from."""
 
 
+def brought() -> bool:
+    """Whether a wheel brought libraries that this computer can use."""
+    return PREBUILT.is_dir() and cpu.host_level() is not None
+
+
 def build(
     name: str,
     sources: Sequence[Path],
@@ -167,10 +172,10 @@ def build(
         key = digest(name, *options, *_FLAGS, *flags, zig.WHEEL, *files)
         return f"{name}-{level.name}-{key[:24]}{made.suffix}"
 
-    if order is None and PREBUILT.is_dir():
+    if order is None and brought():
         level = made.level or cpu.host_level()
-        if level is not None and (brought := PREBUILT / file_name(level)).is_file():
-            return brought
+        if level is not None and (path := PREBUILT / file_name(level)).is_file():
+            return path
     options = (*made.arguments(soname), *_FLAGS, *flags)
     key = digest(name, *options, compiler_identity(), cpu.identity(), *files)
     path = _built(name, sources, include, made, options, key)
