@@ -1,0 +1,87 @@
+"""A notebook with its outputs as one HTML page that opens anywhere: nothing is fetched for it."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from workbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+PANEL = "An interactive panel stands here when the notebook is open in JupyterLab."
+
+_FETCHED = re.compile(r"<script\b[^>]*\bsrc=[\"']?(?:https?:)?//[^>]*></script>", re.IGNORECASE)
+_PLOTLY = re.compile(r"<script>\s*/\*\*\s*\* plotly\.js v.*?</script>", re.DOTALL)
+# Cells and outputs keep their room; JupyterLab's own page has no margin for a reader.
+_STYLE = Markup(
+    "<style>.wb-appendix{max-width:70rem;margin:1rem auto 3rem;padding:0 1rem}"
+    ".wb-appendix pre{overflow-x:auto;white-space:pre;max-height:40em}</style>"
+)
+
+
+def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "") -> str:
+    """The page, in one text.
+
+    Live views are told of in a sentence, and the copies that are saved after them show what they showed.
+
+    Args:
+        notebook: as nbformat reads it, version 4.
+        title: of the page.
+        appendix: HTML that stands after the last cell.
+
+    Raises:
+        UsageError: nbconvert is not installed.
+    """
+    try:
+        from nbconvert import HTMLExporter
+    except ImportError:
+        raise UsageError("nbconvert, which makes the page, is not installed: pip install nbconvert") from None
+    page = copy.deepcopy(notebook)
+    page.metadata.pop("widgets", None)
+    page.metadata["title"] = title
+    for cell in page.cells:
+        if "outputs" in cell:
+            cell.outputs = [output for output in map(_without_widget, cell.outputs) if output is not None]
+    exporter = HTMLExporter(require_js_url="", jquery_url="", mathjax_url="", mermaid_js_url="")
+    body, _ = exporter.from_notebook_node(page)
+    # Figures ask for a formula renderer that they do not need.
+    body = _with_one_plotly(_FETCHED.sub("", str(body)))
+    more = Markup('{}<section class="wb-appendix">{}</section>').format(_STYLE, appendix) if appendix else ""
+    head, end, rest = body.rpartition("</main>" if "</main>" in body else "</body>")
+    return f"{head}{more}{end}{rest}"
+
+
+def _without_widget(output: NotebookNode) -> NotebookNode | None:
+    """The output as a page without a kernel can show it; None for one that shows nothing (any more)."""
+    data = output.get("data", {})
+    if output.output_type == "display_data" and not data:
+        return None
+    if data.pop(WIDGET, None) is None:
+        return output
+    if not data.get("text/plain"):
+        return None  # it adds to the output above, such as buttons to a table
+    data["text/plain"] = PANEL
+    return output
+
+
+def _with_one_plotly(body: str) -> str:
+    """The page with plotly's script once, before the first figure: each is five megabytes."""
+    found = _PLOTLY.search(body)
+    if found is not None:
+        once = found[0]
+    elif "Plotly.newPlot" in body:
+        from plotly.offline import get_plotlyjs
+
+        once = f"<script>{get_plotlyjs()}</script>"
+    else:
+        return body
+    at = body.index("<body")
+    head, rest = body[:at], _PLOTLY.sub("", body[at:])
+    end = rest.index(">") + 1
+    return f"{head}{rest[:end]}{once}{rest[end:]}"
