@@ -78,6 +78,8 @@ def test_dashboard_and_sidebar(lab: Lab, dark: bool) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_saved_page(lab: Lab, server: Server, scheme: str) -> None:
+    # The notebook is what is saved, not the dashboard.
+    lab.editor(0).click()
     lab.save()
     lab.command("hipkittens:save-page")
     saved = server.folder / "axe.html"

@@ -11,7 +11,14 @@ from IPython.core.error import UsageError as IPythonUsageError
 from IPython.core.getipython import get_ipython
 from markupsafe import Markup
 
-from workbench.errors import MissingFile, UnreadableFile, UsageError, WorkbenchError
+from workbench.errors import (
+    CompileError,
+    MissingFile,
+    UnreadableFile,
+    UsageError,
+    WorkbenchError,
+    headline,
+)
 from workbench.history import recorder
 from workbench.history.results import History
 from workbench.kernel.compilation import compile_source
@@ -94,8 +101,10 @@ def _machine_code(cell: str) -> Markup:
     try:
         source, options = written(get_ipython(), cell)  # type: ignore[no-untyped-call]
         module: Module = compile_source(source, options)
+    except CompileError as error:
+        return block(tag("p", f"{title} has none, it does not compile: {error.diagnostics[0].message}"))
     except (WorkbenchError, IPythonUsageError) as error:
-        said = str(error).partition("\n")[0]
+        said = headline(error)
         return block(tag("p", f"{title} has none: {said}"))
     listings: list[Any] = [
         details(f"{kernel.name}, {len(kernel.instructions):,} instructions", tag("pre", kernel.isa))

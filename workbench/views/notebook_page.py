@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import copy
+import html
+import logging
 import re
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from workbench.errors import UsageError
 
@@ -14,10 +17,16 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
+_SVG = "image/svg+xml"
+ALT = 400
+"""Characters of a picture's text."""
+
 PANEL = "An interactive panel stands here when the notebook is open in JupyterLab."
 
 _FETCHED = re.compile(r"<script\b[^>]*\bsrc=[\"']?(?:https?:)?//[^>]*></script>", re.IGNORECASE)
 _PLOTLY = re.compile(r"<script>\s*/\*\*\s*\* plotly\.js v.*?</script>", re.DOTALL)
+_PICTURE = re.compile(r'<img alt="[^"]*" src="data:image/svg\+xml;base64,([^"]+)"')
+_TOLD = re.compile(r"<(?:title|desc)\b[^>]*>([^<]+)<")
 # Cells and outputs keep their room; JupyterLab's own page has no margin for a reader.
 _STYLE = Markup(
     "<style>.wb-appendix{max-width:70rem;margin:1rem auto 3rem;padding:0 1rem}"
@@ -48,18 +57,33 @@ def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "
     for cell in page.cells:
         if "outputs" in cell:
             cell.outputs = [output for output in map(_without_widget, cell.outputs) if output is not None]
-    exporter = HTMLExporter(require_js_url="", jquery_url="", mathjax_url="", mermaid_js_url="")
+    # It warns of pictures without a text, which they get below.
+    log = logging.getLogger(__name__)
+    log.setLevel(logging.ERROR)
+    exporter = HTMLExporter(require_js_url="", jquery_url="", mathjax_url="", mermaid_js_url="", log=log)
     body, _ = exporter.from_notebook_node(page)
     # Figures ask for a formula renderer that they do not need.
-    body = _with_one_plotly(_FETCHED.sub("", str(body)))
+    body = _with_one_plotly(_PICTURE.sub(_named, _FETCHED.sub("", str(body))))
     more = Markup('{}<section class="wb-appendix">{}</section>').format(_STYLE, appendix) if appendix else ""
     head, end, rest = body.rpartition("</main>" if "</main>" in body else "</body>")
     return f"{head}{more}{end}{rest}"
 
 
+def _named(picture: re.Match[str]) -> str:
+    """A picture with its own title and description as the text in its place."""
+    told = _TOLD.findall(base64.b64decode(picture[1]).decode("utf-8", "replace"))
+    alt = ". ".join(html.unescape(part).strip() for part in told[:2]) or "a picture without a description"
+    return f'<img alt="{escape(alt)}" src="data:image/svg+xml;base64,{picture[1]}"'
+
+
 def _without_widget(output: NotebookNode) -> NotebookNode | None:
     """The output as a page without a kernel can show it; None for one that shows nothing (any more)."""
     data = output.get("data", {})
+    if _SVG in data and not _TOLD.search(data[_SVG]):
+        # What a terminal shows of the figure: its title and its first values.
+        told = escape(" ".join(str(data.get("text/plain", "")).split())[:ALT])
+        title = f"<title>{told}</title>"
+        data[_SVG] = re.sub(r"<svg\b[^>]*>", lambda head: head[0] + title, data[_SVG], count=1)
     if output.output_type == "display_data" and not data:
         return None
     if data.pop(WIDGET, None) is None:
