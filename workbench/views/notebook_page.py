@@ -7,6 +7,8 @@ import copy
 import html
 import logging
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
@@ -27,10 +29,14 @@ _FETCHED = re.compile(r"<script\b[^>]*\bsrc=[\"']?(?:https?:)?//[^>]*></script>"
 _PLOTLY = re.compile(r"<script>\s*/\*\*\s*\* plotly\.js v.*?</script>", re.DOTALL)
 _PICTURE = re.compile(r'<img alt="[^"]*" src="data:image/svg\+xml;base64,([^"]+)"')
 _TOLD = re.compile(r"<(?:title|desc)\b[^>]*>([^<]+)<")
-# Cells and outputs keep their room; JupyterLab's own page has no margin for a reader.
+# Prompts, numbers in code and quiet words of nbconvert's light page are too pale to read (WCAG 2, 4.5 : 1).
 _STYLE = Markup(
-    "<style>.wb-appendix{max-width:70rem;margin:1rem auto 3rem;padding:0 1rem}"
-    ".wb-appendix pre{overflow-x:auto;white-space:pre;max-height:40em}</style>"
+    "<style>:root{{--jp-content-font-color2:rgba(0,0,0,.66);--jp-mirror-editor-number-color:#060;"
+    "--jp-cell-prompt-not-active-font-color:#555}}"
+    ".jp-InputPrompt,.jp-OutputPrompt{{color:var(--jp-content-font-color2)!important;opacity:1!important}}"
+    "@media (prefers-color-scheme:dark){{{}}}</style>"
+    "<style>.wb-appendix{{max-width:70rem;margin:1rem auto 3rem;padding:0 1rem}}"
+    ".wb-appendix pre{{overflow-x:auto;white-space:pre;max-height:40em}}</style>"
 )
 
 
@@ -64,9 +70,20 @@ def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "
     body, _ = exporter.from_notebook_node(page)
     # Figures ask for a formula renderer that they do not need.
     body = _with_one_plotly(_PICTURE.sub(_named, _FETCHED.sub("", str(body))))
-    more = Markup('{}<section class="wb-appendix">{}</section>').format(_STYLE, appendix) if appendix else ""
+    more = _STYLE.format(_dark(exporter.template_paths))
+    if appendix:
+        more += Markup('<section class="wb-appendix">{}</section>').format(appendix)
     head, end, rest = body.rpartition("</main>" if "</main>" in body else "</body>")
     return f"{head}{more}{end}{rest}"
+
+
+def _dark(folders: Sequence[str]) -> Markup:
+    """nbconvert's dark theme, for a reader whose pages are dark; nothing where this nbconvert has none."""
+    files = (Path(folder, "static", "theme-dark.css") for folder in folders)
+    found = next((file for file in files if file.is_file()), None)
+    # Its own rules; what it would fetch it does without.
+    text = found.read_text(encoding="utf-8") if found is not None else ""
+    return Markup(re.sub(r"@import[^;]*;|@charset[^;]*;", "", text))
 
 
 def _named(picture: re.Match[str]) -> str:
