@@ -13,7 +13,6 @@ import argparse
 import copy
 import json
 import os
-import re
 import sys
 import time
 from pathlib import Path
@@ -24,11 +23,11 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbconvert import HTMLExporter
 
+from workbench.views.notebook_page import notebook_page
+
 PLOTLY = "application/vnd.plotly.v1+json"
 MOST_MB = 3.0
 """Of a notebook that is saved with its outputs: what one still likes to open, and to have in git."""
-
-WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def execute(path: Path, *, timeout: int = 600, quiet: bool = False) -> nbformat.NotebookNode:
@@ -80,19 +79,6 @@ def summaries(notebook: nbformat.NotebookNode) -> list[str]:
             if text and output.get("name") != "stderr":
                 texts.append(text.rstrip())
     return texts
-
-
-def _without_widget(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
-    """The output as a page without a kernel can show it; None for one that shows nothing (any more)."""
-    data = output.get("data", {})
-    if output.output_type == "display_data" and not data:
-        return None
-    if data.pop(WIDGET, None) is None:
-        return output
-    if not data.get("text/plain"):
-        return None  # it adds to the output above, such as buttons to a table
-    data["text/plain"] = "An interactive panel stands here when the notebook is open in JupyterLab."
-    return output
 
 
 def figures(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
@@ -152,35 +138,8 @@ def sizes_table(found: dict[str, dict[str, float]]) -> str:
 
 def write_html(notebook: nbformat.NotebookNode, path: Path) -> None:
     """Write the executed notebook as one page that needs no network."""
-    page = copy.deepcopy(notebook)
-    page.metadata.pop("widgets", None)
-    for cell in page.cells:
-        if "outputs" in cell:
-            cell.outputs = [output for output in map(_without_widget, cell.outputs) if output is not None]
-    exporter = HTMLExporter(require_js_url="", jquery_url="", mathjax_url="", mermaid_js_url="")
-    body, _ = exporter.from_notebook_node(page)
-    # Figures ask for a formula renderer that they do not need.
-    body = re.sub(r'<script src="https?://[^"]*mathjax[^"]*"></script>', "", body)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_with_one_plotly(body), encoding="utf-8")
-
-
-def _with_one_plotly(body: str) -> str:
-    """The page with plotly's script once, before the first figure: each is five megabytes."""
-    script = re.compile(r"<script>\s*/\*\*\s*\* plotly\.js v.*?</script>", re.DOTALL)
-    found = script.search(body)
-    if found is not None:
-        once = found[0]
-    elif "Plotly.newPlot" in body:
-        from plotly.offline import get_plotlyjs
-
-        once = f"<script>{get_plotlyjs()}</script>"
-    else:
-        return body
-    at = body.index("<body")
-    head, rest = body[:at], script.sub("", body[at:])
-    end = rest.index(">") + 1
-    return f"{head}{rest[:end]}{once}{rest[end:]}"
+    path.write_text(notebook_page(notebook, path.stem), encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -86,11 +86,9 @@ def test_no_card_stays_blank(lab: Lab, number: int) -> None:
 
 def test_it_comes_back_by_itself(lab: Lab) -> None:
     """After a restart nobody presses anything."""
-    lab.idle()
     lab.dashboard.locator(".wb-grid").evaluate("dom => dom.classList.add('of-the-old-kernel')")
     restart(lab)
     lab.dashboard.locator(".wb-grid:not(.of-the-old-kernel)").wait_for()
     lab.card("timeline")
-    lab.idle()
     assert lab.dashboard.get_by_role("button", name="Show the dashboard").count() == 0
     lab.shot("dashboard-returned")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from IPython.core.error import UsageError as IPythonUsageError
@@ -62,18 +63,24 @@ def hipkittens_cell(shell: InteractiveShell, line: str, cell: str) -> None:
         raise quiet(result.error) from None
 
 
-def written(shell: InteractiveShell, text: str) -> tuple[str, CompileOptions]:
+MAGIC = re.compile(r"%%hipkittens(?=\s|$)")
+
+
+def written(shell: InteractiveShell | None, text: str) -> tuple[str, CompileOptions]:
     """A cell as it stands in the editor: its C++, and how it would be compiled.
 
     Args:
-        shell: whose variables stand in braces on the magic's line.
+        shell: whose variables stand in braces on the magic's line; None where there is none.
         text: the whole cell.
 
     Raises:
         UsageError, UnknownKernel, ShapeError: an option is wrong; IPython's UsageError where no words are.
     """
     line, _, source = text.partition("\n")
-    words = split("%%hipkittens", shell.var_expand(line.removeprefix("%%hipkittens")))
+    line = line.removeprefix("%%hipkittens")
+    if shell is not None:
+        line = str(shell.var_expand(line))  # type: ignore[no-untyped-call]
+    words = split("%%hipkittens", line)
     options = parsed("%%hipkittens", words, magic_options.OPTIONS, shell)
     from workbench.magics import run
 

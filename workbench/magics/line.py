@@ -34,9 +34,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parsed(
-    magic: str, words: Sequence[str], options: Sequence[magic_options.Option], shell: InteractiveShell
+    magic: str, words: Sequence[str], options: Sequence[magic_options.Option], shell: InteractiveShell | None
 ) -> argparse.Namespace:
     """The values of a magic's options by name, and the `name` that it binds.
+
+    Without a shell nothing is bound, and any name will do.
 
     Raises:
         IPython's UsageError: an option is wrong, or the name cannot be bound.
@@ -52,7 +54,8 @@ def parsed(
         else:
             parser.add_argument(option.flag, dest=dest, default="")
     found = parser.parse_args(list(words))
-    _check_name(magic, found.name, shell)
+    if shell is not None:
+        _check_name(magic, found.name, shell)
     return found
 
 

@@ -15,7 +15,8 @@ SQ_WAIT_*, VALUBusy, MfmaUtil) are the simulated chip's.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -102,6 +103,24 @@ class Counter:
     def origin_of(self, tally: Tally) -> Origin:
         """Where the value of this tally is from."""
         return self.origin if isinstance(self.origin, Origin) else self.origin(tally)
+
+
+GROUPS: Mapping[str, re.Pattern[str]] = {
+    "instructions": re.compile(r"SQ_WAVES|SQ_INSTS"),
+    "cycles and waits": re.compile(r".*_CYCLES$|GRBM|SQ_WAIT|.*(?:Busy|Util)$"),
+    "LDS": re.compile(r"SQ_LDS|lds_|direct_to_lds"),
+    "L2 and beyond": re.compile(r"TCC_|L2|FETCH_SIZE|WRITE_SIZE|infinity_cache|hbm_"),
+    "memory of the waves": re.compile(r"TCP_|.*bytes|lines_"),
+}
+"""What counters are about, by how their names begin; those of no group are "others"."""
+
+
+def grouped(names: Iterable[str]) -> dict[str, list[str]]:
+    """Names of counters by group, in the order of `GROUPS`; groups without any are absent."""
+    found: dict[str, list[str]] = {group: [] for group in (*GROUPS, "others")}
+    for name in names:
+        found[next((group for group, names in GROUPS.items() if names.match(name)), "others")].append(name)
+    return {group: names for group, names in found.items() if names}
 
 
 def _classes(*classes: str) -> Callable[[Tally], int]:

@@ -62,7 +62,7 @@ def _idle(record: LaunchRecord, wrote: npt.NDArray[np.bool_], executed: npt.NDAr
     x, y, z = record.grid
     idle = ~wrote.reshape(z, y, x)
     for axis, name, size in ((2, "x", x), (1, "y", y), (0, "z", z)):
-        along = idle.all(axis=tuple({0, 1, 2} - {axis}))
+        along = np.moveaxis(idle, axis, 0).reshape(size, -1).all(axis=1)
         needed = int((~along).sum())
         others = np.take(idle, range(needed), axis=axis)
         if needed < size and not along[:needed].any() and not others.any():

@@ -255,6 +255,7 @@ class ProfileResult(Plotted):
         head = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.model or self.time}"
         rows = [f"  {name:32} {figure.value:>18,.0f}  {figure.unit}" for name, figure in self.shown]
         rows += [f"  {m}" for m in self.metrics.values()]
+        rows += [f"  {remark}" for remark in self.remarks]
         if self.missing:
             rows.append(f"  not collected: {', '.join(self.missing)}")
         if self.rocprof is not None:

@@ -150,8 +150,8 @@ class Card {
       this.title = this.wanted.title;
       this.lasts = this.wanted.lasts;
       this.card.setAttribute('aria-label', this.title);
-      this.plot.setAttribute('role', 'img');
-      this.plot.setAttribute('aria-label', this.wanted.sentence);
+      this.sentence = this.wanted.sentence;
+      this.describe();
       this.tools.forEach((tool, index) => tool.setAttribute('aria-label', `${ACTS[index][2]}: ${this.title}`));
       const open = this.table.querySelector('details')?.open ?? false;
       this.table.innerHTML = this.wanted.table;
@@ -161,6 +161,21 @@ class Card {
       }
       this.draw();
     }
+  }
+
+  // plotly's buttons stand in the plot, so the picture is the drawing in it; its layers are one picture.
+  describe() {
+    const [drawing, ...layers] = this.plot.querySelectorAll('.main-svg');
+    for (const layer of layers) {
+      layer.setAttribute('aria-hidden', 'true');
+    }
+    if (drawing) {
+      this.plot.removeAttribute('role');
+      this.plot.removeAttribute('aria-label');
+    }
+    const picture = drawing ?? this.plot;
+    picture.setAttribute('role', 'img');
+    picture.setAttribute('aria-label', this.sentence);
   }
 
   async draw() {
@@ -194,6 +209,7 @@ class Card {
         displaylogo: false,
         toImageButtonOptions: { filename: this.key, scale: 2 }
       });
+      this.describe();
       this.width = this.plot.clientWidth;
       this.card.dataset.drawn = String(Number(this.card.dataset.drawn ?? 0) + 1);
     } catch (error) {

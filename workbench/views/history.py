@@ -53,20 +53,30 @@ def run_html(run: RecordedRun) -> Markup:
 @shows(History)
 def history_html(found: History) -> Markup:
     """Runs by kernel, the latest first, and by session within it."""
-    by_kernel: dict[str, dict[str, list[RecordedRun]]] = {}
-    for run in reversed(list(found)):
-        by_kernel.setdefault(run.kernel, {}).setdefault(run.session.id, []).append(run)
-    if not by_kernel:
+    runs = list(found)
+    if not runs:
         return block(tag("div", f"no runs yet in {found.path}", kind="wb-dim"))
+    return runs_html(runs) + block(tag("div", str(found.path), kind="wb-dim"))
+
+
+def runs_html(runs: Sequence[RecordedRun]) -> Markup:
+    """Runs by kernel, the latest first, and by session within it.
+
+    Args:
+        runs: oldest first.
+    """
+    by_kernel: dict[str, dict[str, list[RecordedRun]]] = {}
+    for run in reversed(runs):
+        by_kernel.setdefault(run.kernel, {}).setdefault(run.session.id, []).append(run)
     parts = [
         details(
-            Markup("{} · {} in {}").format(bold(kernel), _counted(runs.values()), _sessions(len(runs))),
-            *(_session(each) for each in runs.values()),
+            Markup("{} · {} in {}").format(bold(kernel), _counted(by.values()), _sessions(len(by))),
+            *(_session(each) for each in by.values()),
             opened=n == 0,
         )
-        for n, (kernel, runs) in enumerate(by_kernel.items())
+        for n, (kernel, by) in enumerate(by_kernel.items())
     ]
-    return block(*parts, tag("div", str(found.path), kind="wb-dim"))
+    return block(*parts)
 
 
 def _counted(sessions: Iterable[Sequence[RecordedRun]]) -> str:

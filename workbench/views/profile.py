@@ -8,14 +8,14 @@ from markupsafe import Markup
 
 from workbench.display import plots, shows
 from workbench.origin import Origin
-from workbench.profile.counters import COUNTERS
+from workbench.profile.counters import COUNTERS, grouped
 from workbench.profile.metrics import Measurement
 from workbench.profile.results import ProfileResult, StepsProfile
 from workbench.profile.rocprof import RocprofResult
 from workbench.theme import INK, SERIES
 from workbench.views.advice import advice_list
 from workbench.views.badge import badge, marker, style
-from workbench.views.markup import block, code, details, tag
+from workbench.views.markup import block, bold, code, details, tag
 from workbench.views.table import Cell, Table, number
 from workbench.views.timing import breakdown_bars, time_html
 from workbench.views.verdict import verdict, verified_before
@@ -43,13 +43,7 @@ def steps_html(result: StepsProfile) -> Markup:
 @shows(ProfileResult)
 def profile_html(result: ProfileResult) -> Markup:
     """Verdict and advice; counters, the metrics derived from them, and on a GPU rocprofv3's files."""
-    docs = {c.name: c.doc for c in COUNTERS}
-    counters = Table(
-        ("counter", "value", "unit", ""),
-        [(name, number(f.value, ",.0f"), f.unit, badge(f, brief=True)) for name, f in result.shown],
-        caption=f"profile: {result.name} on {result.device}",
-        tips=[docs.get(name, "") for name, _ in result.shown],
-    )
+    title = tag("div", bold(f"profile: {result.name} on {result.device}"))
     measurements = result.metrics.values()
     metrics = Table(
         ("metric", "value", "of peak", "unit", ""),
@@ -59,10 +53,38 @@ def profile_html(result: ProfileResult) -> Markup:
     head = [verdict(result, verified_before(result))]
     if result.complete.again is not None:
         head.append(advice_list(result.advice, brief=True))
-    parts = [*head, counters, details("derived metrics", metrics, opened=True)]
+    parts = [title, *head, _counters(result), details("derived metrics", metrics, opened=True)]
     if result.rocprof is not None:
         parts.append(_files(result.rocprof))
     return block(*parts)
+
+
+# Works where a page runs scripts; without them the groups are read as they stand.
+_SEARCH = Markup(
+    '<input type="search" class="wb-search" placeholder="search counters" aria-label="search counters"'
+    ' oninput="const wanted = this.value.trim().toLowerCase();'
+    "for (const group of this.parentNode.querySelectorAll('details')) {"
+    " let found = 0;"
+    " for (const row of group.querySelectorAll('tr[title]')) {"
+    "  row.hidden = !(row.textContent + row.title).toLowerCase().includes(wanted); found += !row.hidden; }"
+    " group.hidden = !found;"
+    ' if (wanted) { group.open = true; } }">'
+)
+
+
+def _counters(result: ProfileResult) -> Markup:
+    """The counters in groups, each with what it counts; above them a field that searches in both."""
+    docs = {c.name: c.doc for c in COUNTERS}
+    shown = dict(result.shown)
+    groups = []
+    for group, names in grouped(shown).items():
+        rows = [
+            (n, number(shown[n].value, ",.0f"), shown[n].unit, badge(shown[n], brief=True)) for n in names
+        ]
+        tips = [docs.get(name, f"{name}, as rocprofv3 has it") for name in names]
+        table = Table(("counter", "value", "unit", ""), rows, tips=tips)
+        groups.append(details(f"{group}: {len(names)}", table, opened=not groups))
+    return tag("div", _SEARCH, *groups, kind="wb-counters")
 
 
 def _metric(m: Measurement) -> tuple[Cell | str, ...]:

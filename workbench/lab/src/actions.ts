@@ -4,6 +4,7 @@
 
 import { InputDialog, showErrorMessage } from '@jupyterlab/apputils';
 import type { CodeCell } from '@jupyterlab/cells';
+import { PathExt } from '@jupyterlab/coreutils';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import { OutputArea } from '@jupyterlab/outputarea';
 import type { KernelMessage } from '@jupyterlab/services';
@@ -35,6 +36,31 @@ export async function loadWorkbench(panel: NotebookPanel): Promise<void> {
   // A second loading would only say that it is loaded; neither leaves a trace in the notebook.
   const code = "get_ipython().extension_manager.load_extension('workbench')";
   await kernel.requestExecute({ code, store_history: false }).done;
+}
+
+/**
+ * Has the kernel write a saved notebook as one page beside it: the page's name, or why there is none.
+ */
+export async function savePage(panel: NotebookPanel): Promise<{ page: string; error: string }> {
+  const kernel = panel.sessionContext.session?.kernel;
+  if (!kernel) {
+    return { page: '', error: 'The notebook has no kernel. Choose one in the Kernel menu.' };
+  }
+  const name = JSON.stringify(PathExt.basename(panel.context.path));
+  const page = `str(__import__('workbench').save_page(${name}))`;
+  const request = { code: '', store_history: false, user_expressions: { page } };
+  const reply = (await kernel.requestExecute(request).done).content;
+  const told = reply.status === 'ok' ? (reply.user_expressions.page as unknown as ISaid) : null;
+  return told?.status === 'ok'
+    ? { page: told.data['text/plain'].replace(/^'|'$/g, ''), error: '' }
+    : { page: '', error: told?.evalue ?? 'The kernel did not write the page.' };
+}
+
+/** What a kernel says of one expression. */
+interface ISaid {
+  status: string;
+  data: Record<string, string>;
+  evalue?: string;
 }
 
 /**

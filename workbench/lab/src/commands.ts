@@ -15,6 +15,7 @@ export const CommandIDs = {
   previousFinding: 'hipkittens:previous-finding',
   definition: 'hipkittens:go-to-definition',
   format: 'hipkittens:format-cell',
+  savePage: 'hipkittens:save-page',
   newNotebook: 'hipkittens:new-from-template',
   insertTemplate: 'hipkittens:insert-template',
   tutorials: 'hipkittens:open-tutorials',

@@ -27,6 +27,7 @@ import { Token } from '@lumino/coreutils';
 import { Menu, TabPanel, type Widget } from '@lumino/widgets';
 
 import {
+  savePage,
   chooseTemplate,
   currentCell,
   loadWorkbench,
@@ -442,6 +443,23 @@ const workbench: JupyterFrontEndPlugin<void> = {
       caption: trans.__('Bring the C++ of the current cell to form with clang-format'),
       ...withCell,
       execute: () => askKernel(formatCell)
+    });
+    commands.addCommand(CommandIDs.savePage, {
+      label: trans.__('Save as One Page…'),
+      caption: trans.__('Write this notebook, its runs, figures and machine code as one HTML file beside it'),
+      isEnabled: () => tracker.currentWidget !== null,
+      execute: async () => {
+        const panel = tracker.currentWidget;
+        if (panel) {
+          await panel.context.save();
+          const said = await savePage(panel);
+          if (said.error) {
+            Notification.error(said.error);
+          } else {
+            Notification.success(trans.__('Saved as %1', said.page));
+          }
+        }
+      }
     });
     commands.addCommand(CommandIDs.showSidebar, {
       label: trans.__('Show HipKittens Workbench'),
