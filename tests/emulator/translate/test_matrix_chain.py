@@ -55,13 +55,16 @@ class Calls:
 GFX950 = Rows("gfx950", 256)
 
 
-def chained(instructions: list[Instruction], rows: Rows = GFX950) -> Calls:
+def chained(instructions: list[Instruction], rows: Rows = GFX950, spare: int | None = None) -> Calls:
     calls = Calls()
-    chain = MatrixChain(calls)
+    chain = MatrixChain(calls, spare)
     for instruction in instructions:
         fields = NATIVE[instruction.opcode].encode(instruction, rows)
-        if not chain.add(instruction, fields):
-            calls.native(fields.function, bytes(fields.record(instruction.address)), False)
+        if instruction.record.matrix is None:
+            chain.make_way(instruction)
+        elif chain.add(instruction, fields):
+            continue
+        calls.native(fields.function, bytes(fields.record(instruction.address)), False)
     chain.flush()
     return calls
 
@@ -137,9 +140,61 @@ def test_tile(native: SimpleNamespace) -> None:
     assert sum(not f & SEEN_C for f in flags) == 6
 
 
+@pytest.mark.parametrize("spare", [None, 300])
+@pytest.mark.parametrize("name", [NAMES[0], NAMES[1], NAMES[3]])
+def test_loads_between(
+    native: SimpleNamespace, random: np.random.Generator, name: str, spare: int | None
+) -> None:
+    """Loads overwrite factors, results and addresses in every way, with room for copies and without."""
+    for _ in range(12):
+        sequence = []
+        for _ in range(int(random.integers(20, 90))):
+            if random.random() < 0.3:
+                to = int(random.choice([32, 36, 40, 44, 46, 50, 54, 56, 0, 4]))
+                load = native.instruction("ds_read_b128", [native.v(to, 4)], [native.v(60)], offset=to * 64)
+                sequence.append(replace(load, format="DS"))
+            c = native.v(int(random.integers(0, 8)) * 4, 4)
+            width = 2 if name == NAMES[1] else 4
+            a, b = (native.v(int(random.integers(8, 14)) * 4, width) for _ in range(2))
+            sequence.append(native.instruction(name, [c], [a, b, c]))
+        one, other = native.Wave("gfx950"), native.Wave("gfx950")
+        one.v[:] = other.v[:] = registers(random, "plain")
+        one.v[60] = other.v[60] = 16 * np.arange(64)
+        one.lds[:] = other.lds[:] = registers(random, "plain").view(np.uint8).reshape(-1)[: one.lds.size]
+        for instruction in sequence:
+            assert one.run(instruction) == 0
+        chained(sequence, spare=spare).run(other)
+        named = slice(0, 300)  # what follows is the chain's own
+        assert np.array_equal(one.v[named], other.v[named])
+
+
+def test_a_tile_whose_factors_are_loaded_anew(native: SimpleNamespace) -> None:
+    """Factors come into registers of the last ones: with room for copies results are loaded once."""
+    sequence = []
+    for k in range(2):
+        for n in range(4):
+            d = native.v(128 + 4 * n, 4)
+            sequence.append(native.instruction(NAMES[0], [d], [native.v(0, 4), native.v(64 + 4 * n, 4), d]))
+        load = native.instruction("ds_read_b128", [native.v(0, 4)], [native.v(40)], offset=16 * k)
+        sequence.append(replace(load, format="DS"))
+    assert [count for _, _, count in chained(sequence).made] == [4, None, 4, None]
+    calls = chained(sequence, spare=256)
+    assert [name for name, _, count in calls.made if count] == ["hk_mfma_f32_16x16_chain"]
+    assert sum(bool(f & LINKED) for f in calls.flags()[-8:]) == 4
+
+
 def test_alone_is_no_chain(native: SimpleNamespace) -> None:
     operands = [native.v(8, 4)], [native.v(0, 4), native.v(4, 4), native.v(8, 4)]
     assert [count for _, _, count in chained([native.instruction(NAMES[0], *operands)]).made] == [None]
+
+
+def waiting(native: SimpleNamespace) -> MatrixChain:
+    """A chain in which one waits: A in v0 to v3, B in v10 to v13, C and D in v32 to v35."""
+    chain = MatrixChain(Calls())
+    operands = [native.v(32, 4)], [native.v(0, 4), native.v(10, 4), native.v(32, 4)]
+    matrix = native.instruction(NAMES[0], *operands)
+    assert chain.add(matrix, NATIVE[NAMES[0]].encode(matrix, GFX950))
+    return chain
 
 
 SCALAR = [
@@ -149,14 +204,14 @@ SCALAR = [
     ("s_set_gpr_idx_on", "SOPC", False),
     ("s_cbranch_scc0", "SOPP", False),
     ("s_swappc_b64", "SOP1", False),
-    ("v_mov_b32", "VOP1", False),
+    ("v_mov_b32", "VOP1", True),
     ("s_load_dword", "SMEM", False),
 ]
 
 
 @pytest.mark.parametrize(("opcode", "format_", "expected"), SCALAR)
 def test_what_may_run_before(native: SimpleNamespace, opcode: str, format_: str, expected: bool) -> None:
-    chain = MatrixChain(Calls())
+    chain = waiting(native)
     assert chain.lets_pass(replace(native.instruction(opcode), format=format_)) is expected
 
 
@@ -169,13 +224,10 @@ def test_what_may_run_before(native: SimpleNamespace, opcode: str, format_: str,
         ([], [(50, 1), (29, 4)], False),  # stores a result
         ([(13, 4)], [(50, 1)], False),  # the last row of B, and past it
         ([], [(50, 2)], True),
+        ([], [(50, 1), (2, 4)], True),  # stores a factor
     ],
 )
 def test_memory_beside_the_chain(native: SimpleNamespace, dst: list, src: list, expected: bool) -> None:
-    """A in v0 to v3, B in v10 to v13, C and D in v32 to v35."""
-    chain = MatrixChain(Calls())
-    operands = [native.v(32, 4)], [native.v(0, 4), native.v(10, 4), native.v(32, 4)]
-    matrix = native.instruction(NAMES[0], *operands)
-    assert chain.add(matrix, NATIVE[NAMES[0]].encode(matrix, Rows("gfx950", 256)))
+    chain = waiting(native)
     memory = native.instruction("ds_read_b128", [native.v(*d) for d in dst], [native.v(*s) for s in src])
     assert chain.lets_pass(replace(memory, format="DS")) is expected

@@ -741,7 +741,9 @@ typedef enum HkElement {
 /* Op.flags of a matrix instruction; matrix.h has its fields of several bits. */
 #define HK_MATRIX_C_CONSTANT 0x08000000u /* srcC is the constant in imm[0] (and imm[1] for f64) */
 #define HK_MATRIX_SCALED 0x10000000u     /* of an f8f6f4 instruction: has scales */
-/* In a chain: an earlier instruction has looked at the registers of A, of B, or made C; the next one adds to D. */
+/* In a chain: an earlier instruction has looked at the registers of A, of B, or made C; the next one adds to D. Of the
+ * first that add to a D: they want or make what an earlier one makes, since the last that waited. */
+#define HK_MATRIX_WAITS 0x04000000u
 #define HK_MATRIX_SEEN_A 0x10000000u
 #define HK_MATRIX_SEEN_B 0x20000000u
 #define HK_MATRIX_SEEN_C 0x40000000u

@@ -38,6 +38,7 @@ class BlockTranslator:
         indexed_positions: operands of vector instructions whose register number M0 is added to: bits 0..2
             sources, bit 3 the destination.
         finished: whether the function has its last instruction.
+        uses_tiles: whether the kernel may use the CPU's matrix unit, which must not fall asleep.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class BlockTranslator:
         index_of: Callable[[int], int],
         next_index: int,
         mode: Mode | None,
+        uses_tiles: bool = False,
     ) -> None:
         self.function = Function(name)
         self.emitter = self.function.emitter
@@ -55,6 +57,7 @@ class BlockTranslator:
         self.index_of = index_of
         self.next_index = next_index
         self.finished = False
+        self.uses_tiles = uses_tiles
         self.clamp = False
         self.follows_mode = False
         self.indexed_positions = 0
@@ -149,6 +152,8 @@ class BlockTranslator:
             run.close()
             self.scalars.flush()
             self.scalars.forget()
+            if self.uses_tiles:
+                self.emitter.call("declare i32 @hk_stay_awake(ptr)", I32, "@hk_stay_awake", "ptr %wave")
 
     def writes_row(self, row: int) -> bool:
         """Whether the open run writes a row, so that straight code would see its old value."""

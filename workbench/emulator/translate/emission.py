@@ -15,7 +15,7 @@ from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.lane_run import INDEXED
 from workbench.emulator.translate.late_loads import by_arrival
-from workbench.emulator.translate.matrix_chain import MatrixChain
+from workbench.emulator.translate.matrix_chain import KEPT_ROWS, MatrixChain
 from workbench.emulator.translate.options import Mode, Options, Unsupported
 from workbench.errors import UnsupportedInstruction
 
@@ -35,12 +35,17 @@ def row_count(blocks: Iterable[Iterable[Instruction]], acc_offset: int) -> int:
 
 @dataclass
 class Emitted:
-    """IR of a kernel: functions, constants and declarations as text, and the native symbols it calls."""
+    """IR of a kernel: functions, constants and declarations as text, and the native symbols it calls.
+
+    Attributes:
+        rows: vector register rows that the code touches.
+    """
 
     functions: list[str]
     constants: list[str]
     declarations: set[str]
     symbols: set[str]
+    rows: int
 
 
 Failure = tuple[Instruction, str]
@@ -63,15 +68,25 @@ def emit(
         modes: floating-point mode at the start of each block; by default the kernel's.
         analysis: what the sanitizer knows of the code.
     """
-    result = Emitted([], [], set(), set())
+    named = row_count(blocks, options.acc_offset)
+    result = Emitted([], [], set(), set(), named)
+    spare = max(named, options.rows)
     failures: list[Failure] = []
+    # Registers that are changed lane by lane take their time, too (native/ops/matrix_tiles.h).
+    uses_tiles = "amx-bf16" in options.host and any(i.opcode in MATRICES for block in blocks for i in block)
     rows = Rows(options.target, options.acc_offset, options.exact)
     for index, block in enumerate(blocks):
         last = block[-1]
         next_index = index_of.get(last.address + last.size, -1)
         mode = modes[index] if modes is not None else options.mode
-        translator = BlockTranslator(options, f"block{index}", index_of.__getitem__, next_index, mode)
-        _emit_block(translator, block, rows, failures, analysis or Analysis())
+        translator = BlockTranslator(
+            options, f"block{index}", index_of.__getitem__, next_index, mode, uses_tiles
+        )
+        # The sanitizer hears of each instruction before it runs.
+        chain = None if options.sanitize else MatrixChain(translator, spare)
+        _emit_block(translator, block, rows, failures, analysis or Analysis(), chain)
+        if chain is not None and chain.kept:
+            result.rows = spare + KEPT_ROWS
         if not failures:
             result.functions.append(translator.function.text())
             result.constants.extend(translator.function.constants)
@@ -92,10 +107,9 @@ def _emit_block(
     rows: Rows,
     failures: list[Failure],
     analysis: Analysis,
+    chain: MatrixChain | None,
 ) -> None:
     recorder = Recorder(translator, rows, analysis) if translator.options.sanitize else None
-    # The sanitizer hears of each instruction before it runs.
-    chain = MatrixChain(translator) if recorder is None else None
     for instruction, issued in by_arrival(block):
         opcode = instruction.opcode
         if recorder is not None and not translator.indexed_positions:
@@ -109,8 +123,7 @@ def _emit_block(
             if chain is not None:
                 if opcode in MATRICES and chain.add(instruction, NATIVE[opcode].encode(instruction, rows)):
                     continue
-                if chain.waits and not chain.lets_pass(instruction):
-                    chain.flush()
+                chain.make_way(instruction)
         except UnsupportedInstruction as reason:
             failures.append((instruction, str(reason)))
             continue

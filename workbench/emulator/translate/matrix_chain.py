@@ -6,9 +6,10 @@ result in registers while one instruction after the other adds to it, saves a qu
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Registers, Trait
 from workbench.emulator.native import abi
 from workbench.emulator.native.ops import OpFields
@@ -17,8 +18,14 @@ from workbench.emulator.translate.block import BlockTranslator
 
 LONGEST = 64
 
-_SCALAR_FORMATS = frozenset({"SOP1", "SOP2", "SOPC", "SOPK"})
-_MEMORY_FORMATS = frozenset({"DS", "MUBUF", "FLAT", "GLOBAL", "SCRATCH"})
+KEPT_ROWS = 96
+"""Rows for factors that are overwritten while their instructions wait."""
+
+_OVERTAKING_FORMATS = frozenset(
+    {"SOP1", "SOP2", "SOPC", "SOPK", "DS", "MUBUF", "FLAT", "GLOBAL", "SCRATCH"}
+    | {"VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", "VOP3P_MAI"}
+)
+"""Of instructions that touch no vector registers but their operands."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,11 @@ class _Link:
     b: range
     c: range
     d: range
+
+    def reading(self, factor: range, place: range) -> _Link:
+        """The same with a factor in another place."""
+        a, b = (place if rows == factor else rows for rows in (self.a, self.b))
+        return replace(self, fields=replace(self.fields, src0=a.start, src1=b.start), a=a, b=b)
 
 
 def _link(instruction: Instruction, fields: OpFields) -> _Link | None:
@@ -99,15 +111,35 @@ def _flags(ordered: list[_Link]) -> list[int]:
         result.append(flags)
         factors = {rows for rows in factors | {link.a, link.b} if _apart(rows, link.d)}
         made = {rows for rows in made if _apart(rows, link.d)} | {link.d}
+    return [flags | waits for flags, waits in zip(result, _waits(ordered, result), strict=True)]
+
+
+def _waits(ordered: list[_Link], flags: list[int]) -> list[int]:
+    """MATRIX_WAITS of each instruction, 0 of those that have it not."""
+    result = [0] * len(ordered)
+    first = 0
+    earlier: list[range] = []
+    for number, link in enumerate(ordered):
+        if flags[number] & abi.MATRIX_LINKED:
+            continue
+        group = ordered[first : number + 1]
+        if not all(_apart(made, of) for made in earlier for g in group for of in (g.a, g.b, g.c, g.d)):
+            result[first] = abi.MATRIX_WAITS
+            earlier = []
+        earlier.append(link.d)
+        first = number + 1
     return result
 
 
 class MatrixChain:
     """Matrix instructions of a block that wait to be handed over together."""
 
-    def __init__(self, translator: BlockTranslator) -> None:
+    def __init__(self, translator: BlockTranslator, spare: int | None = None) -> None:
+        """`spare` is the first of KEPT_ROWS rows that no instruction names; None: there are none."""
         self._translator = translator
         self._links: list[_Link] = []
+        self._spare = range(0) if spare is None else range(spare, spare + KEPT_ROWS)
+        self.kept = False
 
     def add(self, instruction: Instruction, fields: OpFields) -> bool:
         """Take an instruction; False where it is none of a chain, and nothing is waiting then."""
@@ -120,41 +152,95 @@ class MatrixChain:
         self._links.append(link)
         return True
 
-    @property
-    def waits(self) -> bool:
-        """Whether instructions are waiting."""
-        return bool(self._links)
+    def make_way(self, instruction: Instruction) -> None:
+        """Make it right that an instruction runs before those that are waiting.
+
+        Factors that it overwrites are copied: compilers load into their registers as soon as the last matrix
+        instruction that reads them is issued. Others that it must not overtake are handed over.
+        """
+        while count := self._before(instruction):
+            written = self._written(instruction)
+            last = self._links[count - 1]
+            factors = {f for f in (last.a, last.b) if not all(_apart(rows, f) for rows in written)}
+            results = [*written, *self._rows(instruction.src)]
+            if (
+                not self._overtakes(instruction)
+                or not factors
+                or not all(_apart(rows, of_last) for rows in written for of_last in (last.c, last.d))
+                or not all(_apart(rows, last.d) for rows in results)
+                or not all(self._keep(factor, last.address) for factor in factors)
+            ):
+                self._flush(count)
 
     def lets_pass(self, instruction: Instruction) -> bool:
-        """Whether an instruction may as well run before the ones that are waiting: one of scalar registers
-        that does not change how vector registers are read, or of memory, with other vector registers."""
+        """Whether an instruction may as well run before all that are waiting."""
+        return self._before(instruction) == 0
+
+    def _before(self, instruction: Instruction) -> int:
+        """How many of those that wait have to run before an instruction: up to the last whose registers it
+        writes, or whose result it reads."""
+        if not self._overtakes(instruction):
+            return len(self._links)
+        read, written = self._rows(instruction.src), self._written(instruction)
+        for number in range(len(self._links), 0, -1):
+            link = self._links[number - 1]
+            if not all(_apart(rows, link.d) for rows in read) or not all(
+                _apart(rows, of_link) for rows in written for of_link in (link.a, link.b, link.c, link.d)
+            ):
+                return number
+        return 0
+
+    def _overtakes(self, instruction: Instruction) -> bool:
+        """Whether an instruction may run before matrix instructions with other registers."""
         record = instruction.record
-        if (
+        return not (
             instruction.opcode in ENDS_BLOCK
             or Registers.MODE in record.writes
             or Trait.INDEXES in record.traits
-        ):
+            or instruction.modifiers.get("tfe", 0)
+            or record.matrix is not None
+            or instruction.format not in _OVERTAKING_FORMATS
+        )
+
+    def _written(self, instruction: Instruction) -> list[range]:
+        exchanges = Trait.EXCHANGES in instruction.record.traits
+        return self._rows((*instruction.dst, *instruction.src) if exchanges else instruction.dst)
+
+    def _keep(self, factor: range, address: int) -> bool:
+        """Copy a factor to spare rows, which those that wait read instead; False where there is no room, or
+        where it is a result that is not made yet."""
+        taken = [of_link for link in self._links for of_link in (link.a, link.b)]
+        place = next(
+            (
+                rows
+                for first in self._spare[:: len(factor)]
+                for rows in (range(first, first + len(factor)),)
+                if rows.stop <= self._spare.stop and all(_apart(rows, other) for other in taken)
+            ),
+            None,
+        )
+        if place is None or not all(_apart(factor, link.d) for link in self._links):
             return False
-        if instruction.format in _SCALAR_FORMATS:
-            return True
-        if instruction.format not in _MEMORY_FORMATS or instruction.modifiers.get("tfe", 0):
-            return False
-        touched = [
+        copy = OpFields("hk_copy_rows", dst=place.start, src0=factor.start, imm=(len(factor),))
+        self._translator.native(copy.function, copy.record(address), False)
+        self._links = [link.reading(factor, place) for link in self._links]
+        self.kept = True
+        return True
+
+    def _rows(self, operands: Iterable[Operand]) -> list[range]:
+        return [
             range(first, first + operand.width)
-            for operand in (*instruction.dst, *instruction.src)
+            for operand in operands
             if operand.kind in ("v", "a")
             for first in (self._translator.row_of(operand),)
         ]
-        return all(
-            _apart(rows, of_link)
-            for link in self._links
-            for of_link in (link.a, link.b, link.c, link.d)
-            for rows in touched
-        )
 
     def flush(self) -> None:
         """Hand over what is waiting."""
-        links, self._links = _by_result(self._links), []
+        self._flush(len(self._links))
+
+    def _flush(self, count: int) -> None:
+        links, self._links = _by_result(self._links[:count]), self._links[count:]
         if not links:
             return
         function = links[0].fields.function

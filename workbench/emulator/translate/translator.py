@@ -24,7 +24,7 @@ from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import abi
 from workbench.emulator.sanitizer.analysis import analyse
 from workbench.emulator.translate import engine
-from workbench.emulator.translate.emission import Failure, emit, row_count
+from workbench.emulator.translate.emission import Failure, emit
 from workbench.emulator.translate.flow import (
     blocks_of,
     float_modes,
@@ -211,7 +211,7 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
             (block[0].address, block[-1].address + block[-1].size - block[0].address) for block in blocks
         ],
         entry=index_of[info.entry],
-        row_count=row_count(blocks, options.acc_offset),
+        row_count=emitted.rows,
         symbols=sorted(emitted.symbols),
         code=data,
     )

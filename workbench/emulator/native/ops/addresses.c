@@ -1,5 +1,6 @@
 /* What all global memory instructions share: the lane-by-lane check, counting, and moves into LDS. */
 #include "ops/addresses.h"
+#include "ops/matrix_tiles.h"
 #include "observe/steps.h"
 #include "observe/trace.h"
 #include "observe/traffic.h"
@@ -105,6 +106,7 @@ void hk_count_flat(Wave *w, const Op *op, const HkAddresses *a, uint64_t exec, u
 }
 
 int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64_t exec, uint64_t out_of_range) {
+    hk_tiles_stay_awake();
     uint32_t start = (w->s[HK_M0] & w->group->machine->lds_address_mask) + (uint32_t)op->offset;
     uint32_t rows = data == HK_B96 ? 3 : data == HK_B128 ? 4 : 1;
     uint32_t step = rows == 1 ? 4 : 16, width = 4 * rows;
@@ -123,7 +125,10 @@ int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64
     if (data == HK_B128 && exec == HK_ALL_LANES && out_of_range == 0) {
         /* A tile's next columns: expected its rows are apart in memory, and the CPU does not foresee that they. */
         for (int l = 0; l < HK_LANES; l += 4) __builtin_prefetch((const void *)(uintptr_t)(at[l] + 256));
-        for (int l = 0; l < HK_LANES; l++) *(u32x4 *)(w->lds + start + 16 * l) = *(const u32x4 *)(uintptr_t)at[l];
+        for (int l = 0; l < HK_LANES; l += 4)
+            *(u32x16 *)(w->lds + start + 16 * l) =
+                hk_join4(*(const u32x4 *)(uintptr_t)at[l], *(const u32x4 *)(uintptr_t)at[l + 1],
+                         *(const u32x4 *)(uintptr_t)at[l + 2], *(const u32x4 *)(uintptr_t)at[l + 3]);
         return 0;
     }
     HK_FOR_LANES(lane, exec) {

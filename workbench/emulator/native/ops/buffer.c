@@ -9,6 +9,7 @@
  * dropped. What is in range is then checked against the allocations like any other access.
  */
 #include "ops/buffer.h"
+#include "ops/matrix_tiles.h"
 
 /* Const_element_size is fixed on these targets: the resource has no field for it. */
 #define HK_ELEMENT_SIZE 4u
@@ -127,6 +128,7 @@ static int32_t hk_buffer_slow(Wave *w, const Op *op, const HkResource *r, HkBuff
 }
 
 HK_INLINE int32_t hk_buffer_access(Wave *w, const Op *op, HkData data, int is_write) {
+    hk_tiles_stay_awake();
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
     HkResource r = hk_resource(w, op);

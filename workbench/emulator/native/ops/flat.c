@@ -6,9 +6,11 @@
  * lanes at once, and lane by lane where that fails.
  */
 #include "ops/addresses.h"
+#include "ops/matrix_tiles.h"
 #include "observe/steps.h"
 
 HK_INLINE int32_t hk_global_load(Wave *w, const Op *op, HkData data) {
+    hk_tiles_stay_awake();
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
     HkAddresses a;
@@ -22,6 +24,7 @@ HK_INLINE int32_t hk_global_load(Wave *w, const Op *op, HkData data) {
 }
 
 HK_INLINE int32_t hk_global_store(Wave *w, const Op *op, HkData data) {
+    hk_tiles_stay_awake();
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
     HkAddresses a;

@@ -4,6 +4,7 @@
  * offset the immediate in bytes; two-address forms have the second offset in imm[0].
  */
 #include "ops/lds.h"
+#include "ops/matrix_tiles.h"
 
 int32_t hk_lds_fault(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
                      int is_write) {
@@ -14,6 +15,7 @@ int32_t hk_lds_fault(Wave *w, const Op *op, const uint32_t *row, uint32_t offset
 }
 
 HK_INLINE int32_t hk_lds_read(Wave *w, const Op *op, HkData data) {
+    hk_tiles_stay_awake();
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
     uint32_t wrapped[HK_LANES] __attribute__((aligned(64)));
@@ -26,6 +28,7 @@ HK_INLINE int32_t hk_lds_read(Wave *w, const Op *op, HkData data) {
 }
 
 HK_INLINE int32_t hk_lds_write(Wave *w, const Op *op, HkData data) {
+    hk_tiles_stay_awake();
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
     uint32_t wrapped[HK_LANES] __attribute__((aligned(64)));

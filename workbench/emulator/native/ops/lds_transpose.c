@@ -8,9 +8,11 @@
  * Op fields as in lds.c.
  */
 #include "ops/lds.h"
+#include "ops/matrix_tiles.h"
 
 /* What the 64 lanes read, 16 bytes apart for 96-bit pieces and 8 bytes for 64-bit ones. */
 HK_INLINE int32_t hk_read_pieces(Wave *w, const Op *op, uint8_t *pieces, uint32_t bytes, uint32_t step) {
+    hk_tiles_stay_awake();
     uint64_t exec = hk_exec(w);
     const uint32_t *row = hk_row(w, op->src0);
     if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, HK_LDS_TRANSPOSE)) return 1;

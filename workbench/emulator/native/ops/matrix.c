@@ -38,10 +38,12 @@ HK_INLINE int hk_mfma_dot(const Op *op, int m, HkScratchpad *pad, float *d, cons
     HkPairs a = {rows_a, m, HK_LANES}, b = {rows_b, m, HK_LANES};
     if (type_a < HK_BF16 || type_a == HK_INT8) return 0;
     if (!hk_dot_wanted(groups * count * (type_a == HK_BF16 ? 1 : 2))) return 0;
-    if (c == NULL ? !hk_dot_addend(op->imm[0]) : !hk_dot_addends(c, result_rows)) return 0;
+    int known = c == NULL ? hk_dot_addend(op->imm[0]) : hk_dot_addends(c, result_rows);
+    if (!(known & HK_DOT_EXACT)) return 0;
     if (c != NULL && c != d && hk_rows_overlap(c, result_rows, d, result_rows)) return 0;
     if (type_a == HK_BF16) {
-        if (!hk_dot_factors(rows_a, count) || !hk_dot_factors(rows_b, count)) return 0;
+        known &= hk_dot_factors(rows_a, count) & hk_dot_factors(rows_b, count);
+        if (!(known & HK_DOT_EXACT)) return 0;
         if (m > 16 &&
             (hk_rows_overlap(rows_a, count, d, result_rows) || hk_rows_overlap(rows_b, count, d, result_rows)))
             return 0;
@@ -52,8 +54,9 @@ HK_INLINE int hk_mfma_dot(const Op *op, int m, HkScratchpad *pad, float *d, cons
         count *= 2;
         a = (HkPairs){pairs_a, count * m, m};
         b = (HkPairs){pairs_b, count * m, m};
+        known = 0; /* there may be NaNs */
     }
-    hk_dot_multiply(m, d, c, op->imm[0], &a, &b, 1, groups, count);
+    hk_dot_multiply(m, d, c, op->imm[0], &a, &b, 1, groups, count, known & HK_DOT_CALM);
     return 1;
 }
 #endif
@@ -135,56 +138,133 @@ HK_EXPORT int32_t hk_mfma_i32_32x32(Wave *w, const Op *op) { return hk_mfma(w, o
 #ifdef HK_TILES
 /* Factors of a chain, turned for tiles once. */
 #define HK_TURNED 64
+#define HK_ROWS_NAMED 1024 /* more than rows of a wave that instructions name or that chains copy to */
 typedef struct __attribute__((aligned(64))) HkTurned {
     uint32_t rows[HK_TURNED][4 * HK_LANES];
-    const uint32_t *of[HK_TURNED];
+    uint8_t of[HK_ROWS_NAMED]; /* 1 + the index in `rows` by the first row, where it was turned */
     int used;
 } HkTurned;
 
 /* A's registers turned; `seen` where they are what an earlier instruction of the chain read. */
-HK_INLINE const uint32_t *hk_turned(HkTurned *kept, int m, const uint32_t *rows_a, int rows, int seen) {
-    int n = 0;
-    while (n < kept->used && kept->of[n] != rows_a) n++;
-    if (n < kept->used && seen) return kept->rows[n];
-    if (n == kept->used) kept->of[kept->used++] = rows_a;
-    hk_tiles_turn(m, kept->rows[n], rows_a, HK_LANES / m * rows);
-    return kept->rows[n];
+HK_INLINE const uint32_t *hk_turned(HkTurned *kept, int m, const Wave *w, uint32_t first, int rows, int seen) {
+    int n = kept->of[first];
+    if (n != 0 && seen) return kept->rows[n - 1];
+    if (n == 0) n = kept->of[first] = (uint8_t)++kept->used;
+    hk_tiles_turn(m, kept->rows[n - 1], hk_row(w, first), HK_LANES / m * rows);
+    return kept->rows[n - 1];
+}
+
+/* Instructions that add to one result as a sum of tiles: HK_DOT_EXACT where that may be done, and HK_DOT_CALM. `known`
+ * is what all earlier ones of the chain gave: where those are exact what they saw need not be looked at again, and what
+ * they made is a multiple of 2^-126. */
+HK_INLINE int hk_mfma_sum(const Wave *w, const Op *op, int links, int m, int rows, int known, HkTurned *kept,
+                          HkTilesSum *sum) {
+    int now = HK_DOT_EXACT | HK_DOT_CALM, result_rows = m * m / HK_LANES;
+    /* Sums that are not done yet have places among the turned: there is room for those of all. */
+    for (int n = 0; n < links; n++) {
+        uint32_t seen = known & HK_DOT_EXACT ? op[n].flags : 0;
+        sum->b[n] = hk_row(w, op[n].src1);
+        if (!(seen & HK_MATRIX_SEEN_A)) now &= hk_dot_factors(hk_row(w, op[n].src0), rows);
+        if (!(seen & HK_MATRIX_SEEN_B)) now &= hk_dot_factors(sum->b[n], rows);
+        sum->a[n] = hk_turned(kept, m, w, op[n].src0, rows, (int)(seen & HK_MATRIX_SEEN_A));
+    }
+    sum->d = hk_row(w, op->dst);
+    sum->constant = op->imm[0];
+    sum->c = op->flags & HK_MATRIX_C_CONSTANT ? NULL : hk_row(w, op->src2);
+    if (sum->c == NULL)
+        now &= hk_dot_addend(op->imm[0]);
+    else if (!(known & HK_DOT_EXACT && op->flags & HK_MATRIX_SEEN_C))
+        now &= hk_dot_addends((const float *)sum->c, result_rows);
+    /* What is not calm may be seen again. */
+    return now & HK_DOT_EXACT ? now & (known | HK_DOT_EXACT) : 0;
+}
+
+/* Sums that are done together. */
+typedef struct HkBatch {
+    HkTilesSum sums[HK_TILES_TOGETHER];
+    int n, links, calm;
+} HkBatch;
+
+HK_INLINE void hk_batch_done(HkBatch *batch, int m, int pairs) {
+    if (batch->n == 0) return;
+    hk_tiles_multiply(0, m, batch->sums, batch->n, batch->links, pairs);
+    if (__builtin_expect(!batch->calm, 0))
+        for (int i = 0; i < batch->n; i++) hk_tiles_one_nan(m, batch->sums[i].d);
+    batch->n = 0;
+}
+
+/* Whether a sum wants what one before it makes; a long one goes on with its own. */
+HK_INLINE int hk_waits(const Op *op, const Op *first) {
+    return op->flags & HK_MATRIX_WAITS || (op > first && op[-1].flags & HK_MATRIX_LINKED);
+}
+
+HK_INLINE int32_t hk_mfma_chain_by_tiles(Wave *w, const Op *op, int32_t count, int m, int rows) {
+    HkTurned kept;
+    HkBatch batches[2];
+    HkBatch *before = &batches[0], *batch = &batches[1];
+    int known = HK_DOT_EXACT | HK_DOT_CALM, together = m == 16 ? HK_TILES_TOGETHER : 1, pairs = HK_LANES / m * rows;
+    memset(kept.of, 0, sizeof kept.of);
+    kept.used = 0;
+    before->n = 0;
+    for (const Op *first = op, *end = op + count; op < end;) {
+        int links = 0, now = 0;
+        if (hk_waits(op, first)) hk_batch_done(before, m, pairs);
+        for (batch->n = 0; batch->n < together && op < end; batch->n++, op += links) {
+            if (batch->n > 0 && hk_waits(op, first)) break;
+            for (links = 1; links < HK_LINKS && op[links - 1].flags & HK_MATRIX_LINKED;) links++;
+            if (batch->n > 0 && links != batch->links) break;
+            now = hk_mfma_sum(w, op, links, m, rows, known, &kept, &batch->sums[batch->n]);
+            if (!now) break;
+            known &= now;
+            batch->links = links;
+        }
+        batch->calm = known & HK_DOT_CALM;
+        /* A tile is loaded from what was stored a batch before: it would have to wait for stores that have just been
+         * made. */
+        hk_batch_done(before, m, pairs);
+        if (batch->n > 0) {
+            HkBatch *other = before;
+            before = batch;
+            batch = other;
+            continue;
+        }
+        /* Tiles have an order of their own: whether an instruction takes it must not depend on its neighbours. */
+        for (int i = 0; i < links; i++, op++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op);
+        known = 0;
+    }
+    hk_batch_done(before, m, pairs);
+    return 0;
 }
 #endif
 
 #ifdef HK_DOT
-#ifndef HK_TILES
-typedef struct HkTurned {
-    int used;
-} HkTurned;
-#endif
-/* Instructions that add to one result; 0, and nothing written, where VDPBF16PS is not exact. With `trusted` all
- * earlier ones of the chain were done this way, so that what they looked at need not be looked at again, and what
- * they made is a multiple of 2^-126. */
-HK_INLINE int hk_mfma_links(const Wave *w, const Op *op, int links, int m, int trusted, HkTurned *kept) {
+/* Instructions that add to one result; no HK_DOT_EXACT, and nothing written, where VDPBF16PS is not exact. `known` is
+ * what all earlier ones of the chain gave: those that are exact need not be looked at again, and what they made is a
+ * multiple of 2^-126. */
+HK_INLINE int hk_mfma_links(const Wave *w, const Op *op, int links, int m, int known) {
     int rows = HK_MATRIX_ROWS_A(op), result_rows = m * m / HK_LANES;
     const float *c = op->flags & HK_MATRIX_C_CONSTANT ? NULL : (const float *)hk_row(w, op->src2);
     HkPairs a[HK_LINKS], b[HK_LINKS];
+    int now = HK_DOT_EXACT | HK_DOT_CALM;
     if (!hk_dot_wanted(HK_LANES / m * rows)) return 0;
     for (int n = 0; n < links; n++) {
-        uint32_t seen = trusted ? op[n].flags : 0;
+        uint32_t seen = known & HK_DOT_EXACT ? op[n].flags : 0;
         const uint32_t *rows_a = hk_row(w, op[n].src0), *rows_b = hk_row(w, op[n].src1);
-        if (!(seen & HK_MATRIX_SEEN_A) && !hk_dot_factors(rows_a, rows)) return 0;
-        if (!(seen & HK_MATRIX_SEEN_B) && !hk_dot_factors(rows_b, rows)) return 0;
+        if (!(seen & HK_MATRIX_SEEN_A)) now &= hk_dot_factors(rows_a, rows);
+        if (!(seen & HK_MATRIX_SEEN_B)) now &= hk_dot_factors(rows_b, rows);
+        if (!(now & HK_DOT_EXACT)) return 0;
         a[n] = (HkPairs){rows_a, m, HK_LANES};
         b[n] = (HkPairs){rows_b, m, HK_LANES};
-#ifdef HK_TILES
-        /* A group that does not fit any more starts anew. */
-        if (n == 0 && kept->used > HK_TURNED - HK_LINKS) kept->used = 0;
-        if (hk_tiles_fit(HK_LANES / m * rows))
-            a[n].turned = hk_turned(kept, m, rows_a, rows, (int)(seen & HK_MATRIX_SEEN_A));
-#endif
     }
-    if (c == NULL ? !hk_dot_addend(op->imm[0])
-                  : !(trusted && op->flags & HK_MATRIX_SEEN_C) && !hk_dot_addends(c, result_rows))
-        return 0;
-    hk_dot_multiply(m, (float *)hk_row(w, op->dst), c, op->imm[0], a, b, links, HK_LANES / m, rows);
-    return 1;
+    if (c == NULL)
+        now &= hk_dot_addend(op->imm[0]);
+    else if (!(known & HK_DOT_EXACT && op->flags & HK_MATRIX_SEEN_C))
+        now &= hk_dot_addends(c, result_rows);
+    if (!(now & HK_DOT_EXACT)) return 0;
+    /* What is not calm may be seen again. */
+    now &= known | HK_DOT_EXACT;
+    hk_dot_multiply(m, (float *)hk_row(w, op->dst), c, op->imm[0], a, b, links, HK_LANES / m, rows, now & HK_DOT_CALM);
+    return now;
 }
 #endif
 
@@ -207,24 +287,21 @@ HK_INLINE void hk_mfma_halves(const Wave *w, const Op *op, int links, int m) {
 #endif
 
 HK_INLINE int32_t hk_mfma_chain(Wave *w, const Op *op, int32_t count, int m) {
+#ifdef HK_TILES
+    if (HK_MATRIX_TYPE_A(op) == HK_BF16 && hk_tiles_fit(HK_LANES / m * HK_MATRIX_ROWS_A(op)))
+        return hk_mfma_chain_by_tiles(w, op, count, m, HK_MATRIX_ROWS_A(op));
+#endif
 #ifdef HK_DOT
-    int trusted = HK_MATRIX_TYPE_A(op) == HK_BF16;
-    HkTurned kept;
-    kept.used = 0;
+    int known = HK_MATRIX_TYPE_A(op) == HK_BF16 ? HK_DOT_EXACT | HK_DOT_CALM : 0;
 #endif
     for (const Op *end = op + count; op < end;) {
         int links = 1;
         while (links < HK_LINKS && op[links - 1].flags & HK_MATRIX_LINKED) links++;
 #ifdef HK_DOT
-        int done = HK_MATRIX_TYPE_A(op) == HK_BF16 && hk_mfma_links(w, op, links, m, trusted, &kept);
-        trusted &= done;
+        int done = HK_MATRIX_TYPE_A(op) == HK_BF16 ? hk_mfma_links(w, op, links, m, known) : 0;
+        known &= done;
 #else
         int done = 0;
-#endif
-#ifdef HK_TILES
-        /* Tiles have an order of their own: whether an instruction takes it must not depend on its neighbours. */
-        if (!done && HK_MATRIX_TYPE_A(op) == HK_BF16 && hk_tiles_fit(HK_LANES / m * HK_MATRIX_ROWS_A(op)))
-            for (; done < links; done++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op + done);
 #endif
 #ifdef HK_MULTIPLY_HALVES
         if (!done) hk_mfma_halves(w, op, links, m);
@@ -233,6 +310,19 @@ HK_INLINE int32_t hk_mfma_chain(Wave *w, const Op *op, int32_t count, int m) {
 #endif
         op += links;
     }
+    return 0;
+}
+
+/* Between the matrix instructions of a kernel. */
+HK_EXPORT int32_t hk_stay_awake(Wave *w) {
+    (void)w;
+    hk_tiles_stay_awake();
+    return 0;
+}
+
+/* imm[0] rows from src0 on to dst: factors of a chain whose registers get other data before it runs. */
+HK_EXPORT int32_t hk_copy_rows(Wave *w, const Op *op) {
+    memcpy(hk_row(w, op->dst), hk_row(w, op->src0), (size_t)op->imm[0] * HK_LANES * 4);
     return 0;
 }
 

@@ -42,9 +42,6 @@ extern int hk_dot_pays;
 typedef struct HkPairs {
     const uint32_t *base;
     int group_stride, row_stride;
-#ifdef HK_TILES
-    const uint32_t *turned; /* A as tiles want it; of a single instruction NULL, where it is not made yet */
-#endif
 } HkPairs;
 
 #define HK_DOT_FACTOR 0x2380u     /* bits of 2^-56 as bf16 */
@@ -59,15 +56,39 @@ HK_INLINE int hk_dot_wanted(int pairs) {
     return hk_dot_pays;
 }
 
-/* Whether no element is a nonzero number below 2^-56. */
-HK_INLINE int hk_dot_factors(const uint32_t *rows, int count) {
-    __m512i least = _mm512_set1_epi16(-1), one = _mm512_set1_epi16(1);
+/* What operands are known to be: HK_DOT_EXACT as above; HK_DOT_CALM too small to make an infinity or a NaN. Factors
+ * below 2^40 and an addend below 2^125: 64 instructions with 32 of K each add less than 2^91. */
+#define HK_DOT_EXACT 1
+#define HK_DOT_CALM 2
+#define HK_DOT_CALM_FACTOR 0x5380u     /* bits of 2^40 as bf16 */
+#define HK_DOT_CALM_ADDEND 0x7e000000u /* bits of 2^125 */
+
+/* EXACT: no element is a nonzero number below 2^-56. */
+__attribute__((noinline, unused)) static int hk_dot_factors_at_the_edge(const uint32_t *rows, int count) {
+    __m512i least = _mm512_set1_epi16(-1), most = _mm512_setzero_si512(), one = _mm512_set1_epi16(1);
     for (int i = 0; i < 4 * count; i++) {
         __m512i bits = _mm512_load_si512(rows + 16 * i);
-        /* Twice the magnitude, less 1: zeros come out greatest. */
-        least = _mm512_min_epu16(least, _mm512_sub_epi16(_mm512_add_epi16(bits, bits), one));
+        /* Twice the magnitude; less 1, zeros come out greatest. */
+        __m512i twice = _mm512_add_epi16(bits, bits);
+        least = _mm512_min_epu16(least, _mm512_sub_epi16(twice, one));
+        most = _mm512_max_epu16(most, twice);
     }
-    return _mm512_cmplt_epu16_mask(least, _mm512_set1_epi16((short)(2 * HK_DOT_FACTOR - 1))) == 0;
+    int exact = _mm512_cmplt_epu16_mask(least, _mm512_set1_epi16((short)(2 * HK_DOT_FACTOR - 1))) == 0;
+    int calm = _mm512_cmpge_epu16_mask(most, _mm512_set1_epi16((short)(2 * HK_DOT_CALM_FACTOR))) == 0;
+    return (exact ? HK_DOT_EXACT : 0) | (calm ? HK_DOT_CALM : 0);
+}
+
+/* The same; most are 0 or in the 64 binades from 2^-40 on: then bits 14:13 of their distance to 2^-40 are 0. */
+HK_INLINE int hk_dot_factors(const uint32_t *rows, int count) {
+    __m512i first = _mm512_set1_epi16(0x2b80), magnitude = _mm512_set1_epi16(0x7fff), far = _mm512_setzero_si512();
+#pragma clang loop unroll_count(4)
+    for (int i = 0; i < 4 * count; i++) {
+        __m512i bits = _mm512_load_si512(rows + 16 * i);
+        far = _mm512_or_si512(far, _mm512_maskz_sub_epi16(_mm512_test_epi16_mask(bits, magnitude), bits, first));
+    }
+    if (__builtin_expect(_mm512_test_epi16_mask(far, _mm512_set1_epi16(0x6000)) == 0, 1))
+        return HK_DOT_EXACT | HK_DOT_CALM;
+    return hk_dot_factors_at_the_edge(rows, count);
 }
 
 /* Whether each float is a multiple of 2^-126, infinite or NaN. */
@@ -82,19 +103,34 @@ HK_INLINE int hk_dot_multiples(const float *c, int count) {
     return 1;
 }
 
-/* The same; most are 0 or at least 2^-103. */
-HK_INLINE int hk_dot_addends(const float *c, int count) {
-    __m512i least = _mm512_set1_epi32(-1), one = _mm512_set1_epi32(1);
-#pragma clang loop unroll_count(4)
+__attribute__((noinline, unused)) static int hk_dot_addends_at_the_edge(const float *c, int count) {
+    __m512i most = _mm512_setzero_si512();
     for (int i = 0; i < 4 * count; i++) {
         __m512i bits = _mm512_load_si512(c + 16 * i);
-        least = _mm512_min_epu32(least, _mm512_sub_epi32(_mm512_add_epi32(bits, bits), one));
+        most = _mm512_max_epu32(most, _mm512_add_epi32(bits, bits));
     }
-    if (_mm512_cmplt_epu32_mask(least, _mm512_set1_epi32((int)(2 * HK_DOT_ADDEND - 1))) == 0) return 1;
-    return hk_dot_multiples(c, count);
+    int calm = _mm512_cmpge_epu32_mask(most, _mm512_set1_epi32((int)(2 * HK_DOT_CALM_ADDEND))) == 0;
+    return (hk_dot_multiples(c, count) ? HK_DOT_EXACT : 0) | (calm ? HK_DOT_CALM : 0);
 }
 
-HK_INLINE int hk_dot_addend(uint32_t bits) { return 2 * bits - 1 >= 2 * HK_DOT_ADDEND - 1; }
+/* EXACT, CALM; most are 0 or in the 128 binades from 2^-90 on: then bit 30 of their distance to 2^-90 is 0. */
+HK_INLINE int hk_dot_addends(const float *c, int count) {
+    __m512i first = _mm512_set1_epi32(0x12800000), magnitude = _mm512_set1_epi32(0x7fffffff);
+    __m512i far = _mm512_setzero_si512();
+#pragma clang loop unroll_count(8)
+    for (int i = 0; i < 4 * count; i++) {
+        __m512i bits = _mm512_load_si512(c + 16 * i);
+        far = _mm512_or_si512(far, _mm512_maskz_sub_epi32(_mm512_test_epi32_mask(bits, magnitude), bits, first));
+    }
+    if (__builtin_expect(_mm512_test_epi32_mask(far, _mm512_set1_epi32(0x40000000)) == 0, 1))
+        return HK_DOT_EXACT | HK_DOT_CALM;
+    return hk_dot_addends_at_the_edge(c, count);
+}
+
+HK_INLINE int hk_dot_addend(uint32_t bits) {
+    int exact = 2 * bits - 1 >= 2 * HK_DOT_ADDEND - 1, calm = 2 * bits < 2 * HK_DOT_CALM_ADDEND;
+    return (exact ? HK_DOT_EXACT : 0) | (calm ? HK_DOT_CALM : 0);
+}
 
 /* sum + b times the pair at `a`. The compiler would make the broadcast an instruction of its own. */
 HK_INLINE void hk_dot_add(__m512 *sum, __m512i b, const uint32_t *a) {
@@ -102,33 +138,29 @@ HK_INLINE void hk_dot_add(__m512 *sum, __m512i b, const uint32_t *a) {
 }
 
 #ifdef HK_TILES
-/* hk_dot_multiply by tiles. Groups and rows are a run of pairs in both layouts that it is given. */
-HK_INLINE void hk_dot_by_tiles(int m, float *d, const float *c, uint32_t constant, const HkPairs *a, const HkPairs *b,
-                               int links, int pairs) {
-    uint32_t own[HK_TILES_TURNED] __attribute__((aligned(64)));
-    const uint32_t *turned[HK_LINKS], *rows_b[HK_LINKS];
-    for (int n = 0; n < links; n++) {
-        turned[n] = a[n].turned;
-        rows_b[n] = b[n].base;
-        if (turned[n] == NULL) {
-            hk_tiles_turn(m, own, a[n].base, pairs);
-            turned[n] = own;
-        }
-    }
-    hk_tiles_multiply(0, m, (uint32_t *)d, (const uint32_t *)c, constant, turned, rows_b, links, pairs);
+/* One instruction of hk_dot_multiply by tiles. Groups and rows are a run of pairs in both layouts that it is given. */
+HK_INLINE void hk_dot_by_tiles(int integer, int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *a,
+                               const uint32_t *b, int pairs) {
+    uint32_t turned[HK_TILES_TURNED] __attribute__((aligned(64)));
+    HkTilesSum sum = {.d = d, .c = c, .constant = constant, .a = {turned}, .b = {b}};
+    hk_tiles_turn(m, turned, a, pairs);
+    hk_tiles_multiply(integer, m, &sum, 1, 1, pairs);
 }
 #endif
 
 /* D = C + A[0] B[0] + ... for `m` x `m` floats and `links` pairs of A and B; `c` is NULL where every element is
- * `constant`. */
+ * `constant`. With `calm` no result can be a NaN. */
 HK_INLINE void hk_dot_multiply(int m, float *d, const float *c, uint32_t constant, const HkPairs *a, const HkPairs *b,
-                               int links, int groups, int count) {
+                               int links, int groups, int count, int calm) {
 #ifdef HK_TILES
     if (hk_tiles_fit(groups * count)) {
-        hk_dot_by_tiles(m, d, c, constant, a, b, links, groups * count);
+        /* Chains are not done here. */
+        hk_dot_by_tiles(0, m, (uint32_t *)d, (const uint32_t *)c, constant, a->base, b->base, groups * count);
+        if (!calm) hk_tiles_one_nan(m, (uint32_t *)d);
         return;
     }
 #endif
+    (void)calm;
 #pragma clang loop unroll(full)
     for (int column = 0; column < m; column += 16)
 #pragma clang loop unroll(full)
@@ -222,10 +254,7 @@ HK_INLINE void hk_dot_bytes(int m, uint32_t *d, const uint32_t *c, uint32_t cons
     int groups = HK_LANES / m;
 #ifdef HK_TILES
     if (hk_tiles_fit(groups * count)) {
-        uint32_t turned[HK_TILES_TURNED] __attribute__((aligned(64)));
-        const uint32_t *of_a = turned;
-        hk_tiles_turn(m, turned, rows_a, groups * count);
-        hk_tiles_multiply(1, m, d, c, constant, &of_a, &rows_b, 1, groups * count);
+        hk_dot_by_tiles(1, m, d, c, constant, rows_a, rows_b, groups * count);
         return;
     }
 #endif

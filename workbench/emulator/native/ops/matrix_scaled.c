@@ -182,7 +182,7 @@ HK_INLINE int32_t hk_mfma_small(Wave *w, const Op *op, int m) {
     int constant = (op->flags & HK_MATRIX_C_CONSTANT) != 0;
     const float *addends = constant ? NULL : (const float *)hk_row(w, op->src2);
     if (hk_dot_wanted(depth / 2) && hk_scales_within(range, -40) &&
-        (constant ? hk_dot_addend(op->imm[0]) : hk_dot_addends(addends, count))) {
+        (constant ? hk_dot_addend(op->imm[0]) : hk_dot_addends(addends, count)) & HK_DOT_EXACT) {
         uint32_t *pairs_a = (uint32_t *)a, *pairs_b = (uint32_t *)b;
         hk_dot_small(m, pairs_a, hk_row(w, op->src0), HK_MATRIX_CBSZ(op));
         hk_dot_small(m, pairs_b, hk_row(w, op->src1), HK_MATRIX_BLGP(op));
@@ -192,7 +192,7 @@ HK_INLINE int32_t hk_mfma_small(Wave *w, const Op *op, int m) {
         }
         if (!constant && op->src2 != op->dst) addends = memcpy(c, addends, sizeof(float) * HK_LANES * (size_t)count);
         HkPairs pa = {pairs_a, 0, m}, pb = {pairs_b, 0, m};
-        hk_dot_multiply(m, (float *)hk_row(w, op->dst), addends, op->imm[0], &pa, &pb, 1, 1, depth / 2);
+        hk_dot_multiply(m, (float *)hk_row(w, op->dst), addends, op->imm[0], &pa, &pb, 1, 1, depth / 2, 0);
         return 0;
     }
 #endif

@@ -23,18 +23,19 @@ __attribute__((constructor)) static void hk_tiles_ask(void) {
 /* Whether matrix instructions of bf16 and smaller floats are done by AMX, with its order of sums. */
 HK_EXPORT int32_t hk_matrix_unit(void) { return hk_tiles_allowed; }
 
-void hk_tiles_configure(void) {
+void hk_tiles_configure(int depth) {
     /* Palette 1 (Intel's manual, LDTILECFG): bytes a row from byte 16, rows from byte 48. */
-    static const struct __attribute__((aligned(64))) {
+    struct __attribute__((aligned(64))) {
         uint8_t palette, start_row, reserved[14];
         uint16_t bytes[16];
         uint8_t rows[16];
-    } shapes = {
-        .palette = 1,
-        .bytes = {64, 64, 64, 64, 32, 64, 16, 64},
-        .rows = {16, 16, 16, 16, 16, 8, 16, 4},
-    };
+    } shapes = {.palette = 1};
+    for (int tile = HK_TILE_C0; tile <= HK_TILE_B1; tile++) {
+        int is_a = tile == HK_TILE_A0 || tile == HK_TILE_A1, is_b = tile >= HK_TILE_B0;
+        shapes.bytes[tile] = (uint16_t)(is_a ? 4 * depth : 64);
+        shapes.rows[tile] = (uint8_t)(is_b ? depth : 16);
+    }
     _tile_loadconfig(&shapes);
-    hk_tiles_here.ready = 1;
+    hk_tiles_here.depth = depth;
 }
 #endif

@@ -18,7 +18,7 @@
 #ifndef HK_MATRIX_TILES_H
 #define HK_MATRIX_TILES_H
 
-#include "ops/bits.h"
+#include "ops/matrix.h"
 
 #if defined(__AMX_BF16__) && defined(__AMX_INT8__) && defined(__AVX512BF16__) && defined(__AVX512VBMI__) &&            \
     defined(__linux__)
@@ -30,33 +30,41 @@ extern int hk_tiles_allowed;
 
 typedef struct HkTilesOfThread {
     int turn;  /* a work-group's turn is under way */
-    int ready; /* the tiles are configured */
+    int depth; /* dwords of K that the tiles are configured for; 0: they are not configured */
 } HkTilesOfThread;
 /* In the thread's static block: looking it up costs no call. */
 extern __thread HkTilesOfThread hk_tiles_here __attribute__((tls_model("initial-exec")));
 
-void hk_tiles_configure(void);
+void hk_tiles_configure(int depth);
 
-/* Tiles: two of results, then factors by the dwords of K: 16, 8 and 4. */
-enum { HK_TILE_C0, HK_TILE_C1, HK_TILE_A16, HK_TILE_B16, HK_TILE_A8, HK_TILE_B8, HK_TILE_A4, HK_TILE_B4 };
+/* Tiles: four of results, and two of each factor. */
+enum { HK_TILE_C0, HK_TILE_C1, HK_TILE_C2, HK_TILE_C3, HK_TILE_A0, HK_TILE_A1, HK_TILE_B0, HK_TILE_B1 };
+#define HK_TILES_TOGETHER 4
 
 /* Dwords of K that an operand turned for tiles may have, and how many it takes. */
 #define HK_TILES_TURNED (64 * 16)
 
 HK_INLINE int hk_tiles_fit(int pairs) { return hk_tiles_allowed && (pairs == 4 || pairs == 8 || pairs % 16 == 0); }
 
-HK_INLINE void hk_tiles_begin(void) {
-    if (__builtin_expect(!hk_tiles_here.ready, 0)) hk_tiles_configure();
+HK_INLINE void hk_tiles_begin(int depth) {
+    if (__builtin_expect(hk_tiles_here.depth != depth, 0)) hk_tiles_configure(depth);
 }
 
 HK_INLINE void hk_tiles_release(void) {
-    if (!hk_tiles_here.ready) return;
+    if (!hk_tiles_here.depth) return;
     _tile_release();
-    hk_tiles_here.ready = 0;
+    hk_tiles_here.depth = 0;
 }
 
 HK_INLINE void hk_tiles_end(void) {
     if (__builtin_expect(!hk_tiles_here.turn, 0)) hk_tiles_release();
+}
+
+/* The unit sleeps half a microsecond after its last multiplication, and its first one after that takes 0.3 us, or 3 us
+ * where it slept for some microseconds (Granite Rapids; loads of tiles do not keep it awake). So a kernel that uses it
+ * multiplies something, which nobody waits for, where it moves data. */
+HK_INLINE void hk_tiles_stay_awake(void) {
+    if (hk_tiles_here.depth) _tile_dpbf16ps(HK_TILE_C3, HK_TILE_A0, HK_TILE_B0);
 }
 
 /* Around a work-group's turn on this thread. */
@@ -134,27 +142,6 @@ HK_INLINE void hk_tiles_turn(int m, uint32_t *to, const uint32_t *from, int pair
         }
 }
 
-/* One tile of results or two beside each other. Tiles are named by immediates: hence macros. */
-#define HK_TILES_STEP(product, tile_a, tile_b)                                                                         \
-    do {                                                                                                               \
-        _tile_loadd(tile_a, a, 4 * (size_t)depth);                                                                     \
-        _tile_loadd(tile_b, b, 4 * (size_t)m);                                                                         \
-        product(HK_TILE_C0, tile_a, tile_b);                                                                           \
-        if (m == 16) break;                                                                                            \
-        _tile_loadd(tile_b, b + 16, 4 * (size_t)m);                                                                    \
-        product(HK_TILE_C1, tile_a, tile_b);                                                                           \
-    } while (0)
-
-#define HK_TILES_ADD(product)                                                                                          \
-    do {                                                                                                               \
-        if (depth == 16)                                                                                               \
-            HK_TILES_STEP(product, HK_TILE_A16, HK_TILE_B16);                                                          \
-        else if (depth == 8)                                                                                           \
-            HK_TILES_STEP(product, HK_TILE_A8, HK_TILE_B8);                                                            \
-        else                                                                                                           \
-            HK_TILES_STEP(product, HK_TILE_A4, HK_TILE_B4);                                                            \
-    } while (0)
-
 /* Every NaN is the same one (matrix.h). 0 x is NaN for infinities, too; then each number is looked at. */
 HK_INLINE void hk_tiles_one_nan(int m, uint32_t *d) {
     __m512 sum[4] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
@@ -171,38 +158,78 @@ HK_INLINE void hk_tiles_one_nan(int m, uint32_t *d) {
     }
 }
 
-/* D = C + A[0] B[0] + ... for `m` x `m` results and `links` operands of `pairs` dwords of K: A turned, B [pair][m].
- * `c` is NULL where every element is `constant`. */
-HK_INLINE void hk_tiles_multiply(int integer, int m, uint32_t *d, const uint32_t *c, uint32_t constant,
-                                 const uint32_t *const *turned, const uint32_t *const *rows_b, int links, int pairs) {
+/* D = C + A[0] B[0] + ...: A turned, B [pair][m]. `c` is NULL where every element is `constant`. */
+typedef struct HkTilesSum {
+    uint32_t *d;
+    const uint32_t *c;
+    uint32_t constant;
+    const uint32_t *a[HK_LINKS], *b[HK_LINKS];
+} HkTilesSum;
+
+/* Tiles are named by immediates: hence macros. */
+#define HK_TILES_MULTIPLY(number, tile_a, tile_b)                                                                          do {                                                                                                                       if (integer)                                                                                                               _tile_dpbssd(HK_TILE_C0 + (number), tile_a, tile_b);                                                               else                                                                                                                       _tile_dpbf16ps(HK_TILE_C0 + (number), tile_a, tile_b);                                                         } while (0)
+
+#define HK_TILES_LOAD(number, sum, offset, stride)                                                                         do {                                                                                                                       __m512i row = _mm512_set1_epi32((int)(sum)->constant);                                                                 if ((sum)->c != NULL)                                                                                                      _tile_loadd(HK_TILE_C0 + (number), (sum)->c + (offset), stride);                                                   else                                                                                                                       _tile_loadd(HK_TILE_C0 + (number), &row, 0);                                                                   } while (0)
+
+/* For each of `n` sums, whose number is an immediate. */
+#define HK_TILES_EACH(DO)                                                                                                  do {                                                                                                                       DO(0);                                                                                                                 if (n > 1) DO(1);                                                                                                      if (n > 2) DO(2);                                                                                                      if (n > 3) DO(3);                                                                                                  } while (0)
+
+/* `n` sums, four at most, of 16 x 16 results and the same number of links of `pairs` dwords of K. They are done
+ * together, so that the CPU need not wait for each; neighbours mostly share A. */
+HK_INLINE void hk_tiles_multiply_16(int integer, const HkTilesSum *sums, int n, int links, int pairs) {
     const int depth = pairs < 16 ? pairs : 16;
-    const size_t stride = m == 16 ? 64 : 128;
-    hk_tiles_begin();
-    for (int part = 0; part < m / 16; part++) {
-        int corner = part * 8 * HK_LANES;
-        if (c != NULL) {
-            _tile_loadd(HK_TILE_C0, c + corner, stride);
-            if (m > 16) _tile_loadd(HK_TILE_C1, c + corner + 16, stride);
-        } else {
-            __m512i row = _mm512_set1_epi32((int)constant);
-            _tile_loadd(HK_TILE_C0, &row, 0);
-            if (m > 16) _tile_loadd(HK_TILE_C1, &row, 0);
+#define HK_TILES_DO(number) HK_TILES_LOAD(number, &sums[number], 0, 64)
+    HK_TILES_EACH(HK_TILES_DO);
+#undef HK_TILES_DO
+    for (int link = 0; link < links; link++)
+        for (int k = 0; k < 16 * pairs; k += 16 * depth) {
+            const uint32_t *loaded = NULL;
+#define HK_TILES_DO(number)                                                                                                do {                                                                                                                       const HkTilesSum *sum = &sums[number];                                                                                 if (sum->a[link] != loaded) _tile_loadd(HK_TILE_A0, sum->a[link] + k, 4 * (size_t)depth);                              loaded = sum->a[link];                                                                                                 _tile_loadd(HK_TILE_B0 + (number) % 2, sum->b[link] + k, 64);                                                          HK_TILES_MULTIPLY(number, HK_TILE_A0, HK_TILE_B0 + (number) % 2);                                                  } while (0)
+            HK_TILES_EACH(HK_TILES_DO);
+#undef HK_TILES_DO
         }
-        for (int n = 0; n < links; n++)
-            for (int k = 0; k < pairs; k += depth) {
-                const uint32_t *a = turned[n] + k * m + part * 16 * depth, *b = rows_b[n] + k * m;
-                if (integer)
-                    HK_TILES_ADD(_tile_dpbssd);
-                else
-                    HK_TILES_ADD(_tile_dpbf16ps);
-            }
-        _tile_stored(HK_TILE_C0, d + corner, stride);
-        if (m > 16) _tile_stored(HK_TILE_C1, d + corner + 16, stride);
-    }
+#define HK_TILES_DO(number) _tile_stored(HK_TILE_C0 + (number), sums[number].d, 64)
+    HK_TILES_EACH(HK_TILES_DO);
+#undef HK_TILES_DO
+}
+
+/* One sum of 32 x 32 results: four tiles. */
+HK_INLINE void hk_tiles_multiply_32(int integer, const HkTilesSum *sum, int links, int pairs) {
+    const int depth = pairs < 16 ? pairs : 16, below = 8 * HK_LANES;
+    HK_TILES_LOAD(0, sum, 0, 128);
+    HK_TILES_LOAD(1, sum, 16, 128);
+    HK_TILES_LOAD(2, sum, below, 128);
+    HK_TILES_LOAD(3, sum, below + 16, 128);
+    for (int link = 0; link < links; link++)
+        for (int k = 0; k < 32 * pairs; k += 32 * depth) {
+            const uint32_t *a = sum->a[link] + k, *b = sum->b[link] + k;
+            _tile_loadd(HK_TILE_A0, a, 4 * (size_t)depth);
+            _tile_loadd(HK_TILE_B0, b, 128);
+            HK_TILES_MULTIPLY(0, HK_TILE_A0, HK_TILE_B0);
+            _tile_loadd(HK_TILE_B1, b + 16, 128);
+            HK_TILES_MULTIPLY(1, HK_TILE_A0, HK_TILE_B1);
+            _tile_loadd(HK_TILE_A1, a + 16 * depth, 4 * (size_t)depth);
+            HK_TILES_MULTIPLY(2, HK_TILE_A1, HK_TILE_B0);
+            HK_TILES_MULTIPLY(3, HK_TILE_A1, HK_TILE_B1);
+        }
+    _tile_stored(HK_TILE_C0, sum->d, 128);
+    _tile_stored(HK_TILE_C1, sum->d + 16, 128);
+    _tile_stored(HK_TILE_C2, sum->d + below, 128);
+    _tile_stored(HK_TILE_C3, sum->d + below + 16, 128);
+}
+
+/* `n` sums of the same number of links of `pairs` dwords of K; of 32 x 32 results one. None reads what another one
+ * writes. */
+HK_INLINE void hk_tiles_multiply(int integer, int m, const HkTilesSum *sums, int n, int links, int pairs) {
+    hk_tiles_begin(pairs < 16 ? pairs : 16);
+    if (m == 16)
+        hk_tiles_multiply_16(integer, sums, n, links, pairs);
+    else
+        hk_tiles_multiply_32(integer, sums, links, pairs);
     hk_tiles_end();
-    if (!integer) hk_tiles_one_nan(m, d);
 }
 #else
+HK_INLINE void hk_tiles_stay_awake(void) {}
 HK_INLINE void hk_tiles_release(void) {}
 HK_INLINE void hk_tiles_turn_begins(void) {}
 HK_INLINE void hk_tiles_turn_ends(void) {}
