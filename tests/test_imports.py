@@ -58,6 +58,10 @@ LAZY: dict[str, tuple[set[str], str]] = {
         {"kernel", "runtime", "targets", "toolchain"},
         "it has to answer where a package that these import is missing",
     ),
+    "workbench.hardware.process": (
+        {"hardware", "runtime"},
+        "only the process of a side has a device, and its variables are set before",
+    ),
     "workbench.kernel.compiler_trial": ({"runtime"}, "only the process of a trial has a device"),
     "workbench.kernel.host_module": ({"kernel"}, "it needs PyTorch, which is asked only where it is loaded"),
     "workbench.emulator.node.loaded": ({"emulator"}, "the translator loads LLVM, with the first kernel"),

@@ -6,6 +6,7 @@ Examine an emulated device, and the whole way runs without a GPU; its figures sa
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import tempfile
 import time as clock
@@ -218,9 +219,8 @@ def _reference(subject: Any) -> str:
 
 
 def _begun(path: Path, subject: str, reference: str, plan: Plan) -> Report:
-    from workbench import __version__
-
-    head = {"subject": subject, "reference": reference, "arch": plan.arch, "version": __version__}
+    version = importlib.metadata.version("hipkittens-workbench")
+    head = {"subject": subject, "reference": reference, "arch": plan.arch, "version": version}
     if path.exists():
         report = Report.read(path)
         other = [
