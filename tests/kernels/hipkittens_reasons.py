@@ -27,7 +27,7 @@ BY_NAME = {
     "order of elements",
     r"micro_05_2stage_16c2p": "18 waves; a work-group has 16",
     r"micro_06_2stage_8c4p_64x96": "multiplies a tile that it never loaded (`b0`, behind the loop); "
-    "K is not a multiple of its 96",
+    "K is no multiple of its 96",
     r"micro_06_2stage_8c4p_96x64": "consumers pass three barriers a turn, producers one; behind the "
     "loop half of the last step is left out",
     r"fp6fp32/16x16x128_4wave": "races: its main loop reads tiles in shared memory that other waves "
