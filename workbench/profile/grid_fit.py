@@ -60,9 +60,9 @@ def _idle(record: LaunchRecord, wrote: npt.NDArray[np.bool_], executed: npt.NDAr
     if executed[~wrote].max() >= executed[wrote].min():
         return []
     x, y, z = record.grid
-    idle = ~wrote.reshape(z, y, x)
+    idle: npt.NDArray[np.bool_] = np.logical_not(wrote).reshape(z, y, x)
     for axis, name, size in ((2, "x", x), (1, "y", y), (0, "z", z)):
-        along = np.moveaxis(idle, axis, 0).reshape(size, -1).all(axis=1)
+        along = np.asarray(np.moveaxis(idle, axis, 0).reshape(size, -1).all(axis=1))
         needed = int((~along).sum())
         others = np.take(idle, range(needed), axis=axis)
         if needed < size and not along[:needed].any() and not others.any():

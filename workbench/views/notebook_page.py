@@ -66,7 +66,9 @@ def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "
     # It warns of pictures without a text, which they get below.
     log = logging.getLogger(__name__)
     log.setLevel(logging.ERROR)
-    exporter = HTMLExporter(require_js_url="", jquery_url="", mathjax_url="", mermaid_js_url="", log=log)
+    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
+        require_js_url="", jquery_url="", mathjax_url="", mermaid_js_url="", log=log
+    )
     body, _ = exporter.from_notebook_node(page)
     # Figures ask for a formula renderer that they do not need.
     body = _with_one_plotly(_PICTURE.sub(_named, _FETCHED.sub("", str(body))))
