@@ -85,7 +85,7 @@ class _Looking(TorchDispatchMode):
     """Notes whether something inside computes, or asks for values: only views follow from metadata alone."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.computes = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

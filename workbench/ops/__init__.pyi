@@ -953,11 +953,11 @@ def fused_qkv_split_qk_rope(qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Ten
     Queries, keys and values of tokens x (queries + keys + values) x dim, the first two turned.
 
     Args:
-        qkv: [tokens, heads, dim] or [batch, tokens, heads, dim] of bf16, fp16 or fp32: heads of
-            queries, then of keys, then of values; its axis `heads` counts all of them.
+        qkv: [tokens, queries+2*kv_heads, dim] or [batch, tokens, queries+2*kv_heads, dim] of bf16, fp16
+            or fp32: heads of queries, then of keys, then of values.
         cos: [places, turned/2] of bf16, fp16 or fp32: cosines of angles by position.
         sin: [places, turned/2] of bf16, fp16 or fp32: sines of angles by position.
-        heads: heads of queries, the axis `queries` of q; those of keys and of values share the rest; 1
+        heads: heads of queries, the axis `queries` of q; of keys there are `kv_heads`, and of values; 1
             to 4096.
         positions: [tokens] or [batch, tokens] of int64: row of `cos` and `sin` for each token; 0, 1, 2
             and so on where None.
@@ -965,10 +965,8 @@ def fused_qkv_split_qk_rope(qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Ten
 
     Returns:
         q: [tokens, queries, dim] or [batch, tokens, queries, dim] of bf16, fp16 or fp32: queries.
-        k: [tokens, (heads-queries)/2, dim] or [batch, tokens, (heads-queries)/2, dim] of bf16, fp16 or
-            fp32: keys.
-        v: [tokens, (heads-queries)/2, dim] or [batch, tokens, (heads-queries)/2, dim] of bf16, fp16 or
-            fp32: values.
+        k: [tokens, kv_heads, dim] or [batch, tokens, kv_heads, dim] of bf16, fp16 or fp32: keys.
+        v: [tokens, kv_heads, dim] or [batch, tokens, kv_heads, dim] of bf16, fp16 or fp32: values.
 
     Sizes:
         batch: 1 to 1.
