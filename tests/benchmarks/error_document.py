@@ -307,24 +307,30 @@ LEFT_OUT = """What one factor on all times would do, fitted to the median ratio 
 judged on the class left out: where it does not help, there is no common fault left that a fit could hide.
 """
 
-CAUSES = """- *Narrow accesses out of line.* L1 takes sixteen lanes of at most a dword at once where they lie
-  in one piece of 64 bytes, else four lanes at a time, once for each piece: 4 cycles a wave or 16
-  ("Understanding Memory Coalescing on GCN", GPUOpen; the Gluon tutorials have both figures on gfx950). An
-  instruction trace of FlyDSL's softmax on an MI350X (jhinpan/flydsl-kernel-profiling-lib, examples/softmax)
-  shows the 4 for aligned 2-byte loads and for such stores, each over 64 in a row. Triton's code for rows
-  whose length it cannot divide reads 2 bytes a lane from places 16 bytes apart: 16 cycles, and 32 where the
-  row begins anywhere. AITER's LayerNorm of 4096 x 8193 was modelled at 0.66 of its time without the
-  second rule, and is at 0.79 with it; but its other odd lengths stay at 0.6 to 0.75, as if hardware took 32
-  cycles for any such access. No source says so, and FlyDSL's odd rows, whose lanes are neighbours, do
-  not show it: it is not in, and the range of narrow kernels says what is left.
+CAUSES = """- *Narrow accesses out of line.* L1 takes sixteen lanes of at most a dword at once where they
+  lie in one piece of 64 bytes, else four lanes at a time: 4 cycles a wave or 16 ("Understanding
+  Memory Coalescing on GCN", GPUOpen; the Gluon tutorials have both figures on gfx950). Four
+  lanes that lie in two pieces take two turns: that is inferred, from the 64 bytes that L1
+  serves in a cycle. An instruction trace of FlyDSL's softmax on an MI350X
+  (jhinpan/flydsl-kernel-profiling-lib, examples/softmax) shows the 4 for aligned 2-byte loads
+  and stores, each over 64 in a row: narrow ones alone are not dearer than dwords. Triton's code
+  for rows whose length it cannot divide reads 2 bytes a lane from places 16 bytes apart, 16
+  cycles, or 32 where a row begins anywhere. AITER's LayerNorm of 4096 x 8193 was modelled at
+  0.66 of its time without the second turn, and is at 0.79 with it; its other odd lengths are at
+  0.64 to 0.81, as if hardware took 32 cycles for any such access. No source says so, and
+  FlyDSL's odd rows, whose lanes are neighbours, do not show it: it is not in, and the range of
+  narrow kernels says what is left.
 - *What clears the caches, and what passes them.* The clearing leaves the Infinity Cache full of lines that
   have to be written back, so that a first launch puts one out for each line it brings in. Non-temporal
   instructions (`nt`; Triton's .cg and .cs) do not: their lines are the first to go. With that AITER's
-  quantization per token in Triton is within 7 % in four sizes of 88 to 400 MB, where 4096 x 8192 came out at
-  1.6 times; the same repository's own two kernels without `nt` take what putting lines out costs.
-- *Small first launches.* vec_add of up to 88 MB takes after that clearing no longer than its bytes need, and
-  from 123 MB on what putting lines out costs, as modelled. Why small ones do not pay is not known: the model
-  makes their memory part up to 1.5 times too long.
+  quantization per token in Triton is within 7 % in four sizes of 88 to 403 MB, where 4096 x 8192 came out
+  at 1.6 times; AITER's HIP kernel and FlyDSL's, without `nt`, take what putting lines out costs.
+- *Small first launches.* vec_add of up to 88 MB takes after that clearing no longer than its bytes need,
+  and from 123 MB on what putting lines out costs, as modelled. Why small ones do not pay is not known: the
+  model makes their memory part up to 1.5 times too long.
+- *An L2 and fabric under load* are not modelled: orders of tiles that differ by 27 % on hardware tie here,
+  and fp8 of 4 and 8 waves are the wrong way round ([what was looked at](model_rankings.md)). No source was
+  found for the latency of a loaded L2; the range of kernels of the matrix cores says what that leaves.
 - *Ours is another kernel.* HipKittens' rotary kernel reads and writes pieces of 32 bytes in 32
   rows, where ours touches whole lines; its LayerNorm spends twice the vector work on random numbers; the
   port's row-wise kernels load two bytes a lane. Modelled themselves, they are near what was published.

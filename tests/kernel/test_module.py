@@ -353,3 +353,17 @@ def test_globals_of_the_tile_library(arch):
 
 def test_default_arch_is_the_default_devices():
     assert kernel_module.default_arch() == wb.device().arch
+
+
+def test_occupancy_is_of_what_the_hardware_gives_out() -> None:
+    """Told to allow two waves a SIMD at most, the compiler has more registers given out than code uses."""
+    source = """
+    extern "C" __global__ __launch_bounds__(64) __attribute__((amdgpu_waves_per_eu(2, 2)))
+    void few(float *x) { x[threadIdx.x] *= 2; }
+    extern "C" __global__ void many(float *x) { x[threadIdx.x] *= 2; }
+    """
+    module = wb.compile(source, arch="gfx950", name="waves.hip")
+    few, many = module["few"], module["many"]
+    assert few.resources.vgprs == many.resources.vgprs
+    assert few.occupancy(64).waves_per_simd == 2
+    assert many.occupancy(64).waves_per_simd == 8

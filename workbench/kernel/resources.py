@@ -76,7 +76,8 @@ def occupancy_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 
     shared = _at_least(0, "dynamic_shared", dynamic_shared, "bytes")
     return occupancy(
         arch,
-        vgprs=info.vgpr_count,
+        # A compiler that was told how many waves to allow at most has more given out than the code uses.
+        vgprs=max(info.vgpr_count, info.descriptor.vgpr_count),
         sgprs=info.sgpr_count,
         lds=info.group_segment_size + shared,
         block=items,
