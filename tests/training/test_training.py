@@ -148,3 +148,14 @@ def test_a_copy_is_the_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert workbench(["train", "--copy", str(copy)]) == 0
     assert len(copy.read_text().splitlines()) <= 200
     assert "Training" in runpy.run_path(str(copy))
+
+
+def test_what_it_writes_depends_on_what_stands_before() -> None:
+    """What fills a sequence up behind a short text does not count."""
+    training = train.Training(train.parser().parse_args(["--kernels", "pytorch-fp32", "--steps", "1"]))
+    found = training.continued(list(b"A kernel"), 4)
+    ids = torch.tensor([found])
+    wanted = training.model.eval()(input_ids=ids).logits[0, 7:11, :256].argmax(-1)
+    assert found[:8] == list(b"A kernel")
+    assert wanted.tolist() == found[8:]
+    assert len(training.continued([120] * 100, 1)) == 101

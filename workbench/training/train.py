@@ -105,17 +105,13 @@ class Training:
     def rate_at(self, step: int) -> float:
         """Up in a tenth of all steps, then down along a cosine to a tenth of the highest."""
         warm = max(1, self.options.steps // 10)
-        if step < warm:
-            return float(self.rate * (step + 1) / warm)
-        part = (step - warm) / max(1, self.options.steps - warm)
-        return float(self.rate * (0.55 + 0.45 * math.cos(math.pi * part)))
+        part = max(0.0, (step - warm) / max(1, self.options.steps - warm))
+        return float(self.rate * min(1.0, (step + 1) / warm) * (0.55 + 0.45 * math.cos(math.pi * part)))
 
     def step(self) -> float:
         """One step of training; its loss before the step."""
-        number = len(self.losses)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate_at(number)
-        loss = self.loss(*self.text.at(number, self.options.seed))
+        self.optimizer.param_groups[0]["lr"] = self.rate_at(len(self.losses))
+        loss = self.loss(*self.text.at(len(self.losses), self.options.seed))
         loss.backward()
         self.masters.take_gradients()
         torch.nn.utils.clip_grad_norm_(self.masters.wide, 1.0)
@@ -134,15 +130,18 @@ class Training:
         return self.evaluated.setdefault(len(self.losses), sum(found) / len(found))
 
     @torch.no_grad()
-    def go_on(self, begin: str = "A kernel is ", length: int = 60) -> str:
-        """What the model writes behind `begin`, each byte the likeliest."""
-        data = list(begin.encode())
+    def continued(self, data: list[int], length: int) -> list[int]:
+        """Bytes and what the model writes behind them, each the likeliest."""
         self.model.eval()
         for _ in range(length):
-            ids = torch.tensor([data[-self.text.span :]], device=self.device)
-            data.append(int(self.model(input_ids=ids).logits[0, -1, :256].argmax()))
+            shown = data[-self.text.span :]
+            ids = torch.tensor([shown + [0] * (self.text.span - len(shown))], device=self.device)
+            data = [*data, int(self.model(input_ids=ids).logits[0, len(shown) - 1, :256].argmax())]
         self.model.train()
-        return bytes(data).decode(errors="replace")
+        return data
+
+    def go_on(self, begin: str = "A kernel is ", length: int = 60) -> str:
+        return bytes(self.continued(list(begin.encode()), length)).decode(errors="replace")
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -152,7 +152,14 @@ def _set(module: Any, name: str, value: Any) -> Callable[[], None]:
     held = vars(module)
     had, before = name in held, held.get(name)
     held[name] = value
-    return (lambda: held.__setitem__(name, before)) if had else (lambda: held.pop(name, None) and None)
+
+    def back() -> None:
+        if had:
+            held[name] = before
+        else:
+            del held[name]
+
+    return back
 
 
 def _loss(model: Any) -> tuple[str, Callable[..., Any]] | None:
