@@ -4,7 +4,11 @@
 #if defined(__APPLE__)
 /* Not yet run: nobody has tried it on a Mac. */
 #include <mach/mach.h>
-#include <mach/mach_vm.h>
+
+/* mach/mach_vm.h, which zig does not bring. */
+extern kern_return_t mach_vm_region(vm_map_read_t task, mach_vm_address_t *address, mach_vm_size_t *size,
+                                    vm_region_flavor_t flavor, vm_region_info_t info, mach_msg_type_number_t *count,
+                                    mach_port_t *object);
 
 /* HK_ALLOCATION_* flags that hold for all of [base, base + size). */
 HK_EXPORT int32_t hk_listed_access(uint64_t base, uint64_t size) {
