@@ -167,12 +167,31 @@ typedef struct HkTilesSum {
 } HkTilesSum;
 
 /* Tiles are named by immediates: hence macros. */
-#define HK_TILES_MULTIPLY(number, tile_a, tile_b)                                                                          do {                                                                                                                       if (integer)                                                                                                               _tile_dpbssd(HK_TILE_C0 + (number), tile_a, tile_b);                                                               else                                                                                                                       _tile_dpbf16ps(HK_TILE_C0 + (number), tile_a, tile_b);                                                         } while (0)
+#define HK_TILES_MULTIPLY(number, tile_a, tile_b)                                                                      \
+    do {                                                                                                               \
+        if (integer)                                                                                                   \
+            _tile_dpbssd(HK_TILE_C0 + (number), tile_a, tile_b);                                                       \
+        else                                                                                                           \
+            _tile_dpbf16ps(HK_TILE_C0 + (number), tile_a, tile_b);                                                     \
+    } while (0)
 
-#define HK_TILES_LOAD(number, sum, offset, stride)                                                                         do {                                                                                                                       __m512i row = _mm512_set1_epi32((int)(sum)->constant);                                                                 if ((sum)->c != NULL)                                                                                                      _tile_loadd(HK_TILE_C0 + (number), (sum)->c + (offset), stride);                                                   else                                                                                                                       _tile_loadd(HK_TILE_C0 + (number), &row, 0);                                                                   } while (0)
+#define HK_TILES_LOAD(number, sum, offset, stride)                                                                     \
+    do {                                                                                                               \
+        __m512i row = _mm512_set1_epi32((int)(sum)->constant);                                                         \
+        if ((sum)->c != NULL)                                                                                          \
+            _tile_loadd(HK_TILE_C0 + (number), (sum)->c + (offset), stride);                                           \
+        else                                                                                                           \
+            _tile_loadd(HK_TILE_C0 + (number), &row, 0);                                                               \
+    } while (0)
 
 /* For each of `n` sums, whose number is an immediate. */
-#define HK_TILES_EACH(DO)                                                                                                  do {                                                                                                                       DO(0);                                                                                                                 if (n > 1) DO(1);                                                                                                      if (n > 2) DO(2);                                                                                                      if (n > 3) DO(3);                                                                                                  } while (0)
+#define HK_TILES_EACH(DO)                                                                                              \
+    do {                                                                                                               \
+        DO(0);                                                                                                         \
+        if (n > 1) DO(1);                                                                                              \
+        if (n > 2) DO(2);                                                                                              \
+        if (n > 3) DO(3);                                                                                              \
+    } while (0)
 
 /* `n` sums, four at most, of 16 x 16 results and the same number of links of `pairs` dwords of K. They are done
  * together, so that the CPU need not wait for each; neighbours mostly share A. */
@@ -184,7 +203,14 @@ HK_INLINE void hk_tiles_multiply_16(int integer, const HkTilesSum *sums, int n, 
     for (int link = 0; link < links; link++)
         for (int k = 0; k < 16 * pairs; k += 16 * depth) {
             const uint32_t *loaded = NULL;
-#define HK_TILES_DO(number)                                                                                                do {                                                                                                                       const HkTilesSum *sum = &sums[number];                                                                                 if (sum->a[link] != loaded) _tile_loadd(HK_TILE_A0, sum->a[link] + k, 4 * (size_t)depth);                              loaded = sum->a[link];                                                                                                 _tile_loadd(HK_TILE_B0 + (number) % 2, sum->b[link] + k, 64);                                                          HK_TILES_MULTIPLY(number, HK_TILE_A0, HK_TILE_B0 + (number) % 2);                                                  } while (0)
+#define HK_TILES_DO(number)                                                                                            \
+    do {                                                                                                               \
+        const HkTilesSum *sum = &sums[number];                                                                         \
+        if (sum->a[link] != loaded) _tile_loadd(HK_TILE_A0, sum->a[link] + k, 4 * (size_t)depth);                      \
+        loaded = sum->a[link];                                                                                         \
+        _tile_loadd(HK_TILE_B0 + (number) % 2, sum->b[link] + k, 64);                                                  \
+        HK_TILES_MULTIPLY(number, HK_TILE_A0, HK_TILE_B0 + (number) % 2);                                              \
+    } while (0)
             HK_TILES_EACH(HK_TILES_DO);
 #undef HK_TILES_DO
         }
