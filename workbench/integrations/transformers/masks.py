@@ -63,7 +63,7 @@ def recognised(visible: Visible, queries: torch.Tensor, keys: torch.Tensor) -> M
     square = queries.shape == keys.shape
     # By query, over all sequences of the batch: first and last + 1 key that it sees, the key at its own
     # place, and the keys of its sequence; keys are numbered over all.
-    low, high, place, first, end = [], [], [], [], []
+    parts: list[list[torch.Tensor]] = [[], [], [], [], []]
     lengths_q, lengths_k, chosen_q, chosen_k, behind = [], [], [], [], 0
     whole = bool(queries.all() and keys.all())
     for b in range(len(queries)):
@@ -92,14 +92,14 @@ def recognised(visible: Visible, queries: torch.Tensor, keys: torch.Tensor) -> M
             begins, ends = torch.zeros_like(lo), torch.full_like(lo, len(at_k))
             lengths_q.append(torch.tensor([len(lo)], device=lo.device))
             lengths_k.append(torch.tensor([len(at_k)], device=lo.device))
-        for parts, part in zip((low, high, place, first, end), (lo, hi, own, begins, ends), strict=True):
-            parts.append(part + behind)
+        for of_all, part in zip(parts, (lo, hi, own, begins, ends), strict=True):
+            of_all.append(part + behind)
         chosen_q.append(at_q + b * queries.shape[1])
         chosen_k.append(at_k + b * keys.shape[1])
         behind += len(at_k)
-    if not low:
+    if not parts[0]:
         raise UsageError("attention mask: no token takes part; expected at least one that is not padding")
-    causal, window = _form(*(torch.cat(parts) for parts in (low, high, place, first, end)))
+    causal, window = _form(*map(torch.cat, parts))
     if whole:
         return Mask(causal, window)
     packed = Packed(
