@@ -64,7 +64,7 @@ def save_page(notebook: str | Path, to: str | Path | None = None) -> Path:
     if not path.is_file():
         raise MissingFile(f"save_page: there is no notebook {path} in {Path.cwd()}; save it first")
     try:
-        read = nbformat.read(path, as_version=4)
+        read = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     except (ValueError, KeyError, AttributeError) as error:
         raise UnreadableFile(f"save_page: {path} is no notebook: {error}") from None
     target = Path(to) if to is not None else path.with_suffix(".html")
@@ -99,7 +99,7 @@ def _machine_code(cell: str) -> Markup:
     name = cell.partition("\n")[0].split()[1:2]
     title = name[0] if name else "a cell without a name"
     try:
-        source, options = written(get_ipython(), cell)  # type: ignore[no-untyped-call]
+        source, options = written(get_ipython(), cell)
         module: Module = compile_source(source, options)
     except CompileError as error:
         return block(tag("p", f"{title} has none, it does not compile: {error.diagnostics[0].message}"))

@@ -295,7 +295,7 @@ class _Gathering:
 
     def place(self) -> tuple[str, str]:
         """Module and phase of what runs now."""
-        node = torch._C._current_autograd_node()  # type: ignore[attr-defined]
+        node = torch._C._current_autograd_node()
         if self._running:
             return self._running[-1], "forward" if node is None else "recomputed"
         if node is None:

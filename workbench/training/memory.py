@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import torch
@@ -24,7 +25,7 @@ class LiveBytes(TorchDispatchMode):
     """
 
     def __init__(self, held: Iterable[torch.Tensor] = ()) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.now = self.peak = 0
         self._known: dict[int, weakref.ref[torch.UntypedStorage]] = {}
         self._count(held)
@@ -40,13 +41,11 @@ class LiveBytes(TorchDispatchMode):
                 storage = value.untyped_storage()
                 key, size = storage._cdata, storage.nbytes()
                 if key not in self._known:
-                    self._known[key] = weakref.ref(
-                        storage, lambda _, key=key, size=size: self._gone(key, size)
-                    )
+                    self._known[key] = weakref.ref(storage, partial(self._gone, key, size))
                     self.now += size
                     self.peak = max(self.peak, self.now)
 
-    def _gone(self, key: int, size: int) -> None:
+    def _gone(self, key: int, size: int, _: object) -> None:
         self._known.pop(key, None)
         self.now -= size
 

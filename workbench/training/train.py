@@ -83,12 +83,12 @@ class Training:
             self.model.bfloat16()
         if options.checkpointing:
             self.model.gradient_checkpointing_enable({"use_reentrant": False})
-        self.used = None
+        self.used: Any = None
         if options.kernels == "hipkittens":
             from workbench.integrations.transformers import use
 
             self.used = use(self.model)
-        self.optimizer = torch.optim.AdamW(
+        self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
             self.masters.wide, lr=self.rate, weight_decay=0.1, betas=(0.9, 0.95)
         )
         self.losses: list[float] = []

@@ -76,7 +76,7 @@ def _counters(result: ProfileResult) -> Markup:
     """The counters in groups, each with what it counts; above them a field that searches in both."""
     docs = {c.name: c.doc for c in COUNTERS}
     shown = dict(result.shown)
-    groups = []
+    groups: list[Markup] = []
     for group, names in grouped(shown).items():
         rows = [
             (n, number(shown[n].value, ",.0f"), shown[n].unit, badge(shown[n], brief=True)) for n in names

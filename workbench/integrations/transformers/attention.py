@@ -92,7 +92,12 @@ def attention(
             found = Mask(bool(causal), sliding_window or 0)
         elif isinstance(found, torch.Tensor):
             found = of_matrix(found, batch, queries, key.shape[2])
-        how = {"window": found.window, "scale": scaling, "softcap": softcap or 0.0, "sinks": s_aux}
+        how: dict[str, Any] = {
+            "window": found.window,
+            "scale": scaling,
+            "softcap": softcap or 0.0,
+            "sinks": s_aux,
+        }
         if found.packed is None:
             made = ops.flash_attention(query, key, value, found.causal, layout="bhnd", **how).out
             return made.transpose(1, 2), None
@@ -124,7 +129,8 @@ def mask(
     """
     from transformers.masking_utils import bidirectional_mask_function, causal_mask_function
 
-    offset, function = int(q_offset), mask_function or causal_mask_function
+    offset = int(q_offset)
+    function: Callable[..., Any] = mask_function or causal_mask_function
     plain = {causal_mask_function: True, bidirectional_mask_function: False}.get(function)
     aligned = offset + q_length == kv_offset + kv_length
     if torch.device(device).type == "meta":

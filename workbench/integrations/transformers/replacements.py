@@ -115,7 +115,7 @@ _agreed: dict[Any, bool] = {}
 @contextlib.contextmanager
 def _as_written(module: torch.nn.Module) -> Iterator[None]:
     """Experts run by the code of their class: the others of transformers do not compute in float64."""
-    config = getattr(module, "config", None)
+    config: Any = getattr(module, "config", None)
     before = getattr(config, "_experts_implementation_internal", None)
     if before is None:
         yield
@@ -359,7 +359,7 @@ def rotary(
     places = torch.arange(cos.shape[0] * tokens, device=cos.device).view(-1, tokens)
     tables = [each[..., :half].reshape(-1, half).contiguous() for each in (cos, sin)]
     at = places[0] if len(places) == 1 else places
-    return tuple(calls.rope(each, *tables, at) for each in (q, k))  # type: ignore[return-value]
+    return tuple(calls.rope(each, *tables, at) for each in (q, k))
 
 
 @cache

@@ -102,7 +102,9 @@ def _check_attention(model: Any) -> None:
 
 def _outermost(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
     """Modules with their paths, without the children of what is replaced as a whole."""
-    made, skipped, seen = [], (), set()
+    made: list[tuple[str, torch.nn.Module]] = []
+    skipped: tuple[str, ...] = ()
+    seen: set[int] = set()
     for path, module in model.named_modules():
         if id(module) in seen or any(path.startswith(f"{each}.") for each in skipped):
             continue
