@@ -29,10 +29,10 @@ static uint32_t hk_distinct_lines(const uint64_t *at, uint64_t exec, uint32_t by
 }
 
 /* Turns that L1 takes for an access. Sixteen lanes of at most a dword each go at once where they lie in one piece of 64
- * bytes, which is what L1 serves in a cycle; else four lanes go at a time, once for each piece that they touch. So a wave
- * needs 4 cycles or 16 ("Understanding Memory Coalescing on GCN", GPUOpen; Gluon's tutorials have the same two figures on
- * gfx950), and more where its quads straddle pieces. Of wider lanes four go at a time, whatever they touch: what their
- * lines cost is counted by lines. */
+ * bytes, which is what L1 serves in a cycle; else four lanes go at a time, once for each piece that they touch. So a
+ * wave needs 4 cycles or 16 ("Understanding Memory Coalescing on GCN", GPUOpen; Gluon's tutorials have the same two
+ * figures on gfx950), and more where its quads straddle pieces. Of wider lanes four go at a time, whatever they touch:
+ * what their lines cost is counted by lines. */
 static uint32_t hk_l1_turns(const uint64_t *at, uint64_t exec, uint32_t bytes) {
     uint32_t turns = 0;
     for (unsigned first = 0; first < HK_LANES; first += 16) {
