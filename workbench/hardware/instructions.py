@@ -8,7 +8,6 @@ instructions have the published arithmetic of an MI300X where the target has it 
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,28 +25,22 @@ if TYPE_CHECKING:
     from workbench.runtime import Device
 
 _WAVES = 32
-_KINDS = re.compile(r"(?<=_)(?:f64|f32|bf16|f16)(?=_|$)")
-_ENCODINGS = {"VOP1": "_e32", "VOP3": "", "VOP3P": "", "VOP3P_MAI": ""}
-"""Those with an instruction of its own for each opcode, and the suffix that tells it."""
+_TYPES = {"f64": "float64", "bf16": "bfloat16", "f16": "float16"}
+"""PyTorch's names for ordinary numbers; all else are of 32 bits."""
 
 
 def _chosen(arch: str) -> Iterator[Form]:
+    wanted = Trait.TRANSCENDENTAL | Trait.CONVERTS
     for form in forms(arch).values():
-        if form.is_dpp or form.is_sdwa or form.gives_scales or form.base_format not in _ENCODINGS:
-            continue
-        suffix = _ENCODINGS[form.base_format]
-        if form.mnemonic.removesuffix(suffix) != form.opcode:
-            continue
-        wanted = Trait.TRANSCENDENTAL | Trait.CONVERTS
-        matrix = form.record.matrix
-        if (matrix is not None and form.opcode.startswith("v_")) or wanted & form.record.traits:
+        plain = form.is_plain and form.is_vector and not form.gives_scales
+        if plain and (form.record.matrix is not None or wanted & form.record.traits):
             yield form
 
 
 def _cases(plan: Plan) -> list[Case]:
-    found = {form.opcode: Case(form.opcode) for form in _chosen(plan.arch)}
-    names = sorted(found, key=lambda name: ("mfma" not in name, name))
-    return [found[name] for name in (names[::4] if plan.quick else names)]
+    rank = {form.opcode: (form.record.matrix is None, form.opcode) for form in _chosen(plan.arch)}
+    cases = [Case(name) for name in sorted(rank, key=rank.__getitem__)]
+    return cases[::4] if plan.quick else cases
 
 
 def _vector(width: int) -> str:
@@ -110,11 +103,9 @@ def _ordinary(form: Form, dwords: int, seed: int) -> np.ndarray:
     import torch
 
     made = torch.Generator().manual_seed(seed)
-    kinds = _KINDS.findall(form.opcode)
-    kind = kinds[-1] if kinds else "f32"
-    if form.record.matrix is not None:
-        kind = form.record.matrix.type_a
-    each = {"f64": torch.float64, "bf16": torch.bfloat16, "f16": torch.float16}.get(kind, torch.float32)
+    matrix = form.record.matrix
+    kind = matrix.type_a if matrix is not None else form.source_type
+    each: torch.dtype = getattr(torch, _TYPES.get(kind, "float32"))
     count = dwords * 4 // each.itemsize
     values = torch.randn(count, generator=made, dtype=torch.float64).to(each)
     found: np.ndarray = values.view(torch.uint8).numpy().view(np.uint32).copy()
@@ -130,9 +121,9 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
     given = torch.from_numpy(_inputs(form, widths).view(np.int32)).to(device.torch_device)
     out = torch.zeros(_WAVES * int(WAVE) * result, dtype=torch.int32, device=device.torch_device)
     module["run"][_WAVES, int(WAVE)](given, out)
-    floats = torch.float64 if "f64" in form.opcode.split("_")[2:3] else torch.float32
     matrix = form.record.matrix
-    seen = out.view(floats) if matrix is not None and matrix.type_d in ("f32", "f64") else out
+    floats = {"f32": torch.float32, "f64": torch.float64}.get(matrix.type_d) if matrix is not None else None
+    seen = out if floats is None else out.view(floats)
     return {"types": bits.keep(folder, {"d": seen}), "numerics": device.numerics}
 
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.codeobject.instructions import Access, Memory, Space, forms
 from workbench.hardware.section import Answer, Case, Compared, Plan, Section
 from workbench.kernel import compile
+from workbench.launches import DWORD
 from workbench.profile import time
 from workbench.targets import LINE_BYTES, WAVE
 
@@ -62,14 +64,12 @@ _IN_A_TURN = 16
 """Instructions of a turn that depend on each other."""
 
 _CHAINS = {
-    "v_fma_f32": 'asm volatile("v_fma_f32 %0, %0, %0, %0" : "+v"(x));',
-    "v_pk_fma_f32": 'asm volatile("v_pk_fma_f32 %0, %0, %0, %0" : "+v"(y));',
-    "v_exp_f32": 'asm volatile("v_exp_f32 %0, %0\\n s_nop 0" : "+v"(x));',
-    "v_mul_lo_u32": 'asm volatile("v_mul_lo_u32 %0, %0, %0" : "+v"(x));',
-    "v_mfma_f32_32x32x8_bf16, same addend": (
-        "sum = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a, a, sum, 0, 0, 0);"
-    ),
-    "s_barrier, four waves": "__builtin_amdgcn_s_barrier();",
+    "fused multiply-add": 'asm volatile("v_fma_f32 %0, %0, %0, %0" : "+v"(x));',
+    "packed fused multiply-add": 'asm volatile("v_pk_fma_f32 %0, %0, %0, %0" : "+v"(y));',
+    "exponential": 'asm volatile("v_exp_f32 %0, %0\\n s_nop 0" : "+v"(x));',
+    "integer multiply": 'asm volatile("v_mul_lo_u32 %0, %0, %0" : "+v"(x));',
+    "matrix multiply 32x32x8 of bf16": "sum = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a, a, sum, 0, 0, 0);",
+    "barrier of four waves": "__builtin_amdgcn_s_barrier();",
 }
 _MEMORIES = {
     # bytes that are read in a circle, and whether the caches are as the launch before left them
@@ -80,12 +80,22 @@ _MEMORIES = {
     "HBM": (64 << 20, False),
 }
 
-_LDS_FORMS = {
-    "ds_read_b64": ("=v", 2),
-    "ds_read_b96": ("=v", 3),
-    "ds_read_b128": ("=v", 4),
-    "ds_write_b64": ("v", 2),
-}
+_LDS_BYTES = {Access.LOAD: (8, 12, 16), Access.STORE: (8,)}
+"""Of a lane, in accesses whose conflicts HipKittens' authors measured on gfx950."""
+
+
+def _lds_forms(arch: str) -> dict[str, Memory]:
+    """Those accesses of one place, by opcode; wide loads first."""
+    found: dict[str, Memory] = {}
+    for form in forms(arch).values():
+        memory = form.record.memory
+        if memory is None or memory.space is not Space.LDS or memory.stride > 1 or memory.transposed:
+            continue
+        if memory.bytes in _LDS_BYTES.get(memory.access, ()) and not memory.to_lds:
+            found[form.opcode] = memory
+    return dict(sorted(found.items(), key=lambda each: -each[1].bytes))
+
+
 _CONFLICT = """
 typedef unsigned vec __attribute__((ext_vector_type(WIDTH)));
 KERNELrun(unsigned *out, int one, int other, int further, int turns) {
@@ -110,7 +120,7 @@ def _cases(plan: Plan) -> list[Case]:
     rows = [0] if plan.quick else range(0, lanes, 16)
     found += [
         Case(f"LDS conflicts: {name}, lane {row}", {"kind": "conflicts", "name": name, "lane": row})
-        for name in (list(_LDS_FORMS)[2:3] if plan.quick else _LDS_FORMS)
+        for name in list(_lds_forms(plan.arch))[: 1 if plan.quick else None]
         for row in rows
     ]
     found.append(Case("launch of an empty kernel", {"kind": "launch", "name": "empty"}))
@@ -163,14 +173,13 @@ def _chain(about: Answer, device: Device) -> Answer:
     return {**found, "ns": found["ns"] / _IN_A_TURN}
 
 
-def conflict_source(name: str) -> str:
+def conflict_source(name: str, memory: Memory) -> str:
     """The kernel in which two lanes alone access the LDS, over and over."""
-    constraint, width = _LDS_FORMS[name]
-    operands = "%0, %1" if constraint == "=v" else "%1, %0"
-    lines = "\\n".join([f"{name} {operands}"] * _IN_A_TURN)
-    ends = ': "=&v"(x) : "v"(at)' if constraint == "=v" else ':: "v"(x), "v"(at)'
+    loads = memory.access is Access.LOAD
+    lines = "\\n".join([f"{name} {'%0, %1' if loads else '%1, %0'}"] * _IN_A_TURN)
+    ends = ': "=&v"(x) : "v"(at)' if loads else ':: "v"(x), "v"(at)'
     body = f'asm volatile("{lines}\\ns_waitcnt lgkmcnt(0)" {ends} : "memory");'
-    text = _CONFLICT.replace("BODY", body).replace("WIDTH", str(width))
+    text = _CONFLICT.replace("BODY", body).replace("WIDTH", str(memory.bytes // DWORD))
     return text.replace("KERNEL", _KERNEL).replace("LANE", _LANE)
 
 
@@ -178,7 +187,8 @@ def _conflicts(about: Answer, device: Device) -> Answer:
     """What the pair of a lane with each other one takes, in parts of what it takes on different banks."""
     import torch
 
-    source, lane = conflict_source(about["name"]), about["lane"]
+    name, lane = about["name"], about["lane"]
+    source = conflict_source(name, _lds_forms(device.arch)[name])
     out = torch.zeros(64, dtype=torch.int32, device=device.torch_device)
     ratios = []
     origin = ""

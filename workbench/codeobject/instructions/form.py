@@ -17,6 +17,7 @@ from workbench.errors import CodeObjectError
 from workbench.targets import NAMES
 
 _SCALES = "v_mfma_ld_scale_b32"
+_FLOATS = ("f64", "f32", "bf16", "f16")
 _SUFFIXES = ("_e32", "_e64", "_dpp", "_sdwa")
 
 
@@ -29,6 +30,7 @@ class Form:
         mnemonic: as LLVM prints it; `opcode` without the encoding's suffix.
         is_scalar, is_vector: whether the scalar or the vector ALU's encodings have it.
         is_dpp, is_sdwa: whether it is one of these variants of a vector encoding.
+        is_plain: whether an assembler takes this encoding where the text says none.
         gives_scales: whether it makes one instruction with the matrix instruction behind it, its scales.
         entries: the printed operands in order.
         modifiers: names of modifiers with their shapes ("" where there is none).
@@ -51,6 +53,7 @@ class Form:
         self.is_vector = format_.startswith("VOP")
         self.is_dpp = variant == "DPP"
         self.is_sdwa = variant == "SDWA"
+        self.is_plain = not (self.is_dpp or self.is_sdwa or mnemonic.endswith("_e64"))
         self.mnemonic = mnemonic
         self.opcode = mnemonic
         for suffix in _SUFFIXES:
@@ -73,6 +76,11 @@ class Form:
     def record(self) -> Record:
         """What is known of the opcode."""
         return record_of(self.target, self.base_format, self.opcode, self.entries)
+
+    @cached_property
+    def source_type(self) -> str:
+        """Type of float that the name says last: "f16" of v_cvt_f32_f16; "f32" where it says none."""
+        return next((each for each in reversed(self.opcode.split("_")) if each in _FLOATS), "f32")
 
     def scaled(self, scale: Form) -> Form:
         """This f8f6f4 matrix instruction with the scales of `scale` as further operands: one instruction."""
