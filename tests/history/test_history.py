@@ -188,7 +188,7 @@ def test_no_file_is_made_before_the_first_run(file: Path) -> None:
 def test_strangers_classes_are_not_made() -> None:
     value = {"a": (Figure(1.5, "us", Origin.MODELLED), [1, None]), 3: "x"}
     assert decode(encode(value), CLASSES) == value
-    with pytest.raises(ValueError, match="no class"):
+    with pytest.raises(ValueError, match="is not a class"):
         decode({"$class": "Popen", "args": ["true"]}, CLASSES)
     with pytest.raises(ValueError, match="unit"):
         decode({"$class": "Figure", "value": 1}, CLASSES)

@@ -13,7 +13,6 @@ import torch
 
 import workbench as wb
 from workbench import errors
-from workbench.emulator.native import build as emulator_library
 from workbench.kernel.host_module import tensors
 from workbench.targets import TILE_TARGETS
 from workbench.toolchain import host, native
@@ -420,15 +419,11 @@ def test_a_device_is_built_beside_the_compilation(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(native, "_compile", record)
     # The source is refused before they are read, and not every machine has them.
     monkeypatch.setattr(host, "_python_headers", lambda: ["-isystem", str(tmp_path)])
-    emulator_library.cache_clear()
-    try:
-        with pytest.raises(errors.CompileError):
-            wb.compile("no program", arch="gfx950", host=True)
-        for thread in threading.enumerate():
-            if thread.name == "build":
-                thread.join()
-    finally:
-        emulator_library.cache_clear()
+    with pytest.raises(errors.CompileError):
+        wb.compile("no program", arch="gfx950", host=True)
+    for thread in threading.enumerate():
+        if thread.name == "build":
+            thread.join()
     assert sorted(built) == ["amdhip64", "hiprtc", "hkemu"]
 
 
