@@ -71,8 +71,8 @@ LAZY: dict[str, tuple[set[str], str]] = {
     ),
     "workbench.lab.clangd": ({"toolchain"}, "%load_ext stays fast: the compiler is looked for when asked"),
     "workbench.lab.service": (
-        {"codeobject", "history", "lab", "toolchain"},
-        "%load_ext stays fast: a listing needs all of profile, 0.7 s, and a check the compiler",
+        {"check", "codeobject", "history", "kernel", "lab", "toolchain", "views"},
+        "%load_ext stays fast: a listing needs all of profile, 0.7 s, and a check what cells need",
     ),
     "workbench.lab.inventory": (
         {"operators"},

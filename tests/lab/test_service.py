@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import queue
+import subprocess
+import sys
 from functools import partial
 from typing import Any
 
@@ -222,3 +224,22 @@ def test_hover_without_clangd(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "32 x 64 of bf16, column layout" in found["facts"][0]
     params = {"text": text, "line": 3, "column": 5}
     assert service.answer({"id": 1, "method": "hover", "params": params})["result"] == {"text": ""}
+
+
+_ASKED_FIRST = """
+import sys, threading
+from workbench.lab.service import Service
+go_on = threading.Event()
+def read(text):
+    go_on.wait()
+    raise SystemExit
+Service({}, read).reply({"id": 1, "method": "check", "params": {"text": "%%hipkittens x"}}, print)
+print("workbench.profile.profiler" in sys.modules, "workbench.views.cell" in sys.modules)
+go_on.set()
+"""
+
+
+def test_what_a_cell_needs_is_imported_before_a_check_goes_on_beside_it() -> None:
+    """A cell that was run while the first check imported found half of a module."""
+    told = subprocess.run([sys.executable, "-c", _ASKED_FIRST], capture_output=True, text=True, timeout=300)
+    assert told.stdout.split() == ["True", "True"], told.stderr

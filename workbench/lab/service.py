@@ -33,6 +33,19 @@ _IN_BACKGROUND = frozenset({"check", "definition", "format"})
 """Questions that start a program or read headers: the notebook's next cell does not wait for them."""
 
 
+def _import_what_cells_need() -> None:
+    """Imports on the thread that runs cells what answers in the background import, too.
+
+    Two threads that import modules which import each other in different orders get halves of them.
+    """
+    import workbench.check.sanitizer
+    import workbench.check.verify
+    import workbench.kernel.compilation
+    import workbench.lab.cell
+    import workbench.toolchain.compilation
+    import workbench.views.cell  # noqa: F401
+
+
 class Service:
     """The questions that can be asked, over a notebook's variables.
 
@@ -80,6 +93,8 @@ class Service:
         if request.get("method") not in _IN_BACKGROUND:
             send(self.answer(request))
             return
+
+        _import_what_cells_need()
 
         def answer() -> None:
             # A page that was closed meanwhile.
