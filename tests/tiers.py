@@ -17,10 +17,10 @@ RESULTS = re.compile(rf"{OPERATORS}::test_results\[(.*)-(gfx\w+)\]$")
 """Of every operator one target's results are looked at: nothing else finds most faults of its kernels."""
 
 ONE_OF: tuple[tuple[str, int], ...] = (
-    ("tests/kernels/test_operators.py", 12),
-    ("tests/kernels/test_habits.py::test_habit", 24),
+    ("tests/kernels/test_operators.py", 16),
+    ("tests/kernels/test_habits.py::test_habit", 32),
     ("tests/kernels/generated/test_sanitized.py", 8),
-    ("tests/ops/test_docstrings.py::test_example_runs", 12),
+    ("tests/ops/test_docstrings.py::test_example_runs", 16),
     ("tests/kernels/generated/", 7),
     ("tests/collection/test_collection.py::test_against_pytorch", 8),
     ("tests/integrations/test_transformers.py::test_kernels", 4),
@@ -47,6 +47,9 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/emulator/sanitizer/test_mutations.py", 3),
     ("tests/emulator/hip/test_textures.py", 3),
     ("tests/profile/test_faults.py", 4),
+    ("tests/profile/test_same_time.py", 4),
+    ("tests/hardware/test_examine.py", 3),
+    ("tests/torch_gpu/test_graphs.py", 2),
     ("tests/test_prebuilt.py::test_the_libraries_build_for_arm", 0),
 )
 """Beginnings of tests' names, each with how many share a turn; the first that fits counts. 0: none runs."""
