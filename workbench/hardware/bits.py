@@ -89,7 +89,8 @@ def distance_text(told: Mapping[str, Mapping[str, Any]]) -> str:
 def _distance(name: str, each: Mapping[str, Any]) -> str:
     text = f"{name}: {each['elements']:,} of {each['of']:,}"
     if "ulp" in each:
-        text += f", at most {each['ulp']['largest']:,.0f} units in the last place"
+        most = each["ulp"]["largest"]
+        text += f", at most {most:,.0f} unit{'s' if most > 1 else ''} in the last place"
     if each.get("nan in one alone"):
         text += f", {each['nan in one alone']:,} NaN on one side alone"
     return text

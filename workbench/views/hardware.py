@@ -10,7 +10,9 @@ from markupsafe import Markup
 
 from workbench.display import shows
 from workbench.hardware import SECTIONS, Report
+from workbench.origin import Origin
 from workbench.theme import GREY, SERIES
+from workbench.views.badge import style
 from workbench.views.html import report as page
 from workbench.views.markup import NOTHING, block, details
 from workbench.views.table import Cell, Table
@@ -92,13 +94,13 @@ def times_figure(reports: Sequence[Report]) -> Any:
             )
         )
     figure.update_layout(
-        title="The model's time over the device's",
-        xaxis={"title": "time on the device (us)", "type": "log"},
-        yaxis={"title": "modelled over measured", "type": "log"},
+        xaxis={"title": "time on the examined device (us)", "type": "log", "dtick": 1},
+        yaxis={"title": "model over device", "type": "log"},
         showlegend=len(reports) > 1,
         legend={"orientation": "h", "y": -0.25},
     )
-    return figure
+    origins = {Origin(each.machine.get("origin", Origin.MODELLED)) for each in reports}
+    return style(figure, sorted({*origins, Origin.MODELLED}), "The model's time over the examined device's")
 
 
 def write_page(path: str | Path, *reports: Report) -> Path:
