@@ -196,7 +196,7 @@ def test_what_cannot_be_shown_is_said() -> None:
     assert shown is not None
     with pytest.raises(KeyError, match="'tiel' was not shown; shown: tile"):
         shown["tiel"]
-    with pytest.raises(UsageError, match=r"tile has shape \[16, 16\]; \[16, 0\] is no element"):
+    with pytest.raises(UsageError, match=r"tile has shape \[16, 16\]; \[16, 0\] is not an element"):
         shown.of("tile")[0].place(16, 0)
     for wrong in ({"groups": 0}, {"groups": []}, {"waves": [16]}, {"trips": (3, 3)}, {"bytes": 0}):
         with pytest.raises(UsageError, match=rf"ShowOptions\({next(iter(wrong))}="):

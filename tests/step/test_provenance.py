@@ -70,7 +70,7 @@ def test_wrong_use_is_told() -> None:
     launch = wb.compile(REVERSED, arch="gfx950", name="turned.hip")["turned"][1, 256]
     with pytest.raises(UsageError, match="of='z': the launch has x, y, out"):
         wb.provenance(launch, x, y, out, of="z", at=0)
-    with pytest.raises(UsageError, match=r"out has shape \[256\]; at=\[256\] is no element"):
+    with pytest.raises(UsageError, match=r"out has shape \[256\]; at=\[256\] is not an element"):
         wb.provenance(launch, x, y, out, of="out", at=256)
     with pytest.raises(UsageError, match=r"turned does not write x\[3\]"):
         wb.provenance(launch, x, y, out, of="x", at=3)

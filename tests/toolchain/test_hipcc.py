@@ -334,7 +334,7 @@ def test_languages(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["main.hip", "-qqq"], "-qqq is no option"),
+        (["main.hip", "-qqq"], "-qqq is not an option"),
         (["main.hip", "-emit-llvm"], "-emit-llvm is not for the emulated device"),
         (["main.hip", "-fsanitize=address"], "-fsanitize=address is not .* wb.sanitize"),
         (["main.hip", "-static"], "-static is not"),

@@ -12,7 +12,7 @@ export const OPTIONS: readonly IOption[] = [
   {
     "name": "--arch",
     "signature": "--arch A",
-    "doc": "Target: gfx950, gfx942; the default device's where it is not given.",
+    "doc": "Target: gfx950 or gfx942; default: the default device's.",
     "takesValue": true
   },
   {
@@ -30,7 +30,7 @@ export const OPTIONS: readonly IOption[] = [
   {
     "name": "--flags",
     "signature": "--flags \"...\"",
-    "doc": "Further compiler flags, quoted.",
+    "doc": "More compiler flags, quoted.",
     "takesValue": true
   },
   {
@@ -48,7 +48,7 @@ export const OPTIONS: readonly IOption[] = [
   {
     "name": "--spec",
     "signature": "--spec SPEC",
-    "doc": "Take inputs and launch from this spec, without comparing.",
+    "doc": "Take inputs and launch from this spec, but do not compare.",
     "takesValue": true
   },
   {
@@ -60,19 +60,19 @@ export const OPTIONS: readonly IOption[] = [
   {
     "name": "--launch",
     "signature": "--launch EXPR",
-    "doc": "A launch of the cell's own, such as \"scale[4, 64]\".",
+    "doc": "Launch the cell's kernel so, such as \"scale[4, 64]\".",
     "takesValue": true
   },
   {
     "name": "--inputs",
     "signature": "--inputs EXPR",
-    "doc": "All its arguments, such as \"dict(x=torch.ones(256), by=2.0)\".",
+    "doc": "All arguments of that launch, such as \"dict(x=torch.ones(256), by=2.0)\".",
     "takesValue": true
   },
   {
     "name": "--outputs",
     "signature": "--outputs A,...",
-    "doc": "Those of them that it writes, such as out.",
+    "doc": "The arguments that the kernel writes, such as out.",
     "takesValue": true
   },
   {
@@ -84,7 +84,7 @@ export const OPTIONS: readonly IOption[] = [
   {
     "name": "--show",
     "signature": "--show",
-    "doc": "Keep what show(tile) in the cell is given, and draw it after a launch.",
+    "doc": "Keep what the cell passes to show(tile), and draw it after a launch.",
     "takesValue": false
   },
   {
@@ -96,7 +96,7 @@ export const OPTIONS: readonly IOption[] = [
   {
     "name": "--profile",
     "signature": "--profile",
-    "doc": "Counters of a launch, under rocprof's names.",
+    "doc": "Count events of a launch, under rocprof's names.",
     "takesValue": false
   },
   {
