@@ -12,7 +12,6 @@ import pytest
 import workbench as wb
 from workbench.profile.simulation.unit import REASONS
 
-
 SHAPE = {"m": 256, "n": 256, "k": 256}
 
 
