@@ -200,7 +200,7 @@ WRONG = [
     ({"tile": "st_bf<64>"}, "dimensions are 64; expected 2 positive numbers"),
     ({"tile": "st_bf<64, N>"}, "dimensions are 64, N"),
     ({"tile": "st_bf<64, 64, st_64x64_s>"}, "'st_64x64_s' is no base shape of shared tiles.*st_32x32_s"),
-    ({"tile": "rt_bf<64, 64, rt_16x16_s>"}, "'rt_16x16_s' is not a layout.*row_l, col_l"),
+    ({"tile": "rt_bf<64, 64, rt_16x16_s>"}, "'rt_16x16_s' is no layout.*row_l, col_l"),
     ({"tile": "st_bf<64, 64, st_16x32_s, 3>"}, "1 arguments too many: 3"),
     ({"tile": "sv_bf<64>::row_vec"}, "only register tiles have a row_vec"),
     (

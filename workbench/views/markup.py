@@ -46,9 +46,6 @@ STYLE = Markup(
     ".wb .wb-bar i{display:block;height:100%}"
     ".wb .wb-share{display:inline-block;width:3.6em;text-align:right;margin-right:.6em;"
     "font-variant-numeric:tabular-nums}"
-    ".wb .wb-search{font:inherit;color:inherit;background:transparent;margin:.3em 0;padding:.15em .4em;"
-    "border:1px solid var(--jp-border-color1,#888)}"
-    ".wb .wb-search::placeholder{color:inherit;opacity:.75}"
     ".wb-badge{color:#fff;border-radius:.6em;padding:0 .5em;font-size:.85em;white-space:nowrap}"
     "</style>"
 )

@@ -59,21 +59,8 @@ def profile_html(result: ProfileResult) -> Markup:
     return block(*parts)
 
 
-# Works where a page runs scripts; without them the groups are read as they stand.
-_SEARCH = Markup(
-    '<input type="search" class="wb-search" placeholder="search counters" aria-label="search counters"'
-    ' oninput="const wanted = this.value.trim().toLowerCase();'
-    "for (const group of this.parentNode.querySelectorAll('details')) {"
-    " let found = 0;"
-    " for (const row of group.querySelectorAll('tr[title]')) {"
-    "  row.hidden = !(row.textContent + row.title).toLowerCase().includes(wanted); found += !row.hidden; }"
-    " group.hidden = !found;"
-    ' if (wanted) { group.open = true; } }">'
-)
-
-
 def _counters(result: ProfileResult) -> Markup:
-    """The counters in groups, each with what it counts; above them a field that searches in both."""
+    """The counters in groups, each with what it counts."""
     docs = {c.name: c.doc for c in COUNTERS}
     shown = dict(result.shown)
     groups: list[Markup] = []
@@ -84,7 +71,7 @@ def _counters(result: ProfileResult) -> Markup:
         tips = [docs.get(name, f"{name}, as rocprofv3 has it") for name in names]
         table = Table(("counter", "value", "unit", ""), rows, tips=tips)
         groups.append(details(f"{group}: {len(names)}", table, opened=not groups))
-    return tag("div", _SEARCH, *groups, kind="wb-counters")
+    return tag("div", *groups, kind="wb-counters")
 
 
 def _metric(m: Measurement) -> tuple[Cell | str, ...]:
