@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.hardware import bits
-from workbench.hardware.operators import smallest_first, spread
+from workbench.hardware.operators import smallest, spread, written
 from workbench.hardware.section import Answer, Case, Compared, Plan, Section
 from workbench.operators import kernels
 from workbench.profile import time
@@ -21,23 +21,23 @@ _KERNELS, _QUICK = 8, 2
 
 def _cases(plan: Plan) -> list[Case]:
     best = find_compiler(plan.arch)
-    found = []
-    for spec in spread(plan, _QUICK if plan.quick else _KERNELS):
-        shapes = smallest_first(spec, plan.arch)
-        if not shapes:
-            continue
-        for compiler in other_compilers(best, plan.arch):
-            about = {"operator": spec.name, "shape": dict(shapes[0]), "compiler": compiler.version}
-            chosen = {"HIPKITTENS_COMPILER": str(compiler.path)}
-            found.append(Case(f"{spec.name} by {compiler.version}", about, chosen))
-    return found
+    # Each candidate is asked what it is, so once for all kernels.
+    others = other_compilers(best, plan.arch)
+    return [
+        Case(
+            f"{case.name} by {compiler.version}",
+            {**case.about, "compiler": compiler.version},
+            {"HIPKITTENS_COMPILER": str(compiler.path)},
+        )
+        for case in smallest(spread(plan, _QUICK if plan.quick else _KERNELS), plan.arch)
+        for compiler in others
+    ]
 
 
 def _measure(case: Case, device: Device, folder: Path) -> Answer:
     spec = kernels[case.about["operator"]]
     full = spec.shape(case.about["shape"], arch=device.arch)
-    inputs = spec.make_inputs(full, device=device)
-    outputs, _ = spec.run(inputs, shape=full, device=device)
+    results = written(spec, full, device)
     used = [ready.kernel.resources for ready in spec.prepared(full, device.arch)[1]]
     timed = time(spec, shape=full, device=device)
     return {
@@ -46,7 +46,7 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
         "compiler": find_compiler(device.arch).version,
         "registers": max(each.total_vgprs for each in used),
         "spills": sum(each.vgpr_spills + each.sgpr_spills for each in used),
-        "types": bits.keep(folder, {**outputs, **{name: inputs[name] for name in spec.mutates}}),
+        "types": bits.keep(folder, results),
     }
 
 

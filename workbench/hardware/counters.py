@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.hardware.operators import smallest_first, spread
+from workbench.hardware.operators import smallest, spread
 from workbench.hardware.section import Answer, Case, Compared, Plan, Section
 from workbench.profile import profile
 
@@ -16,13 +16,7 @@ _LAUNCHES, _QUICK = 30, 6
 
 
 def _cases(plan: Plan) -> list[Case]:
-    most = _QUICK if plan.quick else _LAUNCHES
-    found = []
-    for spec in spread(plan, most):
-        shapes = smallest_first(spec, plan.arch)
-        if shapes:
-            found.append(Case(spec.name, {"operator": spec.name, "shape": dict(shapes[0])}))
-    return found
+    return smallest(spread(plan, _QUICK if plan.quick else _LAUNCHES), plan.arch)
 
 
 def _measure(case: Case, device: Device, folder: Path) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from workbench.hardware.section import Answer, Case, Compared, Plan, Section
 from workbench.operators import KernelSpec, Shape, kernels
 
 if TYPE_CHECKING:
+    import torch
+
     from workbench.runtime import Device
 
 _QUICK = 24
@@ -31,6 +34,21 @@ def smallest_first(spec: KernelSpec, arch: str) -> list[Shape]:
     return sorted(found, key=lambda full: spec.work(full).get("flops", 0) + spec.work(full).get("bytes", 0))
 
 
+def smallest(specs: Sequence[KernelSpec], arch: str) -> list[Case]:
+    """A case of each operator that the target takes, at the shape of least work."""
+    shapes = {spec.name: smallest_first(spec, arch)[:1] for spec in specs}
+    return [
+        Case(name, {"operator": name, "shape": dict(one)}) for name, each in shapes.items() for one in each
+    ]
+
+
+def written(spec: KernelSpec, full: Shape, device: Device) -> dict[str, torch.Tensor]:
+    """What a run on fresh inputs writes, by name."""
+    inputs = spec.make_inputs(full, device=device)
+    outputs, _ = spec.run(inputs, shape=full, device=device)
+    return {**outputs, **{name: inputs[name] for name in spec.mutates}}
+
+
 def spread(plan: Plan, most: int) -> list[KernelSpec]:
     """At most so many operators, from every category."""
     specs = plan.specs()
@@ -38,13 +56,7 @@ def spread(plan: Plan, most: int) -> list[KernelSpec]:
 
 
 def _cases(plan: Plan) -> list[Case]:
-    chosen = spread(plan, _QUICK) if plan.quick and not plan.operators else plan.specs()
-    found = []
-    for spec in chosen:
-        shapes = smallest_first(spec, plan.arch)
-        if shapes:
-            found.append(Case(spec.name, {"operator": spec.name, "shape": dict(shapes[0])}))
-    return found
+    return smallest(spread(plan, _QUICK) if plan.quick and not plan.operators else plan.specs(), plan.arch)
 
 
 def _measure(case: Case, device: Device, folder: Path) -> Answer:
@@ -53,12 +65,10 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
     spec, shape = kernels[case.about["operator"]], case.about["shape"]
     checked = verify(spec, shape=shape, device=device)
     full = spec.shape(shape, arch=device.arch)
-    runs = []
-    for _ in range(2):
-        inputs = spec.make_inputs(full, device=device)
-        outputs, _ = spec.run(inputs, shape=full, device=device)
-        written = {**outputs, **{name: inputs[name] for name in spec.mutates}}
-        runs.append({name: tensor.detach().cpu().contiguous() for name, tensor in written.items()})
+    runs = [
+        {name: tensor.detach().cpu().contiguous() for name, tensor in written(spec, full, device).items()}
+        for _ in range(2)
+    ]
     first, second = (
         {name: tensor.reshape(-1).view(torch.uint8) for name, tensor in run.items()} for run in runs
     )
