@@ -23,6 +23,7 @@ from workbench.codeobject.occupancy import occupancy
 from workbench.display import figure_of
 from workbench.dtypes import FP32
 from workbench.events import Hub
+from workbench.hardware.report import Report
 from workbench.history.codec import decode
 from workbench.history.results import CLASSES
 from workbench.kernel.show import Kind, Moment, Moments
@@ -36,7 +37,7 @@ from workbench.profile.model import TimeModel
 from workbench.profile.results import ProfileResult
 from workbench.profile.timing import SweepResult, TimeResult
 from workbench.tiles import LayoutResult, view_layout
-from workbench.views import benchmarks
+from workbench.views import benchmarks, hardware
 from workbench.views.board import Board
 from workbench.views.figures import CARDS
 from workbench.views.figures.view import View
@@ -225,6 +226,26 @@ def layout(tile: str, **question: Any) -> Any:
     return figure_of(view_layout(tile, arch="gfx950", **question))
 
 
+def examined(subject: str, off: float) -> Report:
+    """An examination whose times lie around `off` of the reference's, more so the shorter they are."""
+    names = (
+        "gemm/bf16 m=1024",
+        "activations/softmax rows=4096",
+        "rotary/rope rows=512",
+        "sampling/top_k rows=64",
+    )
+    times = {
+        name: {
+            "subject": {"us": us, "origin": "modelled"},
+            "reference": {"us": us * (1 + off / us)},
+            "text": "",
+        }
+        for name, us in zip(names, (210.0, 24.0, 8.5, 4.6), strict=True)
+    }
+    head = {"subject": subject, "reference": "emulated:gfx942,numerics=exact", "arch": "gfx942"}
+    return Report(head, {"times": times})
+
+
 def board(*, baseline: bool = False) -> Board:
     """What a dashboard knows after some runs of two kernels."""
     profiles = kept()
@@ -271,6 +292,12 @@ SAMPLES: Sequence[Sample] = (
     Sample("benchmark-bars", None, lambda: benchmarks.operator_bars(benchmark(), GEMM)),
     Sample("benchmark-lines", None, lambda: benchmarks.operator_lines(benchmark(), GEMM)),
     Sample("benchmark-published", None, lambda: benchmarks.analysis_figure(analyses()[0], list(benchmark()))),
+    Sample("hardware", None, lambda: hardware.times_figure([examined("emulated:MI300X", 0.6)])),
+    Sample(
+        "hardware-beside",
+        None,
+        lambda: hardware.times_figure([examined("emulated:MI300X", 0.6), examined("emulated:MI325X", -0.9)]),
+    ),
     Sample("dies", XcdMap, lambda: figure_of(dies(orders=1))),
     Sample("dies-orders", XcdMap, lambda: figure_of(dies(orders=2))),
     Sample("shown", Moments, lambda: figure_of(shown())),
