@@ -11,6 +11,8 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent import futures
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -453,7 +455,7 @@ class _Running:
         self._traffic = traffic
         # The others' follow when they are needed, which is after most launches.
         self._workers = [self._worker()]
-        self._helpers: list[threading.Thread] = []
+        self._helpers: list[futures.Future[None]] = []
         self._progress = progress
         self._told = 0.0
         self._groups_done: int | None = None
@@ -485,20 +487,21 @@ class _Running:
             self._look()
             count = min(self._threads or thread_count(), int(self._launch.group_total))
             self._workers += [self._worker() for _ in range(1, count)]
-            for worker in self._workers[1:]:
-                helper = threading.Thread(target=self._help, args=(worker,), name="emulated-device")
-                helper.start()
-                self._helpers.append(helper)
+            with suppress(RuntimeError):  # Python ends, and starts no threads: this one does it all
+                for worker in self._workers[1:]:
+                    self._helpers.append(_threads.submit(self._help, worker))
             while self._turn(first, _SLICE_NANOSECONDS) == abi.RUN_AGAIN:
                 self._look()
-        for helper in self._helpers:
-            while helper.is_alive():
-                helper.join(0.02)
-                self._look()
+        helpers = [helper for helper in self._helpers if not helper.cancel()]
+        while futures.wait(helpers, 0.02).not_done:
+            self._look()
 
     def _help(self, worker: CData) -> None:
+        thread = threading.current_thread()
+        thread.name = "emulated-device"
         while self._turn(worker, _SLICE_NANOSECONDS) == abi.RUN_AGAIN:
             pass
+        thread.name = _IDLE
 
     def _turn(self, worker: CData, nanoseconds: int) -> int:
         """One of abi.RUN_*."""
@@ -584,14 +587,29 @@ def _copied(report: CData | None) -> CData | None:
     return ffi.new("FaultReport *", report) if report is not None else None
 
 
-def _join(helpers: list[threading.Thread]) -> None:
+_IDLE = "emulated-device-idle"
+
+
+def _new_threads() -> None:
+    global _threads
+    # As many as launches ask for: one takes only what is idle, or new ones.
+    _threads = futures.ThreadPoolExecutor(max_workers=1 << 16, thread_name_prefix=_IDLE)
+
+
+# They stay from launch to launch: to start fifteen takes as long as a small GEMM.
+_threads: futures.ThreadPoolExecutor
+_new_threads()
+os.register_at_fork(after_in_child=_new_threads)
+
+
+def _join(helpers: list[futures.Future[None]]) -> None:
     """Wait for threads that are about to end, whatever interrupts come: what they use is freed next."""
     interrupt: BaseException | None = None
-    for helper in helpers:
-        while helper.is_alive():
-            try:
-                helper.join()
-            except KeyboardInterrupt as error:
-                interrupt = error
+    helpers = [helper for helper in helpers if not helper.cancel()]
+    while helpers:
+        try:
+            helpers = list(futures.wait(helpers).not_done)
+        except KeyboardInterrupt as error:
+            interrupt = error
     if interrupt is not None:
         raise interrupt
