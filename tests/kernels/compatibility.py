@@ -3,7 +3,7 @@
     python tests/kernels/compatibility.py names --main FOLDER --cdna3 FOLDER --fp6 FOLDER
     python tests/kernels/compatibility.py sources --main FOLDER ... --results FILE  # hours, resumable
     python tests/kernels/compatibility.py modules --main FOLDER  # minutes
-    python tests/kernels/compatibility.py makefiles --main FOLDER --cdna3 FOLDER [--jobs N]  # an hour
+    python tests/kernels/compatibility.py makefiles --main FOLDER --cdna3 FOLDER --results FILE [--jobs N]
     python tests/kernels/compatibility.py recheck --main FOLDER ... --sample 40 --seed 1 [--jobs N]
 
 `recheck` builds and runs results of the page again that a seed draws, and tells which are others.
@@ -538,6 +538,23 @@ def modules_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
     return "\n".join([heads, "| --- | --- | --- | --- | --- |", *rows])
 
 
+def makefiles_table(checkouts: Mapping[str, Path], given: argparse.Namespace) -> str:
+    """The table of Makefiles; those that the file of results has are not called again."""
+    known: dict[str, list[hipkittens_makefiles.Row]] = {}
+    if given.results.exists():
+        known = json.loads(given.results.read_text())
+    of = {branch: (BRANCHES[branch].arch, BRANCHES[branch].define) for branch in checkouts}
+
+    def is_wanted(name: str) -> bool:
+        return name not in known and re.search(given.only, name) is not None
+
+    for name, rows in hipkittens_makefiles.run_all(checkouts, of, is_wanted, given.jobs, given.timeout):
+        known[name] = rows
+        given.results.write_text(json.dumps(known, indent=1))
+    inorder = sorted(known, key=lambda name: ([*BRANCHES].index(name.partition("/")[0]), name))
+    return hipkittens_makefiles.table([row for name in inorder for row in known[name]], LONGEST)
+
+
 def recheck(checkouts: Mapping[str, Path], given: argparse.Namespace) -> bool:
     """Build and run a sample of the page's results again; whether each is as the page says."""
     known = stated_results()
@@ -580,10 +597,11 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("what", choices=("names", "sources", "modules", "makefiles", "recheck"))
     for branch in BRANCHES:
         parser.add_argument(f"--{branch}", type=Path, help=f"folder of a checkout of HipKittens' {branch}")
-    parser.add_argument("--results", type=Path, help="of sources: file that keeps results, to go on later")
+    parser.add_argument("--results", type=Path, help="file that keeps results, to go on later")
     parser.add_argument("--only", default="", help="pattern of the sources to compile and run now")
     parser.add_argument("--sample", type=int, default=40, help="of recheck: how many results")
     parser.add_argument("--seed", type=int, default=1, help="of recheck: which")
+    parser.add_argument("--timeout", type=float, default=400, help="of makefiles: seconds of a call of make")
     parser.add_argument("--jobs", type=int, default=1, help="of makefiles and recheck: how many at a time")
     parser.add_argument("--again", action="store_true", help="those whose result is of other headers of ours")
     parser.add_argument("--quick", action="store_true", help="of sources: the compiler reads them, no more")
@@ -599,17 +617,12 @@ def main(arguments: Sequence[str]) -> None:
         write("names", names_table(checkouts))
     elif given.what == "modules":
         write("modules", modules_table(checkouts, given))
-    elif given.what == "makefiles":
-        of = {branch: (BRANCHES[branch].arch, BRANCHES[branch].define) for branch in checkouts}
-        rows = list(hipkittens_makefiles.run_all(checkouts, of, given.only, given.jobs))
-        if given.only:
-            print(hipkittens_makefiles.table(rows, LONGEST))
-        else:
-            write("makefiles", hipkittens_makefiles.table(rows, LONGEST))
     elif given.what == "recheck":
         sys.exit(0 if recheck(checkouts, given) else 1)
     elif given.results is None:
-        parser.error("sources wants --results FILE")
+        parser.error(f"{given.what} wants --results FILE")
+    elif given.what == "makefiles":
+        write("makefiles", makefiles_table(checkouts, given))
     else:
         write("sources", sources_table(checkouts, given))
 

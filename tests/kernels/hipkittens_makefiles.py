@@ -14,8 +14,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -86,20 +86,20 @@ def modules(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def attempt(
-    build: Build, environment: Mapping[str, str], jobs: int = 1
+    build: Build, environment: Mapping[str, str], jobs: int = 1, timeout: float = BUILD_TIMEOUT
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Names of sources, and "result", one of those of `hipkittens_sources.attempt`, and "text"."""
     sizes = [f"{name}={value}" for name, value in ATTENTION.items()]
     command = ["make", "-k", f"-j{jobs}", "HIPCXX=hipcc", "LOGDIR=logs", *sizes, *build.variables]
     before = {path: path.stat().st_mtime_ns for path in build.folder.iterdir()}
-    status, said = _said(command, build.folder, environment, BUILD_TIMEOUT)
+    status, said = _said(command, build.folder, environment, timeout)
     made = [
         path
         for path in sorted(build.folder.iterdir())
         if path.is_file() and os.access(path, os.X_OK) and before.get(path) != path.stat().st_mtime_ns
     ]
     if status is None:
-        yield build.source.path.name, {"result": "no", "text": f"not built after {BUILD_TIMEOUT:g} s"}
+        yield build.source.path.name, {"result": "no", "text": f"not built after {timeout:g} s"}
     # Recipes that end with `tee` have its exit status and not hipcc's.
     elif status or not made or "error:" in said:
         yield build.source.path.name, {"result": "no", "text": _reason(said)}
@@ -163,19 +163,25 @@ def _said(
     return finished.returncode, finished.stdout
 
 
+Row = tuple[str, str, str, dict[str, str]]
+"""Branch, folder of the Makefile, source, and what became of it."""
+
+
 def run_all(
     checkouts: Mapping[str, Path],
     branches: Mapping[str, tuple[str, tuple[str, ...]]],
-    only: str,
+    is_wanted: Callable[[str], bool],
     jobs: int,
-) -> Iterator[tuple[str, str, str, dict[str, str]]]:
-    """Branch, folder of the Makefile, source and what became of it, as they come.
+    timeout: float = BUILD_TIMEOUT,
+) -> Iterator[tuple[str, list[Row]]]:
+    """Makefiles, as branch and folder, and what became of what they build, as they come.
 
     Args:
         checkouts: folders by branch; they are copied.
         branches: by name the target of a branch and its macros.
-        only: a pattern of the Makefiles' folders, behind their branch and `/`.
+        is_wanted: whether one is tried.
         jobs: how many at a time.
+        timeout: seconds of one call of `make`.
     """
     with tempfile.TemporaryDirectory(prefix="hipkittens-") as scratch:
         tools = _tools(Path(scratch) / "bin")
@@ -185,37 +191,37 @@ def run_all(
                 folder, copies[name], ignore=shutil.ignore_patterns(".git"), ignore_dangling_symlinks=True
             )
         roots = {branches[name][0]: copy for name, copy in reversed(copies.items())}
-        tasks: dict[Path, list[Build]] = {}
+        tasks: dict[str, list[Build]] = {}
         for name, copy in copies.items():
             for build in builds(copy, name, *branches[name]):
-                if re.search(only, f"{name}/{build.makefile}"):
-                    tasks.setdefault(build.folder, []).append(build)
+                if is_wanted(f"{name}/{build.makefile}"):
+                    tasks.setdefault(f"{name}/{build.makefile}", []).append(build)
 
-        def work(of: Sequence[Build]) -> list[tuple[str, str, str, dict[str, str]]]:
-            found = []
+        def work(of: Sequence[Build]) -> list[Row]:
+            found: list[Row] = []
             for build in of:
-                target = build.source.arch
-                own = copies[build.source.branch]
+                branch, target = build.source.branch, build.source.arch
+                copy = copies[branch]
+                # Headers of the branch that is for the target, where its own is for another one.
+                root = copy if branches[branch][0] == target else roots.get(target, copy)
                 environment = {
                     **os.environ,
                     "PATH": f"{tools}:{os.environ['PATH']}",
-                    # Those of the branch that is for the target, where its own is for another one.
-                    "THUNDERKITTENS_ROOT": str(
-                        own if branches[build.source.branch][0] == target else roots.get(target, own)
-                    ),
+                    "THUNDERKITTENS_ROOT": str(root),
                     "HIPKITTENS_DEVICE": f"emulated:{target}",
                 }
-                for name, told in attempt(
-                    build, environment, jobs if build.source.path.name == "Makefile" else 1
-                ):
-                    told["text"] = told["text"].replace(f"{own}/", "")
-                    found.append((build.source.branch, build.makefile, name, told))
+                # One with all programs of its folder has several to compile at a time.
+                beside = jobs if build.source.path.name == "Makefile" else 1
+                for name, told in attempt(build, environment, beside, timeout):
+                    told["text"] = told["text"].replace(f"{copy}/", "")
+                    found.append((branch, build.makefile, name, told))
                     print(*found[-1], file=sys.stderr, flush=True)
             return found
 
         with ThreadPoolExecutor(jobs) as pool:
-            for rows in pool.map(work, tasks.values()):
-                yield from rows
+            running = {pool.submit(work, of): name for name, of in tasks.items()}
+            for future in as_completed(running):
+                yield running[future], future.result()
 
 
 def _tools(folder: Path) -> Path:
@@ -233,7 +239,7 @@ def _tools(folder: Path) -> Path:
     return folder
 
 
-def table(rows: Sequence[tuple[str, str, str, Mapping[str, str]]], longest: int) -> str:
+def table(rows: Sequence[Row], longest: int) -> str:
     """Counts, and one line for each."""
     kinds = ("right", "wrong", "fails", "compiles", "no")
     lines = [f"| branch | Makefiles | {' | '.join(kinds)} |", "| --- | --- |" + " --- |" * len(kinds)]
