@@ -139,8 +139,8 @@ def nearest(rows: Iterable[Row], known: Mapping[Problem, Modelled]) -> list[Comp
 
 
 def kernel_of(row: Row) -> str:
-    """The spec of a row, of the published kernel itself, too."""
-    return row.problem.kernel.removeprefix(PREFIX)
+    """The spec of a row without its variant, of the published kernel itself, too."""
+    return row.problem.kernel.removeprefix(PREFIX).partition(":")[0]
 
 
 def _judged(compared: Iterable[Compared]) -> list[Judged]:
