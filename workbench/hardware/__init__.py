@@ -6,7 +6,6 @@ Examine an emulated device, and the whole way runs without a GPU; its figures sa
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import tempfile
 import time as clock
@@ -19,7 +18,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from workbench import targets
+from workbench import __version__, targets
 from workbench.errors import DeviceError, UsageError
 from workbench.hardware.process import Side, Unanswered
 from workbench.hardware.report import Report, anonymous
@@ -219,8 +218,7 @@ def _reference(subject: Any) -> str:
 
 
 def _begun(path: Path, subject: str, reference: str, plan: Plan) -> Report:
-    version = importlib.metadata.version("hipkittens-workbench")
-    head = {"subject": subject, "reference": reference, "arch": plan.arch, "version": version}
+    head = {"subject": subject, "reference": reference, "arch": plan.arch, "version": __version__}
     if path.exists():
         report = Report.read(path)
         other = [
