@@ -27,8 +27,8 @@ _SYMBOLS = ("circle", "diamond")
 
 @shows(Report)
 def report_html(report: Report) -> Markup:
-    """A summary, then each section, folded where all of it agrees."""
-    parts: list[Any] = [summary([report])]
+    """What was examined, a summary, then each section, folded where all of it agrees."""
+    parts: list[Any] = [Table((), _facts(report)), _counted(report)]
     for name, cases in report.sections.items():
         counts = report.counts(name)
         title = SECTIONS[name].title if name in SECTIONS else name
@@ -58,6 +58,30 @@ def summary(reports: Sequence[Report]) -> Table:
         for name in names
     ]
     return Table(("", *(each.title for each in reports)), rows)
+
+
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
+    form = "the quick form" if report.head["quick"] else "the whole"
+    started = report.head["started"].replace("T", " ").replace("+00:00", " UTC")
+    yield "examined", f"{started}, {form}, by version {report.head['version']}"
+    setting = report.machine.get("setting", {})
+    for what in ("compiler", "system", "processor"):
+        if what in setting:
+            yield what, setting[what]
+    if versions := setting.get("versions"):
+        yield "versions", ", ".join(f"{name} {version}" for name, version in versions.items())
+    for what, state, text, _ in report.machine.get("doctor", ()):
+        if state != "ok":
+            yield what, text
+
+
+def _counted(report: Report) -> Table:
+    """A row for each section, a column for each way in which a case can end."""
+    rows = []
+    for name in (name for name in SECTIONS if name in report.sections):
+        counts = report.counts(name)
+        rows.append((SECTIONS[name].title, *(count or Cell("", "wb-num") for count in counts.values())))
+    return Table(("", *report.counts("")), rows)
 
 
 def _cases(cases: dict[str, dict[str, Any]]) -> Table:
