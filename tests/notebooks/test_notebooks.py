@@ -9,7 +9,7 @@ from types import ModuleType
 
 import nbformat
 import pytest
-from nbconvert import LatexExporter
+from nbconvert import LatexExporter, MarkdownExporter
 
 from workbench import theme
 
@@ -64,6 +64,8 @@ def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     if path.stem.startswith(("01", "02", "03", "04", "05", "06", "13")):
         assert drawn, "a tutorial has figures"
     printed_by_latex(notebook, [data for data in shown if "image/svg+xml" in data])
+    markdown, _ = MarkdownExporter().from_notebook_node(runner.as_saved(notebook))
+    assert "<style" not in markdown, "GitHub prints it as text"
     size = runner.sizes(notebook)
     assert size["figures"] == len(drawn)
     assert size["MB"] < runner.MOST_MB, f"saved with its outputs: {size}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from workbench.errors import UsageError
+from workbench.views.markup import STYLE
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -72,7 +73,7 @@ def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "
     body, _ = exporter.from_notebook_node(page)
     # Figures ask for a formula renderer that they do not need.
     body = _with_one_plotly(_PICTURE.sub(_named, _FETCHED.sub("", str(body))))
-    more = _STYLE.format(_dark(exporter.template_paths))
+    more = STYLE + _STYLE.format(_dark(exporter.template_paths))
     if appendix:
         more += Markup('<section class="wb-appendix">{}</section>').format(appendix)
     head, end, rest = body.rpartition("</main>" if "</main>" in body else "</body>")
