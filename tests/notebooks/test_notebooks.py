@@ -56,7 +56,10 @@ def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     runner = load_runner()
     notebook = runner.execute(path, timeout=300, quiet=True)
     assert runner.summaries(notebook), "a notebook shows a summary of what was done"
-    shown = [o.data for cell in notebook.cells for o in cell.get("outputs", ()) if "data" in o]
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    stopped = [output.ename for output in outputs if output.output_type == "error"]
+    assert not stopped, "papermill puts a banner above a notebook with an exception, and fails"
+    shown = [output.data for output in outputs if "data" in output]
     # nbconvert to HTML, and a PDF printed from it, have every figure without plotly's script.
     drawn, page = runner.figures(notebook), runner.pictures_page(notebook)
     assert page.count('class="jp-RenderedSVG') >= len(drawn)
