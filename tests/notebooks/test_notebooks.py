@@ -104,7 +104,8 @@ def test_bars_leave_nothing_behind(tmp_path: Path) -> None:
     notebook = runner.execute(path, timeout=300, quiet=True)
     kept = [output for output in notebook.cells[0].outputs if output.output_type != "stream"]
     assert kept, "the long step was told of while it ran"
-    assert not any(output.data for output in kept)
+    assert not any(any(output.data.values()) for output in kept)
+    assert all(output.data for output in kept), "nbconvert warns of an output without a type"
     page = tmp_path / "page.html"
     runner.write_html(notebook, page)
     text = page.read_text()

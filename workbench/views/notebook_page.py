@@ -104,7 +104,7 @@ def _without_widget(output: NotebookNode) -> NotebookNode | None:
         told = escape(" ".join(str(data.get("text/plain", "")).split())[:ALT])
         title = f"<title>{told}</title>"
         data[_SVG] = re.sub(r"<svg\b[^>]*>", lambda head: head[0] + title, data[_SVG], count=1)
-    if output.output_type == "display_data" and not data:
+    if output.output_type == "display_data" and not any(data.values()):
         return None
     if data.pop(WIDGET, None) is None:
         return output
