@@ -33,7 +33,7 @@ _TOLD = re.compile(r"<(?:title|desc)\b[^>]*>([^<]+)<")
 # Prompts, numbers in code and quiet words of nbconvert's light page are too pale to read (WCAG 2, 4.5 : 1).
 _STYLE = Markup(
     "<style>:root{{--jp-content-font-color2:rgba(0,0,0,.66);--jp-mirror-editor-number-color:#060;"
-    "--jp-cell-prompt-not-active-font-color:#555}}"
+    "--jp-cell-prompt-not-active-font-color:#555}}.jp-RenderedSVG img{{max-width:100%;height:auto}}"
     ".jp-InputPrompt,.jp-OutputPrompt{{color:var(--jp-content-font-color2)!important;opacity:1!important}}"
     "@media (prefers-color-scheme:dark){{{}}}</style>"
     "<style>.wb-appendix{{max-width:70rem;margin:1rem auto 3rem;padding:0 1rem}}"

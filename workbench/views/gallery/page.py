@@ -22,7 +22,8 @@ THEMES = {"light": "#ffffff", "dark": "#111111"}
 # trusted.
 _PAGE = Markup(
     '<div style="background:{};display:inline-block;vertical-align:top;margin:2px" role="img" '
-    'aria-label="{}, {} px, {}"><svg width="{}" height="{:.0f}" style="display:block">{}</svg></div>'
+    'aria-label="{}, {} px, {}"><svg width="{}" height="{:.0f}" viewBox="0 0 {} {}" style="display:block">'
+    "{}</svg></div>"
 )
 
 
@@ -50,7 +51,9 @@ class Gallery:
         whole = Markup(drawn.replace("<svg ", f'<svg id="{key}" ', 1))
         again = Markup('<use href="#{}"/>').format(key)
         for (theme, colour), picture in zip(THEMES.items(), (whole, again), strict=True):
-            yield _PAGE.format(colour, sample.name, width, theme, width, width * high / wide, picture)
+            yield _PAGE.format(
+                colour, sample.name, width, theme, width, width * high / wide, wide, high, picture
+            )
 
     def __repr__(self) -> str:
         return "\n".join(sample.name for sample in self.samples)
