@@ -22,7 +22,8 @@ LAB_SHEET = Path(__file__).parents[1] / "lab" / "style" / "results.css"
 # Only JupyterLab's theme variables, with fallbacks for a page without it, so that both themes look right.
 # Mixed with the text's own colour, hues are read on a light page and on a dark one, whosever it is.
 LOOKS: Mapping[str, str] = {
-    "wb": "font-size:var(--jp-content-font-size0,13px);color:var(--jp-content-font-color1,inherit);"
+    # As large as a table's letters; the sizes for content would shrink a box in a box.
+    "wb": "font-size:var(--jp-ui-font-size1,13px);color:var(--jp-content-font-color1,inherit);"
     "font-family:var(--jp-content-font-family,sans-serif);overflow-x:auto;line-height:1.4",
     "wb-num": "text-align:right;font-variant-numeric:tabular-nums",
     "wb-line": "white-space:nowrap",
