@@ -77,8 +77,8 @@ html_theme_options = {
     "footer_end": [],
 }
 html_show_sourcelink = False
-html_static_path = ["static"]
-html_css_files = ["site.css"]
+html_static_path = ["static", "../workbench/lab/style/results.css"]
+html_css_files = ["site.css", "results.css"]
 html_js_files = ["site.js"]
 
 

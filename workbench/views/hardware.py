@@ -113,7 +113,7 @@ def times_figure(reports: Sequence[Report]) -> Any:
                 text=[name for name, _, _ in found],
                 mode="markers",
                 name=report.title,
-                marker={"color": SERIES[n % len(SERIES)], "symbol": _SYMBOLS[n % len(_SYMBOLS)]},
+                marker={"color": SERIES[n % len(SERIES)], "symbol": _SYMBOLS[n % len(_SYMBOLS)], "size": 9},
                 hovertemplate="%{text}<br>%{x:,.4g} us, model %{y:.2f} of it<extra></extra>",
             )
         )

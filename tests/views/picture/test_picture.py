@@ -159,7 +159,11 @@ def test_text_of_a_terminal() -> None:
 
 def test_no_figure_is_wider_than_its_page() -> None:
     figure = go.Figure(go.Scatter(x=[0, 1], y=[0, 1]), {"width": 1400})
-    assert "max-width:100%" in svg_of(figure)
+    drawn = svg_of(figure)
+    assert "max-width:100%" in drawn
+    # As an image it has no size but what its head says: a style there is not asked.
+    [(width, across)] = re.findall(r'<svg[^>]* width="([\d.]+)px"[^>]* viewBox="0 0 ([\d.]+) ', drawn)
+    assert float(width) == pytest.approx(float(across), abs=0.5)
 
 
 def test_arguments_of_a_template_are_no_markup() -> None:
