@@ -299,7 +299,7 @@ def test_a_cell_is_verified_against_a_function_of_ones_own(shell):
         (f"own {OWN} --reference 3", "--reference: `3` is a int; expected a function"),
         (f"own {OWN} --reference 'lambda x: x @ x[:7]'", "`lambda x: x @ x[:7]` raised RuntimeError"),
         (f"own {OWN} --reference 'lambda x, y: x'", "raised TypeError"),
-        (f"own {OWN} --reference 'lambda x: x' --verify activations/softmax", "beside a spec"),
+        (f"own {OWN} --reference 'lambda x: x' --verify activations/softmax", "and a spec are given"),
         ("own --reference 'lambda x: x'", "--reference needs --launch and --inputs and --outputs too"),
         (
             f"own {OWN.replace('scale[2', 'scala[2')} --reference abs",

@@ -443,8 +443,8 @@ def tools(programs: Mapping[str, str]) -> Path:
             write_atomically(places[0] / file, text.encode(), 0o755)
     except OSError as error:
         raise ToolchainError(
-            f"the cache folder {folder()} takes no file more: {error.strerror}. Make room there, "
-            "or set HIPKITTENS_CACHE to a folder that has it."
+            f"the cache folder {folder()} cannot take another file: {error.strerror}. Make room "
+            "there, or set HIPKITTENS_CACHE to a folder that has it."
         ) from None
     return places[0]
 

@@ -128,9 +128,9 @@ def test_record(open_lab: Callable[..., Lab], server: Server) -> None:
 
     lab.button("ISA").click()
     lab.page.locator(".jp-hipkittens-Isa").wait_for()
+    lab.page.locator(".jp-hipkittens-Isa .cm-line.jp-hipkittens-line").first.wait_for()
     lab.line(1, "tile[lane][row]").click()
-    lab.page.locator(".jp-hipkittens-Isa .cm-line", has_text="ds_read").first.wait_for()
-    top(lab)
+    lab.page.wait_for_timeout(1000)
     record.frame(3000)
 
     put(lab, 1, HEAD + FASTER)

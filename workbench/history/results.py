@@ -249,7 +249,7 @@ class History(Shown):
         """
         found = self._one(run)
         if found.time is None:
-            raise HistoryError(f"{found.label} failed; a baseline needs a time: pin a run that ended well")
+            raise HistoryError(f"{found.label} failed; a baseline needs a time: pin a run that succeeded")
         chosen = name or f"{found.kernel} #{found.number}"
         self._store.write(
             "INSERT OR REPLACE INTO baseline(name, run, pinned) VALUES (?, ?, julianday('now'))",
@@ -265,7 +265,7 @@ class History(Shown):
             HistoryError: no baseline has this name.
         """
         if name not in self.baselines:
-            raise HistoryError(f"no baseline is called {name!r}; there is {_listed(self.baselines)}")
+            raise HistoryError(f"there is no baseline {name!r}; baselines: {_listed(self.baselines)}")
         self._store.write("DELETE FROM baseline WHERE name = ?", (name,))
         self._forget()
 
@@ -285,7 +285,7 @@ class History(Shown):
         if after is None:
             good = [run for run in History(self._store).of(first.kernel) if run.time is not None]
             if not good:
-                raise HistoryError(f"no run of {first.kernel} ended well; name one to compare with")
+                raise HistoryError(f"no run of {first.kernel} succeeded; name one to compare with")
             after = good[-1]
         return changes(first.side, self._one(after).side)
 
@@ -294,15 +294,15 @@ class History(Shown):
             return run
         if isinstance(run, str):
             if run not in self.baselines:
-                raise HistoryError(f"no baseline is called {run!r}; there is {_listed(self.baselines)}")
+                raise HistoryError(f"there is no baseline {run!r}; baselines: {_listed(self.baselines)}")
             return self.baselines[run]
         if isinstance(run, bool) or not isinstance(run, int):
             raise UsageError(
-                f"a run is named by its number, its baseline's name or itself; got {type(run).__name__}"
+                f"got a {type(run).__name__}; expected a run, its number, or the name of its baseline"
             )
         found = list(_read(self._store, "number = ?", (run,)))
         if not found:
-            raise HistoryError(f"{self.path} has no run #{run}; wb.history() lists those that there are")
+            raise HistoryError(f"{self.path} has no run #{run}; wb.history() lists all runs")
         return found[0]
 
     def _forget(self) -> None:

@@ -267,8 +267,8 @@ def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inne
     match = _INIT.search(content)
     if match is None:
         raise UsageError(
-            f"{name} has no Python module: PYBIND11_MODULE(name, m) {{ ... }} is wanted. "
-            "A program with main() runs with wb.run_program."
+            f"{name} defines no Python module; expected PYBIND11_MODULE(name, m) {{ ... }}. "
+            "To run a program with main(), use wb.run_program."
         )
     module_name = match[1].decode()
     with _import_lock, device.hip():

@@ -66,7 +66,7 @@ def save_page(notebook: str | Path, to: str | Path | None = None) -> Path:
     try:
         read = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     except (ValueError, KeyError, AttributeError) as error:
-        raise UnreadableFile(f"save_page: {path} is no notebook: {error}") from None
+        raise UnreadableFile(f"save_page: {path} is not a notebook: {error}") from None
     target = Path(to) if to is not None else path.with_suffix(".html")
     appendix = NOTHING.join(_appendix(read))
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -58,7 +58,7 @@ class KernelRegistry(Shown, Mapping[str, KernelSpec]):
 
     def __getitem__(self, name: str) -> KernelSpec:
         if not isinstance(name, str):
-            raise UnknownKernel(f"a kernel is named by a text such as 'gemm/bf16'; got {name!r}")
+            raise UnknownKernel(f"got {name!r}; expected a kernel's name, such as 'gemm/bf16'")
         operator, _, variant = name.partition(":")
         if variant:
             return self[operator].variant(variant)

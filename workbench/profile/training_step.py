@@ -119,7 +119,7 @@ class StepProfile(Shown):
         if call.operator in kernels and call._again is None:
             return time(kernels[call.operator], shape=call.shape, device=self.device)
         if call._again is None:
-            raise UsageError(f"{call.operator}: its launch is of another process; expected its time with it")
+            raise UsageError(f"{call.operator} was launched by another process; read .times there first")
         kernel, launched = call._again
         return time(Launcher(kernel, launched.launch), *launched.args, **launched.kwargs)
 
@@ -187,7 +187,9 @@ class StepProfile(Shown):
             UsageError: the row is of a kernel that is no operator's; `wb.profile` takes its launch.
         """
         if row.operator not in kernels:
-            raise UsageError(f"{row.operator} is no operator's kernel; profile its launch by wb.profile")
+            raise UsageError(
+                f"{row.operator} does not belong to an operator; profile its launch with wb.profile"
+            )
         return profile(kernels[row.operator], shape=row.shape, device=self.device)
 
     def to_perfetto(self, path: str | Path) -> Path:

@@ -90,7 +90,7 @@ class Device:
         """
         if not self.observes:
             raise DeviceError(
-                f"{self.name} is {self.backend.device_title}, which does not tell {what}; use an emulated "
+                f"{self.name} is {self.backend.device_title}, which does not report {what}; use an emulated "
                 f'device: device="emulated:{self.arch}", in a process that uses no GPU'
             )
 

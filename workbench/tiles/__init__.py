@@ -70,7 +70,5 @@ def _device(arch: str | None, device: Device | str | None) -> Device:
     where = resolve_device(device if device is not None or arch is None else f"emulated:{arch}")
     where.check_observes("where its lanes go")
     if arch is not None and where.arch != arch:
-        raise DeviceError(
-            f"{where.name} runs {where.arch}, and arch={arch!r} was asked for; give one of the two"
-        )
+        raise DeviceError(f"{where.name} runs {where.arch}, not arch={arch!r}; give one of the two")
     return where
