@@ -7,7 +7,7 @@
 # make test-triton  Triton's kernels on the emulated devices, with two of its libraries; 250 MB of downloads
 # make lint   style, types, formatting
 # make wheels  dist/ with a wheel for each kind of machine, native libraries in it, and one for all others
-# make docs   the documentation site, in build/site; NOTEBOOKS=run shows notebooks with their outputs
+# make docs   the documentation site, in build/site; runs notebooks that changed, NOTEBOOKS=off runs none
 # make release  wheel and sdist of this version in build/release, checked, and installed into an empty environment
 # make browser  the browser that tests/browser drives, where this machine lets it be installed
 #

@@ -36,7 +36,7 @@ def html_of(out):
 def test_colab_is_told_once_what_is_missing(shell, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
     shell.run_line_magic("reload_ext", "workbench")
-    assert capsys.readouterr().out.count("Colab is no JupyterLab: magics, figures and tables work") == 1
+    assert capsys.readouterr().out.count("Colab is not JupyterLab: magics, figures and tables work") == 1
     monkeypatch.delitem(sys.modules, "google.colab")
     shell.run_line_magic("reload_ext", "workbench")
     assert capsys.readouterr().out == ""

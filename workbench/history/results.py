@@ -190,7 +190,7 @@ class RecordedRun(Shown):
 
 
 class History(Shown):
-    """Runs of a file, oldest first; `[number]` finds one by its number, `["name"]` by that of a baseline.
+    """Recorded runs, oldest first: `[number]` gives a run by its number, `["name"]` a baseline.
 
     Attributes:
         path: the file.
@@ -207,7 +207,7 @@ class History(Shown):
         return tuple(_read(self._store, self._where, self._values))
 
     def of(self, kernel: str = "", *, session: str = "") -> History:
-        """Only the runs of a kernel, of a session, or both."""
+        """Filters runs by kernel, by session, or by both."""
         wanted = [("kernel = ?", kernel), ("session = ?", session)]
         more = [(text, value) for text, value in wanted if value]
         where = " AND ".join(filter(None, (self._where, *(text for text, _ in more))))
@@ -241,8 +241,8 @@ class History(Shown):
 
         Args:
             run: its number, or itself.
-            name: what to call it; the run's kernel and number where it is "". A name that is taken names
-                this run from now on.
+            name: what to call it; without a name, the run's kernel and number. A name in use moves
+                to this run.
 
         Raises:
             HistoryError: there is no such run, or it has no time.
@@ -272,11 +272,11 @@ class History(Shown):
     def compare(
         self, before: int | str | RecordedRun, after: int | str | RecordedRun | None = None
     ) -> Changes:
-        """What is different between two runs: facts, source, machine code, counters.
+        """Compares two runs: facts, source, machine code and counters.
 
         Args:
-            before, after: numbers, names of baselines, or runs. `after` is the latest of the same kernel that
-                ended well where it is None.
+            before, after: numbers, names of baselines, or runs. Without `after`, the latest run of the
+                same kernel that succeeded.
 
         Raises:
             HistoryError: there is no such run.

@@ -41,8 +41,8 @@ _LOWEST_ADDRESS = 1 << 22
 class HostModule:
     """A Python module compiled from host and device code; its functions are attributes.
 
-    Functions of its classes and submodules are wrapped in place: whichever object you call them on, they
-    launch on the device of the last `HostModule` of this compilation.
+    Functions of its classes and submodules are wrapped in place. If you make a second `HostModule` of the
+    same compilation, they launch on the second one's device.
 
     Attributes:
         module: the Python module itself. If you call its functions from there, they do not see CPU tensors as

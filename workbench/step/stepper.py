@@ -49,9 +49,9 @@ class Breakpoint:
 class Stepper(Presented):
     """A wave of a launch, step by step in both directions; made by `wb.step`.
 
-    It stands before an instruction of the wave that it follows: `instruction` is what comes next, and what is
-    held is what that one finds, as far as other waves do not run in between. They stand where the emulated
-    device's turns have left them. Each method that moves gives the stepper itself; its text shows the place.
+    A stepper stands before an instruction of one wave: `instruction` comes next, and registers and memory
+    hold what it will find. The other waves stand where the emulated device's turns left them. Methods that
+    move return the stepper, whose text shows the place.
 
     Attributes:
         kernel: what runs.
