@@ -52,6 +52,8 @@ default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
+# A class says what it holds; nobody calls the constructor of a result.
+autodoc_typehints_description_target = "documented"
 napoleon_google_docstring = True
 # Attributes as fields: some are properties with a docstring of their own.
 napoleon_use_ivar = True
@@ -78,6 +80,8 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+# Pages without neighbours have no list of them.
+html_sidebars = {name: [] for name in ("docs/tour", "CHANGELOG", "CONTRIBUTING")}
 html_show_sourcelink = False
 # Plotly's script for live figures: a page fetches nothing from elsewhere.
 html_static_path = ["static", str(Path(plotly.__file__).parent / "package_data" / "plotly.min.js")]
