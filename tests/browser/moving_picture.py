@@ -98,6 +98,7 @@ def top(lab: Lab) -> None:
 
 def test_record(open_lab: Callable[..., Lab], server: Server) -> None:
     lab = open_lab(size=SIZE)
+    lab.page.set_default_timeout(60_000)
     lab.open_beside_sidebar(server.notebook("turn.ipynb", [SETUP, HEAD]))
     lab.run(0)
     record = Recorder(lab)
@@ -126,10 +127,12 @@ def test_record(open_lab: Callable[..., Lab], server: Server) -> None:
     record.frame(3000)
     slow = output.inner_text()
 
+    line = lab.line(1, "tile[lane][row]")
+    line.click()
     lab.button("ISA").click()
     lab.page.locator(".jp-hipkittens-Isa").wait_for()
-    lab.page.locator(".jp-hipkittens-Isa .cm-line.jp-hipkittens-line").first.wait_for()
-    lab.line(1, "tile[lane][row]").click()
+    # Once more, for the rows of the line.
+    line.click()
     lab.page.wait_for_timeout(1000)
     record.frame(3000)
 

@@ -43,7 +43,7 @@ def test_what_is_new_runs_once(outputs: ModuleType, tmp_path: Path) -> None:
     old = written(outputs.KEPT / "of_an_old_text" / "good.ipynb", "print(6)")
     outputs.run([good, lacking], "off")
     assert old.exists()
-    with pytest.raises(RuntimeError, match=r"wrong\.ipynb: .*ZeroDivisionError") as stopped:
+    with pytest.raises(RuntimeError, match=r"(?s)wrong\.ipynb: .*ZeroDivisionError") as stopped:
         outputs.run([good, lacking, wrong], "run")
     assert "lacking" not in str(stopped.value)
     assert not old.exists()
