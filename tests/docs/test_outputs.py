@@ -14,6 +14,7 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 PLOTLY = "application/vnd.plotly.v1+json"
+SVG = "<svg><title>Two bars</title></svg>"
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_a_figure_is_a_picture_with_its_data(outputs: ModuleType, tmp_path: Path
     figure = {"data": [{"type": "bar", "y": [1, 2]}], "layout": {"title": {"text": "</script><b>"}}}
     v4 = nbformat.v4
     drawn = v4.new_output(
-        "display_data", data={PLOTLY: figure, "image/svg+xml": "<svg></svg>", "text/plain": 'a "bar"'}
+        "display_data", data={PLOTLY: figure, "image/svg+xml": SVG, "text/plain": 'a "bar"'}
     )
     widget = v4.new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})
     path = written(tmp_path / "a.ipynb", "draw()", outputs=[drawn, widget])
@@ -80,6 +81,6 @@ def test_a_figure_is_a_picture_with_its_data(outputs: ModuleType, tmp_path: Path
     page = "".join(shown["data"]["text/html"])
     assert set(shown["data"]) == {"text/html", "text/plain"}
     assert 'aria-label="a &quot;bar&quot;"' in page
-    assert "<svg></svg>" in page
+    assert SVG in page
     (told,) = re.findall(r'<script type="application/json">(.*?)</script>', page)
     assert json.loads(told) == figure
