@@ -68,6 +68,8 @@ def look(page: Page, name: str, width: int, theme: str, script: str) -> int:
     SCREENSHOTS.joinpath("site").mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / "site" / f"{name.replace('/', '-')}-{width}-{theme}.png")
     if width == WIDTHS[-1]:
+        # The theme decides a moment later what scrolls, and so wants a tab stop.
+        page.wait_for_timeout(500)
         for each in findings(page, script):
             where = "; ".join(node["html"][:120] for node in each["nodes"][:3])
             print(f"{name}, {theme}: {each['impact']}: {each['id']}, {len(each['nodes'])} times: {where}")
