@@ -83,10 +83,11 @@ html_theme_options = {
 # Pages without neighbours have no list of them.
 html_sidebars = {name: [] for name in ("docs/tour", "CHANGELOG", "CONTRIBUTING")}
 html_show_sourcelink = False
-# Plotly's script for live figures: a page fetches nothing from elsewhere.
-html_static_path = ["static", str(Path(plotly.__file__).parent / "package_data" / "plotly.min.js")]
+html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
+# Plotly's script for live figures: a page fetches nothing from elsewhere.
+html_static_path.append(str(Path(plotly.__file__).parent / "package_data" / "plotly.min.js"))
 
 
 def indented_is_code(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
