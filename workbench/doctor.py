@@ -1,4 +1,4 @@
-"""Says what works on this machine, what does not, and the command that would change that."""
+"""Says what works on this machine, what does not, and which command mends it."""
 
 from __future__ import annotations
 

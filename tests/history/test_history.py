@@ -153,7 +153,7 @@ def test_wrong_questions_are_told(file: Path) -> None:
     found = wb.history()
     with pytest.raises(HistoryError, match="no run #7"):
         found[7]
-    with pytest.raises(HistoryError, match="no baseline is called 'quick'"):
+    with pytest.raises(HistoryError, match="there is no baseline 'quick'"):
         found.compare("quick")
     with pytest.raises(UsageError, match="named by its number"):
         found.compare(1.5)  # type: ignore[arg-type]

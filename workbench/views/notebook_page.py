@@ -63,7 +63,7 @@ def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "
     page.metadata["title"] = title
     for cell in page.cells:
         if "outputs" in cell:
-            cell.outputs = [output for output in map(_without_widget, cell.outputs) if output is not None]
+            cell.outputs = [output for output in map(without_widget, cell.outputs) if output is not None]
     # It warns of pictures without a text, which they get below.
     log = logging.getLogger(__name__)
     log.setLevel(logging.ERROR)
@@ -96,7 +96,7 @@ def _named(picture: re.Match[str]) -> str:
     return f'<img alt="{escape(alt)}" src="data:image/svg+xml;base64,{picture[1]}"'
 
 
-def _without_widget(output: NotebookNode) -> NotebookNode | None:
+def without_widget(output: NotebookNode) -> NotebookNode | None:
     """The output as a page without a kernel can show it; None for one that shows nothing (any more)."""
     data = output.get("data", {})
     if _SVG in data and not _TOLD.search(data[_SVG]):

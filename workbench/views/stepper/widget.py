@@ -90,7 +90,7 @@ def act(s: Stepper, message: dict[str, Any]) -> None:
         if not known:
             s.break_at(value)
     elif do != "look":
-        raise UsageError(f"{do!r} is nothing that a stepper does")
+        raise UsageError(f"unknown action {do!r} of a stepper")
 
 
 @cache
