@@ -7,6 +7,7 @@ Examine an emulated device, and the whole way runs without a GPU; its figures sa
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time as clock
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from workbench import __version__, targets
+from workbench import targets
 from workbench.errors import DeviceError, UsageError
 from workbench.hardware.process import Side, Unanswered
 from workbench.hardware.report import Report, anonymous
@@ -228,7 +229,9 @@ def _reference(subject: Any) -> str:
 
 
 def _begun(path: Path, subject: str, reference: str, plan: Plan) -> Report:
-    head = {"subject": subject, "reference": reference, "arch": plan.arch, "version": __version__}
+    # The package, above all of its parts, has been imported before them.
+    version = sys.modules["workbench"].__version__
+    head = {"subject": subject, "reference": reference, "arch": plan.arch, "version": version}
     if path.exists():
         report = Report.read(path)
         other = [
