@@ -1,8 +1,8 @@
 """Lane-wise transcendental functions, reciprocals and roots; the sides of cube maps.
 
 Transcendental functions are within one unit in the last place of the true value. Most are C
-(native/ops/math.c). The exponential, which attention and softmax wait for, is part of the run: a call has to put
-all registers in memory.
+(native/ops/math.c). The exponential, which attention and softmax wait for, is part of the run: a call has to
+put all registers in memory.
 """
 
 from __future__ import annotations
