@@ -493,7 +493,7 @@ class _Running:
             while self._turn(first, _SLICE_NANOSECONDS) == abi.RUN_AGAIN:
                 self._look()
         helpers = [helper for helper in self._helpers if not helper.cancel()]
-        while futures.wait(helpers, 0.02).not_done:
+        while helpers and futures.wait(helpers, 0.02).not_done:
             self._look()
 
     def _help(self, worker: CData) -> None:
