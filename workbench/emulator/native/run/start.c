@@ -124,7 +124,8 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     const Launch *l = worker->launch;
     const Group *g = &r->group;
     Wave *w = &r->waves[index];
-    memset(w, 0, sizeof *w);
+    memset(w, 0, offsetof(Wave, sums));
+    memset(w->sums, 0, l->row_count);
     fill(w->s, l->poison, sizeof w->s);
     w->v = (uint32_t *)(r->registers + register_bytes(l) * index);
     w->lds = r->lds;
