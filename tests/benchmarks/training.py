@@ -4,7 +4,8 @@
 
 Each run is kept in --keep as soon as it has ended, and not made again. The gradients of the first step are
 compared with float64 on the same bf16 weights, parameter by parameter. `--write` puts the tables and curves
-into `docs/training.md`. Seconds are of this process's CPU time, so that a busy machine does not count.
+into `docs/training.md`. Seconds are of this process's CPU time, so that a busy machine does not count, and of
+the clock, for which the machine has to be quiet: `taskset -c 0,1` for two cores.
 
     python tests/benchmarks/training.py --forecast llama-1b bert-base [--write]
 
@@ -18,11 +19,17 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+# As the script has it, before PyTorch is loaded: see workbench/training/__init__.py.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch
 
@@ -51,14 +58,15 @@ def training(model: str, kernels: str, seed: int, steps: int) -> Training:
 
 
 def curve(model: str, kernels: str, seed: int, steps: int) -> dict[str, Any]:
-    """Losses of a run, and CPU seconds of a step: the median, of the first step alone too."""
-    run, seconds = training(model, kernels, seed, steps), []
+    """Losses of a run, and seconds of a step: the medians of CPU time and of the clock."""
+    run, spent, walls = training(model, kernels, seed, steps), [], []
     for _ in range(steps):
-        began = time.process_time()
+        cpu, wall = time.process_time(), time.perf_counter()
         run.step()
-        seconds.append(time.process_time() - began)
-    middle = sorted(seconds)[len(seconds) // 2]
-    return {"losses": run.losses, "held": run.evaluate(), "seconds": middle, "first": seconds[0]}
+        spent.append(time.process_time() - cpu)
+        walls.append(time.perf_counter() - wall)
+    timed = {"seconds": statistics.median(spent), "wall": statistics.median(walls)}
+    return {"losses": run.losses, "held": run.evaluate(), **timed}
 
 
 def cosines(model: str) -> dict[str, dict[str, float]]:
@@ -107,7 +115,7 @@ def tables(kept: dict[str, Any], models: list[str], steps: int) -> list[str]:
     lines: list[str] = []
     for model in models:
         runs = kept[f"{model} {steps}"]
-        of = {key: smooth(run["losses"]) for key, run in runs.items() if key != "cosines"}
+        of = {f"{kernels} {seed}": smooth(runs[f"{kernels} {seed}"]["losses"]) for kernels, seed in RUNS}
         seeds = [of[f"pytorch {seed}"] for seed in SEEDS]
         lines += [
             f"### {model}",
@@ -125,9 +133,7 @@ def tables(kept: dict[str, Any], models: list[str], steps: int) -> list[str]:
                 f"| {i * WINDOW} to {min(steps, (i + 1) * WINDOW) - 1} | {of['pytorch-fp32 0'][i]:.4f} | "
                 f"{low:.4f} to {high:.4f} | {ours:.4f} | {'yes' if low <= ours <= high else 'no'} |"
             )
-        seconds = {
-            kernels: runs[f"{kernels} 0"]["seconds"] for kernels in ("hipkittens", "pytorch", "pytorch-fp32")
-        }
+        ours, theirs, wide = (runs[f"{kernels} 0"] for kernels in ("hipkittens", "pytorch", "pytorch-fp32"))
         worst = {k: min(v.items(), key=lambda each: each[1]) for k, v in runs["cosines"].items()}
         below = sum(c < LIMIT for c in runs["cosines"]["hipkittens"].values())
         lines += [
@@ -141,9 +147,13 @@ def tables(kept: dict[str, Any], models: list[str], steps: int) -> list[str]:
             f"(`{worst['pytorch'][0]}`); below {LIMIT}: {below} of "
             f"{len(runs['cosines']['hipkittens'])} parameters of ours.",
             "",
-            f"CPU seconds a step: ours {seconds['hipkittens']:.2f}, PyTorch bf16 {seconds['pytorch']:.2f}, "
-            f"fp32 {seconds['pytorch-fp32']:.2f}; ours takes "
-            f"{seconds['hipkittens'] / seconds['pytorch']:.1f} times PyTorch's bf16.",
+            "Seconds a step by the clock, and of CPU time: "
+            + ", ".join(
+                f"{name} {run['wall']:.3f} and {run['seconds']:.3f}"
+                for name, run in (("ours", ours), ("PyTorch bf16", theirs), ("fp32", wide))
+            )
+            + f"; ours takes {ours['wall'] / theirs['wall']:.1f} and "
+            f"{ours['seconds'] / theirs['seconds']:.1f} times PyTorch's bf16.",
             "",
         ]
     return lines
@@ -234,16 +244,18 @@ def main() -> None:
             DOCUMENT.write_text(before + text + rest.partition(FORECAST_END)[2])
         return
     for model in chosen.models:
-        runs = kept.setdefault(f"{model} {chosen.steps}", {})
-        jobs = {"cosines": lambda model=model: cosines(model)}
+        by = f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads"
+        runs = kept.setdefault(f"{model} {chosen.steps}", {"made by": by})
+        jobs: dict[str, Callable[[], Any]] = {"cosines": partial(cosines, model)}
         for kernels, seed in RUNS:
-            jobs[f"{kernels} {seed}"] = lambda m=model, k=kernels, s=seed: curve(m, k, s, chosen.steps)
+            jobs[f"{kernels} {seed}"] = partial(curve, model, kernels, seed, chosen.steps)
         for name, job in jobs.items():
             if name not in runs:
                 runs[name] = job()
                 save()
             print(model, name, "ready", flush=True)
-    about = f"{chosen.steps} steps, seed 0, losses averaged over {WINDOW} steps; PyTorch {torch.__version__}."
+    versions = " and ".join({kept[f"{model} {chosen.steps}"]["made by"] for model in chosen.models})
+    about = f"{chosen.steps} steps, seed 0, losses averaged over {WINDOW} steps; {versions}."
     text = "\n".join([BEGIN, about, "", *tables(kept, chosen.models, chosen.steps), END])
     print(text)
     if chosen.write:
