@@ -32,8 +32,8 @@ __all__ = ["SECTIONS", "Report", "examine"]
 MINUTES = {False: 20.0, True: 5.0}
 """That an examination takes, the whole one and the quick one."""
 
-_LONGEST = 300.0
-"""Seconds of a case."""
+_LONGEST, _SHORTEST = 300.0, 60.0
+"""Seconds that a case may take; as many as are left, but one that has begun gets the shorter time at least."""
 _SIDES = 8
 """Processes of the emulated device, at most."""
 
@@ -123,21 +123,29 @@ class _Work:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def _ask(self, side: Side, case: Case, root: Path) -> Answer:
-        if clock.monotonic() > self.end:
+    def _seconds(self) -> float:
+        """That a case may take which begins now.
+
+        Raises:
+            Unanswered: the time is up.
+        """
+        left = self.end - clock.monotonic()
+        if left < 0:
             raise Unanswered(_LATE)
+        return min(_LONGEST, max(_SHORTEST, left))
+
+    def _ask(self, side: Side, case: Case, root: Path) -> Answer:
+        seconds = self._seconds()
         # What the case sets is the examined side's; the emulated one is what everybody has.
         usual = replace(case, environment={})
-        return side.answer(self.section.name, usual, self._folder(root, "emulated", case), _LONGEST)
+        return side.answer(self.section.name, usual, self._folder(root, "emulated", case), seconds)
 
     def _finish(self, case: Case, reference: Future[Answer] | None, root: Path) -> None:
         result: dict[str, Any]
         try:
             other = reference.result() if reference is not None else None
-            if clock.monotonic() > self.end:
-                raise Unanswered(_LATE)
             folder = self._folder(root, "examined", case)
-            mine = self.examined.answer(self.section.name, case, folder, _LONGEST)
+            mine = self.examined.answer(self.section.name, case, folder, self._seconds())
             if self.section.compare is None or other is None:
                 result = {"subject": mine, "agrees": mine.get("passed"), "text": mine.get("text", "")}
             else:
