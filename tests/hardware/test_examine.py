@@ -92,6 +92,29 @@ def test_a_pair_that_cannot_be_compared_costs_one_case(
     assert not Report.read(path).done("operators", SMALL[0])
 
 
+def test_who_may_not_be_disturbed_waits_for_a_few_cases_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def answer(side: Side, section: str, case: Case, folder: Path, seconds: float) -> dict[str, str]:
+        asked.append(("reference" if "exact" in side.device else "examined", case.name))
+        return {}
+
+    cases = [Case(str(n)) for n in range(5)]
+    alone = replace(SECTIONS["times"], cases=lambda plan: cases, compare=lambda *answers: (True, "same"))
+    monkeypatch.setitem(SECTIONS, "times", alone)
+    monkeypatch.setattr(Side, "answer", answer)
+    monkeypatch.setattr("workbench.hardware._ROUND", 2)
+    report = examine("emulated:gfx942", tmp_path / "r.json", sections=("times",))
+    assert report.counts("times")["agree"] == 5
+    rounds = [["0", "1"], ["2", "3"], ["4"]]
+    in_turn = [(who, names) for names in rounds for who in ("reference", "examined")]
+    for who, names in in_turn:
+        taken, asked = asked[: len(names)], asked[len(names) :]
+        assert sorted(taken) == [(who, name) for name in names]
+
+
 def test_no_time_means_not_run_and_says_so(tmp_path: Path) -> None:
     report = examine(
         "emulated:gfx942", tmp_path / "r.json", operators=SMALL, sections=("operators",), minutes=0

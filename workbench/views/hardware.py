@@ -85,12 +85,24 @@ def _counted(report: Report) -> Table:
 
 
 def _cases(cases: dict[str, dict[str, Any]]) -> Table:
-    rows = []
+    """Those to look at, then those that did not run by their reason, then the others."""
+    ran = [(name, case) for name, case in cases.items() if "not run" not in case]
+    ran.sort(key=lambda each: each[1].get("agrees") is not False)
+    looks = sum(case.get("agrees") is False for _, case in ran)
+    rows = [(_MARKS[case.get("agrees")], name, case["text"]) for name, case in ran]
+    reasons: dict[str, list[str]] = {}
     for name, case in cases.items():
-        late = "not run" in case
-        mark = Cell("not run", "wb-warn") if late else _MARKS[case.get("agrees")]
-        rows.append((mark, name, case["not run"] if late else case["text"]))
-    return Table((), rows)
+        if "not run" in case:
+            reasons.setdefault(case["not run"], []).append(name)
+    late = [
+        (
+            Cell("not\N{NO-BREAK SPACE}run", "wb-warn"),
+            names[0] if len(names) == 1 else f"{len(names)} cases",
+            why,
+        )
+        for why, names in reasons.items()
+    ]
+    return Table((), [*rows[:looks], *late, *rows[looks:]])
 
 
 def _errors(errors: Sequence[tuple[str, int, float, float, float]]) -> Table:
