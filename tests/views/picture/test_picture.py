@@ -193,6 +193,17 @@ def test_numbers_of_neighbouring_cells_stand_apart() -> None:
     assert second - first - 2 * 0.636 * size > 0.25 * size
 
 
+def test_numbers_of_axes_are_whole_and_as_asked() -> None:
+    """What stands at an axis' end for all of its numbers is under the badge, or the title."""
+    shown = texts(go.Figure(go.Heatmap(z=[[0, 1.4e-6]])))
+    assert "1.4e-06" in shown
+    assert not any("1e" in text and not text[0].isdigit() for text in shown)
+    curve = go.Figure(go.Scatter(x=[0, 3e-6], y=[0, 1]), {"yaxis": {"tickformat": ".0%"}})
+    assert {"100%", "20%", "3e-06"} <= set(texts(curve))
+    counts = go.Figure(go.Scatter(x=[0, 1], y=[0, 10]), {"yaxis": {"tickformat": "d"}})
+    assert {"0", "4", "10"} <= set(texts(counts))
+
+
 def test_arguments_of_a_template_are_no_markup() -> None:
     figure = go.Figure(go.Scatter(x=[0, 1], y=[0, 1]), {"title": "<b>st_bf<64, 64></b><br>by <i>lane</i>"})
     assert {"st_bf<64, 64>", "by lane"} <= {line for text in texts(figure) for line in text.splitlines()}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.theme import INK, readable
-from workbench.views.picture.axes import Scale
+from workbench.views.picture.axes import Scale, whole
 from workbench.views.picture.values import (
     DASHES,
     HATCHES,
@@ -295,6 +295,8 @@ def heatmap(place: Place, trace: Mapping[str, Any], default: str) -> None:
         if at(trace, "colorbar.tickvals") is not None:
             values = array(at(trace, "colorbar.tickvals"))
             bar.set_ticks(values, labels=[str(t) for t in array(at(trace, "colorbar.ticktext")) or values])
+        else:
+            whole(bar.ax.yaxis)
     # The colour bar has taken its room of the cells'.
     _cell_texts(place, trace, cells, edges)
 
