@@ -139,7 +139,7 @@ def _as_asked(axis: Any, form: str) -> None:
 
 
 def whole(axis: Any) -> None:
-    """Gives small numbers their own powers of ten: matplotlib has one at the axis' end, under other things."""
+    """Gives small numbers each its power of ten: matplotlib has one at the axis' end, under other things."""
     from matplotlib.ticker import FuncFormatter
 
     if 0 < max(map(abs, axis.get_view_interval())) < 1e-3:
