@@ -54,7 +54,7 @@ def run(paths: Iterable[Path], how: str) -> None:
     if not missing:
         return
     began = time.monotonic()
-    print(f"running {len(missing)} notebooks for their outputs; NOTEBOOKS=off goes without", flush=True)
+    print(f"running {len(missing)} notebooks: some minutes; NOTEBOOKS=off runs none", flush=True)
     with ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1)) as pool:
         failures = [failure for failure in pool.map(_execute, missing) if failure]
     print(f"ran {len(missing)} notebooks in {time.monotonic() - began:.0f} s", flush=True)

@@ -211,7 +211,7 @@ def test_line_magic(shell):
     ):
         assert wanted in repr(shell.run_line_magic("hipkittens", question))
     for line, message in (
-        ("", "say what: devices"),
+        ("", "expected one of devices"),
         ("devcies", "did you mean devices"),
         ("devices now", "takes nothing after"),
     ):

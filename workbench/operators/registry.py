@@ -34,7 +34,7 @@ _SHARED = ("include", "families", "references")
 
 
 class KernelRegistry(Shown, Mapping[str, KernelSpec]):
-    """A kernel library: a mapping from names to specs, each loaded when you first ask for it.
+    """Maps names to the specs of a kernel library; each is loaded when you first ask for it.
 
     Args:
         root: the folder with `<category>/<operator>.py`; None for the workbench's own library.
