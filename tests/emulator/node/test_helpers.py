@@ -21,7 +21,11 @@ def test_a_helper_does_one_thing_after_another_in_one_thread() -> None:
 
 def test_it_is_waited_for_until_it_has_ended() -> None:
     helper, go = helpers.Helper(), threading.Event()
-    helper.start(lambda: None if go.wait(10) else None)
+
+    def work() -> None:
+        go.wait(10)
+
+    helper.start(work)
     assert not helper.wait(0.01)
     go.set()
     assert helper.wait(10)
