@@ -7,8 +7,8 @@
 # make test-triton  Triton's kernels on the emulated devices, with two of its libraries; 250 MB of downloads
 # make lint   style, types, formatting
 # make wheels  dist/ with a wheel for each kind of machine, native libraries in it, and one for all others
-# make docs   the documentation site, in build/site; NOTEBOOKS=run shows notebooks with their outputs
-# make release  wheel and sdist of this version in build/release, checked, and installed into an empty environment
+# make docs   the documentation site, in build/site; runs notebooks that changed, NOTEBOOKS=off runs none
+# make release  wheels and sdist of this version in build/release, checked, and tried in an empty environment
 # make browser  the browser that tests/browser drives, where this machine lets it be installed
 #
 # Each target works alone on a fresh machine with Python 3.11+ and pip; what it needs goes into .venv.
@@ -68,17 +68,22 @@ docs: $(VENV)/.installed-test
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -c docs . build/site
 	@echo "build/site/docs/index.html"
 
-# The wheel is built from the sdist, so both are complete. The empty environment has nothing but the wheel and what it
-# asks for; its first kernel is compiled, run and verified there.
+# The wheel for all machines is built from the sdist, so both are complete. The empty environment has nothing but the
+# wheel for this machine and what it asks for; its first kernel is compiled, run and verified there.
 RELEASE := build/release
-release: $(VENV)/.installed-test
+release: wheels
 	$(PIP) -e '.[release]'
 	rm -rf $(RELEASE)
+	@version=$$($(BIN)/python -c 'import workbench; print(workbench.__version__)'); \
+	  grep -q "^## $$version (" CHANGELOG.md || \
+	  { echo "CHANGELOG.md has no section $$version: $(BIN)/towncrier build --version $$version writes it"; exit 1; }
 	$(BIN)/towncrier build --draft --version next
 	$(BIN)/python -m build --outdir $(RELEASE)
+	cp dist/*manylinux*.whl $(RELEASE)
 	$(BIN)/python -m twine check --strict $(RELEASE)/*.whl $(RELEASE)/*.tar.gz
 	$(PYTHON) -m venv $(RELEASE)/empty
-	$(RELEASE)/empty/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(RELEASE)/*.whl
+	wheel=$$(ls $(RELEASE)/*_$$(uname -m).whl 2>/dev/null || ls $(RELEASE)/*-any.whl) && \
+	  $(RELEASE)/empty/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $$wheel
 	cd $(RELEASE)/empty && bin/python -m workbench doctor && bin/python -m workbench run normalization/rmsnorm
 
 # Without a browser its tests are skipped and say so, so nothing here fails. The stored pictures are of Liberation Sans,

@@ -6,14 +6,18 @@ The pages are the ones that people read in the repository; links between them, a
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
+
+import plotly
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 import made  # noqa: E402
+import outputs  # noqa: E402
 import terms  # noqa: E402
 
 project = "HipKittens workbench"
@@ -40,16 +44,17 @@ exclude_patterns = ["build", ".venv", "**/node_modules"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 # Headings that pages link to.
 myst_heading_anchors = 4
-# Notebooks are kept without outputs. NOTEBOOKS=run executes them, a few minutes the first time.
-nb_execution_mode = "cache" if os.environ.get("NOTEBOOKS") == "run" else "off"
-nb_execution_timeout = 600
-nb_execution_raise_on_error = True
+# Notebooks are kept without outputs; `outputs` runs them.
+nb_execution_mode = "off"
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 # Docstrings put code between single backticks.
 default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
+# A class says what it holds; nobody calls the constructor of a result.
+autodoc_typehints_description_target = "documented"
 napoleon_google_docstring = True
 # Attributes as fields: some are properties with a docstring of their own.
 napoleon_use_ivar = True
@@ -76,10 +81,14 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+# Pages without neighbours have no list of them.
+html_sidebars = {name: [] for name in ("docs/tour", "CHANGELOG", "CONTRIBUTING")}
 html_show_sourcelink = False
-html_static_path = ["static"]
-html_css_files = ["site.css"]
+html_static_path = ["static", "../workbench/lab/style/results.css"]
+html_css_files = ["site.css", "results.css"]
 html_js_files = ["site.js"]
+# Plotly's script for live figures: a page fetches nothing from elsewhere.
+html_static_path.append(str(Path(plotly.__file__).parent / "package_data" / "plotly.min.js"))
 
 
 def indented_is_code(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
@@ -93,13 +102,33 @@ def indented_is_code(app: Any, what: str, name: str, thing: object, options: Any
             lines[at:at] = ["::", ""]
 
 
+SEVERAL = re.compile(r"^    (\w+(?:, \w+)+): (.*\n(?:     .*\n)*)", re.MULTILINE)
+
+
+def a_field_a_name(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
+    """Makes a field of each name in `low, high: quantiles`; Sphinx takes `low,` for the type of `high`."""
+
+    def apart(found: re.Match[str]) -> str:
+        return "".join(f"    {each}: {found[2]}" for each in found[1].split(", "))
+
+    lines[:] = SEVERAL.sub(apart, "\n".join([*lines, ""])).split("\n")
+
+
 def complete(app: Any, page: str, source: list[str]) -> None:
-    """Adds to a page's source what `docs/made.py` has for it."""
-    source[0] = made.shown(page, source[0])
+    """Adds to a page's source what `docs/made.py` has for it, to a notebook its outputs."""
+    path = ROOT / f"{page}.ipynb"
+    if path in NOTEBOOKS:
+        app.env.note_dependency(str(outputs.kept(path)))
+        source[0] = outputs.shown(path, source[0])
+    else:
+        source[0] = made.shown(page, source[0])
 
 
 def setup(app: Any) -> None:
     made.write()
+    outputs.run(NOTEBOOKS, os.environ.get("NOTEBOOKS", "run"))
     app.connect("autodoc-process-docstring", indented_is_code)
+    # Before napoleon, which makes fields of sections.
+    app.connect("autodoc-process-docstring", a_field_a_name, priority=400)
     app.connect("source-read", complete)
     app.connect("doctree-resolved", terms.link)

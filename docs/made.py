@@ -54,7 +54,7 @@ def magics() -> str:
     }
     for magic, (what, options) in texts.items():
         rows = [
-            (f"`{each}`", each.help + ("; you can repeat it" if each.repeated else ""))
+            (f"`{each}`", _plain(each.help) + ("; you can repeat it" if each.repeated else ""))
             for each in (magic_options.NAME, *options)
         ]
         usage = magic_options.usage(magic, options).replace("\n    ", "\n").strip()
@@ -82,12 +82,17 @@ def command_line() -> str:
     for name, parser in tree.choices.items():
         parts += [f"## {name}", _sentence(helps[name])]
         rows = [(_argument(each), each.help or "") for each in parser._actions if each.dest != "help"]
-        rows = [(argument, text.replace("%%", "%")) for argument, text in rows]
+        rows = [(argument, _plain(text.replace("%%", "%"))) for argument, text in rows]
         if rows:
             parts.append(table(("argument", "what it does"), rows))
         elif parser.usage:
             parts.append(f"```text\n{parser.usage}\n```")
     return "\n\n".join(parts) + "\n"
+
+
+def _plain(text: str) -> str:
+    """A text of a terminal in Markdown: `__ocml_*` has no emphasis there."""
+    return re.sub(r"([*_])", r"\\\1", text)
 
 
 def _argument(action: argparse.Action) -> str:

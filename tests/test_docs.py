@@ -16,7 +16,10 @@ from workbench.operators import kernels
 
 ROOT = Path(__file__).parents[1]
 
-DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+DOCUMENTS = (
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+)
 
 EXAMPLES = {"workbench_kernels.references.x"}
 """Names that stand for any."""
@@ -129,3 +132,16 @@ def test_environment_variables_are_read() -> None:
     said = {(where, found[0]) for where, found in named(r"\bHIPKITTENS_[A-Z0-9_]*[A-Z0-9]\b")}
     assert said
     assert sorted(each for each in said if each[1] not in names) == []
+
+
+def test_the_changelog_has_a_line_an_entry() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert "<!-- releases -->\n" in text, "towncrier writes below it"
+    _, *versions = re.split(r"^## ", text, flags=re.MULTILINE)
+    for version in versions:
+        head, *lines = version.strip().splitlines()
+        sections = [line for line in lines if line.startswith("#")]
+        assert sections == [s for s in ("### Added", "### Changed", "### Fixed") if s in sections], head
+        wrong = [line for line in lines if line and not line.startswith(("### ", "- "))]
+        assert wrong == [], f"{head}: an entry is one line"
+        assert [line for line in lines if len(line) > 220] == [], f"{head}: a short one"

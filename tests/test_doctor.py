@@ -53,7 +53,7 @@ def test_a_setting_that_nobody_reads_is_noted(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("HIPKITTENS_DEVCE", "emulated:gfx942")
     monkeypatch.setenv("HIPKITTENS_THREADS", "2")
     found = {f.text: f.state for f in findings(wb.doctor(), "setting")}
-    note = "HIPKITTENS_DEVCE=emulated:gfx942 is read by nothing; did you mean HIPKITTENS_DEVICE?"
+    note = "HIPKITTENS_DEVCE=emulated:gfx942: nothing reads this variable; did you mean HIPKITTENS_DEVICE?"
     assert found[note] == "note"
     assert found["HIPKITTENS_THREADS=2"] == "ok"
 

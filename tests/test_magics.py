@@ -36,7 +36,7 @@ def html_of(out):
 def test_colab_is_told_once_what_is_missing(shell, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
     shell.run_line_magic("reload_ext", "workbench")
-    assert capsys.readouterr().out.count("Colab is no JupyterLab: magics, figures and tables work") == 1
+    assert capsys.readouterr().out.count("Colab is not JupyterLab: magics, figures and tables work") == 1
     monkeypatch.delitem(sys.modules, "google.colab")
     shell.run_line_magic("reload_ext", "workbench")
     assert capsys.readouterr().out == ""
@@ -127,6 +127,17 @@ def test_run_all_stops_at_a_compile_error(shell):
     assert isinstance(result.error_in_exec, CompileError)
 
 
+def test_a_cell_that_fails_on_purpose_prints_its_error(shell):
+    with capture_output() as out:
+        result = shell.run_cell("%%hipkittens broken --fails\n__global__ void k( {")
+    assert result.success
+    assert "CompileError: " in out.stdout
+    assert "broken.hip:2:" in out.stdout
+    assert "broken" not in shell.user_ns
+    told = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
+    assert told["status"] == "failed", "it is marked all the same"
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -200,7 +211,7 @@ def test_line_magic(shell):
     ):
         assert wanted in repr(shell.run_line_magic("hipkittens", question))
     for line, message in (
-        ("", "say what: devices"),
+        ("", "expected one of devices"),
         ("devcies", "did you mean devices"),
         ("devices now", "takes nothing after"),
     ):
@@ -299,7 +310,7 @@ def test_a_cell_is_verified_against_a_function_of_ones_own(shell):
         (f"own {OWN} --reference 3", "--reference: `3` is a int; expected a function"),
         (f"own {OWN} --reference 'lambda x: x @ x[:7]'", "`lambda x: x @ x[:7]` raised RuntimeError"),
         (f"own {OWN} --reference 'lambda x, y: x'", "raised TypeError"),
-        (f"own {OWN} --reference 'lambda x: x' --verify activations/softmax", "beside a spec"),
+        (f"own {OWN} --reference 'lambda x: x' --verify activations/softmax", "and a spec are given"),
         ("own --reference 'lambda x: x'", "--reference needs --launch and --inputs and --outputs too"),
         (
             f"own {OWN.replace('scale[2', 'scala[2')} --reference abs",

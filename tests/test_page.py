@@ -84,7 +84,7 @@ def test_what_is_no_notebook(tmp_path: Path) -> None:
         wb.save_page(tmp_path / "none.ipynb")
     wrong = tmp_path / "wrong.ipynb"
     wrong.write_text("{")
-    with pytest.raises(UnreadableFile, match="is no notebook"):
+    with pytest.raises(UnreadableFile, match="is not a notebook"):
         wb.save_page(wrong)
     with pytest.raises(UsageError, match="got int"):
         wb.save_page(3)  # type: ignore[arg-type]

@@ -64,5 +64,5 @@ def test_a_profile_keeps_what_its_launch_asked_of_memory(results: dict[str, Any]
     assert again.sites() == traffic.sites()
     assert any(site.lds_bytes for site in again.sites().values())
     assert (again.group_total, again.waves) == (1, 1)
-    with pytest.raises(wb.errors.UsageError, match="the lines of this launch are not there any more"):
+    with pytest.raises(wb.errors.UsageError, match="the recorded lines of this launch were released"):
         again.replay(None, 1)

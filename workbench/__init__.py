@@ -1,13 +1,13 @@
 """HipKittens workbench: write, compile, run, verify and profile AMD tile kernels from a notebook.
 
     import workbench as wb
-    mod = wb.compile(source)                           # HIP C++ to gfx950 machine code
-    mod["scale"][grid, block](x, 2.0)                  # on the GPU, or on an emulated one
-    wb.verify("gemm/bf16").check()                # against PyTorch
+    mod = wb.compile(source)              # HIP C++ to gfx950 machine code
+    mod["scale"][grid, block](x, 2.0)     # on the GPU, or on an emulated one
+    wb.verify("gemm/bf16").check()        # against PyTorch
     wb.time("gemm/bf16"), wb.profile("gemm/bf16")
 
-In a notebook, `%load_ext workbench` gives `%%hipkittens`. Names are loaded when they are first used, so that
-importing this package costs nothing; `__init__.pyi` lists them, each with the module that defines it.
+In a notebook, `%load_ext workbench` gives `%%hipkittens`. A name is loaded when you first use it, so the
+import itself costs nothing; `__init__.pyi` lists the names with the modules that define them.
 """
 
 from __future__ import annotations

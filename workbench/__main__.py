@@ -173,11 +173,16 @@ def _add_hardware(commands: Any) -> None:
     )
     add = hardware.add_argument
     add("operators", nargs="*", metavar="NAME", help='such as "gemm/bf16"; default all')
-    add("--device", help="what is examined; default the first GPU")
-    add("--out", default="hardware", metavar="PATH", help="writes PATH.json and PATH.html; goes on there")
-    add("--quick", action="store_true", help="a part of it, in 5 minutes")
-    add("--minutes", type=float, help="that it may take; default 20, with --quick 5")
-    add("--sections", nargs="+", default=(), metavar="NAME", help="some of its parts")
+    add("--device", help="device to examine; default: the first GPU")
+    add(
+        "--out",
+        default="hardware",
+        metavar="PATH",
+        help="write PATH.json and .html; a second run continues",
+    )
+    add("--quick", action="store_true", help="a first look, in 5 minutes")
+    add("--minutes", type=float, help="most minutes to take; default: 20, with --quick 5")
+    add("--sections", nargs="+", default=(), metavar="NAME", help="only these sections")
     add("--compare", nargs="+", metavar="FILE", help="draw reports side by side; examine nothing")
 
 

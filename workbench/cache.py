@@ -1,16 +1,15 @@
-"""What was computed once and is costly to compute again: machine code, native libraries, headers.
+"""The cache of what is slow to make: machine code, native libraries, headers.
 
-Entries are files named by a digest of everything that they were made from, so nobody has to invalidate
-anything. Each carries a checksum: one that was damaged is made again. Code comes out of here that this
-process runs, so what others could have written is never used: a folder that belongs to another user, or that
-everybody may write to, is an error, and such an entry is made again. Several processes use one cache at once:
-an entry appears whole or not at all (written beside its place, then renamed), and what is used least recently
-goes when the whole grows past its limit.
+An entry's file is named by a digest of everything that went into it, so nobody has to invalidate anything.
+Each entry has a checksum; a damaged one is made again. This process runs code from the cache, so it never
+uses what others could have written: a folder of another user, or one that everybody may write to, is an
+error. Several processes can share a cache: each writes beside the place and renames, so an entry appears
+whole or not at all. When the cache grows past its limit, the entries that you used least recently go.
 
 The folder is `$HIPKITTENS_CACHE`, else `hipkittens` in the user's cache folder (`$XDG_CACHE_HOME` or
-`~/.cache`). One that is filled and cannot be written, of a container's image say, is read, and what is new is
-written to a private folder among the system's temporary ones. The limit is `$HIPKITTENS_CACHE_LIMIT`, such as
-`500M` or `8G`, by default 4 GiB.
+`~/.cache`). If it is filled but cannot be written, as in a container's image, the cache reads from it and
+writes to a private temporary folder. The limit is `$HIPKITTENS_CACHE_LIMIT`, such as `500M` or `8G`, by
+default 4 GiB.
 """
 
 from __future__ import annotations
@@ -443,8 +442,8 @@ def tools(programs: Mapping[str, str]) -> Path:
             write_atomically(places[0] / file, text.encode(), 0o755)
     except OSError as error:
         raise ToolchainError(
-            f"the cache folder {folder()} takes no file more: {error.strerror}. Make room there, "
-            "or set HIPKITTENS_CACHE to a folder that has it."
+            f"the cache folder {folder()} cannot take another file: {error.strerror}. Make room "
+            "there, or set HIPKITTENS_CACHE to a folder that has it."
         ) from None
     return places[0]
 

@@ -1,7 +1,7 @@
-"""How a result finds what draws it: results hold data, `workbench.views` registers a drawer for each type.
+"""How a result finds its drawer: results hold data, and `workbench.views` registers a drawer for each type.
 
-A result that is shown inherits `Shown`, one with a figure too inherits `Plotted`. Neither imports a view:
-what draws it is looked up here, by its type.
+A result that a notebook shows inherits `Shown`; one that also has a figure inherits `Plotted`. Neither
+imports a view: this module looks up the drawer by the result's type.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Says what works on this machine, what does not, and the command that would change that."""
+"""Says what works on this machine, what does not, and which command mends it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _settings() -> list[Finding]:
             continue
         close = difflib.get_close_matches(name, names, n=1)
         hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(names)}"
-        findings.append(Finding("setting", "note", f"{name}={value} is read by nothing{hint}"))
+        findings.append(Finding("setting", "note", f"{name}={value}: nothing reads this variable{hint}"))
     return findings
 
 
@@ -155,12 +155,12 @@ def _toolchain() -> list[Finding]:
         findings.append(Finding("passed over", "note", f"{path}: {why}"))
     for arch, version in report.targets.items():
         state = "ok" if version else "note"
-        findings.append(Finding(f"target {arch}", state, version or "no compiler here makes code for it"))
+        findings.append(Finding(f"target {arch}", state, version or "no compiler here supports it"))
     findings.append(Finding("headers", "ok", f"{report.hip_headers}; {', '.join(report.header_folders)}"))
-    libraries = report.device_libraries or "none; only sources that call __ocml_* or __ockl_* want them"
+    libraries = report.device_libraries or "none; only sources that call __ocml_* or __ockl_* need them"
     findings.append(Finding("device libraries", "ok", libraries))
     if not report.tile_library:
-        text = "kittens.cuh is not where it should be; the installation is incomplete"
+        text = "kittens.cuh is missing; the installation is incomplete"
         findings.append(
             Finding("tile library", "missing", text, f"{sys.executable} -m pip install --force-reinstall .")
         )
@@ -217,7 +217,7 @@ def _run() -> list[Finding]:
     for arch in TILE_TARGETS:
         compiler = find_compiler(arch)
         wrong = compiler_trial.faults(compiler, arch)
-        good = "right on what it is tried on; docs/compilers.md has what the newest release gets wrong too"
+        good = "passed the trial; docs/compilers.md lists what the newest release still gets wrong"
         text = f"wrong code of {', '.join(wrong)}" if wrong else good
         remedy = f"{sys.executable} -m pip install {zig.WHEEL}" if wrong else ""
         state = "note" if wrong else "ok"

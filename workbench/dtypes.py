@@ -1,8 +1,9 @@
 """Data types of elements: one row each, from which every table of types is made.
 
-A row has a type's names in shapes and messages, PyTorch, the tile library and C++, how its numbers are made
-up, how near results in it must be, and, of 8-bit floats, in which of two encodings it is; a target says which
-encoding is its own (`Target.has`). A new type is a row here and its conversions in the headers.
+A row has the type's names in shapes and messages, in PyTorch, in the tile library and in C++; how its bits
+form a number; how close results must come; and, for 8-bit floats, which of the two encodings it uses. A
+target says which encoding is its own (`Target.has`). To add a type, write a row here and its conversions in
+the headers.
 """
 
 from __future__ import annotations

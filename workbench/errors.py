@@ -1,6 +1,6 @@
 """One tree of exceptions for the whole workbench.
 
-Every message names the thing, what came, what was wanted and the next step, so that a person who
+Every message names the thing, what came, what was expected and the next step, so that a person who
 sees only the last line of a traceback knows what to do.
 """
 

@@ -1,8 +1,8 @@
-"""What happens in this process, told to whoever wants to show it: launches, profiles, sweeps, verifications.
+"""Events of this process, such as launches, profiles, sweeps and verifications, for views to subscribe to.
 
-Neutral: it imports nothing of the workbench. What makes results publishes them here, views subscribe, and
-neither knows the other. The history is bounded, and nothing is kept alive longer than that: publish small
-facts, or results that hold no tensors.
+This module imports nothing of the workbench: code that makes results publishes here, views subscribe, and
+neither knows the other. The history is bounded and keeps its events alive, so publish small facts, or results
+that hold no tensors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Launches as data: what one is asked to tell of itself, and what it has told when it has ended.
+"""Launches as data: what you ask a launch to record, and what it returns.
 
-The emulated device fills these records and the runtime hands them on; on a GPU a launch tells its time alone.
+The emulated device fills these records and the runtime hands them on; on a GPU a launch reports only its
+time.
 """
 
 from __future__ import annotations

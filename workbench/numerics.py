@@ -1,8 +1,8 @@
-"""Which arithmetic an emulated device's matrix instructions have: fast, or to the bit as a matrix core's.
+"""The arithmetic of an emulated device's matrix instructions: fast, or exact to the bit.
 
 `fast` rounds after each product, as fp32 code on a CPU does; `exact` gives the bits of an MI300X
-(docs/numerics.md). A device's name may say which, "emulated:gfx942,numerics=exact"; else `numerics` around
-the code does, else HIPKITTENS_NUMERICS, else it is fast.
+(docs/numerics.md). The device's name decides ("emulated:gfx942,numerics=exact"), else a `with numerics(...)`
+block, else HIPKITTENS_NUMERICS; the default is fast.
 """
 
 from __future__ import annotations

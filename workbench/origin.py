@@ -73,7 +73,7 @@ class Figure:
         unit: its unit as written beside it, such as "us", "TFLOP/s", "bytes"; "" for a plain count.
         origin: how it was obtained.
         source: what gave it: a device, a model, a file.
-        error: how far it may be off; None of what is measured, counted or published.
+        error: how far a modelled figure may be off; None for all others.
     """
 
     value: float

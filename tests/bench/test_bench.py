@@ -259,7 +259,7 @@ def test_words_of_the_command_line() -> None:
 
 def test_implementations_of_others() -> None:
     device = device_of_name("MI355X")
-    with pytest.raises(UsageError, match="pytorch computes on a GPU"):
+    with pytest.raises(UsageError, match="pytorch runs on a GPU only"):
         chosen_rivals(["pytorch"], device)
     with pytest.raises(UsageError, match="against is 'cuda'; expected some of triton, pytorch"):
         chosen_rivals(["cuda"], device)

@@ -86,23 +86,29 @@ def put(lab: Lab, number: int, text: str) -> None:
 
 
 def top(lab: Lab) -> None:
-    """Brings the notebook's beginning into view, and the pointer off the code."""
+    """Brings the notebook's beginning and its lines' into view, and the pointer off the code."""
     lab.page.mouse.move(5, SIZE["height"] - 5)
     lab.page.evaluate(
-        "document.querySelectorAll('.jp-WindowedPanel-outer').forEach(dom => { dom.scrollTop = 0; })"
+        """() => {
+            document.querySelectorAll('.jp-WindowedPanel-outer').forEach(dom => { dom.scrollTop = 0; });
+            document.querySelectorAll('.cm-scroller').forEach(dom => { dom.scrollLeft = 0; });
+        }"""
     )
 
 
 def test_record(open_lab: Callable[..., Lab], server: Server) -> None:
     lab = open_lab(size=SIZE)
+    lab.page.set_default_timeout(60_000)
     lab.open_beside_sidebar(server.notebook("turn.ipynb", [SETUP, HEAD]))
     lab.run(0)
     record = Recorder(lab)
     lines = BROKEN.splitlines()
     for count in range(0, len(lines), 2):
         put(lab, 1, HEAD + "\n".join(lines[: count + 1]))
+        top(lab)
         record.frame(350)
     put(lab, 1, HEAD + BROKEN)
+    top(lab)
     record.frame(600)
 
     lab.run(1)
@@ -111,6 +117,7 @@ def test_record(open_lab: Callable[..., Lab], server: Server) -> None:
     record.frame(2500)
 
     put(lab, 1, HEAD + KERNEL)
+    top(lab)
     record.frame(700)
     lab.run(1)
     lab.cell(1).locator(".jp-hipkittens-HeatMark").first.wait_for()
@@ -120,18 +127,30 @@ def test_record(open_lab: Callable[..., Lab], server: Server) -> None:
     record.frame(3000)
     slow = output.inner_text()
 
-    lab.line(1, "tile[lane][row]").click()
+    line = lab.line(1, "tile[lane][row]")
+    line.click()
     lab.button("ISA").click()
     lab.page.locator(".jp-hipkittens-Isa").wait_for()
+    # Once more, for the rows of the line.
+    line.click()
+    lab.page.wait_for_timeout(1000)
     record.frame(3000)
 
     put(lab, 1, HEAD + FASTER)
+    top(lab)
     record.frame(900)
     lab.run(1)
     lab.until(lambda: slow != output.inner_text(), "the second version's result")
     lab.cell(1).locator(".jp-hipkittens-HeatMark").first.wait_for()
     top(lab)
     record.frame(3500)
+
+    tab = lab.page.locator(".lm-TabBar-tab", has_text="ISA of turn")
+    tab.locator(".lm-TabBar-tabCloseIcon").click()
+    lab.button("Dashboard").click()
+    lab.until(lambda: lab.dashboard.locator(".wb-run-us").count() >= 2, "both runs in the dashboard")
+    lab.dashboard.locator(".js-plotly-plot").first.wait_for()
+    record.frame(4000)
 
     size = record.save(PICTURE)
     print(f"{PICTURE}: {len(record.frames)} frames, {size / 1000:.0f} kB")

@@ -80,7 +80,7 @@ def test_an_order_that_cannot_be_told_apart_is_an_error() -> None:
         ({"w": torch.zeros(9)}, r"rmsnorm_fwd.*w is float32 \(9,\); expected real \[D\] with D = 8"),
         ({"out": empty(4, 9)}, r"out is bfloat16 \(4, 9\)"),
         ({"eps": None}, "eps is None; expected float"),
-        ({"epsilon": 1e-5}, "there is no argument 'epsilon'"),
+        ({"epsilon": 1e-5}, "unknown argument 'epsilon'"),
     ],
 )
 def test_arguments_that_do_not_fit_are_named(change: dict[str, object], message: str) -> None:

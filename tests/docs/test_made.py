@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import sys
@@ -35,13 +36,22 @@ def test_pages_are_those_of_the_records(made: ModuleType) -> None:
 
 
 def test_every_record_is_on_its_page(made: ModuleType) -> None:
-    magics, commands = made.magics(), made.command_line()
+    # Signs of Markdown are escaped there.
+    magics, commands = (text.replace("\\", "") for text in (made.magics(), made.command_line()))
     for option in (*magic_options.OPTIONS, *magic_options.TRITON_OPTIONS):
         assert f"| `{option}` | {option.help}" in magics
     assert {f"## {name}" for name in ("doctor", "bench", "hipcc", "script")} <= set(commands.splitlines())
     assert "| `--fail-above PART` |" in commands
     for setting in SETTINGS:
         assert f"| `{setting.name}` | {setting.sets} |" in made.environment_variables()
+
+
+def test_python_s_page_has_every_public_name_once() -> None:
+    stub = ast.parse((ROOT / "workbench" / "__init__.pyi").read_text())
+    public = [a.name for n in stub.body if isinstance(n, ast.ImportFrom) for a in n.names if n.module]
+    page = (DOCS / "reference" / "python.md").read_text()
+    shown = re.findall(r"^\.\. auto(?:function|class|data|exception):: (\w+)(?:\(.*\))?$", page, re.MULTILINE)
+    assert sorted(shown) == sorted(name for name in public if name != "InteractiveShell")
 
 
 def test_each_generated_table_has_two_sentences(made: ModuleType) -> None:

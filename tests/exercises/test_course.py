@@ -251,7 +251,7 @@ WRONG: dict[str, dict[str, tuple[str, ...]]] = {
             "    dup[i] = dout[i] * up[i] * slope, dgate[i] = dout[i] * gate[i] * s;",
         ),
         "takes the sigmoid for a constant": ("s * (1 + gate[i] * (1 - s))", "s"),
-        "the derivative of silu was wanted": ("s * (1 + gate[i] * (1 - s))", "gate[i] * s"),
+        "it needs the derivative of silu": ("s * (1 + gate[i] * (1 - s))", "gate[i] * s"),
         "dgate lacks the factor up": ("dout[i] * up[i] * slope", "dout[i] * slope"),
         "dup lacks the sigmoid": ("gate[i] * s;", "gate[i];"),
         "past the end of argument": ("    if (i >= n) return;\n", ""),

@@ -113,7 +113,7 @@ def test_unknown_names(course: Path) -> None:
         wb.exercise("4.2")
     with pytest.raises(KeyError, match=r"there are 21\.1"):
         wb.exercise("none", folder=course)
-    with pytest.raises(UnknownExercise, match="some of 01, 02"):
+    with pytest.raises(UnknownExercise, match="these have: 01, 02"):
         wb.exercises("99")
 
 

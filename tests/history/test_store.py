@@ -40,7 +40,7 @@ def test_a_new_file_is_ours_and_kept_out_of_git(path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"no database, but some notes that somebody wants to keep. " * 40, "no SQLite file"),
+        (b"no database, but some notes that somebody wants to keep. " * 40, "not a SQLite file"),
         (b"SQLite format 3\0" + b"\x07" * 4000, "damaged|cannot be used"),
     ],
 )

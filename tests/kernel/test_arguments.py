@@ -90,7 +90,7 @@ def test_scalars_and_pointers():
         (pointer(FLOAT), torch.zeros(3).double(), "is a float64 tensor; expected float32; convert with"),
         (pointer(FLOAT), torch.zeros(3, 4).T, r"non-contiguous tensor \(shape \(4, 3\), stride \(1, 4\)\)"),
         (pointer(FLOAT), torch.zeros(3, device="meta"), "is a tensor on meta; expected one on cpu"),
-        (FLOAT, 10**400, "is an int beyond every float; expected a value that float can hold"),
+        (FLOAT, 10**400, "is an int too large for a float; expected a value that float can hold"),
         (Type("struct", "Point", 8, members=(Field("a", 0, INT),)), 3, "expected Point: its members by name"),
         (
             Type("struct", "Point", 8, members=(Field("a", 0, INT),)),

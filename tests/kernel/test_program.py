@@ -235,7 +235,7 @@ def test_arguments_of_another_type() -> None:
         ({"env": {"A=B": "2"}}, "env has the name 'A=B'"),
         ({"env": {"A": 2}}, r"env\['A'\] is 2; expected a text"),
         ({"stdin": 5}, "stdin is 5; expected a text"),
-        ({"cwd": "/absent"}, "cwd is '/absent'; expected a folder that is there"),
+        ({"cwd": "/absent"}, "cwd is '/absent'; expected an existing folder"),
         ({"timeout": "soon"}, "timeout is 'soon'; expected a positive number of seconds"),
         ({"timeout": float("nan")}, "timeout is nan"),
         ({"timeout": 0}, "timeout is 0"),

@@ -187,10 +187,13 @@ def test_what_cannot_be_shown_is_said() -> None:
     x = torch.zeros(160, 16, dtype=torch.bfloat16)
     with (
         wb.showing(bytes=2000),
-        pytest.raises(UsageError, match=r"has 7,504 bytes to tell of 1 of 1 work-groups.*2,000"),
+        pytest.raises(UsageError, match=r"needs 7,504 bytes for 1 of 1 work-groups.*2,000"),
     ):
         kernel[1, 64](x)
-    with wb.showing(groups=[1]), pytest.raises(UsageError, match=r"groups=\[1\].*from 0 to 0"):
+    with (
+        wb.showing(groups=[1]),
+        pytest.raises(UsageError, match=r"\[1\]: the launch has work-groups 0 to 0"),
+    ):
         kernel[1, 64](x)
     shown = kernel[1, 64](x).shown
     assert shown is not None
@@ -210,7 +213,7 @@ def test_what_cannot_be_shown_is_said() -> None:
         CompileError, match="show: takes a register or shared tile, a vector of either, or a number"
     ):
         compiled("show(x);", "gfx950")
-    with pytest.raises(UsageError, match="show=True, host=True"):
+    with pytest.raises(UsageError, match="show=True does not work with host=True"):
         wb.compile("", host=True, show=True)
 
 

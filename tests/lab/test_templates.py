@@ -147,7 +147,7 @@ def test_new_writes_a_notebook(tmp_path, monkeypatch, capsys) -> None:
 def test_new_says_what_is_wrong(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["new", "atention"]) == 2
-    assert "there is elementwise, rowwise, gemm, attention" in capsys.readouterr().err
+    assert "expected one of elementwise, rowwise, gemm, attention" in capsys.readouterr().err
     (tmp_path / "gemm.ipynb").write_text("mine")
     assert main(["new", "gemm"]) == 2
     assert "gemm.ipynb cannot be written: File exists" in capsys.readouterr().err

@@ -203,7 +203,7 @@ def test_changes_that_cannot_be_are_refused() -> None:
     result = profiled("conflicts")
     with pytest.raises(UsageError, match=r"bank_conflicts is 2; expected a share, 0 to 1"):
         result.what_if(bank_conflicts=2)
-    with pytest.raises(UsageError, match=r"what_if: magic: expected some of ahead, bank_conflicts"):
+    with pytest.raises(UsageError, match=r"what_if: unknown magic; expected ahead, bank_conflicts"):
         result.what_if(magic=1)
     with pytest.raises(UsageError, match=r"clock is 0; expected more than 0"):
         result.what_if(clock=0)

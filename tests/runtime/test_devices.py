@@ -39,10 +39,14 @@ def test_a_device_by_its_product() -> None:
 
 
 def test_what_is_no_name_of_a_device() -> None:
-    with pytest.raises(errors.DeviceError, match="named by a text such as 'emulated:gfx950'; got 0"):
+    with pytest.raises(
+        errors.DeviceError, match="got 0; expected a device's name, such as 'emulated:gfx950'"
+    ):
         runtime.device(0)  # type: ignore[arg-type]
     # Where it is said, not where a `with` begins.
-    with pytest.raises(errors.DeviceError, match="named by a text such as 'emulated:gfx950'; got 5"):
+    with pytest.raises(
+        errors.DeviceError, match="got 5; expected a device's name, such as 'emulated:gfx950'"
+    ):
         wb.triton(5)  # type: ignore[arg-type]
 
 

@@ -100,7 +100,7 @@ def test_a_failure_is_a_status_with_its_name(by_cffi: Any) -> None:
     runtime.device("emulated:gfx950").backend.failure()
     with pytest.raises(AttributeError, match="hipFly by cffi"):
         by_cffi.hipFly()
-    with pytest.raises(TypeError, match="2 arguments, 1 wanted"):
+    with pytest.raises(TypeError, match="got 2 arguments; expected 1"):
         by_cffi.hipSetDevice(0, 1)
 
 

@@ -116,7 +116,7 @@ def test_lines_barriers_and_conditions() -> None:
         s.to(99)
     with pytest.raises(UsageError, match="expected 'barrier', 'wait', a line's number or a condition"):
         s.to("end")
-    with pytest.raises(UsageError, match="wants a line, a condition, or both"):
+    with pytest.raises(UsageError, match="expected a line, a condition, or both"):
         s.break_at()
 
 
@@ -132,7 +132,7 @@ def test_waves_stand_where_the_scheduler_left_them() -> None:
     s.to("barrier").step()
     assert s.waves[0].state == "at a barrier"
     assert s.waves[0].line in (6, ADD)
-    with pytest.raises(UsageError, match="wave 4 is not on the tape; 0, 1, 2, 3 are"):
+    with pytest.raises(UsageError, match="wave 4 was not recorded; expected one of 0, 1, 2, 3"):
         s.choose(4)
 
 
@@ -230,7 +230,7 @@ def test_wrong_use_is_told() -> None:
         turns(wave=9)
     with pytest.raises(LaunchError, match="work-groups 0 to 1, of waves 0 to 3"):
         turns(group=2)
-    with pytest.raises(UsageError, match="has 1 launches; launch=3"):
+    with pytest.raises(UsageError, match=r"launch=3: .* has launches 0 to 0"):
         turns(launch=3)
     with pytest.raises(UsageError, match="debug=True compiles a kernel again"):
         wb.step(print, debug=True)
@@ -259,5 +259,5 @@ def test_a_fault_ends_as_ever() -> None:
 def test_a_gpu_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     where = wb.device("emulated:gfx950")
     monkeypatch.setattr(type(where.backend), "observes", False)
-    with pytest.raises(DeviceError, match="does not tell what each instruction does"):
+    with pytest.raises(DeviceError, match="does not report what each instruction does"):
         turns()

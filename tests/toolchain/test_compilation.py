@@ -267,10 +267,10 @@ def test_no_source_at_all(zig: toolchain.Compiler) -> None:
         ({"timeout": "1"}, "timeout '1': expected a positive number of seconds"),
         ({"timeout": float("nan")}, "timeout nan"),
         ({"timeout": float("inf")}, "timeout inf"),
-        ({"flags": ["-DX=\0"]}, r"flag '-DX=\\x00': a null byte has no place in it"),
-        ({"define": ["X=\0"]}, r"define 'X=\\x00': a null byte"),
-        ({"include": ["/usr\0"]}, r"include folder '/usr\\x00': a null byte"),
-        ({"name": "a\0b"}, r"name 'a\\x00b': a null byte"),
+        ({"flags": ["-DX=\0"]}, r"flag '-DX=\\x00': expected a text without null bytes"),
+        ({"define": ["X=\0"]}, r"define 'X=\\x00': expected a text without null bytes"),
+        ({"include": ["/usr\0"]}, r"include folder '/usr\\x00': expected a text without null bytes"),
+        ({"name": "a\0b"}, r"name 'a\\x00b': expected a text without null bytes"),
     ],
 )
 def test_options_that_do_not_fit(options: dict[str, object], message: str) -> None:

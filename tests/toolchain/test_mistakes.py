@@ -73,7 +73,7 @@ CASES = (
             "An operand of mma in the wrong layout",
             f"rt_bf<{n}, {n}, {a}> a; rt_bf<{n}, {n}, {b}> b; rt_fl<{n}, {n}> d; zero(a); zero(b); zero(d); "
             f"mma_{form}(d, a, b, d);",
-            f"`b` is in {b}, {other} is wanted",
+            f"`b` is in {b}; expected {other}",
             "b, d);",
             f"rt_bf<{n}, {n}, {a}> a; rt_bf<{n}, {n}{', col_l' if other == 'col_l' else ''}> b; "
             f"rt_fl<{n}, {n}> d; zero(a); zero(b); zero(d); mma_{form}(d, a, b, d);",
@@ -91,7 +91,7 @@ CASES = (
     Case(
         "An operand of mma in the wrong layout",
         "rt_bf<80, 80, col_l> a; rt_bf<80, 80> b; rt_fl<80, 80> d; mma_ABt(d, a, b, d);",
-        "`a` is in col_l, row_l is wanted",
+        "`a` is in col_l; expected row_l",
         "a, b, d);",
         "rt_bf<80, 80> a; rt_bf<80, 80> b; rt_fl<80, 80> d; mma_ABt(d, a, b, d);",
     ),

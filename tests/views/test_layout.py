@@ -194,13 +194,13 @@ def test_types_are_read_from_the_headers() -> None:
 
 
 WRONG = [
-    ({"tile": "st_bf[64, 64]"}, "no tile type.*st_bf<64, 64, st_16x32_s>.*st_8x32_s"),
+    ({"tile": "st_bf[64, 64]"}, "not a tile type.*st_bf<64, 64, st_16x32_s>.*st_8x32_s"),
     ({"tile": "st_b<64, 64>"}, "no type st_b.*st_bf"),
     ({"tile": "st<long, 64, 64>"}, "'long' is not an element type.*bf16"),
     ({"tile": "st_bf<64>"}, "dimensions are 64; expected 2 positive numbers"),
     ({"tile": "st_bf<64, N>"}, "dimensions are 64, N"),
-    ({"tile": "st_bf<64, 64, st_64x64_s>"}, "'st_64x64_s' is no base shape of shared tiles.*st_32x32_s"),
-    ({"tile": "rt_bf<64, 64, rt_16x16_s>"}, "'rt_16x16_s' is no layout.*row_l, col_l"),
+    ({"tile": "st_bf<64, 64, st_64x64_s>"}, "'st_64x64_s' is not a base shape of shared tiles.*st_32x32_s"),
+    ({"tile": "rt_bf<64, 64, rt_16x16_s>"}, "'rt_16x16_s' is not a layout.*row_l, col_l"),
     ({"tile": "st_bf<64, 64, st_16x32_s, 3>"}, "1 arguments too many: 3"),
     ({"tile": "sv_bf<64>::row_vec"}, "only register tiles have a row_vec"),
     (
@@ -211,9 +211,9 @@ WRONG = [
     ({"tile": "st_bf<64, 64>", "access": "load"}, "say register=.*or group=4"),
     ({"tile": "st_bf<64, 64>", "access": "get", "group": 1}, 'expected "load", "store"'),
     ({"tile": "st_bf<64, 64>", "access": "load", "group": 17}, "from 1 to 16"),
-    ({"tile": "st_bf<64, 64>", "access": "load", "register": "rv_bf<64>"}, "a register tile is wanted"),
+    ({"tile": "st_bf<64, 64>", "access": "load", "register": "rv_bf<64>"}, "expected a register tile"),
     ({"tile": "st_bf<64, 64>", "access": "load", "register": "rt_bf<48, 64>"}, "48 x 64 and .* 64 x 64"),
-    ({"tile": "sv_bf<64>", "access": "load", "register": "rv_bf<32>"}, "the same length is wanted"),
+    ({"tile": "sv_bf<64>", "access": "load", "register": "rv_bf<32>"}, "expected the same length"),
     (
         {"tile": "st_bf<64, 64>", "access": "load", "register": "rt_bf<32, 64>", "at": (2, 0)},
         "2 x 1 such parts",

@@ -1,4 +1,4 @@
-"""Benchmarks, sweeps and tuning: problems of operators, timed here or on a cluster, and what they say."""
+"""Benchmarks, sweeps and tuning of operators, here or on a cluster, and their results."""
 
 from workbench.bench.compare import compare_results
 from workbench.bench.results import Result

@@ -36,7 +36,8 @@ def chosen_rivals(against: Sequence[str], device: Device) -> list[Rival]:
             raise UsageError(f"against is {group!r}; expected some of {there}")
         if device.observes and all(rival.gpu_only for rival in known):
             raise UsageError(
-                f"{group} computes on a GPU; {device.name} is none, so nothing of it can be timed"
+                f"{group} runs on a GPU only, and {device.name} is emulated; choose "
+                "a GPU, or leave it out of against="
             )
         installed = [rival for rival in known if rival.installed]
         if not installed:

@@ -1,1 +1,1 @@
-"""Checks of a kernel: results against references, and what the sanitizer found."""
+"""Checks of a kernel: results against references, and the sanitizer's findings."""

@@ -108,7 +108,9 @@ def verify(
             f"verify: got {type(kernel).__name__} to run with {spec.name}; expected a Kernel or a Module"
         )
     if inputs is not None and callable(inputs):
-        raise UsageError("verify: inputs= of a spec is a dict of tensors by name")
+        raise UsageError(
+            "verify: inputs is a function; expected a dict of tensors by name, as a spec is given"
+        )
     if shapes is None:
         with hub.failures("verify", spec.name, shape=shape):
             return _verify_spec(spec, kernel, shape, inputs, seed, tolerance, device)
@@ -156,7 +158,8 @@ def _verify_callable(
     """Two functions, or a launch and a function, where no spec says anything."""
     if isinstance(target, (Kernel, Module)):
         raise UsageError(
-            f"verify({target.name!r}): a kernel needs a spec that says its inputs; give one second"
+            f"verify: got {target.name} alone; expected a spec with it, which says its inputs, such as "
+            'wb.verify(kernel, "gemm/bf16")'
         )
     if hasattr(type(target), "__getitem__") and hasattr(target, "arg_names"):
         what = getattr(target, "__name__", type(target).__name__)

@@ -522,7 +522,7 @@ def _size(kernel: str, record: Mapping[str, Any], key: str, default: int | None 
     value = record.get(key, default)
     if type(value) is not int or not 0 <= value < 1 << 32:
         raise CodeObjectError(
-            f"the code object is damaged: {key} of kernel {kernel!r} is {value!r}, wanted a number from 0 to "
-            "2**32 - 1. Recompile it."
+            f"the code object is damaged: {key} of kernel {kernel!r} is {value!r}; expected a number from 0 "
+            "to 2**32 - 1. Recompile it."
         )
     return value

@@ -91,7 +91,7 @@ class BoundFunction:
         values = dict(zip(order, args, strict=False))
         for name, value in named.items():
             if name not in order:
-                raise ArgumentError(f"{self._told(order)}: there is no argument {name!r}")
+                raise ArgumentError(f"{self._told(order)}: unknown argument {name!r}")
             if name in values:
                 raise ArgumentError(f"{self._told(order)}: {name!r} is given twice")
             values[name] = value

@@ -60,7 +60,7 @@ def exercises(notebook: str = "", *, folder: str | Path = COURSE) -> Exercises:
     if not chosen:
         notebooks = sorted({name.partition(".")[0] for name in names})
         raise UnknownExercise(
-            f"no exercise is of notebook {notebook!r}; there are some of {', '.join(notebooks) or 'none'}"
+            f"notebook {notebook!r} has no exercises; these have: {', '.join(notebooks) or 'none'}"
         )
     return Exercises([exercise(name, folder=folder) for name in chosen])
 
@@ -80,7 +80,7 @@ def exercise(name: str, *, folder: str | Path = COURSE) -> Exercise:
     if name not in files:
         close = difflib.get_close_matches(str(name), files, n=3, cutoff=0.5)
         told = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(files) or 'none'}"
-        raise UnknownExercise(f"no exercise is named {name!r}; {told}")
+        raise UnknownExercise(f"there is no exercise {name!r}; {told}")
     path = files[name]
     return _loaded(path, path.stat().st_mtime_ns)
 

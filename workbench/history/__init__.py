@@ -1,6 +1,5 @@
-"""What ran in this folder's notebooks: kept in a file, over sessions and restarts, to be compared.
+"""The history of what ran in this folder's notebooks, kept in a file over sessions and restarts.
 
-`store` is the file, `recorder` writes what the hub tells into it, `results` are the runs that a user holds,
-`changes` what is different between two of them. Nothing is imported here: `%load_ext workbench` needs the
-recorder alone.
+`store` is the file, `recorder` writes events into it, `results` are the runs that a user holds, and `changes`
+compares two of them. This module imports nothing, because `%load_ext workbench` needs only the recorder.
 """

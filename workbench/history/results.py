@@ -190,7 +190,7 @@ class RecordedRun(Shown):
 
 
 class History(Shown):
-    """Runs of a file, oldest first; `[number]` finds one by its number, `["name"]` by that of a baseline.
+    """Recorded runs, oldest first: `[number]` gives a run by its number, `["name"]` a baseline.
 
     Attributes:
         path: the file.
@@ -207,7 +207,7 @@ class History(Shown):
         return tuple(_read(self._store, self._where, self._values))
 
     def of(self, kernel: str = "", *, session: str = "") -> History:
-        """Only the runs of a kernel, of a session, or both."""
+        """Filters runs by kernel, by session, or by both."""
         wanted = [("kernel = ?", kernel), ("session = ?", session)]
         more = [(text, value) for text, value in wanted if value]
         where = " AND ".join(filter(None, (self._where, *(text for text, _ in more))))
@@ -241,15 +241,15 @@ class History(Shown):
 
         Args:
             run: its number, or itself.
-            name: what to call it; the run's kernel and number where it is "". A name that is taken names
-                this run from now on.
+            name: what to call it; without a name, the run's kernel and number. A name in use moves
+                to this run.
 
         Raises:
             HistoryError: there is no such run, or it has no time.
         """
         found = self._one(run)
         if found.time is None:
-            raise HistoryError(f"{found.label} failed; a baseline needs a time: pin a run that ended well")
+            raise HistoryError(f"{found.label} failed; a baseline needs a time: pin a run that succeeded")
         chosen = name or f"{found.kernel} #{found.number}"
         self._store.write(
             "INSERT OR REPLACE INTO baseline(name, run, pinned) VALUES (?, ?, julianday('now'))",
@@ -265,18 +265,18 @@ class History(Shown):
             HistoryError: no baseline has this name.
         """
         if name not in self.baselines:
-            raise HistoryError(f"no baseline is called {name!r}; there is {_listed(self.baselines)}")
+            raise HistoryError(f"there is no baseline {name!r}; baselines: {_listed(self.baselines)}")
         self._store.write("DELETE FROM baseline WHERE name = ?", (name,))
         self._forget()
 
     def compare(
         self, before: int | str | RecordedRun, after: int | str | RecordedRun | None = None
     ) -> Changes:
-        """What is different between two runs: facts, source, machine code, counters.
+        """Compares two runs: facts, source, machine code and counters.
 
         Args:
-            before, after: numbers, names of baselines, or runs. `after` is the latest of the same kernel that
-                ended well where it is None.
+            before, after: numbers, names of baselines, or runs. Without `after`, the latest run of the
+                same kernel that succeeded.
 
         Raises:
             HistoryError: there is no such run.
@@ -285,7 +285,7 @@ class History(Shown):
         if after is None:
             good = [run for run in History(self._store).of(first.kernel) if run.time is not None]
             if not good:
-                raise HistoryError(f"no run of {first.kernel} ended well; name one to compare with")
+                raise HistoryError(f"no run of {first.kernel} succeeded; name one to compare with")
             after = good[-1]
         return changes(first.side, self._one(after).side)
 
@@ -294,15 +294,15 @@ class History(Shown):
             return run
         if isinstance(run, str):
             if run not in self.baselines:
-                raise HistoryError(f"no baseline is called {run!r}; there is {_listed(self.baselines)}")
+                raise HistoryError(f"there is no baseline {run!r}; baselines: {_listed(self.baselines)}")
             return self.baselines[run]
         if isinstance(run, bool) or not isinstance(run, int):
             raise UsageError(
-                f"a run is named by its number, its baseline's name or itself; got {type(run).__name__}"
+                f"got a {type(run).__name__}; expected a run, its number, or the name of its baseline"
             )
         found = list(_read(self._store, "number = ?", (run,)))
         if not found:
-            raise HistoryError(f"{self.path} has no run #{run}; wb.history() lists those that there are")
+            raise HistoryError(f"{self.path} has no run #{run}; wb.history() lists all runs")
         return found[0]
 
     def _forget(self) -> None:

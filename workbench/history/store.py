@@ -144,7 +144,7 @@ class Store:
             ) from None
         except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError) as error:
             raise HistoryError(
-                f"{self.path} is damaged, or no SQLite file ({error}); nothing was written to it. "
+                f"{self.path} is damaged, or not a SQLite file ({error}); nothing was written to it. "
                 f"`sqlite3 {self.path} .recover` may save what is in it; move it away to begin a new one, or "
                 f"name another in {VARIABLE}"
             ) from None

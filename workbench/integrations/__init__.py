@@ -1,6 +1,6 @@
-"""Other libraries' models on these kernels; a module for each, imported when it is asked for.
+"""Runs other libraries' models on these kernels; one module for each library, loaded when you import it.
 
 from workbench.integrations.transformers import use
-used = use(model)   # norms, rotary embedding, gated layers, products, attention, loss; a table of them
+used = use(model)   # replaces norms, rotary embedding, gated layers, products, attention and loss
 used.undo()
 """

@@ -1,4 +1,4 @@
-"""What a user holds of a kernel: modules, kernels, launches, arguments, host modules, whole programs."""
+"""What a user gets from a compilation: modules, kernels, launches, host modules and programs."""
 
 from __future__ import annotations
 

@@ -96,7 +96,10 @@ def compile(
     """
     if show:
         if host:
-            raise UsageError("show=True, host=True: host code makes its own launches; none of them is read")
+            raise UsageError(
+                "show=True does not work with host=True: host code launches its kernels itself; compile the "
+                "kernels alone to show what they hold"
+            )
         define = {**define, MACRO: None} if isinstance(define, Mapping) else (*define, MACRO)
     options = CompileOptions(
         arch or default_arch(),

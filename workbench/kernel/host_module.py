@@ -41,8 +41,8 @@ _LOWEST_ADDRESS = 1 << 22
 class HostModule:
     """A Python module compiled from host and device code; its functions are attributes.
 
-    Functions of its classes and submodules are wrapped in place: whichever object you call them on, they
-    launch on the device of the last `HostModule` of this compilation.
+    Functions of its classes and submodules are wrapped in place. If you make a second `HostModule` of the
+    same compilation, they launch on the second one's device.
 
     Attributes:
         module: the Python module itself. If you call its functions from there, they do not see CPU tensors as
@@ -267,8 +267,8 @@ def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inne
     match = _INIT.search(content)
     if match is None:
         raise UsageError(
-            f"{name} has no Python module: PYBIND11_MODULE(name, m) {{ ... }} is wanted. "
-            "A program with main() runs with wb.run_program."
+            f"{name} defines no Python module; expected PYBIND11_MODULE(name, m) {{ ... }}. "
+            "To run a program with main(), use wb.run_program."
         )
     module_name = match[1].decode()
     with _import_lock, device.hip():

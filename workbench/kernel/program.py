@@ -113,7 +113,7 @@ def run_program(
     if not isinstance(stdin, str):
         raise UsageError(f"stdin is {stdin!r}; expected a text")
     if cwd is not None and not Path(cwd).is_dir():
-        raise UsageError(f"cwd is {str(cwd)!r}; expected a folder that is there")
+        raise UsageError(f"cwd is {str(cwd)!r}; expected an existing folder")
     text, name = _read(source)
     chosen = resolve_device(device) if device is not None else device_of(())
     options = CompileOptions(

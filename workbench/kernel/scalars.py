@@ -78,7 +78,7 @@ def _float(kind: Type, value: int | float) -> bytes:
         number = float(value)
     except OverflowError:
         wanted = f"a value that {kind.name} can hold"
-        raise UnfitError("an int beyond every float", wanted) from None
+        raise UnfitError("an int too large for a float", wanted) from None
     if kind.size == 8:
         return struct.pack("<d", number)
     narrow = kind.size == 2 and BF16 in spelled(kind.name)

@@ -315,9 +315,7 @@ class Recording:
         chosen = self.options.groups
         numbers = range(min(chosen, self._groups)) if isinstance(chosen, int) else sorted(set(chosen))
         if numbers[-1] >= self._groups:
-            raise UsageError(
-                f"groups={list(numbers)} are to be shown; the launch has those from 0 to {self._groups - 1}"
-            )
+            raise UsageError(f"groups={list(numbers)}: the launch has work-groups 0 to {self._groups - 1}")
         self._chosen = len(numbers)
         waves = -(-block[0] * block[1] * block[2] // 64)
         ranks = torch.full((self._groups,), -1, dtype=torch.int32)
@@ -359,8 +357,8 @@ class Recording:
             )
         if used > self._data.nbytes:
             raise UsageError(
-                f"show(...) has {used:,} bytes to tell of {self._chosen} of {self._groups} work-groups, and "
-                f"there is room for {self._data.nbytes:,}: choose fewer with "
+                f"show(...) needs {used:,} bytes for {self._chosen} of {self._groups} work-groups, and its "
+                f"buffer has {self._data.nbytes:,}: choose fewer with "
                 "wb.showing(groups=[0], waves=[0], trips=(0, 8)), or give bytes="
             )
         content = self._data[:used].cpu().numpy()

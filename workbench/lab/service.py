@@ -82,7 +82,7 @@ class Service:
         try:
             if method is None:
                 raise UsageError(
-                    f"unknown request {request.get('method')!r}; there is {', '.join(self._methods)}"
+                    f"unknown request {request.get('method')!r}; expected one of {', '.join(self._methods)}"
                 )
             return {"id": number, "result": method(**dict(request.get("params") or {}))}
         except Exception as error:

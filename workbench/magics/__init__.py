@@ -47,7 +47,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 _COLAB = (
-    "Colab is no JupyterLab: magics, figures and tables work; highlighting and completion of C++, findings "
+    "Colab is not JupyterLab: magics, figures and tables work; highlighting and completion of C++, findings "
     "under the line, the machine code beside the cell and the sidebar are missing."
 )
 _plain: weakref.WeakKeyDictionary[InteractiveShell, PlainCells] = weakref.WeakKeyDictionary()

@@ -74,7 +74,9 @@ def cell_launch(
         return None
     given = ", ".join(f"--{name}" for name, text in texts.items() if text)
     if options.verify or options.spec:
-        raise UsageError(f"{given} beside a spec: a spec says all of this itself; give one or the other")
+        raise UsageError(
+            f"{given} and a spec are given; a spec already says all of this: leave out one of them"
+        )
     wanted = ("launch", "inputs", "outputs", "reference") if texts["reference"] else ("launch", "inputs")
     missing = [f"--{name}" for name in wanted if not texts[name]]
     if missing:

@@ -40,20 +40,20 @@ RUNS = 200
 def save_page(notebook: str | Path, to: str | Path | None = None) -> Path:
     """Writes a saved notebook as one HTML file that opens without anything else.
 
-    Cells with their outputs and figures; behind them the runs that the folder's file has of the notebook's
-    kernels, and the machine code of its C++ cells, compiled as they stand (from the cache where they were
-    before). It needs no kernel, no network and no extension.
+    The page has the cells with their outputs and figures. After them it lists the recorded runs of the
+    notebook's kernels, and the machine code of its C++ cells. To open it, you need no kernel, no network and
+    no extension.
 
     Args:
         notebook: the `.ipynb` file.
-        to: the page; the notebook's name with `.html` where it is None.
+        to: the page; None for the notebook's name with `.html`.
 
     Returns:
         the page's path.
 
     Raises:
-        MissingFile, UnreadableFile: there is no such notebook, or it is none.
-        UsageError: `notebook` is no path; nbconvert is not installed.
+        MissingFile, UnreadableFile: there is no such file, or it is not a notebook.
+        UsageError: `notebook` is not a path; nbconvert is not installed.
         OSError: the page cannot be written.
     """
     import nbformat
@@ -66,7 +66,7 @@ def save_page(notebook: str | Path, to: str | Path | None = None) -> Path:
     try:
         read = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     except (ValueError, KeyError, AttributeError) as error:
-        raise UnreadableFile(f"save_page: {path} is no notebook: {error}") from None
+        raise UnreadableFile(f"save_page: {path} is not a notebook: {error}") from None
     target = Path(to) if to is not None else path.with_suffix(".html")
     appendix = NOTHING.join(_appendix(read))
     target.parent.mkdir(parents=True, exist_ok=True)

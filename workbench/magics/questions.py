@@ -34,7 +34,7 @@ def _cache(*arguments: str) -> Any:
         return Table(("freed",), [(f"{freed / 2**20:,.1f} MiB",)])
     if arguments:
         raise IPythonUsageError(
-            f"%hipkittens cache: unknown {' '.join(arguments)!r}; there is: cache, cache clear"
+            f"%hipkittens cache: unknown {' '.join(arguments)!r}; expected `cache` or `cache clear`"
         )
     return _list("cache")
 
@@ -66,13 +66,13 @@ def hipkittens_line(line: str) -> Any:
         return None
     if not words:
         raise IPythonUsageError(
-            f"%hipkittens: say what: {known}. To compile, use %%hipkittens in a cell of its own"
+            f"%hipkittens: expected one of {known}. To compile, use %%hipkittens in a cell of its own"
         )
     question = QUESTIONS.get(words[0])
     if question is None:
         close = difflib.get_close_matches(words[0], list(QUESTIONS), n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise IPythonUsageError(f"%hipkittens: unknown {words[0]!r}; there is {known}{hint}")
+        raise IPythonUsageError(f"%hipkittens: unknown {words[0]!r}; expected one of {known}{hint}")
     if words[1:] and question is not _cache:
         raise IPythonUsageError(f"%hipkittens {words[0]} takes nothing after it; got {' '.join(words[1:])!r}")
     try:

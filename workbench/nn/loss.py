@@ -26,7 +26,7 @@ class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
                 "CrossEntropyLoss: weight or label_smoothing is given; expected neither, the kernel has none"
             )
         if target.is_floating_point():
-            raise UsageError("CrossEntropyLoss: target is of floats; expected int64 class numbers")
+            raise UsageError("CrossEntropyLoss: target has floats; expected int64 class numbers")
         logits = input.movedim(1, -1) if input.dim() > 2 else input
         rows = logits.reshape(-1, logits.shape[-1])
         loss: torch.Tensor = ops.cross_entropy(rows, target.flatten(), self.ignore_index).loss

@@ -50,9 +50,9 @@ MEANINGS: dict[str, str] = {
     "kv_indptr": "where each query's part of `kv_indices` begins, and where the last ends",
     "kv_indices": "rows of the cache; -1 for none",
     "topk_indices": "the keys of each query: places in its sequence, or rows of the cache; -1 for none",
-    "k_scale": "what keys in the cache are to be multiplied by",
-    "v_scale": "what values in the cache are to be multiplied by",
-    "kv_scale": "what the cache is to be multiplied by",
+    "k_scale": "factor for keys in the cache",
+    "v_scale": "factor for values in the cache",
+    "kv_scale": "factor for the cache",
     # Rotary embedding.
     "cos": "cosines of angles by position",
     "sin": "sines of angles by position",

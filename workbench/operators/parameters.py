@@ -25,8 +25,8 @@ class Range:
     """A shape parameter that takes the values low, low + step, ..., at most high (both inclusive).
 
     Attributes:
-        low, high, step: the supported values; where a kernel wants a multiple of its tile, step is the tile.
-        default: value where none is given; `low` where it is None.
+        low, high, step: the supported values; if a kernel needs a multiple of its tile, step is the tile.
+        default: the value if a caller gives none; None means `low`.
         doc: one line for the slider's tool tip and the docs.
     """
 
@@ -64,11 +64,11 @@ class Range:
 class Choice:
     """A shape parameter that takes one of a few values: integers, or texts such as `"bf16"`.
 
-    One of 0 and 1 is a flag, for which False and True stand too.
+    A choice of 0 and 1 is a flag: it also takes False and True.
 
     Attributes:
         values: the supported values.
-        default: value where none is given; the first of `values` where it is None.
+        default: the value if a caller gives none; None means the first of `values`.
         doc: one line for the selector's tool tip and the docs.
     """
 

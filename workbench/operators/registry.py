@@ -34,10 +34,10 @@ _SHARED = ("include", "families", "references")
 
 
 class KernelRegistry(Shown, Mapping[str, KernelSpec]):
-    """Specs of a kernel library by name, loaded when they are first asked for.
+    """Maps names to the specs of a kernel library; each is loaded when you first ask for it.
 
     Args:
-        root: folder that holds `<category>/<operator>.py`; the workbench's own library where it is None.
+        root: the folder with `<category>/<operator>.py`; None for the workbench's own library.
     """
 
     def __init__(self, root: Path | None = None) -> None:
@@ -58,7 +58,7 @@ class KernelRegistry(Shown, Mapping[str, KernelSpec]):
 
     def __getitem__(self, name: str) -> KernelSpec:
         if not isinstance(name, str):
-            raise UnknownKernel(f"a kernel is named by a text such as 'gemm/bf16'; got {name!r}")
+            raise UnknownKernel(f"got {name!r}; expected a kernel's name, such as 'gemm/bf16'")
         operator, _, variant = name.partition(":")
         if variant:
             return self[operator].variant(variant)

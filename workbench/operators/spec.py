@@ -490,8 +490,8 @@ class KernelSpec(Shown, Definition):
         """An operator of the same library, such as the one that `backward` names."""
         if self.library is None:
             raise WorkbenchError(
-                f"{self.name}: its gradient is by {name!r}, which is looked up beside it; this spec is not "
-                "of a library"
+                f"{self.name}: its gradient needs the operator {name!r} of the same kernel library; this "
+                "spec does not belong to a library"
             )
         return self.library[name]
 
@@ -522,7 +522,8 @@ class KernelSpec(Shown, Definition):
             if found is self:
                 return operator.getitem, (self.library, self.name)
         raise UsageError(
-            f"{self.name} is of no library, by whose names specs are saved; save what made it instead"
+            f"{self.name} does not belong to a kernel library, so it cannot be pickled by its name; pickle "
+            "what you built it from"
         )
 
     def __deepcopy__(self, memo: object) -> KernelSpec:

@@ -380,7 +380,8 @@ class _Differentiation:
         without = [name for name in wanted if name not in found]
         if without:
             raise NotImplementedError(
-                f"{self.spec.name}: {how} makes no gradient of {', '.join(without)}; detach what needs none"
+                f"{self.spec.name}: {how} gives no gradient of {', '.join(without)}; detach inputs that "
+                "need none"
             )
         # Of arguments that the call left to their defaults, PyTorch expects no gradient.
         given = self.parameters[: len(ctx.needs_input_grad)]

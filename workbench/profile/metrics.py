@@ -262,7 +262,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "L2 bandwidth",
         "TB/s",
-        "Lines that L2 was asked for, 128 bytes each, whatever part of them was wanted.",
+        "Requests to L2, each for a line of 128 bytes, however little of it the kernel uses.",
         "128 * TCC_REQ_sum / time",
         lambda v, m: 128 * v("TCC_REQ_sum") / v.seconds / 1e12,
         f"{_PROFILER}, L2 cache bandwidth",

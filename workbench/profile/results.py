@@ -165,7 +165,10 @@ class ProfileResult(Plotted):
         """
         again = self.complete.again
         if again is None:
-            raise UsageError(f"{self.name}: what_if models a counted launch again; this profile has none")
+            raise UsageError(
+                f"{self.name}: what_if needs a profile with counted instructions, which this one lacks; "
+                "profile on an emulated device"
+            )
         return again.model(change_of(without, **changes))
 
     @property

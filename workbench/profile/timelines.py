@@ -254,9 +254,7 @@ def timeline(
     model = modelled(prepared, record, sums, spans=spans)
     run = model.simulation
     if run is None:
-        raise WorkbenchError(
-            f"{prepared.name}: the launch recorded no way of a wave, so there is no timeline"
-        )
+        raise WorkbenchError(f"{prepared.name}: the launch recorded no wave, so it has no timeline")
     return timeline_of(run, prepared.name, prepared.device.name, kernel, model.error)
 
 

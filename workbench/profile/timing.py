@@ -577,7 +577,9 @@ def measure_call(call: Callable[[], Any], name: str, device: Device) -> TimeResu
     import torch
 
     if device.origin is not Origin.MEASURED:
-        raise DeviceError(f"{name} computes on a GPU; {device.name} is none, so it cannot be timed there")
+        raise DeviceError(
+            f"{name} runs on a GPU only, and {device.name} is emulated; choose a GPU to time it"
+        )
     clear = _cache_clearer(device)
     for _ in range(WARM_UP_RUNS):
         call()

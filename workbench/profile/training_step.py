@@ -95,7 +95,7 @@ class Row:
 class StepProfile(Shown):
     """The launches of a training step on one device; `with profile_step() as step:` fills it.
 
-    What PyTorch computes itself, such as the optimizer and embeddings, is not among them.
+    It leaves out what PyTorch computes itself, such as the optimizer and embeddings.
 
     Attributes:
         calls: in order.
@@ -129,7 +129,7 @@ class StepProfile(Shown):
         if call.operator in kernels and call._again is None:
             return time(kernels[call.operator], shape=call.shape, device=self.device)
         if call._again is None:
-            raise UsageError(f"{call.operator}: its launch is of another process; expected its time with it")
+            raise UsageError(f"{call.operator} was launched by another process; read .times there first")
         kernel, launched = call._again
         return time(Launcher(kernel, launched.launch), *launched.args, **launched.kwargs)
 
@@ -181,7 +181,7 @@ class StepProfile(Shown):
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def on(self, device: str) -> StepProfile:
-        """The same calls with the times of another GPU, such as "MI300X"; kernels that are no operator's
+        """The same calls with the times of another GPU, such as "MI300X"; kernels outside of operators
         have those of the device that they ran on."""
         return StepProfile(self.calls, device if ":" in device else f"emulated:{device}")
 
@@ -196,7 +196,9 @@ class StepProfile(Shown):
             UsageError: the row is of a kernel that is no operator's; `wb.profile` takes its launch.
         """
         if row.operator not in kernels:
-            raise UsageError(f"{row.operator} is no operator's kernel; profile its launch by wb.profile")
+            raise UsageError(
+                f"{row.operator} does not belong to an operator; profile its launch with wb.profile"
+            )
         return profile(kernels[row.operator], shape=row.shape, device=self.device)
 
     def to_perfetto(self, path: str | Path) -> Path:
@@ -332,18 +334,18 @@ class _Gathering:
 
 @contextlib.contextmanager
 def profile_step(device: Device | str | None = None) -> Iterator[StepProfile]:
-    """Gathers every launch within: a training step, by module, pass and operator.
+    """Records the launches of a training step inside a `with` block, by module, pass and operator.
 
         with wb.profile_step("MI355X") as step:
             model(input_ids=ids, labels=labels).loss.backward()
         print(step)                    # time, share and bound of each
         step.by_module(); step.forecast(); step.to_perfetto("step.json")
 
-    With a model on "meta" nothing is launched, and the calls of a step of any size are gathered.
+    With a model on "meta", nothing is launched: you can record a step of any size.
 
     Args:
-        device: whose times are wanted, as `wb.device` takes it, or a GPU's name; the default device's where
-            None. The step itself runs where its tensors are.
+        device: whose times you want: a device as for `wb.device`, or a GPU's name; None for the
+            default device. The step itself runs where its tensors are.
     """
     name = f"emulated:{device}" if isinstance(device, str) and device in GPUS else device
     step = StepProfile([], resolve_device(name).name)

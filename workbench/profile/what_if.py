@@ -396,6 +396,6 @@ def change_of(without: Collection[int] = (), **changes: float | bool | None) -> 
     known = {name for name in Change.__dataclass_fields__ if name != "without"}
     if unknown := set(changes) - known:
         raise UsageError(
-            f"what_if: {', '.join(sorted(unknown))}: expected some of {', '.join(sorted(known))}, without"
+            f"what_if: unknown {', '.join(sorted(unknown))}; expected {', '.join(sorted(known))} or without"
         )
     return Change(**changes, without=frozenset(without))  # type: ignore[arg-type]

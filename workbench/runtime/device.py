@@ -45,13 +45,13 @@ _PROPERTIES = (
 
 
 class Device:
-    """A device that kernels run on. Its HIP library is loaded when it is first used, not when it is named.
+    """A device that kernels run on; its HIP library is loaded when you first use it.
 
     Attributes:
         name: "gpu:0", "emulated:gfx950" or "emulated:gfx950,numerics=exact".
         arch: its target, such as "gfx950".
-        product: that it emulates, such as "MI355X"; "" for a GPU, whose properties tell.
-        numerics: of an emulated device, "fast" or "exact" (`workbench.numerics`); "" for a GPU.
+        product: the product that it emulates, such as "MI355X"; "" for a GPU: see `properties`.
+        numerics: "fast" or "exact" on an emulated device (`workbench.numerics`); "" on a GPU.
         backend: what runs its kernels.
     """
 
@@ -90,7 +90,7 @@ class Device:
         """
         if not self.observes:
             raise DeviceError(
-                f"{self.name} is {self.backend.device_title}, which does not tell {what}; use an emulated "
+                f"{self.name} is {self.backend.device_title}, which does not report {what}; use an emulated "
                 f'device: device="emulated:{self.arch}", in a process that uses no GPU'
             )
 
@@ -116,7 +116,7 @@ class Device:
 
     @property
     def label(self) -> str:
-        """What a person calls it: "AMD Instinct MI355X (emulated)"."""
+        """Its name for people: "AMD Instinct MI355X (emulated)"."""
         name = str(self.properties.get("name") or self.name)
         return f"{name} ({self.backend.label})" if self.backend.label else name
 

@@ -131,8 +131,8 @@ class GpuBackend:
     def launch(self, hip: Hip, invocation: Invocation, call: Callable[[], None]) -> LaunchRecord:
         if invocation.options.observed:
             raise DeviceError(
-                f"{invocation.device} is a GPU, whose launches tell their time alone; LaunchOptions ask for "
-                "more. Launch on an emulated device, or read counters with wb.profile."
+                f"{invocation.device} is a GPU, which reports the time of a launch and nothing else that "
+                "LaunchOptions ask for. Launch on an emulated device, or read counters with wb.profile."
             )
         start, stop = hip.call("hipEventCreate"), hip.call("hipEventCreate")
         try:

@@ -93,7 +93,7 @@ def _load(library: Library) -> Any:
     if int(status) == _NO_DEVICE:
         raise DeviceError(
             f"{path} finds no GPU ({status.name}): are /dev/kfd and /dev/dri there, and this user in the "
-            "groups video and render (a container wants --device /dev/kfd --device /dev/dri)? Does "
+            "groups video and render (a container needs --device /dev/kfd --device /dev/dri)? Does "
             "HIP_VISIBLE_DEVICES hide them? To do without a GPU, restart with HIPKITTENS_DEVICE=emulated.",
             int(status),
         )

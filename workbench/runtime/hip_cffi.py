@@ -111,7 +111,7 @@ class HipByCffi:
             else:
                 arguments.append(self._argument(each, left.pop(0)))
         if left:
-            raise TypeError(f"{len(given)} arguments, {len(given) - len(left)} wanted: {types}")
+            raise TypeError(f"got {len(given)} arguments; expected {len(given) - len(left)}: {types}")
         code = function(*arguments)
         status = Status(code, ffi.string(self._library.hipGetErrorName(code)).decode())
         return status, *(self._answer(pointer) for pointer in answers)

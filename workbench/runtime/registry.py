@@ -66,7 +66,7 @@ def device(name: str | None = None) -> Device:
         UsageError: the numerics are neither.
     """
     if name is not None and not isinstance(name, str):
-        raise DeviceError(f"a device is named by a text such as 'emulated:gfx950'; got {name!r}")
+        raise DeviceError(f"got {name!r}; expected a device's name, such as 'emulated:gfx950'")
     wanted = name or os.environ.get("HIPKITTENS_DEVICE")
     if not wanted:
         return next(d for d in _all() if hip.used() in (None, d.backend))
@@ -92,13 +92,13 @@ def device(name: str | None = None) -> Device:
 def _check_numerics(found: Device, numerics: str, asked: str) -> None:
     if asked and not found.numerics:
         raise DeviceError(
-            f"{found.name} is a GPU, whose numerics are its own; name it without {_NUMERICS}{asked}"
+            f"{found.name} is a GPU, whose arithmetic cannot be chosen; leave out {_NUMERICS}{asked}"
         )
     if found.numerics and found.numerics != numerics:
         having = ", ".join(f"emulated:{t.name}" for t in targets.TARGETS if t.matrix_arithmetic)
         raise DeviceError(
-            f"{found.name} has no numerics={numerics}: how a matrix core of {found.arch} rounds is not known "
-            f"to the bit; use numerics=fast there, or {having}"
+            f"{found.name} has no numerics={numerics}: nobody has published how {found.arch}'s matrix cores "
+            f"round; use numerics=fast, or {having}"
         )
 
 

@@ -318,7 +318,7 @@ class _Following:
                     found = [i for i in self._instructions(event) if i.address == access.pc]
                     row = self._row(stored(found[0])[0]) + (address - start) // 4
                     return event, lane, [row]
-        raise UsageError("the store is behind what the tape has room for; give a smaller problem")
+        raise UsageError("the tape was full before this store; use a smaller problem")
 
     def _leaf(self, address: int, size: int) -> None:
         for name, tensor in self._named.items():

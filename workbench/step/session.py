@@ -65,9 +65,7 @@ def step(
         target, spec = _unoptimized(target, spec, args, kwargs, shape, device)
     found = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
     if not 0 <= launch < len(found.parts):
-        raise UsageError(
-            f"{found.name} has {len(found.parts)} launches; launch={launch}, expected less than that"
-        )
+        raise UsageError(f"launch={launch}: {found.name} has launches 0 to {len(found.parts) - 1}")
     part = found.parts[launch]
     found.device.check_observes("what each instruction does")
     if at is not None:

@@ -49,9 +49,9 @@ class Breakpoint:
 class Stepper(Presented):
     """A wave of a launch, step by step in both directions; made by `wb.step`.
 
-    It stands before an instruction of the wave that it follows: `instruction` is what comes next, and what is
-    held is what that one finds, as far as other waves do not run in between. They stand where the emulated
-    device's turns have left them. Each method that moves gives the stepper itself; its text shows the place.
+    A stepper stands before an instruction of one wave: `instruction` comes next, and registers and memory
+    hold what it will find. The other waves stand where the emulated device's turns left them. Methods that
+    move return the stepper, whose text shows the place.
 
     Attributes:
         kernel: what runs.
@@ -76,8 +76,12 @@ class Stepper(Presented):
         self._blocks = np.asarray(self.tape.events["block"])
         if not len(self._events[wave]):
             raise UsageError(
-                f"wave {wave} of work-group {self.group} ran no instruction of the tape"
-                + ("; it had no room: give bytes=" if self.tape.cut else "; skip= is larger than what it ran")
+                f"wave {wave} of work-group {self.group} has no recorded instruction"
+                + (
+                    ": the tape was full; give bytes="
+                    if self.tape.cut
+                    else ": skip= is larger than what it ran"
+                )
             )
         self._wave = wave
         self._go(0)
@@ -155,7 +159,7 @@ class Stepper(Presented):
         """
         if not 0 <= wave < len(self._events) or not len(self._events[wave]):
             there = ", ".join(str(n) for n, events in enumerate(self._events) if len(events))
-            raise UsageError(f"wave {wave} is not on the tape; {there} are")
+            raise UsageError(f"wave {wave} was not recorded; expected one of {there}")
         self._wave = wave
         return self
 
@@ -224,7 +228,7 @@ class Stepper(Presented):
             UsageError: neither is given; no instruction of the kernel comes from the line.
         """
         if line is None and when is None:
-            raise UsageError("break_at() wants a line, a condition, or both")
+            raise UsageError("break_at() got nothing; expected a line, a condition, or both")
         if line is not None:
             self._check_line(line)
         made = Breakpoint(line, when)

@@ -219,7 +219,9 @@ def _registers(layout: Moment, content: Array) -> Any:
 
     element = layout.dtype.bits // 8
     if element == 0:
-        raise UsageError(f"{layout.dtype.name}: numbers of less than a byte are shown by show(...) alone")
+        raise UsageError(
+            f"{layout.dtype.name}: elements of less than a byte are not read here; use show(...)"
+        )
     lanes, numbers = layout.places & 0xFF, layout.places >> 8
     each = np.ascontiguousarray(content[:, : content.shape[1] // element * element])
     raw = each.reshape(WAVE, -1, element)[lanes, numbers]

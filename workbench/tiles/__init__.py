@@ -1,8 +1,8 @@
-"""Where the elements of a tile are, and how the LDS serves a load or store of it: found out by running it.
+"""Where a tile's elements are, and how LDS serves a load or store of it, found by running it.
 
-Nothing here describes a layout or a swizzle. A small kernel does with the tile library what is asked, on
-elements that say which they are, on an emulated device that keeps the address of every lane of every access
-(`LaunchOptions.trace`). Lanes, registers, addresses, phases and conflicts are read from that.
+Nothing here describes a layout or a swizzle. A small kernel uses the tile library on elements that number
+themselves, and an emulated device records the address of every lane of every access (`LaunchOptions.trace`).
+Lanes, registers, addresses, phases and conflicts follow from that.
 """
 
 from __future__ import annotations
@@ -70,7 +70,5 @@ def _device(arch: str | None, device: Device | str | None) -> Device:
     where = resolve_device(device if device is not None or arch is None else f"emulated:{arch}")
     where.check_observes("where its lanes go")
     if arch is not None and where.arch != arch:
-        raise DeviceError(
-            f"{where.name} runs {where.arch}, and arch={arch!r} was asked for; give one of the two"
-        )
+        raise DeviceError(f"{where.name} runs {where.arch}, not arch={arch!r}; give one of the two")
     return where

@@ -33,9 +33,7 @@ def torch_dtype(element: str, arch: str) -> torch.dtype:
     fp8 = target(arch).fp8_encoding
     known = {each.cpp: each for each in (FP32, BF16, FP16, fp8.e4m3, fp8.e5m2)}
     if element not in known:
-        raise UsageError(
-            f"elements of type {element} cannot be told apart here; there are {', '.join(known)}"
-        )
+        raise UsageError(f"the layout of {element} cannot be drawn; expected one of {', '.join(known)}")
     return known[element].dtype
 
 

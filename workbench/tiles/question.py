@@ -117,7 +117,7 @@ def question(
             raise UsageError(
                 f"{register} is {held.rows} x {held.cols} and {tile} {of.rows} x {of.cols}; "
                 + (
-                    "the same length is wanted"
+                    "expected the same length"
                     if of.is_vector
                     else "the shared tile must be a whole number of these"
                 )

@@ -121,7 +121,7 @@ class TileType:
         match = _TYPE.fullmatch(text) if isinstance(text, str) else None
         if match is None:
             raise wrong(
-                "no tile type; expected a name with its dimensions, such as st_bf<64, 64, st_16x32_s>"
+                "not a tile type; expected a name with its dimensions, such as st_bf<64, 64, st_16x32_s>"
             )
         name, inside, vector = match.groups()
         arguments = _split(inside)
@@ -139,7 +139,7 @@ class TileType:
             raise wrong(f"only register tiles have a {vector}")
         got = "rv" if vector is not None else kind
         if got not in kinds:
-            raise wrong(f"a {_WORDS[got]}, and a {' or '.join(_WORDS[k] for k in kinds)} is wanted")
+            raise wrong(f"a {_WORDS[got]}; expected a {' or '.join(_WORDS[k] for k in kinds)}")
         count = 1 if kind in ("sv", "rv") else 2
         sizes = arguments[:count]
         if len(sizes) < count or not all(size.isdecimal() and int(size) > 0 for size in sizes):
@@ -169,7 +169,7 @@ def _check_rest(kind: str, rest: Sequence[str], known: Vocabulary, wrong: object
         template = what == "rt_shape" and bracket and head.strip() in _SHAPE_TEMPLATES
         if not template and argument not in known.names[what]:
             word = {"st_shape": "base shape of shared tiles", "rt_shape": "base shape of register tiles"}
-            raise wrong(f"{argument!r} is no {word.get(what, 'layout')}")
+            raise wrong(f"{argument!r} is not a {word.get(what, 'layout')}")
 
 
 def _split(text: str) -> list[str]:

@@ -55,13 +55,13 @@ def named(chosen: str) -> Iterator[Candidate]:
             return
         raise CompilerNotFound(
             f"HIPKITTENS_COMPILER={chosen}: no such program. "
-            "Give the path of a hipcc, a clang++ or a zig, or unset it to have one looked for."
+            "Give the path of a hipcc, a clang++ or a zig, or unset it to let the workbench find one."
         )
     name = Path(path).name
     if _stands_in(Path(path)):
         raise CompilerNotFound(
             f"HIPKITTENS_COMPILER={chosen} is the workbench's own hipcc, which looks for a compiler itself. "
-            "Give the path of a hipcc of ROCm's, a clang++ or a zig, or unset it to have one looked for."
+            "Give the path of ROCm's hipcc, a clang++ or a zig, or unset it to let the workbench find one."
         )
     if name.startswith("hipcc"):
         yield Candidate("hipcc", Path(path), "HIPKITTENS_COMPILER", _rocm_of(Path(path)))

@@ -95,7 +95,7 @@ def _settings(compiler: Compiler, arch: str) -> Path:
     if made is None:
         raise ToolchainError(
             f"{compiler.version} made no settings of ROCm's device libraries for {arch}: "
-            f"{finished.text.strip() or 'the cache folder takes no file more'}"
+            f"{finished.text.strip() or 'the cache folder cannot take another file'}"
         )
     return made
 

@@ -119,7 +119,7 @@ def _name(name: object) -> str:
 def _text(what: str, text: str) -> str:
     """A text that a command line can have."""
     if "\0" in text:
-        raise UsageError(f"{what} {text!r}: a null byte has no place in it")
+        raise UsageError(f"{what} {text!r}: expected a text without null bytes")
     return text
 
 

@@ -96,9 +96,7 @@ def _recounted(job: Job, compilation: Compilation, listing: Listing) -> Made | s
     refused = f'{_COUNT[0].upper()}{_COUNT[1:]}. With define=["{_WITH_AGPRS}"] it compiles, '
     kernels = _kernels(again, listing)
     if kernels is None:
-        return (
-            f"{refused}but whether the compiler keeps off those registers cannot be told: verify the results."
-        )
+        return f"{refused}but nothing shows whether the compiler avoids those registers: verify the results."
     if not any(kind == "a" for kernel in kernels for kind, _ in kernel.named):
         return ""  # it is no matter of AGPRs: the limit is the author's
     if wrong := [(kernel.name, lost) for kernel in kernels if (lost := kernel.lost)]:

@@ -27,21 +27,21 @@ from workbench.triton_driver.cuda import cuda_is_cpu
 
 @contextlib.contextmanager
 def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
-    """Inside of a `with` block PyTorch's "cuda" is an emulated device; on a GPU nothing changes.
+    """Makes PyTorch's "cuda" an emulated device inside a `with` block; on a GPU nothing changes.
 
         with wb.torch_as_gpu():
             x = torch.randn(64, 64, device="cuda")
             tk_kernel.dispatch_micro(x, y)          # a module that hipcc made, imported inside
 
-    `torch.cuda` answers for the device, tensors say that they are on it, and kernels of compiled modules that
-    are imported inside, and Triton's, reach them. Everything has ended when its call returns, so streams and
-    `synchronize` have nothing to do. `Event.elapsed_time` is the modelled time of the compiled modules'
-    kernels between two events; where there were none, this computer's. `torch.compile` gives the function
-    itself, and `torch.cuda.CUDAGraph` does again what was done while it was recorded. Code in C++ that asks a
-    tensor for its device learns that it is the CPU.
+    `torch.cuda` describes the device, and tensors say that they are on it. Triton's kernels and those of
+    compiled modules that you import inside the block can use these tensors. Every call waits for its end, so
+    streams and `synchronize` do nothing. `Event.elapsed_time` gives the modelled time of the compiled
+    modules' kernels between two events, or, if there were none, this computer's time. `torch.compile` returns
+    the function itself; `torch.cuda.CUDAGraph` repeats the recorded calls. C++ code that asks a tensor for
+    its device gets the CPU.
 
     Args:
-        device: a device or its name; the default one where it is None.
+        device: a device or its name; None for the default device.
 
     Raises:
         DeviceError: there is no such device.

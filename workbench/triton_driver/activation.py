@@ -15,16 +15,16 @@ from workbench.triton_driver.spent import Spent, listener
 
 
 class Triton:
-    """Triton's kernels on an emulated device; on a GPU Triton's own driver stays.
+    """Runs Triton's kernels on an emulated device; on a GPU, Triton's own driver stays.
 
         with wb.triton():
             kernel[grid](x, y, n, BLOCK=1024)       # CPU tensors
 
         wb.triton.activate()                        # for the rest of the process
 
-    Inside, launches are the workbench's own: in the history, with its errors, for `wb.time`, `wb.profile` and
-    `wb.sanitize`, and Triton's autotuner takes modelled time. `wb.triton.spent` says where the time of
-    this computer goes.
+    Inside, launches are the workbench's own: they appear in the history, raise its errors, and work with
+    `wb.time`, `wb.profile` and `wb.sanitize`. Triton's autotuner compares modelled times. `wb.triton.spent`
+    shows where this computer's time goes.
     """
 
     def __call__(

@@ -197,7 +197,7 @@ def test_the_other_stream(module: wb.Module, capsys: pytest.CaptureFixture[str])
         (1, "called a function of the host .*call it after the launch"),
         (3, "no heap for kernels: allocate with hipMalloc"),
         (4, "address sanitizer .*wb.sanitize"),
-        (9, "a hostcall of service 9, which is none of ROCm's"),
+        (9, "a hostcall of service 9, which ROCm does not define"),
     ],
 )
 def test_other_services_are_refused(module: wb.Module, service: int, words: str) -> None:

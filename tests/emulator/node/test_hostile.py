@@ -40,7 +40,7 @@ def test_an_empty_kernel_runs() -> None:
 
 @pytest.mark.parametrize("size", [1 << 18, 1 << 28, (1 << 32) - 1])
 def test_private_memory_without_bound(size: int) -> None:
-    with pytest.raises(errors.LaunchError, match=rf"{size} bytes of private memory a work-item"):
+    with pytest.raises(errors.LaunchError, match=rf"{size} bytes of private memory for each work-item"):
         launch(at4=size)
 
 

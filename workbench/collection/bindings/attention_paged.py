@@ -104,7 +104,7 @@ _SPARSE_MLA = Function(
         _count("num_seqs", "block_table", "B"),
         _count("topk_count", "topk_indices", "K"),
     ],
-    differs=f"{_LATENT_ONLY}, and leaves the last 64 columns out. A place past a sequence's end is no key.",
+    differs=f"{_LATENT_ONLY}, and leaves the last 64 columns out. It ignores places past a sequence's end.",
 )
 
 MODULES = (

@@ -47,7 +47,7 @@ def _kv_cache(dtype: str, block: int) -> Function:
                 },
             )
         ],
-        differs="A slot below 0 is no place; the cache may be fp8.",
+        differs="It skips slots below 0; the cache may be fp8.",
     )
 
 

@@ -252,7 +252,7 @@ _L2_NORMALIZE = Function(
         )
     ],
     checks=[sizes_told({"N": "M", "vec_len": "D"})],
-    differs="Any length; the port loses part of a sum where a length, rounded up to 64, is no power of two.",
+    differs="Any length; the port loses part of a sum if a length, rounded up to 64, is not a power of two.",
 )
 
 

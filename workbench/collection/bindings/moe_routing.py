@@ -177,7 +177,7 @@ _STAGES = (
         },
         uses=[_expert_data({"tile_info": "TileInfo"}, "TileInfo", 30)],
         checks=[_one_tile_each],
-        differs="Refuses experts of several tiles, of which the port writes the first.",
+        differs="Refuses experts of several tiles; the port writes the first tile only.",
     ),
     Function(
         name="expt_data_compute",

@@ -46,7 +46,7 @@ def gather_arguments(kernel: KernelInfo, parameters: int, extra: int) -> bytes:
         return b""
     if not parameters:
         raise errors.DeviceError(
-            f"kernel {kernel.short_name} has {len(own)} parameters, and no arguments came.",
+            f"kernel {kernel.short_name} has {len(own)} parameters; the launch passed no arguments.",
             structures.INVALID_VALUE,
         )
     content = bytearray(max(arg.offset + arg.size for arg in own))

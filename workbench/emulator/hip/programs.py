@@ -76,7 +76,7 @@ def _register_fat_binary(address: int) -> int:
     wrapper = structures.FatBinaryWrapper.from_address(address)
     if wrapper.magic != structures.FAT_BINARY_MAGIC or not wrapper.binary:
         raise errors.DeviceError(
-            f"a HIP fat binary with magic {wrapper.magic:#x}; {structures.FAT_BINARY_MAGIC:#x} is wanted.",
+            f"a HIP fat binary has magic {wrapper.magic:#x}; expected {structures.FAT_BINARY_MAGIC:#x}.",
             structures.INVALID_IMAGE,
         )
     # The handle is a pointer that the caller keeps and may look at; it points to eight zero bytes.

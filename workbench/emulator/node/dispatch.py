@@ -10,6 +10,7 @@ import os
 import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any, Protocol
@@ -504,10 +505,11 @@ class _Running:
             return
         count = min(self._threads or thread_count(), int(self._launch.group_total))
         self._workers += [self._worker() for _ in range(1, count)]
-        for worker in self._workers[1:]:
-            helper = helpers.taken()
-            self._helpers.append(helper)
-            helper.start(partial(self._help, worker))
+        with suppress(RuntimeError):  # Python ends, and starts no threads: this one does it all
+            for worker in self._workers[1:]:
+                helper = helpers.taken()
+                self._helpers.append(helper)
+                helper.start(partial(self._help, worker))
 
     def _help(self, worker: CData) -> None:
         while self._turn(worker, _SLICE_NANOSECONDS) == abi.RUN_AGAIN:

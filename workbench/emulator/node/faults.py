@@ -272,7 +272,7 @@ def _refused_service(service: int) -> str:
                 "does not have: compile without -fsanitize=address and use wb.sanitize"
             )
     return (
-        f"made a hostcall of service {service}, which is none of ROCm's; an emulated device serves printf "
+        f"made a hostcall of service {service}, which ROCm does not define; an emulated device serves printf "
         "and assert"
     )
 

@@ -21,6 +21,8 @@ class Helper:
     def __init__(self) -> None:
         self._wanted, self._ended = threading.Lock(), threading.Event()
         self._wanted.acquire()
+        # Who waits for one that never began does not wait: an interrupt may come in between.
+        self._ended.set()
         self._work: Callable[[], None] = _nothing
         # It sleeps between launches, and ends with the process.
         self._thread = threading.Thread(target=self._serve, name=_IDLE, daemon=True)

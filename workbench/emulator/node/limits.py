@@ -74,7 +74,7 @@ def _check_shape(kernel: KernelInfo, geometry: Geometry) -> None:
     required = kernel.required_workgroup_size
     if required is not None and required != geometry.block:
         raise LaunchError(
-            f"kernel {name}: it was compiled for blocks of exactly {required}, and {geometry.block} came."
+            f"kernel {name}: it was compiled for blocks of exactly {required}; got {geometry.block}."
         )
 
 
@@ -93,8 +93,8 @@ def _check_registers(
     scratch = dispatch.scratch_bytes(kernel)
     if scratch > MAX_SCRATCH_BYTES + dispatch.DYNAMIC_STACK_BYTES:
         raise LaunchError(
-            f"kernel {kernel.short_name}: {scratch} bytes of private memory a work-item, and at most "
-            f"{MAX_SCRATCH_BYTES} are possible; use smaller local arrays."
+            f"kernel {kernel.short_name}: {scratch} bytes of private memory for each work-item; at "
+            f"most {MAX_SCRATCH_BYTES} are possible: use smaller local arrays."
         )
 
 
@@ -131,7 +131,7 @@ def check_arguments(kernel: KernelInfo, arguments: bytes, wanted: int) -> None:
     check_argument_bytes(kernel, max(kernel.kernarg_size, len(arguments)))
     if len(arguments) < wanted:
         raise LaunchError(
-            f"kernel {kernel.short_name}: {len(arguments)} bytes of arguments came, its parameters take "
+            f"kernel {kernel.short_name}: got {len(arguments)} bytes of arguments; its parameters take "
             f"{wanted}."
         )
 

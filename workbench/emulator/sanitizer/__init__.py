@@ -1,1 +1,1 @@
-"""The sanitizer of the emulated device: what it is told of each instruction, hazards, and findings."""
+"""The sanitizer of the emulated device: facts about each instruction, rules for hazards, findings."""

@@ -448,14 +448,14 @@ def _message(scene: Scene, report: CData) -> str:
         case abi.SAN_FOUND_WRAPS:
             return _wraps(scene, report)
         case abi.SAN_FOUND_ALIGNMENT:
-            return f"{_shared(scene, report)} is accessed by an instruction that wants a multiple of {detail}"
+            return f"{_shared(scene, report)} is accessed by an instruction that needs a multiple of {detail}"
         case abi.SAN_FOUND_HAZARD:
             return _hazard(scene, report)
         case abi.SAN_FOUND_BARRIER:
             waves = "a wave that has" if detail == 1 else f"{detail} waves that have"
             return (
                 f"the barrier is passed without {waves} ended: s_barrier does not wait for them, but "
-                "__syncthreads() wants every thread of the block; leave the kernel after the last barrier"
+                "__syncthreads() needs every thread of the block; leave the kernel after the last barrier"
             )
         case abi.SAN_FOUND_HEAP:
             return _heap(scene, report)

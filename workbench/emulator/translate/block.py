@@ -266,7 +266,7 @@ class BlockTranslator:
             return operand.index
         if operand.kind == "a":
             return operand.index + self.options.acc_offset
-        raise Unsupported(f"operand of kind {operand.kind!r} where a vector register is wanted")
+        raise Unsupported(f"operand of kind {operand.kind!r}, not a vector register")
 
     def dword(self, operand: Operand, word: int = 0, as_float: bool = False, kind: str = "b32") -> Value:
         """One dword a lane of a vector source operand, without modifiers."""

@@ -55,7 +55,7 @@ exercise = Exercise(
     hints=(
         "Follow two waves through two rounds of `first_try`. Wave 0 leaves the barrier first and comes round "
         "to the top of the loop. What does it write there, and who may not have read it yet?",
-        "Two orders are wanted in each round: all writes come before the reads of this round, and all reads "
+        "Each round needs two orders: all writes come before the reads of this round, and all reads "
         "come before the writes of the next one. One barrier gives one of them.",
         "Put a second `__syncthreads()` at the end of the loop's body. Or keep two arrays, "
         "`held[round % 2]`, and one barrier: then the writes of the next round meet no reads of this one.",

@@ -54,7 +54,7 @@ exercise = Exercise(
             lambda y, dy: {"dx": y * (dy - dy.sum(-1, keepdim=True))},
         ),
         Mistake(
-            "From dy a mean is subtracted where a sum was wanted: the weights y add up to 1 already.",
+            "You subtract a mean from dy; it needs a sum: the weights y already add up to 1.",
             lambda y, dy: {"dx": y * (dy - (y * dy).mean(-1, keepdim=True))},
         ),
         Mistake(

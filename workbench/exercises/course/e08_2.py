@@ -57,7 +57,7 @@ exercise = Exercise(
             lambda gate, up, dout: {"dgate": dout * up * torch.sigmoid(gate)},
         ),
         Mistake(
-            "dgate is dout up silu(gate); the derivative of silu was wanted, not silu.",
+            "dgate is dout up silu(gate); it needs the derivative of silu, not silu.",
             lambda gate, up, dout: {"dgate": dout * up * gate * torch.sigmoid(gate)},
         ),
         Mistake(

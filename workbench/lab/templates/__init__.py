@@ -148,7 +148,7 @@ def template(name: str) -> Template:
     """
     known = templates()
     if name not in known:
-        raise UsageError(f"no template {name!r}; there is {', '.join(known)}")
+        raise UsageError(f"there is no template {name!r}; expected one of {', '.join(known)}")
     return known[name]
 
 

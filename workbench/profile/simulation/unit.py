@@ -240,7 +240,7 @@ def run_unit(
     if run.failed:
         why = "there was no memory" if run.failed == 1 else "waves wait for one another for ever"
         raise WorkbenchError(
-            f"the simulation of a compute unit came to no end: {why}. Report the kernel; "
+            f"the simulation of a compute unit did not end: {why}. Report the kernel; "
             "`wb.profile` counts it without the simulation."
         )
     lives = (results[i * waves + k] for i, group in enumerate(groups) for k in range(len(group)))

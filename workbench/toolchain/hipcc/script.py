@@ -33,7 +33,7 @@ def install(folder: str | None) -> Path:
     """
     path = Path(folder or Path(sys.prefix) / "bin").absolute() / "hipcc"
     if path.exists() and STAND_IN.encode() not in path.read_bytes():
-        raise UsageError(f"{path} is there and is not the workbench's; choose another folder")
+        raise UsageError(f"{path} exists and is not the workbench's; choose another folder")
     root = shlex.quote(str(Path(paths.__file__).resolve().parent.parent))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -216,7 +216,7 @@ def _mma_layout(said: Said) -> Explanation:
     usual = found.shape in ("", "rt_16x16_s")
     wanted = Tile(found.kind, found.element, found.rows, found.cols, other, found.shape)
     changes = _declared_as(said, operand, str(wanted)) if found.kind == "rt" and usual else ()
-    message = f"{said.message}: `{operand.text}` is in {found.layout}, {other} is wanted"
+    message = f"{said.message}: `{operand.text}` is in {found.layout}; expected {other}"
     return Explanation(_line(message), operand, changes)
 
 

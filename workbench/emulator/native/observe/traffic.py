@@ -133,7 +133,7 @@ class TrafficRecorder:
     ) -> Replayed:
         if self._released:
             raise UsageError(
-                "the lines of this launch are not there any more: launch again with "
+                "the recorded lines of this launch were released: launch again with "
                 "LaunchOptions(traffic=TrafficOptions()), and replay before release()"
             )
         if any(recorder.failed for recorder in self._recorders):
@@ -143,7 +143,7 @@ class TrafficRecorder:
             )
         given = None
         if order is not None and first is not None:
-            raise UsageError(f"first is {first} beside an order; expected one of the two")
+            raise UsageError(f"order and first={first} are given; expected one of them")
         if order is not None:
             given = np.asarray(order, dtype=np.uint64)
             if not np.array_equal(np.sort(given), np.arange(self.group_total, dtype=np.uint64)):

@@ -39,8 +39,8 @@ class Rows:
         if operand.kind == "a":
             return self.acc_offset + operand.index
         raise UnsupportedInstruction(
-            f"operand of kind {operand.kind!r} (encoding {operand.index}) stands where a vector register "
-            "is wanted; the emulated device has no such form of this instruction."
+            f"operand of kind {operand.kind!r} (encoding {operand.index}) stands for a vector register; "
+            "the emulated device does not execute this form of the instruction."
         )
 
 
@@ -102,6 +102,6 @@ def scalar(operand: Operand) -> int:
     if operand.kind == "s":
         return operand.index
     raise UnsupportedInstruction(
-        f"operand of kind {operand.kind!r} (encoding {operand.index}) stands where a scalar register is "
-        "wanted."
+        f"operand of kind {operand.kind!r} (encoding {operand.index}) stands for a scalar register; "
+        "the emulated device does not execute this form of the instruction."
     )

@@ -14,7 +14,10 @@ from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, un
 
 def _encode(how: int, instruction: Instruction, rows: Rows) -> OpFields:
     if instruction.modifiers.get("lds"):
-        raise unsupported(instruction, "A typed load to LDS is not among what compilers emit.")
+        raise unsupported(
+            instruction,
+            "The emulated device does not execute typed loads to LDS, which compilers do not emit.",
+        )
     fields = address_fields(instruction, rows)
     fields["flags"] |= abi.BUFFER_FORMAT
     constant = fields.pop("constant")
