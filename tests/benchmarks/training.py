@@ -23,7 +23,7 @@ import os
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch
 
+from workbench.operators import Published
+from workbench.operators import kernels as library
 from workbench.operators.parameters import shape_text
 from workbench.profile.timing import time as time_of
 from workbench.profile.training_step import GPUS, bound_of
@@ -182,7 +184,7 @@ def forecast(name: str, gpu: str, kept: dict[str, Any], save: Callable[[], None]
             print(gpu, key, known[key], flush=True)
 
 
-def forecasts(names: list[str], kept: dict[str, Any]) -> list[str]:
+def forecasts(names: list[str], kept: dict[str, Any], gpus: Sequence[str]) -> list[str]:
     lines = []
     for name in names:
         chosen = MODELS[name]
@@ -194,7 +196,7 @@ def forecasts(names: list[str], kept: dict[str, Any]) -> list[str]:
                 "| --- | ---: | ---: | ---: | --- |",
             ),
         ]
-        for gpu in GPUS:
+        for gpu in gpus:
             sums, low, high = Counter[str](), 0.0, 0.0
             for operator, shape, count in calls_of(name, kept):
                 found = kept[f"times {gpu}"][f"{operator} {shape_text(shape)}"]
@@ -211,6 +213,46 @@ def forecasts(names: list[str], kept: dict[str, Any]) -> list[str]:
     return lines
 
 
+def beside_published(names: list[str], kept: dict[str, Any], gpu: str = "MI355X") -> list[str]:
+    """The products and attention that take most of a step, beside what HipKittens published of its own."""
+    lines = [
+        f"What HipKittens published of its own kernels on {gpu}, at the shape nearest to the longest call:",
+        "",
+        "| step | operator | here, modelled | published | here, shape | published, shape |",
+        "| --- | --- | ---: | ---: | --- | --- |",
+    ]
+    for name in names:
+        for operator in ("gemm/bf16", "attention/forward"):
+            spec = library[operator]
+            assert spec.flops is not None
+            known = {
+                shape_text(shape): (shape, kept[f"times {gpu}"][f"{operator} {shape_text(shape)}"]["us"] * n)
+                for each, shape, n in calls_of(name, kept)
+                if each == operator
+            }
+            shape, us = known[max(known, key=lambda text: known[text][1])]
+            count = next(n for each, s, n in calls_of(name, kept) if (each, s) == (operator, shape))
+            theirs = [p for p in spec.published if (p.gpu, p.implementation) == (gpu, "HipKittens")]
+            near = min(theirs, key=partial(_distance, shape))
+            full = spec.shape(near.shape, arch="gfx950")
+            rate = near.value if near.unit == "TFLOP/s" else spec.flops(full) / near.value / 1e6
+            own = spec.flops(shape) / (us / count) / 1e6
+            texts = [", ".join(f"{k}={d[k]}" for k in near.shape) for d in (shape, near.shape)]
+            lines.append(
+                f"| {name} | `{operator}` | {own:,.0f} TFLOP/s | {rate:,.0f} TFLOP/s | {' | '.join(texts)} |"
+            )
+    return [*lines, ""]
+
+
+def _distance(shape: dict[str, Any], published: Published) -> float:
+    """How unlike shapes are: octaves of sizes; another choice counts as eight."""
+    found = 0.0
+    for key, value in published.shape.items():
+        numbers = all(isinstance(v, int) and v > 1 for v in (value, shape[key]))
+        found += abs(math.log2(value / shape[key])) if numbers else 8.0 * (value != shape[key])
+    return found
+
+
 def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -220,9 +262,7 @@ def main() -> None:
     options.add_argument("--steps", type=int, default=200)
     options.add_argument("--keep", type=Path, default=Path("build/training.json"))
     options.add_argument("--forecast", nargs="+", choices=list(MODELS), metavar="MODEL")
-    options.add_argument(
-        "--gpus", nargs="+", choices=GPUS, default=GPUS, help="of the forecast, without a table"
-    )
+    options.add_argument("--gpus", nargs="+", choices=GPUS, default=GPUS, help="of the forecast")
     options.add_argument("--write", action="store_true")
     chosen = options.parse_args()
     kept = json.loads(chosen.keep.read_text()) if chosen.keep.exists() else {}
@@ -235,9 +275,9 @@ def main() -> None:
         for gpu in chosen.gpus:
             for name in chosen.forecast:
                 forecast(name, gpu, kept, save)
-        if set(chosen.gpus) != set(GPUS):
-            return
-        text = "\n".join([FORECAST_BEGIN, *forecasts(chosen.forecast, kept), FORECAST_END])
+        beside = beside_published(chosen.forecast, kept) if "MI355X" in chosen.gpus else []
+        made = forecasts(chosen.forecast, kept, chosen.gpus)
+        text = "\n".join([FORECAST_BEGIN, *made, *beside, FORECAST_END])
         print(text)
         if chosen.write:
             before, _, rest = DOCUMENT.read_text().partition(FORECAST_BEGIN)

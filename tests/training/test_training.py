@@ -129,7 +129,7 @@ def test_live_bytes() -> None:
 def test_wrong_options(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"the model is 'llama-2b'; expected one of llama-tiny"):
         model_named("llama-2b")
-    with pytest.raises(UsageError, match="llama-1b needs a GPU"):
+    with pytest.raises(UsageError, match="llama-1b needs an AMD GPU"):
         train.main(["--model", "llama-1b"])
     with pytest.raises(MissingFile, match=r"nothing\.txt"):
         train.main(["--text", str(tmp_path / "nothing.txt")])
@@ -141,6 +141,17 @@ def test_wrong_options(tmp_path: Path) -> None:
         train.main(["--resume", "--kernels", "pytorch"])
     with pytest.raises(MissingFile, match=r"checkpoint\.pt"):
         train.main(["--resume", "--kernels", "pytorch", "--out", str(tmp_path)])
+
+
+def test_a_gpu_of_another_maker_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.version, "hip", None)
+    options = train.parser().parse_args(["--model", "llama-tiny"])
+    assert train.Training(options).device == "cpu"
+    monkeypatch.setattr(torch.version, "hip", "7.1")
+    # PyTorch of this machine has none, and says so when weights are to be there.
+    with pytest.raises((AssertionError, RuntimeError)):
+        train.Training(options)
 
 
 def test_a_copy_is_the_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

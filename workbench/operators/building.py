@@ -223,11 +223,12 @@ class _Library:
     def stamp(self) -> int:
         now = time.monotonic()
         if now - self.looked > LIBRARY_SECONDS:
+            roots = (os.fspath(paths.include_dir()), os.fspath(paths.kernels_dir() / "families"))
             # A folder that came or went changes the time of the one that it is in.
-            if any(_stamp_of(folder) != seen for folder, seen in self.folders.items()) or not self.folders:
-                roots = (paths.include_dir(), paths.kernels_dir() / "families")
+            seen = self.folders
+            if not all(root in seen for root in roots) or any(_stamp_of(f) != seen[f] for f in seen):
                 walked = [folder for root in roots for folder, _, _ in os.walk(root)]
-                self.folders = {folder: _stamp_of(folder) for folder in walked}
+                self.folders = {folder: _stamp_of(folder) for folder in (*roots, *walked)}
             found = tuple(sorted(_stamp_of(file) for folder in self.folders for file in _listed(folder)))
             self.edition += found != self.found
             self.found, self.looked = found, time.monotonic()

@@ -68,10 +68,10 @@ class Training:
     def __init__(self, options: argparse.Namespace) -> None:
         chosen = model_named(options.model)
         self.options, self.rate = options, options.rate or chosen.rate
-        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.device = "cuda" if torch.version.hip and torch.cuda.is_available() else "cpu"  # not NVIDIA's
         if self.device == "cpu" and "tiny" not in options.model:
             raise UsageError(
-                f"train: {options.model} needs a GPU, and PyTorch has none; expected a tiny model here "
+                f"train: {options.model} needs an AMD GPU, and PyTorch has none; expected a tiny model here "
                 "(what a step of the others takes is modelled: workbench.training.forecast.step_of)"
             )
         self.text = Text.read(options.text, chosen.span, chosen.batch, chosen.masked)

@@ -7,6 +7,7 @@ model makes a hundred launches, of a millisecond each.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 
@@ -43,6 +44,9 @@ class Helper:
             self._thread.name = _NAME
             try:
                 self._work()
+            except BaseException:
+                # Told as of a thread that ends by it; this one has to be there for the next launch.
+                threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), self._thread)))
             finally:
                 self._work = _nothing
                 self._thread.name = _IDLE
