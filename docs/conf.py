@@ -90,8 +90,8 @@ html_theme_options = {
 # Pages without neighbours have no list of them.
 html_sidebars = {name: [] for name in ("docs/tour", "CHANGELOG", "CONTRIBUTING")}
 html_show_sourcelink = False
-html_static_path = ["static"]
-html_css_files = ["site.css"]
+html_static_path = ["static", "../workbench/lab/style/results.css"]
+html_css_files = ["site.css", "results.css"]
 html_js_files = ["site.js"]
 # Plotly's script for live figures: a page fetches nothing from elsewhere.
 html_static_path.append(str(Path(plotly.__file__).parent / "package_data" / "plotly.min.js"))

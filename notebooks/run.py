@@ -33,7 +33,7 @@ MOST_MB = 3.0
 def execute(path: Path, *, timeout: int = 600, quiet: bool = False) -> nbformat.NotebookNode:
     """Run every cell of the notebook at `path` in a fresh kernel and return it with its outputs.
 
-    A cell tagged `raises-exception` may raise; any other exception stops the run.
+    An exception stops the run; cells that fail on purpose catch it, since others' runners stop at it too.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised.

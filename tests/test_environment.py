@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import tomllib
 from pathlib import Path
 
 import yaml
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 # Where conda-forge has another name for a package of PyPI.
@@ -40,6 +42,19 @@ def test_environment_versions_agree() -> None:
         name = requirement_name(dependency)
         wanted = dependency.replace(name, CONDA_NAMES.get(name, name), 1)
         assert wanted in listed, f"environment.yml has another version than {dependency}"
+
+
+def test_conda_forge_had_every_package() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    with (ROOT / "tests/data/conda_forge.csv").open() as file:
+        had = {row["name"]: row["version"] for row in csv.DictReader(file)}
+    wanted = [Requirement(entry) for entry in environment["dependencies"] if isinstance(entry, str)]
+    assert [each.name for each in wanted if each.name not in had] == []
+    assert [str(each) for each in wanted if not each.specifier.contains(had[each.name])] == []
+    # What pip gets there, conda-forge had not.
+    (by_pip,) = (entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
+    asked = [Requirement(entry) for entry in by_pip if not entry.startswith("-")]
+    assert [str(each) for each in asked if each.name in had and each.specifier.contains(had[each.name])] == []
 
 
 def test_environment_brings_a_compiler() -> None:

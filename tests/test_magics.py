@@ -127,6 +127,17 @@ def test_run_all_stops_at_a_compile_error(shell):
     assert isinstance(result.error_in_exec, CompileError)
 
 
+def test_a_cell_that_fails_on_purpose_prints_its_error(shell):
+    with capture_output() as out:
+        result = shell.run_cell("%%hipkittens broken --fails\n__global__ void k( {")
+    assert result.success
+    assert "CompileError: " in out.stdout
+    assert "broken.hip:2:" in out.stdout
+    assert "broken" not in shell.user_ns
+    told = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
+    assert told["status"] == "failed", "it is marked all the same"
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

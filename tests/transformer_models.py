@@ -39,18 +39,23 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
 """Class, configuration and its options."""
 
 REPLACED: dict[str, set[str]] = {
-    "llama": {"RMSNorm", "rotary embedding", "gated MLP", "Linear", "attention", "loss"},
-    "qwen3": {"RMSNorm", "rotary embedding", "gated MLP", "Linear", "attention", "loss"},
-    "mistral": {"RMSNorm", "rotary embedding", "gated MLP", "Linear", "attention", "loss"},
-    "mixtral": {"RMSNorm", "rotary embedding", "router", "experts", "Linear", "attention", "loss"},
-    "gemma": {"RMSNorm, weight from 1", "rotary embedding", "gated MLP", "Linear", "attention", "loss"},
-    "bert": {"LayerNorm", "Linear with activation", "Linear", "attention", "loss"},
-    "modernbert": {
-        "LayerNorm", "rotary embedding", "gated MLP, one product", "Linear", "attention", "loss",
+    "llama": {"RMSNorm", "rotary embedding", "gated MLP", "Linear", "attention", "loss", "embedding"},
+    "qwen3": {"RMSNorm", "rotary embedding", "gated MLP", "Linear", "attention", "loss", "embedding"},
+    "mistral": {"RMSNorm", "rotary embedding", "gated MLP", "Linear", "attention", "loss", "embedding"},
+    "mixtral": {
+        "RMSNorm", "rotary embedding", "router", "experts", "Linear", "attention", "loss", "embedding",
     },
-    "gpt2": {"LayerNorm", "MLP of Conv1D", "Conv1D", "Linear", "attention", "loss"},
+    "gemma": {
+        "RMSNorm, weight from 1", "rotary embedding", "gated MLP", "Linear", "attention", "loss",
+        "embedding, scaled",
+    },
+    "bert": {"LayerNorm", "Linear with activation", "Linear", "attention", "loss", "embedding"},
+    "modernbert": {
+        "LayerNorm", "rotary embedding", "gated MLP, one product", "Linear", "attention", "loss", "embedding",
+    },
+    "gpt2": {"LayerNorm", "MLP of Conv1D", "Conv1D", "Linear", "attention", "loss", "embedding"},
 }  # fmt: skip
-"""What `use` has to replace of each; only embeddings stay."""
+"""What `use` has to replace of each."""
 
 
 def make(family: str, dtype: torch.dtype = torch.bfloat16, **more: Any) -> Any:

@@ -27,7 +27,8 @@ class Event:
     Attributes:
         number: counts up from 1.
         kind: "launch", "time", "profile", "verify", "sweep", "progress" (of a sweep or a launch), "compile",
-            "sanitize", "print" (what a kernel printed) or "failed" (see `Hub.failures`).
+            "sanitize", "step" (a training step's profile), "print" (what a kernel printed) or "failed" (see
+            `Hub.failures`).
         name: kernel or spec.
         data: facts for this kind: plain values, or a result.
         seconds: Unix time.

@@ -56,6 +56,7 @@ OPTIONS = (
     Option("--time", "time a launch: measured on a GPU, modelled on an emulated device"),
     Option("--profile", "count events of a launch, under rocprof's names"),
     Option("--sanitize", "look for missing waits, races, uninitialised values"),
+    Option("--fails", "it fails on purpose: print the error, and go on with the next cell"),
 )
 
 FLAGS = tuple(option.flag for option in OPTIONS)

@@ -33,7 +33,8 @@ def _notebook_bar() -> Any:
 
         def display(self, msg: str | None = None, pos: int | None = None) -> bool:
             text = str(self) if msg is None else msg
-            shown = {"text/html": f"<pre>{escape(text)}</pre>", "text/plain": text} if text else {}
+            # At its end nothing, in words: nbconvert warns of an output that has no type at all.
+            shown = {"text/html": f"<pre>{escape(text)}</pre>" if text else "", "text/plain": text}
             if self._handle is not None:
                 self._handle.update(shown, raw=True)
             elif text:

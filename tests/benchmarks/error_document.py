@@ -12,6 +12,7 @@ from own_kernels import PREFIX, own_problem
 from published_times import Problem, Row
 from regimes import Judged, spread, stated
 
+from workbench import targets
 from workbench.hardware.report import Report, kept
 from workbench.profile.expected import NARROW_BYTES, REGIMES, SHORT_SECONDS, regime
 from workbench.profile.launch import QUANTITIES
@@ -139,12 +140,20 @@ def nearest(rows: Iterable[Row], known: Mapping[Problem, Modelled]) -> list[Comp
 
 
 def kernel_of(row: Row) -> str:
-    """The spec of a row, of the published kernel itself, too."""
-    return row.problem.kernel.removeprefix(PREFIX)
+    """The spec of a row without its variant, of the published kernel itself, too."""
+    return row.problem.kernel.removeprefix(PREFIX).partition(":")[0]
 
 
 def _judged(compared: Iterable[Compared]) -> list[Judged]:
-    return [Judged(each.regime, each.row.group, each.net) for each in compared if each.regime]
+    return [
+        Judged(each.regime, each.row.group, each.net, f"{kernel_of(each.row)} on {_arch(each.row)}")
+        for each in compared
+        if each.regime
+    ]
+
+
+def _arch(row: Row) -> str:
+    return targets.product(row.problem.gpu).arch
 
 
 def outside(
@@ -273,7 +282,8 @@ REGIMES_SAID = (
     "HipKittens' rows by what stands nearest, on Triton's and on AITER's in Triton. A range is what 80 % of\n"
     "a regime's rows have, widened until rows of a class that took no part in it (GEMMs, attention, AITER's\n"
     "LayerNorm, ...) fall into it as often, and at least what 80 % of all rows have. The last column has\n"
-    "rows of each class in the range that the other classes alone would have had stated.\n"
+    "rows of each class in the range that the other classes alone would have had stated. Where a regime has\n"
+    "one class, that is tried by its families: a kernel on a target, as bf16 GEMMs on gfx950.\n"
 )
 
 NEAREST = """\
@@ -282,10 +292,8 @@ published source itself, compiled unedited at the row's sizes and run on the emu
 known and small enough; otherwise our own kernel for the same problem.
 """
 
-FORMER = """Rows marked *former model* were not run again since narrow accesses that are apart take L1 more
-turns and non-temporal instructions put nothing out of the Infinity Cache. Neither is in these kernels, as
-far as their accesses are known: when the two rules came in, 45 rows of HipKittens' own kernels that were run
-again came out within 1.3 % of what they were.
+FORMER = """Rows marked *former model* were not modelled again since the files that the model is made of
+changed last.
 """
 
 THEMSELVES = """The source that was published (`--own`, a checkout of HipKittens' main branch; `--port`, one
@@ -317,9 +325,13 @@ CAUSES = """- *Narrow accesses out of line.* L1 takes sixteen lanes of at most a
   for rows whose length it cannot divide reads 2 bytes a lane from places 16 bytes apart, 16
   cycles, or 32 where a row begins anywhere. AITER's LayerNorm of 4096 x 8193 was modelled at
   0.66 of its time without the second turn, and is at 0.79 with it; its other odd lengths are at
-  0.64 to 0.81, as if hardware took 32 cycles for any such access. No source says so, and
-  FlyDSL's odd rows, whose lanes are neighbours, do not show it: it is not in, and the range of
-  narrow kernels says what is left.
+  0.64 to 0.81, as if hardware took 32 cycles for any such access: rows of 2047, 4095 and 8191
+  take 29 to 32 for each access of a wave (kernel time at 2,200 MHz), and the model has 21 turns
+  on average, 27 where x is read and 16 where weights are. No source says so, and FlyDSL's odd
+  rows, whose lanes are neighbours, do not show it: it is not in, and the range of narrow kernels
+  says what is left. Loads of a line that is on its way were looked at: of eight loads of a line
+  seven come right behind the first, but loads leave the 32 KB that a unit has under way in order
+  in the model, too.
 - *What clears the caches, and what passes them.* The clearing leaves the Infinity Cache full of lines that
   have to be written back, so that a first launch puts one out for each line it brings in. Non-temporal
   instructions (`nt`; Triton's .cg and .cs) do not: their lines are the first to go. With that AITER's
@@ -334,6 +346,11 @@ CAUSES = """- *Narrow accesses out of line.* L1 takes sixteen lanes of at most a
 - *Ours is another kernel.* HipKittens' rotary kernel reads and writes pieces of 32 bytes in 32
   rows, where ours touches whole lines; its LayerNorm spends twice the vector work on random numbers; the
   port's row-wise kernels load two bytes a lane. Modelled themselves, they are near what was published.
+- *GEMMs of 1024 and 2048.* HipKittens' rows stand beside our schedule of the same kind (bf16: ping-pong,
+  fp8: interleaved) with its tiles of 256 x 256, if the matrix instructions of such tiles alone need no
+  longer than was published. Twelve rows were faster than that: their tiles are smaller, and not known. Our
+  choice for the size stands in their place; it splits 1024 cubed in bf16 along K on an MI325X, and takes
+  half the time there.
 - *Loops of just the Infinity Cache's size.* Which line it replaces is not published. Least recently used, as
   assumed, loses all of a loop that is a little larger: LayerNorm of 16384 x 2048 moves 256 MiB and a little,
   and comes out a third too slow.
@@ -399,11 +416,11 @@ def _regimes(compared: Sequence[Compared]) -> list[str]:
         (
             name,
             told.rows,
-            told.classes,
+            f"{told.classes} families of one" if told.families else told.classes,
             f"{told.median:.0%}",
             f"{told.low:.2f} to {told.high:.2f}",
             f"{told.factor:.2f}",
-            "no other class" if told.inside is None else f"{told.inside} of {told.rows}",
+            "nothing else" if told.inside is None else f"{told.inside} of {told.rows}",
         )
         for name, told in found.items()
     ]

@@ -7,8 +7,9 @@
 
 Each problem is run once on the emulated device, for all products of its target (`counted_launches`, kept in
 a folder), and modelled with caches that are cleared before the launch and with those that a launch before
-it left. Times are kept in a file (`--store`) with a digest of the model, so that a run goes on where the last
-one ended and a changed model starts again. `--write` makes the document of what is there.
+it left. Times are kept in `tests/data/modelled_times.jsonl` (`--store`) with a digest of the model, so that a
+run goes on where the last one ended and a changed model starts again; until then the document marks what
+another model said. `--write` makes the document of what is there.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import time
+from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from counted_launches import Launches
 from error_document import document, expected, summary
-from former import former
 from own_kernels import PREFIX, own_problem, own_target
 from published_times import Problem, Row, published
 
@@ -33,6 +35,7 @@ from workbench.operators.subject import Target, resolve
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs" / "model_error.md"
 EXPECTED = ROOT / "workbench" / "profile" / "model_error.json"
+KEPT = ROOT / "tests" / "data" / "modelled_times.jsonl"
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Modelled:
         bound: what it is bound by, in words.
         key, warm_key: the same as `TimeModel.bound` has it, and of the repetition.
         width: bytes that a lane moves in a vector memory instruction, on average.
-        former: an earlier model gave it, as an earlier document has it.
+        former: another model than today's gave it.
         clock_mhz: clock of the kernel.
         wall: seconds that emulation and model took.
         failure: why there is no time; "" where there is.
@@ -79,34 +82,69 @@ MODEL = (
 """What the modelled time follows from, in workbench/profile."""
 
 
+_SAID = {
+    ".py": re.compile(r'"""[\s\S]*?"""|#.*|\s+'),
+    ".c": re.compile(r"/\*[\s\S]*?\*/|//.*|\s+"),
+    ".h": re.compile(r"/\*[\s\S]*?\*/|//.*|\s+"),
+}
+"""What may change in a file of the model and leaves the model as it is, by the file's kind."""
+
+
 def digest() -> str:
-    """Of the files of the model."""
+    """Of the files of the model, without their comments and spaces."""
     found = hashlib.sha256()
     for pattern in MODEL:
         for file in sorted((ROOT / "workbench" / "profile").glob(pattern)):
-            if file.suffix in (".py", ".c", ".h"):
-                found.update(file.read_bytes())
+            if file.suffix in _SAID:
+                found.update(_SAID[file.suffix].sub("", file.read_text(encoding="utf-8")).encode())
     return found.hexdigest()[:12]
 
 
 class Store:
-    """Results by problem in a file of JSON lines, each with the digest of the model that gave it."""
+    """Results by problem in a file of JSON lines, each with the digest of the model that gave it.
+
+    Attributes:
+        known: what was said last of each problem; of another model than `model` it is `former`.
+    """
 
     def __init__(self, path: Path, model: str) -> None:
         self.path, self.model = path, model
         self.known: dict[Problem, Modelled] = {}
+        self._models: dict[Problem, str] = {}
         if path.exists():
             for line in path.read_text(encoding="utf-8").splitlines():
                 one = json.loads(line)
-                if one["model"] == model:
-                    self.known[Problem(**one["problem"])] = Modelled(**one["modelled"])
+                problem, said = Problem(**one["problem"]), one["model"]
+                if said == model or self._models.get(problem) != model:
+                    self._models[problem] = said
+                    self.known[problem] = Modelled(**one["modelled"], former=said != model)
+
+    def is_left(self, problem: Problem) -> bool:
+        """Whether the model of today has said nothing of a problem."""
+        return self._models.get(problem) != self.model
 
     def add(self, problem: Problem, found: Modelled) -> None:
         """Remembers one, at once."""
-        self.known[problem] = found
-        line = {"model": self.model, "problem": asdict(problem), "modelled": asdict(found)}
+        self.known[problem], self._models[problem] = found, self.model
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(self._line(problem))
+
+    def tidy(self, problems: Container[Problem]) -> None:
+        """Writes the file anew: each problem of those asked for once, in the order of their names."""
+        self.known = {each: said for each, said in self.known.items() if each in problems}
+        lines = (self._line(each) for each in sorted(self.known, key=str))
+        self.path.write_text("".join(lines), encoding="utf-8")
+
+    def _line(self, problem: Problem) -> str:
+        said = {name: value for name, value in asdict(self.known[problem]).items() if name != "former"}
+        line = {"model": self._models[problem], "problem": asdict(problem), "modelled": said}
+        return json.dumps(line) + "\n"
+
+
+def problems_of(rows: Sequence[Row]) -> set[Problem]:
+    """What rows ask for, the published kernels themselves included."""
+    own = (own_problem(row) for row in rows)
+    return {row.problem for row in rows} | {each for each in own if each is not None}
 
 
 TRITON, AITER = "triton ", "aiter "
@@ -180,7 +218,7 @@ def run(rows: list[Row], store: Store, largest: float, minutes: float, setting: 
     like = {row.problem for row in rows if row.like}
     left: list[tuple[bool, float, Problem]] = []
     for problem in dict.fromkeys(row.problem for row in rows):
-        if problem not in store.known:
+        if store.is_left(problem):
             try:
                 left.append((problem not in like, cost(problem), problem))
             except wb.WorkbenchError as error:
@@ -213,10 +251,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="run what was counted before: a kernel changed")
     parser.add_argument("--largest", type=float, default=3e12, help="operations of a problem that is run")
     parser.add_argument("--minutes", type=float, default=60, help="after which no further problem is begun")
-    parser.add_argument("--store", type=Path, default=cache.folder() / "model_error.jsonl")
-    parser.add_argument(
-        "--former", type=Path, help="with --write: an earlier document, whose rows stand where there are none"
-    )
+    parser.add_argument("--store", type=Path, default=KEPT)
     parser.add_argument("--write", action="store_true", help="write the document; run nothing")
     options = parser.parse_args()
     store = Store(options.store, digest())
@@ -229,9 +264,8 @@ def main() -> None:
         if (not options.kernel or row.problem.kernel in options.kernel) and (row.like or not options.like)
     ]
     if options.write:
-        if options.former:
-            store.known |= former(options.former, store.known)
         tritons = published("published_triton") + published("published_aiter")
+        store.tidy(problems_of(rows + tritons))
         DOCUMENT.write_text(document(rows, store.known, tritons), encoding="utf-8")
         told = expected(rows, store.known, tritons)
         EXPECTED.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

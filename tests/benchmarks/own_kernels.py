@@ -254,14 +254,15 @@ def own_problem(row: Row) -> Problem | None:
     """The problem that is HipKittens' own kernel for a row; None where its source is not known."""
     if not row.like or "older version" in row.caveat:
         return None
-    own = replace(row.problem, kernel=PREFIX + row.problem.kernel)
+    spec = row.problem.kernel.partition(":")[0]
+    own = replace(row.problem, kernel=PREFIX + spec)
     if targets.product(row.problem.gpu).arch == "gfx942":
-        ported = row.implementation == PORTED and row.problem.kernel in PORT
+        ported = row.implementation == PORTED and spec in PORT
         return own if ported else None
-    if row.problem.kernel not in SOURCES:
+    if spec not in SOURCES:
         return None
     sizes = row.problem.parameters
-    if row.problem.kernel == "gemm/bf16" and int(min(sizes["m"], sizes["n"])) < LEAST_GEMM:
+    if spec == "gemm/bf16" and int(min(sizes["m"], sizes["n"])) < LEAST_GEMM:
         return None
     return own
 

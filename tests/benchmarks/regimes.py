@@ -4,14 +4,15 @@ A regime is what a modelled launch is like (`workbench.profile.expected.REGIMES`
 of: GEMMs, attention, AITER's LayerNorm in Triton. Of a regime the range between the 10 % and the 90 %
 quantile of the ratios is widened by one factor on both sides, the least with which four of five rows fall
 into the range that the rows of the other classes give, widened so. That is tried class by class: no row
-judges itself. As a regime has few classes, its range is at least that of 80 % of the rows of all regimes.
+judges itself. As a regime has few classes, its range is at least that of 80 % of the rows of all regimes. A
+regime that one class has to itself is tried by its families: one spec on one target, as bf16 GEMMs on gfx950.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 WANTED = 0.8
 STEP, MOST = 0.05, 4.0
@@ -20,11 +21,12 @@ STEP, MOST = 0.05, 4.0
 
 @dataclass(frozen=True)
 class Judged:
-    """A row's ratio of modelled to published kernel time, and where it belongs."""
+    """A row's ratio of modelled to published kernel time, and where it belongs: class, and family in it."""
 
     regime: str
     group: str
     ratio: float
+    family: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Stated:
 
     Attributes:
         rows, classes: it rests on.
+        families: in the place of classes, where there is one class.
         median: of the errors.
         low, high: the stated range of ratios.
         factor: by which it is wider than the rows' own 80 %.
@@ -46,6 +49,7 @@ class Stated:
     high: float
     factor: float
     inside: int | None
+    families: bool = False
 
 
 def spread(ratios: Sequence[float], factor: float = 1.0) -> tuple[float, float]:
@@ -87,18 +91,31 @@ def told_range(rows: Sequence[Judged], regime: str) -> tuple[float, float, float
     return min(low, everywhere[0]), max(high, everywhere[1]), factor
 
 
+def divided(rows: Sequence[Judged]) -> list[Judged]:
+    """Rows of a regime that has one class alone are told apart by family."""
+    classes: dict[str, set[str]] = {}
+    for row in rows:
+        classes.setdefault(row.regime, set()).add(row.group)
+    return [
+        replace(row, group=row.family or row.group) if len(classes[row.regime]) == 1 else row for row in rows
+    ]
+
+
 def stated(rows: Sequence[Judged]) -> dict[str, Stated]:
     """By regime; a class left out takes no part in choosing the factor either."""
+    parts = divided(rows)
     found = {}
-    for regime in sorted({row.regime for row in rows}):
-        of_it = [row for row in rows if row.regime == regime]
+    for regime in sorted({row.regime for row in parts}):
+        of_it = [row for row in parts if row.regime == regime]
         groups = {row.group for row in of_it}
         inside = 0
         for group in groups if len(groups) > 1 else ():
-            low, high, _ = told_range([row for row in rows if row.group != group], regime)
+            others = [row for row in parts if group not in (row.group, row.family)]
+            low, high, _ = told_range(others, regime)
             inside += sum(low <= row.ratio <= high for row in of_it if row.group == group)
-        low, high, factor = told_range(rows, regime)
+        low, high, factor = told_range(parts, regime)
         median = statistics.median(abs(row.ratio - 1) for row in of_it)
         told = inside if len(groups) > 1 else None
-        found[regime] = Stated(len(of_it), len(groups), median, low, high, factor, told)
+        families = len({row.group for row in rows if row.regime == regime}) == 1
+        found[regime] = Stated(len(of_it), len(groups), median, low, high, factor, told, families)
     return found

@@ -4,11 +4,14 @@
 
 Each run is kept in --keep as soon as it has ended, and not made again. The gradients of the first step are
 compared with float64 on the same bf16 weights, parameter by parameter. `--write` puts the tables and curves
-into `docs/training.md`. Seconds are of this process's CPU time, so that a busy machine does not count.
+into `docs/training.md`. Seconds are of this process's CPU time, so that a busy machine does not count, and of
+the clock, for which the machine has to be quiet: `taskset -c 0,1` for two cores.
 
     python tests/benchmarks/training.py --forecast llama-1b bert-base [--write]
 
-models a step of published sizes on four GPUs, with the operators that take most of it.
+models a step of published sizes on four GPUs, with the operators that take most of it. The calls of a step
+are kept as well, so that their times can be made where transformers is not installed, and for one GPU beside
+another (`--gpus MI300X --keep build/MI300X.json`).
 """
 
 from __future__ import annotations
@@ -16,16 +19,23 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+# As the script has it, before PyTorch is loaded: see workbench/training/__init__.py.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch
 
 from workbench.operators.parameters import shape_text
-from workbench.profile.training_step import GPUS, StepProfile, bound_of
+from workbench.profile.timing import time as time_of
+from workbench.profile.training_step import GPUS, bound_of
 from workbench.training.forecast import step_of
 from workbench.training.models import MODELS
 from workbench.training.train import Training, parser
@@ -48,14 +58,15 @@ def training(model: str, kernels: str, seed: int, steps: int) -> Training:
 
 
 def curve(model: str, kernels: str, seed: int, steps: int) -> dict[str, Any]:
-    """Losses of a run, and CPU seconds of a step: the median, of the first step alone too."""
-    run, seconds = training(model, kernels, seed, steps), []
+    """Losses of a run, and seconds of a step: the medians of CPU time and of the clock."""
+    run, spent, walls = training(model, kernels, seed, steps), [], []
     for _ in range(steps):
-        began = time.process_time()
+        cpu, wall = time.process_time(), time.perf_counter()
         run.step()
-        seconds.append(time.process_time() - began)
-    middle = sorted(seconds)[len(seconds) // 2]
-    return {"losses": run.losses, "held": run.evaluate(), "seconds": middle, "first": seconds[0]}
+        spent.append(time.process_time() - cpu)
+        walls.append(time.perf_counter() - wall)
+    timed = {"seconds": statistics.median(spent), "wall": statistics.median(walls)}
+    return {"losses": run.losses, "held": run.evaluate(), **timed}
 
 
 def cosines(model: str) -> dict[str, dict[str, float]]:
@@ -104,7 +115,7 @@ def tables(kept: dict[str, Any], models: list[str], steps: int) -> list[str]:
     lines: list[str] = []
     for model in models:
         runs = kept[f"{model} {steps}"]
-        of = {key: smooth(run["losses"]) for key, run in runs.items() if key != "cosines"}
+        of = {f"{kernels} {seed}": smooth(runs[f"{kernels} {seed}"]["losses"]) for kernels, seed in RUNS}
         seeds = [of[f"pytorch {seed}"] for seed in SEEDS]
         lines += [
             f"### {model}",
@@ -122,9 +133,7 @@ def tables(kept: dict[str, Any], models: list[str], steps: int) -> list[str]:
                 f"| {i * WINDOW} to {min(steps, (i + 1) * WINDOW) - 1} | {of['pytorch-fp32 0'][i]:.4f} | "
                 f"{low:.4f} to {high:.4f} | {ours:.4f} | {'yes' if low <= ours <= high else 'no'} |"
             )
-        seconds = {
-            kernels: runs[f"{kernels} 0"]["seconds"] for kernels in ("hipkittens", "pytorch", "pytorch-fp32")
-        }
+        ours, theirs, wide = (runs[f"{kernels} 0"] for kernels in ("hipkittens", "pytorch", "pytorch-fp32"))
         worst = {k: min(v.items(), key=lambda each: each[1]) for k, v in runs["cosines"].items()}
         below = sum(c < LIMIT for c in runs["cosines"]["hipkittens"].values())
         lines += [
@@ -138,45 +147,66 @@ def tables(kept: dict[str, Any], models: list[str], steps: int) -> list[str]:
             f"(`{worst['pytorch'][0]}`); below {LIMIT}: {below} of "
             f"{len(runs['cosines']['hipkittens'])} parameters of ours.",
             "",
-            f"CPU seconds a step: ours {seconds['hipkittens']:.2f}, PyTorch bf16 {seconds['pytorch']:.2f}, "
-            f"fp32 {seconds['pytorch-fp32']:.2f}; ours takes "
-            f"{seconds['hipkittens'] / seconds['pytorch']:.1f} times PyTorch's bf16.",
+            "Seconds a step by the clock, and of CPU time: "
+            + ", ".join(
+                f"{name} {run['wall']:.3f} and {run['seconds']:.3f}"
+                for name, run in (("ours", ours), ("PyTorch bf16", theirs), ("fp32", wide))
+            )
+            + f"; ours takes {ours['wall'] / theirs['wall']:.1f} and "
+            f"{ours['seconds'] / theirs['seconds']:.1f} times PyTorch's bf16.",
             "",
         ]
     return lines
 
 
-def forecast(name: str, gpu: str, kept: dict[str, Any], save: Callable[[], None]) -> StepProfile:
-    """A model's step on a GPU, each time from `kept` where it is there."""
-    step = step_of(name, gpu)
+def calls_of(name: str, kept: dict[str, Any]) -> list[tuple[str, dict[str, Any], int]]:
+    """Different calls of a model's step with how many there are of each; they are the same for each GPU."""
+    if f"calls {name}" not in kept:
+        counts = Counter((call.operator, tuple(call.shape.items())) for call in step_of(name).calls)
+        kept[f"calls {name}"] = [(operator, dict(shape), n) for (operator, shape), n in counts.items()]
+    found: list[tuple[str, dict[str, Any], int]] = kept[f"calls {name}"]
+    return found
+
+
+def forecast(name: str, gpu: str, kept: dict[str, Any], save: Callable[[], None]) -> None:
+    """Models the times of a step's calls on a GPU that `kept` does not have, with what 80 % are off."""
     known = kept.setdefault(f"times {gpu}", {})
-    for call in {call.what: call for call in step.calls}.values():
-        key = f"{call.operator} {shape_text(call.shape)}"
+    for operator, shape, _ in calls_of(name, kept):
+        key = f"{operator} {shape_text(shape)}"
         if key not in known:
-            found = step.on(gpu).time_of(call)
-            known[key] = {"us": found.median.value, "bound": bound_of(found)}
+            found = time_of(operator, shape=shape, device=f"emulated:{gpu}")
+            us, error = found.median.value, found.median.error
+            around = error.around(us) if error is not None else None
+            known[key] = {"us": us, "around": around, "bound": bound_of(found)}
             save()
             print(gpu, key, known[key], flush=True)
-    return step
 
 
-def forecasts(names: list[str], kept: dict[str, Any], save: Callable[[], None]) -> list[str]:
+def forecasts(names: list[str], kept: dict[str, Any]) -> list[str]:
     lines = []
     for name in names:
         chosen = MODELS[name]
         tokens = chosen.span * chosen.batch
         lines += [
             *(f"### {name}", "", f"{chosen.batch} sequences of {chosen.span:,} tokens; {chosen.source}.", ""),
-            *("| GPU | a step | tokens/s | most of it |", "| --- | ---: | ---: | --- |"),
+            *(
+                "| GPU | a step (modelled) | 80 % | tokens/s | most of it |",
+                "| --- | ---: | ---: | ---: | --- |",
+            ),
         ]
         for gpu in GPUS:
-            step, sums = forecast(name, gpu, kept, save), Counter[str]()
-            for call in step.calls:
-                found = kept[f"times {gpu}"][f"{call.operator} {shape_text(call.shape)}"]
-                sums[call.operator] += found["us"]
+            sums, low, high = Counter[str](), 0.0, 0.0
+            for operator, shape, count in calls_of(name, kept):
+                found = kept[f"times {gpu}"][f"{operator} {shape_text(shape)}"]
+                sums[operator] += count * found["us"]
+                least, most = found["around"] or (found["us"], found["us"])
+                low, high = low + count * least, high + count * most
             whole = sum(sums.values())
-            most = ", ".join(f"`{operator}` {us / whole:.0%}" for operator, us in sums.most_common(4))
-            lines.append(f"| {gpu} | {whole / 1000:,.1f} ms | {tokens / whole * 1e6:,.0f} | {most} |")
+            most_of_it = ", ".join(f"`{operator}` {us / whole:.0%}" for operator, us in sums.most_common(4))
+            lines.append(
+                f"| {gpu} | {whole / 1000:,.1f} ms | {low / 1000:,.1f} to {high / 1000:,.1f} ms | "
+                f"{tokens / whole * 1e6:,.0f} | {most_of_it} |"
+            )
         lines.append("")
     return lines
 
@@ -190,6 +220,9 @@ def main() -> None:
     options.add_argument("--steps", type=int, default=200)
     options.add_argument("--keep", type=Path, default=Path("build/training.json"))
     options.add_argument("--forecast", nargs="+", choices=list(MODELS), metavar="MODEL")
+    options.add_argument(
+        "--gpus", nargs="+", choices=GPUS, default=GPUS, help="of the forecast, without a table"
+    )
     options.add_argument("--write", action="store_true")
     chosen = options.parse_args()
     kept = json.loads(chosen.keep.read_text()) if chosen.keep.exists() else {}
@@ -199,23 +232,30 @@ def main() -> None:
         chosen.keep.write_text(json.dumps(kept))
 
     if chosen.forecast:
-        text = "\n".join([FORECAST_BEGIN, *forecasts(chosen.forecast, kept, save), FORECAST_END])
+        for gpu in chosen.gpus:
+            for name in chosen.forecast:
+                forecast(name, gpu, kept, save)
+        if set(chosen.gpus) != set(GPUS):
+            return
+        text = "\n".join([FORECAST_BEGIN, *forecasts(chosen.forecast, kept), FORECAST_END])
         print(text)
         if chosen.write:
             before, _, rest = DOCUMENT.read_text().partition(FORECAST_BEGIN)
             DOCUMENT.write_text(before + text + rest.partition(FORECAST_END)[2])
         return
     for model in chosen.models:
-        runs = kept.setdefault(f"{model} {chosen.steps}", {})
-        jobs = {"cosines": lambda model=model: cosines(model)}
+        by = f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads"
+        runs = kept.setdefault(f"{model} {chosen.steps}", {"made by": by})
+        jobs: dict[str, Callable[[], Any]] = {"cosines": partial(cosines, model)}
         for kernels, seed in RUNS:
-            jobs[f"{kernels} {seed}"] = lambda m=model, k=kernels, s=seed: curve(m, k, s, chosen.steps)
+            jobs[f"{kernels} {seed}"] = partial(curve, model, kernels, seed, chosen.steps)
         for name, job in jobs.items():
             if name not in runs:
                 runs[name] = job()
                 save()
             print(model, name, "ready", flush=True)
-    about = f"{chosen.steps} steps, seed 0, losses averaged over {WINDOW} steps; PyTorch {torch.__version__}."
+    versions = " and ".join({kept[f"{model} {chosen.steps}"]["made by"] for model in chosen.models})
+    about = f"{chosen.steps} steps, seed 0, losses averaged over {WINDOW} steps; {versions}."
     text = "\n".join([BEGIN, about, "", *tables(kept, chosen.models, chosen.steps), END])
     print(text)
     if chosen.write:

@@ -15,6 +15,8 @@ const isClear = text => {
     || style.visibility === 'hidden' || style.display === 'none';
 };
 
+const isValue = text => text.classList.contains('bartext');
+
 // Corners of a text as it stands, turned labels too.
 const corners = text => {
   const box = text.getBBox();
@@ -25,6 +27,16 @@ const corners = text => {
     const point = new DOMPoint(box.x + x, box.y + y).matrixTransform(matrix);
     return [point.x, point.y];
   });
+};
+
+// A bar's value wants more room than two labels: it is read with its bar, not with a title.
+const ROOM = 3;
+
+const wider = shape => {
+  const xs = shape.map(([x]) => x);
+  const ys = shape.map(([, y]) => y);
+  const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  return [[left - ROOM, top - ROOM], [right + ROOM, top - ROOM], [right + ROOM, bottom + ROOM], [left - ROOM, bottom + ROOM]];
 };
 
 // Two convex shapes are apart where a side of one of them has the other wholly beyond it.
@@ -66,6 +78,11 @@ window.faults = () => {
     for (const other of texts.slice(i + 1)) {
       if (meet(one.shape, other.shape)) {
         found.push(`overlap: ${one.said} | ${other.said}`);
+      } else if (isValue(one.owner) !== isValue(other.owner)) {
+        const [value, title] = isValue(one.owner) ? [one, other] : [other, one];
+        if (meet(wider(value.shape), title.shape)) {
+          found.push(`touch: ${value.said} | ${title.said}`);
+        }
       }
     }
   });

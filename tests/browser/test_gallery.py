@@ -139,6 +139,29 @@ def test_faults_are_found(page: Page) -> None:
     assert "overlap: one thing | another" in found
 
 
+def test_a_value_that_touches_a_title_is_found(page: Page) -> None:
+    def drawn(top: float) -> list[str]:
+        title = {"text": "a title", "x": 0.5, "y": 1, "xref": "paper", "yref": "paper", "yanchor": "bottom"}
+        figure = {
+            "data": [{"type": "bar", "x": ["a"], "y": [1], "text": ["1.5"], "textposition": "outside"}],
+            "layout": {
+                "height": 300,
+                "margin": {"t": 60},
+                "yaxis": {"range": [0, top]},
+                "annotations": [{**title, "showarrow": False}],
+            },
+        }
+        page.evaluate("figure => window.drawFigure(figure, 500)", figure)
+        found: list[str] = page.evaluate("window.faults()")
+        return found
+
+    # The bar's top goes down from under the title by a pixel or so.
+    found = [drawn(1.05 + step / 200) for step in range(16)]
+    assert found[0] == ["overlap: 1.5 | a title"]
+    assert ["touch: 1.5 | a title"] in found
+    assert found[-1] == []
+
+
 def test_a_picture_is_whole_below_one_that_is_hidden(page: Page) -> None:
     """As VS Code has them on its page of outputs: bars are hatched, by a pattern that has a name."""
     first, second = (svg_of(figure_of(samples.timed(n, us))) for n, us in ((1024, 13.3), (2048, 26.5)))

@@ -1,6 +1,7 @@
-"""Tables in a narrow cell: nothing is cut or scrolls, and every word is read on light and dark pages.
+"""Tables in a narrow cell: nothing is cut, and every word is read on light and dark pages.
 
-JupyterLab's pages have its theme's colours; others' (VS Code, GitHub) have one colour of text.
+JupyterLab's pages have its theme's colours and the extension's sheet, by which tables fold; others' (VS Code,
+GitHub) have one colour of text, and a table that is too wide scrolls by itself.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from workbench.views.gallery import samples
+from workbench.views.markup import LAB_SHEET
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -28,6 +30,8 @@ PAGES: Mapping[str, tuple[str, str]] = {
 
 WIDE = """() => [...document.querySelectorAll('.wb')].filter(one => one.scrollWidth > one.clientWidth)
     .map(one => `${one.scrollWidth} of ${one.clientWidth} px: ${one.innerText.slice(0, 60)}`)"""
+
+PAGE = "() => document.scrollingElement.scrollWidth - innerWidth"
 
 FAINT = """() => {
     const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
@@ -80,7 +84,7 @@ def tables() -> str:
 
 def show(page: Page, where: str, body: str, width: int) -> None:
     theme, look = PAGES[where]
-    sheet = (THEMES / theme / "index.css").read_text() if theme else ""
+    sheet = (THEMES / theme / "index.css").read_text() + LAB_SHEET.read_text() if theme else ""
     page.set_viewport_size({"width": width, "height": 800})
     page.set_content(
         f"<!doctype html><style>{sheet}</style><body style='margin:8px;font:13px sans-serif;{look}'>{body}"
@@ -93,7 +97,8 @@ def test_tables_hold_in_a_narrow_cell(bare_page: Page, tables: str, where: str) 
         pytest.skip("JupyterLab's themes are not installed")
     for width in (1400, 500):
         show(bare_page, where, tables, width)
-        assert bare_page.evaluate(WIDE) == [], width
+        assert bare_page.evaluate(WIDE) == [] or not PAGES[where][0], width
+        assert bare_page.evaluate(PAGE) <= 0, width
         assert bare_page.evaluate(FAINT) == [], width
 
 

@@ -27,6 +27,8 @@ __global__ void k(float *p) {
     zero(tile);
     p[0] = 1.0f;
 }""",
+    # So that there is something to scroll.
+    "\n" * 60,
 ]
 
 # When the last key was pressed, and when a mark of an error came after it.
@@ -88,6 +90,39 @@ class TestTyping:
         assert sorted(took[1:])[0] < WANTED, took
         # No cell ran for it.
         assert lab.prompt(CPP) == "[ ]:"
+
+    def test_an_error_s_text_stays_beside_its_place(self, lab: Lab) -> None:
+        lab.editor(CPP).click()
+        lab.page.keyboard.press("Control+Home")
+        lab.page.keyboard.press("F8")
+        tip = lab.page.locator(".cm-tooltip-lint")
+        tip.wait_for()
+        mark = lab.cell(CPP).locator(".cm-lintRange-error").first
+
+        def beside() -> bool:
+            place, text = mark.bounding_box(), tip.bounding_box()
+            if place is None or text is None:
+                return False
+            below = text["y"] - (place["y"] + place["height"])
+            above = place["y"] - (text["y"] + text["height"])
+            return (
+                -1 <= max(below, above) <= place["height"]
+                and text["x"] <= place["x"] + place["width"]
+                and text["x"] + text["width"] >= place["x"]
+            )
+
+        lab.until(beside, "the text beside the place")
+        before = mark.bounding_box()
+        panel = lab.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer")
+        panel.evaluate("dom => { dom.scrollTop += 60; }")
+        lab.until(lambda: mark.bounding_box() != before, "the notebook to scroll")
+        lab.until(beside, "the text to scroll with its place")
+        lab.page.set_viewport_size({"width": 1100, "height": 700})
+        lab.until(beside, "the text beside the place in a smaller window")
+        lab.shot("error-beside")
+        lab.page.set_viewport_size({"width": 1600, "height": 1000})
+        lab.page.keyboard.press("Escape")
+        tip.wait_for(state="hidden")
 
     def test_a_right_text_has_no_mark(self, lab: Lab) -> None:
         lab.write(CPP, CELLS[CPP])

@@ -32,6 +32,13 @@ def test_neighbours_are_one_unit_apart_also_across_zero(tmp_path: Path, dtype: t
     assert compared(tmp_path, smallest, -smallest)[2]["d"]["ulp"]["largest"] == 2
 
 
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (4, 0), (1, 1)])
+def test_few_results_or_none(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    one = torch.ones(shape)
+    assert compared(tmp_path, one, one) == (0, one.numel(), {})
+    assert compared(tmp_path, one, -one)[0] == one.numel()
+
+
 def test_nans_are_equal_whatever_their_payload_and_differ_from_numbers(tmp_path: Path) -> None:
     one = torch.tensor([0x7FC00000, 0x7FC00001, 0x7FC00000, 0x3F800000], dtype=torch.int32).view(
         torch.float32

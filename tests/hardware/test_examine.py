@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,45 @@ def test_a_report_of_another_device_is_left_as_it_is(examined: tuple[Path, Repor
     assert path.read_bytes() == before
 
 
+def test_a_pair_that_cannot_be_compared_costs_one_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*answers: object) -> None:
+        raise ZeroDivisionError("of ours")
+
+    monkeypatch.setitem(SECTIONS, "operators", replace(SECTIONS["operators"], compare=fail))
+    path = tmp_path / "r.json"
+    report = examine("emulated:gfx942", path, operators=SMALL, sections=("operators",), minutes=60)
+    assert (
+        "could not be compared (ZeroDivisionError: of ours)"
+        in report.sections["operators"][SMALL[0]]["not run"]
+    )
+    assert not Report.read(path).done("operators", SMALL[0])
+
+
+def test_who_may_not_be_disturbed_waits_for_a_few_cases_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def answer(side: Side, section: str, case: Case, folder: Path, seconds: float) -> dict[str, str]:
+        asked.append(("reference" if "exact" in side.device else "examined", case.name))
+        return {}
+
+    cases = [Case(str(n)) for n in range(5)]
+    alone = replace(SECTIONS["times"], cases=lambda plan: cases, compare=lambda *answers: (True, "same"))
+    monkeypatch.setitem(SECTIONS, "times", alone)
+    monkeypatch.setattr(Side, "answer", answer)
+    monkeypatch.setattr("workbench.hardware._ROUND", 2)
+    report = examine("emulated:gfx942", tmp_path / "r.json", sections=("times",))
+    assert report.counts("times")["agree"] == 5
+    rounds = [["0", "1"], ["2", "3"], ["4"]]
+    in_turn = [(who, names) for names in rounds for who in ("reference", "examined")]
+    for who, names in in_turn:
+        taken, asked = asked[: len(names)], asked[len(names) :]
+        assert sorted(taken) == [(who, name) for name in names]
+
+
 def test_no_time_means_not_run_and_says_so(tmp_path: Path) -> None:
     report = examine(
         "emulated:gfx942", tmp_path / "r.json", operators=SMALL, sections=("operators",), minutes=0
@@ -89,6 +129,7 @@ def test_the_page_has_every_section_and_needs_nothing(examined: tuple[Path, Repo
         assert escape(SECTIONS[name].title) in text
     assert "times are modelled" in text
     assert "Side by side" in text
+    assert report.machine["setting"]["compiler"] in text
     assert 'src="http' not in text
 
 

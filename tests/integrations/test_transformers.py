@@ -17,6 +17,7 @@ transformers = pytest.importorskip(
 )
 HK = "workbench.integrations.transformers"
 use, attention = import_module(HK).use, import_module(HK).attention
+embedding = import_module(f"{HK}.embedding").embedding
 replacements = import_module(f"{HK}.replacements")
 CALLERS = [import_module(f"{HK}.{name}") for name in ("use", "attention", "replacements")]
 
@@ -39,15 +40,13 @@ def by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("by_formula")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_formulas(family: str) -> None:
-    """In float64 loss and gradients are the model's own, all but embeddings is replaced, and undo undoes."""
+    """In float64 loss and gradients are the model's own, all is replaced, and undo undoes."""
     model, given = make(family, torch.float64), batch()
     loss, gradients = step(model, given)
     before = model(**given).logits.detach()
     with use(model) as used:
         assert {row.replaced for row in used.rows if row.replaced} == REPLACED[family]
-        assert {row.kind for row in used.rows if not row.replaced} <= {
-            "Embedding", "GemmaTextScaledWordEmbedding",
-        }  # fmt: skip
+        assert not [row for row in used.rows if not row.replaced]
         ours, found = step(model, given)
     # transformers computes losses and norms in float32.
     assert ours == pytest.approx(loss, rel=1e-6)
@@ -125,6 +124,15 @@ def test_checkpointing_gives_the_same_gradients() -> None:
     again, found = step(model, given)
     assert again == loss
     assert all(torch.equal(found[name], each) for name, each in gradients.items())
+
+
+def test_a_row_that_many_tokens_take_has_their_sum() -> None:
+    """In bf16 a sum of 4,096 ones, one after the other, ends at 256; a row that pads has none."""
+    weight = torch.zeros(3, 8, dtype=torch.bfloat16, requires_grad=True)
+    ids = torch.cat([torch.zeros(4096), torch.ones(3), torch.full((5,), 2)]).long()[None]
+    embedding(ids, weight, padding=1).sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [[4096.0] * 8, [0.0] * 8, [5.0] * 8]
 
 
 def test_wrong_models() -> None:

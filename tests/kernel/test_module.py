@@ -242,6 +242,21 @@ def test_resources_signature_and_isa(module):
     assert "<table>" in module._repr_html_()
 
 
+def test_several_kernels_print_one_table(module):
+    head, columns, *rows = repr(module).splitlines()
+    assert head == f"<Module {module.name} for {module.arch}>"
+    assert len(rows) == len(module) > 1
+    for row, (name, kernel) in zip(rows, module.kernels.items(), strict=True):
+        assert row.startswith(f"  {name} ")
+        assert row.endswith(f"  {kernel.signature}")
+        for heading, value in (("VGPR", kernel.resources.vgprs), ("SGPR", kernel.resources.sgprs)):
+            end = columns.index(heading) + len(heading)
+            assert row[:end].split()[-1] == f"{value:,}"
+    assert "scratch" not in columns, "nobody has any"
+    alone = wb.compile("__global__ void one(int *p) { p[0] = 1; }", arch=module.arch, name="one.hip")
+    assert repr(alone).splitlines()[1] == f"  {alone['one'].signature}: {alone['one'].resources}"
+
+
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_a_block_that_has_no_room_for_its_registers(arch):
     """Assembly may name more registers than the largest block can have; nothing tells the compiler."""

@@ -3,6 +3,10 @@
     python tests/kernels/compatibility.py names --main FOLDER --cdna3 FOLDER --fp6 FOLDER
     python tests/kernels/compatibility.py sources --main FOLDER ... --results FILE  # hours, resumable
     python tests/kernels/compatibility.py modules --main FOLDER  # minutes
+    python tests/kernels/compatibility.py makefiles --main FOLDER --cdna3 FOLDER --results FILE [--jobs N]
+    python tests/kernels/compatibility.py recheck --main FOLDER ... --sample 40 --seed 1 [--jobs N]
+
+`recheck` builds and runs results of the page again that a seed draws, and tells which are others.
 
 A folder is a checkout of a branch of HipKittens. Nothing of it is kept here but names. Each name is looked up
 by the compiler, which compiles a line about it with the tile library; each source is compiled as it is.
@@ -14,18 +18,21 @@ import argparse
 import itertools
 import json
 import os
+import random
 import re
 import subprocess
 import sys
 import tempfile
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import hipkittens_makefiles
 import hipkittens_reasons
 import hipkittens_sources
 from cpp_names import Name, public_names
@@ -339,10 +346,7 @@ def read_together(sources: Sequence[Source], compiler: str, own: bool) -> list[S
 
 def _asked(sources: Sequence[Source], compiler: str, how: dict[str, bool]) -> dict[str, Any]:
     """What a process of its own says of sources."""
-    told = [
-        {**vars(source), **{name: str(getattr(source, name) or "") for name in ("root", "path", "library")}}
-        for source in sources
-    ]
+    told = [source.told() for source in sources]
     try:
         finished = subprocess.run(
             [sys.executable, hipkittens_sources.__file__, json.dumps({**how, "sources": told})],
@@ -378,14 +382,35 @@ def libraries(checkouts: dict[str, Path]) -> dict[str, Path]:
     return found
 
 
+def listed(checkouts: Mapping[str, Path]) -> list[Source]:
+    """The sources of checkouts, which are folders by branch."""
+    return [
+        source
+        for branch, folder in checkouts.items()
+        for source in hipkittens_sources.sources(
+            folder, branch, BRANCHES[branch].arch, BRANCHES[branch].define, libraries(dict(checkouts))
+        )
+    ]
+
+
+def stated_results() -> dict[tuple[str, str], tuple[str, str]]:
+    """Results with our headers and with theirs by branch and source, of the page's first table."""
+    _, _, text = DOCS.read_text().partition("<!-- sources -->")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for row in rows:
+        if len(row) == 6 and row[2].startswith("gfx"):
+            found.setdefault((row[0], row[1]), (row[3], row[4]))
+    return found
+
+
 def sources_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
     """The table of sources: with each compiler and headers what became of them, and why no more."""
     results = Results(given.results)
     known: Known = {}
-    listed: list[Source] = []
+    every = listed(checkouts)
     for branch, folder in checkouts.items():
-        of = BRANCHES[branch]
-        sources = list(hipkittens_sources.sources(folder, branch, of.arch, of.define, libraries(checkouts)))
+        sources = [source for source in every if source.branch == branch]
         if given.together:
             for root, compiler, own in itertools.product(
                 hipkittens_sources.roots(folder), given.compilers, given.headers_of
@@ -393,7 +418,6 @@ def sources_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
                 here = [s for s in sources if s.root == root and re.search(given.only, f"{branch}/{s.name}")]
                 results.add_together(here, compiler, own, given.quick)
         for source in sources:
-            listed.append(source)
             for column in ((compiler, own) for compiler in given.compilers for own in (False, True)):
                 result = results.find(source, *column)
                 if column[1] in given.headers_of and re.search(given.only, f"{branch}/{source.name}"):
@@ -404,7 +428,7 @@ def sources_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
     tables = [
         line
         for compiler in dict.fromkeys(compiler for compiler, _ in known)
-        for line in compiler_table(compiler, listed, known)
+        for line in compiler_table(compiler, every, known)
     ]
     return "\n".join(
         [
@@ -413,8 +437,8 @@ def sources_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
             "",
             "| branch | source | ours | why |",
             "| --- | --- | --- | --- |",
-            *(reason(source, known) for source in listed if is_lacking(source, known)),
-            *own_causes(listed, known),
+            *(reason(source, known) for source in every if is_lacking(source, known)),
+            *own_causes(every, known),
         ]
     )
 
@@ -502,18 +526,61 @@ def names_in(headers: Path) -> set[str]:
 def modules_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
     """The table of Python modules, called with CPU tensors, with our headers and with its own."""
     rows = []
-    for branch, folder in checkouts.items():
-        of = BRANCHES[branch]
-        for source in hipkittens_sources.sources(folder, branch, of.arch, of.define, libraries(checkouts)):
-            if not re.search(given.only or MODULES, source.name):
-                continue
-            found = [attempt(source, given.compilers[0], own, whole=True) for own in (False, True)]
-            print(branch, source.name, found, file=sys.stderr, flush=True)
-            cells = " | ".join(f"{result['result']}, `{result['text']}`" for result in found)
-            rows.append(f"| {branch} | {source.name} | {source.arch} | {cells} |")
+    for source in listed(checkouts):
+        if not re.search(given.only or MODULES, source.name):
+            continue
+        found = [attempt(source, given.compilers[0], own, whole=True) for own in (False, True)]
+        print(source.branch, source.name, found, file=sys.stderr, flush=True)
+        cells = " | ".join(f"{result['result']}, `{result['text']}`" for result in found)
+        rows.append(f"| {source.branch} | {source.name} | {source.arch} | {cells} |")
     name = version(given.compilers[0])
     heads = f"| branch | module | target | our headers, {name} | its own headers, {name} |"
     return "\n".join([heads, "| --- | --- | --- | --- | --- |", *rows])
+
+
+def makefiles_table(checkouts: Mapping[str, Path], given: argparse.Namespace) -> str:
+    """The table of Makefiles; those that the file of results has are not called again."""
+    known: dict[str, list[hipkittens_makefiles.Row]] = {}
+    if given.results.exists():
+        known = json.loads(given.results.read_text())
+    of = {branch: (BRANCHES[branch].arch, BRANCHES[branch].define) for branch in checkouts}
+
+    def is_wanted(name: str) -> bool:
+        return name not in known and re.search(given.only, name) is not None
+
+    for name, rows in hipkittens_makefiles.run_all(checkouts, of, is_wanted, given.jobs, given.timeout):
+        known[name] = rows
+        given.results.write_text(json.dumps(known, indent=1))
+    inorder = sorted(known, key=lambda name: ([*BRANCHES].index(name.partition("/")[0]), name))
+    return hipkittens_makefiles.table([row for name in inorder for row in known[name]], LONGEST)
+
+
+def recheck(checkouts: Mapping[str, Path], given: argparse.Namespace) -> bool:
+    """Build and run a sample of the page's results again; whether each is as the page says."""
+    known = stated_results()
+    cells = [
+        (source, own)
+        for source in listed(checkouts)
+        for own in given.headers_of
+        if (source.branch, source.name) in known and re.search(given.only, f"{source.branch}/{source.name}")
+    ]
+    drawn = random.Random(given.seed).sample(cells, min(given.sample, len(cells)))
+    print(f"{len(drawn)} of {len(cells)} results, seed {given.seed}", flush=True)
+
+    def again(cell: tuple[Source, bool]) -> bool:
+        source, own = cell
+        stated = known[source.branch, source.name][own]
+        told = attempt(source, given.compilers[0], own)
+        is_so = told["result"] == stated
+        found = "as stated" if is_so else f"{told['result']}, and the page says {stated}"
+        whose = "its own" if own else "our"
+        print(f"{source.branch} {source.name}, {whose} headers: {found}: {told['text']}", flush=True)
+        return is_so
+
+    with ThreadPoolExecutor(given.jobs) as pool:
+        same = list(pool.map(again, drawn))
+    print(f"{sum(same)} of {len(same)} are as the page says", flush=True)
+    return all(same)
 
 
 def write(what: str, table: str) -> None:
@@ -527,11 +594,15 @@ def write(what: str, table: str) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("names", "sources", "modules"))
+    parser.add_argument("what", choices=("names", "sources", "modules", "makefiles", "recheck"))
     for branch in BRANCHES:
         parser.add_argument(f"--{branch}", type=Path, help=f"folder of a checkout of HipKittens' {branch}")
-    parser.add_argument("--results", type=Path, help="of sources: file that keeps results, to go on later")
-    parser.add_argument("--only", default="", help="of sources: pattern of those to compile and run now")
+    parser.add_argument("--results", type=Path, help="file that keeps results, to go on later")
+    parser.add_argument("--only", default="", help="pattern of the sources to compile and run now")
+    parser.add_argument("--sample", type=int, default=40, help="of recheck: how many results")
+    parser.add_argument("--seed", type=int, default=1, help="of recheck: which")
+    parser.add_argument("--timeout", type=float, default=400, help="of makefiles: seconds of a call of make")
+    parser.add_argument("--jobs", type=int, default=1, help="of makefiles and recheck: how many at a time")
     parser.add_argument("--again", action="store_true", help="those whose result is of other headers of ours")
     parser.add_argument("--quick", action="store_true", help="of sources: the compiler reads them, no more")
     parser.add_argument("--together", action="store_true", help="unit tests of a folder as one program")
@@ -546,8 +617,12 @@ def main(arguments: Sequence[str]) -> None:
         write("names", names_table(checkouts))
     elif given.what == "modules":
         write("modules", modules_table(checkouts, given))
+    elif given.what == "recheck":
+        sys.exit(0 if recheck(checkouts, given) else 1)
     elif given.results is None:
-        parser.error("sources wants --results FILE")
+        parser.error(f"{given.what} wants --results FILE")
+    elif given.what == "makefiles":
+        write("makefiles", makefiles_table(checkouts, given))
     else:
         write("sources", sources_table(checkouts, given))
 

@@ -67,6 +67,18 @@ class Source:
     def name(self) -> str:
         return self.path.relative_to(self.root).as_posix()
 
+    def told(self) -> dict[str, Any]:
+        """What a process of its own is told of it."""
+        folders = {name: str(getattr(self, name) or "") for name in ("root", "path", "library")}
+        return {**vars(self), **folders}
+
+    @staticmethod
+    def of(told: Mapping[str, Any]) -> Source:
+        """The other way."""
+        root, path = (Path(told[name]) for name in ("root", "path"))
+        library = Path(told["library"]) if told.get("library") else None
+        return Source(told["branch"], root, path, told["arch"], tuple(told["define"]), library)
+
     @property
     def is_unit_test(self) -> bool:
         return "unit" in self.path.relative_to(self.root).parts
@@ -101,10 +113,15 @@ def sources(
             if same in seen:
                 continue
             seen.add(same)
-            target = {"mi325x": "gfx942", "mi350x": "gfx950"}
-            of = next((a for product, a in target.items() if product in path.as_posix()), arch)
+            of = target_of(path, arch)
             library = (libraries or {}).get(of) if of != arch else None
             yield Source(branch, root, path, of, COPIES.get(root.name, define), library)
+
+
+def target_of(path: Path, arch: str) -> str:
+    """The target that a file is for: that of the product in its path, or its branch's."""
+    target = {"mi325x": "gfx942", "mi350x": "gfx950"}
+    return next((of for product, of in target.items() if product in path.as_posix()), arch)
 
 
 def _is_program(path: Path) -> bool:
@@ -146,11 +163,17 @@ def attempt(source: Source, own_headers: bool, whole: bool = False) -> dict[str,
         return {"result": "no", "text": first_error(error)}
     except WorkbenchError as error:
         return {"result": "no", "text": str(error).splitlines()[0]}
+    whole_module = _Whole(module) if whole and isinstance(module, wb.HostModule) else module
+    return checked(whole_module, source, include)
+
+
+def checked(
+    module: wb.Module | wb.HostModule | _Whole, source: Source, include: list[Path]
+) -> dict[str, object]:
+    """What a source's module computes, as of `attempt`."""
     check = next((check for pattern, check in CHECKS if re.search(pattern, source.name)), None)
     if check is None:
         return {"result": "compiles", "text": "computes nothing that could be compared"}
-    if whole and isinstance(module, wb.HostModule):
-        module = _Whole(module)
     try:
         return {"result": "right", "text": check(module, source, include)}
     except TooLargeError as error:
@@ -232,13 +255,13 @@ def _run_unit_test(source: Source, include: list[Path]) -> dict[str, object]:
             timeout=RUN_TIMEOUT,
             compile_timeout=COMPILE_TIMEOUT,
         )
-        outcome = _outcome(result.stdout)
-        if outcome["result"] != "compiles" or result.exit_code:
+        told = outcome(result.stdout)
+        if told["result"] != "compiles" or result.exit_code:
             break
     if result.exit_code or "Summary" not in result.stdout:
         said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()
         return {"result": "fails", "text": f"exit status {result.exit_code}: {said[0]}"}
-    return outcome
+    return told
 
 
 def run_together(sources: Sequence[Source], own_headers: bool) -> dict[str, dict[str, object]]:
@@ -266,13 +289,13 @@ def run_together(sources: Sequence[Source], own_headers: bool) -> dict[str, dict
     for source, test in zip(sources, tests, strict=True):
         heading = source.name.removeprefix("tests/unit/").removesuffix(".cu")
         if headings.count(heading) == 1 and test.smallest == smallest:
-            outcome = _outcome(texts[headings.index(heading)])
-            if outcome["result"] != "compiles":
-                found[source.name] = outcome
+            told = outcome(texts[headings.index(heading)])
+            if told["result"] != "compiles":
+                found[source.name] = told
     return found
 
 
-def _outcome(text: str) -> dict[str, object]:
+def outcome(text: str) -> dict[str, object]:
     """What a program of unit tests says of some."""
     # One test does not count itself in the program's summary.
     passed, failed = text.count("-- PASSED"), text.count("ALERT! FAILED")
@@ -706,19 +729,16 @@ CHECKS: list[tuple[str, Check]] = [
 
 
 def main(arguments: Iterable[str]) -> None:
-    """One source, or several, in a process of their own, which may crash; result and arguments are JSON."""
+    """One source, or several, in a process of their own, which may crash; result and arguments are JSON.
+
+    "module": of a source, what its own Makefile built of it with HipKittens' own headers.
+    """
     given = json.loads(next(iter(arguments)))
-    sources = [
-        Source(
-            of["branch"],
-            *(Path(of[name]) for name in ("root", "path")),
-            of["arch"],
-            tuple(of["define"]),
-            Path(of["library"]) if of.get("library") else None,
-        )
-        for of in given["sources"]
-    ]
-    if given["together"]:
+    sources = [Source.of(told) for told in given["sources"]]
+    if given.get("module"):
+        module = wb.load_module(given["module"], arch=sources[0].arch)
+        print(json.dumps(checked(module, sources[0], [sources[0].headers])))
+    elif given["together"]:
         print(json.dumps(run_together(sources, given["own_headers"])))
     else:
         print(json.dumps(attempt(sources[0], given["own_headers"], given["whole"])))

@@ -35,38 +35,12 @@ def checkouts() -> dict[str, Path]:
     return {branch: path for branch, path in found.items() if folder and path.is_dir()}
 
 
-def listed() -> list[Source]:
-    found = checkouts()
-    return [
-        source
-        for branch, path in found.items()
-        for source in hipkittens_sources.sources(
-            path,
-            branch,
-            compatibility.BRANCHES[branch].arch,
-            compatibility.BRANCHES[branch].define,
-            compatibility.libraries(found),
-        )
-    ]
-
-
-def stated() -> dict[tuple[str, str], tuple[str, str]]:
-    """Results with our headers and with theirs by branch and source, of the page's first table."""
-    _, _, text = compatibility.DOCS.read_text().partition("<!-- sources -->")
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
-    found: dict[tuple[str, str], tuple[str, str]] = {}
-    for row in rows:
-        if len(row) == 6 and row[2].startswith("gfx"):
-            found.setdefault((row[0], row[1]), (row[3], row[4]))
-    return found
-
-
-SOURCES = listed()
+SOURCES = compatibility.listed(checkouts())
 
 
 @pytest.mark.skipif(not SOURCES, reason=HOW)
 def test_every_source_is_on_the_page() -> None:
-    assert {(source.branch, source.name) for source in SOURCES} <= set(stated())
+    assert {(source.branch, source.name) for source in SOURCES} <= set(compatibility.stated_results())
 
 
 @pytest.mark.parametrize("headers", ["ours", "own"])
@@ -80,7 +54,7 @@ def test_result(source: Source, headers: str) -> None:
     version = find_compiler(source.arch).version
     if not re.search(r"clang (?:version )?22", version):
         pytest.skip(f"the page's table is of clang 22, and this is {version}")
-    wanted = stated()[source.branch, source.name][headers == "own"]
+    wanted = compatibility.stated_results()[source.branch, source.name][headers == "own"]
     compiler = os.environ.get("HIPKITTENS_COMPILER", "zig")
     told = compatibility.attempt(source, compiler, headers == "own")
     assert told["result"] == wanted, told["text"]
@@ -176,3 +150,34 @@ def test_module_is_called_by_the_names_that_it_binds() -> None:
     assert module.called == [("shuffle", (1, 2)), ("prepare", (3, 4))]
     with pytest.raises(ValueError, match="binds no function of x"):
         hipkittens_sources._call(module, text, {"x": 1})
+
+
+def test_a_sample_of_the_page_is_drawn_by_a_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same seed draws the same, another one others; what is not as stated is told, and ends with 1."""
+    sources = [Source("main", tmp_path, tmp_path / f"{n}.cpp", "gfx950", ()) for n in range(30)]
+    known = {("main", source.name): ("right", "no") for source in sources}
+    drawn: list[tuple[str, bool]] = []
+
+    def attempt(source: Source, compiler: str, own: bool) -> dict[str, str]:
+        drawn.append((source.name, own))
+        return {"result": "no" if own else "right", "text": ""}
+
+    monkeypatch.setattr(compatibility, "listed", lambda checkouts: sources)
+    monkeypatch.setattr(compatibility, "stated_results", lambda: known)
+    monkeypatch.setattr(compatibility, "attempt", attempt)
+    samples = []
+    for seed in ("7", "7", "8"):
+        drawn.clear()
+        with pytest.raises(SystemExit) as ended:
+            compatibility.main(["recheck", "--main", str(tmp_path), "--sample", "12", "--seed", seed])
+        assert ended.value.code == 0
+        samples.append(list(drawn))
+    assert samples[0] == samples[1] != samples[2]
+    assert len(set(samples[0])) == 12
+    known["main", samples[0][0][0]] = ("wrong", "wrong")
+    with pytest.raises(SystemExit) as ended:
+        compatibility.main(["recheck", "--main", str(tmp_path), "--sample", "12", "--seed", "7"])
+    assert ended.value.code == 1
+    assert "and the page says wrong" in capsys.readouterr().out

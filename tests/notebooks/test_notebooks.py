@@ -9,7 +9,7 @@ from types import ModuleType
 
 import nbformat
 import pytest
-from nbconvert import LatexExporter
+from nbconvert import LatexExporter, MarkdownExporter
 
 from workbench import theme
 
@@ -56,7 +56,10 @@ def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     runner = load_runner()
     notebook = runner.execute(path, timeout=300, quiet=True)
     assert runner.summaries(notebook), "a notebook shows a summary of what was done"
-    shown = [o.data for cell in notebook.cells for o in cell.get("outputs", ()) if "data" in o]
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    stopped = [output.ename for output in outputs if output.output_type == "error"]
+    assert not stopped, "papermill puts a banner above a notebook with an exception, and fails"
+    shown = [output.data for output in outputs if "data" in output]
     # nbconvert to HTML, and a PDF printed from it, have every figure without plotly's script.
     drawn, page = runner.figures(notebook), runner.pictures_page(notebook)
     assert page.count('class="jp-RenderedSVG') >= len(drawn)
@@ -64,6 +67,8 @@ def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     if path.stem.startswith(("01", "02", "03", "04", "05", "06", "13")):
         assert drawn, "a tutorial has figures"
     printed_by_latex(notebook, [data for data in shown if "image/svg+xml" in data])
+    markdown, _ = MarkdownExporter().from_notebook_node(runner.as_saved(notebook))
+    assert "<style" not in markdown, "GitHub prints it as text"
     size = runner.sizes(notebook)
     assert size["figures"] == len(drawn)
     assert size["MB"] < runner.MOST_MB, f"saved with its outputs: {size}"
@@ -99,7 +104,8 @@ def test_bars_leave_nothing_behind(tmp_path: Path) -> None:
     notebook = runner.execute(path, timeout=300, quiet=True)
     kept = [output for output in notebook.cells[0].outputs if output.output_type != "stream"]
     assert kept, "the long step was told of while it ran"
-    assert not any(output.data for output in kept)
+    assert not any(any(output.data.values()) for output in kept)
+    assert all(output.data for output in kept), "nbconvert warns of an output without a type"
     page = tmp_path / "page.html"
     runner.write_html(notebook, page)
     text = page.read_text()

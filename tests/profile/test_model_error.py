@@ -21,13 +21,10 @@ sys.path.insert(0, str(BENCHMARKS))
 import error_document  # noqa: E402
 import model_error  # noqa: E402
 from counted_launches import Launches  # noqa: E402
-from former import former  # noqa: E402
 from model_error import Modelled, Setting, Store  # noqa: E402
 from own_kernels import PORT, SOURCES, own_problem, with_constants  # noqa: E402
 from published_times import DATA, Problem, Row, published  # noqa: E402
 from regimes import STEP, Judged, left_out_inside, spread, stated, told_range  # noqa: E402
-
-from workbench.profile.model import UNITS  # noqa: E402
 
 
 def test_every_row_is_a_problem_that_a_kernel_here_takes() -> None:
@@ -46,6 +43,24 @@ def test_every_row_is_a_problem_that_a_kernel_here_takes() -> None:
             assert work["flops"] / (row.us * 1e-6) < 2 * 10.1e15, row
     with (DATA / "published_sources.csv").open(newline="", encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) > 20
+
+
+def test_gemms_of_hipkittens_are_of_the_schedule_that_can_have_been_timed() -> None:
+    """Tiles of 256 x 256 where their matrix instructions alone take no longer than was published."""
+    found = Counter[bool]()
+    for one in published():
+        if one.group != "gemm" or not one.like:
+            continue
+        spec, _, variant = one.problem.kernel.partition(":")
+        product = targets.product(one.problem.gpu)
+        m, n, k = (int(one.problem.parameters[name]) for name in "mnk")
+        rounds = -(-m * n // 256**2 // product.compute_units)
+        peak = product.matrix_flops({"gemm/bf16": "BF16", "gemm/fp8": "F8"}[spec])
+        assert peak is not None
+        needed = rounds * 2 * 256**2 * k * product.compute_units / peak + QUANTITIES[one.quantity].seconds
+        assert bool(variant) == (needed <= one.us * 1e-6), one
+        found[bool(variant)] += 1
+    assert found[True] > found[False] > 5
 
 
 def row(group: str, us: float, *, like: bool = True, quantity: str = "kernel") -> Row:
@@ -104,11 +119,42 @@ def test_what_others_tuned_does_not_decide_what_is_expected() -> None:
     assert told["gemm"] == {"kernels": ["gemm/bf16"], "rows": 1, "median": 0.0, "low": 1.0, "high": 1.0}
 
 
-def test_a_store_goes_on_and_forgets_what_another_model_said(tmp_path: Path) -> None:
+def test_a_store_goes_on_and_marks_what_another_model_said(tmp_path: Path) -> None:
     problem = Problem("gemm/bf16", "m=64 n=64 k=64", "MI355X")
-    Store(tmp_path / "store", "a").add(problem, Modelled(1.5, 1.4, "mfma", 2400.0, 0.1))
-    assert Store(tmp_path / "store", "a").known == {problem: Modelled(1.5, 1.4, "mfma", 2400.0, 0.1)}
-    assert Store(tmp_path / "store", "b").known == {}
+    found = Modelled(1.5, 1.4, "mfma", 2400.0, 0.1)
+    Store(tmp_path / "store", "a").add(problem, found)
+    same, changed = Store(tmp_path / "store", "a"), Store(tmp_path / "store", "b")
+    assert same.known == {problem: found}
+    assert not same.is_left(problem)
+    assert changed.known == {problem: replace(found, former=True)}
+    assert changed.is_left(problem)
+    one = row("gemm", 1.0)
+    text = error_document.document([replace(one, problem=problem)], changed.known)
+    assert "; former model" in text or "former model |" in text
+    # What is said anew stands alone, and a tidied file has it once.
+    changed.add(problem, replace(found, us=2.5))
+    changed.add(replace(problem, gpu="MI300X"), found)
+    changed.tidy({problem})
+    assert len((tmp_path / "store").read_text(encoding="utf-8").splitlines()) == 1
+    assert Store(tmp_path / "store", "b").known == {problem: replace(found, us=2.5)}
+
+
+def test_the_kept_times_are_of_rows_that_were_published() -> None:
+    store = Store(model_error.KEPT, "any")
+    rows = published() + published("published_triton") + published("published_aiter")
+    assert store.known.keys() <= model_error.problems_of(rows)
+    assert len(store.known) > 200
+
+
+def test_comments_leave_the_model_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = tmp_path / "workbench" / "profile"
+    profile.mkdir(parents=True)
+    monkeypatch.setattr(model_error, "ROOT", tmp_path)
+    digests = []
+    for text in ("X = 1\n", '"""Doc."""\n\nX = 1  # why\n', "X = 2\n"):
+        (profile / "model.py").write_text(text, encoding="utf-8")
+        digests.append(model_error.digest())
+    assert digests[0] == digests[1] != digests[2]
 
 
 def test_a_problem_is_modelled_and_one_that_cannot_be_says_why(tmp_path: Path) -> None:
@@ -167,17 +213,26 @@ def test_what_is_stated_of_a_regime_holds_for_a_class_that_took_no_part() -> Non
     assert (alone.low, alone.high, alone.inside) == (0.5, 3.0, None)
 
 
-def test_an_earlier_document_fills_what_was_not_run(tmp_path: Path) -> None:
-    """Of its own constants of launches, which may have changed; what is known stays."""
-    rows = [row("gemm", 100.0, quantity="events"), row("gemm", 50.0, quantity="graph")]
-    known = {each.problem: Modelled(90.0, bound=UNITS["mfma"], key="mfma") for each in rows}
-    text = error_document.document(rows, known).replace("11.6 us more", "9.6 us more")
-    (tmp_path / "before.md").write_text(text, encoding="utf-8")
-    found = former(tmp_path / "before.md", {rows[0].problem: known[rows[0].problem]})
-    assert list(found) == [rows[1].problem]
-    (one,) = found.values()
-    assert (one.us, one.key, one.former) == (pytest.approx(92.0, abs=0.1), "mfma", True)
-    assert "; former model" in error_document.document(rows, found)
+def test_a_regime_of_one_class_is_tried_by_its_families() -> None:
+    centres = {"bf16 on gfx950": 1.0, "bf16 on gfx942": 0.8, "fp8 on gfx950": 1.1}
+    gemms = [
+        Judged("mfma", "gemm", centre * step, family)
+        for family, centre in centres.items()
+        for step in (0.98, 1.0, 1.02)
+    ]
+    # The same families' rows elsewhere judge none of their own.
+    short = [Judged("short", group, 1.0, family) for group, family in (("gemm", "bf16 on gfx942"), ("b", ""))]
+    told = stated(gemms + short)["mfma"]
+    assert (told.rows, told.classes, told.families) == (9, 3, True)
+    inside = 0
+    for family in centres:
+        others = [replace(each, group=each.family) for each in gemms if each.family != family]
+        others += [each for each in short if each.family != family]
+        low, high, _ = told_range(others, "mfma")
+        inside += sum(low <= each.ratio <= high for each in gemms if each.family == family)
+    assert told.inside == inside
+    assert told.low < 0.8 < 1.1 < told.high
+    assert not stated(short)["short"].families
 
 
 def test_a_class_is_judged_by_what_fits_the_others() -> None:

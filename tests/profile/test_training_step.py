@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 import workbench as wb
 from workbench import nn
 from workbench.errors import UsageError
+from workbench.events import hub
 from workbench.profile.training_step import OUTSIDE
 from workbench.views.training import flame
 
@@ -118,6 +119,30 @@ def test_times_and_kernels_of_ones_own(step: wb.StepProfile) -> None:
     assert sum(step.by_operator().values()) == pytest.approx(step.total.value)
     assert sum(step.by_module().values()) == pytest.approx(step.total.value)
     assert "rmsnorm_backward" in str(step)
+
+
+def test_the_sum_is_off_as_its_parts_are(step: wb.StepProfile) -> None:
+    """As if each were off the same way: the ends of its range are the sums of theirs."""
+    around = [t.error.around(t.value) for c in step.calls if (t := step.times[c.what].median).error]
+    found = step.total.error
+    assert found is not None
+    low, high = found.around(step.total.value) or (0.0, 0.0)
+    assert low == pytest.approx(sum(each[0] for each in around if each))
+    assert high == pytest.approx(sum(each[1] for each in around if each))
+
+
+def test_its_times_are_published_without_tensors(step: wb.StepProfile) -> None:
+    told = []
+    stop = hub.subscribe(lambda event: told.append(event) if event.kind == "step" else None)
+    try:
+        again = wb.StepProfile(step.calls, step.device)
+        total = again.total.value
+    finally:
+        stop()
+    (event,) = told
+    assert event.data.total.value == total
+    assert [c.what for c in event.data.calls] == [c.what for c in step.calls]
+    assert all(call._again is None for call in event.data.calls)
 
 
 def test_trace(step: wb.StepProfile, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Programs of a list, built unedited by hipcc's stand-in and run on the emulated devices, and a table of it.
 
-    python tests/toolchain/hip_programs.py LIST.toml [PATTERN ...] [--target TARGET] [--timeout S] [--write]
+    python tests/toolchain/hip_programs.py LIST.toml [PATTERN ...] [--target TARGET] [--timeout S] [--jobs N]
+        [--write]
 
 The list is one's own, and stays outside of this repository:
 
@@ -20,8 +21,9 @@ The list is one's own, and stays outside of this repository:
 program is only built.
 
 A collection is copied before it is built. PATTERN: of the programs whose name it finds alone; S: seconds for
-each to build, and again to run. `--write` keeps what came of them in `tests/data/hip_programs.json`, and puts
-the table of all that this has into docs/host_programs.md.
+each to build, and again to run; N: programs at a time, each in a copy of its own. `--write` keeps what came
+of each in `tests/data/hip_programs.json` as it comes, and puts the table of all that this has into
+docs/host_programs.md.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -185,7 +188,7 @@ def reason(said: str) -> str:
     for pattern in (
         r"(?:fatal )?error: (.*)",
         r"hipkittens: (.*)",
-        r"hipcc: (.*)",
+        r"hipcc: (?!note)(.*)",
         r"(.*(?:command not found|No such file or directory).*)",
         r"(.*FAILED.*)",
     ):
@@ -221,37 +224,60 @@ def attempt(
 
 
 def run_all(
-    collection: Collection, patterns: Sequence[str], targets: Sequence[str], timeout: float = TIMEOUT
-) -> dict[str, dict[str, Any]]:
-    """Try the programs whose name a pattern finds, all without one: what came of each on each target."""
+    collection: Collection,
+    patterns: Sequence[str],
+    targets: Sequence[str],
+    timeout: float = TIMEOUT,
+    jobs: int = 1,
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Try the programs whose name a pattern finds, all without one: name, target and what came of it.
+
+    One at a time they are built in the same copy, where one may use what the one before has built.
+    """
     wanted = [
         program
         for program in collection.programs
         if any(re.search(each, program.name) for each in patterns or [""])
     ]
-    results: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="hip-programs-") as scratch:
         tools = install(os.path.join(scratch, "bin")).parent
-        copy = Path(scratch) / "copy"
-        for target in targets if wanted else ():
-            shutil.rmtree(copy, ignore_errors=True)
-            shutil.copytree(
-                collection.folder, copy, ignore_dangling_symlinks=True, ignore=shutil.ignore_patterns(".git")
-            )
+
+        def tried(of: tuple[str, Sequence[Program]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+            target, programs = of
             environment = {
                 **os.environ,
                 "PATH": f"{tools}:{os.environ['PATH']}",
                 "HIPKITTENS_DEVICE": f"emulated:{target}",
                 "TARGET": target,
             }
-            for program in wanted:
-                told = attempt(program, copy / program.folder, environment, timeout)
-                said = told.pop("said", "")
-                results.setdefault(program.name, {})[target] = told
-                print(f"{program.name} on {target}: {told.get('why', 'runs')}", flush=True)
-                if said and patterns:
-                    print(said, flush=True)
-    return results
+            with tempfile.TemporaryDirectory(dir=scratch) as folder:
+                copy = Path(folder) / "copy"
+                shutil.copytree(
+                    collection.folder,
+                    copy,
+                    ignore_dangling_symlinks=True,
+                    ignore=shutil.ignore_patterns(".git"),
+                )
+                for program in programs:
+                    told = attempt(program, copy / program.folder, environment, timeout)
+                    said = told.pop("said", "")
+                    print(f"{program.name} on {target}: {told.get('why', 'runs')}", flush=True)
+                    if said and patterns:
+                        print(said, flush=True)
+                    yield program.name, target, told
+
+        if jobs == 1:
+            for target in targets if wanted else ():
+                yield from tried((target, wanted))
+            return
+        with ThreadPoolExecutor(jobs) as pool:
+            each = [
+                pool.submit(lambda of: list(tried(of)), (target, [program]))
+                for program in wanted
+                for target in targets
+            ]
+            for future in as_completed(each):
+                yield from future.result()
 
 
 def where(told: Mapping[str, Mapping[str, Any]], what: str) -> str:
@@ -290,11 +316,10 @@ def table(results: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(collection: str, results: Mapping[str, Mapping[str, Any]]) -> None:
-    """Keep what came of programs beside what is known of others, and put the table of all into the page."""
+def write(collection: str, name: str, target: str, told: Mapping[str, Any]) -> None:
+    """Keep what came of a program beside what is known of others, and put the table of all into the page."""
     known = stored()
-    for name, told in results.items():
-        known.setdefault(collection, {}).setdefault(name, {}).update(told)
+    known.setdefault(collection, {}).setdefault(name, {})[target] = dict(told)
     DATA.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
     before, _, rest = PAGE.read_text().partition(_START)
     _, _, behind = rest.partition(_END)
@@ -309,6 +334,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("patterns", nargs="*")
     parser.add_argument("--target", choices=TILE_TARGETS)
     parser.add_argument("--timeout", type=float, default=TIMEOUT)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="keep it, and write the page")
     given = parser.parse_intermixed_args(arguments)
     try:
@@ -316,9 +342,11 @@ def main(arguments: Sequence[str]) -> None:
     except ListError as error:
         parser.error(str(error))
     targets = [given.target] if given.target else TILE_TARGETS
-    results = run_all(collection, given.patterns, targets, given.timeout)
-    if given.write:
-        write(collection.name, results)
+    results: dict[str, dict[str, Any]] = {}
+    for name, target, told in run_all(collection, given.patterns, targets, given.timeout, given.jobs):
+        results.setdefault(name, {})[target] = told
+        if given.write:
+            write(collection.name, name, target, told)
     print(table({collection.name: results}))
 
 

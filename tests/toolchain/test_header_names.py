@@ -132,6 +132,9 @@ int main() {
         return 18;
     if (block != 32) return 19;
     if (hipOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, fill) || block < 64) return 20;
+#if defined(_LIBCPP_VERSION)
+    static_assert(std::is_same<_VSTD::thread, std::thread>::value, "Thrust's name for libc++'s namespace");
+#endif
     printf("%d\\n", std::chrono::steady_clock::now() >= began);
 }
 """

@@ -15,7 +15,7 @@ from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host
 from workbench.errors import CompilerNotFound, UsageError
 from workbench.toolchain import CompileOptions, find_compiler, search
 from workbench.toolchain.candidates import STAND_IN
-from workbench.toolchain.hipcc import main, units
+from workbench.toolchain.hipcc import driver, main, units
 from workbench.toolchain.hipcc.command_line import Source, Stage, read
 from workbench.toolchain.hipcc.script import install
 
@@ -312,6 +312,14 @@ def test_places_of_options(folder: Path) -> None:
     assert line.both == [("-O2",), ("-Iinc",), ("-include", "x.h"), ("-DEND=1 2",)]
     assert (line.host, line.device) == ([("-march=native",), ("-fopenmp",)], [("-O1",)])
     assert line.dependencies == ["-MP", "-MF", "deps"]
+
+
+def test_words_that_the_linker_does_not_know_are_left_out(folder: Path) -> None:
+    line = read(["main.hip", "-Wl,--allow-multiple-definition", "-lm"], {})
+    assert driver._without(line, ()) == []
+    left_out = driver._without(line, ("-Wl,--allow-multiple-definition",))
+    assert left_out == ["-Wl,--allow-multiple-definition"]
+    assert line.inputs == [Source("main.hip", "hip"), "-lm"]
 
 
 def test_languages(folder: Path) -> None:

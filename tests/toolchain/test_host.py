@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import subprocess
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,7 +13,7 @@ import needs
 import pytest
 
 import workbench as wb
-from workbench import errors
+from workbench import errors, toolchain
 from workbench.emulator.hip import structures
 from workbench.emulator.hip.library import function_names, interface
 from workbench.toolchain import CompileOptions, host, host_library, precompiled
@@ -85,6 +86,29 @@ def test_the_cxx_library_of_zig(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("HIPKITTENS_COMPILER", kind)
     monkeypatch.setenv("HIPKITTENS_CXX_LIBRARY", "zig")
     assert wb.run_program(PROGRAM, device="emulated:gfx950").check().stdout == "21\n"
+
+
+def test_installed_headers_come_behind_those_of_zig(
+    monkeypatch: pytest.MonkeyPatch, zig: toolchain.Compiler
+) -> None:
+    """Debian's Python includes its configuration by a path below /usr/include."""
+    installed = Path("/usr/include")
+    below = next((path for path in installed.glob("*-linux-*/*/*.h")), None)
+    if below is None or not (installed / "stdio.h").is_file():
+        pytest.skip("no headers of a Debian are installed")
+    monkeypatch.setenv("HIPKITTENS_CXX_LIBRARY", "zig")
+    library = host_library.host_library(zig)
+    source = f"#if __has_include(<{below.relative_to(installed)}>)\n#include <stdio.h>\n#endif\n"
+    said = subprocess.run(
+        [*zig.command, "-x", "c++", *library.arguments, "-M", "-"],
+        input=source,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    headers = [word for word in said.stdout.split() if word.endswith("/stdio.h")]
+    assert headers
+    assert not any(header.startswith("/usr/include") for header in headers)
 
 
 def test_a_choice_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

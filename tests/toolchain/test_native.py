@@ -14,6 +14,7 @@ import pytest
 
 from workbench import errors
 from workbench.toolchain import native as build
+from workbench.toolchain import zig
 
 SOURCE = 'int answer(void) __attribute__((visibility("default")));\nint answer(void) { return VALUE; }\n'
 
@@ -125,3 +126,15 @@ def test_several_processes_build_once(source: Path) -> None:
     ]
     built = [int(process.communicate(timeout=120)[0]) for process in running]
     assert sum(built) == 1
+
+
+@pytest.mark.skipif(zig.program() is None, reason="needs the ziglang wheel")
+def test_zig_needs_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It opens a cache of its own before it answers; neither a home nor this folder can be written."""
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
+    for variable in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, "/proc/nobody")
+    monkeypatch.chdir("/proc")
+    program = zig.program()
+    assert program is not None
+    assert any(option.startswith("-D_LIBCPP_") for option in zig.device_headers(program))

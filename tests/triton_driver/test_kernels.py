@@ -289,15 +289,15 @@ def test_where_the_time_goes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         took = time.perf_counter() - began
     row = spent.kernels["scaled"]
     assert row.launches == 2
-    # Triton's compiler and the translator each take longer than a launch of one wave.
-    assert min(row.compiler, row.translation) > row.run > 0
+    assert min(row.compiler, row.translation, row.run) > 0
+    # Parts do not overlap: together they are no longer than all of it.
     assert row.total < took
     assert "scaled" in repr(spent)
     with wb.triton("emulated:gfx950"):
         kernels.scaled[(1,)](x, out, 0.5, 1, False, BLOCK=64)
         again = wb.triton.spent.kernels["scaled"]
     assert again.launches == 1
-    assert again.translation < row.translation / 10
+    assert again.compiler == again.translation == 0
     assert spent.kernels["scaled"].launches == 2
 
 

@@ -12,12 +12,15 @@ from workbench.bench.tuning import TuneResult
 from workbench.check.verify import verify
 from workbench.codeobject.occupancy import occupancy
 from workbench.display import figure_of
+from workbench.events import Event
 from workbench.operators import Published
 from workbench.origin import Figure, Origin
 from workbench.profile.machine import machine
 from workbench.profile.model import TimeModel
 from workbench.profile.timing import SweepResult, TimeResult, is_stable
+from workbench.profile.training_step import StepProfile
 from workbench.views.badge import COLOURS, badge, badges
+from workbench.views.figures import CARDS
 from workbench.views.gallery import samples
 from workbench.views.html import report
 from workbench.views.picture import svg_of, text_of
@@ -159,3 +162,24 @@ def test_a_tuning_of_which_every_candidate_failed_has_a_figure() -> None:
     ]
     figure = figure_of(TuneResult(found.operator, found.device, failed, {}, found._default, 0.01))
     assert figure.layout.title.text.endswith("0 candidates")
+
+
+def test_a_training_step_stands_beside_the_one_before():
+    made = samples.board(baseline=True)
+    now, before = made.steps
+    view = next(card for card in CARDS if card.key == "step").make(made)
+    changes = {row[2]: row[-1] for row in view.rows}
+    assert changes.pop("normalization/rmsnorm") == f"{18 / 25 - 1:+.1%}"
+    assert set(changes.values()) == {"same"}
+    grey, own = view.figure.data
+    assert sum(own.x) == pytest.approx(now.total.value)
+    assert sum(grey.x) == pytest.approx(before.total.value)
+    assert view.origins == [Origin.MODELLED]
+
+
+def test_a_step_of_another_device_is_not_compared():
+    made = samples.board()
+    first = made.steps[0]
+    made.take(Event(99, "step", "emulated:MI300X", StepProfile(first.calls, "emulated:MI300X")))
+    assert made.steps[0].device == "emulated:MI300X"
+    assert made.steps[1] is None

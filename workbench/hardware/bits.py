@@ -66,7 +66,9 @@ def _compare(one: np.ndarray, other: np.ndarray, kind: str) -> dict[str, Any]:
 def _is_nan(words: np.ndarray, known: dtypes.DataType) -> np.ndarray:
     import torch
 
-    values = torch.from_numpy(words.view(np.uint8).copy()).view(known.dtype)
+    if not len(words):
+        return np.zeros(0, bool)
+    values = torch.frombuffer(bytearray(words.tobytes()), dtype=known.dtype)
     # Eight bits have no comparison of their own.
     found: np.ndarray = torch.isnan(values.float() if known.bits < 64 else values).numpy()
     return found

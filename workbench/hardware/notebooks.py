@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,7 +43,8 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
     with tempfile.TemporaryDirectory() as place:
         client = NotebookClient(book, timeout=_SECONDS, resources={"metadata": {"path": place}})
         try:
-            client.execute()
+            # A kernel's remarks on its start are no part of the notebook.
+            client.execute(stderr=subprocess.DEVNULL)
         except CellExecutionError as error:
             return {"passed": False, "text": f"{error.ename}: {error.evalue}"}
     return {"passed": True, "text": f"{len(book.cells)} cells ran"}

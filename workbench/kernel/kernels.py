@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from workbench.display import Shown
 from workbench.errors import UnknownKernel, UsageError
 from workbench.kernel.kernel import Kernel, digest_of
+from workbench.kernel.resources import resources_lines
 
 
 class Kernels(Shown):
@@ -61,7 +62,5 @@ class Kernels(Shown):
         return list(self.kernels)
 
     def __repr__(self) -> str:
-        lines = [f"<{self.name} for {self.arch}>"]
-        return "\n".join(
-            [*lines, *(f"  {name}: {kernel.resources}" for name, kernel in self.kernels.items())]
-        )
+        kernels = resources_lines({name: kernel.resources for name, kernel in self.kernels.items()})
+        return "\n  ".join([f"<{self.name} for {self.arch}>", *kernels])

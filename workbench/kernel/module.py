@@ -13,6 +13,7 @@ from workbench.display import Shown
 from workbench.errors import UnknownKernel
 from workbench.kernel.code import DeviceCode
 from workbench.kernel.kernel import Kernel
+from workbench.kernel.resources import resources_lines
 from workbench.toolchain import CompileResult
 
 
@@ -86,10 +87,13 @@ class Module(Shown, DeviceCode):
         return list(self.kernels)
 
     def __repr__(self) -> str:
-        lines = [f"<Module {self.name} for {self.arch}>"]
-        for kernel in self.kernels.values():
-            lines.append(f"  {kernel.signature}: {kernel.resources}")
-        return "\n".join(lines)
+        signatures = {name: kernel.signature for name, kernel in self.kernels.items()}
+        resources = {name: kernel.resources for name, kernel in self.kernels.items()}
+        if len(resources) == 1:
+            lines = resources_lines(dict(zip(signatures.values(), resources.values(), strict=True)))
+        else:
+            lines = resources_lines(resources, signatures)
+        return "\n  ".join([f"<Module {self.name} for {self.arch}>", *lines])
 
 
 def _unpickled(code: bytes, name: str, result: CompileResult | None) -> Module:

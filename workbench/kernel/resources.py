@@ -65,6 +65,33 @@ HEADINGS: Mapping[str, str] = {
 """Attributes of `Resources` that stand in tables, and their headings there."""
 
 
+def resources_lines(of: Mapping[str, Resources], beside: Mapping[str, str] | None = None) -> list[str]:
+    """One kernel's resources in words; of several a table, without columns of zeros.
+
+    Args:
+        of: resources by what stands before them, such as the kernel's name.
+        beside: what stands at the end of a line, by the same.
+    """
+    ends = beside or {}
+    if len(of) < 2:
+        return ["; ".join(filter(None, (f"{name}: {each}", ends.get(name)))) for name, each in of.items()]
+    shown = [at for at in HEADINGS if any(getattr(each, at) for each in of.values())]
+    rows = [["", *(HEADINGS[at] for at in shown), "waves/SIMD", "work-items", "limited by"]]
+    for name, each in of.items():
+        fits = each.occupancy
+        numbers = [f"{getattr(each, at):,}" for at in shown]
+        limit = "nothing" if fits.is_full else fits.limit
+        rows.append([name, *numbers, f"{fits.waves_per_simd:g}", f"{each.block:,}", limit])
+    # A longer name moves its own row alone.
+    widths = [max(min(len(text), 60) for text in column) for column in zip(*rows, strict=True)]
+    lines = []
+    for name, *numbers, limit in rows:
+        columns = [text.rjust(width) for text, width in zip(numbers, widths[1:], strict=False)]
+        line = "  ".join([name.ljust(widths[0]), *columns, limit.ljust(widths[-1])])
+        lines.append(f"{line}  {ends[name]}" if name in ends else line.rstrip())
+    return lines
+
+
 def occupancy_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 0) -> Occupancy:
     """Waves that a SIMD holds for this block size and dynamic LDS; formulas in `codeobject.occupancy`.
 

@@ -13,6 +13,8 @@ from workbench.magics.failures import quiet
 from workbench.magics.line import parsed, split
 
 if TYPE_CHECKING:
+    import argparse
+
     from IPython.core.interactiveshell import InteractiveShell
 
     from workbench.toolchain import CompileOptions
@@ -35,8 +37,8 @@ otherwise they repeat the last launch that you made of the same kernel through N
 --outputs and --reference are Python over the notebook's variables. IPython expands braces and $ on the line,
 so double the braces of a dict. Without IPython: wb.compile, wb.verify, wb.time, wb.profile, wb.sanitize.
 
-A compile error shows the cell's own line and column and stops "run all". Lines count as in the editor: the
-magic is line 1.
+A compile error shows the cell's own line and column and stops "run all", unless --fails is there. Lines count
+as in the editor: the magic is line 1.
 """
 
 
@@ -53,14 +55,23 @@ def hipkittens_cell(shell: InteractiveShell, line: str, cell: str) -> None:
         result = run.run_cell(shell.user_ns, options, cell)
     except CompileError as error:
         presenter.show_failure(options.name, cell, error)
-        raise quiet(error) from None
+        _end(error, options)
+        return
     except (UsageError, UnknownKernel, ShapeError) as error:
         raise IPythonUsageError(f"%%hipkittens: {error}") from None
     except WorkbenchError as error:
-        raise quiet(error) from None
+        _end(error, options)
+        return
     presenter.show(result, cell)
     if result.error is not None:
-        raise quiet(result.error) from None
+        _end(result.error, options)
+
+
+def _end(error: WorkbenchError, options: argparse.Namespace) -> None:
+    """Ends a cell that failed; papermill and others that run notebooks stop at every exception."""
+    if not options.fails:
+        raise quiet(error) from None
+    print(f"{type(error).__name__}: {error}")
 
 
 MAGIC = re.compile(r"%%hipkittens(?=\s|$)")

@@ -212,18 +212,23 @@ class _Library:
         looked: when they were looked at last, on the monotonic clock.
         found: their stamps then.
         edition: counts the changes that were seen.
+        folders: that they are in, with their stamps when these were listed.
     """
 
     looked: float = float("-inf")
     found: tuple[tuple[str, int, int], ...] = ()
     edition: int = 0
+    folders: dict[str, Stamp] = field(default_factory=dict)
 
     def stamp(self) -> int:
         now = time.monotonic()
         if now - self.looked > LIBRARY_SECONDS:
-            roots = (paths.include_dir(), paths.kernels_dir() / "families")
-            folders = [folder for root in roots for folder, _, _ in os.walk(root)]
-            found = tuple(sorted(_stamp_of(file) for folder in folders for file in _headers_in(folder)))
+            # A folder that came or went changes the time of the one that it is in.
+            if any(_stamp_of(folder) != seen for folder, seen in self.folders.items()) or not self.folders:
+                roots = (paths.include_dir(), paths.kernels_dir() / "families")
+                walked = [folder for root in roots for folder, _, _ in os.walk(root)]
+                self.folders = {folder: _stamp_of(folder) for folder in walked}
+            found = tuple(sorted(_stamp_of(file) for folder in self.folders for file in _listed(folder)))
             self.edition += found != self.found
             self.found, self.looked = found, time.monotonic()
         return self.edition

@@ -22,15 +22,16 @@ from torch.nn.modules import module as hooks
 
 from workbench.display import Shown
 from workbench.errors import UsageError
+from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, recording, resolve_device
 from workbench.kernel.launch import LastLaunch
 from workbench.operators import kernels
 from workbench.operators.called import Called, listening
 from workbench.operators.parameters import Shape, shape_text
-from workbench.origin import Figure
+from workbench.origin import Expected, Figure
 from workbench.profile.profiler import profile
 from workbench.profile.results import ProfileResult, StepsProfile
-from workbench.profile.timing import TimeResult, time
+from workbench.profile.timing import TimeResult, light, time
 from workbench.progress import track
 from workbench.runtime import Device
 
@@ -112,7 +113,16 @@ class StepProfile(Shown):
         Each is launched again, large ones in part.
         """
         first = {call.what: call for call in self.calls}
-        return {what: self.time_of(first[what]) for what in track(list(first), "times of a step's launches")}
+        found = {what: self.time_of(first[what]) for what in track(list(first), "times of a step's launches")}
+        if found:
+            hub.publish("step", self.device, self._light(found))
+        return found
+
+    def _light(self, times: Mapping[tuple[Any, ...], TimeResult]) -> StepProfile:
+        """Without tensors of launches and simulated waves, to be remembered or sent."""
+        made = StepProfile([replace(call, _again=None) for call in self.calls], self.device)
+        vars(made)["times"] = {what: light(time) for what, time in times.items()}
+        return made
 
     def time_of(self, call: Call) -> TimeResult:
         """The time of one call, launched anew."""
@@ -154,8 +164,7 @@ class StepProfile(Shown):
             raise UsageError(
                 "profile_step: nothing was launched; expected a step on the kernels within `with`"
             )
-        figures = [self.times[call.what].median for call in self.calls]
-        return Figure(sum(f.value for f in figures), figures[0].unit, figures[0].origin, figures[0].source)
+        return _together([self.times[call.what].median for call in self.calls])
 
     def by_operator(self) -> dict[str, float]:
         """Microseconds by operator, the longest first."""
@@ -260,12 +269,29 @@ def bound_of(found: TimeResult) -> str:
     return longest.model.bound if longest.model is not None else ""
 
 
+def _together(figures: list[Figure]) -> Figure:
+    """The sum of figures of one origin, which may be off as if all of them were off the same way."""
+    whole, first = sum(f.value for f in figures), figures[0]
+    errors = [(f.value, f.error) for f in figures if f.value and f.error is not None]
+    error = None
+    if errors:
+        unknown = next((e for _, e in errors if not e.rows), None)
+        error = unknown or Expected(
+            min(e.rows for _, e in errors),
+            sum(value * e.median for value, e in errors) / whole,
+            whole / sum(value / e.low for value, e in errors),
+            whole / sum(value / e.high for value, e in errors),
+            "times like the least known of its calls",
+        )
+    return Figure(whole, first.unit, first.origin, first.source, error)
+
+
 def _dims(dims: tuple[int, int, int]) -> str:
     return " x ".join(map(str, dims))
 
 
 def _times(figure: Figure, count: int) -> Figure:
-    return Figure(figure.value * count, figure.unit, figure.origin, figure.source)
+    return replace(figure, value=figure.value * count)
 
 
 class _Gathering:

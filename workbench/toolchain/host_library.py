@@ -37,6 +37,7 @@ class Library:
         linker: command that links, before the objects.
         environment: what the linker's environment gets.
         fixed_roots: folders whose files change only with the compiler or the system.
+        unknown: words that its linker refuses and links as well without.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Library:
     linker: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()
     fixed_roots: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 def link(
@@ -178,13 +180,17 @@ def _problem(compiler: Compiler, library: Library) -> str:
 def _libcxx(compiler: Compiler, program: Path) -> Library:
     """zig's libc++ over an old glibc's headers, linked into the library; zig compiles it at first use."""
     without = "-nostdinc" if compiler.kind == "zig" else "-nostdlibinc"
+    headers = zig.host_headers(program, builtin=compiler.kind == "zig")
+    # Headers of other libraries; Debian's Python includes one by its path below this folder.
+    installed = ("-idirafter", "/usr/include")
     return Library(
         "libc++ of zig",
-        (*_basic(compiler), without, *zig.host_headers(program, builtin=compiler.kind == "zig")),
+        (*_basic(compiler), without, *headers, *installed),
         (
             *(sys.executable, "-m", "ziglang", "c++", "-target", zig.host_target()),
             *("-shared", "-Wl,-z,undefs", "-Wl,--allow-shlib-undefined"),
         ),
         (("ZIG_GLOBAL_CACHE_DIR", zig.cache_folder()),),
-        (f"{zig.root_of(program)}/",),
+        (f"{zig.root_of(program)}/", "/usr/"),
+        ("-Wl,--allow-multiple-definition", "-Wl,-z,muldefs"),
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 from workbench import cache
@@ -22,15 +24,23 @@ def limit() -> float:
     return compile_timeout(PATIENCE)
 
 
-def ask(path: Path, *arguments: str) -> str:
-    """Output of a question to a candidate, kept on disk: a compiler answers the same until it changes."""
+def ask(path: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
+    """Output of a question to a candidate, kept on disk: a compiler answers the same until it changes.
+
+    Args:
+        variables: of the environment, besides what is there; they change nothing in the answer.
+
+    Raises:
+        UnusableError: it does not answer.
+    """
     store = cache.Cache("compilers")
     key = cache.digest("ask", stamp(path), *arguments)
     known = store.get(key)
     if known is not None:
         return known.decode()
     try:
-        finished = process.run([str(path), *arguments], timeout=limit())
+        environment = {**os.environ, **(variables or {})}
+        finished = process.run([str(path), *arguments], timeout=limit(), environment=environment)
     except OSError as error:
         raise UnusableError(f"cannot be started: {error.strerror}") from None
     question = " ".join(arguments)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from workbench import theme
 from workbench.origin import Expected, Figure, Origin
-from workbench.views.markup import figure_text
+from workbench.views.markup import classed, figure_text
 
 COLOURS: Mapping[Origin, str] = {
     Origin.MEASURED: "#1a7f4b",
@@ -66,10 +66,11 @@ def badge(of: Figure | Origin, *, brief: bool = False) -> Markup:
         tip += f": {of.source}"
     if isinstance(of, Figure) and of.error is not None and not of.error.rows:
         tip += f"; {of.error.text}"
-    look = f"background:{COLOURS[origin]};color:#fff"
-    shown = Markup('<span class="wb-badge" style="{}" title="{}">{}</span>').format(look, tip, str(origin))
+    look = classed("wb-badge", f"background:{COLOURS[origin]}")
+    shown = Markup('<span{} title="{}">{}</span>').format(look, tip, str(origin))
     if isinstance(of, Figure) and of.error is not None and of.error.rows and not brief:
-        shown += Markup(' <span class="wb-dim" title="{}">{}</span>').format(of.error.text, of.error.short)
+        look = classed("wb-dim")
+        shown += Markup(' <span{} title="{}">{}</span>').format(look, of.error.text, of.error.short)
     return shown
 
 
@@ -79,7 +80,8 @@ def unknown(of: Iterable[Figure | None]) -> Markup:
     if all(error.rows for error in errors):
         return Markup("")
     never = next(error for error in errors if not error.rows)
-    return Markup('<a class="wb-dim" href="{}" title="{}">{}</a>').format(ERRORS, never.text, never.short)
+    look = classed("wb-dim")
+    return Markup('<a{} href="{}" title="{}">{}</a>').format(look, ERRORS, never.text, never.short)
 
 
 def badges(of: Iterable[Figure | Origin]) -> Markup:

@@ -404,6 +404,8 @@ def regressions_html(found: Regressions) -> Markup:
         )
         for each in found.changes
     ]
+    # The text goes on with the cases.
+    caption = str(found).partition("\n")[0]
     return block(
-        Table(("problem", "implementation", "old us", "new us", "change", ""), rows, caption=str(found))
+        Table(("problem", "implementation", "old us", "new us", "change", ""), rows, caption=caption)
     )

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.events import Event, shape_told
 from workbench.history.changes import Changes
@@ -18,6 +18,9 @@ from workbench.origin import Figure
 from workbench.profile.results import ProfileResult
 from workbench.profile.timing import TimeResult
 from workbench.theme import SERIES
+
+if TYPE_CHECKING:
+    from workbench.profile.training_step import StepProfile
 
 RUNS = 1000
 """Runs that a board keeps."""
@@ -206,6 +209,7 @@ class Board:
         self.progress: Progress | None = None
         self.version = 0
         self._notes: deque[Note] = deque(maxlen=NOTES)
+        self._steps: deque[StepProfile] = deque(maxlen=2)
 
     def take(self, event: Event) -> None:
         """Adds what an event tells."""
@@ -225,6 +229,8 @@ class Board:
                 self._add(event, event.data, None)
             elif event.kind == "profile" and isinstance(event.data, ProfileResult):
                 self._add(event, event.data.timing, event.data)
+            elif event.kind == "step":
+                self._steps.append(event.data)
             elif event.kind == "compile" and event.data.get("code"):
                 # The same cell for another target is other code, and makes nothing stale.
                 place = (event.name, str(event.data["arch"]))
@@ -288,6 +294,14 @@ class Board:
         """Oldest first."""
         with self._lock:
             return list(self._runs)
+
+    @property
+    def steps(self) -> tuple[StepProfile | None, StepProfile | None]:
+        """The latest training step, and the one before where it was on the same device."""
+        with self._lock:
+            *before, now = self._steps or (None,)
+            alike = before and now is not None and before[0].device == now.device
+            return now, before[0] if alike else None
 
     @property
     def failures(self) -> list[Failure]:

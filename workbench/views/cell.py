@@ -14,6 +14,7 @@ from markupsafe import Markup
 from workbench.check.results import VerifyResult
 from workbench.check.sanitizer import Finding, SanitizeResult, finding_of
 from workbench.errors import KernelFault, headline
+from workbench.kernel.resources import resources_lines
 from workbench.kernel.show import ShownValues
 from workbench.origin import Figure, Origin
 from workbench.profile.results import ProfileResult
@@ -161,11 +162,9 @@ class CellResult:
         result = self.module.result
         compiler = f", {result.compiler.version}" if result is not None else ""
         lines = [f"{self.name}: {self.module.arch} on {self.device.name}, {self.compile_text}{compiler}"]
-        changed = self.changes()
-        for kernel in self.module.kernels.values():
-            lines.append(f"  {kernel.name}: {kernel.resources}")
-            if kernel.name in changed:
-                lines.append(f"    since the last run: {', '.join(changed[kernel.name])}")
+        changed = {name: f"since the last run: {', '.join(each)}" for name, each in self.changes().items()}
+        kernels = {name: kernel.resources for name, kernel in self.module.kernels.items()}
+        lines += [f"  {line}" for line in resources_lines(kernels, changed)]
         if not self.module.kernels:
             lines.append(f"  {NO_KERNEL}")
         lines += self.warnings()

@@ -18,7 +18,7 @@ from workbench.views import grid
 from workbench.views.badge import badge
 from workbench.views.board import Board
 from workbench.views.figures import View, views
-from workbench.views.markup import STYLE, block, bold, notice
+from workbench.views.markup import block, bold, notice
 from workbench.views.measure import measured
 from workbench.views.saved import Copy, display_live
 
@@ -197,7 +197,7 @@ class Panel:
             description="Run", button_style="primary", icon="play", tooltip=f"Run {spec.name}"
         )
         self._button.on_click(self.run)
-        self.status: Any = widgets.HTML(str(STYLE))
+        self.status: Any = widgets.HTML()
         self._verdict: Any = widgets.HTML()
         self._counters: Any = widgets.HTML()
         self._old: Any = widgets.HTML()

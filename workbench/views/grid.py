@@ -11,6 +11,8 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from workbench.views.markup import sheet
+
 if TYPE_CHECKING:
     from workbench.views.figures import View
 
@@ -63,7 +65,7 @@ def _grid_class(keys: tuple[str, ...]) -> Any:
 
     class Grid(anywidget.AnyWidget):
         _esm = files.joinpath("copies.js").read_text() + files.joinpath("grid.js").read_text()
-        _css = files.joinpath("grid.css").read_text()
+        _css = sheet() + files.joinpath("grid.css").read_text()
 
         def __init__(self) -> None:
             super().__init__(order=list(keys), hidden=[])

@@ -27,8 +27,8 @@ _SYMBOLS = ("circle", "diamond")
 
 @shows(Report)
 def report_html(report: Report) -> Markup:
-    """A summary, then each section, folded where all of it agrees."""
-    parts: list[Any] = [summary([report])]
+    """What was examined, a summary, then each section, folded where all of it agrees."""
+    parts: list[Any] = [Table((), _facts(report)), _counted(report)]
     for name, cases in report.sections.items():
         counts = report.counts(name)
         title = SECTIONS[name].title if name in SECTIONS else name
@@ -60,13 +60,49 @@ def summary(reports: Sequence[Report]) -> Table:
     return Table(("", *(each.title for each in reports)), rows)
 
 
-def _cases(cases: dict[str, dict[str, Any]]) -> Table:
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
+    form = "the quick form" if report.head["quick"] else "the whole"
+    started = report.head["started"].replace("T", " ").replace("+00:00", " UTC")
+    yield "examined", f"{started}, {form}, by version {report.head['version']}"
+    setting = report.machine.get("setting", {})
+    for what in ("compiler", "system", "processor"):
+        if what in setting:
+            yield what, setting[what]
+    if versions := setting.get("versions"):
+        yield "versions", ", ".join(f"{name} {version}" for name, version in versions.items())
+    for what, state, text, _ in report.machine.get("doctor", ()):
+        if state != "ok":
+            yield what, text
+
+
+def _counted(report: Report) -> Table:
+    """A row for each section, a column for each way in which a case can end."""
     rows = []
+    for name in (name for name in SECTIONS if name in report.sections):
+        counts = report.counts(name)
+        rows.append((SECTIONS[name].title, *(count or Cell("", "wb-num") for count in counts.values())))
+    return Table(("", *report.counts("")), rows)
+
+
+def _cases(cases: dict[str, dict[str, Any]]) -> Table:
+    """Those to look at, then those that did not run by their reason, then the others."""
+    ran = [(name, case) for name, case in cases.items() if "not run" not in case]
+    ran.sort(key=lambda each: each[1].get("agrees") is not False)
+    looks = sum(case.get("agrees") is False for _, case in ran)
+    rows = [(_MARKS[case.get("agrees")], name, case["text"]) for name, case in ran]
+    reasons: dict[str, list[str]] = {}
     for name, case in cases.items():
-        late = "not run" in case
-        mark = Cell("not run", "wb-warn") if late else _MARKS[case.get("agrees")]
-        rows.append((mark, name, case["not run"] if late else case["text"]))
-    return Table((), rows)
+        if "not run" in case:
+            reasons.setdefault(case["not run"], []).append(name)
+    late = [
+        (
+            Cell("not\N{NO-BREAK SPACE}run", "wb-warn"),
+            names[0] if len(names) == 1 else f"{len(names)} cases",
+            why,
+        )
+        for why, names in reasons.items()
+    ]
+    return Table((), [*rows[:looks], *late, *rows[looks:]])
 
 
 def _errors(errors: Sequence[tuple[str, int, float, float, float]]) -> Table:
@@ -89,7 +125,7 @@ def times_figure(reports: Sequence[Report]) -> Any:
                 text=[name for name, _, _ in found],
                 mode="markers",
                 name=report.title,
-                marker={"color": SERIES[n % len(SERIES)], "symbol": _SYMBOLS[n % len(_SYMBOLS)]},
+                marker={"color": SERIES[n % len(SERIES)], "symbol": _SYMBOLS[n % len(_SYMBOLS)], "size": 9},
                 hovertemplate="%{text}<br>%{x:,.4g} us, model %{y:.2f} of it<extra></extra>",
             )
         )

@@ -24,12 +24,6 @@ DATE, TIME = "%Y-%m-%d", "%H:%M:%S"
 SHOWN = 50
 """Runs of a kernel and session that are listed, the latest."""
 
-_DIFF_STYLE = Markup(
-    "<style>.wb pre.wb-diff{white-space:pre;overflow-x:auto;max-height:30em;line-height:1.35}"
-    ".wb-diff span{display:block;min-height:1.35em}"
-    ".wb-diff .wb-added{background:#2ea04333}.wb-diff .wb-removed{background:#f8514933}"
-    ".wb-diff .wb-renamed,.wb-diff .wb-skipped{opacity:.72}</style>"
-)
 _SIGN = {"added": "+ ", "removed": "- ", "renamed": "~ ", "same": "  ", "skipped": "⋯ "}
 
 
@@ -114,7 +108,7 @@ def _row(run: RecordedRun) -> tuple[Any, ...]:
 def changes_html(found: Changes) -> Markup:
     """The verdict, then facts, source, machine code and counters, each where it differs."""
     head = Markup("{} → {}: {}").format(found.before, found.after, bold(found.verdict))
-    parts: list[Any] = [_DIFF_STYLE, tag("div", head)]
+    parts: list[Any] = [tag("div", head)]
     rows = [("time", *map(_time, found.times))]
     rows += [(name, old or "unknown", new or "unknown") for name, old, new in found.facts]
     parts.append(Table(("", "before", "after"), rows))

@@ -25,7 +25,7 @@ from workbench.views import grid, runlist
 from workbench.views.board import Board
 from workbench.views.controls import control
 from workbench.views.draw_rate import DrawRate
-from workbench.views.figures import FAILURE_KEYS, TIME_KEYS, View, views
+from workbench.views.figures import FAILURE_KEYS, STEP_KEYS, TIME_KEYS, View, views
 from workbench.views.html import report
 from workbench.views.latest import Latest
 from workbench.views.markup import notice
@@ -36,7 +36,12 @@ from workbench.views.widgets import Widgets
 
 NOTHING: frozenset[str] = frozenset()
 EVERYTHING = frozenset({"all"})
-_DRAWS = {"time": frozenset(TIME_KEYS), "profile": EVERYTHING, "failed": frozenset(FAILURE_KEYS)}
+_DRAWS = {
+    "time": frozenset(TIME_KEYS),
+    "profile": EVERYTHING,
+    "failed": frozenset(FAILURE_KEYS),
+    "step": frozenset(STEP_KEYS),
+}
 """Figures that an event changes; the head and the log are written for every one."""
 
 CARDS_KEY = "cards"

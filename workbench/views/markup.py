@@ -1,54 +1,74 @@
-"""HTML that every view is made of: one style, and pieces whose texts are escaped by markupsafe.
+"""HTML that every view is made of: one look, and pieces whose texts are escaped by markupsafe.
 
 Text is escaped wherever it goes into a piece; only `Markup` stands as it is.
+
+What a notebook keeps has no style sheet of its own: a Markdown export would print it, and GitHub and others
+take it out. An element says itself what it cannot be read without (`LOOKS`). The rest, such as how tables
+fold, is `sheet()`: on pages of ours, in live views, and in JupyterLab's extension, whose file
+`python -m workbench.views.markup` writes.
 """
 
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+LAB_SHEET = Path(__file__).parents[1] / "lab" / "style" / "results.css"
+
 # Only JupyterLab's theme variables, with fallbacks for a page without it, so that both themes look right.
-STYLE = Markup(
-    "<style>"
-    ".wb{font-size:var(--jp-content-font-size0,13px);color:var(--jp-content-font-color1,inherit);"
-    "font-family:var(--jp-content-font-family,sans-serif);overflow-x:auto;line-height:1.4}"
+# Mixed with the text's own colour, hues are read on a light page and on a dark one, whosever it is.
+LOOKS: Mapping[str, str] = {
+    # As large as a table's letters; the sizes for content would shrink a box in a box.
+    "wb": "font-size:var(--jp-ui-font-size1,13px);color:var(--jp-content-font-color1,inherit);"
+    "font-family:var(--jp-content-font-family,sans-serif);overflow-x:auto;line-height:1.4",
+    "wb-num": "text-align:right;font-variant-numeric:tabular-nums",
+    "wb-line": "white-space:nowrap",
+    "wb-ok": "color:color-mix(in srgb,var(--jp-success-color1,#1a7f4b) 60%,currentColor);white-space:nowrap",
+    "wb-bad": "color:color-mix(in srgb,var(--jp-error-color1,#c0392b) 60%,currentColor);font-weight:600;"
+    "white-space:nowrap",
+    "wb-dim": "color:var(--jp-content-font-color2,color-mix(in srgb,currentColor 72%,transparent))",
+    "wb-warn": "color:color-mix(in srgb,var(--jp-warn-color1,#b45f06) 60%,currentColor)",
+    "wb-badge": "color:#fff;border-radius:.6em;padding:0 .5em;font-size:.85em;white-space:nowrap",
+    "wb-branch": "margin-left:1.1em",
+    "wb-leaf": "margin-left:1.1em;white-space:nowrap",
+    "wb-stem": "margin-left:-1.1em;white-space:nowrap;cursor:pointer",
+    "wb-bar": "display:inline-block;width:7em;height:.75em;margin-right:.5em;"
+    "background:var(--jp-layout-color2,#8882)",
+    "wb-share": "display:inline-block;width:3.6em;text-align:right;margin-right:.6em;"
+    "font-variant-numeric:tabular-nums",
+    "wb-diff": "white-space:pre;overflow-x:auto;max-height:30em;line-height:1.35",
+    "wb-same": "display:block;min-height:1.35em",
+    "wb-added": "display:block;min-height:1.35em;background:#2ea04333",
+    "wb-removed": "display:block;min-height:1.35em;background:#f8514933",
+    "wb-renamed": "display:block;min-height:1.35em;opacity:.72",
+    "wb-skipped": "display:block;min-height:1.35em;opacity:.72",
+}
+"""What an element of a class says of itself, wherever it is shown."""
+
+_RULES = (
     ".wb table{border-collapse:collapse;margin:.4em 0}"
     ".wb caption{text-align:left;font-weight:600;padding:.2em 0;white-space:nowrap}"
-    # Notebook front ends align table cells to the right by rules of their own.
-    ".wb table th,.wb table td{text-align:left !important;padding:.15em .7em .15em 0;vertical-align:top;"
+    ".wb table th,.wb table td{padding:.15em .7em .15em 0;vertical-align:top;"
     "border-bottom:1px solid var(--jp-border-color2,#8884);"
     # A narrow window scrolls a table; it does not break its words.
     "overflow-wrap:normal;word-break:normal}"
-    ".wb td.wb-line{white-space:nowrap}"
     # A heading of several lines makes a row of empty space above numbers.
     ".wb table th{font-weight:600;color:var(--jp-content-font-color2,inherit);white-space:nowrap}"
-    ".wb table .wb-num{text-align:right !important;font-variant-numeric:tabular-nums}"
     ".wb-folds{container-type:inline-size}"
-    # Mixed with the text's own colour, hues are read on a light page and on a dark one, whosever it is.
-    ".wb .wb-ok{color:color-mix(in srgb,var(--jp-success-color1,#1a7f4b) 60%,currentColor);"
-    "white-space:nowrap}"
-    ".wb .wb-bad{color:color-mix(in srgb,var(--jp-error-color1,#c0392b) 60%,currentColor);"
-    "font-weight:600;white-space:nowrap}"
-    ".wb .wb-dim{color:var(--jp-content-font-color2,color-mix(in srgb,currentColor 72%,transparent))}"
-    ".wb .wb-warn{color:color-mix(in srgb,var(--jp-warn-color1,#b45f06) 60%,currentColor)}"
     ".wb pre{margin:.2em 0;white-space:pre-wrap;font-family:var(--jp-code-font-family,monospace)}"
     ".wb .wb-verdict{font-size:1.08em;padding:.2em 0 .4em}"
     ".wb ol.wb-advice{margin:.2em 0;padding-left:1.6em}"
     ".wb ol.wb-advice li{margin:.1em 0 .5em}"
-    ".wb .wb-tree details,.wb .wb-tree .wb-leaf{margin-left:1.1em}"
-    ".wb .wb-tree summary,.wb .wb-tree .wb-leaf{white-space:nowrap}"
-    ".wb .wb-tree summary{cursor:pointer;margin-left:-1.1em}"
-    ".wb .wb-bar{display:inline-block;width:7em;height:.75em;margin-right:.5em;"
-    "background:var(--jp-layout-color2,#8882)}"
-    ".wb .wb-bar i{display:block;height:100%}"
-    ".wb .wb-share{display:inline-block;width:3.6em;text-align:right;margin-right:.6em;"
-    "font-variant-numeric:tabular-nums}"
-    ".wb-badge{color:#fff;border-radius:.6em;padding:0 .5em;font-size:.85em;white-space:nowrap}"
-    "</style>"
+    # Without its kernel a front end has only a message for the live page that stands before its copy.
+    ".jp-OutputArea-child:not(:has(.wb-grid,.wb-waves)):has(+.jp-OutputArea-child .wb-static){display:none}"
 )
+
+_FOLDS = (*range(12, 60, 4), *range(60, 165, 8))
+"""Ems of the page below which tables fold; a table has the next of them."""
 
 # A folded table: each row its first cell, and below it the others behind their columns' titles.
 _FOLDED = (
@@ -63,26 +83,43 @@ _FOLDED = (
     "{0} td+td[data-title]::before{{content:attr(data-title) ' ';opacity:.72}}"
 )
 
+
+def sheet() -> str:
+    """The rules of `STYLE`, one a line."""
+    folds = (f"@container (max-width:{n}em){{{_FOLDED.format(f'.wb .wb-folds-{n}')}}}" for n in _FOLDS)
+    return "\n".join([*_RULES.replace("}", "}\n").splitlines(), *folds, ""])
+
+
+STYLE = Markup("<style>{}</style>").format(Markup(sheet()))
+
 NOTHING = Markup("")
 
 
 def block(*parts: Any, kind: str = "") -> Markup:
-    """Parts one after another in a box that has our style; `kind` is a further class of it."""
-    return STYLE + tag("div", *parts, kind=f"wb {kind}".rstrip())
+    """Parts one after another in a box that has our look; `kind` is a further class of it."""
+    return tag("div", *parts, kind=f"wb {kind}".rstrip())
+
+
+def classed(kind: str, look: str = "") -> Markup:
+    """The attributes of an element of these classes; `look` is what it says of itself besides."""
+    looks = [LOOKS[name] for name in kind.split() if name in LOOKS]
+    style = ";".join([*looks, *filter(None, [look])])
+    return _attribute("class", kind) + _attribute("style", style)
+
+
+def _attribute(name: str, value: str) -> Markup:
+    return Markup(' {}="{}"').format(Markup(name), value) if value else NOTHING
 
 
 def tag(name: str, *parts: Any, kind: str = "") -> Markup:
     """An element with parts in it, of a class where `kind` names one."""
-    opening = Markup('{} class="{}"').format(name, kind) if kind else name
-    return Markup("<{}>{}</{}>").format(opening, NOTHING.join(parts), name)
+    return Markup("<{}{}>{}</{}>").format(name, classed(kind), NOTHING.join(parts), name)
 
 
 def folding(table: Any, width: int) -> Markup:
-    """A table that folds where it has no more than `width` ems."""
-    name = f"wb-folds-{width}"
-    rules = _FOLDED.format(f".wb .{name}")
-    style = Markup("<style>@container (max-width:{}em){{{}}}</style>").format(width, Markup(rules))
-    return style + tag("div", table, kind=f"wb-folds {name}")
+    """A table that folds where it has no more than `width` ems, and a page of ours or JupyterLab shows it."""
+    step = next((n for n in _FOLDS if n >= width), _FOLDS[-1])
+    return tag("div", table, kind=f"wb-folds wb-folds-{step}")
 
 
 def figure_text(text: Any) -> str:
@@ -109,3 +146,12 @@ def details(title: Any, *parts: Any, opened: bool = False, kind: str = "") -> Ma
     """Parts that a click on the title folds and unfolds."""
     start = Markup("<details open>") if opened else Markup("<details>")
     return start + tag("summary", title, kind=kind) + NOTHING.join(parts) + Markup("</details>")
+
+
+def lab_sheet() -> str:
+    """The text of `LAB_SHEET`."""
+    return f"/* Written by `python -m workbench.views.markup`: change that. */\n{sheet()}"
+
+
+if __name__ == "__main__":
+    LAB_SHEET.write_text(lab_sheet(), encoding="utf-8")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from workbench.errors import UsageError
+from workbench.views.markup import STYLE
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -32,7 +33,7 @@ _TOLD = re.compile(r"<(?:title|desc)\b[^>]*>([^<]+)<")
 # Prompts, numbers in code and quiet words of nbconvert's light page are too pale to read (WCAG 2, 4.5 : 1).
 _STYLE = Markup(
     "<style>:root{{--jp-content-font-color2:rgba(0,0,0,.66);--jp-mirror-editor-number-color:#060;"
-    "--jp-cell-prompt-not-active-font-color:#555}}"
+    "--jp-cell-prompt-not-active-font-color:#555}}.jp-RenderedSVG img{{max-width:100%;height:auto}}"
     ".jp-InputPrompt,.jp-OutputPrompt{{color:var(--jp-content-font-color2)!important;opacity:1!important}}"
     "@media (prefers-color-scheme:dark){{{}}}</style>"
     "<style>.wb-appendix{{max-width:70rem;margin:1rem auto 3rem;padding:0 1rem}}"
@@ -72,7 +73,7 @@ def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "
     body, _ = exporter.from_notebook_node(page)
     # Figures ask for a formula renderer that they do not need.
     body = _with_one_plotly(_PICTURE.sub(_named, _FETCHED.sub("", str(body))))
-    more = _STYLE.format(_dark(exporter.template_paths))
+    more = STYLE + _STYLE.format(_dark(exporter.template_paths))
     if appendix:
         more += Markup('<section class="wb-appendix">{}</section>').format(appendix)
     head, end, rest = body.rpartition("</main>" if "</main>" in body else "</body>")
@@ -103,7 +104,7 @@ def without_widget(output: NotebookNode) -> NotebookNode | None:
         told = escape(" ".join(str(data.get("text/plain", "")).split())[:ALT])
         title = f"<title>{told}</title>"
         data[_SVG] = re.sub(r"<svg\b[^>]*>", lambda head: head[0] + title, data[_SVG], count=1)
-    if output.output_type == "display_data" and not data:
+    if output.output_type == "display_data" and not any(data.values()):
         return None
     if data.pop(WIDGET, None) is None:
         return output

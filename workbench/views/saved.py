@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from workbench.display import in_terminal
 from workbench.views.figures import View
-from workbench.views.markup import NOTHING, STYLE, tag
+from workbench.views.markup import NOTHING, classed, tag
 from workbench.views.picture import pdf_of_svg, pictures_of, text_of
 from workbench.views.renderer import add_pictures
 
@@ -22,15 +22,7 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 _PLOTLY = "application/vnd.plotly.v1+json"
 
-# The output before the copy is the live page. Without its kernel a front end has only a message for it.
-_NO_DEAD_WIDGET = Markup(
-    "<style>.jp-OutputArea-child:not(:has(.wb-grid,.wb-waves)):has(+.jp-OutputArea-child .wb-static)"
-    "{display:none}</style>"
-)
-_NOTE = Markup(
-    '<div class="wb wb-static" data-outputs="{}">'
-    "{} as it was on {}; run this cell again for the live one.{}</div>"
-)
+_NOTE = Markup('<div{} data-outputs="{}">{} as it was on {}; run this cell again for the live one.{}</div>')
 
 
 class Copy:
@@ -111,7 +103,7 @@ def note(what: str, views: Sequence[View], more: Markup = NOTHING) -> dict[str, 
 
 def _note(what: str, outputs: int, more: Markup) -> dict[str, Any]:
     when = time.strftime("%Y-%m-%d %H:%M")
-    text = str(STYLE + _NO_DEAD_WIDGET + _NOTE.format(outputs, what, when, more))
+    text = str(_NOTE.format(classed("wb wb-static"), outputs, what, when, more))
     return {"text/html": text, "text/plain": f"{what} of {when}"}
 
 

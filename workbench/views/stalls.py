@@ -11,16 +11,13 @@ from workbench.origin import Origin
 from workbench.profile.stalls import Branch
 from workbench.theme import INK
 from workbench.views.badge import badge
-from workbench.views.markup import NOTHING, block, bold, details, tag
+from workbench.views.markup import NOTHING, block, bold, classed, details, tag
 from workbench.views.waves.hues import FAMILIES, OF_REASON
 
 OPEN = 0.15
 """Branches with so much of the whole stand open."""
 
-_ROW = Markup(
-    '<span class="wb-bar"><i style="width:{:.1f}%;background:{}"></i></span>'
-    '<span class="wb-share">{:.1f} %</span> {}{}'
-)
+_BAR = Markup('<i style="display:block;height:100%;width:{:.1f}%;background:{}"></i>')
 
 
 @shows(Branch)
@@ -47,8 +44,8 @@ def _branch(branch: Branch, depth: int) -> Markup:
         return tag("div", row, kind="wb-leaf")
     parts = NOTHING.join(_branch(part, depth + 1) for part in branch.parts)
     opened = depth < 2 or (branch.share >= OPEN and depth < 4)
-    start = Markup("<details open>") if opened else Markup("<details>")
-    return start + tag("summary", row) + parts + Markup("</details>")
+    start = Markup("<details{}{}>").format(classed("wb-branch"), Markup(" open") if opened else "")
+    return start + tag("summary", row, kind="wb-stem") + parts + Markup("</details>")
 
 
 def _row(branch: Branch) -> Markup:
@@ -58,5 +55,6 @@ def _row(branch: Branch) -> Markup:
     if branch.waits_for:
         address, place = branch.waits_for[0]
         where = f"line {place[1]}" if place is not None else hex(address)
-        told = Markup(' <span class="wb-dim">← {}</span>').format(f"the load of {where}")
-    return _ROW.format(min(100.0, 100 * branch.share), hue, 100 * branch.share, name, told)
+        told = tag("span", f"← the load of {where}", kind="wb-dim")
+    bar = tag("span", _BAR.format(min(100.0, 100 * branch.share), hue), kind="wb-bar")
+    return Markup(" ").join([bar + tag("span", f"{100 * branch.share:.1f} %", kind="wb-share"), name, told])

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from workbench.views.markup import block, folding
+from workbench.views.markup import block, classed, folding
 
 CHARACTER, GAP = 0.56, 0.7
 """Ems of a character and between two columns."""
@@ -60,8 +60,8 @@ class Cell:
 
     def html(self, title: str = "") -> Markup:
         """As a page shows it; `title` is its column's, for a table that folds."""
-        attributes = _attribute("class", self.kind) + _attribute("title", self.tip)
-        return Markup(f"<td{attributes}{_attribute('data-title', title)}>{escape(self.content)}</td>")
+        attributes = _attribute("title", self.tip) + _attribute("data-title", title)
+        return Markup(f"<td{_aligned(self.kind)}{attributes}>{escape(self.content)}</td>")
 
 
 def number(value: float, form: str = ",g") -> Cell:
@@ -100,7 +100,7 @@ class Table:
         # A title stands where the numbers below it do.
         numbers = {n for row in self.rows for n, cell in enumerate(row) if "wb-num" in cell.kind}
         titles = "".join(
-            f"<th{_attribute('class', 'wb-num' if column in numbers else '')}>{escape(title)}</th>"
+            f"<th{_aligned('wb-num' if column in numbers else '')}>{escape(title)}</th>"
             for column, title in enumerate(self.head)
         )
         head = f"<tr>{titles}</tr>" if self.head else ""
@@ -139,6 +139,12 @@ class Table:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _aligned(kind: str) -> str:
+    # Notebook front ends align what stands in tables to the right, by rules of their own.
+    side = "" if "wb-num" in kind.split() else "text-align:left;"
+    return classed(kind, f"{side}padding-right:.7em")
 
 
 def _attribute(name: str, value: str) -> str:

@@ -15,7 +15,7 @@ from workbench.views.badge import badge, unknown
 from workbench.views.board import Board, Note, Progress, Run
 from workbench.views.figures import View
 from workbench.views.history import clock
-from workbench.views.markup import NOTHING, STYLE, block, bold, notice, tag
+from workbench.views.markup import NOTHING, block, bold, classed, notice, tag
 from workbench.views.run_summary import SummaryCards
 
 LOG_LINES = 5
@@ -30,7 +30,7 @@ _TONE = {True: "wb-ok", False: "wb-warn", None: "wb-dim"}
 _PROGRESS = Markup(
     '<div>{}: {} of {}{} <progress value="{}" max="{}" aria-label="progress"></progress></div>'
 )
-_LOG = Markup('<div class="wb" role="log">{}</div>')
+_LOG = Markup('<div{} role="log">{{}}</div>').format(classed("wb"))
 
 
 class Widgets:
@@ -166,7 +166,7 @@ class Widgets:
     def write_log(self, board: Board) -> None:
         """Writes what happened beside the runs."""
         lines = [_line(note) for note in board.notes[-LOG_LINES:]]
-        self.log.value = str(STYLE + _LOG.format(NOTHING.join(lines))) if lines else ""
+        self.log.value = str(_LOG.format(NOTHING.join(lines))) if lines else ""
 
 
 def _summary(board: Board) -> Iterator[Markup]:

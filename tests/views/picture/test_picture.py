@@ -159,7 +159,49 @@ def test_text_of_a_terminal() -> None:
 
 def test_no_figure_is_wider_than_its_page() -> None:
     figure = go.Figure(go.Scatter(x=[0, 1], y=[0, 1]), {"width": 1400})
-    assert "max-width:100%" in svg_of(figure)
+    drawn = svg_of(figure)
+    assert "max-width:100%" in drawn
+    # As an image it has no size but what its head says: a style there is not asked.
+    [(width, across)] = re.findall(r'<svg[^>]* width="([\d.]+)px"[^>]* viewBox="0 0 ([\d.]+) ', drawn)
+    assert float(width) == pytest.approx(float(across), abs=0.5)
+
+
+def texts_at(drawn: str, text: str) -> list[tuple[float, float, float]]:
+    """Size, x and y of each place where a text stands alone."""
+    found = re.findall(rf'font-size: ([\d.]+)px[^>]*x="([\d.]+)" y="([\d.]+)"[^>]*>{re.escape(text)}<', drawn)
+    return [(float(size), float(x), float(y)) for size, x, y in found]
+
+
+def test_values_of_bars_leave_titles_room() -> None:
+    figure = make_subplots(cols=2, subplot_titles=("one title", "another"))
+    for column, value in ((1, 1048576), (2, 3.41)):
+        bars = go.Bar(x=["a", "b"], y=[value, 0], text=[f"{value:,}", "0"], textposition="outside")
+        figure.add_trace(bars, row=1, col=column)
+    drawn = svg_of(figure)
+    for title, value in (("one title", "1,048,576"), ("another", "3.41")):
+        [(size, _, below)], [(_, _, above)] = texts_at(drawn, value), texts_at(drawn, title)
+        assert below - above > 1.5 * size
+
+
+def test_numbers_of_neighbouring_cells_stand_apart() -> None:
+    cells = [[float(10 + column % 90) for column in range(64)] for _ in range(8)]
+    drawn = svg_of(go.Figure(go.Heatmap(z=cells, texttemplate="%{z}"), {"width": 700}))
+    [size] = {float(each) for each in re.findall(r"font-size: ([\d.]+)px[^>]*><text[^>]*>10<", drawn)}
+    first, second = (float(re.findall(rf"<text x='([\d.]+)'[^>]*>{n}<", drawn)[0]) for n in (10, 11))
+    assert size > 4, "large enough to be read"
+    # A digit of DejaVu Sans is 0.636 of its size wide.
+    assert second - first - 2 * 0.636 * size > 0.25 * size
+
+
+def test_numbers_of_axes_are_whole_and_as_asked() -> None:
+    """What stands at an axis' end for all of its numbers is under the badge, or the title."""
+    shown = texts(go.Figure(go.Heatmap(z=[[0, 1.4e-6]])))
+    assert "1.4e-06" in shown
+    assert not any("1e" in text and not text[0].isdigit() for text in shown)
+    curve = go.Figure(go.Scatter(x=[0, 3e-6], y=[0, 1]), {"yaxis": {"tickformat": ".0%"}})
+    assert {"100%", "20%", "3e-06"} <= set(texts(curve))
+    counts = go.Figure(go.Scatter(x=[0, 1], y=[0, 10]), {"yaxis": {"tickformat": "d"}})
+    assert {"0", "4", "10"} <= set(texts(counts))
 
 
 def test_arguments_of_a_template_are_no_markup() -> None:

@@ -13,7 +13,8 @@
 #include <stdint.h>
 
 #define HK_LANES 64
-#define HK_MAX_WAVES 16 /* waves of a work-group: 1024 work-items */
+#define HK_MAX_WAVES 16  /* waves of a work-group: 1024 work-items */
+#define HK_MAX_ROWS 1024 /* more than rows of a wave that instructions name or that the emulator adds */
 #define HK_MAX_USER_SGPRS 32
 #define HK_NO_REGISTER 0xffff /* an Op field that names no register */
 
@@ -112,6 +113,9 @@ struct Wave {
     uint64_t packet;       /* a hostcall that it has submitted and nobody has answered: pointer to the packet, else 0 */
     HkWay *way;            /* the blocks that it ran, or NULL */
     uint32_t scratch_low, scratch_high; /* bytes of a lane's scratch that were written since the tape looked */
+    /* By row, nonzero: a chain of matrix instructions made what is in it, and later ones may add to it without a look
+       at it (ops/matrix.c). Generated code clears those of rows that anything else writes. */
+    uint8_t sums[HK_MAX_ROWS];
 };
 
 enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
@@ -741,12 +745,11 @@ typedef enum HkElement {
 /* Op.flags of a matrix instruction; matrix.h has its fields of several bits. */
 #define HK_MATRIX_C_CONSTANT 0x08000000u /* srcC is the constant in imm[0] (and imm[1] for f64) */
 #define HK_MATRIX_SCALED 0x10000000u     /* of an f8f6f4 instruction: has scales */
-/* In a chain: an earlier instruction has looked at the registers of A, of B, or made C; the next one adds to D. Of the
- * first that add to a D: they want or make what an earlier one makes, since the last that waited. */
+/* In a chain: an earlier instruction has looked at the registers of A, or of B; the next one adds to D. Of the first
+ * that add to a D: they want or make what an earlier one makes, since the last that waited. */
 #define HK_MATRIX_WAITS 0x04000000u
 #define HK_MATRIX_SEEN_A 0x10000000u
 #define HK_MATRIX_SEEN_B 0x20000000u
-#define HK_MATRIX_SEEN_C 0x40000000u
 #define HK_MATRIX_LINKED 0x80000000u
 
 /* Op.flags of a buffer instruction. */

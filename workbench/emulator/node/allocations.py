@@ -49,8 +49,11 @@ _INVALID_VALUE = 1
 _OUT_OF_MEMORY = 2
 
 
-Lent = tuple[tuple[int, int, bool, int], ...]
-"""Memory that kernels may touch for a while: address, bytes, whether they may write it, where reads end."""
+Lent = tuple[tuple[int, int, int, int], ...]
+"""Memory that kernels may touch for a while: first byte, end, flags, where reads end, as `abi` has them."""
+
+_FIELDS = 5
+"""Numbers of a row of `Memory.table`, an `Allocation` of `abi`."""
 
 
 class MemoryKind(Enum):
@@ -66,6 +69,10 @@ class MemoryKind(Enum):
     HOSTCALL = "buffer of hostcalls"
     MAPPED = "mapping of virtual memory"
     HEAP = "heap of malloc in kernels"
+
+
+_FIRST_PLACED = {MemoryKind.REGISTERED: 0, MemoryKind.INTERNAL: 1}
+"""Kinds that lie in order for what models caches, those of rank 0 first."""
 
 
 @dataclass(eq=False, slots=True)
@@ -158,6 +165,7 @@ class Memory:
         # Tables of what kernels may touch, by device, exactness and what was lent; emptied when the rest
         # changes.
         self._tables: dict[tuple[int, bool, Lent], CData] = {}
+        self._fixed: dict[tuple[int, bool], _Fixed] = {}
         self._lent: dict[int, Allocation] = {}
         self._heaps: dict[int | None, Allocation] = {}
         self.limit = usable_memory()
@@ -456,39 +464,50 @@ class Memory:
             exact: reads end with the last byte of an allocation, whatever its granularity.
         """
         with self.lock:
-            lent = tuple([(a.base, a.size, a.writable, a.read_end) for a in self._lent.values()])
-            found = self._tables.get((device, exact, lent))
+            lent = [(a.base, a.end, _access(a), a.end if exact else a.read_end) for a in self._lent.values()]
+            key = device, exact, tuple(lent)
+            found = self._tables.get(key)
             if found is None:
-                rows = array.array("Q")
-                seen = [a for a in self._allocations if a.device in (None, device) and a.size and a.readable]
-                placed = self._placed(seen)
-                for a in seen:
-                    flags = abi.ALLOCATION_READ | (abi.ALLOCATION_WRITE if a.writable else 0)
-                    if a.kind is MemoryKind.MAPPED and rows and (rows[-4], rows[-3]) == (a.base, flags):
-                        # One access may touch two mappings that follow each other.
-                        rows[-4] = rows[-2] = a.end
-                    else:
-                        rows.extend((a.base, a.end, flags, a.end if exact else a.read_end, placed[a.base]))
+                fixed = self._fixed_rows(device, exact)
+                placed = fixed.placed([(0, a.number, a.base, a.size) for a in self._lent.values() if a.size])
+                rows = fixed.rows[:]
+                for base, at in fixed.moving.items():
+                    rows[_FIELDS * at + _FIELDS - 1] = placed[base]
+                # From the last on, so that places before stay what they are.
+                for row in sorted(lent, reverse=True):
+                    if row[1] > row[0]:
+                        at = _FIELDS * bisect.bisect_left(fixed.bases, row[0])
+                        rows[at:at] = array.array("Q", (*row, placed[row[0]]))
                 if len(self._tables) >= _TABLES:
                     self._tables.clear()
-                found = self._tables[device, exact, lent] = ffi.from_buffer("Allocation[]", rows)
+                found = self._tables[key] = ffi.from_buffer("Allocation[]", rows)
             return found
 
-    def _placed(self, seen: Sequence[Allocation]) -> dict[int, int]:
-        """Where allocations begin for what models caches, by address: the same in every process.
-
-        Host memory, such as tensors, and blocks of arguments in the order in which they came, as PyTorch's
-        allocator on a GPU places them: a MiB or more at multiples of 2 MiB, the rest at those of 512 bytes.
-        Other memory as it lies in the node's own range.
-        """
-        found, free = {}, _PLACED_HOST
-        first = {MemoryKind.REGISTERED: 0, MemoryKind.INTERNAL: 1}
-        here = [a for a in seen if a.kind in first or not self._arena_base <= a.base < self._arena_end]
-        for a in sorted(here, key=lambda a: (first.get(a.kind, 2), a.number)):
-            found[a.base] = free = _up(free, 1 << 21 if a.size >= 1 << 20 else 512)
-            free += a.size
-        inside = ((a.base, _PLACED_ARENA + a.base - self._arena_base) for a in seen if a.base not in found)
-        return {**found, **dict(inside)}
+    def _fixed_rows(self, device: int, exact: bool) -> _Fixed:
+        """What a kernel may touch that is lent to no launch; made anew when it has changed."""
+        known = self._fixed.get((device, exact))
+        if known is not None:
+            return known
+        rows, moving, order = array.array("Q"), {}, []
+        bases: list[int] = []
+        for a in self._allocations:
+            if a.number in self._lent or a.device not in (None, device) or not a.size or not a.readable:
+                continue
+            flags = _access(a)
+            inside = self._arena_base <= a.base < self._arena_end
+            if a.kind in _FIRST_PLACED or not inside:
+                order.append((_FIRST_PLACED.get(a.kind, len(_FIRST_PLACED)), a.number, a.base, a.size))
+            if a.kind is MemoryKind.MAPPED and rows and (rows[-4], rows[-3]) == (a.base, flags):
+                # One access may touch two mappings that follow each other.
+                rows[-4] = rows[-2] = a.end
+                continue
+            if order and order[-1][2] == a.base:
+                moving[a.base] = len(bases)
+            bases.append(a.base)
+            end = a.end if exact else a.read_end
+            rows.extend((a.base, a.end, flags, end, max(0, _PLACED_ARENA + a.base - self._arena_base)))
+        made = self._fixed[device, exact] = _Fixed(rows, bases, moving, order)
+        return made
 
     def whereabouts(self, address: int, size: int, device: int) -> str:
         """Where an access outside every allocation went, from the view of the nearest one."""
@@ -578,6 +597,40 @@ class Memory:
     def _changed(self) -> None:
         """What is not lent has changed."""
         self._tables.clear()
+        self._fixed.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """Rows of `Memory.table` that stay from one launch to the next.
+
+    Host memory, such as tensors, and blocks of arguments lie for what models caches in the order in which
+    they came, the same in every process, as PyTorch's allocator on a GPU places them: a MiB or more at
+    multiples of 2 MiB, the rest at those of 512 bytes. Other memory lies as in the node's own range.
+
+    Attributes:
+        rows: fields of `Allocation`, one behind the other, by address.
+        bases: address of each row.
+        moving: index of each row whose place follows from what is lent, by address.
+        order: what lies in that order: rank of its kind, number, address, bytes.
+    """
+
+    rows: array.array[int]
+    bases: list[int]
+    moving: dict[int, int]
+    order: list[tuple[int, int, int, int]]
+
+    def placed(self, lent: Sequence[tuple[int, int, int, int]]) -> dict[int, int]:
+        """Where each of `order` and of what is lent begins for what models caches, by address."""
+        found, free = {}, _PLACED_HOST
+        for _, _, base, size in sorted([*self.order, *lent]):
+            found[base] = free = _up(free, 1 << 21 if size >= 1 << 20 else 512)
+            free += size
+        return found
+
+
+def _access(allocation: Allocation) -> int:
+    return abi.ALLOCATION_READ | (abi.ALLOCATION_WRITE if allocation.writable else 0)
 
 
 class _Lent:

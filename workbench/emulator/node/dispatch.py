@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import struct
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial, reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.observe import lds_conflicts
 from workbench.emulator.native.observe.traffic import TrafficRecorder
-from workbench.emulator.node import interrupts
+from workbench.emulator.node import helpers, interrupts
 from workbench.launches import Dim
 from workbench.toolchain import cpu
 
@@ -263,12 +264,12 @@ class Dispatch:
 
     Attributes:
         launch: the C side's description, a `Launch`.
-        block_count: basic blocks of the kernel.
+        description: what it has in common with others of its kind.
         keep: what must live as long as the launch.
     """
 
     launch: CData
-    block_count: int
+    description: Description
     keep: list[Any] = field(default_factory=list)
 
 
@@ -281,12 +282,15 @@ class Description:
         machine: a `Machine` without memory.
         block_count: basic blocks of the kernel.
         keep: what must live as long as the two.
+        is_long: the last launch of the kind was not over when the calling thread had been alone for its
+            first slice, so the next has all threads from the start.
     """
 
     launch: CData
     machine: CData
     block_count: int
     keep: list[Any]
+    is_long: bool = False
 
 
 def describe(
@@ -375,7 +379,7 @@ def prepare(
     launch.user_sgpr[0 : len(registers)] = registers
     if serve is not None:
         launch.serve = serve
-    return Dispatch(launch, description.block_count, [machine, allocations, description, serve])
+    return Dispatch(launch, description, [machine, allocations, serve])
 
 
 def _initial_state(descriptor: KernelDescriptor, unit: targets.Target) -> dict[str, Any]:
@@ -448,12 +452,12 @@ class _Running:
         self._launch = dispatch.launch
         self._timeout = timeout
         self._threads = threads
-        self._block_count = dispatch.block_count
+        self._description = dispatch.description
         self._counts: list[npt.NDArray[np.uint64]] = []
         self._traffic = traffic
         # The others' follow when they are needed, which is after most launches.
         self._workers = [self._worker()]
-        self._helpers: list[threading.Thread] = []
+        self._helpers: list[helpers.Helper] = []
         self._progress = progress
         self._told = 0.0
         self._groups_done: int | None = None
@@ -467,7 +471,7 @@ class _Running:
         self._all_ended = False
 
     def _worker(self) -> CData:
-        counts = np.zeros(self._block_count, dtype=np.uint64)
+        counts = np.zeros(self._description.block_count, dtype=np.uint64)
         self._counts.append(counts)
         worker = ffi.new(_WORKER)
         worker.launch = self._launch
@@ -478,23 +482,34 @@ class _Running:
 
     def work(self) -> None:
         """Run work-groups on all threads until none is left or the launch is stopped."""
-        first = self._workers[0]
+        first, kind = self._workers[0], self._description
+        if kind.is_long:
+            self._begin_help()
+        began = time.monotonic()
         result = self._turn(first, _FIRST_SLICE_NANOSECONDS)
-        self._all_ended = result == abi.RUN_DONE
         if result == abi.RUN_AGAIN:
             self._look()
-            count = min(self._threads or thread_count(), int(self._launch.group_total))
-            self._workers += [self._worker() for _ in range(1, count)]
-            for worker in self._workers[1:]:
-                helper = threading.Thread(target=self._help, args=(worker,), name="emulated-device")
-                helper.start()
-                self._helpers.append(helper)
-            while self._turn(first, _SLICE_NANOSECONDS) == abi.RUN_AGAIN:
+            self._begin_help()
+            while (result := self._turn(first, _SLICE_NANOSECONDS)) == abi.RUN_AGAIN:
                 self._look()
         for helper in self._helpers:
-            while helper.is_alive():
-                helper.join(0.02)
+            while not helper.wait(0.02):
                 self._look()
+        self._all_ended = result == abi.RUN_DONE and not self._launch.stop
+        spent = (time.monotonic() - began) * len(self._workers)
+        kind.is_long = spent > _FIRST_SLICE_NANOSECONDS * 1e-9
+
+    def _begin_help(self) -> None:
+        """Has other threads run work-groups, too, as many as there are cores and work-groups for."""
+        if self._helpers:
+            return
+        count = min(self._threads or thread_count(), int(self._launch.group_total))
+        self._workers += [self._worker() for _ in range(1, count)]
+        with suppress(RuntimeError):  # Python ends, and starts no threads: this one does it all
+            for worker in self._workers[1:]:
+                helper = helpers.taken()
+                self._helpers.append(helper)
+                helper.start(partial(self._help, worker))
 
     def _help(self, worker: CData) -> None:
         while self._turn(worker, _SLICE_NANOSECONDS) == abi.RUN_AGAIN:
@@ -537,6 +552,8 @@ class _Running:
             # The first worker belongs to this thread, which may have been interrupted between its turns.
             self._turn(self._workers[0], 0)
             _join(self._helpers)
+        for helper in self._helpers:
+            helpers.given_back(helper)
         self._groups_done = self._done()
         for worker in self._workers:
             self._library.hk_release(worker)
@@ -559,7 +576,7 @@ class _Running:
         fault = next((r for r in reports if r.fault.kind != abi.FAULT_NONE), None)
         stopped_at = next((r for r in reports if r.fault.kind == abi.FAULT_NONE), None)
         return Outcome(
-            counts=np.sum(self._counts, axis=0) if self._helpers else self._counts[0],
+            counts=reduce(np.add, self._counts),
             counters=_sum([w.counters for w in self._workers]) if self._launch.profile else dict(_NOTHING),
             seconds=self._seconds,
             fault=_copied(fault),
@@ -584,13 +601,14 @@ def _copied(report: CData | None) -> CData | None:
     return ffi.new("FaultReport *", report) if report is not None else None
 
 
-def _join(helpers: list[threading.Thread]) -> None:
+def _join(busy: list[helpers.Helper]) -> None:
     """Wait for threads that are about to end, whatever interrupts come: what they use is freed next."""
     interrupt: BaseException | None = None
-    for helper in helpers:
-        while helper.is_alive():
+    for helper in busy:
+        ended = False
+        while not ended:
             try:
-                helper.join()
+                ended = helper.wait()
             except KeyboardInterrupt as error:
                 interrupt = error
     if interrupt is not None:

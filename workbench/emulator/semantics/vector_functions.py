@@ -1,19 +1,20 @@
 """Lane-wise transcendental functions, reciprocals and roots; the sides of cube maps.
 
-Transcendental functions are C (native/ops/math.c), within one unit in the last place of the true value.
+Transcendental functions are within one unit in the last place of the true value. Most are C
+(native/ops/math.c). The exponential, which attention and softmax wait for, is part of the run: a call has to
+put all registers in memory.
 """
 
 from __future__ import annotations
 
 from workbench.emulator.semantics.registry import lanes
 from workbench.emulator.translate.block import BlockTranslator
-from workbench.emulator.translate.chunk import V_F32, V_F64
+from workbench.emulator.translate.chunk import V_F32, V_F64, V_I32
 from workbench.emulator.translate.ir import Value
 from workbench.emulator.translate.lane_calls import call_lanes
 
 # Instruction stem to the C function's; v_rcp_iflag differs from v_rcp only in the exceptions it can raise.
 _FUNCTIONS = {
-    "exp": "exp2",
     "log": "log2",
     "rsq": "rsqrt",
     "sin": "sin2pi",
@@ -31,9 +32,60 @@ for _name, _function in _FUNCTIONS.items():
         return call_lanes(block, f"hk_{function}_f32x16", V_F32, a.fpext(32)).fptrunc(16)
 
 
-@lanes("v_exp_legacy_f32", "f32 <- f32")
-def exp_legacy(block: BlockTranslator, a: Value) -> Value:
-    return call_lanes(block, "hk_exp2_f32x16", V_F32, a)
+_EXP2 = tuple(
+    float.fromhex(text)
+    for text in (
+        "0x1.44138ap-13",
+        "0x1.5f0890p-10",
+        "0x1.3b2a54p-7",
+        "0x1.c6af6cp-5",
+        "0x1.ebfbe0p-3",
+        "0x1.62e430p-1",
+    )
+)
+"""(2**f - 1) / f on [-0.5, 0.5], the highest power first."""
+
+
+def _exp2(block: BlockTranslator, x: Value) -> Value:
+    """2**x, whatever the rounding mode."""
+    emitter = block.emitter
+    rounding, emitter.rounding = emitter.rounding, None
+    # Beyond these bounds the result is 0 or infinity anyway; comparisons are false for NaN, which stays.
+    x = x.cmp("ogt", 160.0).select(160.0, x)
+    x = x.cmp("olt", -200.0).select(-200.0, x)
+    whole = emitter.intrinsic("rint", x)
+    f = x - whole
+    result = emitter.const(V_F32, _EXP2[0])
+    for coefficient in (*_EXP2[1:], 1.0):
+        result = emitter.intrinsic("fma", result, f, coefficient)
+    if "avx512f" in block.options.host:
+        function, type = "@llvm.x86.avx512.mask.scalef.ps.512", V_F32.text
+        scaled = emitter.call(
+            f"declare {type} {function}({type}, {type}, {type}, i16, i32)",
+            V_F32,
+            function,
+            f"{type} {result.name}, {type} {whole.name}, {type} zeroinitializer, i16 -1, i32 4",
+        )
+        assert scaled is not None
+        result = scaled
+    else:
+        # Two exact steps up, or one exact and one that rounds a denormal.
+        number = emitter.convert("fptosi", x.eq(x).select(whole, 0.0), V_I32)
+        half = number.ashr(1)
+        for step in (half, number - half):
+            result = result * (step + 127).shl(23).bitcast(V_F32)
+    emitter.rounding = rounding
+    return result
+
+
+@lanes("v_exp_f32 v_exp_legacy_f32", "f32 <- f32")
+def exp_f32(block: BlockTranslator, a: Value) -> Value:
+    return _exp2(block, a)
+
+
+@lanes("v_exp_f16", "f16 <- f16")
+def exp_f16(block: BlockTranslator, a: Value) -> Value:
+    return _exp2(block, a.fpext(32)).fptrunc(16)
 
 
 @lanes("v_log_legacy_f32", "f32 <- f32")

@@ -15,7 +15,7 @@ from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.lane_run import INDEXED
 from workbench.emulator.translate.late_loads import by_arrival
-from workbench.emulator.translate.matrix_chain import KEPT_ROWS, MatrixChain
+from workbench.emulator.translate.matrix_chain import KEPT_ROWS, MatrixChain, sums
 from workbench.emulator.translate.options import Mode, Options, Unsupported
 from workbench.errors import UnsupportedInstruction
 
@@ -75,6 +75,7 @@ def emit(
     # Registers that are changed lane by lane take their time, too (native/ops/matrix_tiles.h).
     uses_tiles = "amx-bf16" in options.host and any(i.opcode in MATRICES for block in blocks for i in block)
     rows = Rows(options.target, options.acc_offset, options.exact)
+    kept = frozenset() if options.exact else sums((one for block in blocks for one in block), rows)
     for index, block in enumerate(blocks):
         last = block[-1]
         next_index = index_of.get(last.address + last.size, -1)
@@ -83,7 +84,7 @@ def emit(
             options, f"block{index}", index_of.__getitem__, next_index, mode, uses_tiles
         )
         # The sanitizer hears of each instruction before it runs.
-        chain = None if options.sanitize else MatrixChain(translator, spare)
+        chain = None if options.sanitize else MatrixChain(translator, spare, kept)
         _emit_block(translator, block, rows, failures, analysis or Analysis(), chain)
         if chain is not None and chain.kept:
             result.rows = spare + KEPT_ROWS
@@ -151,7 +152,7 @@ def _emit_block(
             # Which rows an indexed instruction touches is not known here: it is a run of its own.
             translator.close_run()
     if chain is not None and not translator.finished:
-        chain.flush()
+        chain.finish()
     if translator.indexed_positions:
         failures.append((block[-1], "a block that ends in the index mode of vector registers"))
     if not translator.finished:

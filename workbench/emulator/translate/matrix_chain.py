@@ -6,13 +6,13 @@ result in registers while one instruction after the other adds to it, saves a qu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Registers, Trait
 from workbench.emulator.native import abi
-from workbench.emulator.native.ops import OpFields
+from workbench.emulator.native.ops import OpFields, Rows
 from workbench.emulator.semantics import ENDS_BLOCK
 from workbench.emulator.translate.block import BlockTranslator
 
@@ -26,6 +26,9 @@ _OVERTAKING_FORMATS = frozenset(
     | {"VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", "VOP3P_MAI"}
 )
 """Of instructions that touch no vector registers but their operands."""
+
+_SCALAR_FORMATS = frozenset({"SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "SMEM"})
+"""Of instructions that write no vector registers."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,17 @@ def _link(instruction: Instruction, fields: OpFields) -> _Link | None:
     return link if link.c == link.d or _apart(link.c, link.d) else None
 
 
+def sums(instructions: Iterable[Instruction], rows: Rows) -> frozenset[int]:
+    """Rows of results that chains may keep as known sums (abi.h, Wave.sums): those of bf16."""
+    result: set[int] = set()
+    for instruction in instructions:
+        shape = instruction.record.matrix
+        if shape is not None and shape.type_a == "bf16" and not shape.sparse:
+            first = rows.row(instruction.dst[0])
+            result.update(range(first, first + shape.m * shape.n * shape.blocks // abi.LANES))
+    return frozenset(result)
+
+
 def _apart(one: range, other: range) -> bool:
     return one.stop <= other.start or other.stop <= one.start or not one or not other
 
@@ -100,17 +114,14 @@ def _flags(ordered: list[_Link]) -> list[int]:
     """What native/ops/matrix.h wants to know of each instruction besides its own flags."""
     result = []
     factors: set[range] = set()
-    made: set[range] = set()
     for number, link in enumerate(ordered):
         flags = abi.MATRIX_SEEN_A if link.a in factors else 0
         flags |= abi.MATRIX_SEEN_B if link.b in factors else 0
-        flags |= abi.MATRIX_SEEN_C if link.c in made else 0
         after = ordered[number + 1] if number + 1 < len(ordered) else None
         if after is not None and after.c == after.d == link.d:
             flags |= abi.MATRIX_LINKED if _apart(link.d, after.a) and _apart(link.d, after.b) else 0
         result.append(flags)
         factors = {rows for rows in factors | {link.a, link.b} if _apart(rows, link.d)}
-        made = {rows for rows in made if _apart(rows, link.d)} | {link.d}
     return [flags | waits for flags, waits in zip(result, _waits(ordered, result), strict=True)]
 
 
@@ -134,10 +145,18 @@ def _waits(ordered: list[_Link], flags: list[int]) -> list[int]:
 class MatrixChain:
     """Matrix instructions of a block that wait to be handed over together."""
 
-    def __init__(self, translator: BlockTranslator, spare: int | None = None) -> None:
-        """`spare` is the first of KEPT_ROWS rows that no instruction names; None: there are none."""
+    def __init__(
+        self,
+        translator: BlockTranslator,
+        spare: int | None = None,
+        sums: Collection[int] = range(abi.MAX_ROWS),
+    ) -> None:
+        """`spare` is the first of KEPT_ROWS rows that no instruction names; None: there are none. `sums` are
+        the rows that may hold results of the kernel's chains."""
         self._translator = translator
         self._links: list[_Link] = []
+        self._sums = sums
+        self._changed: set[int] = set()
         self._spare = range(0) if spare is None else range(spare, spare + KEPT_ROWS)
         self.kept = False
 
@@ -146,6 +165,7 @@ class MatrixChain:
         link = None if self._translator.indexed_positions else _link(instruction, fields)
         if link is None:
             self.flush()
+            self._changes(instruction)
             return False
         if self._links and (len(self._links) == LONGEST or self._links[0].opcode != link.opcode):
             self.flush()
@@ -171,6 +191,9 @@ class MatrixChain:
                 or not all(self._keep(factor, last.address) for factor in factors)
             ):
                 self._flush(count)
+        self._changes(instruction)
+        if instruction.opcode in ENDS_BLOCK:
+            self._tell_changed()
 
     def lets_pass(self, instruction: Instruction) -> bool:
         """Whether an instruction may as well run before all that are waiting."""
@@ -235,9 +258,41 @@ class MatrixChain:
             for first in (self._translator.row_of(operand),)
         ]
 
+    def _changes(self, instruction: Instruction) -> None:
+        """Remember which sums an instruction outside of chains may overwrite."""
+        if instruction.format in _SCALAR_FORMATS:
+            return
+        if (
+            self._translator.indexed_positions
+            or instruction.format not in _OVERTAKING_FORMATS
+            or instruction.modifiers.get("tfe", 0)
+        ):
+            self._changed.update(self._sums)
+            return
+        for rows in self._written(instruction):
+            self._changed.update(row for row in rows if row in self._sums)
+
+    def _tell_changed(self) -> None:
+        """Have the wave forget sums that have been overwritten."""
+        rows = sorted(self._changed)
+        firsts = [row for row in rows if row - 1 not in self._changed]
+        lasts = [row for row in rows if row + 1 not in self._changed]
+        records = [
+            OpFields("hk_forget_sums", dst=first, imm=(last + 1 - first,)).record(0)
+            for first, last in zip(firsts, lasts, strict=True)
+        ]
+        if records:
+            self._translator.native("hk_forget_sums", b"".join(records), False, count=len(records))
+        self._changed.clear()
+
     def flush(self) -> None:
         """Hand over what is waiting."""
         self._flush(len(self._links))
+
+    def finish(self) -> None:
+        """Hand over what is waiting at the end of a block."""
+        self.flush()
+        self._tell_changed()
 
     def _flush(self, count: int) -> None:
         links, self._links = _by_result(self._links[:count]), self._links[count:]
@@ -246,9 +301,13 @@ class MatrixChain:
         function = links[0].fields.function
         if len(links) == 1:
             self._translator.native(function, links[0].fields.record(links[0].address), False)
+            self._changed.update(row for row in links[0].d if row in self._sums)
             return
+        self._tell_changed()
         records = [
             replace(link.fields, flags=link.fields.flags | flags).record(link.address)
             for link, flags in zip(links, _flags(links), strict=True)
         ]
         self._translator.native(f"{function}_chain", b"".join(records), False, count=len(records))
+        if links[0].fields.flags & 15 != abi.BF16:
+            self._changed.update(row for link in links for row in link.d if row in self._sums)

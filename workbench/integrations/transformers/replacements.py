@@ -21,6 +21,7 @@ from torch.func import functional_call
 
 from workbench import nn, ops
 from workbench.errors import UsageError
+from workbench.integrations.transformers.embedding import embedding
 from workbench.operators.functions import by_function
 from workbench.operators.registry import kernels
 from workbench.ops.function import returned
@@ -248,6 +249,21 @@ def _router(module: Any, calls: Any, x: torch.Tensor) -> tuple[torch.Tensor, tor
     return logits, chosen.values, chosen.indices.long()
 
 
+def _embedding(module: Any, calls: Any, ids: torch.Tensor) -> torch.Tensor:
+    return embedding(ids, module.weight, module.padding_idx)
+
+
+def _embedding_scaled(module: Any, calls: Any, ids: torch.Tensor) -> torch.Tensor:
+    made: torch.Tensor = _embedding(module, calls, ids) * module.embed_scale.to(module.weight.dtype)
+    return made
+
+
+def _is_embedding(module: torch.nn.Module) -> bool:
+    """Whether it is one whose gradient is a plain sum, and whose weights a call leaves alone."""
+    plain = isinstance(module, torch.nn.Embedding) and module.max_norm is None
+    return plain and not module.scale_grad_by_freq and not module.sparse
+
+
 def _has(*names: str) -> Callable[[torch.nn.Module], bool]:
     return lambda module: all(hasattr(module, name) for name in names)
 
@@ -284,6 +300,12 @@ def _is_norm(module: torch.nn.Module) -> bool:
 def _is_conv1d(module: torch.nn.Module) -> bool:
     return type(module).__name__ == "Conv1D" and _has("nf", "weight", "bias")(module)
 
+
+def _ids(module: torch.nn.Module) -> tuple[torch.Tensor, ...]:
+    return (torch.arange(ROWS)[None] % module.num_embeddings,)  # type: ignore[operator]
+
+
+SUMMED = "PyTorch, gradients summed in float32"
 
 REPLACEMENTS = (
     Replacement("RMSNorm", "rms_norm", _is_norm, _rms, _vectors),
@@ -341,6 +363,11 @@ REPLACEMENTS = (
     Replacement(
         "Conv1D", "gemm", _is_conv1d, _conv1d, _own_sizes,
         lambda m: (_random(ROWS, m.nx),),  # type: ignore[arg-type]
+    ),
+    Replacement("embedding", SUMMED, _is_embedding, _embedding, _own_sizes, _ids),
+    Replacement(
+        "embedding, scaled", SUMMED, lambda m: _is_embedding(m) and hasattr(m, "embed_scale"),
+        _embedding_scaled, _own_sizes, _ids,
     ),
 )  # fmt: skip
 """In this order: the first that fits and agrees is taken."""

@@ -9,7 +9,7 @@ import type { Kernel } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { PanelLayout, Widget } from '@lumino/widgets';
 
-import { kernelLine } from './kernel';
+import { kernelLine, untilHeard } from './kernel';
 
 // No name is left in the notebook's variables.
 const CODE = "__import__('workbench.lab.panel', fromlist=['show']).show()";
@@ -124,6 +124,11 @@ export class DashboardView extends Widget {
     (this.layout as PanelLayout).addWidget(area);
     // Neither a number in the notebook's prompts nor an entry in its history.
     area.future = kernel.requestExecute({ code: CODE, store_history: false });
+    untilHeard(kernel, area.future.done, () => {
+      if (this.area === area) {
+        this.draw();
+      }
+    });
     area.future.done.then(
       () => this.say(''),
       () => {

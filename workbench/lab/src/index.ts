@@ -38,6 +38,7 @@ import {
 import { NotebookWatcher, compiledCells, recordOf } from './cells';
 import { CommandIDs } from './commands';
 import { HipkittensCompletions } from './completion';
+import { addCounterSearch } from './counters';
 import { DashboardView } from './dashboard';
 import { goToFinding } from './diagnostics';
 import { cellExtension, type IServices } from './editor';
@@ -167,6 +168,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
     tracker.widgetAdded.connect((_, panel) => {
       watcherOf(panel);
       addLiveViews(panel);
+      addCounterSearch(panel.content.node, trans);
       withholdWidgets(panel);
     });
 

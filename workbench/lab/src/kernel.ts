@@ -177,6 +177,7 @@ export class KernelLine {
     this._comm = comm;
     this._connecting = ready;
     comm.open();
+    untilHeard(kernel, ready.promise, () => comm.open());
     await ready.promise;
     this._changed.emit();
     return comm;
@@ -266,6 +267,39 @@ export class KernelLine {
   private _waiting = new Map<number, PromiseDelegate<unknown>>();
   private _changed = new Signal<this, void>(this);
   private _ran = new Signal<this, readonly IHistoryEntry[]>(this);
+}
+
+/** Milliseconds between two looks at whether a kernel has heard. */
+const LOOK = 3000;
+
+/**
+ * Says again what a kernel has not heard: it owes an answer, and does nothing.
+ *
+ * What a page sends to a kernel that starts at the same moment may be lost on the way, and nobody is told.
+ *
+ * @param answered - settles with the answer.
+ * @param again - sends it once more.
+ */
+export function untilHeard(
+  kernel: Pick<Kernel.IKernelConnection, 'status' | 'isDisposed'>,
+  answered: Promise<unknown>,
+  again: () => void
+): void {
+  let idle = 0;
+  const timer = setInterval(() => {
+    if (kernel.isDisposed) {
+      clearInterval(timer);
+      return;
+    }
+    idle = kernel.status === 'idle' || kernel.status === 'unknown' ? idle + 1 : 0;
+    // Twice: what was just heard has not made it busy yet.
+    if (idle > 1) {
+      idle = 0;
+      again();
+    }
+  }, LOOK);
+  const end = (): void => clearInterval(timer);
+  answered.then(end, end);
 }
 
 const lines = new WeakMap<ISessionContext, KernelLine>();

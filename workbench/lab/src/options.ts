@@ -104,5 +104,11 @@ export const OPTIONS: readonly IOption[] = [
     "signature": "--sanitize",
     "doc": "Look for missing waits, races, uninitialised values.",
     "takesValue": false
+  },
+  {
+    "name": "--fails",
+    "signature": "--fails",
+    "doc": "It fails on purpose: print the error, and go on with the next cell.",
+    "takesValue": false
   }
 ];

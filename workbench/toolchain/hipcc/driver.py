@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from workbench.errors import CompileError, ToolchainError, UsageError
 from workbench.toolchain.compiler import INCLUDE, Compiler
@@ -69,6 +69,8 @@ def _make(line: CommandLine, default_arch: Callable[[], str]) -> None:
     if compiler.kind == "zig" and _without_openmp(line):
         print("hipcc: note: -fopenmp is left out: no OpenMP library here, one thread runs", file=sys.stderr)
     library = host_library(compiler)
+    for word in _without(line, library.unknown):
+        print(f"hipcc: note: {word} is left out: the linker here does not know it", file=sys.stderr)
     linked = line.stage in LINKED
     with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
         words = []
@@ -95,6 +97,13 @@ def _without_openmp(line: CommandLine) -> bool:
     line.host[:] = [option for option in line.host if not option[0].startswith("-fopenmp")]
     line.inputs[:] = [item for item in line.inputs if item != "-fopenmp"]
     return len(line.host) < before
+
+
+def _without(line: CommandLine, unknown: Collection[str]) -> list[str]:
+    """Take words for the linker away; those that were there."""
+    found = [item for item in line.inputs if isinstance(item, str) and item in unknown]
+    line.inputs[:] = [item for item in line.inputs if item not in found]
+    return found
 
 
 def _output(line: CommandLine, source: Source) -> str:

@@ -18,9 +18,10 @@ from workbench.views.figures.occupancy import fits
 from workbench.views.figures.roofline import roofline
 from workbench.views.figures.runs import shapes, timeline
 from workbench.views.figures.speed import breakdown, speed_of_light
+from workbench.views.figures.step import step
 from workbench.views.figures.view import View
 
-__all__ = ["CARDS", "FAILURE_KEYS", "TIME_KEYS", "Card", "View", "views"]
+__all__ = ["CARDS", "FAILURE_KEYS", "STEP_KEYS", "TIME_KEYS", "Card", "View", "views"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Card:
         make: draws it from what a board knows.
         of_time: whether a time without counters changes it.
         of_failure: whether a failed launch does.
+        of_step: whether a training step does.
         lasts: whether it shows times that stay what they are when the code or a slider changes.
     """
 
@@ -39,6 +41,7 @@ class Card:
     make: Callable[[Board], View]
     of_time: bool = False
     of_failure: bool = False
+    of_step: bool = False
     lasts: bool = False
 
 
@@ -73,6 +76,7 @@ CARDS = (
     Card("lds", _of_profile(lds)),
     Card("traffic", _of_profile(traffic)),
     Card("roofline", _of_profile(roofline)),
+    Card("step", lambda board: step(*board.steps), of_step=True, lasts=True),
 )
 """All cards, in the order of the page; what makes a new one is one row here."""
 
@@ -81,6 +85,9 @@ TIME_KEYS = tuple(card.key for card in CARDS if card.of_time)
 
 FAILURE_KEYS = tuple(card.key for card in CARDS if card.of_failure)
 """Cards that a failed launch changes."""
+
+STEP_KEYS = tuple(card.key for card in CARDS if card.of_step)
+"""Cards that a training step changes."""
 
 
 def views(board: Board, keys: Collection[str] | None = None) -> list[View]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
 from workbench.errors import UsageError
-from workbench.theme import INK
 from workbench.views.gallery.samples import SAMPLES, Sample
 from workbench.views.markup import block, bold, tag
 from workbench.views.picture import svg_of
@@ -20,15 +18,12 @@ WIDTHS = (500, 900, 1400)
 THEMES = {"light": "#ffffff", "dark": "#111111"}
 """Backgrounds of JupyterLab's themes."""
 
-# Both pages show one picture, so that a saved gallery has it once. JupyterLab takes styles out of what nobody
-# has trusted: there the text is seen.
-_STYLE = Markup(
-    "<style>.{}{{background:url(data:image/svg+xml;base64,{}) no-repeat 0 0/100% 100%;font-size:0}}</style>"
-)
-_PICTURE = Markup(
-    '<div style="background:{};display:inline-block;vertical-align:top;margin:2px">'
-    '<div class="{}" role="img" aria-label="{}, {} px, {}" style="width:{}px;height:{:.0f}px;color:{}">'
-    "A trusted notebook shows the picture.</div></div>"
+# Both pages show one picture, so that a saved gallery has it once. JupyterLab takes it out of what nobody has
+# trusted.
+_PAGE = Markup(
+    '<div style="background:{};display:inline-block;vertical-align:top;margin:2px" role="img" '
+    'aria-label="{}, {} px, {}"><svg width="{}" height="{:.0f}" viewBox="0 0 {} {}" style="display:block">'
+    "{}</svg></div>"
 )
 
 
@@ -53,9 +48,12 @@ class Gallery:
         drawn = svg_of(figure)
         _, _, wide, high = map(float, re.findall(r'viewBox="([^"]+)"', drawn)[0].split())
         key = f"wb-gallery-{sample.name}-{width}"
-        yield _STYLE.format(key, base64.b64encode(drawn.encode()).decode())
-        for theme, colour in THEMES.items():
-            yield _PICTURE.format(colour, key, sample.name, width, theme, width, width * high / wide, INK)
+        whole = Markup(drawn.replace("<svg ", f'<svg id="{key}" ', 1))
+        again = Markup('<use href="#{}"/>').format(key)
+        for (theme, colour), picture in zip(THEMES.items(), (whole, again), strict=True):
+            yield _PAGE.format(
+                colour, sample.name, width, theme, width, width * high / wide, wide, high, picture
+            )
 
     def __repr__(self) -> str:
         return "\n".join(sample.name for sample in self.samples)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import resources
 from typing import Any
@@ -36,6 +36,7 @@ from workbench.profile.machine import machine
 from workbench.profile.model import TimeModel
 from workbench.profile.results import ProfileResult
 from workbench.profile.timing import SweepResult, TimeResult
+from workbench.profile.training_step import Call, StepProfile
 from workbench.tiles import LayoutResult, view_layout
 from workbench.views import benchmarks, hardware
 from workbench.views.board import Board
@@ -261,7 +262,30 @@ def board(*, baseline: bool = False) -> Board:
     told = {"kind": "run", "error": "AddressFault: lane 40 of wave 3 read past the end", "device": DEVICE}
     hub.publish("failed", GEMM, {**told, "shape": small.shape})
     hub.publish("profile", large.name, large)
+    for of_the_norm in (25.0, 18.0) if baseline else (18.0,):
+        hub.publish("step", DEVICE, stepped(of_the_norm))
     return made
+
+
+def stepped(of_the_norm: float) -> StepProfile:
+    """A training step of a layer whose norm takes so many microseconds."""
+    spent = (
+        ("mlp", "forward", "gemm/bf16", 50.9),
+        ("self_attn", "forward", "attention/forward", 88.4),
+        ("input_layernorm", "forward", "normalization/rmsnorm", of_the_norm),
+        ("mlp", "backward", "gemm/bf16", 50.9),
+        ("self_attn", "backward", "attention/backward", 424.2),
+    )
+    calls = [
+        Call(f"model.layers.{layer}.{module}", phase, operator, {"rows": 8192}, 1)
+        for layer in range(2)
+        for module, phase, operator, _ in spent
+    ]
+    step = StepProfile(calls, DEVICE)
+    us = {operator: each for _, _, operator, each in spent}
+    times = {call.what: replace(timed(2048, us[call.operator]), name=call.operator) for call in calls}
+    vars(step)["times"] = times
+    return step
 
 
 def card(make: Callable[[Board], View], *, baseline: bool) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -84,6 +85,8 @@ def dress(axes: Any, scale: Scale, side: str, ink: Any) -> None:
         axis.set_major_locator(MultipleLocator(number(given["dtick"])))
     if given.get("ticksuffix") and ticks is None:
         axis.set_major_formatter("{x:.4g}" + str(given["ticksuffix"]))
+    elif given.get("tickformat") and ticks is None:
+        _as_asked(axis, str(given["tickformat"]))
     elif ticks is None and not scale.is_log:
         _with_letters(axis)
     axis.set_label_text(plain(at(given, "title.text", "")), color=ink, size=at(given, "title.font.size", 13))
@@ -124,10 +127,30 @@ def _with_letter(value: float, largest: float) -> str:
     return f"{value / unit:g}{letter}"
 
 
+def _as_asked(axis: Any, form: str) -> None:
+    """Numbers as d3's formats have them, of which Python knows those of digits and shares, such as ".0%"."""
+    from matplotlib.ticker import FuncFormatter
+
+    # Whole numbers are a format of floats there.
+    form = ".0f" if form == "d" else form
+    with contextlib.suppress(ValueError):
+        format(0.5, form)
+        axis.set_major_formatter(FuncFormatter(lambda value, _: format(value, form)))
+
+
+def whole(axis: Any) -> None:
+    """Gives small numbers each its power of ten: matplotlib has one at the axis' end, under other things."""
+    from matplotlib.ticker import FuncFormatter
+
+    if 0 < max(map(abs, axis.get_view_interval())) < 1e-3:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+
+
 def _with_letters(axis: Any) -> None:
     """Gives large numbers of a linear axis the letter of the largest: matplotlib has 1e6 at the axis' end."""
     from matplotlib.ticker import FuncFormatter
 
+    whole(axis)
     largest = max(map(abs, axis.get_view_interval()))
     if largest >= _LETTERS[-1][0]:
         axis.set_major_formatter(

@@ -95,7 +95,8 @@ def _small(drawn: str) -> str:
     text = text.replace(family, "").replace("<svg", f'<svg font-family="{", ".join(FONTS)}"', 1)
     text = re.sub(
         r'width="([\d.]+)pt" height="[\d.]+pt"',
-        rf'style="width:\1px;max-width:100%;{_STROKES}"',
+        # An attribute: as an image, which has no other size of its own, it would fill the page.
+        rf'width="\1px" style="max-width:100%;{_STROKES}"',
         text,
         count=1,
     )

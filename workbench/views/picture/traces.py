@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.theme import INK, readable
-from workbench.views.picture.axes import Scale
+from workbench.views.picture.axes import Scale, whole
 from workbench.views.picture.values import (
     DASHES,
     HATCHES,
@@ -230,6 +230,35 @@ def _bar(
         font = {**inside, **(trace.get("textfont") or {})}
         look = {"textposition": where, "textfont": font, "textangle": trace.get("textangle")}
         _texts(place, {"text": texts, **look}, x, y)
+        if outside:
+            _with_room(place, lies, ends, centres, [plain(text) for text in texts if text is not None], look)
+
+
+def _with_room(
+    place: Place,
+    lies: bool,
+    ends: Sequence[float],
+    centres: Sequence[float],
+    texts: Sequence[str],
+    look: Mapping[str, Any],
+) -> None:
+    """An axis without a range of its own goes on beyond the bars, as plotly's does: values have room."""
+    across = place.x if lies else place.y
+    longest = max(range(len(ends)), key=lambda n: ends[n] if np.isfinite(ends[n]) else -np.inf)
+    if across.is_log or across.limits() is not None or not ends[longest] > 0:
+        return
+    size = number(at(look, "textfont.size", 11))
+    along = lies != bool(number(look.get("textangle") or 0))
+    letters = max((len(line) for text in texts for line in text.split("\n")), default=0)
+    wanted = 8 + size * (0.64 * letters if along else 1.4 * max(text.count("\n") + 1 for text in texts))
+    share = min(0.6, wanted / _size(place)[0 if lies else 1])
+    end = (ends[longest] / (1 - share), centres[longest])
+    place.axes.update_datalim([end if lies else end[::-1]])
+
+
+def _size(place: Place) -> Any:
+    """Pixels of the axes, across and up."""
+    return place.axes.get_position().size * place.axes.figure.get_size_inches() * 72
 
 
 def heatmap(place: Place, trace: Mapping[str, Any], default: str) -> None:
@@ -258,7 +287,6 @@ def heatmap(place: Place, trace: Mapping[str, Any], default: str) -> None:
     behind = place.painted.get(cells.shape, np.ones((*cells.shape, 3)))
     look = drawn.cmap(drawn.norm(np.ma.masked_invalid(cells)))
     place.painted[cells.shape] = behind + look[..., 3:] * (look[..., :3] - behind)
-    _cell_texts(place, trace, cells, edges)
     if trace.get("showscale") is not False:
         bar = place.axes.figure.colorbar(drawn, ax=place.axes, fraction=0.03, pad=0.02)
         bar.outline.set_visible(False)
@@ -267,6 +295,10 @@ def heatmap(place: Place, trace: Mapping[str, Any], default: str) -> None:
         if at(trace, "colorbar.tickvals") is not None:
             values = array(at(trace, "colorbar.tickvals"))
             bar.set_ticks(values, labels=[str(t) for t in array(at(trace, "colorbar.ticktext")) or values])
+        else:
+            whole(bar.ax.yaxis)
+    # The colour bar has taken its room of the cells'.
+    _cell_texts(place, trace, cells, edges)
 
 
 def _edges(centres: list[float], cells: int) -> list[float]:
@@ -285,19 +317,20 @@ def _cell_texts(place: Place, trace: Mapping[str, Any], cells: Any, edges: Seque
     template = trace.get("texttemplate")
     if not template or cells.size > CELL_TEXTS:
         return
-    texts = [array(row) for row in array(trace.get("text"))]
+    given = [array(row) for row in array(trace.get("text"))]
     x, y = ([(a + b) / 2 for a, b in pairwise(e)] for e in edges)
-    longest = max((len(str(text)) for row in texts for text in row), default=4)
-    place_size = place.axes.get_position().size * place.axes.figure.get_size_inches() * 72
-    room = (place_size[0] / cells.shape[1] / (0.62 * max(longest, 1)), place_size[1] / cells.shape[0] / 1.3)
-    fitting = min(9.0, *room)
+    told: dict[tuple[int, int], str] = {}
     for row, column in np.argwhere(np.isfinite(cells)):
         # As plotly takes it: rows need not be as long as the cells'.
-        given = texts[row] if row < len(texts) else []
-        own = str(given[column]) if column < len(given) and given[column] is not None else ""
-        text = label(float(cells[row, column])) if "z" in template else own
-        if not text.strip():
-            continue
+        own = given[row][column] if row < len(given) and column < len(given[row]) else None
+        text = label(float(cells[row, column])) if "z" in template else str("" if own is None else own)
+        if text.strip():
+            told[row, column] = text
+    longest = max(map(len, told.values()), default=0)
+    # Half a letter apart: numbers of neighbours would be read as one.
+    wide, high = _size(place)
+    fitting = min(9.0, wide / cells.shape[1] / (0.64 * (longest + 0.5)), high / cells.shape[0] / 1.3)
+    for (row, column), text in told.items():
         font = {"size": fitting, **(trace.get("textfont") or {})}
         if "color" not in font:
             font["color"] = readable(to_hex(behind[row, column]))

@@ -12,7 +12,7 @@ from workbench.display import presents, shows
 from workbench.errors import UsageError, WorkbenchError
 from workbench.step.provenance import Provenance, folded
 from workbench.step.stepper import Stepper
-from workbench.views.markup import block, code, tag
+from workbench.views.markup import block, code, sheet, tag
 from workbench.views.saved import display_live
 from workbench.views.stepper.page import fixed, moved
 from workbench.views.table import Cell, Table
@@ -102,7 +102,7 @@ def _stepper_class() -> Any:
     class StepperView(anywidget.AnyWidget):
         # No trait holds what is shown: a notebook that keeps its widgets' state would keep all of it.
         _esm = files.joinpath("stepper.js").read_text()
-        _css = files.joinpath("stepper.css").read_text()
+        _css = sheet() + files.joinpath("stepper.css").read_text()
 
         def follow(self, s: Stepper) -> None:
             """Shows a stepper; one page shows one."""

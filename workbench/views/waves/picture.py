@@ -42,7 +42,7 @@ def waves_svg(timelines: Sequence[Packed]) -> str:
     y += 2 * _ROW + 6
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y:.0f}" '
-        f'style="width:{WIDTH}px;max-width:100%" font-family="DejaVu Sans,Verdana,sans-serif" '
+        f'width="{WIDTH}px" style="max-width:100%" font-family="DejaVu Sans,Verdana,sans-serif" '
         f'font-size="11" fill="{INK}" role="img" aria-label="{escape(_alt(timelines))}">'
         + "".join(parts)
         + "</svg>"

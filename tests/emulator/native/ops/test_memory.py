@@ -320,6 +320,20 @@ def test_load_to_lds(native, random, target: str, kind: str, space: str) -> None
     assert np.array_equal(wave.lds, expected)
 
 
+@pytest.mark.parametrize("spoiled", [False, True])
+def test_dwords_to_lds_in_fours(native, random, spoiled: bool) -> None:
+    """Four lanes' dwords that are 16 bytes of memory move at once, but not with one lane elsewhere."""
+    memory = random.integers(0, 256, 8192).astype(np.uint8)
+    wave = native.Wave("gfx942", memory=[memory], lds_size=1024)
+    at = np.repeat(4 * random.integers(0, 2000, 16), 4) + np.tile([0, 4, 8, 12], 16)
+    if spoiled:
+        at[random.integers(0, 64)] ^= 4
+    wave.v[1] = at
+    wave.set_s64(4, memory.ctypes.data)
+    assert not wave.run(native.instruction("global_load_lds_dword", [], [native.v(1), native.s(4, 2)]))
+    assert np.array_equal(wave.lds[:256].reshape(64, 4), memory[at[:, None] + np.arange(4)])
+
+
 @pytest.mark.parametrize("inside", [0, 1, 62, 63, 64])
 def test_load_to_lds_beyond_the_share_is_dropped(native, inside: int) -> None:
     memory = np.ones(4096, np.uint8)

@@ -105,6 +105,17 @@ void hk_count_flat(Wave *w, const Op *op, const HkAddresses *a, uint64_t exec, u
     if (global != 0) hk_count_lanes(w, op, a->at, global, bytes, is_write);
 }
 
+/* Whether each four lanes' dwords are 16 bytes in a row. */
+HK_INLINE int hk_lie_in_fours(const uint64_t *at) {
+    const u64x8 step = {0, 4, 8, 12, 0, 4, 8, 12};
+    u64x8 apart = {};
+    for (int l = 0; l < HK_LANES; l += 8) {
+        u64x8 address = *(const u64x8 *)(at + l);
+        apart |= address - step - __builtin_shufflevector(address, address, 0, 0, 0, 0, 4, 4, 4, 4);
+    }
+    return __builtin_reduce_or(apart) == 0;
+}
+
 int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64_t exec, uint64_t out_of_range) {
     hk_tiles_stay_awake();
     uint32_t start = (w->s[HK_M0] & w->group->machine->lds_address_mask) + (uint32_t)op->offset;
@@ -122,13 +133,14 @@ int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64
         if (access != NULL)
             for (unsigned l = 0; l < HK_LANES; l++) access->at[l] = (uint64_t)start + l * step;
     }
-    if (data == HK_B128 && exec == HK_ALL_LANES && out_of_range == 0) {
+    int lanes = data == HK_B128 ? 1 : 4; /* that share 16 bytes */
+    if (exec == HK_ALL_LANES && out_of_range == 0 && (data == HK_B128 || (data == HK_B32 && hk_lie_in_fours(at)))) {
         /* A tile's next columns: expected its rows are apart in memory, and the CPU does not foresee that they. */
-        for (int l = 0; l < HK_LANES; l += 4) __builtin_prefetch((const void *)(uintptr_t)(at[l] + 256));
-        for (int l = 0; l < HK_LANES; l += 4)
-            *(u32x16 *)(w->lds + start + 16 * l) =
-                hk_join4(*(const u32x4 *)(uintptr_t)at[l], *(const u32x4 *)(uintptr_t)at[l + 1],
-                         *(const u32x4 *)(uintptr_t)at[l + 2], *(const u32x4 *)(uintptr_t)at[l + 3]);
+        for (int l = 0; l < HK_LANES; l += 4 * lanes) __builtin_prefetch((const void *)(uintptr_t)(at[l] + 256));
+        for (int l = 0; l < HK_LANES; l += 4 * lanes)
+            *(u32x16 *)(w->lds + start + step * (uint32_t)l) =
+                hk_join4(*(const u32x4 *)(uintptr_t)at[l], *(const u32x4 *)(uintptr_t)at[l + lanes],
+                         *(const u32x4 *)(uintptr_t)at[l + 2 * lanes], *(const u32x4 *)(uintptr_t)at[l + 3 * lanes]);
         return 0;
     }
     HK_FOR_LANES(lane, exec) {

@@ -68,7 +68,10 @@ HK_INLINE int32_t hk_lds_read2(Wave *w, const Op *op, HkData data) {
     for (int i = 0; i < 2; i++) {
         hk_gather(data, loaded + i * rows * HK_LANES, 0, w->lds + pair.offset[i], hk_safe32(pair.row[i], exec, safe));
     }
-    for (int r = 0; r < 2 * rows; r++) hk_row_blend(hk_row(w, op->dst) + r * HK_LANES, loaded + r * HK_LANES, exec);
+    if (exec == HK_ALL_LANES)
+        memcpy(hk_row(w, op->dst), loaded, (size_t)(2 * rows) * HK_LANES * 4);
+    else
+        for (int r = 0; r < 2 * rows; r++) hk_row_blend(hk_row(w, op->dst) + r * HK_LANES, loaded + r * HK_LANES, exec);
     return 0;
 }
 

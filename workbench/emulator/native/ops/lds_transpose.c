@@ -35,8 +35,32 @@ HK_INLINE void hk_put_rows(Wave *w, const Op *op, const uint32_t *result, int co
 typedef uint16_t hk_u16x16 __attribute__((vector_size(32), aligned(1)));
 typedef uint8_t hk_u8x16 __attribute__((vector_size(16), aligned(1)));
 
+#ifdef __AVX512BW__
+/* 16 bits, all lanes: two rows of the matrix at a time. Pieces that were put together in memory would be waited for. */
+HK_INLINE int32_t hk_transpose_halves(Wave *w, const Op *op) {
+    hk_tiles_stay_awake();
+    const uint32_t *row = hk_row(w, op->src0);
+    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, HK_ALL_LANES, 8, HK_LDS_TRANSPOSE)) return 1;
+    const uint8_t *base = w->lds + op->offset;
+    typedef uint16_t halves __attribute__((vector_size(64)));
+    halves rows[HK_LANES / 8];
+#pragma clang loop unroll(full)
+    for (int n = 0; n < HK_LANES / 8; n++)
+        rows[n] = (halves)_mm512_i32gather_epi64(_mm256_loadu_si256((const __m256i *)(row + 8 * n)), base, 1);
+#pragma clang loop unroll(full)
+    for (int n = 0; n < HK_LANES / 8; n++)
+        *(u32x16 *)(hk_row(w, op->dst) + n % 2 * HK_LANES + n / 2 * 16) =
+            (u32x16)__builtin_shufflevector(rows[n], rows[n], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8,
+                                            24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    return 0;
+}
+#endif
+
 HK_EXPORT int32_t hk_ds_read_b64_tr_b16(Wave *w, const Op *op) {
     if (hk_exec(w) == 0) return 0;
+#ifdef __AVX512BW__
+    if (hk_exec(w) == HK_ALL_LANES) return hk_transpose_halves(w, op);
+#endif
     uint8_t pieces[HK_LANES * 8];
     uint32_t result[2 * HK_LANES] __attribute__((aligned(64)));
     if (hk_read_pieces(w, op, pieces, 8, 8)) return 1;

@@ -1,5 +1,5 @@
-/* Functions of the vector ALU that have no counterpart in the host's instructions: 2**x, log2, 1/sqrt, sine and
- * cosine of turns, scaling, on 16 lanes at a time.
+/* Functions of the vector ALU that have no counterpart in the host's instructions: log2, 1/sqrt, sine and cosine
+ * of turns, scaling, on 16 lanes at a time.
  *
  * Results are within one unit in the last place of the true value over the whole range, denormals included;
  * polynomials are Chebyshev fits. Loops are written so that the compiler makes vector code of them.
@@ -10,33 +10,6 @@
 
 #define LANES 16
 #define LOOP for (int i = 0; i < LANES; i++)
-
-/* 2**n for a normal result, without a branch. */
-static inline float power_of_two(int32_t n) { return hk_float((uint32_t)(n + 127) << 23); }
-
-HK_EXPORT void hk_exp2_f32x16(float *restrict out, const float *restrict in);
-void hk_exp2_f32x16(float *restrict out, const float *restrict in) {
-    LOOP {
-        float x = in[i];
-        /* Beyond these bounds the result is 0 or infinity anyway; comparisons are false for NaN, which stays. */
-        x = x > 160.0f ? 160.0f : x;
-        x = x < -200.0f ? -200.0f : x;
-        float whole = __builtin_rintf(x);
-        float f = x - whole;
-        int32_t n = (int32_t)(x == x ? whole : 0.0f);
-        /* (2**f - 1) / f on [-0.5, 0.5] */
-        float q = 0x1.4413896e1ad27p-13f;
-        q = __builtin_fmaf(q, f, 0x1.5f0890162a90ap-10f);
-        q = __builtin_fmaf(q, f, 0x1.3b2a53045179ap-7f);
-        q = __builtin_fmaf(q, f, 0x1.c6af6cdbbdcc7p-5f);
-        q = __builtin_fmaf(q, f, 0x1.ebfbe00e63baep-3f);
-        q = __builtin_fmaf(q, f, 0x1.62e4302fc626ep-1f);
-        float p = __builtin_fmaf(q, f, 1.0f);
-        /* Two exact steps up, or one exact and one that rounds a denormal. */
-        int32_t half = n >> 1;
-        out[i] = p * power_of_two(half) * power_of_two(n - half);
-    }
-}
 
 HK_EXPORT void hk_log2_f32x16(float *restrict out, const float *restrict in);
 void hk_log2_f32x16(float *restrict out, const float *restrict in) {

@@ -135,13 +135,28 @@ HK_EXPORT int32_t hk_mfma_i32_32x32(Wave *w, const Op *op) { return hk_mfma(w, o
 /* A chain: the same instruction of f16 or bf16 several times in a row, with flags that say what is known of the
  * operands (translate_matrix.py). No result overlaps an addend that is not itself or, with 32 rows, its own
  * factors. */
+#ifdef HK_DOT
+/* Whether an earlier chain made all rows of an addend, exact and calm, and nothing has changed them. */
+HK_INLINE int hk_sum_kept(const Wave *w, uint32_t first, int rows) {
+    uint32_t all = 0x01010101u, four;
+    for (int r = 0; r < rows; r += 4) {
+        memcpy(&four, w->sums + first + r, 4);
+        all &= four;
+    }
+    return all == 0x01010101u;
+}
+
+HK_INLINE void hk_keep_sum(Wave *w, uint32_t first, int rows, int kept) {
+    memset(w->sums + first, kept ? 1 : 0, (size_t)rows);
+}
+#endif
+
 #ifdef HK_TILES
 /* Factors of a chain, turned for tiles once. */
 #define HK_TURNED 64
-#define HK_ROWS_NAMED 1024 /* more than rows of a wave that instructions name or that chains copy to */
 typedef struct __attribute__((aligned(64))) HkTurned {
     uint32_t rows[HK_TURNED][4 * HK_LANES];
-    uint8_t of[HK_ROWS_NAMED]; /* 1 + the index in `rows` by the first row, where it was turned */
+    uint8_t of[HK_MAX_ROWS]; /* 1 + the index in `rows` by the first row, where it was turned */
     int used;
 } HkTurned;
 
@@ -155,9 +170,8 @@ HK_INLINE const uint32_t *hk_turned(HkTurned *kept, int m, const Wave *w, uint32
 }
 
 /* Instructions that add to one result as a sum of tiles: HK_DOT_EXACT where that may be done, and HK_DOT_CALM. `known`
- * is what all earlier ones of the chain gave: where those are exact what they saw need not be looked at again, and what
- * they made is a multiple of 2^-126. */
-HK_INLINE int hk_mfma_sum(const Wave *w, const Op *op, int links, int m, int rows, int known, HkTurned *kept,
+ * is what all earlier ones of the chain gave: where those are exact what they saw need not be looked at again. */
+HK_INLINE int hk_mfma_sum(Wave *w, const Op *op, int links, int m, int rows, int known, HkTurned *kept,
                           HkTilesSum *sum) {
     int now = HK_DOT_EXACT | HK_DOT_CALM, result_rows = m * m / HK_LANES;
     /* Sums that are not done yet have places among the turned: there is room for those of all. */
@@ -173,10 +187,15 @@ HK_INLINE int hk_mfma_sum(const Wave *w, const Op *op, int links, int m, int row
     sum->c = op->flags & HK_MATRIX_C_CONSTANT ? NULL : hk_row(w, op->src2);
     if (sum->c == NULL)
         now &= hk_dot_addend(op->imm[0]);
-    else if (!(known & HK_DOT_EXACT && op->flags & HK_MATRIX_SEEN_C))
+    else if (hk_sum_kept(w, op->src2, result_rows))
+        /* It is wanted when the sums before it are done. */
+        for (int i = 0; i < HK_LANES * result_rows; i += 16) __builtin_prefetch(sum->c + i);
+    else
         now &= hk_dot_addends((const float *)sum->c, result_rows);
     /* What is not calm may be seen again. */
-    return now & HK_DOT_EXACT ? now & (known | HK_DOT_EXACT) : 0;
+    now = now & HK_DOT_EXACT ? now & (known | HK_DOT_EXACT) : 0;
+    hk_keep_sum(w, op->dst, result_rows, now & HK_DOT_CALM);
+    return now;
 }
 
 /* Sums that are done together. */
@@ -239,13 +258,14 @@ HK_INLINE int32_t hk_mfma_chain_by_tiles(Wave *w, const Op *op, int32_t count, i
 
 #ifdef HK_DOT
 /* Instructions that add to one result; no HK_DOT_EXACT, and nothing written, where VDPBF16PS is not exact. `known` is
- * what all earlier ones of the chain gave: those that are exact need not be looked at again, and what they made is a
- * multiple of 2^-126. */
-HK_INLINE int hk_mfma_links(const Wave *w, const Op *op, int links, int m, int known) {
+ * what all earlier ones of the chain gave: those that are exact need not be looked at again. */
+HK_INLINE int hk_mfma_links(Wave *w, const Op *op, int links, int m, int known) {
     int rows = HK_MATRIX_ROWS_A(op), result_rows = m * m / HK_LANES;
     const float *c = op->flags & HK_MATRIX_C_CONSTANT ? NULL : (const float *)hk_row(w, op->src2);
     HkPairs a[HK_LINKS], b[HK_LINKS];
     int now = HK_DOT_EXACT | HK_DOT_CALM;
+    int kept = c != NULL && hk_sum_kept(w, op->src2, result_rows);
+    hk_keep_sum(w, op->dst, result_rows, 0);
     if (!hk_dot_wanted(HK_LANES / m * rows)) return 0;
     for (int n = 0; n < links; n++) {
         uint32_t seen = known & HK_DOT_EXACT ? op[n].flags : 0;
@@ -258,11 +278,12 @@ HK_INLINE int hk_mfma_links(const Wave *w, const Op *op, int links, int m, int k
     }
     if (c == NULL)
         now &= hk_dot_addend(op->imm[0]);
-    else if (!(known & HK_DOT_EXACT && op->flags & HK_MATRIX_SEEN_C))
+    else if (!kept)
         now &= hk_dot_addends(c, result_rows);
     if (!(now & HK_DOT_EXACT)) return 0;
     /* What is not calm may be seen again. */
     now &= known | HK_DOT_EXACT;
+    hk_keep_sum(w, op->dst, result_rows, now & HK_DOT_CALM);
     hk_dot_multiply(m, (float *)hk_row(w, op->dst), c, op->imm[0], a, b, links, HK_LANES / m, rows, now & HK_DOT_CALM);
     return now;
 }
@@ -317,6 +338,12 @@ HK_INLINE int32_t hk_mfma_chain(Wave *w, const Op *op, int32_t count, int m) {
 HK_EXPORT int32_t hk_stay_awake(Wave *w) {
     (void)w;
     hk_tiles_stay_awake();
+    return 0;
+}
+
+/* For each of `count` records: imm[0] rows from dst on get other data than sums of chains. */
+HK_EXPORT int32_t hk_forget_sums(Wave *w, const Op *op, int32_t count) {
+    for (int i = 0; i < count; i++) memset(w->sums + op[i].dst, 0, op[i].imm[0]);
     return 0;
 }
 

@@ -56,8 +56,10 @@ HK_INLINE int hk_dot_wanted(int pairs) {
     return hk_dot_pays;
 }
 
-/* What operands are known to be: HK_DOT_EXACT as above; HK_DOT_CALM too small to make an infinity or a NaN. Factors
- * below 2^40 and an addend below 2^125: 64 instructions with 32 of K each add less than 2^91. */
+/* What operands are known to be: HK_DOT_EXACT as above; HK_DOT_CALM too small to make an infinity or a NaN: factors
+ * below 2^40 and an addend below 2^125. Any number of instructions may then add to it, as results are calm again: what
+ * is added at once is less than 2^86 (32 products), and from 2^112 on, where neighbours are 2^88 apart at least, a sum
+ * rounds to the addend. So none goes beyond 2^112 and its first addend. */
 #define HK_DOT_EXACT 1
 #define HK_DOT_CALM 2
 #define HK_DOT_CALM_FACTOR 0x5380u     /* bits of 2^40 as bf16 */

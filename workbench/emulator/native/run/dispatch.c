@@ -252,14 +252,14 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
     }
 }
 
-/* Frees what a worker holds; its counts and report stay. */
+/* Gives back what a worker holds; its counts and report stay. */
 HK_EXPORT void hk_release(Worker *worker) {
     void **lists[] = {&worker->resident, &worker->spare};
     for (unsigned i = 0; i < 2; i++) {
         Resident *r = *lists[i];
         while (r != NULL) {
             Resident *next = r->next;
-            free(r);
+            hk_free_group(r);
             r = next;
         }
         *lists[i] = NULL;

@@ -6,6 +6,7 @@
 
 typedef struct Resident {
     struct Resident *next;
+    size_t bytes; /* of its memory, this structure included */
     Group group;
     Wave *waves;
     uint8_t *lds;
@@ -19,5 +20,8 @@ typedef struct Resident {
 /* Gives a work-group the memory of an ended one, or new memory, and the state that its launch asks for; NULL where
  * memory ran out. */
 Resident *hk_start_group(Worker *worker, uint64_t index);
+
+/* Frees a work-group's memory, or keeps it for one of the same size in a later launch. */
+void hk_free_group(Resident *r);
 
 #endif

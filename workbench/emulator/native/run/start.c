@@ -19,6 +19,53 @@ static void fill(void *memory, uint32_t value, size_t bytes) {
 static size_t register_bytes(const Launch *l) { return (size_t)l->row_count * HK_LANES * 4; }
 static size_t scratch_bytes(const Launch *l) { return ((size_t)l->scratch_size + 3) / 4 * HK_LANES * 4; }
 
+/* Memory of work-groups of earlier launches. The system gives new memory page by page, at the first touch of each, and
+ * takes it back from all cores: on 16 threads that cost a launch as much as all else that is not its work. Whoever
+ * finds it in use by another thread does without it, so that nobody waits, a forked process least. */
+#define KEPT 64
+#define KEPT_BYTES ((size_t)128 << 20)
+static struct {
+    char in_use;
+    uint32_t count;
+    size_t bytes;
+    Resident *groups[KEPT]; /* the oldest first */
+} kept;
+
+static int enter_kept(void) { return !__atomic_test_and_set(&kept.in_use, __ATOMIC_ACQUIRE); }
+
+static void leave_kept(void) { __atomic_clear(&kept.in_use, __ATOMIC_RELEASE); }
+
+static Resident *take_kept(uint32_t i) {
+    Resident *r = kept.groups[i];
+    kept.bytes -= r->bytes;
+    kept.count--;
+    memmove(kept.groups + i, kept.groups + i + 1, (kept.count - i) * sizeof *kept.groups);
+    return r;
+}
+
+static Resident *find_memory(size_t bytes) {
+    Resident *r = NULL;
+    if (enter_kept()) {
+        for (uint32_t i = kept.count; i > 0 && r == NULL; i--)
+            if (kept.groups[i - 1]->bytes == bytes) r = take_kept(i - 1);
+        leave_kept();
+    }
+    if (r == NULL) r = aligned_alloc(64, bytes);
+    if (r != NULL) r->bytes = bytes;
+    return r;
+}
+
+void hk_free_group(Resident *r) {
+    if (r->bytes > KEPT_BYTES || !enter_kept()) {
+        free(r);
+        return;
+    }
+    while (kept.count == KEPT || kept.bytes + r->bytes > KEPT_BYTES) free(take_kept(0));
+    kept.bytes += r->bytes;
+    kept.groups[kept.count++] = r;
+    leave_kept();
+}
+
 static Resident *allocate(const Launch *l, uint32_t waves) {
     size_t head = align64(sizeof(Resident));
     size_t states = align64(sizeof(Wave) * waves);
@@ -26,9 +73,9 @@ static Resident *allocate(const Launch *l, uint32_t waves) {
     size_t registers = align64(register_bytes(l) * waves + GUARD_BYTES);
     size_t scratch = align64(scratch_bytes(l) * waves + GUARD_BYTES);
     size_t shadow = l->san != NULL ? align64(hk_san_bytes(l, waves)) : 0;
-    uint8_t *memory = aligned_alloc(64, head + states + lds + registers + scratch + shadow);
-    if (memory == NULL) return NULL;
-    Resident *r = (Resident *)memory;
+    Resident *r = find_memory(head + states + lds + registers + scratch + shadow);
+    if (r == NULL) return NULL;
+    uint8_t *memory = (uint8_t *)r;
     r->waves = (Wave *)(memory + head);
     r->lds = memory + head + states;
     r->registers = r->lds + lds;
@@ -77,7 +124,8 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     const Launch *l = worker->launch;
     const Group *g = &r->group;
     Wave *w = &r->waves[index];
-    memset(w, 0, sizeof *w);
+    memset(w, 0, offsetof(Wave, sums));
+    memset(w->sums, 0, l->row_count);
     fill(w->s, l->poison, sizeof w->s);
     w->v = (uint32_t *)(r->registers + register_bytes(l) * index);
     w->lds = r->lds;

@@ -37,6 +37,11 @@
 #include <iosfwd>
 #include <limits>
 #include <thread>
+
+// Thrust for libc++ calls its namespace by a name that libc++ 21 no longer has.
+#if defined(_LIBCPP_VERSION) && !defined(_VSTD)
+#define _VSTD std
+#endif
 #endif
 
 #include "hip/hip_vector_types.h"

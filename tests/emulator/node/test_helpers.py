@@ -1,0 +1,42 @@
+"""Threads that are kept from one launch to the next."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from workbench.emulator.node import helpers
+
+
+def test_a_helper_does_one_thing_after_another_in_one_thread() -> None:
+    helper, seen = helpers.Helper(), list[int]()
+    for _ in range(3):
+        helper.start(lambda: seen.append(threading.get_ident()))
+        assert helper.wait(10)
+    assert len(seen) == 3
+    assert len({*seen, threading.get_ident()}) == 2
+
+
+def test_it_is_waited_for_until_it_has_ended() -> None:
+    helper, go = helpers.Helper(), threading.Event()
+
+    def work() -> None:
+        go.wait(10)
+
+    helper.start(work)
+    assert not helper.wait(0.01)
+    go.set()
+    assert helper.wait(10)
+
+
+def test_one_that_was_given_back_is_taken_again_but_not_by_a_child() -> None:
+    helper = helpers.Helper()
+    helpers.given_back(helper)
+    child = os.fork()
+    if child == 0:
+        mine = helpers.taken()
+        done = threading.Event()
+        mine.start(done.set)
+        os._exit(0 if mine is not helper and done.wait(10) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert helpers.taken() is helper

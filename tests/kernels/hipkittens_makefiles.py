@@ -1,0 +1,255 @@
+"""HipKittens' own Makefiles, run by hipcc's stand-in in a copy, with HipKittens' own headers.
+
+A Makefile builds what it names itself; one whose SRC one has to give, or names a file that is not there,
+builds each program of its folder. Modules are loaded and checked as `hipkittens_sources` checks those that
+the workbench compiles; a program is run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import hipkittens_sources
+from hipkittens_sources import ATTENTION, Source
+
+from workbench import targets
+from workbench.toolchain.hipcc.script import install
+
+BUILD_TIMEOUT = 400.0
+RUN_TIMEOUT = 120.0
+"""Seconds of a program, or of a module's check."""
+OTHER_COMPILER = re.compile(r"\bnvcc\b")
+
+
+@dataclass(frozen=True)
+class Build:
+    """One call of `make`.
+
+    Attributes:
+        source: what it builds; its path is that of the Makefile where that names more than one.
+        variables: what it is called with, besides those that all are.
+    """
+
+    source: Source
+    variables: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        return self.source.path.parent
+
+    @property
+    def makefile(self) -> str:
+        return self.folder.relative_to(self.source.root).as_posix()
+
+
+def builds(root: Path, branch: str, arch: str, define: tuple[str, ...]) -> Iterator[Build]:
+    """Those of a checkout, in the order of its folders."""
+    for makefile in sorted(root.rglob("Makefile")):
+        text, folder = makefile.read_text(), makefile.parent
+        if OTHER_COMPILER.search(text):
+            continue
+        own = variables(folder)
+        macro = f"KITTENS_{own.get('GPU_TARGET')}"
+        target = next((t for t in targets.TILE_TARGETS if targets.target(t).macro == macro), arch)
+        if "$(SRC)" not in text:
+            yield Build(Source(branch, root, makefile, target, define))
+        elif (folder / own.get("SRC", "none")).is_file():
+            yield Build(Source(branch, root, folder / own["SRC"], target, define))
+        else:
+            for path, name in modules(folder):
+                yield Build(
+                    Source(branch, root, path, target, define), (f"SRC={path.name}", f"TARGET={name}")
+                )
+
+
+def variables(folder: Path) -> dict[str, str]:
+    """A Makefile's, as they are where it is told nothing."""
+    said = subprocess.run(["make", "-pn"], cwd=folder, capture_output=True, text=True, check=False).stdout
+    return dict(re.findall(r"^(\w+)\s*:?=\s*(\S+)$", said, re.M))
+
+
+def modules(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The sources of a folder that bind a Python module, and its name."""
+    for path in sorted(folder.glob("*.cpp")):
+        if bound := re.search(r"PYBIND11_MODULE\(\s*(\w+)", path.read_text()):
+            yield path, bound[1]
+
+
+def attempt(
+    build: Build, environment: Mapping[str, str], jobs: int = 1, timeout: float = BUILD_TIMEOUT
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Names of sources, and "result", one of those of `hipkittens_sources.attempt`, and "text"."""
+    sizes = [f"{name}={value}" for name, value in ATTENTION.items()]
+    command = ["make", "-k", f"-j{jobs}", "HIPCXX=hipcc", "LOGDIR=logs", *sizes, *build.variables]
+    before = {path: path.stat().st_mtime_ns for path in build.folder.iterdir()}
+    status, said = _said(command, build.folder, environment, timeout)
+    made = [
+        path
+        for path in sorted(build.folder.iterdir())
+        if path.is_file() and os.access(path, os.X_OK) and before.get(path) != path.stat().st_mtime_ns
+    ]
+    if status is None:
+        yield build.source.path.name, {"result": "no", "text": f"not built after {timeout:g} s"}
+    # Recipes that end with `tee` have its exit status and not hipcc's.
+    elif status or not made or "error:" in said:
+        yield build.source.path.name, {"result": "no", "text": _reason(said)}
+    bound = {name: path for path, name in modules(build.folder)}
+    for file in made:
+        if file.suffix == ".so":
+            is_one = build.source.path.name != "Makefile"
+            path = build.source.path if is_one else bound[file.name.partition(".")[0]]
+            yield path.name, _checked(replace(build.source, path=path), file, environment)
+        else:
+            yield build.source.path.name, _run(file, environment)
+
+
+def _run(program: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """What a program comes to, one of unit tests too."""
+    status, said = _said([str(program)], program.parent, environment, RUN_TIMEOUT)
+    if status is None:
+        return {"result": "compiles", "text": f"its program is not done after {RUN_TIMEOUT:g} s"}
+    if status:
+        return {"result": "fails", "text": f"exit status {status}: {_reason(said)}"}
+    return {name: str(value) for name, value in hipkittens_sources.outcome(said).items()}
+
+
+def _checked(source: Source, module: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """What a process of its own says of a module's results."""
+    of = {"sources": [source.told()], "module": str(module)}
+    command = [sys.executable, hipkittens_sources.__file__, json.dumps(of)]
+    status, said = _said(command, source.path.parent, environment, RUN_TIMEOUT, errors=False)
+    if status is None:
+        return {"result": "compiles", "text": f"its check is not done after {RUN_TIMEOUT:g} s"}
+    lines = said.strip().splitlines()
+    if status or not lines:
+        return {"result": "fails", "text": f"exit status {status}"}
+    told: dict[str, str] = json.loads(lines[-1])
+    return told
+
+
+def _reason(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["nothing said"]
+    found = (re.search(r"(?:error: |hipcc: (?!note)|\*\*\* )(.*)", line) for line in lines)
+    return next((match[1] for match in found if match), lines[-1])
+
+
+def _said(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float, errors: bool = True
+) -> tuple[int | None, str]:
+    """A command's exit status, None where it takes too long, and its words, those of standard error too."""
+    try:
+        finished = subprocess.run(
+            command,
+            cwd=folder,
+            env=dict(environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if errors else None,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+        )
+    except subprocess.TimeoutExpired:
+        return None, ""
+    return finished.returncode, finished.stdout
+
+
+Row = tuple[str, str, str, dict[str, str]]
+"""Branch, folder of the Makefile, source, and what became of it."""
+
+
+def run_all(
+    checkouts: Mapping[str, Path],
+    branches: Mapping[str, tuple[str, tuple[str, ...]]],
+    is_wanted: Callable[[str], bool],
+    jobs: int,
+    timeout: float = BUILD_TIMEOUT,
+) -> Iterator[tuple[str, list[Row]]]:
+    """Makefiles, as branch and folder, and what became of what they build, as they come.
+
+    Args:
+        checkouts: folders by branch; they are copied.
+        branches: by name the target of a branch and its macros.
+        is_wanted: whether one is tried.
+        jobs: how many at a time.
+        timeout: seconds of one call of `make`.
+    """
+    with tempfile.TemporaryDirectory(prefix="hipkittens-") as scratch:
+        tools = _tools(Path(scratch) / "bin")
+        copies = {name: Path(scratch) / name for name in checkouts}
+        for name, folder in checkouts.items():
+            shutil.copytree(
+                folder, copies[name], ignore=shutil.ignore_patterns(".git"), ignore_dangling_symlinks=True
+            )
+        roots = {branches[name][0]: copy for name, copy in reversed(copies.items())}
+        tasks: dict[str, list[Build]] = {}
+        for name, copy in copies.items():
+            for build in builds(copy, name, *branches[name]):
+                if is_wanted(f"{name}/{build.makefile}"):
+                    tasks.setdefault(f"{name}/{build.makefile}", []).append(build)
+
+        def work(of: Sequence[Build]) -> list[Row]:
+            found: list[Row] = []
+            for build in of:
+                branch, target = build.source.branch, build.source.arch
+                copy = copies[branch]
+                # Headers of the branch that is for the target, where its own is for another one.
+                root = copy if branches[branch][0] == target else roots.get(target, copy)
+                environment = {
+                    **os.environ,
+                    "PATH": f"{tools}:{os.environ['PATH']}",
+                    "THUNDERKITTENS_ROOT": str(root),
+                    "HIPKITTENS_DEVICE": f"emulated:{target}",
+                }
+                # One with all programs of its folder has several to compile at a time.
+                beside = jobs if build.source.path.name == "Makefile" else 1
+                for name, told in attempt(build, environment, beside, timeout):
+                    told["text"] = told["text"].replace(f"{copy}/", "")
+                    found.append((branch, build.makefile, name, told))
+                    print(*found[-1], file=sys.stderr, flush=True)
+            return found
+
+        with ThreadPoolExecutor(jobs) as pool:
+            running = {pool.submit(work, of): name for name, of in tasks.items()}
+            for future in as_completed(running):
+                yield running[future], future.result()
+
+
+def _tools(folder: Path) -> Path:
+    """A folder with `hipcc`, and this Python as `python3` with its `python3-config`."""
+    install(str(folder))
+    (folder / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (folder / "python3-config").write_text(
+        f"#!{sys.executable}\n"
+        "import sys, sysconfig as s\n"
+        "for word in sys.argv[1:]:\n"
+        "    print({'--extension-suffix': s.get_config_var('EXT_SUFFIX'), '--ldflags': ''}[word])\n"
+    )
+    for name in ("python3", "python3-config"):
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def table(rows: Sequence[Row], longest: int) -> str:
+    """Counts, and one line for each."""
+    kinds = ("right", "wrong", "fails", "compiles", "no")
+    lines = [f"| branch | Makefiles | {' | '.join(kinds)} |", "| --- | --- |" + " --- |" * len(kinds)]
+    for branch in dict.fromkeys(row[0] for row in rows):
+        of = [row for row in rows if row[0] == branch]
+        counts = [str(sum(row[3]["result"] == kind for row in of)) for kind in kinds]
+        lines.append(f"| {branch} | {len({row[1] for row in of})} | {' | '.join(counts)} |")
+    heads = ("branch", "Makefile", "source", "result", "checked, or the first error")
+    lines += ["", f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
+    for branch, makefile, source, told in rows:
+        text = told["text"].replace("|", "\\|").replace("`", "'")[:longest]
+        lines.append(f"| {branch} | {makefile} | {source} | {told['result']} | {text and f'`{text}`'} |")
+    return "\n".join(lines)
