@@ -432,6 +432,21 @@ def run(
     return running.outcome()
 
 
+_IDLE = "emulated-device-idle"
+
+
+def _new_threads() -> None:
+    global _threads
+    # As many as launches ask for: one takes only what is idle, or new ones.
+    _threads = futures.ThreadPoolExecutor(max_workers=1 << 16, thread_name_prefix=_IDLE)
+
+
+# They stay from launch to launch: to start fifteen takes as long as a small GEMM.
+_threads: futures.ThreadPoolExecutor
+_new_threads()
+os.register_at_fork(after_in_child=_new_threads)
+
+
 class _Running:
     """A launch under way: its threads, and what ends it early.
 
@@ -585,21 +600,6 @@ def _sum(of_workers: list[CData]) -> dict[str, int]:
 def _copied(report: CData | None) -> CData | None:
     """A `FaultReport` that outlives its worker."""
     return ffi.new("FaultReport *", report) if report is not None else None
-
-
-_IDLE = "emulated-device-idle"
-
-
-def _new_threads() -> None:
-    global _threads
-    # As many as launches ask for: one takes only what is idle, or new ones.
-    _threads = futures.ThreadPoolExecutor(max_workers=1 << 16, thread_name_prefix=_IDLE)
-
-
-# They stay from launch to launch: to start fifteen takes as long as a small GEMM.
-_threads: futures.ThreadPoolExecutor
-_new_threads()
-os.register_at_fork(after_in_child=_new_threads)
 
 
 def _join(helpers: list[futures.Future[None]]) -> None:
