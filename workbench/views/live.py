@@ -58,8 +58,9 @@ def dashboard(spec: KernelSpec | str | None = None, *, device: str | None = None
     """Opens a live page of everything that you time, profile, verify and sweep in this process.
 
     Make it a cell's last value. It shows runs, times over shapes beside published figures, speed of light,
-    where the time goes, instruction mix, occupancy, LDS banks, memory traffic and roofline, each with its
-    origin and its data as a table. "Pin" makes a run the baseline, and every figure compares with it. Choose
+    where the time goes, instruction mix, occupancy, LDS banks, memory traffic, roofline and the latest
+    training step (`wb.profile_step`), each with its origin and its data as a table. "Pin" makes a run the
+    baseline, and every figure compares with it; a training step stands beside the one before. Choose
     a kernel to get a slider for each of its parameters; move one to build and run the kernel again.
 
     Args:
