@@ -8,10 +8,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import plotly
+from ipython_pygments_lexers import IPython3Lexer
+from pygments.lexers.c_cpp import CppLexer
+from pygments.token import Comment
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
@@ -53,6 +57,8 @@ default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
+# A default as it is written, such as a folder of this machine.
+autodoc_preserve_defaults = True
 # A class says what it holds; nobody calls the constructor of a result.
 autodoc_typehints_description_target = "documented"
 napoleon_google_docstring = True
@@ -102,6 +108,19 @@ def indented_is_code(app: Any, what: str, name: str, thing: object, options: Any
             lines[at:at] = ["::", ""]
 
 
+class CellLexer(IPython3Lexer):
+    """Cells of notebooks: C++ below a `%%hipkittens`."""
+
+    def get_tokens_unprocessed(self, text: str, *rest: Any) -> Iterator[tuple[int, Any, str]]:
+        if not text.startswith("%%hipkittens"):
+            yield from super().get_tokens_unprocessed(text, *rest)
+            return
+        begin = text.find("\n") + 1 or len(text)
+        yield 0, Comment.Preproc, text[:begin]
+        for at, token, value in CppLexer().get_tokens_unprocessed(text[begin:]):
+            yield begin + at, token, value
+
+
 SEVERAL = re.compile(r"^    (\w+(?:, \w+)+): (.*\n(?:     .*\n)*)", re.MULTILINE)
 
 
@@ -126,6 +145,7 @@ def complete(app: Any, page: str, source: list[str]) -> None:
 
 def setup(app: Any) -> None:
     made.write()
+    app.add_lexer("ipython3", CellLexer)
     outputs.run(NOTEBOOKS, os.environ.get("NOTEBOOKS", "run"))
     app.connect("autodoc-process-docstring", indented_is_code)
     # Before napoleon, which makes fields of sections.

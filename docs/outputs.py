@@ -90,6 +90,8 @@ def shown(path: Path, text: str) -> str:
         told = "Shown without outputs: this site was built without running the notebook."
     notebook.cells.insert(1, nbformat.v4.new_markdown_cell(f"*{told}*"))
     notebook.metadata.pop("widgets", None)
+    # As a kernel says it; the site's lexer of this name knows C++ below a magic, too.
+    notebook.metadata.setdefault("language_info", {"name": "python", "pygments_lexer": "ipython3"})
     for cell in notebook.cells:
         if "outputs" in cell:
             cell.outputs = [each for each in map(without_widget, cell.outputs) if each is not None]

@@ -99,7 +99,8 @@ def template() -> Any:
             "colorscale": {"sequential": "Viridis", "sequentialminus": "Viridis", "diverging": "RdBu"},
             "coloraxis": {"colorbar": bar},
             "xaxis": axis,
-            "yaxis": axis,
+            # Ticks that are not seen: labels would touch the bars, and the values of short ones.
+            "yaxis": {**axis, "ticks": "outside", "ticklen": 5, "tickcolor": CLEAR},
             "legend": {"orientation": "h", "y": -0.2},
             "hoverlabel": {"font": {"size": 12}},
             "modebar": {"orientation": "v", "bgcolor": CLEAR, "color": INK},

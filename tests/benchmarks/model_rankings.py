@@ -119,8 +119,9 @@ The other way round, by less than the model's error: see the published sources b
 FP8_OWN = """\
 The cause is the code. In the 4-wave source, as clang 22 compiles it, 87 moves between accumulation
 registers and 22 s_nop more than in the other come with each 64 MFMA: they take turns to issue, and power.
-The machine that it was timed on had another compiler. With the moves left out of what is simulated and of
-the power, the 4 waves took 370.5 us against 376.9 of the 8: 1.7 % ahead, published 3.3 %."""
+The machine that it was timed on had another compiler: HipKittens' README asks for ROCm 7.0, whose clang is a
+branch of release 20, and upstream's clang 20.1.2 crashes on this source. With the moves left out of what is
+simulated and of the power, the 4 waves took 370.5 us against 376.9 of the 8: 1.7 % ahead, published 3.3 %."""
 
 BUFFERS = """\
 What the blog's table 5 calls double buffering (1166 TFLOP/s) has tiles of 64 x 64 with four waves; its loop
@@ -195,7 +196,7 @@ before. The three are equal. What was looked at:
 - *Lines on their way.* A hit on a line that is still being fetched is there no sooner. Were all hits such, as
   many for each miss as work-groups run at once, the three would take 832, 830 and 842 us with their own die's
   misses, 864, 864 and 852 with other dies', too. But the three of 9216 would take 1755, 1625 and 1923 us with
-  the former, where 1367, 1407 and 1580 were published and 1438, 1393 and 1568 are modelled. So most hits come
+  the former, where 1367, 1407 and 1580 were published and 1437, 1403 and 1581 are modelled. So most hits come
   late enough; which do not, a replay without time cannot tell.
 - *L2* reads 45 % of its peak in mt4g. Then no GEMM of 256 x 256 tiles could keep its matrix cores busy for
   more than 90 % of the cycles, since at 100 % it asks for half of L2's peak; several were seen at 97 to

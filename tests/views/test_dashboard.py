@@ -23,6 +23,7 @@ from workbench.views import draw_rate, grid, live
 from workbench.views.board import PROFILES, RUNS, Board
 from workbench.views.draw_rate import INTERVAL
 from workbench.views.figures import views
+from workbench.views.figures.memory import lds
 from workbench.views.figures.occupancy import limits
 from workbench.views.figures.roofline import ceilings
 from workbench.views.figures.view import difference
@@ -70,6 +71,15 @@ def test_an_empty_board_has_every_figure():
     found = views(Board())
     assert [v.key for v in found] == KEYS
     assert all(any("nothing to show" in (a.text or "") for a in v.figure.layout.annotations) for v in found)
+
+
+def test_a_launch_that_leaves_lds_alone_has_no_picture_of_it(small):
+    counters = {n: replace(each, value=0.0) if "LDS" in n else each for n, each in small.counters.items()}
+    view = lds(replace(small, counters=counters), None)
+    assert view.is_empty
+    assert view.sentence == "LDS banks: no access of LDS"
+    assert view.rows[0][:2] == ("SQ_INSTS_LDS", 0), "the table says so too"
+    assert lds(None, None).sentence == "LDS banks: nothing to show yet"
 
 
 def test_every_figure_has_data_origin_and_table(small):

@@ -84,25 +84,23 @@ def _counted(report: Report) -> Table:
     return Table(("", *report.counts("")), rows)
 
 
-def _cases(cases: dict[str, dict[str, Any]]) -> Table:
-    """Those to look at, then those that did not run by their reason, then the others."""
-    ran = [(name, case) for name, case in cases.items() if "not run" not in case]
-    ran.sort(key=lambda each: each[1].get("agrees") is not False)
-    looks = sum(case.get("agrees") is False for _, case in ran)
-    rows = [(_MARKS[case.get("agrees")], name, case["text"]) for name, case in ran]
+def _cases(cases: dict[str, dict[str, Any]]) -> Markup:
+    """Those to look at, those that did not run by their reason, then the others, folded beside such."""
+    looks: list[tuple[Cell, str, str]] = []
+    others: list[tuple[Cell, str, str]] = []
     reasons: dict[str, list[str]] = {}
     for name, case in cases.items():
         if "not run" in case:
             reasons.setdefault(case["not run"], []).append(name)
-    late = [
-        (
-            Cell("not\N{NO-BREAK SPACE}run", "wb-warn"),
-            names[0] if len(names) == 1 else f"{len(names)} cases",
-            why,
-        )
-        for why, names in reasons.items()
-    ]
-    return Table((), [*rows[:looks], *late, *rows[looks:]])
+            continue
+        rows = looks if case.get("agrees") is False else others
+        rows.append((_MARKS[case.get("agrees")], name, case["text"]))
+    for why, names in reasons.items():
+        mark = Cell("not\N{NO-BREAK SPACE}run", "wb-warn")
+        looks.append((mark, names[0] if len(names) == 1 else f"{len(names)} cases", why))
+    if not looks or not others:
+        return Table((), looks or others).__html__()
+    return NOTHING.join((Table((), looks), details(f"the other {len(others)}", Table((), others))))
 
 
 def _errors(errors: Sequence[tuple[str, int, float, float, float]]) -> Table:

@@ -31,6 +31,8 @@ LOOKS: Mapping[str, str] = {
     "wb-bad": "color:color-mix(in srgb,var(--jp-error-color1,#c0392b) 60%,currentColor);font-weight:600;"
     "white-space:nowrap",
     "wb-dim": "color:var(--jp-content-font-color2,color-mix(in srgb,currentColor 72%,transparent))",
+    # Words that a page has to break.
+    "wb-text": "white-space:pre-wrap",
     "wb-warn": "color:color-mix(in srgb,var(--jp-warn-color1,#b45f06) 60%,currentColor)",
     "wb-badge": "color:#fff;border-radius:.6em;padding:0 .5em;font-size:.85em;white-space:nowrap",
     "wb-branch": "margin-left:1.1em",
@@ -77,7 +79,9 @@ _FOLDED = (
     "{0} tr{{padding:0;border:0;text-align:left}}"
     "{0} th,{0} td:empty{{display:none}}"
     "{0} caption{{display:block;white-space:normal}}"
-    "{0} td{{display:inline-block;border:0;padding:.05em 1em .05em 0}}"
+    # A cell's own look has it in one line, and apart from its neighbour.
+    "{0} td{{display:inline-block;border:0;padding:.05em 1em .05em 0 !important;"
+    "white-space:normal !important}}"
     "{0} td:first-child{{display:block;font-weight:600;padding-top:.3em;"
     "border-top:1px solid var(--jp-border-color2,#8884)}}"
     "{0} td+td[data-title]::before{{content:attr(data-title) ' ';opacity:.72}}"

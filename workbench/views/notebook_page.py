@@ -36,7 +36,8 @@ _STYLE = Markup(
     "--jp-cell-prompt-not-active-font-color:#555}}.jp-RenderedSVG img{{max-width:100%;height:auto}}"
     ".jp-InputPrompt,.jp-OutputPrompt{{color:var(--jp-content-font-color2)!important;opacity:1!important}}"
     "@media (prefers-color-scheme:dark){{{}}}</style>"
-    "<style>.wb-appendix{{max-width:70rem;margin:1rem auto 3rem;padding:0 1rem}}"
+    "<style>.wb-appendix{{max-width:70rem;margin:1rem auto 3rem;padding:0 1rem;"
+    "font-family:var(--jp-content-font-family,sans-serif)}}"
     ".wb-appendix pre{{overflow-x:auto;white-space:pre;max-height:40em}}</style>"
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 from workbench.origin import Figure, Origin
 from workbench.profile.results import ProfileResult
 from workbench.theme import SERIES
-from workbench.views.figures.view import FAILED, View, bars, difference, finish
+from workbench.views.figures.view import FAILED, NOTHING_YET, View, bars, difference, finish
 
 _LDS_COUNTERS = (
     "SQ_INSTS_LDS",
@@ -29,7 +29,8 @@ def lds(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES
     figure = go.Figure()
     cycles = {name: _cycles(profile) for name, profile in (("baseline", base), ("shown", now))}
     known = {name: pair for name, pair in cycles.items() if pair is not None}
-    if known:
+    # Of a launch that leaves LDS alone there is nothing to draw.
+    if any(own.value or more.value for own, more in known.values()):
         figure.add_trace(_stack("without conflicts", hue, {n: own.value for n, (own, _) in known.items()}))
         figure.add_trace(_stack("bank conflicts", FAILED, {n: more.value for n, (_, more) in known.items()}))
         figure.update_layout(showlegend=True)
@@ -38,7 +39,9 @@ def lds(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES
     figure.update_xaxes(title="LDS cycles, all compute units", rangemode="tozero")
     origins = [more.origin for _, more in known.values()]
     head = ("counter", "value", "to baseline")
-    return finish(figure, title, "lds", origins, head, _lds_rows(now, base), {"barmode": "stack"})
+    nothing = "no access of LDS" if known else NOTHING_YET
+    rows = _lds_rows(now, base)
+    return finish(figure, title, "lds", origins, head, rows, {"barmode": "stack"}, nothing=nothing)
 
 
 def _cycles(profile: ProfileResult | None) -> tuple[Figure, Figure] | None:

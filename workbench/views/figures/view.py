@@ -26,6 +26,8 @@ HEIGHT = 300
 BAR = 9
 """Pixels of a bar, at least."""
 
+NOTHING_YET = "nothing to show yet"
+
 TABLE_ROWS = 50
 """Rows of a table that are shown; the figure has all."""
 
@@ -74,7 +76,9 @@ class View:
     def sentence(self) -> str:
         """What the figure shows, in a sentence from its data: for who does not see it."""
         if self.is_empty or not self.rows:
-            return f"{self.title}: nothing to show yet"
+            notes = self.tree["layout"].get("annotations", ())
+            why = next((note["text"] for note in notes if note.get("name") == "nothing"), NOTHING_YET)
+            return f"{self.title}: {why}"
         rows = f"{len(self.rows)} row{'' if len(self.rows) == 1 else 's'}"
         count = f"{rows} of {', '.join(filter(None, self.head))}"
         column = self._numbers()
@@ -136,11 +140,14 @@ def finish(
     head: Sequence[str],
     rows: Sequence[Any],
     layout: Mapping[str, Any] | None = None,
+    *,
+    nothing: str = NOTHING_YET,
 ) -> View:
     """Gives a figure the dashboard's look and its table.
 
     Args:
         layout: what this figure has differently.
+        nothing: what stands in it where it has no data.
     """
     shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in origins))
     below = legend_height(figure)
@@ -161,7 +168,8 @@ def finish(
     if not figure.data:
         made["annotations"].append(
             {
-                "text": "nothing to show yet",
+                "text": nothing,
+                "name": "nothing",
                 "xref": "paper",
                 "yref": "paper",
                 "x": 0.5,

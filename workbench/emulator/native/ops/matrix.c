@@ -133,8 +133,9 @@ HK_EXPORT int32_t hk_mfma_i32_16x16(Wave *w, const Op *op) { return hk_mfma(w, o
 HK_EXPORT int32_t hk_mfma_i32_32x32(Wave *w, const Op *op) { return hk_mfma(w, op, 32, 1); }
 
 /* A chain: the same instruction of f16 or bf16 several times in a row, with flags that say what is known of the
- * operands (translate_matrix.py). No result overlaps an addend that is not itself or, with 32 rows, its own
+ * operands (translate/matrix_chain.py). No result overlaps an addend that is not itself or, with 32 rows, its own
  * factors. */
+
 #ifdef HK_DOT
 /* Whether an earlier chain made all rows of an addend, exact and calm, and nothing has changed them. */
 HK_INLINE int hk_sum_kept(const Wave *w, uint32_t first, int rows) {

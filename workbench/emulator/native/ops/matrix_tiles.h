@@ -248,7 +248,10 @@ HK_INLINE void hk_tiles_multiply_32(int integer, const HkTilesSum *sum, int link
  * writes. */
 HK_INLINE void hk_tiles_multiply(int integer, int m, const HkTilesSum *sums, int n, int links, int pairs) {
     hk_tiles_begin(pairs < 16 ? pairs : 16);
-    if (m == 16)
+    /* The commonest case with its numbers as constants: without conditions between tiles. */
+    if (m == 16 && n == HK_TILES_TOGETHER && pairs == 16)
+        hk_tiles_multiply_16(integer, sums, HK_TILES_TOGETHER, links, 16);
+    else if (m == 16)
         hk_tiles_multiply_16(integer, sums, n, links, pairs);
     else
         hk_tiles_multiply_32(integer, sums, links, pairs);
