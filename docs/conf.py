@@ -57,8 +57,6 @@ default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
-# A default as it is written, such as a folder of this machine.
-autodoc_preserve_defaults = True
 # A class says what it holds; nobody calls the constructor of a result.
 autodoc_typehints_description_target = "documented"
 napoleon_google_docstring = True
