@@ -6,12 +6,13 @@ import os
 
 import pytest
 import torch
+from tiers import number
 
 import workbench as wb
 from workbench.errors import ShapeError
 from workbench.targets import TILE_TARGETS
 
-SEED = int(os.environ["HIPKITTENS_TEST_SEED"])
+SEED = number("gated_delta", os.environ["HIPKITTENS_TEST_SEED"])
 
 
 def layer(generator: torch.Generator, *, batch: int, tokens: int) -> dict[str, torch.Tensor]:
