@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tiers import number
 
 import workbench as wb
 from workbench.errors import CompilerNotFound
@@ -264,7 +265,7 @@ def test_each_selection(target: str, compiler: str, monkeypatch: pytest.MonkeyPa
     except CompilerNotFound as error:
         pytest.skip(str(error))
     assert version is not None
-    seed = int(os.environ["HIPKITTENS_TEST_SEED"])
+    seed = number("conversions", os.environ["HIPKITTENS_TEST_SEED"])
     module = wb.compile(source(target), arch=target, name="selected.hip", flags=("-w",))
     generator = torch.Generator().manual_seed(seed)
     wrong = {}

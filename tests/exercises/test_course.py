@@ -241,7 +241,7 @@ WRONG: dict[str, dict[str, tuple[str, ...]]] = {
             "    mul(product, y, dy);\n    row_sum(sum, product);",
             "    row_sum(sum, dy);",
         ),
-        "a mean is subtracted": ("    sub_row", "    mul(sum, sum, 1.0f / COLS);\n    sub_row"),
+        "You subtract a mean": ("    sub_row", "    mul(sum, sum, 1.0f / COLS);\n    sub_row"),
         "lacks its factor": ("    mul(dy, dy, y);\n", ""),
         "at row 4 to 7": ("int row = blockIdx.x * NUM_WARPS + warpid()", "int row = warpid()"),
     },
