@@ -12,6 +12,7 @@ import random
 import re
 import signal
 import struct
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -542,6 +543,18 @@ def interrupt(generator: random.Random, world: World) -> None:
     options = runtime.LaunchOptions(timeout=5.0, sanitize=generator.random() < 0.2)
     delay = generator.choice((1e-4, 1e-3, 0.01, 0.05)) * (0.5 + generator.random())
     timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+    before = sys.unraisablehook
+
+    def unraisable(what: sys.UnraisableHookArgs) -> None:
+        # Python itself drops an interrupt that comes in a finalizer or in a weak reference's callback, which
+        # collecting garbage calls on the way to a launch. A person presses again. What is lost in a
+        # callback of ours from C is our fault.
+        if what.exc_type is KeyboardInterrupt and "callback function" not in (what.err_msg or ""):
+            os.kill(os.getpid(), signal.SIGINT)
+        else:
+            before(what)
+
+    sys.unraisablehook = unraisable
     try:
         timer.start()
         function.launch(grid, (block, 1, 1), 0, content, options=options)
@@ -549,6 +562,8 @@ def interrupt(generator: random.Random, world: World) -> None:
         pass
     except errors.KernelTimeout as error:
         raise Broken("an interrupt was lost") from error
+    finally:
+        sys.unraisablehook = before
     world.examine(generator)
 
 

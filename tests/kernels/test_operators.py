@@ -99,9 +99,9 @@ def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPa
         for output, t in made.items()
         if t.requires_grad
     }
-    # Scales of float32 are what PyTorch then computes in; kernels round what they make to 16 bits.
+    # Kernels round what they make to 16 bits; PyTorch does too, or computes in the float32 of scales. How
+    # large its largest error is where few elements decide it, is luck.
     narrow = any(t.dtype.itemsize == 2 for t in made.values())
-    narrow &= any(v.dtype == torch.float32 for v in _tensors(inputs))
 
     def through(
         function: Any, given: dict[str, Any], upstream: dict[str, torch.Tensor] = upstream
@@ -238,7 +238,8 @@ def _wide(value: Any) -> Any:
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.contiguous().view(torch.uint8)
+    # A row of one element may have any stride, which no other type's view takes.
+    return tensor.reshape(-1).contiguous().view(torch.uint8)
 
 
 def _tensors(result: Any) -> list[torch.Tensor]:

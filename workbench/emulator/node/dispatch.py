@@ -552,8 +552,9 @@ class _Running:
             # The first worker belongs to this thread, which may have been interrupted between its turns.
             self._turn(self._workers[0], 0)
             _join(self._helpers)
-        for helper in self._helpers:
-            helpers.given_back(helper)
+        # Each once, although an interrupt may come in between and this be called again.
+        while self._helpers:
+            helpers.given_back(self._helpers.pop())
         self._groups_done = self._done()
         for worker in self._workers:
             self._library.hk_release(worker)
