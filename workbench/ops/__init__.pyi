@@ -158,7 +158,7 @@ def bmm_rope_kv_cache(q_nope: torch.Tensor, w_k: torch.Tensor, q_pe: torch.Tenso
         sin: [angles, dim/2] of fp32 or bf16: sines of angles by position.
         w_k_scale: [heads, rank, deep/32] of uint8, or [1] of fp32: bytes s of powers 2^(s - 127) of
             fp4, or a factor of fp8; None for bf16.
-        k_scale: what keys in the cache are to be multiplied by.
+        k_scale: factor for keys in the cache.
         interleaved: whether pairs are neighbours (GPT-J), or halves apart (NeoX).
 
     Returns:
@@ -2746,7 +2746,7 @@ def mla_decode_rope(q: torch.Tensor, kv_cache: torch.Tensor, kv_indptr: torch.Te
             where None, q is not turned.
         positions: [queries] of int64: of queries in their sequences; where None, q is not turned.
         scale: what products of queries and keys are multiplied by; 1 / sqrt(dim) where None.
-        kv_scale: what the cache is to be multiplied by.
+        kv_scale: factor for the cache.
         softcap: c of logits c tanh(logits / c); 0 for none.
         interleaved: whether pairs are neighbours (GPT-J), or half a head apart (NeoX, Llama).
         v_cache: [rows, 512] of bf16, fp16 or fp8: values over `kv_scale`; where None, they are the
@@ -3538,8 +3538,8 @@ def paged_attention(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tenso
         block_table: [batch, pages] of int32: the pages of each sequence in order.
         seq_lens: [batch] of int32: keys of each sequence.
         scale: what products of queries and keys are multiplied by; 1 / sqrt(dim) where None.
-        k_scale: what keys in the cache are to be multiplied by.
-        v_scale: what values in the cache are to be multiplied by.
+        k_scale: factor for keys in the cache.
+        v_scale: factor for values in the cache.
         cu_seqlens_q: [batch+1] of int32: where each sequence's queries begin, and where the last end;
             where None, each has one.
         max_queries: queries that a sequence has at most; 0 for any number.
@@ -3785,8 +3785,8 @@ def reshape_and_cache(k: torch.Tensor, v: torch.Tensor, key_cache: torch.Tensor,
             place.
         slots: [tokens] of int32 or int64: the place of each token in the cache; below 0 none; of int64
             a call makes a copy.
-        k_scale: what keys in the cache are to be multiplied by.
-        v_scale: what values in the cache are to be multiplied by.
+        k_scale: factor for keys in the cache.
+        v_scale: factor for values in the cache.
 
     Returns:
         key_cache: [blocks, heads, block, dim] of bf16, fp16 or fp8: the argument, written in place.
@@ -4216,7 +4216,7 @@ def sparse_mla(q: torch.Tensor, kv_cache: torch.Tensor, topk_indices: torch.Tens
         cu_seqlens_q: [sequences+1] of int32: where each sequence's queries begin, and where the last
             end; where None, each has one.
         scale: what products of queries and keys are multiplied by; 1 / sqrt(dim) where None.
-        kv_scale: what the cache is to be multiplied by.
+        kv_scale: factor for the cache.
         v_cache: [rows, page, 1, 512] of bf16, fp16 or fp8: values over `kv_scale`; where None, they are
             the first 512 columns of the keys.
 
