@@ -15,6 +15,7 @@ spec = KernelSpec(
     variants={
         "split": Variant(),
         "atomics": Variant(
+            family.fits_whole,
             steps=family.BY_ATOMICS,
             workspace=family.workspace_by_atomics,
             check=family.check_whole,

@@ -18,6 +18,7 @@ spec = dataclasses.replace(
     variants={
         "split": Variant(),
         "atomics": Variant(
+            dense.fits_whole,
             steps=family.of_packed(dense.BY_ATOMICS),
             workspace=family.workspace_by_atomics,
             check=dense.check_whole,

@@ -79,10 +79,15 @@ def shape_of(**given: Any) -> dict[str, Any]:
     return shape
 
 
+def fits_whole(shape: Mapping[str, Any], arch: str) -> bool:
+    """dQ is added up in memory by whole tiles."""
+    return shape["dim"] == shape["dim_v"] and shape["dim"] in (64, 128)
+
+
 def check_whole(shape: Mapping[str, Any], arch: str) -> None:
     """Refuses what the forms that add up dQ in memory do not take."""
     forward.check(shape, arch)
-    if shape["dim"] != shape["dim_v"] or shape["dim"] not in (64, 128):
+    if not fits_whole(shape, arch):
         raise ShapeError(
             f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; sums of dQ in memory take "
             "64 or 128, both alike; the variant 'split' takes this"
@@ -228,7 +233,7 @@ def launch_pinned(shape: Mapping[str, Any], arch: str) -> Launch:
 
 def fits_pinned(shape: Mapping[str, Any], arch: str) -> bool:
     """Its loads are gfx950's, its conversions of bf16; a soft cap does not fit its registers."""
-    return arch == "gfx950" and shape["dtype"] == "bf16" and not shape["capped"]
+    return fits_whole(shape, arch) and arch == "gfx950" and shape["dtype"] == "bf16" and not shape["capped"]
 
 
 def check_pinned(shape: Mapping[str, Any], arch: str) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import marked
 import torch
 
 import workbench as wb
@@ -154,9 +155,7 @@ def main() -> None:
             print("\n".join(" | ".join(cells) for cells in found[-2:]), flush=True)
     text = document(found, f"{options.rows:,} x {options.cols:,}", options.device)
     if options.write:
-        page = DOCUMENT.read_text()
-        before, _, rest = page.partition(BEGIN)
-        DOCUMENT.write_text(before + text + rest.partition(END)[2])
+        marked.put(DOCUMENT, text)
 
 
 if __name__ == "__main__":

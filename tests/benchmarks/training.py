@@ -31,6 +31,7 @@ from typing import Any
 # As the script has it, before PyTorch is loaded: see workbench/training/__init__.py.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+import marked
 import torch
 
 from workbench.operators import Published
@@ -280,8 +281,7 @@ def main() -> None:
         text = "\n".join([FORECAST_BEGIN, *made, *beside, FORECAST_END])
         print(text)
         if chosen.write:
-            before, _, rest = DOCUMENT.read_text().partition(FORECAST_BEGIN)
-            DOCUMENT.write_text(before + text + rest.partition(FORECAST_END)[2])
+            marked.put(DOCUMENT, text)
         return
     for model in chosen.models:
         by = f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads"
@@ -302,8 +302,7 @@ def main() -> None:
         for model in chosen.models:
             image = DOCUMENT.parent / "images" / f"training_{model.replace('-', '_')}.svg"
             image.write_text(picture(kept[f"{model} {chosen.steps}"], f"Loss of {model}"))
-        before, _, rest = DOCUMENT.read_text().partition(BEGIN)
-        DOCUMENT.write_text(before + text + rest.partition(END)[2])
+        marked.put(DOCUMENT, text)
 
 
 if __name__ == "__main__":

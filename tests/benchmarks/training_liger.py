@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import marked
 import torch
 
 import workbench as wb
@@ -139,8 +140,7 @@ def main() -> None:
         ]
     )
     if options.write:
-        before, _, rest = DOCUMENT.read_text().partition(BEGIN)
-        DOCUMENT.write_text(before + text + rest.partition(END)[2])
+        marked.put(DOCUMENT, text)
 
 
 if __name__ == "__main__":

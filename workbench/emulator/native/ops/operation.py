@@ -39,7 +39,7 @@ class Rows:
         if operand.kind == "a":
             return self.acc_offset + operand.index
         raise UnsupportedInstruction(
-            f"operand of kind {operand.kind!r} (encoding {operand.index}) stands for a vector register; "
+            f"operand of kind {operand.kind!r} (encoding {operand.index}); expected a vector register: "
             "the emulated device does not execute this form of the instruction."
         )
 
@@ -102,6 +102,6 @@ def scalar(operand: Operand) -> int:
     if operand.kind == "s":
         return operand.index
     raise UnsupportedInstruction(
-        f"operand of kind {operand.kind!r} (encoding {operand.index}) stands for a scalar register; "
+        f"operand of kind {operand.kind!r} (encoding {operand.index}); expected a scalar register: "
         "the emulated device does not execute this form of the instruction."
     )

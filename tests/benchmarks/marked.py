@@ -1,0 +1,12 @@
+"""Parts of pages that a benchmark writes: what stands between two lines that are comments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def put(page: Path, text: str) -> None:
+    """Puts `text`, whose first and last line are marks, in place of what is between the same marks."""
+    begin, end = text.splitlines()[0], text.splitlines()[-1]
+    before, _, rest = page.read_text().partition(begin)
+    page.write_text(before + text + rest.partition(end)[2])
