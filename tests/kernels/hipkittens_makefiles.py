@@ -90,7 +90,9 @@ def attempt(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Names of sources, and "result", one of those of `hipkittens_sources.attempt`, and "text"."""
     sizes = [f"{name}={value}" for name, value in ATTENTION.items()]
-    command = ["make", "-k", f"-j{jobs}", "HIPCXX=hipcc", "LOGDIR=logs", *sizes, *build.variables]
+    # Below another make it would end with a word about folders.
+    options = ["-k", f"-j{jobs}", "--no-print-directory"]
+    command = ["make", *options, "HIPCXX=hipcc", "LOGDIR=logs", *sizes, *build.variables]
     before = {path: path.stat().st_mtime_ns for path in build.folder.iterdir()}
     status, said = _said(command, build.folder, environment, timeout)
     made = [
