@@ -542,26 +542,31 @@ def interrupt(generator: random.Random, world: World) -> None:
     function, grid, block, content = _endless(generator, world)
     options = runtime.LaunchOptions(timeout=5.0, sanitize=generator.random() < 0.2)
     delay = generator.choice((1e-4, 1e-3, 0.01, 0.05)) * (0.5 + generator.random())
-    timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
     before = sys.unraisablehook
+    dropped: list[str] = []
+
+    def press(after: float) -> None:
+        # From another thread: what `os.kill` raises within the hook is dropped as well.
+        threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     def unraisable(what: sys.UnraisableHookArgs) -> None:
         # Python itself drops an interrupt that comes in a finalizer or in a weak reference's callback, which
         # collecting garbage calls on the way to a launch. A person presses again. What is lost in a
         # callback of ours from C is our fault.
+        dropped.append(f"{what.err_msg} {what.object!r}: {what.exc_value!r}")
         if what.exc_type is KeyboardInterrupt and "callback function" not in (what.err_msg or ""):
-            os.kill(os.getpid(), signal.SIGINT)
+            press(0.05)
         else:
             before(what)
 
     sys.unraisablehook = unraisable
     try:
-        timer.start()
+        press(delay)
         function.launch(grid, (block, 1, 1), 0, content, options=options)
     except KeyboardInterrupt:
         pass
     except errors.KernelTimeout as error:
-        raise Broken("an interrupt was lost") from error
+        raise Broken(f"an interrupt was lost; Python dropped {dropped}") from error
     finally:
         sys.unraisablehook = before
     world.examine(generator)
