@@ -489,7 +489,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A step of a journey needs those before it."""
-    failed = FAILED.get(item.parent.nodeid) if item.parent is not None else None
+    journey = item.parent.nodeid if item.parent is not None else ""
+    # The step that failed itself is tried once more.
+    if FAILED.get(journey) == item.name:
+        del FAILED[journey]
+    failed = FAILED.get(journey)
     if failed is not None:
         pytest.skip(f"the step before failed: {failed}")
 
