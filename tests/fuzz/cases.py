@@ -555,7 +555,7 @@ def interrupt(generator: random.Random, world: World) -> None:
         # callback of ours from C is our fault.
         dropped.append(f"{what.err_msg} {what.object!r}: {what.exc_value!r}")
         if what.exc_type is KeyboardInterrupt and "callback function" not in (what.err_msg or ""):
-            press(0.05)
+            press(0.5)
         else:
             before(what)
 

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -55,14 +56,34 @@ def interrupted(process: subprocess.Popen[str], count: int) -> None:
         assert process.stdout.readline() == f"round {number}\n", process.stderr.read()
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(random.uniform(0, SECONDS))
-        process.send_signal(signal.SIGINT)
-        # Python drops an interrupt that comes in a callback of a weak reference: a person presses again.
-        while not select.select([process.stdout], [], [], LOST)[0]:
-            process.send_signal(signal.SIGINT)
+        press(process)
         assert process.stdout.readline() == "interrupted\n", process.stderr.read()
     said, errors = process.communicate(timeout=300)
     assert said.startswith("ended "), errors
     assert process.returncode == 0
+
+
+def press(process: subprocess.Popen[str]) -> None:
+    """Interrupt a session until it says something.
+
+    What comes in a callback of a weak reference is dropped by Python, which says so: a person presses again.
+    """
+    assert process.stdout is not None
+    assert process.stderr is not None
+    errors = b""
+    dropped = 0
+    process.send_signal(signal.SIGINT)
+    while True:
+        ready = select.select((process.stdout, process.stderr), (), (), LOST)[0]
+        if process.stdout in ready:
+            return
+        if ready:
+            errors += os.read(process.stderr.fileno(), 1 << 16)
+        if not ready or errors.count(b"KeyboardInterrupt") > dropped:
+            dropped = errors.count(b"KeyboardInterrupt")
+            # What comes while Python still writes that is dropped without a word.
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
 
 
 @pytest.fixture
