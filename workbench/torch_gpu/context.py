@@ -37,8 +37,9 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
     compiled modules that you import inside the block can use these tensors. Every call waits for its end, so
     streams and `synchronize` do nothing. `Event.elapsed_time` gives the modelled time of the compiled
     modules' kernels between two events, or, if there were none, this computer's time. `torch.compile` returns
-    the function itself; `torch.cuda.CUDAGraph` repeats the recorded calls. C++ code that asks a tensor for
-    its device gets the CPU.
+    the function itself; `torch.cuda.CUDAGraph` repeats the recorded calls. `torch.autocast("cuda")` lowers
+    the precision of the operators that PyTorch lists for the CPU, which are fewer than on a GPU. C++ code
+    that asks a tensor for its device gets the CPU.
 
     Args:
         device: a device or its name; None for the default device.
