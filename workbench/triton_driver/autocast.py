@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -17,7 +17,8 @@ def autocast_reaches_cpu() -> Iterator[None]:
     PyTorch casts by where a tensor really is, so CUDA's own switch would change nothing. It is set as well,
     since programs ask for it. Which operators take the lower precision is what PyTorch lists for the CPU.
     """
-    enter, leave = autocast.__enter__, autocast.__exit__
+    enter: Callable[..., Any] = autocast.__enter__
+    leave: Callable[..., Any] = autocast.__exit__
 
     def entered(region: Any) -> Any:
         if region.device == "cuda":

@@ -218,7 +218,7 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         for kind in (torch.Tensor, torch.nn.Module):
             stack.enter_context(mock.patch.object(kind, "to", _by_index(kind.to)))
         stack.enter_context(mock.patch.object(defaults, "DeviceContext", _Default))
-        methods = {
+        methods: dict[str, Callable[..., Any]] = {
             "cuda": lambda tensor, *_, **__: tensor,
             "get_device": lambda _: 0,
             "pin_memory": lambda tensor, *_: tensor.clone(),
