@@ -353,8 +353,8 @@ def test_nothing_stays() -> None:
         names = ("Event", "Stream", "device", "is_available", "synchronize", "mem_get_info")
         loader = importlib.machinery.ExtensionFileLoader.exec_module
         kept = torch.randn, torch.compile, torch.Generator, torch.Tensor.to, torch.Tensor.cuda, loader
-        kept += torch.autocast.__enter__, torch.nn.Module.to, torch.utils._device.DeviceContext
-        return (*(getattr(torch.cuda, name) for name in names), *kept, tuple(sorted(vars(torch.cuda))))
+        inside = torch.autocast.__enter__, torch.nn.Module.to, torch.utils._device.DeviceContext
+        return *(getattr(torch.cuda, name) for name in names), *kept, *inside, tuple(sorted(vars(torch.cuda)))
 
     before = state()
     with wb.torch_as_gpu("emulated:gfx950"):
