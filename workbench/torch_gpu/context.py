@@ -59,7 +59,9 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
             stack.enter_context(cuda_is_cpu(chosen))
         for name, answer in _answers(chosen).items():
             stack.enter_context(mock.patch.object(torch.cuda, name, answer, create=True))
-        stack.enter_context(mock.patch.object(torch.cuda, "Event", event_class(clock)))
+        event = event_class(clock)
+        stack.enter_context(mock.patch.object(torch.cuda, "Event", event))
+        stack.enter_context(mock.patch.object(torch.cuda.Stream, "record_event", _recording(event)))
         stack.enter_context(mock.patch.object(torch, "Generator", _Generator))
         stack.enter_context(mock.patch.object(torch, "compile", _as_it_is))
         stack.enter_context(graphs.recorded())
@@ -77,6 +79,17 @@ class _Generator(torch.Generator):
 def _as_it_is(model: Callable[..., Any] | None = None, **_: Any) -> Any:
     """In the place of `torch.compile`, which would make code for a GPU that PyTorch does not see."""
     return (lambda function: function) if model is None else model
+
+
+def _recording(event_class: type) -> Callable[..., Any]:
+    """`Stream.record_event`, which makes an event unless it is given one."""
+
+    def record_event(stream: Any, event: Any = None) -> Any:
+        event = event_class() if event is None else event
+        event.record(stream)
+        return event
+
+    return record_event
 
 
 def _answers(device: Device) -> dict[str, Callable[..., Any]]:

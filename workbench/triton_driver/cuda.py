@@ -134,12 +134,7 @@ class _Stream:
     def synchronize(self) -> None:
         pass
 
-    def record_event(self, event: Any = None) -> Any:
-        event = torch.cuda.Event() if event is None else event
-        event.record(self)
-        return event
-
-    wait_stream = wait_event = lambda self, *_: None
+    wait_stream = wait_event = record_event = lambda self, *_: None
 
 
 class _Chosen(contextlib.nullcontext[None]):
