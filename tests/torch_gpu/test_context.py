@@ -337,6 +337,32 @@ def test_the_accelerator_is_the_device() -> None:
         torch.accelerator.synchronize()
 
 
+def test_a_step_of_mixed_precision() -> None:
+    with wb.torch_as_gpu("emulated:gfx950"):
+        model = torch.nn.Linear(4, 1).to(0)
+        before = model.weight.detach().clone()
+        optimizer, scaler = torch.optim.Adam(model.parameters()), torch.amp.GradScaler("cuda")
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            made = model(torch.ones(2, 4, device=0))
+        assert made.dtype == torch.bfloat16
+        scaler.scale(made.sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        # Adam's first step is its rate, whatever the gradient.
+        torch.testing.assert_close(model.weight, before - 1e-3)
+
+
+def test_tensors_come_from_files_and_from_other_processes(tmp_path: Path) -> None:
+    file = tmp_path / "x.pt"
+    with wb.torch_as_gpu("emulated:gfx950"):
+        x = torch.arange(4.0, device="cuda")
+        torch.save(x, file)
+        for place in ("cuda", torch.device("cuda", 0), None):
+            assert torch.equal(torch.load(file, map_location=place), x)
+        batches = torch.utils.data.DataLoader(x, batch_size=2, num_workers=1, pin_memory=True)
+        assert [batch.tolist() for batch in batches] == [[0, 1], [2, 3]]
+
+
 @pytest.mark.skipif(not hasattr(torch.library, "custom_op"), reason="PyTorch 2.4 and later")
 def test_an_operator_for_cuda_takes_its_tensors() -> None:
     with wb.torch_as_gpu("emulated:gfx950"):

@@ -52,6 +52,16 @@ def _by_index(move: Callable[..., Any]) -> Callable[..., Any]:
     return moved
 
 
+def _from_file(load: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.load`, of files too that were written where there was a GPU."""
+
+    @functools.wraps(load)
+    def loaded(file: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return load(file, "cpu" if map_location is None else _host(map_location), *args, **kwargs)
+
+    return loaded
+
+
 class _Default(defaults.DeviceContext):
     """What `with torch.device(...)` enters: the device of tensors that are made without one."""
 
@@ -134,6 +144,9 @@ class _Stream:
     def synchronize(self) -> None:
         pass
 
+    def is_capturing(self) -> bool:
+        return torch.cuda.is_current_stream_capturing()
+
     wait_stream = wait_event = record_event = lambda self, *_: None
 
 
@@ -189,6 +202,7 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         "current_accelerator": lambda *_, **__: torch.device("cuda"),
         "current_device_index": lambda: 0,
         "set_device_index": lambda *_: None,
+        "device_index": _Chosen,
         **{
             name: answers[name]
             for name in ("is_available", "device_count", "current_stream", "set_stream", "synchronize")
@@ -213,6 +227,10 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         for kind in (torch.Tensor, torch.nn.Module):
             stack.enter_context(mock.patch.object(kind, "to", _by_index(kind.to)))
         stack.enter_context(mock.patch.object(defaults, "DeviceContext", _Default))
+        stack.enter_context(mock.patch.object(torch, "load", _from_file(torch.load)))
+        # In the processes of a DataLoader batches are put together in it.
+        shared = staticmethod(_on_host(torch.UntypedStorage._new_shared))
+        stack.enter_context(mock.patch.object(torch.UntypedStorage, "_new_shared", shared))
         methods: dict[str, Callable[..., Any]] = {
             "cuda": lambda tensor, *_, **__: tensor,
             "get_device": lambda _: 0,
