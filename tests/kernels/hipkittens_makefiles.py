@@ -7,10 +7,12 @@ the workbench compiles; a program is run.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +30,8 @@ from workbench.toolchain.hipcc.script import install
 BUILD_TIMEOUT = 400.0
 RUN_TIMEOUT = 120.0
 """Seconds of a program, or of a module's check."""
+GRACE = 30.0
+"""Seconds that what takes too long has to end."""
 OTHER_COMPILER = re.compile(r"\bnvcc\b")
 
 
@@ -149,20 +153,27 @@ def _said(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float, errors: bool = True
 ) -> tuple[int | None, str]:
     """A command's exit status, None where it takes too long, and its words, those of standard error too."""
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=dict(environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if errors else None,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
     try:
-        finished = subprocess.run(
-            command,
-            cwd=folder,
-            env=dict(environment),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if errors else None,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-        )
+        said, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
+        # Below make are compilers, which hipcc ends at the first of these and cannot at the second.
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=GRACE)
+                break
         return None, ""
-    return finished.returncode, finished.stdout
+    return process.returncode, said
 
 
 Row = tuple[str, str, str, dict[str, str]]

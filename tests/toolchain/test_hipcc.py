@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -265,6 +267,29 @@ def test_a_fault_is_explained(folder: Path) -> None:
 def test_its_answers() -> None:
     assert hipcc("--version").startswith("HIP version: ")
     assert Path(hipcc("-print-resource-dir").strip()).is_absolute()
+
+
+def test_its_compilers_end_with_it(tmp_path: Path) -> None:
+    """As where make is ended: a compiler is in a process group of its own, which that signal misses."""
+    told, source = tmp_path / "pid", tmp_path / "a.hip"
+    source.touch()
+    command = ["sh", "-c", f"echo $$ > {told}.new && mv {told}.new {told} && exec sleep 300"]
+    program = (
+        "import sys\n"
+        "from workbench.toolchain import process\n"
+        "from workbench.toolchain.hipcc import driver\n"
+        f"driver._make = lambda *_: process.run({command}, timeout=300)\n"
+        f"sys.exit(driver.main([{str(source)!r}], lambda: 'gfx950'))\n"
+    )
+    running = subprocess.Popen([sys.executable, "-c", program])
+    while not told.exists():
+        assert running.poll() is None
+        time.sleep(0.01)
+    running.terminate()
+    assert running.wait() == 128 + signal.SIGTERM
+    compiler = int(told.read_text())
+    with pytest.raises(ProcessLookupError):
+        os.killpg(compiler, signal.SIGKILL)
 
 
 def test_a_real_hipcc_is_started_instead(

@@ -288,12 +288,99 @@ def test_torch_cuda_answers() -> None:
         assert torch.equal(twice(first), 2 * first)
 
 
+def product() -> torch.Tensor:
+    return torch.ones(4, 4, device="cuda") @ torch.ones(4, 4, device="cuda")
+
+
+def test_autocast() -> None:
+    with wb.torch_as_gpu("emulated:gfx950"):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            assert (product().dtype, torch.is_autocast_enabled()) == (torch.bfloat16, True)
+            with torch.autocast("cuda", enabled=False):
+                assert (product().dtype, torch.is_autocast_enabled()) == (torch.float32, False)
+            assert product().dtype == torch.bfloat16
+        # CUDA's default, which is not the CPU's.
+        assert torch.autocast("cuda")(product)().dtype == torch.float16
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert not torch.is_autocast_enabled()
+        assert product().dtype == torch.float32
+        assert not torch.is_autocast_enabled("cpu")
+
+
+def test_places_that_programs_name() -> None:
+    place = torch.device("cuda", 0)
+    with wb.torch_as_gpu("emulated:gfx950"):
+        with torch.device("cuda"):
+            x = torch.arange(3.0)
+            assert x.device == torch.nn.Linear(2, 2).weight.device == place
+        assert torch.equal(x + torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 3.0, 5.0]))
+        assert x.get_device() == torch.cuda.device(x.device).idx == 0
+        assert torch.equal(x.pin_memory().to(0, torch.float64), x.double())
+        assert torch.nn.Linear(2, 2).to(0).weight.device == place
+        stream = torch.cuda.current_stream()
+        x.record_stream(stream)
+        assert stream == torch.cuda.default_stream()
+        assert stream.device == place
+        assert stream.query()
+        assert stream.record_event().query()
+        with torch.cuda.device_of(x), torch.cuda.StreamContext(stream):
+            assert torch.cuda.current_device() == 0
+
+
+@pytest.mark.skipif(not hasattr(torch, "accelerator"), reason="PyTorch 2.6 and later")
+def test_the_accelerator_is_the_device() -> None:
+    with wb.torch_as_gpu("emulated:gfx950"):
+        assert torch.accelerator.is_available()
+        assert torch.accelerator.device_count() == 1
+        place = torch.accelerator.current_accelerator()
+        assert torch.zeros(2, device=place).device.type == "cuda"
+        torch.accelerator.synchronize()
+
+
+def test_a_step_of_mixed_precision() -> None:
+    with wb.torch_as_gpu("emulated:gfx950"):
+        model = torch.nn.Linear(4, 1).to(0)
+        before = model.weight.detach().clone()
+        optimizer, scaler = torch.optim.Adam(model.parameters()), torch.amp.GradScaler("cuda")
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            made = model(torch.ones(2, 4, device=0))
+        assert made.dtype == torch.bfloat16
+        scaler.scale(made.sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        # Adam's first step is its rate, whatever the gradient.
+        torch.testing.assert_close(model.weight, before - 1e-3)
+
+
+def test_tensors_come_from_files_and_from_other_processes(tmp_path: Path) -> None:
+    file = tmp_path / "x.pt"
+    with wb.torch_as_gpu("emulated:gfx950"):
+        x = torch.arange(4.0, device="cuda")
+        torch.save(x, file)
+        for place in ("cuda", torch.device("cuda", 0), None):
+            assert torch.equal(torch.load(file, map_location=place), x)
+        batches = torch.utils.data.DataLoader(x, batch_size=2, num_workers=1, pin_memory=True)
+        assert [batch.tolist() for batch in batches] == [[0, 1], [2, 3]]
+
+
+@pytest.mark.skipif(not hasattr(torch.library, "custom_op"), reason="PyTorch 2.4 and later")
+def test_an_operator_for_cuda_takes_its_tensors() -> None:
+    with wb.torch_as_gpu("emulated:gfx950"):
+
+        @torch.library.custom_op("workbench_tests::twice", mutates_args=(), device_types="cuda")
+        def twice(x: torch.Tensor) -> torch.Tensor:
+            return 2 * x
+
+        assert torch.equal(twice(torch.ones(2, device="cuda")), torch.full((2,), 2.0))
+
+
 def test_nothing_stays() -> None:
     def state() -> tuple[object, ...]:
-        names = ("Event", "Stream", "is_available", "synchronize", "mem_get_info")
+        names = ("Event", "Stream", "device", "is_available", "synchronize", "mem_get_info")
         loader = importlib.machinery.ExtensionFileLoader.exec_module
         kept = torch.randn, torch.compile, torch.Generator, torch.Tensor.to, torch.Tensor.cuda, loader
-        return (*(getattr(torch.cuda, name) for name in names), *kept, tuple(sorted(vars(torch.cuda))))
+        inside = torch.autocast.__enter__, torch.nn.Module.to, torch.utils._device.DeviceContext
+        return *(getattr(torch.cuda, name) for name in names), *kept, *inside, tuple(sorted(vars(torch.cuda)))
 
     before = state()
     with wb.torch_as_gpu("emulated:gfx950"):

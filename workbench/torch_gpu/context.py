@@ -37,8 +37,9 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
     compiled modules that you import inside the block can use these tensors. Every call waits for its end, so
     streams and `synchronize` do nothing. `Event.elapsed_time` gives the modelled time of the compiled
     modules' kernels between two events, or, if there were none, this computer's time. `torch.compile` returns
-    the function itself; `torch.cuda.CUDAGraph` repeats the recorded calls. C++ code that asks a tensor for
-    its device gets the CPU.
+    the function itself; `torch.cuda.CUDAGraph` repeats the recorded calls. `torch.autocast("cuda")` lowers
+    the precision of the operators that PyTorch lists for the CPU, which are fewer than on a GPU. C++ code
+    that asks a tensor for its device gets the CPU.
 
     Args:
         device: a device or its name; None for the default device.
@@ -58,7 +59,9 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
             stack.enter_context(cuda_is_cpu(chosen))
         for name, answer in _answers(chosen).items():
             stack.enter_context(mock.patch.object(torch.cuda, name, answer, create=True))
-        stack.enter_context(mock.patch.object(torch.cuda, "Event", event_class(clock)))
+        event = event_class(clock)
+        stack.enter_context(mock.patch.object(torch.cuda, "Event", event))
+        stack.enter_context(mock.patch.object(torch.cuda.Stream, "record_event", _recording(event)))
         stack.enter_context(mock.patch.object(torch, "Generator", _Generator))
         stack.enter_context(mock.patch.object(torch, "compile", _as_it_is))
         stack.enter_context(graphs.recorded())
@@ -76,6 +79,17 @@ class _Generator(torch.Generator):
 def _as_it_is(model: Callable[..., Any] | None = None, **_: Any) -> Any:
     """In the place of `torch.compile`, which would make code for a GPU that PyTorch does not see."""
     return (lambda function: function) if model is None else model
+
+
+def _recording(event_class: type) -> Callable[..., Any]:
+    """`Stream.record_event`, which makes an event unless it is given one."""
+
+    def record_event(stream: Any, event: Any = None) -> Any:
+        event = event_class() if event is None else event
+        event.record(stream)
+        return event
+
+    return record_event
 
 
 def _answers(device: Device) -> dict[str, Callable[..., Any]]:

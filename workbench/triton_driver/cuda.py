@@ -10,11 +10,12 @@ from typing import Any
 from unittest import mock
 
 import torch
-from torch.utils._device import _device_constructors
+import torch.utils._device as defaults
 
 from workbench import targets
 from workbench.errors import UsageError
 from workbench.runtime import Device
+from workbench.triton_driver.autocast import autocast_reaches_cpu
 
 
 def _host(value: Any) -> Any:
@@ -39,17 +40,49 @@ def _on_host(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def _by_index(move: Callable[..., Any]) -> Callable[..., Any]:
+    """A method `to`, whose first argument may be the index of a GPU."""
+
+    @functools.wraps(move)
+    def moved(this: Any, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], int):
+            args = ("cpu", *args[1:])
+        return move(this, *args, **kwargs)
+
+    return moved
+
+
+def _from_file(load: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.load`, of files too that were written where there was a GPU."""
+
+    @functools.wraps(load)
+    def loaded(file: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return load(file, "cpu" if map_location is None else _host(map_location), *args, **kwargs)
+
+    return loaded
+
+
+class _Default(defaults.DeviceContext):
+    """What `with torch.device(...)` enters: the device of tensors that are made without one."""
+
+    def __init__(self, device: Any) -> None:
+        super().__init__(_host(device))
+
+
 _LIKE = tuple(f"{name}_like" for name in ("empty", "full", "ones", "rand", "randint", "randn", "zeros"))
 _METHODS = ("to", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros")
 
 
 def _makers() -> Iterator[tuple[Any, str]]:
     """Where the functions are that take a device. A TorchFunctionMode would miss what computes gradients."""
-    known = _device_constructors()
-    for owner in (torch, torch.fft, torch.sparse):
+    known = defaults._device_constructors()
+    for owner in (torch, torch.fft, torch.nested, torch.sparse):
         yield from ((owner, name) for name, value in vars(owner).items() if _is_one_of(value, known))
     yield from ((torch, name) for name in (*_LIKE, "set_default_device"))
     yield from ((torch.Tensor, name) for name in _METHODS)
+    # They name the devices of tensors that an operator takes; PyTorch has them since 2.4.
+    registering = ("custom_op", "register_kernel")
+    yield from ((torch.library, name) for name in registering if hasattr(torch.library, name))
 
 
 def _is_one_of(value: Any, known: Any) -> bool:
@@ -87,10 +120,17 @@ def _naming_what_fails(compile_: Callable[..., Any]) -> Callable[..., Any]:
 class _Stream:
     """A stream on which everything has ended."""
 
-    cuda_stream = 0
+    cuda_stream = stream_id = priority = 0
+    device = torch.device("cuda", 0)
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Stream)
+
+    def __hash__(self) -> int:
+        return self.cuda_stream
 
     def __enter__(self) -> _Stream:
         return self
@@ -98,10 +138,25 @@ class _Stream:
     def __exit__(self, *_: object) -> None:
         pass
 
+    def query(self) -> bool:
+        return True
+
     def synchronize(self) -> None:
         pass
 
+    def is_capturing(self) -> bool:
+        return torch.cuda.is_current_stream_capturing()
+
     wait_stream = wait_event = record_event = lambda self, *_: None
+
+
+class _Chosen(contextlib.nullcontext[None]):
+    """What `torch.cuda.device` is, with one GPU."""
+
+    idx = 0
+
+    def __init__(self, *_: Any) -> None:
+        super().__init__()
 
 
 @contextlib.contextmanager
@@ -130,8 +185,10 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         "get_device_capability": lambda *_: (facts.major, facts.minor),
         "synchronize": lambda *_: None,
         "empty_cache": lambda: None,
-        "device": lambda *_: contextlib.nullcontext(),
+        "device": _Chosen,
+        "device_of": _Chosen,
         "stream": lambda *_: contextlib.nullcontext(),
+        "StreamContext": lambda *_: contextlib.nullcontext(),
         "current_stream": lambda *_: _Stream(),
         "default_stream": lambda *_: _Stream(),
         "set_stream": lambda *_: None,
@@ -141,9 +198,24 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         "manual_seed": torch.default_generator.manual_seed,
         "manual_seed_all": torch.default_generator.manual_seed,
     }
+    accelerator = {
+        "current_accelerator": lambda *_, **__: torch.device("cuda"),
+        "current_device_index": lambda: 0,
+        "set_device_index": lambda *_: None,
+        "device_index": _Chosen,
+        **{
+            name: answers[name]
+            for name in ("is_available", "device_count", "current_stream", "set_stream", "synchronize")
+        },
+    }
     with contextlib.ExitStack() as stack:
         for name, answer in answers.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, answer))
+        # PyTorch has it since 2.6, and more of it in each version.
+        general = getattr(torch, "accelerator", None)
+        for name, answer in accelerator.items():
+            if hasattr(general, name):
+                stack.enter_context(mock.patch.object(general, name, answer))
         # Attributes of the class that Python sees; PyTorch itself knows better.
         place = torch.device("cuda", 0)
         stack.enter_context(mock.patch.object(torch.Tensor, "is_cuda", property(lambda _: True)))
@@ -152,5 +224,20 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         stack.enter_context(mock.patch.object(torch, "compile", _naming_what_fails(torch.compile)))
         for owner, name in _makers():
             stack.enter_context(mock.patch.object(owner, name, _on_host(getattr(owner, name))))
-        stack.enter_context(mock.patch.object(torch.Tensor, "cuda", lambda tensor, *_, **__: tensor))
+        for kind in (torch.Tensor, torch.nn.Module):
+            stack.enter_context(mock.patch.object(kind, "to", _by_index(kind.to)))
+        stack.enter_context(mock.patch.object(defaults, "DeviceContext", _Default))
+        stack.enter_context(mock.patch.object(torch, "load", _from_file(torch.load)))
+        # In the processes of a DataLoader batches are put together in it.
+        shared = staticmethod(_on_host(torch.UntypedStorage._new_shared))
+        stack.enter_context(mock.patch.object(torch.UntypedStorage, "_new_shared", shared))
+        methods: dict[str, Callable[..., Any]] = {
+            "cuda": lambda tensor, *_, **__: tensor,
+            "get_device": lambda _: 0,
+            "pin_memory": lambda tensor, *_: tensor.clone(),
+            "record_stream": lambda *_: None,
+        }
+        for name, method in methods.items():
+            stack.enter_context(mock.patch.object(torch.Tensor, name, method))
+        stack.enter_context(autocast_reaches_cpu())
         yield

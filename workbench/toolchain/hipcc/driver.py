@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from types import FrameType
+from typing import NoReturn
 
 from workbench.errors import CompileError, ToolchainError, UsageError
 from workbench.toolchain.compiler import INCLUDE, Compiler
@@ -41,13 +46,31 @@ def main(words: Sequence[str], default_arch: Callable[[], str]) -> int:
     if list(words) == ["-v"]:
         return _version(compiler)
     try:
-        _make(read(words), default_arch)
+        with _ended_whole():
+            _make(read(words), default_arch)
     except FailedError as error:
         return error.status
     except (CompileError, ToolchainError, UsageError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+@contextlib.contextmanager
+def _ended_whole() -> Iterator[None]:
+    """What `make` sends where it is ended itself ends the compilers too, which are no part of its group."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _frame: FrameType | None) -> NoReturn:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _version(compiler: Compiler) -> int:

@@ -1,0 +1,36 @@
+"""`torch.autocast("cuda")` where `cuda_means_cpu` has the tensors on the CPU."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+from torch.amp.autocast_mode import autocast
+
+
+@contextlib.contextmanager
+def autocast_reaches_cpu() -> Iterator[None]:
+    """CUDA's autocast casts what the CPU computes too, inside of a `with` block.
+
+    PyTorch casts by where a tensor really is, so CUDA's own switch would change nothing. It is set as well,
+    since programs ask for it. Which operators take the lower precision is what PyTorch lists for the CPU.
+    """
+    enter: Callable[..., Any] = autocast.__enter__
+    leave: Callable[..., Any] = autocast.__exit__
+
+    def entered(region: Any) -> Any:
+        if region.device == "cuda":
+            region.on_host = autocast("cpu", region.fast_dtype, region._enabled, region._cache_enabled)
+            enter(region.on_host)
+        return enter(region)
+
+    def left(region: Any, *error: Any) -> Any:
+        result = leave(region, *error)
+        if region.device == "cuda":
+            leave(region.on_host, *error)
+        return result
+
+    with mock.patch.object(autocast, "__enter__", entered), mock.patch.object(autocast, "__exit__", left):
+        yield
