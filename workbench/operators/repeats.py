@@ -19,6 +19,7 @@ from workbench.operators import building, running
 from workbench.operators.building import Ready, Stamp
 from workbench.operators.definition import Definition
 from workbench.operators.parameters import Shape
+from workbench.operators.tensors import new_tensor
 from workbench.runtime import Device, LaunchRecord
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A tensor that a call makes: its name, what `torch.empty` takes, what it is filled with, if it is."""
+    """A tensor that a call makes: its name, what `new_tensor` takes, what it is filled with, if it is."""
 
     name: str
     dims: tuple[int, ...]
@@ -58,15 +59,13 @@ class Repeat:
         self, tensors: Mapping[str, Any], device: Device
     ) -> tuple[dict[str, torch.Tensor], tuple[LaunchRecord, ...]] | None:
         """A call on tensors of the signature; None where the plan does not hold, and nothing has run."""
-        import torch
-
         if building.stamp(self.chosen) != self.stamp:
             return None
-        where, empty = self.where, torch.empty
-        made = {each.name: empty(each.dims, dtype=each.dtype, device=where) for each in self.outputs}
+        where = self.where
+        made = {each.name: new_tensor(each.dims, each.dtype, where) for each in self.outputs}
         everything = {**tensors, **made}
         for each in self.workspace:
-            tensor = empty(each.dims, dtype=each.dtype, device=where)
+            tensor = new_tensor(each.dims, each.dtype, where)
             everything[each.name] = tensor if each.value is None else tensor.fill_(each.value)
         packed = [form.filled(everything) for _, form in self.launches]
         if None in packed:

@@ -13,7 +13,7 @@ from workbench.operators.building import Ready
 from workbench.operators.definition import Definition
 from workbench.operators.parameters import Shape
 from workbench.operators.steps import Step
-from workbench.operators.tensors import in_format_of, name_results, poisoned
+from workbench.operators.tensors import in_format_of, name_results, new_tensor, poisoned
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 
 if TYPE_CHECKING:
@@ -105,8 +105,6 @@ def make_outputs(
     Raises:
         ArgumentError: a given one has another name, dtype or shape.
     """
-    import torch
-
     where = place(inputs)
     rest = {**(given or {}), **(copied or {})}
     wanted = operator.outputs(shape, inputs)
@@ -118,7 +116,7 @@ def make_outputs(
             if not copied or name not in copied:
                 made[name] = tensor
                 continue
-        tensor = torch.empty(tuple(dims), dtype=dtype, device=where)
+        tensor = new_tensor(tuple(dims), dtype, where)
         made[name] = poisoned(tensor) if poison else tensor
     if rest:
         raise ArgumentError(
@@ -229,14 +227,12 @@ def make_workspace(
     operator: Definition, shape: Shape, inputs: Mapping[str, Any], poison: bool = False
 ) -> dict[str, torch.Tensor]:
     """Tensors between the steps, with the values that they begin with."""
-    import torch
-
     if operator.workspace is None:
         return {}
     where = place(inputs)
     made = {}
     for name, (dims, dtype, *value) in operator.workspace(shape, inputs).items():
-        tensor = torch.empty(tuple(dims), dtype=dtype, device=where)
+        tensor = new_tensor(tuple(dims), dtype, where)
         made[name] = tensor.fill_(value[0]) if value else poisoned(tensor) if poison else tensor
     return made
 

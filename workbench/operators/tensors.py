@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
+import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 TensorLike = tuple[Sequence[int], "torch.dtype"]
 """Dimensions and dtype of a tensor that does not exist yet."""
+
+_OWN_MAPPING = 32 << 20
+"""Bytes from which on glibc always maps an allocation for itself (DEFAULT_MMAP_THRESHOLD_MAX in malloc.c),
+and gives it back when it is freed: what the system is told of such memory ends with the tensor."""
 
 
 def name_results(result: Any, names: Sequence[str], what: str) -> dict[str, torch.Tensor]:
@@ -58,6 +64,35 @@ def in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
     if wanted is known:
         return tensor
     return tensor.float().clamp(wanted.lowest, wanted.largest).to(wanted.dtype)
+
+
+def new_tensor(dims: Sequence[int], dtype: torch.dtype, where: torch.device) -> torch.Tensor:
+    """`torch.empty` for what an operator writes.
+
+    A large one on the CPU asks the system for large pages. Its memory is new in every call, and one page of
+    4 KiB after another took a quarter of the time of kernels that move memory.
+    """
+    import torch
+
+    tensor = torch.empty(dims, dtype=dtype, device=where)
+    # A subclass, such as that of a trace, may have no memory, and no size yet.
+    if type(tensor) is torch.Tensor and tensor.is_cpu and tensor.nbytes >= _OWN_MAPPING:
+        _want_large_pages(tensor.data_ptr(), tensor.nbytes)
+    return tensor
+
+
+def _want_large_pages(address: int, size: int) -> None:
+    """Advice for the pages that lie whole in `size` bytes; a system that refuses leaves them small."""
+    advice = getattr(mmap, "MADV_HUGEPAGE", None)
+    if advice is None:
+        return
+    first, end = -(-address // mmap.PAGESIZE), (address + size) // mmap.PAGESIZE
+    madvise = ctypes.CDLL(None).madvise
+    madvise(
+        ctypes.c_void_p(first * mmap.PAGESIZE),
+        ctypes.c_size_t((end - first) * mmap.PAGESIZE),
+        ctypes.c_int(advice),
+    )
 
 
 def poisoned(tensor: torch.Tensor) -> torch.Tensor:
