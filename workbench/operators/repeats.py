@@ -153,7 +153,10 @@ def planned(
             return None
         launches.append((each, form))
     inputs = {name: tensor for name, tensor in tensors.items() if name not in made}
-    workspace = partial(chosen.workspace, shape) if chosen.workspace is not None else lambda given: {}
+
+    def workspace(given: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {} if chosen.workspace is None else chosen.workspace(shape, given)
+
     space = workspace(inputs)
     if not _unread(partial(chosen.outputs, shape), inputs) or not _unread(workspace, inputs):
         return None
