@@ -77,7 +77,7 @@ struct epilogue_backward {
         }
         if (g.parts == nullptr) return;
         __shared__ sv_fl<waves * width> scratch;
-        group<waves>::template all_reduce<base_ops::sum>(sums, scratch);
+        group<waves>::template all_reduce<base_ops::sum, false>(sums, scratch);
         const gl<float, 1, -1, -1, -1> left(g.parts, nullptr, size_t{gridDim.z}, size_t{gridDim.y}, g.dc.cols());
         if (warpid() == 0) store(left, sums, {0, batch, static_cast<int>(blockIdx.y), at});
     }

@@ -298,7 +298,7 @@ struct normalize_backward : row_plan<T, cols, 16> {
             // The sums before these are out of the scratch.
             wait_lgkmcnt();
             barrier();
-            group<plan::waves>::template all_reduce<base_ops::sum>(sums, scratch);
+            group<plan::waves>::template all_reduce<base_ops::sum, false>(sums, scratch);
         }
         if (plan::across > 1 || warpid() == 0)
             store(left, sums, {0, 0, static_cast<int>(blockIdx.x), plan::across > 1 ? warpid() : 0});
@@ -331,7 +331,7 @@ struct column_sums {
             load_bounded(parts, g.parts, {0, which, row, at});
             col_sum(sums, parts, sums);
         }
-        group<waves>::template all_reduce<base_ops::sum>(sums, scratch);
+        group<waves>::template all_reduce<base_ops::sum, false>(sums, scratch);
         if (warpid() == 0) store(g.out, sums, {0, which, 0, at});
     }
 };

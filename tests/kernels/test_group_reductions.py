@@ -43,3 +43,24 @@ def test_every_wave_gets_the_result(arch: str) -> None:
                 )
     batch.take_turns(arch)
     batch.run(arch)
+
+
+def test_the_first_wave_alone_gets_the_result(arch: str) -> None:
+    batch = Batch()
+    for name in ("align", "align, long"):
+        vector, length = VECTORS[name]
+        x = random(4, length)
+        wanted = x.clone()
+        wanted[::2] = x.view(2, 2, length).sum(1)
+        batch.add(
+            f"sum of 2 of 4 waves, {name}",
+            f"""__shared__ sv_fl<{2 * length}> scratch[2];
+            {vector} v; load(v, g.x, {{0, 0, warpid(), 0}});
+            group<2>::all_reduce<base_ops::sum, false>(v, scratch[group<2>::groupid()]);
+            store(g.out, v, {{0, 0, warpid(), 0}});""",
+            x=x,
+            threads=256,
+            wanted={"out": wanted},
+            check=close(1, 1e-6),
+        )
+    batch.run(arch)

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.errors import KernelFault
+from workbench.errors import ArgumentError, KernelFault
 from workbench.kernel import recording
-from workbench.operators import Choice, KernelSpec, Launch, Range
+from workbench.operators import Choice, Index, KernelSpec, Launch, Range
 
 SOURCE = """
 extern "C" __global__ void add(const float *x, const float *y, float *out, float by) {
@@ -101,3 +101,54 @@ def test_launches_by_a_plan_are_recorded_watched_and_stopped():
     with pytest.raises(KernelFault, match=r"argument 'y' \(float32 tensor 8\)"):
         spec(torch.full((8,), 1e7), y)
     called(spec, x, y)
+
+
+CHOSEN = """
+extern "C" __global__ void chosen(const float *x, const long *at, float *out, int n) {
+    if (threadIdx.x < n) out[threadIdx.x] = x[at[threadIdx.x]];
+}
+"""
+
+
+def chosen(**changes):
+    fields = {
+        "name": "maps/chosen",
+        "source": CHOSEN,
+        "entry": "chosen",
+        "inputs": lambda shape, generator: {"x": torch.ones(8), "at": torch.arange(shape["n"])},
+        "reference": lambda x, at: x[at],
+        "arguments": lambda shape, t: {**t, "n": shape["n"]},
+        "shape_of": lambda x, at: {"n": at.numel()},
+        "tensors": {"x": "fp32[values]", "at": "int64[n]", "out": "fp32[n]"},
+        "indexes": {"at": Index("values")},
+    }
+    return added(**(fields | changes))
+
+
+def test_calls_with_integers_have_a_plan_and_look_at_every_index():
+    spec = chosen()
+    x = torch.arange(8.0)
+    for n in range(4):
+        at = torch.tensor([n, 7 - n, 2])
+        assert torch.equal(spec(x + n, at), (x + n)[at])
+    assert [plan is not None for plan in plans(spec)] == [True]
+    with pytest.raises(ArgumentError, match=r"at\[1\] is 8; expected an index from 0 to 7"):
+        spec(x, torch.tensor([0, 8, 1]))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        {"shape_of": lambda x, at: {"n": int(at[0])}},
+        {"shape_of": lambda x, at: {"n": at.tolist()[0]}},
+        {"arguments": lambda shape, t: {**t, "n": t["at"].tolist()[0]}},
+        {"outputs": lambda shape, given: {"out": ((4 + given["at"].tolist()[0],), torch.float32)}},
+    ],
+    ids=["shape", "shape, as a list", "arguments", "outputs"],
+)
+def test_integers_whose_values_are_read_have_no_plan(read):
+    spec = chosen(**read)
+    for n in (3, 2, 4, 3):
+        at = torch.tensor([n, 1, 5, 2])
+        assert torch.equal(spec(torch.arange(8.0), at)[: at[0]], at[: at[0]].float())
+    assert plans(spec) in ([], [None])

@@ -1,14 +1,16 @@
 """What of an operator's call stays for the next one with tensors alike: all but addresses.
 
 A call's shape, its implementation, the sizes of its outputs and the arguments of its launches follow from
-the metadata of its tensors (`running.signature_of`). So a second call of a signature makes a plan, and those
-after it allocate outputs, put addresses into the bytes of the arguments, and launch.
+the metadata of its tensors (`running.signature_of`), unless values of integers are read for them; a try with
+integers that have none finds that out. So a second call of a signature makes a plan, and those after it
+allocate outputs, put addresses into the bytes of the arguments, and launch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -42,6 +44,7 @@ class Repeat:
 
     Attributes:
         chosen: the implementation.
+        shape: of the calls.
         stamp: of the sources that its kernels were made from.
         where: PyTorch's device of the outputs.
         outputs, workspace: tensors that each call makes.
@@ -49,6 +52,7 @@ class Repeat:
     """
 
     chosen: Definition
+    shape: Shape
     stamp: Stamp
     where: torch.device
     outputs: tuple[Made, ...]
@@ -92,6 +96,36 @@ class _Looking(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+def _unread(make: Callable[[dict[str, Any]], Any], tensors: Mapping[str, Any], made: Any = None) -> bool:
+    """Whether what is made of tensors follows from their metadata: integers may say where sequences begin.
+
+    Args:
+        make: is called with integers that have no values.
+        made: what it has to give then; None for anything.
+    """
+    import torch
+
+    integers = {
+        name: torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+        for name, value in tensors.items()
+        if isinstance(value, torch.Tensor) and not value.is_floating_point()
+    }
+    if not integers:
+        return True
+    with _Looking() as looking:
+        try:
+            found = make({**tensors, **integers})
+        except Exception:
+            # What has no values refuses to be read, or to meet what has some, in whatever words.
+            return False
+    return not looking.computes and (made is None or found == made)
+
+
+def has_one_shape(operator: Definition, shape: Shape, tensors: Mapping[str, Any]) -> bool:
+    """Whether calls on tensors like those of one have its complete shape, whatever their values."""
+    return _unread(lambda given: {**shape, **operator.shape_of(**given)}, tensors, dict(shape))
+
+
 def planned(
     chosen: Definition,
     shape: Shape,
@@ -110,16 +144,24 @@ def planned(
         return None
     launches = []
     for each in ready:
+        arguments_of = partial(running.arguments_of, each.step, each.kernel, shape)
         with _Looking() as looking:
-            arguments = running.arguments_of(each.step, each.kernel, shape, tensors)
+            arguments = arguments_of(tensors)
         form = each.kernel.plan.template(arguments, place_of(device), tensors)
-        if form is None or looking.computes:
+        if form is None or looking.computes or not _unread(arguments_of, tensors):
             return None
         launches.append((each, form))
     inputs = {name: tensor for name, tensor in tensors.items() if name not in made}
-    space = chosen.workspace(shape, inputs) if chosen.workspace is not None else {}
+
+    def workspace(given: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {} if chosen.workspace is None else chosen.workspace(shape, given)
+
+    space = workspace(inputs)
+    if not _unread(partial(chosen.outputs, shape), inputs) or not _unread(workspace, inputs):
+        return None
     return Repeat(
         chosen,
+        shape,
         building.stamp(chosen),
         running.place(tensors),
         tuple(Made(name, tuple(tensor.shape), tensor.dtype) for name, tensor in made.items()),

@@ -42,19 +42,14 @@ def make_inputs(
 
 
 def signature_of(tensors: Mapping[str, Any], device: Device) -> Hashable:
-    """Equal for calls that have one shape; None where the values of a tensor may be asked for it.
-
-    An operator looks at a call's metadata for its shape, and at the values of integers, such as where
-    sequences begin.
-    """
+    """Equal for calls that have one shape, unless an operator reads integers for it; None of what is neither
+    tensor nor number."""
     import torch
 
     parts: list[Any] = [device.name]
     for value in tensors.values():
         kind = type(value)
         if kind is torch.Tensor or kind is torch.nn.Parameter:
-            if not value.is_floating_point():
-                return None
             parts += (value.dtype, value.shape, value.stride(), value.is_cpu or value.device)
         elif kind is float or kind is int or kind is bool or kind is str or value is None:
             parts += (kind, value)

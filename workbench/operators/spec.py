@@ -372,7 +372,11 @@ class KernelSpec(Shown, Definition):
             return None
         where = device if device is not None else device_of(tensors.values())
         repeat: Repeat | None = repeats.get(running.signature_of(tensors, where))
-        return repeat.run(tensors, where) if repeat is not None else None
+        if repeat is None:
+            return None
+        if self.indexes:
+            check_indexes(self.name, self.indexes, self.tensors, repeat.shape, tensors)
+        return repeat.run(tensors, where)
 
     def _launched(
         self,
@@ -403,8 +407,13 @@ class KernelSpec(Shown, Definition):
                 if shape is None and code is None and running.is_empty(tensors):
                     return running.empty_outputs(self, tensors, {**outputs, **copied}, error), ()
                 raise
-            if key is not None:
-                running.remember(self.instances.shapes, key, full)
+            if key is not None and key not in self.instances.repeats:
+                from workbench.operators import repeats
+
+                if repeats.has_one_shape(self, full, tensors):
+                    running.remember(self.instances.shapes, key, full)
+                else:
+                    running.remember(self.instances.repeats, key, None)
         check_indexes(self.name, self.indexes, self.tensors, full, tensors)
         chosen = self._implementation(full, where.arch)
         made = running.make_outputs(chosen, full, tensors, given=outputs, copied=copied)

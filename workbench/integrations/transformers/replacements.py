@@ -382,11 +382,11 @@ def rotary(
         q, k: [batch, heads, tokens, dim].
         cos, sin: [batch or 1, tokens, turned], both halves alike.
     """
-    half, tokens = cos.shape[-1] // 2, cos.shape[1]
-    places = torch.arange(cos.shape[0] * tokens, device=cos.device).view(-1, tokens)
+    half, (rows, tokens) = cos.shape[-1] // 2, cos.shape[:2]
     tables = [each[..., :half].reshape(-1, half).contiguous() for each in (cos, sin)]
-    at = places[0] if len(places) == 1 else places
-    return tuple(calls.rope(each, *tables, at) for each in (q, k))
+    # A table of one row has its tokens in order, which needs no positions.
+    places = None if rows == 1 else torch.arange(rows * tokens, device=cos.device).view(rows, tokens)
+    return tuple(calls.rope(each, *tables, places) for each in (q, k))
 
 
 @cache

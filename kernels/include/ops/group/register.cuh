@@ -16,10 +16,11 @@ struct group_reductions {
      *
      * All waves of the work-group call it. Waves of other groups have another `scratch`.
      *
+     * @tparam for_all whether every wave gets the result; else the group's first does, and the others keep theirs.
      * @param scratch at least N floats for each element; nothing else may use it before
      *                the next `wait_lgkmcnt` and barrier.
      */
-    template <ducks::base_ops::binary op, ducks::rv::all RV, ducks::sv::all SV>
+    template <ducks::base_ops::binary op, bool for_all = true, ducks::rv::all RV, ducks::sv::all SV>
     static __device__ inline void all_reduce(RV &values, SV &scratch) {
         constexpr bool in_float = is_same<typename SV::dtype, float>;
         static_assert(in_float, "all_reduce: the scratch is of floats");
@@ -37,6 +38,7 @@ struct group_reductions {
         }
         wait_lgkmcnt();
         barrier();
+        if (!for_all && wave != 0) return;
         const program_order order;
         packed made;
         for_each_element<RV>(lane, [&](int at, int i, int k, int e) {
