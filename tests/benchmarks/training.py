@@ -9,9 +9,10 @@ so that what else the machine does counts for all alike: `taskset -c 0,1` for tw
 
     python tests/benchmarks/training.py --forecast llama-1b bert-base [--write]
 
-models a step of published sizes on four GPUs, with the operators that take most of it. The calls of a step
-are kept as well, so that their times can be made where transformers is not installed, and for one GPU beside
-another (`--gpus MI300X --keep build/MI300X.json`).
+models a step of published sizes on four GPUs, with the operators that take most of it and what HipKittens
+published of them. GPUs of one target run each call once, on the emulated device. A call's times are kept as
+soon as they are there, so that a run that was stopped goes on, and one target can be made beside the other
+(`--gpus MI300X MI325X --keep build/gfx942.json`).
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import marked
 import torch
 
-from workbench.operators import Published
+from workbench.operators import KernelSpec, Published
 from workbench.operators import kernels as library
 from workbench.operators.parameters import shape_text
-from workbench.profile.timing import time as time_of
+from workbench.profile.timing import time_on
 from workbench.profile.training_step import GPUS, bound_of
+from workbench.targets import product
 from workbench.training.forecast import step_of
 from workbench.training.models import MODELS
 from workbench.training.train import Training, parser
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "training.md"
 BEGIN, END = "<!-- curves begin -->", "<!-- curves end -->"
-FORECAST_BEGIN, FORECAST_END = "<!-- forecast begins -->", "<!-- forecast ends -->"
 SEEDS = range(5)
 WINDOW = 10
 """Steps over which losses are averaged before they are compared: a batch's own difficulty is no error."""
@@ -56,6 +57,9 @@ TURNS, TURN = 11, 5
 """Turns of each in the times of a step, and steps of a turn."""
 
 PYTORCH = ("pytorch", "pytorch-fp32")
+FEW = 20
+"""FLOP a byte below which memory decides, whatever the kernel."""
+
 RUNS = (("hipkittens", 0), ("pytorch-fp32", 0), *(("pytorch", seed) for seed in SEEDS))
 
 
@@ -188,78 +192,96 @@ def calls_of(name: str, kept: dict[str, Any]) -> list[tuple[str, dict[str, Any],
     return found
 
 
-def forecast(name: str, gpu: str, kept: dict[str, Any], save: Callable[[], None]) -> None:
-    """Models the times of a step's calls on a GPU that `kept` does not have, with what 80 % are off."""
-    known = kept.setdefault(f"times {gpu}", {})
+def forecast(name: str, gpus: Sequence[str], kept: dict[str, Any], save: Callable[[], None]) -> None:
+    """Models the times of a step's calls that `kept` does not have, with what 80 % are off, on each GPU.
+
+    GPUs of one target run a call once, on the emulated device, and differ in the model alone.
+    """
+    known = {gpu: kept.setdefault(f"times {gpu}", {}) for gpu in gpus}
     for operator, shape, _ in calls_of(name, kept):
         key = f"{operator} {shape_text(shape)}"
-        if key not in known:
-            found = time_of(operator, shape=shape, device=f"emulated:{gpu}")
+        missing = [gpu for gpu in gpus if key not in known[gpu]]
+        times = time_on([f"emulated:{gpu}" for gpu in missing], operator, shape=shape)
+        for gpu, found in zip(missing, times, strict=True):
             us, error = found.median.value, found.median.error
             around = error.around(us) if error is not None else None
-            known[key] = {"us": us, "around": around, "bound": bound_of(found)}
-            save()
-            print(gpu, key, known[key], flush=True)
+            known[gpu][key] = {"us": us, "around": around, "bound": bound_of(found)}
+            print(gpu, key, known[gpu][key], flush=True)
+        save()
 
 
-def forecasts(names: list[str], kept: dict[str, Any], gpus: Sequence[str]) -> list[str]:
-    lines = []
-    for name in names:
-        chosen = MODELS[name]
-        tokens = chosen.span * chosen.batch
-        lines += [
-            *(f"### {name}", "", f"{chosen.batch} sequences of {chosen.span:,} tokens; {chosen.source}.", ""),
-            *(
-                "| GPU | a step (modelled) | 80 % | tokens/s | most of it |",
-                "| --- | ---: | ---: | ---: | --- |",
-            ),
-        ]
-        for gpu in gpus:
-            sums, low, high = Counter[str](), 0.0, 0.0
-            for operator, shape, count in calls_of(name, kept):
-                found = kept[f"times {gpu}"][f"{operator} {shape_text(shape)}"]
-                sums[operator] += count * found["us"]
-                least, most = found["around"] or (found["us"], found["us"])
-                low, high = low + count * least, high + count * most
-            whole = sum(sums.values())
-            most_of_it = ", ".join(f"`{operator}` {us / whole:.0%}" for operator, us in sums.most_common(4))
-            lines.append(
-                f"| {gpu} | {whole / 1000:,.1f} ms | {low / 1000:,.1f} to {high / 1000:,.1f} ms | "
-                f"{tokens / whole * 1e6:,.0f} | {most_of_it} |"
-            )
-        lines.append("")
-    return lines
-
-
-def beside_published(names: list[str], kept: dict[str, Any], gpu: str = "MI355X") -> list[str]:
-    """The products and attention that take most of a step, beside what HipKittens published of its own."""
+def forecast_text(name: str, kept: dict[str, Any], gpus: Sequence[str]) -> str:
+    """A model's part of the page, between its marks."""
+    chosen = MODELS[name]
+    tokens = chosen.span * chosen.batch
     lines = [
-        f"What HipKittens published of its own kernels on {gpu}, at the shape nearest to the longest call:",
+        f"<!-- forecast of {name} begins -->",
+        f"### {name}",
         "",
-        "| step | operator | here, modelled | published | here, shape | published, shape |",
-        "| --- | --- | ---: | ---: | --- | --- |",
+        f"{chosen.batch} sequences of {chosen.span:,} tokens; {chosen.source}.",
+        "",
+        "| GPU | a step (modelled) | 80 % | tokens/s | most of it |",
+        "| --- | ---: | ---: | ---: | --- |",
     ]
-    for name in names:
-        for operator in ("gemm/bf16", "attention/forward"):
-            spec = library[operator]
-            assert spec.flops is not None
-            known = {
-                shape_text(shape): (shape, kept[f"times {gpu}"][f"{operator} {shape_text(shape)}"]["us"] * n)
-                for each, shape, n in calls_of(name, kept)
-                if each == operator
-            }
-            shape, us = known[max(known, key=lambda text: known[text][1])]
-            count = next(n for each, s, n in calls_of(name, kept) if (each, s) == (operator, shape))
-            theirs = [p for p in spec.published if (p.gpu, p.implementation) == (gpu, "HipKittens")]
-            near = min(theirs, key=partial(_distance, shape))
-            full = spec.shape(near.shape, arch="gfx950")
-            rate = near.value if near.unit == "TFLOP/s" else spec.flops(full) / near.value / 1e6
-            own = spec.flops(shape) / (us / count) / 1e6
-            texts = [", ".join(f"{k}={d[k]}" for k in near.shape) for d in (shape, near.shape)]
-            lines.append(
-                f"| {name} | `{operator}` | {own:,.0f} TFLOP/s | {rate:,.0f} TFLOP/s | {' | '.join(texts)} |"
-            )
-    return [*lines, ""]
+    for gpu in gpus:
+        sums, low, high = Counter[str](), 0.0, 0.0
+        for operator, shape, count in calls_of(name, kept):
+            found = kept[f"times {gpu}"][f"{operator} {shape_text(shape)}"]
+            sums[operator] += count * found["us"]
+            least, most = found["around"] or (found["us"], found["us"])
+            low, high = low + count * least, high + count * most
+        whole = sum(sums.values())
+        most_of_it = ", ".join(f"`{operator}` {us / whole:.0%}" for operator, us in sums.most_common(4))
+        lines.append(
+            f"| {gpu} | {whole / 1000:,.1f} ms | {low / 1000:,.1f} to {high / 1000:,.1f} ms | "
+            f"{tokens / whole * 1e6:,.0f} | {most_of_it} |"
+        )
+    beside = [row for gpu in gpus for row in beside_published(name, gpu, kept)]
+    if beside:
+        lines += [
+            "",
+            "What HipKittens published of its own, at the shape nearest to the call that takes most of "
+            "the step:",
+            "",
+            "| GPU | operator | here, modelled | published | here, shape | published, shape |",
+            "| --- | --- | ---: | ---: | --- | --- |",
+            *beside,
+        ]
+    return "\n".join([*lines, f"<!-- forecast of {name} ends -->"])
+
+
+def beside_published(name: str, gpu: str, kept: dict[str, Any]) -> list[str]:
+    """A step's operators of which HipKittens published times on a GPU, beside those."""
+    longest: dict[str, tuple[float, float, dict[str, Any]]] = {}
+    for operator, shape, count in calls_of(name, kept):
+        us = kept[f"times {gpu}"][f"{operator} {shape_text(shape)}"]["us"]
+        longest[operator] = max(
+            longest.get(operator, (0.0, 0.0, {})), (us * count, us, shape), key=lambda e: e[0]
+        )
+    rows = []
+    for operator, (_, us, shape) in longest.items():
+        spec = library[operator]
+        theirs = [p for p in spec.published if (p.gpu, p.implementation) == (gpu, "HipKittens")]
+        if not theirs:
+            continue
+        near = min(theirs, key=partial(_distance, shape))
+        full = spec.shape(near.shape, arch=product(gpu).arch)
+        own, kind, unit = rate(spec, shape, us)
+        published = near.value if near.unit == unit else spec.work(full)[kind] / near.value / 1e6
+        digits = 0 if unit == "TFLOP/s" else 1
+        texts = [", ".join(f"{k}={d[k]}" for k in near.shape) for d in (shape, near.shape)]
+        rows.append(
+            f"| {gpu} | `{operator}` | {own:,.{digits}f} {unit} | {published:,.{digits}f} {unit} | "
+            f"{' | '.join(texts)} |"
+        )
+    return rows
+
+
+def rate(spec: KernelSpec, shape: dict[str, Any], us: float) -> tuple[float, str, str]:
+    """A rate, the work that it is of and its unit: bytes where an operator does little with each."""
+    work = spec.work(shape)
+    kind, unit = ("flops", "TFLOP/s") if work["flops"] > FEW * work["bytes"] else ("bytes", "TB/s")
+    return work[kind] / us / 1e6, kind, unit
 
 
 def _distance(shape: dict[str, Any], published: Published) -> float:
@@ -287,18 +309,19 @@ def main() -> None:
     chosen.keep.parent.mkdir(parents=True, exist_ok=True)
 
     def save() -> None:
-        chosen.keep.write_text(json.dumps(kept))
+        # Whole or not at all: a run may be stopped at any time, and goes on from here.
+        written = chosen.keep.with_suffix(".part")
+        written.write_text(json.dumps(kept))
+        written.replace(chosen.keep)
 
     if chosen.forecast:
-        for gpu in chosen.gpus:
-            for name in chosen.forecast:
-                forecast(name, gpu, kept, save)
-        beside = beside_published(chosen.forecast, kept) if "MI355X" in chosen.gpus else []
-        made = forecasts(chosen.forecast, kept, chosen.gpus)
-        text = "\n".join([FORECAST_BEGIN, *made, *beside, FORECAST_END])
-        print(text)
-        if chosen.write:
-            marked.put(DOCUMENT, text)
+        for name in chosen.forecast:
+            forecast(name, chosen.gpus, kept, save)
+        for name in chosen.forecast:
+            text = forecast_text(name, kept, chosen.gpus)
+            print(text)
+            if chosen.write:
+                marked.put(DOCUMENT, text)
         return
     for model in chosen.models:
         by = f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads"

@@ -1,24 +1,26 @@
-"""Norms and rotary embeddings of a training step by Liger-Kernel and by ours, modelled in one run.
+"""Modules of a training step by Liger-Kernel and by ours: norms, rotary, SwiGLU and the loss, modelled.
 
     python tests/benchmarks/training_liger.py [--model llama-1b] [--device MI355X] [--write]
 
 Needs `pip install hipkittens-workbench[triton,training] liger-kernel`. Both compute the same gradients from
 the same tensors in bf16, which is checked on a few rows first. `--write` puts the table into
-`docs/training.md`.
+`docs/training.md`; rows are kept in --keep as soon as they are there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import marked
 import torch
 
 import workbench as wb
+from workbench.profile.training_step import StepProfile
 from workbench.training.forecast import step_of
 from workbench.training.models import MODELS
 
@@ -32,9 +34,13 @@ class Part:
     """A kind of module.
 
     Attributes:
-        operator: our operator of its forward pass.
-        ours, theirs: `(tensors) -> results`, differentiable.
+        operator: one of ours that the step calls as often as this.
+        ours, theirs: `(tensors) -> results`, differentiable by those of the first two that are no integers.
         drawn: `(batch, tokens, configuration) -> tensors`.
+        around: what `ours` has in it and Liger's launches have not: its time is taken off.
+        narrow: sizes that Liger's launches do not depend on, small, for those run in full.
+        calls: how many calls of `operator` are one of these.
+        shares: such a module of a step is so many of what is timed, which has fewer rows.
     """
 
     name: str
@@ -42,6 +48,10 @@ class Part:
     ours: Callable[..., Tensors]
     theirs: Callable[..., Tensors]
     drawn: Callable[[int, int, dict[str, int]], Tensors]
+    around: Callable[..., Tensors] | None = None
+    narrow: Mapping[str, int] = field(default_factory=dict)
+    calls: int = 1
+    shares: int = 1
 
 
 def drawn(*shape: int, seed: int) -> torch.Tensor:
@@ -75,7 +85,8 @@ def liger_norm(x: torch.Tensor, weight: torch.Tensor) -> Tensors:
 def our_rope(q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> Tensors:
     half = cos.shape[-1] // 2
     tables = [each[0, :, :half].contiguous() for each in (cos, sin)]
-    return [wb.ops.rope(each, *tables, torch.arange(q.shape[2])) for each in (q, k)]
+    places = torch.arange(q.shape[2], device=q.device)
+    return [wb.ops.rope(each, *tables, places) for each in (q, k)]
 
 
 def liger_rope(q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> Tensors:
@@ -84,29 +95,97 @@ def liger_rope(q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.T
     return list(LigerRopeFunction.apply(q.clone(), k.clone(), cos, sin))
 
 
+def gates(batch: int, tokens: int, config: dict[str, int]) -> Tensors:
+    """Rows, what their gate multiplies, and the gate's weight."""
+    rows, width, between = batch * tokens, config["hidden_size"], config["intermediate_size"]
+    weight = drawn(between, width, seed=3) / width**0.5
+    return [drawn(rows, width, seed=1), drawn(rows, between, seed=2), weight]
+
+
+def our_gate(x: torch.Tensor, up: torch.Tensor, weight: torch.Tensor) -> Tensors:
+    return [wb.ops.gemm(x, weight, activation="silu", gate=up)]
+
+
+def our_product(x: torch.Tensor, up: torch.Tensor, weight: torch.Tensor) -> Tensors:
+    return [wb.ops.gemm(x, weight)]
+
+
+def liger_gate(x: torch.Tensor, up: torch.Tensor, weight: torch.Tensor) -> Tensors:
+    from liger_kernel.ops.swiglu import LigerSiLUMulFunction
+
+    return [LigerSiLUMulFunction.apply(torch.nn.functional.linear(x, weight), up)]
+
+
+LOSS_SHARES = 4
+"""Logits of all rows of llama-1b are 2 GB, each more than once in memory here."""
+
+
+def losses(batch: int, tokens: int, config: dict[str, int]) -> Tensors:
+    rows, words = max(1, batch * tokens // LOSS_SHARES), config["vocab_size"]
+    labels = torch.randint(words, (rows,), generator=torch.Generator().manual_seed(2))
+    return [drawn(rows, words, seed=1), labels]
+
+
+def our_loss(logits: torch.Tensor, labels: torch.Tensor) -> Tensors:
+    return [wb.ops.cross_entropy(logits, labels, -100).loss.sum() / len(labels)]
+
+
+def liger_loss(logits: torch.Tensor, labels: torch.Tensor) -> Tensors:
+    from liger_kernel.ops.cross_entropy import LigerCrossEntropyFunction
+
+    # It writes the gradient over its logits.
+    return [LigerCrossEntropyFunction.apply(logits.clone(), labels, None)[0]]
+
+
 PARTS = (
     Part("RMSNorm", "normalization/rmsnorm", our_norm, liger_norm, norms),
-    Part("rotary embedding of q and k", "rotary/rope", our_rope, liger_rope, heads),
-)
+    Part("rotary embedding of q and k", "rotary/rope", our_rope, liger_rope, heads, calls=2),
+    Part(
+        "SwiGLU: silu(gate) up", "gemm/epilogue_backward", our_gate, liger_gate, gates,
+        around=our_product, narrow={"hidden_size": 32},
+    ),
+    Part("cross-entropy", "activations/cross_entropy", our_loss, liger_loss, losses, shares=LOSS_SHARES),
+)  # fmt: skip
 
 
 def both_ways(function: Callable[..., Tensors], tensors: Tensors) -> Tensors:
-    """Results, and gradients of their sum of squares by the first two tensors."""
-    given = [t.detach().clone().requires_grad_(i < 2) for i, t in enumerate(tensors)]
+    """Results, and gradients by the first two tensors: of a loss, else of the results' sum of squares."""
+    given = [
+        t.detach().clone().requires_grad_(i < 2 and t.is_floating_point()) for i, t in enumerate(tensors)
+    ]
     made = function(*given)
-    torch.autograd.backward(made, [t.detach().clone() for t in made])
+    torch.autograd.backward(made, [t.detach().clone() if t.dim() else torch.ones_like(t) for t in made])
     return [*(t.detach() for t in made), *(t.grad for t in given[:2] if t.grad is not None)]
 
 
-def row(part: Part, model: str, count: int) -> str:
+def calls_of(function: Callable[..., Tensors], tensors: Tensors, device: str) -> StepProfile:
+    """The calls of our operators both ways; nothing is computed."""
+    with wb.profile_step(device) as step:
+        both_ways(function, [t.to("meta") for t in tensors])
+    return step
+
+
+def our_time(part: Part, tensors: Tensors, device: str) -> float:
+    """Microseconds both ways, each operator by itself, without what is around."""
+    step = calls_of(part.ours, tensors, device)
+    counts = Counter(call.what for call in step.calls)
+    if part.around is not None:
+        counts.subtract(call.what for call in calls_of(part.around, tensors, device).calls)
+    first = {call.what: call for call in step.calls}
+    return sum(n * step.time_of(first[what]).median.value for what, n in counts.items() if n)
+
+
+def row(part: Part, model: str, count: int, device: str) -> str:
     """A row of the table: one module both ways, and all `count` of a step."""
     chosen = MODELS[model]
-    few, many = part.drawn(1, 32, chosen.options), part.drawn(chosen.batch, chosen.span, chosen.options)
+    few = part.drawn(1, 32, chosen.options)
     for own, other in zip(both_ways(part.ours, few), both_ways(part.theirs, few), strict=True):
         torch.testing.assert_close(other.float(), own.float(), rtol=2e-2, atol=2e-2 * own.abs().max().item())
-    us = [wb.time(both_ways, function, many).median.value for function in (part.ours, part.theirs)]
+    ours = our_time(part, part.drawn(chosen.batch, chosen.span, chosen.options), device)
+    run = part.drawn(chosen.batch, chosen.span, {**chosen.options, **part.narrow})
+    us = [part.shares * each for each in (ours, wb.time(both_ways, part.theirs, run).median.value)]
     return (
-        f"| {part.name} | {count} | {us[0]:.1f} us | {us[1]:.1f} us | {us[0] / us[1]:.2f} | "
+        f"| {part.name} | {count} | {us[0]:,.1f} us | {us[1]:,.1f} us | {us[0] / us[1]:.2f} | "
         f"{count * us[0] / 1000:.2f} ms | {count * us[1] / 1000:.2f} ms |"
     )
 
@@ -117,16 +196,20 @@ def main() -> None:
     )
     parser.add_argument("--model", default="llama-1b", choices=[n for n in MODELS if n.startswith("llama")])
     parser.add_argument("--device", default="MI355X")
+    parser.add_argument("--keep", type=Path, default=Path("build/training_liger.json"))
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
+    kept = json.loads(options.keep.read_text()) if options.keep.exists() else {}
+    options.keep.parent.mkdir(parents=True, exist_ok=True)
+    rows = kept.setdefault(f"{options.model} {options.device}", {})
     calls = Counter(call.operator for call in step_of(options.model).calls)
-    found = []
     with wb.triton(f"emulated:{options.device}", cuda_means_cpu=True):
         for part in PARTS:
-            # One module turns q and k.
-            count = calls[part.operator] // (2 if part.operator.startswith("rotary") else 1)
-            found.append(row(part, options.model, count))
-            print(found[-1], flush=True)
+            if part.name not in rows:
+                count = calls[part.operator] // part.calls
+                rows[part.name] = row(part, options.model, count, options.device)
+                options.keep.write_text(json.dumps(kept))
+            print(rows[part.name], flush=True)
     text = "\n".join(
         [
             BEGIN,
@@ -135,7 +218,7 @@ def main() -> None:
             "",
             "| module | in a step | ours, both passes | Liger | ratio | ours, a step | Liger, a step |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-            *found,
+            *(rows[part.name] for part in PARTS),
             END,
         ]
     )

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from workbench.operators.subject import Target
+from workbench.profile import timing
 
 
 def told() -> str:
@@ -46,6 +48,26 @@ def test_a_gemm_takes_the_same_time_to_the_last_bit(monkeypatch: pytest.MonkeyPa
         found[threads] = told()
     assert "seconds=0x" in found[1]
     assert found[1] == found[2] == found[3]
+
+
+def test_gpus_of_one_target_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has the time that it has alone, also of an operator of several launches."""
+    gpus = ("emulated:MI325X", "emulated:MI350X", "emulated:MI300X")
+    operator, shape = "normalization/rmsnorm_backward", {"rows": 256, "cols": 2048, "weight": 1}
+    alone = [wb.time(operator, shape=shape, device=gpu) for gpu in gpus]
+    counted, ran = timing.counted, []
+
+    def noted(target: Target, *, warm: bool = False) -> object:
+        ran.append(target.device.arch)
+        return counted(target, warm=warm)
+
+    monkeypatch.setattr(timing, "counted", noted)
+    found = timing.time_on(gpus, operator, shape=shape)
+    launches = len(found[0].steps)
+    assert launches > 1
+    assert sorted(ran) == ["gfx942"] * launches + ["gfx950"] * launches
+    assert [(each.device, each.median) for each in found] == [(each.device, each.median) for each in alone]
+    assert found[0].median.value < found[2].median.value
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import workbench as wb
 from workbench import nn
 from workbench.errors import UsageError
 from workbench.events import hub
+from workbench.profile import timing
 from workbench.profile.training_step import OUTSIDE
 from workbench.views.training import flame
 
@@ -119,6 +120,22 @@ def test_times_and_kernels_of_ones_own(step: wb.StepProfile) -> None:
     assert sum(step.by_operator().values()) == pytest.approx(step.total.value)
     assert sum(step.by_module().values()) == pytest.approx(step.total.value)
     assert "rmsnorm_backward" in str(step)
+
+
+def test_a_forecast_launches_a_call_once_for_gpus_that_count_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    with torch.device("meta"):
+        norm = nn.RMSNorm(2048, dtype=torch.bfloat16)
+        x = torch.empty(512, 2048, dtype=torch.bfloat16)
+    with torch.no_grad(), wb.profile_step("MI300X") as step:
+        norm(x)
+    counted, ran = timing.counted, []
+    monkeypatch.setattr(timing, "counted", lambda *args, **told: ran.append(args) or counted(*args, **told))
+    found = step.forecast(("MI300X", "MI325X", "MI355X"))
+    wanted = wb.time("normalization/rmsnorm", shape=step.calls[0].shape, device="emulated:MI325X").median
+    ran.clear()
+    first = found["MI300X"].total
+    assert found["MI325X"].total.value == wanted.value < first.value
+    assert len(ran) == 1, "the other target's was counted, too, or one GPU's again"
 
 
 def test_the_sum_is_off_as_its_parts_are(step: wb.StepProfile) -> None:

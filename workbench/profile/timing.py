@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time as clock
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from workbench.codeobject.occupancy import Occupancy
 from workbench.display import Plotted
 from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
-from workbench.kernel import Kernel, Launcher, Module, torch_device
+from workbench.kernel import Kernel, Launcher, Module, resolve_device, torch_device
 from workbench.launches import LaunchOptions, Replayed, StepOptions, TrafficOptions
 from workbench.operators import KernelSpec, Published, Shape, shape_text, spec_of
 from workbench.operators.subject import Part, Target, resolve
@@ -201,6 +201,48 @@ def time_target(target: Target, *, warm: bool = False) -> TimeResult:
             result = together(target, [_model(each, warm) for each in target.each()])
     hub.publish("time", result.name, light(result))
     return result
+
+
+def time_on(
+    devices: Iterable[Device | str], spec: KernelSpec | str, *, shape: Shape | None = None
+) -> list[TimeResult]:
+    """Times of an operator on several devices, in their order.
+
+    Emulated GPUs that differ in clocks, power and HBM alone count the same: a launch is counted once for all
+    of them, and then modelled for each.
+
+    Args:
+        devices: where.
+        spec: an operator, or its name.
+        shape: the problem size; the operator's default if it is None.
+    """
+    wanted = [resolve_device(device) for device in devices]
+    kinds: dict[Any, list[Device]] = {}
+    for device in dict.fromkeys(wanted):
+        kinds.setdefault(counting(device), []).append(device)
+    found: dict[Device, TimeResult] = {}
+    for alike in kinds.values():
+        target = resolve(spec, shape=shape, device=alike[0])
+        if len(alike) == 1:
+            found[alike[0]] = time_target(target)
+            continue
+        steps: list[list[TimeResult]] = []
+        with hub.failures("time", target.name, shape=target.shape, device=alike[0].name), hub.muted():
+            for each in target.each():
+                # Before the next launch: the model looks at the tensors of the last one.
+                told = counted(each)
+                steps.append([_of_counts(replace(each, device=device), *told, False) for device in alike])
+        for device, own in zip(alike, zip(*steps, strict=True), strict=True):
+            found[device] = together(replace(target, device=device), own)
+            hub.publish("time", target.name, light(found[device]))
+    return [found[device] for device in wanted]
+
+
+def counting(device: Device) -> tuple[Any, ...]:
+    """What counts depend on, equal for emulated devices that count alike; a measured GPU has its own."""
+    if device.origin is Origin.MEASURED:
+        return (device.name,)
+    return (device.arch, device.numerics, hierarchy(_machine_of(device)))
 
 
 def light(result: TimeResult) -> TimeResult:
@@ -434,7 +476,11 @@ def _occupancy(target: Target, record: LaunchRecord) -> Occupancy:
 
 
 def _machine(target: Target) -> Product:
-    return machine(str(target.device.properties.get("name", "")), target.device.arch)
+    return _machine_of(target.device)
+
+
+def _machine_of(device: Device) -> Product:
+    return machine(str(device.properties.get("name", "")), device.arch)
 
 
 COUNTED = LaunchOptions(count=True, traffic=TrafficOptions(limit=_FEW_LINES), steps=StepOptions())
@@ -501,7 +547,11 @@ def modelled(
 
 
 def _model(target: Target, warm: bool) -> TimeResult:
-    record, sums = counted(target, warm=warm)
+    return _of_counts(target, *counted(target, warm=warm), warm)
+
+
+def _of_counts(target: Target, record: LaunchRecord, sums: Tally, warm: bool) -> TimeResult:
+    """The time of a counted launch on the target's device, or on one that counts alike."""
     model = modelled(target, record, sums, warm=warm)
     wall = Figure(record.wall_seconds, "s", Origin.MEASURED, "this computer's clock, emulation")
     return TimeResult(

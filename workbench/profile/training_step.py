@@ -31,7 +31,7 @@ from workbench.operators.parameters import Shape, shape_text
 from workbench.origin import Expected, Figure
 from workbench.profile.profiler import profile
 from workbench.profile.results import ProfileResult, StepsProfile
-from workbench.profile.timing import TimeResult, light, time
+from workbench.profile.timing import TimeResult, counting, light, time, time_on
 from workbench.progress import track
 from workbench.runtime import Device
 
@@ -102,9 +102,13 @@ class StepProfile(Shown):
         device: whose times are modelled.
     """
 
+    _beside: tuple[StepProfile, ...] = ()
+    """The same step on GPUs that count alike, this one among them: a call is launched once for all."""
+
     def __init__(self, calls: Iterable[Call], device: str) -> None:
         self.calls = list(calls)
         self.device = device
+        self._known: dict[tuple[Any, ...], TimeResult] = {}
 
     @cached_property
     def times(self) -> Mapping[tuple[Any, ...], TimeResult]:
@@ -125,9 +129,14 @@ class StepProfile(Shown):
         return made
 
     def time_of(self, call: Call) -> TimeResult:
-        """The time of one call, launched anew."""
+        """The time of one call, launched anew; an operator's on "meta" once for GPUs that count alike."""
         if call.operator in kernels and call._again is None:
-            return time(kernels[call.operator], shape=call.shape, device=self.device)
+            if call.what not in self._known:
+                beside = self._beside or (self,)
+                times = time_on([step.device for step in beside], call.operator, shape=call.shape)
+                for step, found in zip(beside, times, strict=True):
+                    step._known[call.what] = found
+            return self._known[call.what]
         if call._again is None:
             raise UsageError(f"{call.operator} was launched by another process; read .times there first")
         kernel, launched = call._again
@@ -136,7 +145,8 @@ class StepProfile(Shown):
     def __getstate__(self) -> dict[str, Any]:
         """Without the tensors of launches: their times are asked for before."""
         calls = [replace(call, _again=None) for call in self.calls]
-        return {"calls": calls, "device": self.device, **({"times": dict(self.times)} if calls else {})}
+        times = {"times": dict(self.times)} if calls else {}
+        return {"calls": calls, "device": self.device, "_known": {}, **times}
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -186,8 +196,12 @@ class StepProfile(Shown):
         return StepProfile(self.calls, device if ":" in device else f"emulated:{device}")
 
     def forecast(self, gpus: Iterable[str] = GPUS) -> dict[str, StepProfile]:
-        """The step on each GPU."""
-        return {gpu: self.on(gpu) for gpu in gpus}
+        """The step on each GPU; those of one target that count alike launch its calls once, together."""
+        found = {gpu: self.on(gpu) for gpu in gpus}
+        alike = {gpu: counting(resolve_device(step.device)) for gpu, step in found.items()}
+        for gpu, step in found.items():
+            step._beside = tuple(found[other] for other in found if alike[other] == alike[gpu])
+        return found
 
     def profile(self, row: Row) -> ProfileResult | StepsProfile:
         """Counters, line by line, of a row's operator at its shape.
