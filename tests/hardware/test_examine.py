@@ -115,11 +115,17 @@ def test_who_may_not_be_disturbed_waits_for_a_few_cases_only(
         assert sorted(taken) == [(who, name) for name in names]
 
 
-def test_no_time_means_not_run_and_says_so(tmp_path: Path) -> None:
+def test_no_time_means_not_run_and_is_told_in_one_line(tmp_path: Path) -> None:
+    path, told = tmp_path / "r.json", []
+    names = (*SMALL, "activations/relu")
     report = examine(
-        "emulated:gfx942", tmp_path / "r.json", operators=SMALL, sections=("operators",), minutes=0
+        "emulated:gfx942", path, operators=names, sections=("operators",), minutes=0, told=told.append
     )
-    assert "the time was up" in report.sections["operators"][SMALL[0]]["not run"]
+    assert [each["not run"] for each in report.sections["operators"].values()] == [
+        "the time was up; the same command goes on here"
+    ] * 2
+    assert told == ["     operators: 2 cases wait: the time was up; the same command goes on here"]
+    assert Report.read(path) == report
 
 
 def test_the_page_has_every_section_and_needs_nothing(examined: tuple[Path, Report], tmp_path: Path) -> None:

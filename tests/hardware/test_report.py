@@ -81,3 +81,11 @@ def test_a_case_that_did_not_run_is_not_done() -> None:
     assert report.counts("times") == {"agree": 1, "differ": 0, "told": 0, "not run": 1}
     assert "x: late" in str(report)
     assert json.dumps(report.head)
+
+
+def test_names_are_asked_for_once_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report has ten thousands of texts and is written after every case."""
+    asked = []
+    monkeypatch.setattr(platform, "node", lambda: asked.append(1) or "gpu-box-17")
+    assert anonymous([["gpu-box-17"]] * 3) == [["computer"]] * 3
+    assert len(asked) == 1

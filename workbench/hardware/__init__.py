@@ -103,6 +103,7 @@ class _Work:
         self.section, self.report, self.path = section, report, path
         self.examined, self.emulated = examined, emulated
         self.end, self.told = end, told
+        self.late = 0
 
     def run(self, cases: Sequence[Case]) -> None:
         open_ = [case for case in cases if not self.report.done(self.section.name, case.name)]
@@ -111,6 +112,11 @@ class _Work:
         count = _ROUND if self.section.alone else max(1, len(open_))
         for start in range(0, len(open_), count):
             self._round(open_[start : start + count])
+        # Those that never began, hundreds perhaps, are written and told at once.
+        if self.late:
+            self.report.write(self.path)
+            waiting = "1 case waits" if self.late == 1 else f"{self.late} cases wait"
+            self.told(f"     {self.section.name}: {waiting}: {_LATE}")
 
     def _round(self, cases: Sequence[Case]) -> None:
         with tempfile.TemporaryDirectory() as root:
@@ -164,6 +170,9 @@ class _Work:
         except Unanswered as error:
             result = {"not run": str(error)}
         self.report.sections.setdefault(self.section.name, {})[case.name] = anonymous(result)
+        if result.get("not run") == _LATE:
+            self.late += 1
+            return
         self.report.write(self.path)
         mark = {True: "ok  ", False: "LOOK", None: "    "}[result.get("agrees")]
         text = result.get("text") or f"not run: {result['not run']}"

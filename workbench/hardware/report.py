@@ -8,7 +8,7 @@ import os
 import platform
 import re
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -151,17 +151,25 @@ def _middle(values: list[float]) -> tuple[float, float]:
 
 def anonymous(told: Any) -> Any:
     """The same without the names of computer, person and folders."""
+    # Found once for all: a report has ten thousands of texts, and is written after every case.
+    return _without(told, [(name, _alone(name), instead) for name, instead in _names()])
+
+
+def _without(told: Any, names: Sequence[tuple[str, re.Pattern[str], str]]) -> Any:
     if isinstance(told, Mapping):
-        return {_plain(str(key)): anonymous(value) for key, value in told.items()}
+        return {_without(str(key), names): _without(value, names) for key, value in told.items()}
     if isinstance(told, list | tuple):
-        return [anonymous(each) for each in told]
-    return _plain(told) if isinstance(told, str) else told
+        return [_without(each, names) for each in told]
+    if isinstance(told, str):
+        for name, pattern, instead in names:
+            if name in told:
+                told = pattern.sub(instead, told)
+    return told
 
 
-def _plain(text: str) -> str:
-    for name, instead in _names():
-        text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", instead, text)
-    return text
+def _alone(name: str) -> re.Pattern[str]:
+    """The name where it is not a part of a word."""
+    return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
 
 
 def _names() -> list[tuple[str, str]]:
