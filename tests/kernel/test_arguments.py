@@ -12,6 +12,7 @@ import torch
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import ArgumentError
 from workbench.kernel.arguments import Place, Plan
+from workbench.kernel.packed import Strided
 from workbench.targets import NAMES
 
 EMULATED = Place("emulated:gfx950", "cpu", None)
@@ -253,6 +254,7 @@ def test_a_plan_of_a_signature_packs_as_anew():
         (base[30:40], base[:20].view(4, 5), 3, 0.0),
         (torch.empty(0), torch.ones(4, 5), 3, 0.0),
         (None, torch.ones(4, 5), 3, 1),
+        (Strided(torch.ones(20)[::2]), Strided(torch.ones(5, 4).T), 3, 0.0),
     ]
     same = torch.ones(4, 5)
     for args in [*given, (same, same, 3, 0.0), *given]:
@@ -260,6 +262,7 @@ def test_a_plan_of_a_signature_packs_as_anew():
         for what in ("data", "buffers", "labels", "argument_bytes"):
             assert getattr(got, what) == getattr(wanted, what), (what, args)
         assert [id(t) for t in got.tensors] == [id(t) for t in wanted.tensors]
+        assert got.watched(1000) == wanted.watched(1000), args
     for wrong in (torch.ones(10, dtype=torch.int32), torch.ones(20)[::2], torch.ones(10, device="meta")):
         with pytest.raises(ArgumentError, match="'x' is"):
             pack(remembering, wrong, torch.ones(4, 5), 3, 0.0)

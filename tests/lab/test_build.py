@@ -90,7 +90,7 @@ case "$1" in
 install)
     [ -e node_modules/half ] && exit 1
     mkdir -p node_modules && touch node_modules/half
-    if [ "$STOP" = install ]; then touch "$LOG.stopped"; sleep 600; fi
+    if [ "$STOP" = install ]; then touch "$LOG.stopped"; exec sleep 600; fi
     sleep 0.3
     rm node_modules/half ;;
 run)
@@ -126,12 +126,12 @@ class _Checkout:
         (folder / "npm").chmod(0o755)
         (folder / "src" / "index.ts").write_text("first")
 
-    def start(self, stop: str = "") -> subprocess.Popen[str]:
-
+    def start(self, stop: str = "", **variables: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-c", _BUILD, str(self.folder)],
-            env={**os.environ, "LOG": str(self.log), "STOP": stop},
+            env={**os.environ, "LOG": str(self.log), "STOP": stop, **variables},
             start_new_session=True,
+            stdout=subprocess.PIPE,
             text=True,
         )
 
@@ -179,6 +179,26 @@ def test_the_build_after_a_killed_one_is_whole(checkout: _Checkout, stop: str, a
     (checkout.folder / "src" / "index.ts").write_text("first")
     assert checkout.start().wait(60) == 0
     assert checkout.built() == "first"
+
+
+def test_npm_that_hangs_is_stopped_and_the_next_build_is_whole(checkout: _Checkout) -> None:
+    hung = checkout.start("install", HIPKITTENS_NPM_TIMEOUT="0.5")
+    said, _ = hung.communicate(timeout=60)
+    assert hung.returncode == 0
+    assert "npm did not install the packages that the front end is built with in 0.5 s" in said
+    assert "`npm ping` tells whether the registry answers" in said
+    assert "HIPKITTENS_NPM_TIMEOUT=1800 waits longer" in said
+    assert "magics work without it" in said
+    assert (checkout.folder / "node_modules" / "half").exists()
+    assert checkout.start().wait(60) == 0
+    assert checkout.built() == "first"
+
+
+@pytest.mark.parametrize("seconds", ["soon", "0", "-1", "nan", "inf", ""])
+def test_a_limit_that_is_none(monkeypatch: pytest.MonkeyPatch, seconds: str) -> None:
+    monkeypatch.setenv("HIPKITTENS_NPM_TIMEOUT", seconds)
+    with pytest.raises(build.NotPossible, match=f"TIMEOUT is '{seconds}'; expected a number of seconds"):
+        build._limit()
 
 
 @pytest.mark.timeout(300)

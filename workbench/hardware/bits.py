@@ -84,15 +84,15 @@ def _steps(one: np.ndarray, other: np.ndarray, bits: int) -> np.ndarray:
 
 
 def distance_text(told: Mapping[str, Mapping[str, Any]]) -> str:
-    """How far apart, for people: "out: 12 of 4,096, at most 1 unit in the last place"."""
+    """How far apart, for people: "out: 12 of 4,096 differ, at most by 1 unit in the last place"."""
     return "; ".join(_distance(name, each) for name, each in told.items())
 
 
 def _distance(name: str, each: Mapping[str, Any]) -> str:
-    text = f"{name}: {each['elements']:,} of {each['of']:,}"
+    text = f"{name}: {each['elements']:,} of {each['of']:,} differ"
     if "ulp" in each:
         most = each["ulp"]["largest"]
-        text += f", at most {most:,.0f} unit{'s' if most > 1 else ''} in the last place"
+        text += f", at most by {most:,.0f} unit{'s' if most > 1 else ''} in the last place"
     if each.get("nan in one alone"):
         text += f", {each['nan in one alone']:,} NaN on one side alone"
     return text

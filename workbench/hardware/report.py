@@ -8,7 +8,7 @@ import os
 import platform
 import re
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,6 +71,14 @@ class Report(Shown):
             found["not run" if "not run" in case else key] += 1
         return found
 
+    def not_run(self, section: str) -> list[tuple[str, str]]:
+        """Cases without an answer, by their reason: the case or how many they are, and the reason."""
+        reasons: dict[str, list[str]] = {}
+        for name, case in self.sections[section].items():
+            if "not run" in case:
+                reasons.setdefault(case["not run"], []).append(name)
+        return [(n[0] if len(n) == 1 else f"{len(n)} cases", why) for why, n in reasons.items()]
+
     @property
     def machine(self) -> Mapping[str, Any]:
         """What section "machine" found of the examined device; empty before that."""
@@ -118,10 +126,11 @@ class Report(Shown):
             told = ", ".join(f"{count} {what}" for what, count in self.counts(name).items() if count)
             lines.append(f"  {name:16} {told}")
             lines += [
-                f"    {case}: {each.get('text') or each['not run']}"
+                f"    {case}: {each['text']}"
                 for case, each in self.sections[name].items()
-                if each.get("agrees") is False or "not run" in each
+                if each.get("agrees") is False
             ][:_LISTED]
+            lines += [f"    {whose}: {why}" for whose, why in self.not_run(name)][:_LISTED]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -138,7 +147,7 @@ def kept(arch: str | None = None) -> list[Report]:
 
 
 _LISTED = 8
-"""Cases of a section that the text names."""
+"""Cases of a section that the text names, of those that differ and of those that did not run."""
 
 
 def _middle(values: list[float]) -> tuple[float, float]:
@@ -151,17 +160,25 @@ def _middle(values: list[float]) -> tuple[float, float]:
 
 def anonymous(told: Any) -> Any:
     """The same without the names of computer, person and folders."""
+    # Found once for all: a report has ten thousands of texts, and is written after every case.
+    return _without(told, [(name, _alone(name), instead) for name, instead in _names()])
+
+
+def _without(told: Any, names: Sequence[tuple[str, re.Pattern[str], str]]) -> Any:
     if isinstance(told, Mapping):
-        return {_plain(str(key)): anonymous(value) for key, value in told.items()}
+        return {_without(str(key), names): _without(value, names) for key, value in told.items()}
     if isinstance(told, list | tuple):
-        return [anonymous(each) for each in told]
-    return _plain(told) if isinstance(told, str) else told
+        return [_without(each, names) for each in told]
+    if isinstance(told, str):
+        for name, pattern, instead in names:
+            if name in told:
+                told = pattern.sub(instead, told)
+    return told
 
 
-def _plain(text: str) -> str:
-    for name, instead in _names():
-        text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", instead, text)
-    return text
+def _alone(name: str) -> re.Pattern[str]:
+    """The name where it is not a part of a word."""
+    return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
 
 
 def _names() -> list[tuple[str, str]]:

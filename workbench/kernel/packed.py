@@ -119,9 +119,10 @@ class Template:
         buffers, labels, data, tensors = packed.buffers, packed.labels, packed.data, packed.tensors
         for key, skipped, offset, size, label in self.holes:
             value = values[key]
-            start = (value.tensor if type(value) is Strided else value).data_ptr() + skipped
+            tensor = value.tensor if type(value) is Strided else value
+            start = tensor.data_ptr() + skipped
             _put_address(data, offset, start)
-            tensors.append(value)
+            tensors.append(tensor)
             if size:
                 buffers.append((start, size))
                 labels[start] = label

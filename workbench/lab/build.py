@@ -25,6 +25,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,9 @@ _OWNER = {
     "packageName": EXTENSION,
     "uninstallInstructions": f"pip uninstall {EXTENSION}",
 }
+# Seconds that npm may take to fetch the packages, a minute on a usual line; of itself it may wait for ever.
+_LIMIT = "HIPKITTENS_NPM_TIMEOUT"
+_SECONDS = 600.0
 _STAMP = "sources.sha256"
 # What one build has for itself, in the checkout: its lock, a mark, sources that are being built.
 _PRIVATE = ".build"
@@ -167,14 +171,38 @@ def _lock() -> Iterator[int]:
         yield file.fileno()
 
 
+def _limit() -> float:
+    """Seconds that npm may take.
+
+    Raises:
+        NotPossible: the variable is not a number of seconds.
+    """
+    text = os.environ.get(_LIMIT)
+    try:
+        seconds = _SECONDS if text is None else float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise NotPossible(f"{_LIMIT} is {text!r}; expected a number of seconds above 0, such as 600")
+    return seconds
+
+
 def _install_packages(node: Node, lock: int) -> None:
+    seconds = _limit()
     unfinished = LAB / _PRIVATE / "packages-unfinished"
     if unfinished.exists():
         _remove(LAB / "node_modules")
     unfinished.touch()
     try:
         # Not `npm ci`: it fails where a registry lacks a platform's build of the bundler, needed or not.
-        _run(node, LAB, lock, "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error")
+        options = ("--no-save", "--no-audit", "--no-fund", "--loglevel=error")
+        _run(node, LAB, lock, "install", *options, seconds=seconds)
+    except subprocess.TimeoutExpired:
+        raise NotPossible(
+            f"npm did not install the packages that the front end is built with in {seconds:g} s, and was "
+            "stopped; `npm ping` tells whether the registry answers, `npm config set registry URL` names a "
+            f"nearer one, and {_LIMIT}=1800 waits longer on a slow line"
+        ) from None
     except subprocess.CalledProcessError as error:
         if error.returncode > 0:  # npm itself gave up, and left what was there; else a signal ended it.
             unfinished.unlink()
@@ -214,7 +242,7 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
-def _run(node: Node, folder: Path, lock: int, *arguments: str) -> None:
+def _run(node: Node, folder: Path, lock: int, *arguments: str, seconds: float | None = None) -> None:
     environment = {**os.environ, "PATH": f"{node.folder}{os.pathsep}{os.environ.get('PATH', '')}"}
     subprocess.run(
         [*node.npm, *arguments],
@@ -223,6 +251,7 @@ def _run(node: Node, folder: Path, lock: int, *arguments: str) -> None:
         check=True,
         stdin=subprocess.DEVNULL,
         pass_fds=(lock,),
+        timeout=seconds,
     )
 
 

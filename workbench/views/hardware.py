@@ -14,7 +14,7 @@ from workbench.origin import Origin
 from workbench.theme import GREY, SERIES
 from workbench.views.badge import style
 from workbench.views.html import report as page
-from workbench.views.markup import NOTHING, block, details
+from workbench.views.markup import NOTHING, block, bold, details, tag
 from workbench.views.table import Cell, Table
 
 _MARKS = {
@@ -22,6 +22,7 @@ _MARKS = {
     False: Cell("look", "wb-bad"),
     None: Cell("", ""),
 }
+_HEAD = ("case", "", "found")
 _SYMBOLS = ("circle", "diamond")
 
 
@@ -29,12 +30,13 @@ _SYMBOLS = ("circle", "diamond")
 def report_html(report: Report) -> Markup:
     """What was examined, a summary, then each section, folded where all of it agrees."""
     parts: list[Any] = [Table((), _facts(report)), _counted(report)]
-    for name, cases in report.sections.items():
+    for name in report.sections:
         counts = report.counts(name)
         title = SECTIONS[name].title if name in SECTIONS else name
         told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
         opened = bool(counts["differ"] or counts["not run"])
-        parts.append(details(f"{title}: {told}", _cases(cases), opened=opened))
+        inside = tag("div", _cases(report, name), kind="wb-branch")
+        parts.append(details(bold(f"{title}: {told}"), inside, opened=opened))
     if culprits := report.culprits():
         rows = [
             (name, ", ".join(opcodes) or "none that was tried alone") for name, opcodes in culprits.items()
@@ -84,23 +86,20 @@ def _counted(report: Report) -> Table:
     return Table(("", *report.counts("")), rows)
 
 
-def _cases(cases: dict[str, dict[str, Any]]) -> Markup:
+def _cases(report: Report, section: str) -> Markup:
     """Those to look at, those that did not run by their reason, then the others, folded beside such."""
-    looks: list[tuple[Cell, str, str]] = []
-    others: list[tuple[Cell, str, str]] = []
-    reasons: dict[str, list[str]] = {}
-    for name, case in cases.items():
+    looks: list[tuple[str, Cell, str]] = []
+    others: list[tuple[str, Cell, str]] = []
+    for name, case in report.sections[section].items():
         if "not run" in case:
-            reasons.setdefault(case["not run"], []).append(name)
             continue
         rows = looks if case.get("agrees") is False else others
-        rows.append((_MARKS[case.get("agrees")], name, case["text"]))
-    for why, names in reasons.items():
-        mark = Cell("not\N{NO-BREAK SPACE}run", "wb-warn")
-        looks.append((mark, names[0] if len(names) == 1 else f"{len(names)} cases", why))
+        rows.append((name, _MARKS[case.get("agrees")], case["text"]))
+    mark = Cell("not\N{NO-BREAK SPACE}run", "wb-warn")
+    looks += [(whose, mark, why) for whose, why in report.not_run(section)]
     if not looks or not others:
-        return Table((), looks or others).__html__()
-    return NOTHING.join((Table((), looks), details(f"the other {len(others)}", Table((), others))))
+        return Table(_HEAD, looks or others).__html__()
+    return NOTHING.join((Table(_HEAD, looks), details(f"the other {len(others)}", Table(_HEAD, others))))
 
 
 def _errors(errors: Sequence[tuple[str, int, float, float, float]]) -> Table:
