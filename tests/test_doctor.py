@@ -13,7 +13,7 @@ import pytest
 import workbench as wb
 from workbench.doctor import PACKAGES, Finding, Report
 from workbench.settings import SETTINGS
-from workbench.toolchain import native
+from workbench.toolchain import cpu, native
 from workbench.toolchain.zig import WHEEL
 
 ROOT = Path(__file__).parents[1]
@@ -38,6 +38,15 @@ def test_a_kernel_is_run_where_it_is_asked_for() -> None:
     assert not findings(wb.doctor(), "kernel")
     assert "nothing is missing" in str(report)
     assert "<table>" in report._repr_html_()
+
+
+def test_the_level_of_this_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, lowest = cpu.host_level(), cpu.levels(cpu.machine())[0]
+    [found] = findings(wb.doctor(), "CPU")
+    assert found.text.startswith(f"{own.name}, the highest" if own else cpu.machine())
+    monkeypatch.setenv(cpu.VARIABLE, lowest.name)
+    [found] = findings(wb.doctor(), "CPU")
+    assert found.text.endswith(f"; code is made for {lowest.name}")
 
 
 def test_settings_are_those_that_are_read() -> None:

@@ -85,7 +85,7 @@ def doctor(*, run: bool = False) -> Report:
             libraries, which takes some seconds.
     """
     findings: list[Finding] = []
-    for part in (_python, _settings, _toolchain, _hip, _devices, *((_run,) if run else ())):
+    for part in (_python, _settings, _cpu, _toolchain, _hip, _devices, *((_run,) if run else ())):
         findings += _safely(part)
     return Report(tuple(findings))
 
@@ -137,6 +137,17 @@ def _settings() -> list[Finding]:
         hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(names)}"
         findings.append(Finding("setting", "note", f"{name}={value}: nothing reads this variable{hint}"))
     return findings
+
+
+def _cpu() -> list[Finding]:
+    """The CPU that native code is made for."""
+    from workbench.toolchain import cpu
+
+    own, chosen = cpu.host_level(), cpu.chosen_level()
+    text = f"{own.name}, the highest level that this CPU has" if own else f"{cpu.machine()}, below all levels"
+    if chosen is not None:
+        text += f"; code is made for {chosen.name}"
+    return [Finding("CPU", "ok", text)]
 
 
 def _toolchain() -> list[Finding]:

@@ -59,7 +59,7 @@ SETTINGS = (
     Setting(
         "HIPKITTENS_CPU",
         "CPU level to translate for: `x86-64-v3`, `x86-64-v4`, `x86-64-v4-bf16`, `x86-64-v4-amx`; on Arm "
-        "`armv8`, `armv8.2`",
+        "`armv8`, `armv8.2`, `armv8.6`",
         "this CPU",
     ),
     Setting(

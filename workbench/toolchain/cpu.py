@@ -40,6 +40,7 @@ _V4 = _V3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
 _SMALL_TYPES = ("avx512bf16", "avx512vbmi", "avx512vnni")
 _TILES = ("amx-tile", "amx-bf16", "amx-int8")
 _ARM = ("lse", "fullfp16", "dotprod")
+_ARM_SMALL_TYPES = ("fp16fml", "bf16", "i8mm")
 
 LEVELS: Mapping[str, Level] = {
     level.name: level
@@ -56,11 +57,19 @@ LEVELS: Mapping[str, Level] = {
         ),
         Level("armv8", "aarch64", "generic", (), frozenset()),
         Level("armv8.2", "aarch64", "generic", ("v8.2a", *_ARM), frozenset(_ARM)),
+        Level(
+            "armv8.6",
+            "aarch64",
+            "generic",
+            ("v8.2a", *_ARM, *_ARM_SMALL_TYPES),
+            frozenset((*_ARM, *_ARM_SMALL_TYPES)),
+        ),
     )
 }
 """From the lowest to the highest of a machine: the x86-64 levels of the psABI (3.1.1), the fourth with the
 extensions that multiply small types (Zen 4 and later), and with tiles (Sapphire Rapids and later); Arm's
-64-bit CPUs, and those since 2018 (Graviton 2, Apple's M1)."""
+64-bit CPUs, those since 2018 (Graviton 2, Apple's M1), and those that multiply small types (Graviton 3,
+Grace, Apple's M2)."""
 
 
 @cache
@@ -99,7 +108,21 @@ def chosen_level() -> Level | None:
 
 # Linux' <asm/hwcap.h> of arm64. LLVM reads /proc/cpuinfo instead, which under QEMU is the host's.
 _HWCAP, _HWCAP2 = 16, 26
-_ARM_HWCAP = {"lse": 1 << 8, "fullfp16": 3 << 9, "dotprod": 1 << 20}
+_ARM_HWCAP = {
+    "lse": (_HWCAP, 1 << 8),
+    "fullfp16": (_HWCAP, 3 << 9),
+    "dotprod": (_HWCAP, 1 << 20),
+    "fp16fml": (_HWCAP, 1 << 23),
+    "i8mm": (_HWCAP2, 1 << 13),
+    "bf16": (_HWCAP2, 1 << 14),
+}
+
+
+def told_features() -> frozenset[str]:
+    """Features of this Arm CPU that Linux tells each process; compilers know them of a list of models alone."""
+    if machine() != "aarch64":
+        return frozenset()
+    return frozenset(name for name, (word, bits) in _ARM_HWCAP.items() if _auxiliary(word) & bits == bits)
 
 
 @cache
@@ -108,11 +131,7 @@ def host_features() -> frozenset[str]:
     # LLVM takes 0.1 s to load.
     import llvmlite.binding as llvm
 
-    found = {name for name, on in llvm.get_host_cpu_features().items() if on}
-    if machine() == "aarch64":
-        words = _auxiliary(_HWCAP)
-        found |= {name for name, bits in _ARM_HWCAP.items() if words & bits == bits}
-    return frozenset(found)
+    return told_features().union(name for name, on in llvm.get_host_cpu_features().items() if on)
 
 
 @cache

@@ -85,7 +85,9 @@ class Target:
 
     def arguments(self, soname: str | None) -> list[str]:
         """The compiler's."""
-        name, extensions = (self.level.cpu, self.level.extensions) if self.level else ("native", ())
+        name, extensions = "native", tuple(sorted(cpu.told_features()))
+        if self.level:
+            name, extensions = self.level.cpu, self.level.extensions
         # zig writes LLVM's names so, and a baseline without a name for the machine's oldest CPUs.
         wanted = "+".join((name, *extensions)).replace("-", "_").replace(".", "_")
         found = ["-target", zig.target(self.machine, self.system), f"-mcpu={wanted}"]

@@ -14,6 +14,7 @@
  */
 #include "ops/matrix.h"
 #include "ops/matrix_dot.h"
+#include "ops/matrix_neon.h"
 
 /* Where the operands of one instruction are unpacked. B follows A directly: were they 4096 bytes apart, loads of
  * one would seem to wait for stores of the other. */
@@ -22,12 +23,6 @@ typedef struct __attribute__((aligned(64))) HkScratchpad {
     float c[32 * HK_LANES];
     uint32_t arranged[16 * HK_LANES];
 } HkScratchpad;
-
-HK_INLINE int hk_rows_overlap(const void *a, int count_a, const void *b, int count_b) {
-    size_t row = sizeof(uint32_t) * HK_LANES;
-    return (const char *)a < (const char *)b + row * (size_t)count_b &&
-           (const char *)b < (const char *)a + row * (size_t)count_a;
-}
 
 #ifdef HK_DOT
 /* The whole instruction by VDPBF16PS; 0, and nothing written, where that is not possible or not exact. */
@@ -90,6 +85,13 @@ HK_INLINE int32_t hk_mfma(Wave *w, const Op *op, int m, int integer) {
         memcpy(pad.c, c, sizeof(float) * HK_LANES * (size_t)result_rows);
         c = pad.c;
     }
+#ifdef HK_NEON_EIGHTS
+    if (blocks == 1 && !integer && type_a >= HK_FP8) {
+        HkFactors factors = {rows_a, rows_b};
+        hk_neon_multiply_eights(type_a, type_b, m, d, c, (uint32_t *)pad.a, &factors, HK_MATRIX_ROWS_A(op));
+        return 0;
+    }
+#endif
 #ifdef HK_MULTIPLY_HALVES
     if (blocks == 1 && (type_a == HK_F16 || type_a == HK_BF16) &&
         (m == 16 || !hk_rows_overlap(rows_b, HK_MATRIX_ROWS_B(op), d, result_rows))) {

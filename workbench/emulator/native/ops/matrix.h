@@ -224,12 +224,24 @@ HK_INLINE void hk_multiply(int m, float *d, const float *c, const float *a, cons
 /* Instructions that add to one result, done together at most. */
 #define HK_LINKS 8
 
-#if defined(__AVX512F__)
 /* Registers of A and B of one of them. */
 typedef struct HkFactors {
     const uint32_t *a, *b;
 } HkFactors;
 
+/* Where pairs of K are: pair r of lane group g begins at base[g * group_stride + r * row_stride]. */
+typedef struct HkPairs {
+    const uint32_t *base;
+    int group_stride, row_stride;
+} HkPairs;
+
+HK_INLINE int hk_rows_overlap(const void *a, int count_a, const void *b, int count_b) {
+    size_t row = sizeof(uint32_t) * HK_LANES;
+    return (const char *)a < (const char *)b + row * (size_t)count_b &&
+           (const char *)b < (const char *)a + row * (size_t)count_a;
+}
+
+#if defined(__AVX512F__)
 /* The same for instructions of one block of f16 or bf16, from their registers: elements of A are converted into `a`,
  * those of B as they are needed, which is twice at most. */
 #define HK_MULTIPLY_HALVES 1

@@ -38,12 +38,6 @@ extern HkDotTable hk_dot_tables[HK_DOT_FORMATS];
  * half as fast on Sapphire Rapids. Measured when the library is loaded. */
 extern int hk_dot_pays;
 
-/* Where pairs of K are: pair r of lane group g begins at base[g * group_stride + r * row_stride]. */
-typedef struct HkPairs {
-    const uint32_t *base;
-    int group_stride, row_stride;
-} HkPairs;
-
 #define HK_DOT_FACTOR 0x2380u     /* bits of 2^-56 as bf16 */
 #define HK_DOT_ADDEND 0x0c000000u /* bits of 2^-103 */
 

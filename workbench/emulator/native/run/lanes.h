@@ -11,6 +11,8 @@
 
 #ifdef __AVX512F__
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 /* Vectors wider than the target's registers only ever pass between inlined functions. */
@@ -187,7 +189,23 @@ HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, uint8_t *base, c
 #pragma clang loop unroll(full)
             for (int r = 0; r < 4; r++) *(u32x16 *)(rows + HK_LANES * r + g) = part[r];
         }
-    } else if (data == HK_B64 || data == HK_B96) {
+    }
+#ifdef __aarch64__
+    else if (data == HK_B64) {
+        /* Each lane's eight bytes into half a register: the compiler takes them through two general ones. */
+        for (int g = 0; g < HK_LANES; g += 4) {
+            uint8x16_t part[2];
+#pragma clang loop unroll(full)
+            for (int q = 0; q < 2; q++)
+                part[q] = vcombine_u8(vld1_u8(HK_AT(wide, base, offsets, g + 2 * q)),
+                                      vld1_u8(HK_AT(wide, base, offsets, g + 2 * q + 1)));
+            uint32x4_t first = vreinterpretq_u32_u8(part[0]), second = vreinterpretq_u32_u8(part[1]);
+            vst1q_u32(rows + g, vuzp1q_u32(first, second));
+            vst1q_u32(rows + HK_LANES + g, vuzp2q_u32(first, second));
+        }
+    }
+#endif
+    else if (data == HK_B64 || data == HK_B96) {
         for (int g = 0; g < HK_LANES; g += 16) {
             uint32_t part[3][16];
 #pragma clang loop unroll(full)
@@ -256,6 +274,20 @@ HK_INLINE void hk_scatter(HkData data, const uint32_t *rows, int wide, uint8_t *
         }
         return;
     }
+#ifdef __aarch64__
+    if (data == HK_B64 && exec == HK_ALL_LANES) {
+        for (int g = 0; g < HK_LANES; g += 4) {
+            uint32x4_t low = vld1q_u32(rows + g), high = vld1q_u32(rows + HK_LANES + g);
+            uint8x16_t first = vreinterpretq_u8_u32(vzip1q_u32(low, high));
+            uint8x16_t second = vreinterpretq_u8_u32(vzip2q_u32(low, high));
+            vst1_u8(HK_AT(wide, base, offsets, g), vget_low_u8(first));
+            vst1_u8(HK_AT(wide, base, offsets, g + 1), vget_high_u8(first));
+            vst1_u8(HK_AT(wide, base, offsets, g + 2), vget_low_u8(second));
+            vst1_u8(HK_AT(wide, base, offsets, g + 3), vget_high_u8(second));
+        }
+        return;
+    }
+#endif
     if (exec == HK_ALL_LANES) {
 #pragma clang loop unroll_count(16)
         for (int l = 0; l < HK_LANES; l++) {

@@ -1,0 +1,40 @@
+"""CPUs that native code is made for: what Linux tells of an Arm CPU, and what the compiler is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.toolchain import cpu, native
+
+ATOMICS, HALVES, DOTS, HALVES_TO_FLOATS = 1 << 8, 3 << 9, 1 << 20, 1 << 23
+"""Bits of AT_HWCAP in Linux' Documentation/arch/arm64/elf_hwcaps.rst: ATOMICS, FPHP and ASIMDHP, ASIMDDP,
+ASIMDFHM."""
+I8MM, BF16 = 1 << 13, 1 << 14
+"""Of AT_HWCAP2."""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "level"),
+    [
+        (0, 0, "armv8"),
+        (ATOMICS | DOTS | 1 << 9, BF16, "armv8"),  # halves in scalar registers alone
+        (ATOMICS | HALVES | DOTS, I8MM, "armv8.2"),
+        (ATOMICS | HALVES | DOTS | HALVES_TO_FLOATS, I8MM | BF16, "armv8.6"),
+    ],
+)
+def test_the_level_of_an_arm_cpu(
+    first: int, second: int, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu, "machine", lambda: "aarch64")
+    monkeypatch.setattr(cpu, "_auxiliary", {16: first, 26: second}.__getitem__)
+    told = cpu.told_features()
+    assert [each.name for each in cpu.levels("aarch64") if each.features <= told][-1] == level
+    assert ("bf16" in told, "i8mm" in told) == (bool(second & BF16), bool(second & I8MM))
+    wanted = native.Target("aarch64", "linux").arguments(None)[-1]
+    assert wanted == "-mcpu=" + "+".join(("native", *sorted(told)))
+
+
+def test_nothing_is_told_of_another_machines_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "machine", lambda: "x86_64")
+    monkeypatch.setattr(cpu, "_auxiliary", lambda kind: pytest.fail("it was asked"))
+    assert cpu.told_features() == frozenset()
