@@ -151,7 +151,7 @@ class _Stream:
 
 
 class _Chosen(contextlib.nullcontext[None]):
-    """What `torch.cuda.device` is, with one GPU."""
+    """What `torch.cuda.device` and `StreamContext` are, with one GPU: types, which PyTorch asks about."""
 
     idx = 0
 
@@ -188,7 +188,7 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         "device": _Chosen,
         "device_of": _Chosen,
         "stream": lambda *_: contextlib.nullcontext(),
-        "StreamContext": lambda *_: contextlib.nullcontext(),
+        "StreamContext": _Chosen,
         "current_stream": lambda *_: _Stream(),
         "default_stream": lambda *_: _Stream(),
         "set_stream": lambda *_: None,
