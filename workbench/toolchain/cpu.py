@@ -119,7 +119,7 @@ _ARM_HWCAP = {
 
 
 def told_features() -> frozenset[str]:
-    """Features that Linux tells each process of this Arm CPU; compilers know them of some models alone."""
+    """Features of this Arm CPU as Linux tells them; a compiler knows them from a list of models alone."""
     if machine() != "aarch64":
         return frozenset()
     return frozenset(name for name, (word, bits) in _ARM_HWCAP.items() if _auxiliary(word) & bits == bits)
