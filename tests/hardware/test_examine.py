@@ -6,7 +6,7 @@ import csv
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -93,6 +93,15 @@ def test_a_pair_that_cannot_be_compared_costs_one_case(
     assert not Report.read(path).done("operators", SMALL[0])
 
 
+def five_cases(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., dict[str, str]]) -> None:
+    """Section "times" has five cases that agree, and one process of the emulated device answers them."""
+    cases = [Case(str(n)) for n in range(5)]
+    alone = replace(SECTIONS["times"], cases=lambda plan: cases, compare=lambda *answers: (True, "same"))
+    monkeypatch.setitem(SECTIONS, "times", alone)
+    monkeypatch.setattr(Side, "answer", answer)
+    monkeypatch.setattr("workbench.hardware._SIDES", 1)
+
+
 def test_who_may_not_be_disturbed_waits_for_a_few_cases_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,11 +111,7 @@ def test_who_may_not_be_disturbed_waits_for_a_few_cases_only(
         asked.append(("reference" if "exact" in side.device else "examined", case.name))
         return {}
 
-    cases = [Case(str(n)) for n in range(5)]
-    alone = replace(SECTIONS["times"], cases=lambda plan: cases, compare=lambda *answers: (True, "same"))
-    monkeypatch.setitem(SECTIONS, "times", alone)
-    monkeypatch.setattr(Side, "answer", answer)
-    monkeypatch.setattr("workbench.hardware._SIDES", 1)
+    five_cases(monkeypatch, answer)
     report = examine("emulated:gfx942", tmp_path / "r.json", sections=("times",))
     assert report.counts("times")["agree"] == 5
     rounds = [["0", "1"], ["2", "3"], ["4"]]
@@ -126,11 +131,7 @@ def test_what_the_emulated_device_answered_in_time_is_asked_of_the_examined_one_
         now[0] += 40
         return {}
 
-    cases = [Case(str(n)) for n in range(5)]
-    alone = replace(SECTIONS["times"], cases=lambda plan: cases, compare=lambda *answers: (True, "same"))
-    monkeypatch.setitem(SECTIONS, "times", alone)
-    monkeypatch.setattr(Side, "answer", answer)
-    monkeypatch.setattr("workbench.hardware._SIDES", 1)
+    five_cases(monkeypatch, answer)
     monkeypatch.setattr("workbench.hardware.clock", SimpleNamespace(monotonic=lambda: now[0]))
     for done in (2, 4, 5):
         report = examine("emulated:gfx942", tmp_path / "r.json", sections=("times",), minutes=1)

@@ -137,6 +137,23 @@ HK_INLINE void hk_unpack_groups(HkElement type, float *out, int stride, const ui
         for (int g = 0; g < groups; g++) hk_unpack_as(type, out + g * step, stride, rows + g * group_stride, count, 1);
 }
 
+/* Calls an inlined function that begins with a type of 8-bit floats: for each type code of its own. */
+#define HK_WITH_EIGHTS(type, function, ...)                                                                            \
+    switch (type) {                                                                                                    \
+    case HK_FP8:                                                                                                       \
+        function(HK_FP8, __VA_ARGS__);                                                                                 \
+        break;                                                                                                         \
+    case HK_BF8:                                                                                                       \
+        function(HK_BF8, __VA_ARGS__);                                                                                 \
+        break;                                                                                                         \
+    case HK_FP8_FNUZ:                                                                                                  \
+        function(HK_FP8_FNUZ, __VA_ARGS__);                                                                            \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        function(HK_BF8_FNUZ, __VA_ARGS__);                                                                            \
+        break;                                                                                                         \
+    }
+
 HK_INLINE void hk_unpack(HkElement type, float *out, int stride, const uint32_t *rows, int count, int groups,
                          int group_stride) {
     switch (type) {

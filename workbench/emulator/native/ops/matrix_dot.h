@@ -221,20 +221,7 @@ HK_INLINE void hk_dot_convert_as(HkElement type, int m, uint32_t *out, const uin
 }
 
 HK_INLINE void hk_dot_convert(HkElement type, int m, uint32_t *out, const uint32_t *rows, int count) {
-    switch (type) {
-    case HK_FP8:
-        hk_dot_convert_as(HK_FP8, m, out, rows, count);
-        break;
-    case HK_BF8:
-        hk_dot_convert_as(HK_BF8, m, out, rows, count);
-        break;
-    case HK_FP8_FNUZ:
-        hk_dot_convert_as(HK_FP8_FNUZ, m, out, rows, count);
-        break;
-    default:
-        hk_dot_convert_as(HK_BF8_FNUZ, m, out, rows, count);
-        break;
-    }
+    HK_WITH_EIGHTS(type, hk_dot_convert_as, m, out, rows, count);
 }
 #endif
 
