@@ -197,6 +197,18 @@ def test_every_exit_status_is_the_programs_own() -> None:
         assert wb.run_program(source, [code]).exit_code == code
 
 
+def test_a_destructor_that_crashes_loses_nothing_that_was_printed() -> None:
+    source = """
+#include <cstdio>
+#include <cstdlib>
+struct Crash { ~Crash() { abort(); } } crash;
+int main() { printf("printed\\n"); }
+"""
+    # Where Python's streams have no buffers, C's have none.
+    result = wb.run_program(source, env={"PYTHONUNBUFFERED": ""})
+    assert (result.stdout, result.exit_code) == ("printed\n", -6)
+
+
 def test_the_devices_library_is_built_before_the_program_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that it takes nothing of the program's time, and is there though the program is ended."""
     happened: list[str] = []

@@ -89,6 +89,8 @@ def _run(chosen: Device, library: str, name: str, arguments: Sequence[str]) -> N
     entry.restype = ctypes.c_int
     code = entry(ctypes.c_int(len(strings)), vector, environment)
     sys.stdout.flush()
+    # What it printed is out before destructors run, its own and those of libraries that it never heard of.
+    libc.fflush(None)
     # Destructors of the program call HIP; they run here, while Python still answers.
     libc.exit(ctypes.c_int(code))
     raise AssertionError("exit came back")
