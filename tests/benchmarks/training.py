@@ -156,19 +156,18 @@ def seconds_text(models: Sequence[str]) -> str:
         print(lines[-1], flush=True)
     columns = {model: shares(model) for model in models}
     names = dict.fromkeys(name for found in columns.values() for name in found)
+    most = {name: max(found.get(name, (0, 0.0))[1] for found in columns.values()) for name in names}
     lines += [
         "",
-        f"| part of our step's CPU time | {' | '.join(models)} |",
+        f"| part of our step's CPU time (launches) | {' | '.join(models)} |",
         f"| --- |{' ---: |' * len(models)}",
     ]
-    for name in sorted(
-        names, key=lambda name: -max(found.get(name, (0, 0))[1] for found in columns.values())
-    ):
+    for name in sorted(names, key=lambda name: -most[name]):
         cells = []
         for found in columns.values():
             count, part = found.get(name, (0, 0.0))
-            cells.append(f"{part:.0%} of {count:.0f} launches" if count else f"{part:.0%}" if part else "")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+            cells.append(f"{part:.0%} ({count:.0f})" if count else f"{part:.0%}" if part else "")
+        lines.append(f"| {name if name in (CALLS, REST) else f'`{name}`'} | {' | '.join(cells)} |")
     return "\n".join([*lines, SECONDS_END])
 
 
