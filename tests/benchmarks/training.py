@@ -4,8 +4,12 @@
 
 Each run is kept in --keep as soon as it has ended, and not made again. The gradients of the first step are
 compared with float64 on the same bf16 weights, parameter by parameter. `--write` puts the tables and curves
-into `docs/training.md`. Seconds are of this process's CPU time and of the clock; ours and PyTorch take turns,
-so that what else the machine does counts for all alike: `taskset -c 0,1` for two cores.
+into `docs/training.md`.
+
+    python tests/benchmarks/training.py --seconds [--models llama-tiny bert-tiny] [--write]
+
+measures a step by each of the three, by this process's CPU time and by the clock, and where ours has its own.
+They take turns, so that what else the machine does counts for all alike: `taskset -c 0,1` for two cores.
 
     python tests/benchmarks/training.py --forecast llama-1b bert-base [--write]
 
@@ -28,6 +32,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 # As the script has it, before PyTorch is loaded: see workbench/training/__init__.py.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -35,6 +40,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import marked
 import torch
 
+from workbench.kernel import Kernel
 from workbench.operators import KernelSpec, Published
 from workbench.operators import kernels as library
 from workbench.operators.parameters import shape_text
@@ -47,6 +53,7 @@ from workbench.training.train import Training, parser
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "training.md"
 BEGIN, END = "<!-- curves begin -->", "<!-- curves end -->"
+SECONDS_BEGIN, SECONDS_END = "<!-- seconds begin -->", "<!-- seconds end -->"
 SEEDS = range(5)
 WINDOW = 10
 """Steps over which losses are averaged before they are compared: a batch's own difficulty is no error."""
@@ -55,6 +62,8 @@ LIMIT = 0.9999
 
 TURNS, TURN = 11, 5
 """Turns of each in the times of a step, and steps of a turn."""
+CALLS, REST = "calls before their launches", "autograd, the model's own Python, PyTorch's operators, AdamW"
+"""Parts of a step that no launch takes."""
 
 PYTORCH = ("pytorch", "pytorch-fp32")
 FEW = 20
@@ -91,6 +100,75 @@ def seconds(model: str) -> dict[str, dict[str, float]]:
         kernels: dict(zip(("cpu", "wall"), map(statistics.median, zip(*each, strict=True)), strict=True))
         for kernels, each in spent.items()
     }
+
+
+def shares(model: str) -> dict[str, tuple[float, float]]:
+    """Launches of a step of ours by operator, and their part of its CPU time; of calls around launches, too.
+
+    Calls are those through `workbench.ops` and the gradients' rules, with all that they do before a launch.
+    """
+    run = training(model, "hipkittens", 0, TURN * TURNS)
+    for _ in range(TURN):
+        run.step()
+    spent, launches = Counter[str](), Counter[str]()
+    names: list[str] = []
+    launch, call = Kernel._run, KernelSpec._run
+
+    def launched(*args: Any, **kwargs: Any) -> Any:
+        began = time.process_time()
+        made = launch(*args, **kwargs)
+        spent[names[-1]] += time.process_time() - began
+        launches[names[-1]] += 1
+        return made
+
+    def called(spec: KernelSpec, *args: Any, **kwargs: Any) -> Any:
+        names.append(spec.name)
+        began, before = time.process_time(), spent.total()
+        try:
+            return call(spec, *args, **kwargs)
+        finally:
+            names.pop()
+            spent[CALLS] += time.process_time() - began - (spent.total() - before)
+
+    with mock.patch.object(Kernel, "_run", launched), mock.patch.object(KernelSpec, "_run", called):
+        began = time.process_time()
+        for _ in range(TURN * (TURNS - 1)):
+            run.step()
+        whole = time.process_time() - began
+    steps = TURN * (TURNS - 1)
+    found = {name: (launches[name] / steps, seconds / whole) for name, seconds in spent.most_common()}
+    return {**found, REST: (0, 1 - sum(part for _, part in found.values()))}
+
+
+def seconds_text(models: Sequence[str]) -> str:
+    """The page's part with the seconds of a step, measured now."""
+    lines = [
+        SECONDS_BEGIN,
+        "| model | ours | PyTorch bf16 | fp32 | ours by PyTorch bf16 |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for model in models:
+        runs = seconds(model).values()
+        ours, theirs, _ = runs
+        values = " | ".join(f"{1000 * run['cpu']:.0f} and {1000 * run['wall']:.0f} ms" for run in runs)
+        ratios = " and ".join(f"{ours[by] / theirs[by]:.1f}" for by in ("cpu", "wall"))
+        lines.append(f"| {model} | {values} | {ratios} |")
+        print(lines[-1], flush=True)
+    columns = {model: shares(model) for model in models}
+    names = dict.fromkeys(name for found in columns.values() for name in found)
+    most = {name: max(found.get(name, (0, 0.0))[1] for found in columns.values()) for name in names}
+    lines += [
+        "",
+        f"| part of our step's CPU time (launches) | {' | '.join(models)} |",
+        f"| --- |{' ---: |' * len(models)}",
+    ]
+    for name in sorted(names, key=lambda name: -most[name]):
+        cells = []
+        for found in columns.values():
+            count, part = found.get(name, (0, 0.0))
+            cells.append(f"{part:.0%} ({count:.0f})" if count else f"{part:.0%}" if part else "")
+        lines.append(f"| {name if name in (CALLS, REST) else f'`{name}`'} | {' | '.join(cells)} |")
+    return "\n".join([*lines, SECONDS_END])
 
 
 def cosines(model: str) -> dict[str, dict[str, float]]:
@@ -157,7 +235,6 @@ def tables(kept: dict[str, Any], models: list[str], steps: int) -> list[str]:
                 f"| {i * WINDOW} to {min(steps, (i + 1) * WINDOW) - 1} | {of['pytorch-fp32 0'][i]:.4f} | "
                 f"{low:.4f} to {high:.4f} | {ours:.4f} | {'yes' if low <= ours <= high else 'no'} |"
             )
-        ours, theirs, wide = (runs["seconds"][kernels] for kernels in ("hipkittens", *PYTORCH))
         worst = {k: min(v.items(), key=lambda each: each[1]) for k, v in runs["cosines"].items()}
         below = sum(c < LIMIT for c in runs["cosines"]["hipkittens"].values())
         lines += [
@@ -170,14 +247,6 @@ def tables(kept: dict[str, Any], models: list[str], steps: int) -> list[str]:
             f"(`{worst['hipkittens'][0]}`), PyTorch bf16 {worst['pytorch'][1]:.6f} "
             f"(`{worst['pytorch'][0]}`); below {LIMIT}: {below} of "
             f"{len(runs['cosines']['hipkittens'])} parameters of ours.",
-            "",
-            "Seconds a step by the clock, and of CPU time: "
-            + ", ".join(
-                f"{name} {run['wall']:.3f} and {run['cpu']:.3f}"
-                for name, run in (("ours", ours), ("PyTorch bf16", theirs), ("fp32", wide))
-            )
-            + f"; ours takes {ours['wall'] / theirs['wall']:.1f} and "
-            f"{ours['cpu'] / theirs['cpu']:.1f} times PyTorch's bf16.",
             "",
         ]
     return lines
@@ -301,6 +370,7 @@ def main() -> None:
     options.add_argument("--models", nargs="+", choices=tiny, default=tiny)
     options.add_argument("--steps", type=int, default=200)
     options.add_argument("--keep", type=Path, default=Path("build/training.json"))
+    options.add_argument("--seconds", action="store_true", help="of a step, in place of curves")
     options.add_argument("--forecast", nargs="+", choices=list(MODELS), metavar="MODEL")
     options.add_argument("--gpus", nargs="+", choices=GPUS, default=GPUS, help="of the forecast")
     options.add_argument("--write", action="store_true")
@@ -314,6 +384,12 @@ def main() -> None:
         written.write_text(json.dumps(kept))
         written.replace(chosen.keep)
 
+    if chosen.seconds:
+        text = seconds_text(chosen.models)
+        print(text)
+        if chosen.write:
+            marked.put(DOCUMENT, text)
+        return
     if chosen.forecast:
         for name in chosen.forecast:
             forecast(name, chosen.gpus, kept, save)
@@ -326,10 +402,7 @@ def main() -> None:
     for model in chosen.models:
         by = f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads"
         runs = kept.setdefault(f"{model} {chosen.steps}", {"made by": by})
-        jobs: dict[str, Callable[[], Any]] = {
-            "cosines": partial(cosines, model),
-            "seconds": partial(seconds, model),
-        }
+        jobs: dict[str, Callable[[], Any]] = {"cosines": partial(cosines, model)}
         for kernels, seed in RUNS:
             jobs[f"{kernels} {seed}"] = partial(curve, model, kernels, seed, chosen.steps)
         for name, job in jobs.items():

@@ -116,6 +116,23 @@ def liger_gate(x: torch.Tensor, up: torch.Tensor, weight: torch.Tensor) -> Tenso
     return [LigerSiLUMulFunction.apply(torch.nn.functional.linear(x, weight), up)]
 
 
+def factors(batch: int, tokens: int, config: dict[str, int]) -> Tensors:
+    """A gate, and what it multiplies."""
+    return [drawn(batch * tokens, config["intermediate_size"], seed=seed) for seed in (1, 2)]
+
+
+def our_product_of_two(gate: torch.Tensor, up: torch.Tensor) -> Tensors:
+    # Side by side, as one product of both makes them.
+    return [wb.ops.silu_and_mul(torch.cat((gate, up), -1))]
+
+
+def liger_product_of_two(gate: torch.Tensor, up: torch.Tensor) -> Tensors:
+    from liger_kernel.ops.swiglu import LigerSiLUMulFunction
+
+    # It writes the gradients over both.
+    return [LigerSiLUMulFunction.apply(gate.clone(), up.clone())]
+
+
 LOSS_SHARES = 4
 """Logits of all rows of llama-1b are 2 GB, each more than once in memory here."""
 
@@ -143,6 +160,10 @@ PARTS = (
     Part(
         "SwiGLU: silu(gate) up", "gemm/epilogue_backward", our_gate, liger_gate, gates,
         around=our_product, narrow={"hidden_size": 32},
+    ),
+    Part(
+        "the same with the gate kept", "gemm/epilogue_backward",
+        our_product_of_two, liger_product_of_two, factors,
     ),
     Part("cross-entropy", "activations/cross_entropy", our_loss, liger_loss, losses, shares=LOSS_SHARES),
 )  # fmt: skip
