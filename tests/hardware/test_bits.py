@@ -62,6 +62,29 @@ def test_integers_and_small_floats_differ_by_bits(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64, torch.float8_e5m2])
+def test_infinities_are_told_in_words(tmp_path: Path, dtype: torch.dtype) -> None:
+    """Between infinities is no distance: as units in the last place it was some 4,278,190,080."""
+    infinity = float("inf")
+    one = torch.tensor([infinity, -infinity, infinity, 1.0, infinity]).to(dtype)
+    other = torch.tensor([infinity, infinity, 2.0, -infinity, float("nan")]).to(dtype)
+    wrong, total, told = compared(tmp_path, one, other)
+    assert (wrong, total) == (4, 5)
+    assert "ulp" not in told["d"]
+    assert bits.distance_text(told) == (
+        "d: 4 of 5 differ, 1 NaN on one side alone, 3 infinite on one side alone, "
+        "1 infinite on both sides with opposite signs"
+    )
+
+
+def test_a_type_without_infinities_has_distances_alone(tmp_path: Path) -> None:
+    one = torch.tensor([0x7E, 0x7E], dtype=torch.uint8).view(torch.float8_e4m3fn)
+    other = torch.tensor([0x7E, 0x7D], dtype=torch.uint8).view(torch.float8_e4m3fn)
+    assert bits.distance_text(compared(tmp_path, one, other)[2]) == (
+        "d: 1 of 2 differ, at most by 1 unit in the last place"
+    )
+
+
 def test_zeros_of_both_signs_differ(tmp_path: Path) -> None:
     assert compared(tmp_path, torch.tensor([0.0]), torch.tensor([-0.0]))[0] == 1
 

@@ -69,6 +69,42 @@ def test_what_is_done_is_not_done_again(examined: tuple[Path, Report]) -> None:
     assert Report.read(path).done("operators", SMALL[0])
 
 
+def test_a_section_without_a_case_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SECTIONS, "notebooks", replace(SECTIONS["notebooks"], cases=lambda plan: []))
+    monkeypatch.setattr(Side, "answer", lambda *arguments: {"passed": True, "text": "well"})
+    told: list[str] = []
+    path = tmp_path / "r.json"
+    report = examine("emulated:gfx942", path, sections=("machine", "notebooks"), told=told.append)
+    why = "an installed wheel has no notebooks; the same command in a checkout runs them"
+    assert told == ["ok   machine: machine: well", f"     notebooks: nothing to run: {why}"]
+    assert set(report.nothing) == set(SECTIONS) - {"machine"}
+    assert report.nothing["notebooks"] == why
+    assert report.nothing["times"] == "not asked for; the command without --sections runs it"
+    assert Report.read(path) == report
+    # What is known stays known, and a section that runs has no reason any more.
+    five_cases(monkeypatch, lambda *arguments: {})
+    report = examine("emulated:gfx942", path, sections=("times",))
+    assert report.nothing["notebooks"] == why
+    assert "times" not in report.nothing
+    assert Report.read(path) == report
+
+
+def test_a_section_that_was_not_reached_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(side: Side, section: str, *arguments: object) -> dict[str, object]:
+        if section == "times":
+            raise KeyboardInterrupt
+        return {"passed": True, "text": "well"}
+
+    path = tmp_path / "r.json"
+    five_cases(monkeypatch, answer)
+    monkeypatch.setitem(SECTIONS, "times", replace(SECTIONS["times"], compare=None))
+    with pytest.raises(KeyboardInterrupt):
+        examine("emulated:gfx942", path, sections=("machine", "times"))
+    report = Report.read(path)
+    assert report.counts("machine")["agree"] == 1
+    assert report.nothing["times"] == "the examination was stopped before it; the same command goes on here"
+
+
 def test_a_report_of_another_device_is_left_as_it_is(examined: tuple[Path, Report]) -> None:
     path, _ = examined
     before = path.read_bytes()

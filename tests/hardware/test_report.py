@@ -12,7 +12,7 @@ import pytest
 from workbench.errors import UsageError
 from workbench.hardware import SECTIONS
 from workbench.hardware.report import Report, anonymous
-from workbench.views.hardware import report_html
+from workbench.views.hardware import report_html, summary
 
 HEAD = {"subject": "gpu:0", "reference": "emulated:MI300X", "arch": "gfx942", "quick": False, "version": "0"}
 
@@ -103,6 +103,31 @@ def test_a_page_tells_what_to_look_at_first_and_folds_the_rest() -> None:
         *("the other 1", "case", "found", "v_a", "\N{CHECK MARK}", "same"),
     ]
     assert page.count("<details open>") == 1
+
+
+def test_a_section_in_which_nothing_ran_is_on_the_page_with_the_reason(tmp_path: Path) -> None:
+    report = Report(HEAD | {"started": ""}, {"machine": {"machine": {"agrees": True, "text": "well"}}})
+    empty = report_html(report)
+    report.nothing["compilers"] = "no second compiler was found"
+    report.write(tmp_path / "r.json")
+    assert Report.read(tmp_path / "r.json") == report
+    page = report_html(report)
+    for text in (SECTIONS["compilers"].title, "no second compiler was found"):
+        assert text in page
+        assert text not in empty
+    assert str(report).splitlines()[-1] == "  compilers        nothing ran: no second compiler was found"
+    [row] = summary([report, Report(HEAD, {"compilers": {"a": {"agrees": True, "text": "same"}}})]).rows[1:]
+    assert [cell.text for cell in row[1:]] == ["no second compiler was found", "1 agree"]
+
+
+def test_a_file_from_before_empty_sections_were_told_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    report = Report(HEAD, {"times": {"x": timed(1, 1)}})
+    report.write(path)
+    told = json.loads(path.read_text())
+    del told["nothing"]
+    path.write_text(json.dumps(told))
+    assert Report.read(path) == report
 
 
 def test_names_are_asked_for_once_a_report(monkeypatch: pytest.MonkeyPatch) -> None:

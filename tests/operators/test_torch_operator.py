@@ -190,6 +190,16 @@ def test_compiles_as_a_whole(backend):
     torch.testing.assert_close(seen, x)
 
 
+def test_compiled_code_tells_specs_apart():
+    """A spec's names are constants in compiled code, so a call with another spec needs code of its own."""
+    one = scale()
+    three = scale(source=one.source.replace("factor * x", "3.0f * factor * x"))
+    compiled = torch.compile(lambda spec, x: spec(x), fullgraph=True, backend="eager")
+    x = torch.randn(64)
+    for spec, factor in ((one, 2), (three, 6), (one, 2)):
+        torch.testing.assert_close(compiled(spec, x), factor * x)
+
+
 def test_gradient_by_autograd_of_the_reference(spec):
     x, bias = torch.randn(64, requires_grad=True), torch.randn(64, requires_grad=True)
     spec(x, 3.0, bias).square().sum().backward()

@@ -74,6 +74,9 @@ def examine(
     reference = _reference(subject)
     path = Path(path)
     report = _begun(path, subject.name, reference, plan)
+    for name, section in SECTIONS.items():
+        if name not in report.sections:
+            report.nothing[name] = _LATER if section in chosen else report.nothing.get(name, _UNASKED)
     end = clock.monotonic() + 60 * (MINUTES[quick] if minutes is None else minutes)
     with ExitStack() as stack:
         examined = Side(subject.name)
@@ -106,7 +109,12 @@ class _Work:
         self.late = 0
 
     def run(self, cases: Sequence[Case]) -> None:
-        open_ = [case for case in cases if not self.report.done(self.section.name, case.name)]
+        name = self.section.name
+        if not cases and name not in self.report.sections:
+            self.report.nothing[name] = self.section.nothing
+            self.report.write(self.path)
+            self.told(f"     {name}: nothing to run: {self.section.nothing}")
+        open_ = [case for case in cases if not self.report.done(name, case.name)]
         # Where nothing may run beside the examined device, it waits for the emulated one: for a few cases,
         # not for all of them, so that what both have answered is kept when the time is up.
         count = _ROUND * self.emulated.size if self.section.alone else max(1, len(open_))
@@ -172,6 +180,7 @@ class _Work:
                 result = {"subject": mine, "reference": other, "agrees": agrees, "text": text}
         except Unanswered as error:
             result = {"not run": str(error)}
+        self.report.nothing.pop(self.section.name, None)
         self.report.sections.setdefault(self.section.name, {})[case.name] = anonymous(result)
         if result.get("not run") == _LATE:
             self.late += 1
@@ -193,6 +202,8 @@ class _Work:
 
 
 _LATE = "the time was up; the same command goes on here"
+_LATER = "the examination was stopped before it; the same command goes on here"
+_UNASKED = "not asked for; the command without --sections runs it"
 
 
 class _Pool:

@@ -31,7 +31,8 @@ def keep(folder: Path, tensors: Mapping[str, torch.Tensor]) -> dict[str, str]:
 def differing(types: Mapping[str, str], one: Path, other: Path) -> tuple[int, int, dict[str, dict[str, Any]]]:
     """Elements that differ, elements in all, and of each tensor with differences how large they are.
 
-    NaNs are equal, whatever their payload. A distance is in units in the last place of the larger number.
+    NaNs are equal, whatever their payload. A distance is in units in the last place of the larger number;
+    infinities have none, and are counted.
     """
     wrong, total, told = 0, 0, {}
     for name, kind in types.items():
@@ -52,26 +53,29 @@ def _compare(one: np.ndarray, other: np.ndarray, kind: str) -> dict[str, Any]:
     if known is None or not known.exponent or known.bits != bits:
         differ = a != b
         return {"elements": int(differ.sum()), "of": len(a)}
-    is_nan = [_is_nan(each, known) for each in (a, b)]
-    differ = (a != b) & ~(is_nan[0] & is_nan[1])
+    (nan_a, infinite_a), (nan_b, infinite_b) = (_special(each, known) for each in (a, b))
+    differ = (a != b) & ~(nan_a & nan_b)
     found: dict[str, Any] = {"elements": int(differ.sum()), "of": len(a)}
-    finite = differ & ~is_nan[0] & ~is_nan[1]
+    finite = differ & ~(nan_a | nan_b | infinite_a | infinite_b)
     if finite.any():
         steps = _steps(a[finite], b[finite], bits)
         found["ulp"] = {"median": float(np.median(steps)), "largest": float(steps.max())}
-    found["nan in one alone"] = int((is_nan[0] != is_nan[1]).sum())
+    found["nan in one alone"] = int((nan_a != nan_b).sum())
+    found["infinite in one alone"] = int((infinite_a != infinite_b).sum())
+    found["infinities of opposite sign"] = int((differ & infinite_a & infinite_b).sum())
     return found
 
 
-def _is_nan(words: np.ndarray, known: dtypes.DataType) -> np.ndarray:
+def _special(words: np.ndarray, known: dtypes.DataType) -> tuple[np.ndarray, np.ndarray]:
+    """Which are NaN, and which infinite."""
     import torch
 
     if not len(words):
-        return np.zeros(0, bool)
+        return np.zeros(0, bool), np.zeros(0, bool)
     values = torch.frombuffer(bytearray(words.tobytes()), dtype=known.dtype)
     # Eight bits have no comparison of their own.
-    found: np.ndarray = torch.isnan(values.float() if known.bits < 64 else values).numpy()
-    return found
+    wide = values.float() if known.bits < 64 else values
+    return torch.isnan(wide).numpy(), torch.isinf(wide).numpy()
 
 
 def _steps(one: np.ndarray, other: np.ndarray, bits: int) -> np.ndarray:
@@ -93,9 +97,18 @@ def _distance(name: str, each: Mapping[str, Any]) -> str:
     if "ulp" in each:
         most = each["ulp"]["largest"]
         text += f", at most by {most:,.0f} unit{'s' if most > 1 else ''} in the last place"
-    if each.get("nan in one alone"):
-        text += f", {each['nan in one alone']:,} NaN on one side alone"
+    for what, words in _SPECIAL.items():
+        if each.get(what):
+            text += f", {each[what]:,} {words}"
     return text
+
+
+_SPECIAL = {
+    "nan in one alone": "NaN on one side alone",
+    "infinite in one alone": "infinite on one side alone",
+    "infinities of opposite sign": "infinite on both sides with opposite signs",
+}
+"""Of what is counted beside distances: in words."""
 
 
 def random_words(count: int, seed: int) -> np.ndarray:

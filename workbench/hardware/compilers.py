@@ -70,4 +70,5 @@ SECTION = Section(
     _cases,
     _measure,
     _compare,
+    nothing="no second compiler was found; ROCm's hipcc is one, and so is a clang with AMDGPU and lld",
 )

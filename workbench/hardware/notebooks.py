@@ -51,5 +51,11 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
 
 
 SECTION = Section(
-    "notebooks", "The tutorials, executed from top to bottom", 0.15, _cases, _measure, alone=True
+    "notebooks",
+    "The tutorials, executed from top to bottom",
+    0.15,
+    _cases,
+    _measure,
+    alone=True,
+    nothing="an installed wheel has no notebooks; the same command in a checkout runs them",
 )

@@ -29,10 +29,12 @@ class Report(Shown):
         head: "subject", "reference", "arch", "quick", "version", "started": what was examined, by what.
         sections: by name, then by case: "subject" and "reference" (what each answered), "agrees" (True,
             False, or None where that is not asked) and "text"; or "not run" with the reason.
+        nothing: why nothing ran, by section that has no case.
     """
 
     head: dict[str, Any]
     sections: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    nothing: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str | Path) -> Report:
@@ -45,7 +47,8 @@ class Report(Shown):
             told = json.loads(Path(path).read_text(encoding="utf-8"))
             if told["format"] != FORMAT:
                 raise UsageError(f"{path}: its format is {told['format']!r}; expected {FORMAT!r}")
-            return cls(told["head"], told["sections"])
+            # Files from before sections without a case were told have no third part.
+            return cls(told["head"], told["sections"], told.get("nothing", {}))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(
                 f"{path}: not a report of `python -m workbench hardware` ({type(error).__name__}: {error})"
@@ -53,7 +56,7 @@ class Report(Shown):
 
     def write(self, path: Path) -> None:
         """Writes it, whole or not at all."""
-        told = {"format": FORMAT, "head": self.head, "sections": self.sections}
+        told = {"format": FORMAT, "head": self.head, "sections": self.sections, "nothing": self.nothing}
         beside = path.with_name(f"{path.name}.new")
         path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_text(json.dumps(anonymous(told), indent=1), encoding="utf-8")
@@ -131,6 +134,7 @@ class Report(Shown):
                 if each.get("agrees") is False
             ][:_LISTED]
             lines += [f"    {whose}: {why}" for whose, why in self.not_run(name)][:_LISTED]
+        lines += [f"  {name:16} nothing ran: {why}" for name, why in self.nothing.items()]
         return "\n".join(lines)
 
     __repr__ = __str__

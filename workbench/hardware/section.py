@@ -71,6 +71,7 @@ class Section:
         compare: the examined device's answer and the emulated one's, each with its folder. None where the
             emulated device has no part in it.
         alone: nothing else may run beside, since times are taken.
+        nothing: why there may be no case.
     """
 
     name: str
@@ -80,3 +81,4 @@ class Section:
     measure: Callable[[Case, Device, Path], Answer]
     compare: Callable[[Answer, Answer, Path, Path], Compared] | None = None
     alone: bool = False
+    nothing: str = "none of the operators that were named runs on this target"

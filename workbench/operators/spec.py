@@ -9,6 +9,7 @@ reference.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from workbench.operators.torch_operator import Operator
 
 
+_numbers = itertools.count()
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class KernelSpec(Shown, Definition):
     """An operator with everything needed to build, launch, check and judge it.
@@ -56,6 +60,8 @@ class KernelSpec(Shown, Definition):
     instances: Instances = field(default_factory=Instances, init=False)
     library: Mapping[str, KernelSpec] | None = None
     """Where `backward` is looked up; the registry fills it in."""
+    identity: str = field(default_factory=lambda: f"spec {next(_numbers)}", init=False)
+    """No other spec of this process has it: PyTorch tells texts apart where it reuses compiled code."""
 
     @property
     def source_path(self) -> Path | None:
@@ -494,6 +500,18 @@ class KernelSpec(Shown, Definition):
         from workbench.operators import torch_operator
 
         return torch_operator.make(self, lambda inputs: self._run(inputs)[0], self.beside)
+
+    def traced_names(self, identity: str) -> str:
+        """The operator, the outputs and the inputs by name of the spec with this identity, which is its own.
+
+        PyTorch traces what is made of texts, and holds what it compiled to the text that was given.
+        """
+        names = self.operator.name, *self.operator.outputs
+        return f"{' '.join(names)}; {' '.join(self.signature.parameters)}"
+
+    # `torch.compiler.assume_constant_result`, which does only this, would import PyTorch here. It marks a
+    # method: before 2.13 PyTorch refuses a dataclass as an argument of what is marked.
+    traced_names._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
     def beside(self, name: str) -> KernelSpec:
         """An operator of the same library, such as the one that `backward` names."""

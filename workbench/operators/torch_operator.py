@@ -46,6 +46,11 @@ class Differentiating(Protocol):
     @property
     def signature(self) -> inspect.Signature: ...
 
+    @property
+    def identity(self) -> str: ...
+
+    def traced_names(self, identity: str) -> str: ...
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -172,20 +177,13 @@ def check_one_place(name: str, inputs: Mapping[str, Any]) -> None:
         )
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def names_of(spec: Differentiating) -> str:
-    """A spec's operator, its outputs and its inputs by name; PyTorch traces what is made of texts."""
-    names = spec.operator.name, *spec.operator.outputs
-    return f"{' '.join(names)}; {' '.join(spec.signature.parameters)}"
-
-
 def call(spec: Differentiating, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """The outputs by name of a call through PyTorch's dispatcher; those that are given are written.
 
     Raises:
         ArgumentError: outputs are given, and the call follows gradients, or one does not fit.
     """
-    makes, takes = names_of(spec).split("; ")
+    makes, takes = spec.traced_names(spec.identity).split("; ")
     name, *outputs = makes.split(" ")
     inputs = takes.split(" ")
     given = {key: value for key, value in kwargs.items() if key not in inputs}

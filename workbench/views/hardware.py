@@ -32,11 +32,14 @@ def report_html(report: Report) -> Markup:
     parts: list[Any] = [Table((), _facts(report)), _counted(report)]
     for name in report.sections:
         counts = report.counts(name)
-        title = SECTIONS[name].title if name in SECTIONS else name
+        title = _title(name)
         told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
         opened = bool(counts["differ"] or counts["not run"])
         inside = tag("div", _cases(report, name), kind="wb-branch")
         parts.append(details(bold(f"{title}: {told}"), inside, opened=opened))
+    if report.nothing:
+        rows = [(_title(name), why) for name, why in report.nothing.items()]
+        parts.append(Table(("section in which nothing ran", "why"), rows))
     if culprits := report.culprits():
         rows = [
             (name, ", ".join(opcodes) or "none that was tried alone") for name, opcodes in culprits.items()
@@ -55,11 +58,19 @@ def summary(reports: Sequence[Report]) -> Table:
     rows = [
         (
             SECTIONS[name].title,
-            *(", ".join(f"{n} {what}" for what, n in each.counts(name).items() if n) for each in reports),
+            *(
+                ", ".join(f"{n} {what}" for what, n in each.counts(name).items() if n)
+                or each.nothing.get(name, "")
+                for each in reports
+            ),
         )
         for name in names
     ]
     return Table(("", *(each.title for each in reports)), rows)
+
+
+def _title(section: str) -> str:
+    return SECTIONS[section].title if section in SECTIONS else section
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
