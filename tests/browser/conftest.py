@@ -128,6 +128,18 @@ class Server:
 
 
 @pytest.fixture(scope="session")
+def program() -> str:
+    """The browser: without one no server is started for it."""
+    pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
+    found = chromium()
+    if found is None:
+        pytest.skip(
+            "no Chromium or Chrome on PATH: apt-get install chromium, or name one in HIPKITTENS_CHROMIUM"
+        )
+    return found
+
+
+@pytest.fixture(scope="session")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder to put on JUPYTER_PATH: the front end, built from the sources as they are."""
     try:
@@ -142,7 +154,7 @@ def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(extension: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(program: str, extension: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """JupyterLab (and Notebook 7 where it is installed) on a free port, with a home of its own."""
     home = tmp_path_factory.mktemp("home")
     folder = home / "notebooks"
@@ -225,16 +237,10 @@ def _wait_for_server(server: Server, seconds: float = 120) -> None:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser(program: str) -> Iterator[Browser]:
     """Headless Chromium; one a module, since Playwright holds the thread's event loop while it lives."""
-    api = pytest.importorskip(
-        "playwright.sync_api", reason="Playwright is not installed: pip install playwright"
-    )
-    program = chromium()
-    if program is None:
-        pytest.skip(
-            "no Chromium or Chrome on PATH: apt-get install chromium, or name one in HIPKITTENS_CHROMIUM"
-        )
+    from playwright import sync_api as api
+
     with api.sync_playwright() as playwright:
         try:
             started = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
