@@ -49,7 +49,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/kernels/test_quantize.py", 3),
     ("tests/kernels/test_gemm_schedules.py", 3),
     ("tests/kernels/test_compatibility.py", 3),
-    ("tests/views/test_payloads.py::test_texts_stay_texts", 20),
+    ("tests/views/test_payloads.py::test_texts_stay_texts", 10),
     ("tests/views/test_renderer.py", 2),
     ("tests/toolchain/test_hipcc.py", 8),
     ("tests/toolchain/test_cooperative_groups.py", 6),
