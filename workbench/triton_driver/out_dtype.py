@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from workbench.dtypes import is_float
+
 _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 
 
@@ -18,12 +20,11 @@ def _product(name: str) -> Callable[..., torch.Tensor]:
     def multiplied(*operands: Any, **scales: Any) -> torch.Tensor:
         *tensors, out_dtype = operands
         given = tensors[-1].dtype
-        halves = given in (torch.float16, torch.bfloat16)
         if tensors[-2].dtype != given:
             raise RuntimeError(
                 f"{name}: the matrices are {tensors[-2].dtype} and {given}; give them the same dtype"
             )
-        if out_dtype != given and not (halves and out_dtype == torch.float32):
+        if out_dtype != given and not (is_float(tensors[-1], 16) and out_dtype == torch.float32):
             raise RuntimeError(
                 f"{name}: out_dtype {out_dtype} of {given} matrices; give their own dtype, or torch.float32 "
                 "where they are torch.float16 or torch.bfloat16"
