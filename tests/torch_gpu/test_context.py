@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 from sysconfig import get_config_var, get_path
+from typing import Any
 
 import needs
 import pybind11
@@ -327,6 +328,62 @@ def test_places_that_programs_name() -> None:
             assert torch.cuda.current_device() == 0
 
 
+def test_the_index_of_a_gpu_is_a_device(tmp_path: Path) -> None:
+    theirs, file = torch.device, tmp_path / "place.pt"
+    with wb.torch_as_gpu("emulated:gfx950"):
+        place = torch.device(0)
+        assert place == torch.device(device=0) == torch.device(place) == theirs("cuda", 0)
+        assert torch.zeros(2, device=place).device == place
+        assert isinstance(place, torch.device)
+        assert not isinstance("cuda:0", torch.device)
+        with pytest.raises(RuntimeError, match="index must not be negative"):
+            torch.device(-1)
+        kept = torch.device
+
+        @torch.library.custom_op("workbench_tests::moved", mutates_args=())
+        def moved(x: torch.Tensor, place: torch.device | None = None) -> torch.Tensor:
+            return x.clone()
+
+        assert torch.equal(moved(torch.ones(2), theirs("cpu")), torch.ones(2))
+        torch.save({"place": place}, file)
+        assert torch.load(file) == {"place": place}
+    # Who kept it has PyTorch's own again.
+    assert kept("cuda:1") == theirs("cuda", 1)
+    assert isinstance(theirs("cpu"), kept)
+    assert torch.load(file) == {"place": place}
+    if not torch.cuda.is_available():
+        with pytest.raises((RuntimeError, AssertionError)):
+            torch.zeros(2, device=kept(0))
+
+
+@pytest.mark.skipif(not hasattr(torch.ops.aten.mm, "dtype"), reason="PyTorch 2.8 and later")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_products_with_out_dtype(dtype: torch.dtype) -> None:
+    random = torch.Generator().manual_seed(25)
+    a, b = (torch.randn(2, 8, 8, generator=random).to(dtype) for _ in range(2))
+    c = torch.randn(2, 8, 8, generator=random)
+    product, sums = a.double() @ b.double(), c.double()
+    with wb.torch_as_gpu("emulated:gfx950"):
+        wide: Any = {"out_dtype": torch.float32}
+        made = {
+            "mm": (torch.mm(a[0], b[0], **wide), product[0]),
+            "bmm": (torch.bmm(a, b, **wide), product),
+            "addmm": (torch.addmm(c[0], a[0], b[0], beta=2, alpha=3, **wide), 2 * sums[0] + 3 * product[0]),
+            "baddbmm": (torch.baddbmm(c, a, b, **wide), sums + product),
+        }
+        for name, (given, wanted) in made.items():
+            # A product rounded to 16 bits on the way is 1e-3 off.
+            assert (name, given.dtype) == (name, torch.float32)
+            torch.testing.assert_close(given.double(), wanted, rtol=1e-6, atol=1e-5, msg=name)
+        assert torch.mm(a[0], b[0], out_dtype=dtype).dtype == dtype
+        with pytest.raises(RuntimeError, match=r"out_dtype torch\.float64"):
+            torch.mm(a[0], b[0], out_dtype=torch.float64)
+        with pytest.raises(RuntimeError, match="same dtype"):
+            torch.mm(a[0], c[0], out_dtype=torch.float32)
+    with pytest.raises(NotImplementedError):
+        torch.mm(a[0], b[0], out_dtype=torch.float32)
+
+
 @pytest.mark.skipif(not hasattr(torch, "accelerator"), reason="PyTorch 2.6 and later")
 def test_the_accelerator_is_the_device() -> None:
     with wb.torch_as_gpu("emulated:gfx950"):
@@ -379,7 +436,7 @@ def test_nothing_stays() -> None:
         names = ("Event", "Stream", "device", "is_available", "synchronize", "mem_get_info")
         loader = importlib.machinery.ExtensionFileLoader.exec_module
         kept = torch.randn, torch.compile, torch.Generator, torch.Tensor.to, torch.Tensor.cuda, loader
-        inside = torch.autocast.__enter__, torch.nn.Module.to, torch.utils._device.DeviceContext
+        inside = torch.autocast.__enter__, torch.nn.Module.to, torch.utils._device.DeviceContext, torch.device
         return *(getattr(torch.cuda, name) for name in names), *kept, *inside, tuple(sorted(vars(torch.cuda)))
 
     before = state()

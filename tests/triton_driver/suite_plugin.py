@@ -167,10 +167,12 @@ _spent: Counter[str] = Counter()
 """CPU seconds of the cases of a file."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool:
     """A case is a process, which may crash or be ended without an end of the others.
 
-    A launch is in C, so no exception could end it.
+    A launch is in C, so no exception could end it. Before pytest-rerunfailures, which would try some cases
+    again, and in this process.
     """
     if time.time() > TASK["until"]:
         return True

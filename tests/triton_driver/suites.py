@@ -263,7 +263,7 @@ def main() -> None:
     )
     parser.add_argument("checkouts", nargs="*", type=lambda word: word.split("=", 1), help="SUITE=FOLDER")
     parser.add_argument("--results", type=Path, required=True, help="folder")
-    parser.add_argument("--targets", nargs="+", default=list(TARGETS))
+    parser.add_argument("--targets", nargs="+", choices=TARGETS, default=list(TARGETS))
     parser.add_argument("--only", default="test_*.py", help="pattern of files")
     parser.add_argument("--cases", type=int, default=1, help="of each test function, the smallest")
     parser.add_argument("--drawn", type=int, default=0, help="more of each file")

@@ -29,6 +29,13 @@ def test_right(n):
 def test_wrong():
     assert torch.zeros(2, device="cuda").sum() == 1
 
+tried = []
+
+@pytest.mark.flaky(reruns=1)
+def test_right_the_second_time():
+    tried.append(1)
+    assert len(tried) == 2
+
 def test_skipped():
     pytest.skip("not here")
 
@@ -48,6 +55,7 @@ def test_gpu():
 ENDS = {
     "test_right[32]": "passed",
     "test_wrong": "wrong",
+    "test_right_the_second_time": "wrong",
     "test_skipped": "skipped",
     "test_endless": "too long",
     "test_crash": "error",
@@ -76,7 +84,7 @@ def test_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert launched["kernels"] == ["add"]
     assert launched["seconds"]["compiler"] > 0
     name = "| flash-linear-attention | ops/test_add |"
-    row = f"{name} 1, 0 | 1, 0 | 1, 0 | 1, 0 | GPU 1, 0; package 1, 0; error 1, 0 |"
+    row = f"{name} 1, 0 | 2, 0 | 1, 0 | 1, 0 | GPU 1, 0; package 1, 0; error 1, 0 |"
     assert row in ended.stdout.splitlines()
     again = subprocess.run([*words, f"fla={checkout}"], capture_output=True, text=True, check=True)
     assert row in again.stdout.splitlines()

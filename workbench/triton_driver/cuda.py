@@ -16,6 +16,8 @@ from workbench import targets
 from workbench.errors import UsageError
 from workbench.runtime import Device
 from workbench.triton_driver.autocast import autocast_reaches_cpu
+from workbench.triton_driver.device_type import DeviceType
+from workbench.triton_driver.out_dtype import products_with_out_dtype
 
 
 def _host(value: Any) -> Any:
@@ -239,5 +241,7 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         }
         for name, method in methods.items():
             stack.enter_context(mock.patch.object(torch.Tensor, name, method))
+        stack.enter_context(mock.patch.object(torch, "device", DeviceType))
         stack.enter_context(autocast_reaches_cpu())
+        stack.enter_context(products_with_out_dtype())
         yield
