@@ -27,7 +27,7 @@ import math
 import os
 import statistics
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -103,14 +103,11 @@ def seconds(model: str) -> dict[str, dict[str, float]]:
 
 
 def shares(model: str) -> dict[str, tuple[float, float]]:
-    """Launches of a step of ours by operator, and their part of its CPU time; of calls around launches, too.
-
-    Calls are those through `workbench.ops` and the gradients' rules, with all that they do before a launch.
-    """
+    """Launches of a step of ours by operator, and their part of its CPU time; then `CALLS` and `REST`."""
     run = training(model, "hipkittens", 0, TURN * TURNS)
     for _ in range(TURN):
         run.step()
-    spent, launches = Counter[str](), Counter[str]()
+    spent, launches = defaultdict[str, float](float), Counter[str]()
     names: list[str] = []
     launch, call = Kernel._run, KernelSpec._run
 
@@ -123,12 +120,12 @@ def shares(model: str) -> dict[str, tuple[float, float]]:
 
     def called(spec: KernelSpec, *args: Any, **kwargs: Any) -> Any:
         names.append(spec.name)
-        began, before = time.process_time(), spent.total()
+        began, before = time.process_time(), sum(spent.values())
         try:
             return call(spec, *args, **kwargs)
         finally:
             names.pop()
-            spent[CALLS] += time.process_time() - began - (spent.total() - before)
+            spent[CALLS] += time.process_time() - began - (sum(spent.values()) - before)
 
     with mock.patch.object(Kernel, "_run", launched), mock.patch.object(KernelSpec, "_run", called):
         began = time.process_time()
@@ -136,7 +133,7 @@ def shares(model: str) -> dict[str, tuple[float, float]]:
             run.step()
         whole = time.process_time() - began
     steps = TURN * (TURNS - 1)
-    found = {name: (launches[name] / steps, seconds / whole) for name, seconds in spent.most_common()}
+    found = {name: (launches[name] / steps, seconds / whole) for name, seconds in spent.items()}
     return {**found, REST: (0, 1 - sum(part for _, part in found.values()))}
 
 
