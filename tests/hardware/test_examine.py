@@ -11,13 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import nbformat
 import pytest
 from markupsafe import escape
 
 import workbench as wb
 from workbench.__main__ import main
 from workbench.errors import DeviceError, UnknownKernel, UsageError
-from workbench.hardware import SECTIONS, Report, examine, instructions, microbenchmarks
+from workbench.hardware import SECTIONS, Report, examine, instructions, microbenchmarks, notebooks
 from workbench.hardware.process import Side, Unanswered
 from workbench.hardware.section import Case, Plan
 from workbench.views.hardware import write_page
@@ -284,6 +285,23 @@ def test_conflicts_by_times_are_those_that_were_published(name: str) -> None:
     )
     assert found["conflicts"] == [int(rows[0][str(lane)]) for lane in range(64)]
     assert found["origin"] == "modelled"
+
+
+def test_a_notebook_whose_package_is_missing_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = wb.device("emulated:gfx942")
+    # The measurement sets it, in a process of its own else.
+    monkeypatch.setenv("HIPKITTENS_DEVICE", device.name)
+    for code, wanted in (("import no_such_package", None), ("1 / 0", "ZeroDivisionError: division by zero")):
+        path = tmp_path / "book.ipynb"
+        nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), path)
+        case = Case("book", {"file": str(path)})
+        if wanted is None:
+            with pytest.raises(UsageError, match="No module named 'no_such_package'"):
+                notebooks.SECTION.measure(case, device, tmp_path)
+        else:
+            assert notebooks.SECTION.measure(case, device, tmp_path) == {"passed": False, "text": wanted}
 
 
 def test_memories_further_away_take_longer() -> None:

@@ -46,6 +46,9 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
             # A kernel's remarks on its start are no part of the notebook.
             client.execute(stderr=subprocess.DEVNULL)
         except CellExecutionError as error:
+            # Such as Triton, which is an extra: it tells nothing of the device.
+            if error.ename == "ModuleNotFoundError":
+                raise UsageError(f"{error.evalue}; the notebook runs where it is installed") from error
             return {"passed": False, "text": f"{error.ename}: {error.evalue}"}
     return {"passed": True, "text": f"{len(book.cells)} cells ran"}
 
