@@ -28,14 +28,22 @@ def compiled(arch: str, fault: bool) -> wb.Module:
     return wb.compile(source, arch=arch, define=["FAULT"] if fault else [], name="seeded.hip")
 
 
+def far_apart(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """An input and an output, neither where an access beyond the other would find it."""
+    given = torch.arange(elements, dtype=torch.float32)
+    near = []
+    while abs((out := torch.zeros(elements)).data_ptr() - given.data_ptr()) < 1 << 16:
+        near.append(out)
+    return given, out
+
+
 def run(name: str, arch: str, fault: bool) -> tuple[SanitizeResult, set[int]]:
     """The result, and the lines that are at fault."""
     case = CASES[name]
     source = HEAD + case.source
     lines = {n for n, text in enumerate(source.splitlines(), 1) if text.endswith("// HERE")}
     launch = compiled(arch, fault)[f"{name}::k"][case.grid, case.block]
-    given = torch.arange(case.elements, dtype=torch.float32)
-    out = torch.zeros(case.elements)
+    given, out = far_apart(case.elements)
     return wb.sanitize(launch, given, out, device=f"emulated:{arch}"), lines
 
 
