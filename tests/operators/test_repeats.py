@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -152,3 +155,15 @@ def test_integers_whose_values_are_read_have_no_plan(read):
         at = torch.tensor([n, 1, 5, 2])
         assert torch.equal(spec(torch.arange(8.0), at)[: at[0]], at[: at[0]].float())
     assert plans(spec) in ([], [None])
+
+
+def test_a_plan_needs_no_compiler_of_pytorchs():
+    """Importing it takes longer than most calls; notebooks and scripts rarely use it."""
+    program = (
+        "import sys, torch, workbench as wb\n"
+        "for _ in range(3):\n"
+        "    wb.kernels['activations/relu'](torch.ones(3, 65))\n"
+        "assert any(wb.kernels['activations/relu'].instances.repeats.values())\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -91,6 +91,11 @@ class _Looking(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.computes = False
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Else PyTorch imports its compiler for it, 1.5 s. Plans are made where nothing is traced.
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.computes = self.computes or not func.is_view
         return func(*args, **(kwargs or {}))
