@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
 
 from workbench.toolchain.source_text import source_bytes
 
@@ -78,25 +79,50 @@ def run(
     Raises:
         OSError: the program cannot be started.
     """
-    process = subprocess.Popen(
-        list(command),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=dict(environment) if environment is not None else None,
-        start_new_session=True,
-    )
+    process: subprocess.Popen[bytes] | None = None
     try:
+        with _signals_wait():
+            process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(environment) if environment is not None else None,
+                start_new_session=True,
+            )
         if group is not None:
             group.add(process)
         out, err = process.communicate(source_bytes(text), timeout=timeout)
-    except subprocess.TimeoutExpired:
-        stop(process)
-        return Finished(None, "", "")
-    except BaseException:
-        stop(process)
+    except BaseException as error:
+        if process is not None:
+            stop(process)
+        if isinstance(error, subprocess.TimeoutExpired):
+            return Finished(None, "", "")
         raise
     return Finished(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+
+@contextlib.contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Signals that end the caller are handled after the block: what is half started would go on alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # no handler runs here
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    handlers = {
+        number: handler
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if callable(handler := signal.getsignal(number))
+    }
+    try:
+        for number in handlers:
+            signal.signal(number, lambda *given: came.append(given))
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for sent, frame in came:
+            handlers[signal.Signals(sent)](sent, frame)
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
