@@ -14,7 +14,7 @@ from typing import Any
 
 import marked
 import torch
-from gradients import DOCUMENT, rounded
+from gradients import DOCUMENT, rounded, wide
 from transformer_models import FAMILIES, batch, cosines, make, step
 
 BEGIN, END = "<!-- roundings begin -->", "<!-- roundings end -->"
@@ -61,7 +61,6 @@ class _Attention(torch.autograd.Function):
 
 def gradients(family: str, roundings: tuple[str, ...]) -> tuple[dict[str, torch.Tensor], str]:
     """Of a family in float64 but for some roundings, and what is to tell of its last layer."""
-    from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
     told: list[str] = []
@@ -78,12 +77,7 @@ def gradients(family: str, roundings: tuple[str, ...]) -> tuple[dict[str, torch.
         made = _Attention.apply(q, k, v, mask, scaling, of, told)  # type: ignore[no-untyped-call]
         return handed(made).transpose(1, 2), None
 
-    AttentionInterface.register(NAME, attention)
-    AttentionMaskInterface.register(NAME, sdpa_mask)
-    model = make(family, torch.float64)
-    model.set_attn_implementation(NAME)
-    for module in model.modules():
-        module.register_forward_hook(lambda module, given, made: handed(made))
+    model = wide(family, NAME, attention, sdpa_mask, handed)
     return step(model, batch())[1], told[0]
 
 

@@ -96,20 +96,33 @@ class Attention:
         return call
 
 
+def wide(
+    family: str,
+    name: str,
+    attends: Callable[..., Any],
+    masks: Callable[..., Any],
+    hand_on: Callable[[Any], Any],
+) -> Any:
+    """A model of a family in float64, with an attention of this name, whose modules hand on what `hand_on`
+    makes of their results."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    AttentionInterface.register(name, attends)
+    AttentionMaskInterface.register(name, masks)
+    model = make(family, torch.float64)
+    model.set_attn_implementation(name)
+    for module in model.modules():
+        module.register_forward_hook(lambda module, given, made: hand_on(made))
+    return model
+
+
 def limit(family: str) -> Any:
     """A model of a family in float64 that hands on numbers of bf16."""
-    from transformers import AttentionInterface, AttentionMaskInterface
 
     def on_rounded(module: Any, q: Any, k: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
         return rounded(attention(module, rounded(q), rounded(k), rounded(v), *args, **kwargs))
 
-    AttentionInterface.register(ROUNDED, on_rounded)
-    AttentionMaskInterface.register(ROUNDED, mask)
-    model = make(family, torch.float64)
-    model.set_attn_implementation(ROUNDED)
-    for module in model.modules():
-        module.register_forward_hook(lambda module, given, made: rounded(made))
-    return model
+    return wide(family, ROUNDED, on_rounded, mask, rounded)
 
 
 def on_kernels(family: str) -> Any:
