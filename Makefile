@@ -29,18 +29,21 @@ lab: $(VENV)/.installed
 	$(BIN)/python -m workbench.lab.build --install --get-node
 	$(BIN)/jupyter lab --notebook-dir=. --FileContentsManager.preferred_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
+# A test that failed is run again, alone, twice, and then listed as unstable where it passes.
+PYTEST := $(BIN)/python tests/retry_failures.py
+
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest tests -n auto --tier=test $(ARGS)
+	$(PYTEST) tests -n auto --tier=test $(ARGS)
 
 test-quick: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $$($(BIN)/python tests/tiers.py) -n auto $(ARGS)
 
 test-all: $(VENV)/.installed-test
-	$(BIN)/python -m pytest tests -n auto $(ARGS)
+	$(PYTEST) tests -n auto $(ARGS)
 
 EVERY ?= 1
 test-product: $(VENV)/.installed-test
-	HIPKITTENS_TEST_ALL=$(EVERY) $(BIN)/python -m pytest $(if $(filter-out 1,$(EVERY)),tests/kernels/generated tests/kernels/test_operators.py::test_every_setting,tests) -n auto
+	HIPKITTENS_TEST_ALL=$(EVERY) $(PYTEST) $(if $(filter-out 1,$(EVERY)),tests/kernels/generated tests/kernels/test_operators.py::test_every_setting,tests) -n auto
 
 test-triton: $(VENV)/.installed-test
 	$(PIP) -e '.[triton]'
