@@ -19,6 +19,7 @@ from IPython.testing.globalipapp import start_ipython
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import passed_tests
 import tiers
 import workers
 
@@ -63,6 +64,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=("test", "all"), default="all", help="what of it runs: tests/tiers.py")
+    parser.addoption("--record-passed", metavar="FILE", help="write the names of the tests that pass there")
+    parser.addoption("--skip-passed", metavar="FILE", help="leave out tests that an earlier run wrote there")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    file = config.getoption("--record-passed")
+    if file and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(passed_tests.Recorder(Path(file)))
 
 
 # Collected tests and their modules live to the end, yet Python's garbage collection went over all of them
@@ -80,7 +89,12 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     tier = config.getoption("tier")
-    drawn = [item for item in items if tiers.runs(item.nodeid, tier, SEED)]
+    passed = passed_tests.read(config.getoption("--skip-passed"))
+    drawn = [
+        item
+        for item in items
+        if tiers.runs(item.nodeid, tier, SEED) and not passed_tests.covers(passed, item)
+    ]
     if len(drawn) < len(items):
         config.hook.pytest_deselected(items=[*{*items} - {*drawn}])
         items[:] = drawn

@@ -7,6 +7,8 @@
 #   tests/fresh_machine.sh 'make demo'
 #   KEEP=1 tests/fresh_machine.sh 'make demo' leaves the folder there and prints its place
 #
+# What the command writes to build/fresh-machine is copied to the same place here.
+#
 # Needs Debian or Ubuntu and root; mmdebstrap is installed where it is missing. The minimal system is made once, in a
 # minute, and stored beside the temporary folders of this machine (FRESH_MACHINE_BASE names another file).
 set -euo pipefail
@@ -51,6 +53,7 @@ variables=(HOME=/root LANG=C.UTF-8 TERM=dumb CI=true PATH=/usr/local/sbin:/usr/l
 while IFS= read -r variable; do variables+=("$variable"); done < <(
   env | grep -E '^(PIP_|NODE_EXTRA|SSL_CERT|REQUESTS_CA|CURL_CA|npm_config_|HIPKITTENS_TEST_|https?_proxy|HTTPS?_PROXY|no_proxy|NO_PROXY)' || true)
 
+rm -rf "$top/build/fresh-machine"
 start=$SECONDS
 status=0
 # The mounts are of a namespace of their own, and end with it.
@@ -62,5 +65,9 @@ unshare --mount --propagation private bash -c '
   mount -t tmpfs tmpfs "$root/dev/shm" 2>/dev/null || true
   exec chroot "$root" env -i "$@" bash -c "cd /root/project && $command"
 ' fresh-machine "$root" "$command" "${variables[@]}" </dev/null || status=$?
+if [ -d "$root/root/project/build/fresh-machine" ]; then
+  mkdir -p "$top/build"
+  cp -r "$root/root/project/build/fresh-machine" "$top/build/"
+fi
 echo "fresh machine: '$command' ended with $status after $((SECONDS - start)) s"
 exit "$status"

@@ -1,0 +1,41 @@
+"""Tests that passed in one run are left out of the next: `--record-passed FILE`, then `--skip-passed FILE`.
+
+Continuous integration runs `make test` on a machine with nothing installed, then all tests on one that has
+compilers and a browser. What passed on the first need not run again; what was skipped or failed there does.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+class Recorder:
+    """A plugin of pytest: writes the node ids of tests that passed in all their phases, one a line."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.passed: dict[str, None] = {}
+        self.other: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not report.passed:
+            self.other.add(report.nodeid)
+        elif report.when == "call":
+            self.passed[report.nodeid] = None
+
+    def pytest_sessionfinish(self) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        names = [name for name in self.passed if name not in self.other]
+        self.file.write_text("".join(f"{name}\n" for name in names))
+
+
+def read(file: str | None) -> frozenset[str]:
+    """The node ids of a file, none of no file."""
+    return frozenset(Path(file).read_text().splitlines()) if file else frozenset()
+
+
+def covers(passed: frozenset[str], item: pytest.Item) -> bool:
+    """Whether a test passed before with all that it does: of drawn cases a smaller run tries fewer."""
+    return item.nodeid in passed and "in_this_tier" not in getattr(item, "fixturenames", ())
