@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ def test_wheel_runs_a_kernel_in_a_new_environment(tmp_path: Path) -> None:
         env={**os.environ, "SKIP_JUPYTER_BUILDER": "1"},
     )
     (wheel,) = wheels.glob("*.whl")
+    # Without it type checkers do not read the types of an installed package (PEP 561).
+    assert "workbench/py.typed" in zipfile.ZipFile(wheel).namelist()
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     python = venv / "bin" / "python"
