@@ -111,8 +111,7 @@ def markdown(result: BenchResult, root: Path, pictures: str) -> str:
 
     parts = [f"# {_said(title_of(result))}", notes(result), picture("roofline", roofline(result))]
     if shown := analyses_of(result):
-        parts.append("## HipKittens' figures, published and ours")
-        parts.append(pipes(_summary(shown, result)))
+        parts += _comparison(shown, result)
     for analysis in shown:
         source = _said(f"Published: {analysis.source}. {analysis.note}".strip())
         parts += [
@@ -131,6 +130,22 @@ def markdown(result: BenchResult, root: Path, pictures: str) -> str:
                 parts.append(picture(f"{name}-sizes", operator_lines(result, operator)))
         parts.append(pipes(bench_table(result, operator)))
     return "\n\n".join(parts) + "\n"
+
+
+def summary(result: BenchResult, source: str) -> str:
+    """A short page as Markdown, without pictures: what the times are, and ours beside HipKittens' own.
+
+    Args:
+        source: how the results were made, in a sentence.
+    """
+    parts = [f"# {_said(title_of(result))}", source, notes(result)]
+    if shown := analyses_of(result):
+        parts += _comparison(shown, result)
+    return "\n\n".join(parts)
+
+
+def _comparison(shown: Sequence[Analysis], result: BenchResult) -> list[str]:
+    return ["## HipKittens' figures, published and ours", pipes(_summary(shown, result))]
 
 
 def _summary(shown: Sequence[Analysis], result: BenchResult) -> Table:
