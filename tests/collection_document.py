@@ -21,6 +21,7 @@ from typing import Any
 
 import collection_ports
 import collection_suite
+import json_records
 from collection.running import CASES, drawn, run
 from modelled_times import ALONE, ALONE_ON
 
@@ -415,7 +416,7 @@ def _sources(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _store(results: Mapping[str, Any]) -> None:
-    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    RESULTS.write_text(json_records.dumps(results, 2), encoding="utf-8")
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import json_records
 import torch
 from collection.running import CASES, bound, drawn
 
@@ -150,7 +151,7 @@ def main(arguments: Sequence[str]) -> None:
             continue
         command = [sys.executable, __file__, "--one", module, str(files[module])]
         known[module] = asked(command)
-        DATA.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+        DATA.write_text(json_records.dumps(known, 1))
         print(module, known[module], flush=True)
 
 

@@ -30,6 +30,8 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
+import json_records
+
 DATA = Path(__file__).resolve().parent / "data" / "collection_suite.json"
 FILES = ("gemm", "gdr", "misc", "moe")
 TARGETS = ("gfx942", "gfx950")
@@ -195,7 +197,7 @@ def main() -> int:
         kept = stored()
         for target, files in found.items():
             kept[target] = {**kept.get(target, {}), **files}
-        DATA.write_text(json.dumps(kept, indent=1) + "\n")
+        DATA.write_text(json_records.dumps(kept, 3, sort_keys=False))
     failed = sum(
         not passed(result["status"]) and not skipped(result["status"])
         for files in found.values()

@@ -49,6 +49,10 @@ from workbench.targets import TILE_TARGETS
 from workbench.toolchain.hipcc.script import install
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import json_records  # noqa: E402
+
 DATA = ROOT / "tests" / "data" / "hip_programs.json"
 PAGE = ROOT / "docs" / "host_programs.md"
 TIMEOUT = 240
@@ -320,7 +324,7 @@ def write(collection: str, name: str, target: str, told: Mapping[str, Any]) -> N
     """Keep what came of a program beside what is known of others, and put the table of all into the page."""
     known = stored()
     known.setdefault(collection, {}).setdefault(name, {})[target] = dict(told)
-    DATA.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+    DATA.write_text(json_records.dumps(known, 2))
     before, _, rest = PAGE.read_text().partition(_START)
     _, _, behind = rest.partition(_END)
     PAGE.write_text(f"{before}{_START}\n{table(known)}\n{_END}{behind}")
