@@ -16,8 +16,9 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+for folder in (DOCS, ROOT):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
 
 from workbench import magic_options  # noqa: E402
 from workbench.__main__ import commands  # noqa: E402
@@ -136,6 +137,33 @@ PAGES: dict[str, Callable[[], str]] = {
 """Pages that are kept, by their place in docs/."""
 
 
+def _benchmarks() -> str:
+    # Imported here since it needs PyTorch.
+    import benchmark_pages
+
+    return str(benchmark_pages.whole_page())
+
+
+def _kernels() -> str:
+    from workbench.operators import catalogue_page
+
+    return catalogue_page.document()
+
+
+def _tile_operations() -> str:
+    from workbench.lab import operations
+
+    return operations.page()
+
+
+WHOLE: dict[str, Callable[[], str]] = {
+    "docs/benchmarks": _benchmarks,
+    "docs/kernels": _kernels,
+    "docs/tile_operations": _tile_operations,
+}
+"""Pages that the site has whole, and of which the repository has a summary."""
+
+
 def write() -> None:
     for name, make in PAGES.items():
         path, text = DOCS / name, make()
@@ -195,11 +223,8 @@ def _minutes(count: int) -> str:
 
 def shown(page: str, text: str) -> str:
     """What the site shows of a page's source; `page` is its name from the root, without suffix."""
-    if page == "docs/benchmarks":
-        # Only the site needs it; the front end's tests import this module without PyTorch.
-        import benchmark_pages
-
-        text = benchmark_pages.whole_page()
+    if page in WHOLE:
+        text = WHOLE[page]()
     if page == "docs/reference/pages":
         return text.replace("<!-- table of pages -->", reading_times())
     return with_look(page.removeprefix("docs/"), text)

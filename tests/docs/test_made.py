@@ -60,7 +60,18 @@ def test_each_generated_table_has_two_sentences(made: ModuleType) -> None:
     for page, text in looks.items():
         assert (DOCS / f"{page}.md").exists()
         assert len(re.findall(r"[.?!](?: |$)", text)) == 2, f"{page}: {text}"
-        assert text in made.shown(f"docs/{page}", "# Title\n\nIntroduction.\n")
+        assert text in made.with_look(page, "# Title\n\nIntroduction.\n")
+
+
+def test_the_site_has_pages_whole_of_which_the_repository_has_a_summary(made: ModuleType) -> None:
+    page = "docs/tile_operations"
+    text = (ROOT / f"{page}.md").read_text()
+    shown = made.shown(page, text)
+    assert "row_sum(" not in text
+    assert "row_sum(" in shown
+    assert made.looks()["tile_operations"] in shown
+    for name in made.WHOLE:
+        assert len((ROOT / f"{name}.md").read_text().splitlines()) <= 60
 
 
 def test_generated_pages_are_in_the_reference_alone(made: ModuleType) -> None:

@@ -18,7 +18,7 @@ def test_the_page_has_every_operation_once():
 
 def test_the_page_is_current():
     written = operations.PAGE.read_text(encoding="utf-8")
-    assert written == operations.page(), "python -m workbench.lab.operations writes docs/tile_operations.md"
+    assert written == operations.summary(), "python -m workbench.lab.operations writes it"
 
 
 def test_an_operation_is_what_its_header_says():

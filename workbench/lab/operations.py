@@ -1,4 +1,6 @@
-"""The tile library's operations as a page, docs/tile_operations.md: read from its headers, as completion is.
+"""The tile library's operations as a page, read from its headers, as completion is.
+
+The site has it whole, docs/tile_operations.md the names by header.
 
 python -m workbench.lab.operations
 """
@@ -45,11 +47,24 @@ def operations() -> list[Entry]:
     ]
 
 
+def summary() -> str:
+    """The names of the operations by header, as Markdown."""
+    site = "`make docs` builds the page that has every operation with its parameters and what it does."
+    lines = [f"{HEAD}\n{site}\n", "| header | operations |", "| --- | --- |"]
+    for header, group in itertools.groupby(_by_title(), key=lambda entry: entry.header):
+        names = dict.fromkeys(entry.name for entry in group)
+        lines.append(f"| `{header}` | {', '.join(f'`{name}`' for name in names)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _by_title() -> list[Entry]:
+    return sorted(operations(), key=lambda e: (list(TITLES.values()).index(_title(e)), e.header))
+
+
 def page() -> str:
-    """The page as Markdown."""
+    """Every operation with its parameters and what it does, as Markdown."""
     lines = [HEAD]
-    of_title = sorted(operations(), key=lambda e: (list(TITLES.values()).index(_title(e)), e.header))
-    for title, group in itertools.groupby(of_title, key=_title):
+    for title, group in itertools.groupby(_by_title(), key=_title):
         lines.append(f"\n## {title}\n")
         for header, found in itertools.groupby(group, key=lambda e: e.header):
             lines += [
@@ -107,4 +122,4 @@ def _escaped(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(summary(), encoding="utf-8")

@@ -1,4 +1,6 @@
-"""`docs/kernels.md`: every operator with its signature, targets, settings and flow of data.
+"""The page about kernels: every operator with its signature, targets, settings and flow of data.
+
+The site has it whole, `docs/kernels.md` the operators by category.
 
 python -m workbench.operators.catalogue_page
 """
@@ -14,33 +16,50 @@ from workbench.operators.registry import kernels
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "kernels.md"
 
-HEAD = """# Kernels
+INTRODUCTION = """# Kernels
 
 `python -m workbench.operators.catalogue_page` makes this page from the specs in `kernels/`. In a notebook
-`wb.kernels` shows the same, and what this machine has verified; search it with `wb.kernels.search("fp4",
-category="gemm")`. Call an operator as its signature says, `wb.kernels["gemm/bf16"](a, b)`, or as an operator
-of PyTorch.
+`wb.kernels` shows each operator with its signature, settings and published times, and what this machine has
+verified; search it with `wb.kernels.search("fp4", category="gemm")`. Call an operator as its signature says,
+`wb.kernels["gemm/bf16"](a, b)`, or as an operator of PyTorch.
+"""
 
+CONVENTIONS = """
 Brackets enclose a launch, and an arrow is what one launch passes to the next. Beside figures that others
 published, you see what the [timing model](timing.md) gives for our kernel: its own time, to which events
 around a launch add 4.5 us ([how far off](model_error.md) such times are). We measured nothing here.
 """
 
 
+def summary() -> str:
+    """The operators by category, as Markdown."""
+    rows = [f"| {category} | {_names(entries)} |" for category, entries in _by_category().items()]
+    site = "`make docs` builds the page that has a section for each operator."
+    return "\n".join((INTRODUCTION, site, "", *TABLE, *rows, ""))
+
+
 def document() -> str:
-    """The page, as Markdown."""
-    entries = sorted((Entry.of(spec) for spec in kernels.values()), key=lambda each: each.name)
-    groups = [(name, list(group)) for name, group in itertools.groupby(entries, lambda each: each.category)]
-    lines = [HEAD, "| category | operators |", "| --- | --- |"]
-    lines += [
-        f"| [{name}](#{name}) | {', '.join(each.name.partition('/')[2] for each in group)} |"
-        for name, group in groups
-    ]
-    for name, group in groups:
-        lines += ["", f"## {name}"]
-        for each in group:
-            lines += ["", *_section(each)]
+    """A section for each operator, as Markdown."""
+    categories = _by_category()
+    rows = [f"| [{category}](#{category}) | {_names(entries)} |" for category, entries in categories.items()]
+    lines = [INTRODUCTION + CONVENTIONS, *TABLE, *rows]
+    for category, entries in categories.items():
+        lines += ["", f"## {category}"]
+        for entry in entries:
+            lines += ["", *_section(entry)]
     return "\n".join((*lines, ""))
+
+
+TABLE = ("| category | operators |", "| --- | --- |")
+
+
+def _by_category() -> dict[str, list[Entry]]:
+    entries = sorted((Entry.of(spec) for spec in kernels.values()), key=lambda entry: entry.name)
+    return {name: list(group) for name, group in itertools.groupby(entries, lambda entry: entry.category)}
+
+
+def _names(entries: list[Entry]) -> str:
+    return ", ".join(entry.name.partition("/")[2] for entry in entries)
 
 
 def _section(entry: Entry) -> list[str]:
@@ -81,4 +100,4 @@ def _compared(entry: Entry) -> list[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(document(), encoding="utf-8")
+    PAGE.write_text(summary(), encoding="utf-8")
