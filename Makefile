@@ -5,7 +5,8 @@
 # make test-all  all tests
 # make test-product  the full product of generated kernels and of operators; EVERY=10: a tenth of it
 # make test-triton  Triton's kernels on the emulated devices, with two of its libraries; 250 MB of downloads
-# make lint   style, types, formatting
+# make lint   style, types, formatting, generated files
+# make generated  writes every file that follows from others; make check-generated names what is stale
 # make wheels  dist/ with a wheel for each kind of machine, native libraries in it, and one for all others
 # make docs   the documentation site, in build/site; runs notebooks that changed, NOTEBOOKS=off runs none
 # make release  wheels and sdist of this version in build/release, checked, and tried in an empty environment
@@ -18,7 +19,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo lab test test-quick test-all test-product test-triton lint wheels docs release browser format clean
+.PHONY: generated check-generated demo lab test test-quick test-all test-product test-triton lint wheels docs release browser format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
@@ -51,7 +52,13 @@ test-triton: $(VENV)/.installed-test
 	$(PIP) --no-deps fla-core
 	$(BIN)/python -m pytest tests/triton_driver tests/bench/test_implementations.py tests/notebooks -k triton -n auto
 
-lint: $(VENV)/.installed-test
+generated: $(VENV)/.installed-test
+	$(BIN)/python tests/generated.py
+
+check-generated: $(VENV)/.installed-test
+	$(BIN)/python tests/generated.py --check
+
+lint: $(VENV)/.installed-test check-generated
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@mkdir -p build/types && ln -sfn ../../kernels build/types/workbench_kernels

@@ -1,5 +1,7 @@
 """The page about benchmarks: a summary in the repository, every operator with its figures on the site.
 
+    python docs/benchmark_pages.py    # writes the summary
+
 Both are made from `data/benchmarks.jsonl`. Its first line has the fields that all results share, each further
 line those in which a result differs from the defaults of `workbench.bench.results.Result`.
 """
@@ -7,16 +9,20 @@ line those in which a result differs from the defaults of `workbench.bench.resul
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from workbench.bench.results import Result
-from workbench.bench.run import BenchResult
-from workbench.operators import kernels
-from workbench.views.benchmark_page import markdown, summary
-
 DOCS = Path(__file__).resolve().parent
+if str(DOCS.parent) not in sys.path:
+    sys.path.insert(0, str(DOCS.parent))
+
+from workbench.bench.results import Result  # noqa: E402
+from workbench.bench.run import BenchResult  # noqa: E402
+from workbench.operators import kernels  # noqa: E402
+from workbench.views.benchmark_page import markdown, summary  # noqa: E402
+
 DATA = DOCS / "data" / "benchmarks.jsonl"
 PAGE = DOCS / "benchmarks.md"
 PICTURES = "images/benchmarks"
@@ -91,3 +97,7 @@ def store(stored: Sequence[Result]) -> None:
     """Writes the data and the repository's page."""
     DATA.write_text(to_lines(stored), encoding="utf-8")
     PAGE.write_text(short_page(BenchResult(stored)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(short_page(results()), encoding="utf-8")

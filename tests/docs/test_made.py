@@ -30,11 +30,6 @@ def made() -> ModuleType:
     return module
 
 
-def test_pages_are_those_of_the_records(made: ModuleType) -> None:
-    for name, make in made.PAGES.items():
-        assert (DOCS / name).read_text() == make(), "python docs/made.py writes it"
-
-
 def test_every_record_is_on_its_page(made: ModuleType) -> None:
     # Signs of Markdown are escaped there.
     magics, commands = (text.replace("\\", "") for text in (made.magics(), made.command_line()))

@@ -17,13 +17,6 @@ from workbench.errors import CodeObjectError
 from workbench.targets import NAMES, TILE_TARGETS
 
 
-def test_page_is_made_from_the_registries() -> None:
-    if not instruction_table.page().parent.is_dir():
-        pytest.skip("an installation without the documentation")
-    text = instruction_table.page().read_text(encoding="utf-8")
-    assert text == instruction_table.document(), "run python -m workbench.emulator.instruction_table"
-
-
 @pytest.mark.parametrize("target", NAMES)
 def test_every_mnemonic_has_one_state(target: str) -> None:
     found = instruction_table.entries(target)

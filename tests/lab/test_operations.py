@@ -16,11 +16,6 @@ def test_the_page_has_every_operation_once():
     assert not [line for line in text.splitlines() if line.startswith("|") and line.count("| ") < 2]
 
 
-def test_the_page_is_current():
-    written = operations.PAGE.read_text(encoding="utf-8")
-    assert written == operations.summary(), "python -m workbench.lab.operations writes it"
-
-
 def test_an_operation_is_what_its_header_says():
     (entry,) = (e for e in operations.operations() if e.name == "load_async_wait")
     assert f"| {entry.doc.partition(chr(10))[0]} |" in operations.page()

@@ -15,14 +15,10 @@ from IPython.utils.capture import capture_output
 import workbench as wb
 from workbench.__main__ import main
 from workbench.errors import UsageError
-from workbench.lab.templates import SETUP, SOURCE, front_end, notebook, read, template, templates
+from workbench.lab.templates import SETUP, notebook, read, template, templates
 
 ARCHS = ("gfx950", "gfx942")
 BF16 = torch.bfloat16
-
-
-def test_the_front_end_s_templates_are_these() -> None:
-    assert SOURCE.read_text(encoding="utf-8") == front_end(), "python -m workbench.lab.templates"
 
 
 @pytest.mark.parametrize("name", templates())

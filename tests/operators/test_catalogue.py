@@ -8,14 +8,8 @@ from modelled_times import ALONE, ALONE_ON
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.operators.catalogue import Entry
-from workbench.operators.catalogue_page import PAGE, document, summary
+from workbench.operators.catalogue_page import document
 from workbench.operators.modelled import comparisons, key, times
-
-
-def test_page_is_made_from_the_specs() -> None:
-    if not PAGE.parent.is_dir():
-        pytest.skip("no docs here: an installed package")
-    assert PAGE.read_text(encoding="utf-8") == summary(), "run python -m workbench.operators.catalogue_page"
 
 
 def test_the_whole_page_has_a_section_for_each_operator() -> None:

@@ -21,7 +21,6 @@ from workbench.operators import Gradient
 from workbench.operators.description import describe
 from workbench.operators.functions import by_function, function_name
 from workbench.operators.layouts import by_name
-from workbench.ops import stub
 from workbench.ops.function import HABITS
 from workbench_kernels.families import attention
 
@@ -84,10 +83,6 @@ def test_a_notebook_shows_it() -> None:
         "operations",
     ):
         assert said in html
-
-
-def test_stub_is_current() -> None:
-    assert stub.STUB.read_text(encoding="utf-8") == stub.text(), "run python -m workbench.ops.stub"
 
 
 def test_several_results_are_a_named_tuple() -> None:

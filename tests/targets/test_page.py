@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
@@ -18,8 +17,3 @@ def test_every_number_has_a_source(record: Target | Product) -> None:
     assert [name for name, fact in known.items() if len(fact.source) < 20] == []
     bare = [f.name for f in fields(record) if type(getattr(record, f.name)) in (int, float)]
     assert bare == []
-
-
-def test_the_page_is_what_the_records_say() -> None:
-    page = Path(__file__).parents[2] / "docs" / "targets.md"
-    assert page.read_text(encoding="utf-8") == targets.document(), "run python -m workbench.targets"

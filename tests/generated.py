@@ -1,0 +1,188 @@
+"""Files that commands write: `make generated` runs them, `make check-generated` finds stale files.
+
+    python tests/generated.py            # writes all that follows from the sources
+    python tests/generated.py --check    # names what is stale, with its command, and changes nothing
+
+A record a command. What must be measured first, for hours or by tools that a fresh machine lacks, is a
+`MEASURED` one: it is listed here and in docs/tests.md, and nothing makes it by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "tests.md"
+START, END = "<!-- commands: begin -->\n", "<!-- commands: end -->\n"
+
+
+@dataclass(frozen=True)
+class Product:
+    """Files that a command writes.
+
+    Attributes:
+        command: behind `python`, in the root.
+        files: that it writes, from the root.
+        needs: of a measured one, what it takes.
+    """
+
+    command: str
+    files: tuple[str, ...]
+    needs: str = ""
+
+
+DERIVED = (
+    Product(
+        "docs/made.py",
+        ("docs/reference/magics.md", "docs/reference/commands.md", "docs/environment_variables.md"),
+    ),
+    Product("docs/benchmark_pages.py", ("docs/benchmarks.md",)),
+    Product("-m workbench.ops.stub", ("workbench/ops/__init__.pyi",)),
+    Product("-m workbench.profile.counter_table", ("docs/counters.md",)),
+    Product("-m workbench.operators.catalogue_page", ("docs/kernels.md",)),
+    Product("-m workbench.lab.operations", ("docs/tile_operations.md",)),
+    Product("-m workbench.lab.options", ("workbench/lab/src/options.ts",)),
+    Product("-m workbench.lab.templates", ("workbench/lab/src/templates.ts",)),
+    Product("-m workbench.emulator.instruction_table", ("docs/instructions.md",)),
+    Product("-m workbench.targets", ("docs/targets.md",)),
+    Product("-m tests.emulator.sanitizer.tables", ("docs/sanitizer.md",)),
+    Product("tests/kernels/generated/tile_table.py", ("docs/tile_tests.md",)),
+    Product("tests/collection_document.py", ("docs/collection.md",)),
+)
+"""Follows from the sources and from stored results, in a minute for all."""
+
+MEASURED = (
+    Product(
+        "-m workbench.codeobject.instructions.isa.enumerate",
+        ("workbench/codeobject/instructions/isa/",),
+        "LLVM's tools, an hour",
+    ),
+    Product(
+        "-m workbench.emulator.hip.update_interface", ("workbench/emulator/hip/interface.json",), "hip-python"
+    ),
+    Product(
+        "tests/benchmarks/benchmark_document.py RESULTS",
+        ("docs/data/benchmarks.jsonl",),
+        "a benchmark's results",
+    ),
+    Product(
+        "tests/benchmarks/model_error.py --write",
+        ("docs/model_error.md",),
+        "modelled times of published problems",
+    ),
+    Product("tests/benchmarks/model_rankings.py --write", ("docs/model_rankings.md",), "an hour"),
+    Product("tests/benchmarks/training.py --write", ("docs/training.md",), "an hour"),
+    Product("tests/benchmarks/tuned.py --write", ("docs/tuning.md",), "hours"),
+    Product("tests/codeobject/llvm_answers.py", ("tests/codeobject/data/llvm_answers.xz",), "LLVM's tools"),
+    Product(
+        "tests/collection_document.py --run --again", ("tests/data/collection_results.json",), "half an hour"
+    ),
+    Product(
+        "tests/collection_ports.py", ("tests/data/collection_ports.json",), "a checkout of the collection"
+    ),
+    Product(
+        "tests/collection_suite.py --write",
+        ("tests/data/collection_suite.json",),
+        "a checkout of the collection",
+    ),
+    Product("tests/kernels/compatibility.py", ("docs/compatibility.md",), "checkouts of HipKittens"),
+    Product("tests/kernels/gemm_table.py", ("docs/gemm.md",), "some minutes"),
+    Product("tests/kernels/habits.py", ("docs/pytorch_habits.md",), "some minutes"),
+    Product(
+        "tests/kernels/hipkittens_loops.py CHECKOUT",
+        ("docs/hipkittens_loops.md",),
+        "a checkout of HipKittens",
+    ),
+    Product("tests/kernels/kernel_costs.py", ("docs/kernel_costs.md",), "hours"),
+    Product("tests/kernels/operator_table.py", ("docs/operators.md",), "a minute or more"),
+    Product("tests/modelled_times.py", ("workbench/operators/modelled.json",), "hours"),
+    Product(
+        "tests/toolchain/hip_programs.py LIST --write", ("tests/data/hip_programs.json",), "others' programs"
+    ),
+)
+"""Recorded: somebody must run it where its needs are met, and look at what changed."""
+
+
+def table() -> str:
+    """Both lists as Markdown."""
+    rows = [
+        *(f"| `python {p.command}` | {_links(p)} | `make generated` |" for p in DERIVED),
+        *(f"| `python {p.command}` | {_links(p)} | {p.needs} |" for p in MEASURED),
+    ]
+    return "\n".join(("| command | writes | by, or needs |", "| --- | --- | --- |", *rows, ""))
+
+
+def _links(product: Product) -> str:
+    return ", ".join(f"`{file}`" for file in product.files)
+
+
+def page() -> str:
+    """docs/tests.md with the table."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
+    _, _, after = rest.partition(END)
+    return f"{before}{START}{table()}{END}{after}"
+
+
+def contents(products: Iterable[Product]) -> dict[str, bytes | None]:
+    """What is in the files of products; None of one that is not there."""
+    paths = {file: ROOT / file for product in products for file in product.files}
+    return {file: path.read_bytes() if path.exists() else None for file, path in paths.items()}
+
+
+def restore(files: Mapping[str, bytes | None]) -> None:
+    for file, content in files.items():
+        if content is None:
+            (ROOT / file).unlink(missing_ok=True)
+        else:
+            (ROOT / file).write_bytes(content)
+
+
+def make(products: Iterable[Product]) -> None:
+    """Runs the commands of products.
+
+    Raises:
+        CalledProcessError: one failed; it has printed why.
+    """
+    for product in products:
+        subprocess.run(
+            [sys.executable, *shlex.split(product.command)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL
+        )
+
+
+def stale(products: Iterable[Product]) -> list[tuple[str, str]]:
+    """Files that their command would change, with the command; the files stay as they are."""
+    outdated = []
+    for product in products:
+        before = contents([product])
+        try:
+            make([product])
+            after = contents([product])
+        finally:
+            restore(before)
+        outdated += [(file, product.command) for file in before if before[file] != after[file]]
+    return outdated
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="fail where a file is stale")
+    if parser.parse_args().check:
+        outdated = stale(DERIVED)
+        if PAGE.read_text(encoding="utf-8") != page():
+            outdated.append(("docs/tests.md", "tests/generated.py"))
+        for file, command in outdated:
+            print(f"{file} is stale: `python {command}` makes it, `make generated` all")
+        return 1 if outdated else 0
+    make(DERIVED)
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
