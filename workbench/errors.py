@@ -284,6 +284,14 @@ class KernelTimeout(KernelFault):
     """
 
 
+class KernelDeadlock(KernelTimeout):
+    """Work-groups wait for memory that nobody can change any more, and were stopped before the time limit.
+
+    Cure: The message says who waits for which address, and who never started. Launch no more work-groups than
+    the device holds at once, let them wait for earlier ones alone, or find who was to write there.
+    """
+
+
 class ProfilerError(WorkbenchError):
     """rocprofv3 could not profile; the message ends with the command and where its output is kept.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from workbench import errors
-from workbench.codeobject import occupancy
 from workbench.emulator.hip import devices, structures
 from workbench.emulator.hip.calls import (
     HANDLE,
@@ -16,7 +14,7 @@ from workbench.emulator.hip.calls import (
 )
 from workbench.emulator.hip.code import Function
 from workbench.emulator.hip.modules import function_of
-from workbench.emulator.node.limits import MAX_WORK_ITEMS, static_shared
+from workbench.emulator.node.limits import MAX_WORK_ITEMS, groups_per_unit, static_shared
 
 
 @call("hipFuncGetAttributes", arguments=(POINTER, HANDLE))
@@ -94,19 +92,9 @@ def _name_ref_by_pointer(handle: int, stream: int) -> int:
 
 
 def groups_per_cu(function: Function, block: int, dynamic_shared: int) -> int:
-    kernel = function.kernel
     if not 0 < block <= MAX_WORK_ITEMS:
         raise HipError(structures.INVALID_VALUE)
-    try:
-        return occupancy.occupancy(
-            function.device.product.arch,
-            vgprs=kernel.descriptor.vgpr_count,
-            sgprs=kernel.sgpr_count,
-            lds=static_shared(kernel) + dynamic_shared,
-            block=block,
-        ).groups_per_cu
-    except errors.WorkbenchError:
-        return 0
+    return groups_per_unit(function.kernel, block, dynamic_shared, function.device.product.target)
 
 
 @call(

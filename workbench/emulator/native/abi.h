@@ -70,6 +70,7 @@ typedef struct HkStream HkStream;
 typedef struct HkSteps HkSteps;
 typedef struct HkWay HkWay;
 typedef struct HkTape HkTape;
+typedef struct HkWatch HkWatch;
 typedef struct San San;
 
 /* Generated code: runs one basic block of a wave; the next block's index or one of the values above. */
@@ -120,8 +121,9 @@ struct Wave {
 
 enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
 
-/* Group.profile: everything is counted, or what goes to global memory alone, for `traffic`. */
-enum { HK_PROFILE_NONE = 0, HK_PROFILE_ALL = 1, HK_PROFILE_LINES = 2 };
+/* Bits of Group.profile: everything is counted; what goes to global memory alone, for `traffic`; the driver wants to
+ * know what memory the work-group's next steps touch (run/waiting.h). */
+enum { HK_PROFILE_NONE = 0, HK_PROFILE_ALL = 1, HK_PROFILE_LINES = 2, HK_PROFILE_WATCH = 4 };
 
 /* A work-group. `stop` becomes nonzero when the launch is to end early; a long native operation may poll it. */
 struct Group {
@@ -139,9 +141,11 @@ struct Group {
     HkTraffic *traffic; /* of the worker, where the launch asks for it, or NULL */
     HkSteps *steps;     /* of the launch, where it asks for it, or NULL */
     HkTape *tape;       /* of the launch, where this work-group is on it, or NULL */
+    HkWatch *watch;     /* what it touches, while HK_PROFILE_WATCH is set; else NULL */
 };
 
-enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2 };
+/* HK_ALLOCATION_HOST: a program may count on the host to write it while a kernel runs. */
+enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2, HK_ALLOCATION_HOST = 4 };
 
 /* Memory that a kernel may touch: [base, end), and for reads up to `read_end`. Device addresses are host addresses. */
 typedef struct Allocation {
@@ -271,10 +275,15 @@ typedef struct Launch {
     uint32_t profile;
     uint32_t turn_blocks;  /* blocks that a wave runs before the next one takes its turn */
     uint32_t turn_rounds;  /* turns of its waves before a work-group that does not end lets another start */
-    uint32_t max_resident; /* work-groups that one worker holds at once */
+    uint32_t max_resident; /* work-groups that all workers hold at once: those that the device would */
+    uint32_t max_company;  /* that one worker starts beside others that go on and on, before all had their turns */
     uint64_t group_total;
     /* shared by workers, changed atomically */
     uint64_t next_group;
+    uint64_t waiting;    /* driver's own: workers that wait for memory to change; see dispatch.c */
+    uint64_t waits_on;   /* HK_ALLOCATION_* flags of the memory that they wait for */
+    uint32_t workers;    /* that have work-groups, or look for some */
+    uint32_t companions; /* work-groups that a worker holds beside another one */
     uint64_t last_group; /* work-groups above are not to run: a fault was seen there */
     uint64_t finished;   /* work-groups that ended */
     int32_t stop;        /* nonzero: leave as soon as possible */
@@ -291,18 +300,43 @@ typedef struct Launch {
     HkTape *tape;        /* where what one work-group does is kept, or NULL */
 } Launch;
 
+typedef struct HkQueue {
+    void *first, *last;
+} HkQueue;
+
 /* One thread's share of a launch. */
 typedef struct Worker {
     Launch *launch;
     uint64_t *counts; /* [block_count] how often this worker ran each block */
     Counters counters;
     FaultReport report;
-    void *resident; /* driver's own: work-groups under way */
-    void *spare;    /* driver's own: memory of ended work-groups */
+    HkQueue resident; /* driver's own: work-groups under way */
+    HkQueue parked;   /* driver's own: those of them that wait for memory to change */
+    void *spare;      /* driver's own: memory of ended work-groups */
     uint32_t resident_count;
+    uint32_t parked_count;
+    uint32_t started;       /* driver's own: work-groups since those that wait were last given turns */
+    uint32_t due;           /* driver's own: value of `started` at which they are next, before any other starts */
+    uint32_t quanta;        /* driver's own: times that a work-group had its share since one was last started */
     uint32_t wants_company; /* driver's own: nonzero where a work-group goes on and on and another is to start */
+    uint32_t has_joined;    /* driver's own: it is among Launch.workers */
+    uint32_t is_waiting;    /* driver's own: all that it holds is stuck */
+    uint64_t confirmed;     /* driver's own: value of Launch.waiting at which it was counted there */
+    uint64_t turns;         /* of work-groups */
     HkTraffic *traffic;     /* what it records, or NULL */
 } Worker;
+
+/* What a work-group waits for that has not ended when its launch is stopped. */
+typedef struct HkWait {
+    uint64_t group;
+    uint64_t address; /* of the memory that it polls: a device address, or one in the window of LDS; 0: not known */
+    uint64_t value;   /* its content, up to 8 bytes of it */
+    uint64_t pc;      /* code object address of the load or atomic, where `address` is known */
+    uint32_t bytes;
+    uint32_t wave;
+    int32_t block;     /* where the wave goes on */
+    uint32_t is_stuck; /* it comes back to the same state as long as that memory stays as it is */
+} HkWait;
 
 /* hk_run's answers. */
 enum {
@@ -314,6 +348,11 @@ enum {
 
 int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds);
 void hk_release(Worker *worker);
+/* Nonzero where every work-group under way is stuck and no other can start: HK_ALLOCATION_* flags of the memory that
+ * they wait for. */
+uint64_t hk_deadlock(const Launch *launch);
+/* Work-groups of a worker that wait, up to `room` of them; how many there are. */
+uint64_t hk_waits(const Worker *worker, HkWait *waits, uint64_t room);
 uint64_t hk_hear_interrupts(void);
 void hk_leave_interrupts(void);
 

@@ -71,6 +71,18 @@ class MemoryKind(Enum):
     HEAP = "heap of malloc in kernels"
 
 
+_HOST_KINDS = frozenset(
+    (
+        MemoryKind.HOST,
+        MemoryKind.MANAGED,
+        MemoryKind.REGISTERED,
+        MemoryKind.CONSOLE,
+        MemoryKind.HOSTCALL,
+    )
+)
+"""Kinds that the host may write while a kernel runs; not what it lends to a launch, which stands for device
+memory."""
+
 _FIRST_PLACED = {MemoryKind.REGISTERED: 0, MemoryKind.INTERNAL: 1}
 """Kinds that lie in order for what models caches, those of rank 0 first."""
 
@@ -493,7 +505,7 @@ class Memory:
         for a in self._allocations:
             if a.number in self._lent or a.device not in (None, device) or not a.size or not a.readable:
                 continue
-            flags = _access(a)
+            flags = _access(a) | (abi.ALLOCATION_HOST if a.kind in _HOST_KINDS else 0)
             inside = self._arena_base <= a.base < self._arena_end
             if a.kind in _FIRST_PLACED or not inside:
                 order.append((_FIRST_PLACED.get(a.kind, len(_FIRST_PLACED)), a.number, a.base, a.size))

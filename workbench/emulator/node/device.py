@@ -212,7 +212,7 @@ class EmulatedDevice:
         Raises:
             LaunchError: a bad shape, too much shared memory, too few argument bytes.
             UnsupportedInstruction: before anything ran.
-            KernelFault: what the kernel did wrong, or KernelTimeout.
+            KernelFault: what the kernel did wrong, KernelTimeout, or KernelDeadlock.
             KernelInterrupt: the launch was interrupted and has stopped.
         """
         options = self.node.options()
@@ -244,9 +244,12 @@ class EmulatedDevice:
             self.node.tell(record, loaded.code_object, fault)
             if fault is not None:
                 raise fault
+            if outcome.deadlocked:
+                raise faults.deadlock(scene, outcome)
             if outcome.timed_out:
                 hint = "If it is not an endless loop, raise the limit: timeout= or HIPKITTENS_TIMEOUT."
-                raise faults.timeout(scene, outcome.stopped_at, timeout or 0.0, hint)
+                waits = faults.waits(scene, outcome)
+                raise faults.timeout(scene, outcome.stopped_at, timeout or 0.0, hint, waits)
         record = observer.completed(record, outcome)
         self.node.keep(record)
         return record
@@ -301,6 +304,8 @@ class EmulatedDevice:
             profile=profile,
             xcds=self.product.xcds,
             units=self.product.units_per_xcd,
+            resident=self.product.compute_units
+            * limits.groups_per_unit(kernel, geometry.block_size, dynamic_shared, self.product.target),
         )
         if len(loaded.forms) >= _FORMS:
             loaded.forms.clear()

@@ -50,9 +50,13 @@ PROGRESS_SECONDS = 0.5
 # After a fault, work-groups before the faulting one get this long to end or to fault themselves, so that
 # the fault that is reported does not depend on the number of threads.
 _FAULT_GRACE_SECONDS = 1.0
-_RESIDENT_BYTES = 1 << 29
-MOST_RESIDENT = 64
-"""Work-groups that one thread holds at once, at most."""
+# What all threads hold at once where work-groups wait for each other; no device's registers and LDS come near.
+_RESIDENT_BYTES = 1 << 32
+# What one thread starts beside work-groups that go on and on without being seen to wait.
+_COMPANY_BYTES = 1 << 29
+_MOST_COMPANY = 64
+DEADLOCK_SECONDS = 2.0
+"""All that a launch holds is stuck for so long: another thread of the host has had time to write what they wait for."""
 DYNAMIC_STACK_BYTES = 16384
 
 
@@ -98,6 +102,29 @@ class Geometry:
         return self.block[0] * self.block[1] * self.block[2]
 
 
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a work-group waits for.
+
+    Attributes:
+        group: its linear index.
+        wave, block: the wave that polls, and the block where it goes on.
+        pc: code object address of the load or atomic.
+        address, bytes: the memory that it polls, as device addresses are; 0 bytes where that is not known.
+        value: up to the first 8 of them.
+        is_stuck: nothing but a change of that memory lets it go on.
+    """
+
+    group: int
+    wave: int
+    block: int
+    pc: int
+    address: int
+    bytes: int
+    value: int
+    is_stuck: bool
+
+
 @dataclass(slots=True)
 class Outcome:
     """What a launch left behind.
@@ -109,6 +136,11 @@ class Outcome:
         fault: the `FaultReport` of the work-group with the lowest index that faulted, None without a fault.
         timed_out: whether the time limit ended it; `stopped_at` then says where a wave was.
         groups_done: work-groups that have ended.
+        deadlocked: whether it was ended because its work-groups waited for what nobody could change.
+        waits: what the work-groups that had not ended waited for, by their number.
+        begun: work-groups that had started, the first ones of the grid.
+        resident: work-groups that the device holds at once.
+        turns: of work-groups, from one change to another on a thread to the next.
     """
 
     counts: npt.NDArray[np.uint64]
@@ -118,6 +150,11 @@ class Outcome:
     timed_out: bool = False
     stopped_at: CData | None = None
     groups_done: int = 0
+    deadlocked: bool = False
+    waits: tuple[Wait, ...] = ()
+    begun: int = 0
+    resident: int = 0
+    turns: int = 0
 
 
 class Interrupted(KeyboardInterrupt):
@@ -304,6 +341,7 @@ def describe(
     profile: int,
     xcds: int = 8,
     units: int = 32,
+    resident: int = 1 << 16,
 ) -> Description:
     """Fill in the C side's description of a launch, as far as it is the same for the next.
 
@@ -311,6 +349,7 @@ def describe(
         shared_bytes: static and dynamic LDS together.
         xcds, units: dies that work-groups go to in turn, and compute units of each, for the hardware
             registers XCC_ID and HW_ID.
+        resident: work-groups that the device holds at once.
     """
     descriptor = kernel.descriptor
     unit = targets.target(target)
@@ -346,7 +385,8 @@ def describe(
             "profile": profile,
             "turn_blocks": _TURN_BLOCKS,
             "turn_rounds": _TURN_ROUNDS,
-            "max_resident": max(1, min(MOST_RESIDENT, _RESIDENT_BYTES // max(1, group_bytes))),
+            "max_resident": max(1, min(resident, _RESIDENT_BYTES // max(1, group_bytes))),
+            "max_company": max(1, min(_MOST_COMPANY, _COMPANY_BYTES // max(1, group_bytes))),
             "group_total": geometry.group_count,
             "last_group": _NO_GROUP,
             "xcds": xcds,
@@ -468,6 +508,9 @@ class _Running:
         self._fault_seen: float | None = None
         self._no_memory = False
         self._timed_out = False
+        self._deadlock_seen: float | None = None
+        self._deadlocked = False
+        self._waits: tuple[Wait, ...] = ()
         self._all_ended = False
 
     def _worker(self) -> CData:
@@ -533,15 +576,30 @@ class _Running:
         if self._timeout is not None and now - self._started > self._timeout:
             self._timed_out = True
             self._launch.stop = 1
+        self._look_for_deadlock(now)
         if self._launch.last_group != _NO_GROUP:
             self._fault_seen = self._fault_seen or now
             if now - self._fault_seen > _FAULT_GRACE_SECONDS:
                 self._launch.stop = 1
 
+    def _look_for_deadlock(self, now: float) -> None:
+        """Stop the launch where all that it holds has been stuck for a while; what the host may write, it
+        may write at any time."""
+        flags = self._library.hk_deadlock(self._launch)
+        if not flags or flags & abi.ALLOCATION_HOST or self._launch.last_group != _NO_GROUP:
+            self._deadlock_seen = None
+            return
+        self._deadlock_seen = self._deadlock_seen or now
+        if now - self._deadlock_seen >= DEADLOCK_SECONDS:
+            self._deadlocked = not self._timed_out
+            self._launch.stop = 1
+
+    def _begun(self) -> int:
+        return min(int(self._launch.next_group), int(self._launch.group_total))
+
     def _done(self) -> int:
         """Work-groups that have ended, as far as the workers' own counts say."""
-        begun = min(int(self._launch.next_group), int(self._launch.group_total))
-        return max(0, begun - sum(int(worker.resident_count) for worker in self._workers))
+        return max(0, self._begun() - sum(int(worker.resident_count) for worker in self._workers))
 
     def stop(self) -> None:
         """End all threads and free what they hold; counts and reports stay."""
@@ -556,9 +614,33 @@ class _Running:
         while self._helpers:
             helpers.given_back(self._helpers.pop())
         self._groups_done = self._done()
+        if self._launch.stop:
+            self._waits = self._waiting()
         for worker in self._workers:
             self._library.hk_release(worker)
         self._seconds = time.monotonic() - self._started
+
+    def _waiting(self) -> tuple[Wait, ...]:
+        """What work-groups wait for, all threads having stopped."""
+        waits: list[Wait] = []
+        for worker in self._workers:
+            room = int(worker.parked_count)
+            records = ffi.new("HkWait[]", room)
+            self._library.hk_waits(worker, records, room)
+            waits += (
+                Wait(
+                    group=int(record.group),
+                    wave=int(record.wave),
+                    block=int(record.block),
+                    pc=int(record.pc),
+                    address=int(record.address),
+                    bytes=int(record.bytes),
+                    value=int(record.value),
+                    is_stuck=bool(record.is_stuck),
+                )
+                for record in records
+            )
+        return tuple(sorted(waits, key=lambda wait: wait.group))
 
     def outcome(self) -> Outcome:
         """What the launch left behind.
@@ -584,6 +666,11 @@ class _Running:
             timed_out=self._timed_out and fault is None,
             stopped_at=_copied(stopped_at),
             groups_done=self._groups_done or 0,
+            deadlocked=self._deadlocked and fault is None,
+            waits=self._waits,
+            begun=self._begun(),
+            resident=int(self._launch.max_resident),
+            turns=sum(int(worker.turns) for worker in self._workers),
         )
 
 

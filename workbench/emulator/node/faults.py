@@ -9,12 +9,13 @@ from typing import Any
 
 from workbench import errors
 from workbench.codeobject import Instruction, KernelInfo, Symbol, printer
+from workbench.codeobject.names import demangle
 from workbench.codeobject.shared import SharedArray
 from workbench.emulator.native import abi
 from workbench.emulator.node import hostcall
 from workbench.emulator.node.allocations import Memory
 from workbench.emulator.node.console import Assertion
-from workbench.emulator.node.dispatch import Geometry, Outcome
+from workbench.emulator.node.dispatch import Geometry, Outcome, Wait
 
 SourceOf = Callable[[int], tuple[str, int, int] | None]
 SharedArrays = Callable[[str, int], tuple[SharedArray, ...]]
@@ -150,16 +151,19 @@ def _assertion(scene: Scene, report: abi.CData, failed: Sequence[Assertion]) -> 
     )
 
 
-def timeout(scene: Scene, report: abi.CData | None, seconds: float, remedy: str) -> errors.KernelTimeout:
-    """The exception for a launch that ran past its time limit."""
+def timeout(
+    scene: Scene, report: abi.CData | None, seconds: float, remedy: str, waiting: str = ""
+) -> errors.KernelTimeout:
+    """The exception for a launch that ran past its time limit; `waiting` is what `waits` says of it."""
     what = f"stopped after its time limit of {seconds:g} s"
     if report is None:
         return errors.KernelTimeout(f"{scene.who(None)}: {what}. {remedy}", kernel=scene.kernel.name)
     address = int(scene.blocks[report.block].address) if report.block >= 0 else None
     group = group_id(scene.geometry, int(report.group))
-    waits = _waiting(scene, report)
+    at_barriers = _waiting(scene, report)
     what += f"; wave {report.wave} in work-group {group} was in the block that begins with "
-    what += scene.what(address) + (f" ({waits})" if waits else "")
+    what += scene.what(address) + (f" ({at_barriers})" if at_barriers else "")
+    what += f"; {waiting}" if waiting else ""
     return errors.KernelTimeout(
         f"{scene.who(address)}: {what}. {remedy}",
         kernel=scene.kernel.name,
@@ -168,6 +172,97 @@ def timeout(scene: Scene, report: abi.CData | None, seconds: float, remedy: str)
         workgroup=group,
         wave=int(report.wave),
     )
+
+
+_PLACES = 3
+"""Places of waiting that a message names."""
+
+
+def deadlock(scene: Scene, outcome: Outcome) -> errors.KernelDeadlock:
+    """The exception for a launch whose work-groups waited for what nobody could change any more."""
+    first = outcome.waits[0] if outcome.waits else None
+    address = first.pc if first is not None else None
+    if outcome.begun < scene.geometry.group_count:
+        remedy = (
+            "Launch no more than the device holds at once "
+            "(hipOccupancyMaxActiveBlocksPerMultiprocessor times its compute units), or let work-groups wait "
+            "for earlier ones alone."
+        )
+    else:
+        remedy = "All work-groups have started: look for the one that was to write there, and did not."
+    return errors.KernelDeadlock(
+        f"{scene.who(address)}: deadlock: no work-group can go on; {waits(scene, outcome)}. {remedy}",
+        kernel=scene.kernel.name,
+        address=address,
+        source=scene.source_of(address) if address is not None else None,
+        workgroup=group_id(scene.geometry, first.group) if first is not None else None,
+        wave=first.wave if first is not None else None,
+    )
+
+
+def waits(scene: Scene, outcome: Outcome) -> str:
+    """Which work-groups wait for which memory, at which lines, and which never started; "" where none waits."""
+    if not outcome.waits:
+        return ""
+    places: dict[tuple[int, int, int, int], list[int]] = {}
+    for wait in outcome.waits:
+        pc = wait.pc if wait.bytes else int(scene.blocks[wait.block].address)
+        places.setdefault((pc, wait.address, wait.bytes, wait.value), []).append(wait.group)
+    most = sorted(places.items(), key=lambda item: (-len(item[1]), item[1]))
+    parts = [
+        f"{_groups(scene, groups)} {'waits' if len(groups) == 1 else 'wait'} {_for_what(scene, *place)}"
+        for place, groups in most[:_PLACES]
+    ]
+    others = sum(len(groups) for _, groups in most[_PLACES:])
+    if others:
+        parts.append(f"{others} more wait at {len(most) - _PLACES} other places")
+    total = scene.geometry.group_count
+    if outcome.begun < total:
+        never = range(outcome.begun, total)
+        parts.append(
+            f"{_groups(scene, never)} never started: the device holds {outcome.resident} of them at once"
+        )
+    return "; ".join(parts)
+
+
+def _groups(scene: Scene, indices: Sequence[int]) -> str:
+    """ "work-group 7" or "all 304 work-groups, 0 to 303": by number in one dimension, else by coordinates."""
+    _, y, z = scene.geometry.groups
+
+    def name(index: int) -> str:
+        return str(index if y == z == 1 else group_id(scene.geometry, index))
+
+    first, last = indices[0], indices[-1]
+    if len(indices) == 1:
+        return f"work-group {name(first)}"
+    between = "" if last - first + 1 == len(indices) else ", not all,"
+    return f"{len(indices)} work-groups from {name(first)} to {name(last)}{between}"
+
+
+def _for_what(scene: Scene, pc: int, address: int, size: int, value: int) -> str:
+    source = scene.source_of(pc)
+    where = f"at {source[0]}:{source[1]}" if source else f"at code address {pc:#x}"
+    if not size:
+        return where
+    shown = min(size, 8)
+    holds = f"{'which hold' if size == shown else 'of which the first 8 hold'} {value}"
+    if shown in (4, 8) and value >= 1 << 31:
+        holds += f" ({value:#x})"
+    return f"{where} for {size} byte{'' if size == 1 else 's'} {_place(scene, address)}, {holds}"
+
+
+def _place(scene: Scene, address: int) -> str:
+    """Where memory lies that a kernel may touch."""
+    if address & abi.APERTURE_MASK == abi.SHARED_APERTURE:
+        byte = address & ~abi.APERTURE_MASK
+        return f"of shared memory at byte {byte}{scene.shared_at(byte)}"
+    variable = scene.variable_of(address)
+    allocation = scene.memory.find(address)
+    if variable is not None:
+        return f"at {address:#x}, in variable '{demangle(variable.name)}'"
+    if allocation is None:
+        return f"at {address:#x}"
+    return f"at {address:#x}, byte {address - allocation.base} of {allocation.describe()}"
 
 
 def interruption(scene: Scene, outcome: Outcome) -> errors.KernelInterrupt:
@@ -181,9 +276,11 @@ def interruption(scene: Scene, outcome: Outcome) -> errors.KernelInterrupt:
     ]
     if report is not None:
         group = group_id(scene.geometry, int(report.group))
-        waits = _waiting(scene, report)
+        at_barriers = _waiting(scene, report)
         where = f"wave {report.wave} in work-group {group} was in the block that begins with"
-        lines.append(f"{where} {scene.what(address)}{f' ({waits})' if waits else ''}")
+        lines.append(f"{where} {scene.what(address)}{f' ({at_barriers})' if at_barriers else ''}")
+    if waiting := waits(scene, outcome):
+        lines.append(waiting)
     lines.append("what ended has written its results; the rest of the outputs is as before")
     return errors.KernelInterrupt("\n".join(lines))
 

@@ -57,14 +57,14 @@ _SIGNAL_OFFSET, _SIGNAL_BYTES = 64, 64
 
 
 class Buffer:
-    """The buffer in device memory, of as many packets as waves may run at once.
+    """The buffer in device memory.
 
     Args:
-        waves: packets; the device never waits for a free one.
+        packets: at least so many.
     """
 
-    def __init__(self, memory: Memory, waves: int) -> None:
-        self.packets = 1 << max(1, (waves - 1).bit_length())
+    def __init__(self, memory: Memory, packets: int) -> None:
+        self.packets = 1 << max(1, (packets - 1).bit_length())
         headers = _SIGNAL_OFFSET + _SIGNAL_BYTES
         payloads = -(-(headers + self.packets * _HEADER_BYTES) // _PAGE) * _PAGE
         size = payloads + self.packets * _PAYLOAD_WORDS * 8

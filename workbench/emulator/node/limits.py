@@ -8,7 +8,7 @@ import os
 from workbench.codeobject import KernelInfo, occupancy
 from workbench.emulator.node import dispatch
 from workbench.emulator.node.dispatch import Geometry
-from workbench.errors import LaunchError, UsageError
+from workbench.errors import LaunchError, UsageError, WorkbenchError
 from workbench.targets import WAVE, Target
 
 MAX_WORK_ITEMS = 1024
@@ -22,6 +22,20 @@ _DEFAULT_TIMEOUT_SECONDS = 600.0
 def static_shared(kernel: KernelInfo) -> int:
     """LDS bytes that the kernel itself declares."""
     return max(kernel.group_segment_size, kernel.descriptor.group_segment_fixed_size)
+
+
+def groups_per_unit(kernel: KernelInfo, block_size: int, dynamic_shared: int, target: Target) -> int:
+    """Work-groups of `block_size` work-items that a compute unit holds at once; 0 where none fits."""
+    try:
+        return occupancy.occupancy(
+            target.name,
+            vgprs=kernel.descriptor.vgpr_count,
+            sgprs=kernel.sgpr_count,
+            lds=static_shared(kernel) + dynamic_shared,
+            block=block_size,
+        ).groups_per_cu
+    except WorkbenchError:
+        return 0
 
 
 def check(kernel: KernelInfo, geometry: Geometry, dynamic_shared: int, target: Target) -> None:

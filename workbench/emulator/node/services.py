@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.emulator.native import abi
-from workbench.emulator.node import console, dispatch, hostcall
+from workbench.emulator.node import console, hostcall
 from workbench.emulator.node.allocations import Memory, MemoryKind
 from workbench.emulator.node.console import Assertion
 from workbench.emulator.node.loaded import LoadedCode
+
+_PACKETS = 1024
+"""Of the buffer of hostcalls. A wave has one as long as a call lasts, and waits where there is none."""
 
 
 class Services:
@@ -46,7 +49,7 @@ class Services:
             served.arguments[hostcall.PRINTF_ARGUMENT] = self._printf
         if hostcall.ARGUMENT in wanted:
             if self._hostcalls is None:
-                self._hostcalls = hostcall.Buffer(self._memory, dispatch.MOST_RESIDENT * abi.MAX_WAVES)
+                self._hostcalls = hostcall.Buffer(self._memory, _PACKETS)
             # Waves that were stopped have kept their packets, and kernels can write here what they like.
             self._hostcalls.empty()
             served.arguments[hostcall.ARGUMENT] = self._hostcalls.address

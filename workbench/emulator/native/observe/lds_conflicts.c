@@ -13,10 +13,12 @@
 #include "observe/steps.h"
 #include "observe/trace.h"
 #include "observe/traffic.h"
+#include "run/waiting.h"
 
 void hk_count_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
                   HkLdsKind kind) {
-    if (w->group->profile == HK_PROFILE_LINES) return;
+    if (w->group->watch != NULL) hk_watch_lds(w, op, row, offset, exec, bytes, kind != HK_LDS_WRITE);
+    if (!(w->group->profile & HK_PROFILE_ALL)) return;
     Counters *c = w->group->counters;
     uint64_t cycles_before = c->lds_cycles, conflicts_before = c->lds_bank_conflict;
     uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;

@@ -4,6 +4,7 @@
 #include "observe/steps.h"
 #include "observe/trace.h"
 #include "observe/traffic.h"
+#include "run/waiting.h"
 
 int32_t hk_check_each(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes, int is_write) {
     HK_FOR_LANES(lane, a->exec) {
@@ -61,12 +62,14 @@ static void hk_place(const Wave *w, const uint64_t *at, uint64_t exec, uint64_t 
 }
 
 static void hk_count_lanes(Wave *w, const Op *op, const uint64_t *at, uint64_t exec, uint32_t bytes, int is_write) {
+    if (w->group->watch != NULL) hk_watch_lanes(w, op, at, exec, bytes, !is_write);
+    if (w->group->profile == HK_PROFILE_WATCH) return;
     HkAccess *access = hk_trace(w, op, is_write ? HK_TRACE_GLOBAL_WRITE : HK_TRACE_GLOBAL_READ, exec, bytes);
     if (access != NULL) memcpy(access->at, at, sizeof access->at);
     uint64_t placed[HK_LANES];
     hk_place(w, at, exec, placed);
     if (w->group->traffic != NULL) hk_traffic_lanes(w, op, at, placed, exec, bytes, is_write);
-    if (w->group->profile == HK_PROFILE_LINES) return;
+    if (!(w->group->profile & HK_PROFILE_ALL)) return;
     Counters *c = w->group->counters;
     uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
     uint32_t lines_64 = hk_distinct_lines(placed, exec, bytes, 6);
@@ -95,9 +98,10 @@ void hk_count_flat(Wave *w, const Op *op, const HkAddresses *a, uint64_t exec, u
     uint64_t global = 0;
     HK_FOR_LANES(lane, exec) {
         uint64_t window = a->at[lane] & HK_APERTURE_MASK;
-        if (window == HK_SHARED_APERTURE)
+        if (window == HK_SHARED_APERTURE) {
             *(is_write ? &c->lds_bytes_written : &c->lds_bytes_read) += bytes;
-        else if (window == HK_PRIVATE_APERTURE)
+            if (w->group->watch != NULL) hk_watch_range(w, op->pc, a->at[lane], bytes, !is_write);
+        } else if (window == HK_PRIVATE_APERTURE)
             *(is_write ? &c->scratch_bytes_written : &c->scratch_bytes_read) += bytes;
         else
             global |= 1ull << lane;

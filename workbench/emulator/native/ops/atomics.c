@@ -15,6 +15,7 @@
 #include "ops/bits.h"
 #include "ops/lds.h"
 #include "ops/buffer.h"
+#include "run/waiting.h"
 
 #define HK_FLUSH_INPUT 1u
 #define HK_FLUSH_OUTPUT 2u
@@ -287,6 +288,8 @@ static int32_t hk_atomic_lanes(Wave *w, const Op *op, const HkAddresses *a, uint
     if (hk_check_aligned(w, op, a, bytes)) return 1;
     if (w->group->profile) {
         hk_count_global(w, op, a, bytes, 1);
+        if (w->group->watch != NULL && op->dst != HK_NO_REGISTER)
+            HK_FOR_LANES(lane, a->exec) hk_watch_range(w, op->pc, hk_address(a, lane), bytes, 1);
         w->group->counters->global_atomics += (uint64_t)__builtin_popcountll(a->exec);
     }
     HK_FOR_LANES(lane, a->exec) {
@@ -319,6 +322,7 @@ HK_EXPORT int32_t hk_flat_atomic(Wave *w, const Op *op) {
     if (a.hi < HK_SHARED_APERTURE) {
         if (hk_atomic_lanes(w, op, &a, returned)) return 1;
     } else {
+        hk_watch_unknown(w);
         HkAtomicData from = hk_memory_data(w, op, kind, wide);
         uint32_t left[HK_LANES] = {0};
         if (hk_check_aligned(w, op, &a, bytes)) return 1;

@@ -10,6 +10,7 @@
  */
 #include "ops/buffer.h"
 #include "ops/matrix_tiles.h"
+#include "run/waiting.h"
 
 /* Const_element_size is fixed on these targets: the resource has no field for it. */
 #define HK_ELEMENT_SIZE 4u
@@ -99,6 +100,7 @@ static uint64_t hk_component_address(const HkResource *r, const HkBuffer *b, uns
 static int32_t hk_buffer_slow(Wave *w, const Op *op, const HkResource *r, HkBuffer *b, HkData data, uint32_t *rows,
                               uint64_t exec, int is_write) {
     uint32_t count = (uint32_t)hk_data_rows(data), size = hk_component_bytes(data);
+    hk_watch_unknown(w);
     HK_FOR_LANES(lane, exec) {
         for (uint32_t c = 0; c < b->components[lane]; c++)
             if (hk_check(w, op, hk_component_address(r, b, lane, c), size, is_write, (int32_t)lane) == NULL) return 1;
@@ -183,6 +185,7 @@ HK_EXPORT int32_t hk_buffer_load_lds(Wave *w, const Op *op) {
     /* A lane that straddles the end of the buffer: the dwords in range, then zeros. */
     uint8_t partial[HK_LANES][16];
     uint64_t nothing = 0;
+    if (b.out != 0) hk_watch_unknown(w);
     HK_FOR_LANES(lane, b.out) {
         uint32_t bytes = b.components[lane] * size;
         if (bytes == 0) {

@@ -1,5 +1,5 @@
 /* Scalar memory: loads, stores and atomics of SGPRs, by address and through buffer resources, and the clocks. */
-#include "run/wave.h"
+#include "run/waiting.h"
 
 #include <time.h>
 
@@ -7,7 +7,11 @@ static int copy_dwords(Wave *w, const Op *op, uint64_t address, uint32_t dwords)
     const uint32_t *source = hk_check(w, op, address, dwords * 4, 0, -1);
     if (source == NULL) return 0;
     memcpy(&w->s[op->sdst], source, dwords * 4);
-    if (w->group->profile) w->group->counters->scalar_bytes_read += dwords * 4;
+    if (w->group->profile) {
+        w->group->counters->scalar_bytes_read += dwords * 4;
+        /* Not what it may wait for: scalar loads see no later value. */
+        if (w->group->watch != NULL) hk_watch_range(w, op->pc, address, dwords * 4, 0);
+    }
     return 1;
 }
 
@@ -54,6 +58,7 @@ int32_t hk_s_buffer_load(Wave *w, const Op *op) {
 static int32_t store_dwords(Wave *w, const Op *op, uint64_t address, uint32_t dwords) {
     uint32_t *target = hk_check(w, op, address, dwords * 4, 1, -1);
     if (target == NULL) return 1;
+    if (w->group->watch != NULL) hk_watch_range(w, op->pc, address, dwords * 4, 0);
     memcpy(target, &w->s[op->ssrc2], dwords * 4);
     return 0;
 }
@@ -123,6 +128,7 @@ int32_t hk_s_atomic(Wave *w, const Op *op) {
     if (address & (size - 1)) return hk_fault(w, op, HK_FAULT_ALIGNMENT, -1, address, size, 1);
     void *place = hk_check(w, op, address, size, 1, -1);
     if (place == NULL) return 1;
+    if (w->group->watch != NULL) hk_watch_range(w, op->pc, address, size, op->imm[3] != 0);
     uint64_t data = wide ? hk_s64(w, op->ssrc2) : w->s[op->ssrc2];
     uint64_t compare = op->imm[0] != 1 ? 0 : wide ? hk_s64(w, op->ssrc2 + 2u) : w->s[op->ssrc2 + 1];
     uint64_t old;
@@ -144,6 +150,7 @@ int32_t hk_s_atomic(Wave *w, const Op *op) {
 }
 
 static void store_clock(Wave *w, const Op *op, uint64_t ticks) {
+    hk_watch_unknown(w);
     w->s[op->sdst] = (uint32_t)ticks;
     w->s[op->sdst + 1] = (uint32_t)(ticks >> 32);
 }

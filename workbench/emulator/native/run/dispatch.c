@@ -1,11 +1,21 @@
 /* Runs the work-groups of a launch.
  *
  * Each worker thread takes work-groups in order from a shared counter and runs the waves of one in turns: a
- * wave goes on until it meets a barrier, ends, faults or has used its turn, so that waves which wait for one
- * another through memory make progress. A work-group that goes on and on lets the next one start beside it,
- * so that work-groups may wait for one another too. Nothing here depends on time but when a call returns, so
- * a launch gives the same bits for any number of workers, unless what work-groups do depends on one another:
- * with one worker it does not depend on time even then.
+ * wave goes on until it meets a barrier, sleeps, ends, faults or has used its turn, so that waves which wait for one
+ * another through memory make progress. Nothing here depends on time but when a call returns, so a launch gives the
+ * same bits for any number of workers, unless what work-groups do depends on one another: with one worker it does not
+ * depend on time even then.
+ *
+ * Work-groups may wait for one another, too. Most run to their end, one after the other, in the same memory. One that
+ * is seen to wait (waiting.h) is parked, and the next one starts beside it, up to as many as the device would hold.
+ * Parked ones get their turns when the worker has nothing else to do, or has started as many as are parked; those that
+ * are stuck only when the memory that they wait for has changed. So each waits a bounded number of turns for each
+ * change. One that goes on and on without being seen to wait shares the worker with others after a while.
+ *
+ * Where all that a worker holds is stuck and it may start nothing, it says so in Launch.waiting: above 16 bits an
+ * epoch, which each worker raises when it joins, leaves, begins to wait and ceases to; below, the workers that have
+ * found their work-groups stuck in this epoch. When these are all workers, nobody has run between the looks of all, and
+ * nothing that the launch does can change anything any more.
  */
 #define _GNU_SOURCE
 #include "run/group.h"
@@ -15,11 +25,18 @@
 #include "observe/tape.h"
 #include "observe/traffic.h"
 #include "ops/matrix_tiles.h"
+#include "run/waiting.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { GROUP_ENDED, GROUP_AGAIN, GROUP_FAULT, GROUP_SLICE_OVER };
+enum { GROUP_ENDED, GROUP_AGAIN, GROUP_FAULT, GROUP_SLICE_OVER, GROUP_WAITS };
+
+/* What a wave's turn ends with beside a block's HK_END and so on: its blocks are used up. */
+#define TURN_OVER (-100)
+#define SHORT_TURN 64 /* blocks of a wave's turn in a work-group that was seen to wait */
+#define EPOCH 0x10000ull
 
 static uint64_t now(void) {
     struct timespec t;
@@ -41,14 +58,22 @@ static int32_t find_block(const Launch *l, uint64_t target) {
     return low < l->block_count && l->block_addresses[low] == address ? l->block_indices[low] : -1;
 }
 
-/* Runs a wave's turn; HK_END, HK_BARRIER, HK_FAULT, or HK_YIELD when it is to go on later. */
+/* Whether the turn of a wave that is watched ends before its next block: it is back where the turn began, or has
+ * touched other memory than before. */
+static inline int comes_back(const Wave *w, const HkWatch *watch, uint32_t grown, int32_t block) {
+    return watch != NULL && (block == w->block || watch->grown != grown);
+}
+
+/* Runs a wave's turn; HK_END, HK_BARRIER, HK_FAULT, or HK_YIELD or TURN_OVER when it is to go on later. */
 __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l, uint64_t *counts, Wave *w,
-                                                                uint64_t *spent, HkWay *way, HkTape *tape) {
+                                                                uint32_t turn, uint64_t *spent, HkWay *way,
+                                                                HkTape *tape, const HkWatch *watch) {
     const BlockFn *functions = l->functions;
     int32_t block = w->block;
-    uint32_t left = l->turn_blocks;
-    int32_t result = HK_YIELD;
-    while (left-- > 0) {
+    uint32_t used = 0, grown = watch != NULL ? watch->grown : 0;
+    int32_t result = TURN_OVER;
+    while (used < turn) {
+        used++;
         counts[block]++;
         if (way != NULL) hk_steps_block(way, block);
         if (tape != NULL) hk_tape_before(tape, w);
@@ -56,12 +81,14 @@ __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l,
         if (tape != NULL) hk_tape_after(tape, w, block);
         if (__builtin_expect(next >= 0, 1)) {
             block = next;
+            if (comes_back(w, watch, grown, block)) break;
             continue;
         }
         if (next == HK_JUMP) {
             int32_t found = find_block(l, w->target);
             if (found >= 0) {
                 block = found;
+                if (comes_back(w, watch, grown, block)) break;
                 continue;
             }
             w->fault = (Fault){.kind = HK_FAULT_JUMP, .lane = -1, .address = w->target};
@@ -72,15 +99,17 @@ __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l,
         break;
     }
     w->block = block;
-    *spent += l->turn_blocks - left;
+    *spent += used;
     return result;
 }
 
 /* Copies of it, so that a launch of which nothing is recorded does not look for each block whether it is. */
-static int32_t run_wave(const Launch *l, uint64_t *counts, Wave *w, uint64_t *spent) {
-    if (__builtin_expect(w->group->tape != NULL, 0)) return run_blocks(l, counts, w, spent, NULL, w->group->tape);
-    return __builtin_expect(w->way != NULL, 0) ? run_blocks(l, counts, w, spent, w->way, NULL)
-                                               : run_blocks(l, counts, w, spent, NULL, NULL);
+static int32_t run_wave(const Launch *l, uint64_t *counts, Wave *w, uint32_t turn, uint64_t *spent) {
+    const Group *g = w->group;
+    if (__builtin_expect(g->watch != NULL, 0)) return run_blocks(l, counts, w, turn, spent, w->way, g->tape, g->watch);
+    if (__builtin_expect(g->tape != NULL, 0)) return run_blocks(l, counts, w, turn, spent, NULL, g->tape, NULL);
+    return __builtin_expect(w->way != NULL, 0) ? run_blocks(l, counts, w, turn, spent, w->way, NULL, NULL)
+                                               : run_blocks(l, counts, w, turn, spent, NULL, NULL, NULL);
 }
 
 static void report(Worker *worker, const Resident *r, uint32_t wave, const Fault *fault, int has_pc) {
@@ -100,7 +129,7 @@ static void report(Worker *worker, const Resident *r, uint32_t wave, const Fault
 
 /* Where the launch stood when it was stopped, for the message of a time limit. */
 static void report_stop(Worker *worker) {
-    const Resident *r = worker->resident;
+    const Resident *r = worker->resident.first != NULL ? worker->resident.first : worker->parked.first;
     if (r == NULL) return;
     Fault none = {.kind = HK_FAULT_NONE, .lane = -1};
     uint32_t wave = 0;
@@ -131,6 +160,36 @@ static int answer(Worker *worker, Resident *r, uint32_t index) {
     return 0;
 }
 
+/* What a round of its waves' turns says of whether a work-group waits. */
+static int look(Resident *r, const Launch *l, int slept) {
+    if (r->group.watch == NULL) {
+        int idle = !r->moved && (slept || r->waits > 0);
+        if (idle) {
+            /* Most find what they wait for when they are next asked. */
+            if (r->waits++ > 0 && (r->waits & (r->waits - 1)) == 0 && hk_watch_begin(r)) return HK_WATCH_ON;
+            if (r->turn_blocks < l->turn_blocks && !slept) r->turn_blocks *= 2;
+            return HK_WATCH_POLLS;
+        }
+        r->waits = 0;
+        if (r->total >= r->next_watch && !hk_watch_begin(r)) r->next_watch = 2 * r->total;
+        return HK_WATCH_ON;
+    }
+    int result = hk_watch_round(r, slept && !r->moved);
+    if (result == HK_WATCH_ON) return result;
+    hk_watch_end(r);
+    if (result == HK_WATCH_WORKS) {
+        r->waits = 0;
+        r->turn_blocks = l->turn_blocks;
+        r->next_watch = 2 * r->total;
+        return result;
+    }
+    r->waits += r->waits == 0;
+    r->is_stuck = result == HK_WATCH_STUCK;
+    r->turn_blocks = SHORT_TURN < l->turn_blocks ? SHORT_TURN : l->turn_blocks;
+    r->next_watch = r->total;
+    return result;
+}
+
 static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
     Launch *l = worker->launch;
     uint32_t count = r->group.wave_count;
@@ -140,15 +199,23 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
             Wave *w = &r->waves[r->cursor];
             if (w->state == HK_WAVE_READY) {
                 uint64_t blocks = 0;
-                int32_t result = run_wave(l, worker->counts, w, &blocks);
+                int32_t result = run_wave(l, worker->counts, w, r->turn_blocks, &blocks);
                 r->spent += blocks;
+                r->total += blocks;
+                r->ran |= 1u << r->cursor;
                 since_check += blocks;
-                if (__builtin_expect(w->packet != 0, 0) && !answer(worker, r, r->cursor)) return GROUP_FAULT;
-                if (result == HK_END)
-                    w->state = HK_WAVE_ENDED;
-                else if (result == HK_BARRIER)
-                    w->state = HK_WAVE_WAITING;
-                else if (result != HK_YIELD) {
+                if (__builtin_expect(w->packet != 0, 0)) {
+                    if (!answer(worker, r, r->cursor)) return GROUP_FAULT;
+                    r->moved = 1;
+                }
+                if (result == HK_YIELD)
+                    r->slept = 1;
+                else if (result == TURN_OVER)
+                    r->ran_out = 1;
+                else if (result == HK_END || result == HK_BARRIER) {
+                    w->state = result == HK_END ? HK_WAVE_ENDED : HK_WAVE_WAITING;
+                    r->moved = 1;
+                } else {
                     report(worker, r, r->cursor, &w->fault, w->fault.kind != HK_FAULT_JUMP);
                     return GROUP_FAULT;
                 }
@@ -167,6 +234,9 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
         }
         if (ended == count) return GROUP_ENDED;
         if (waiting + ended == count) pass_barrier(worker, r);
+        int seen = look(r, l, r->slept && !r->ran_out);
+        r->slept = r->ran_out = r->moved = 0;
+        if (seen == HK_WATCH_POLLS || seen == HK_WATCH_STUCK) return GROUP_WAITS;
         if (r->spent >= (uint64_t)l->turn_blocks * l->turn_rounds) {
             r->spent = 0;
             return GROUP_AGAIN;
@@ -180,73 +250,226 @@ static void lower_bound(uint64_t *bound, uint64_t value) {
     }
 }
 
-static void append(Worker *worker, Resident *r) {
-    Resident **end = (Resident **)&worker->resident;
-    while (*end != NULL) end = &(*end)->next;
+static void append(HkQueue *queue, Resident *r) {
     r->next = NULL;
-    *end = r;
-    worker->resident_count++;
+    if (queue->first == NULL)
+        queue->first = r;
+    else
+        ((Resident *)queue->last)->next = r;
+    queue->last = r;
+}
+
+static void prepend(HkQueue *queue, Resident *r) {
+    r->next = queue->first;
+    queue->first = r;
+    if (r->next == NULL) queue->last = r;
+}
+
+static Resident *take_first(HkQueue *queue) {
+    Resident *r = queue->first;
+    if (r != NULL) queue->first = r->next;
+    return r;
+}
+
+/* Lets a worker hold another work-group; the launch holds what the device would. A worker's first is not counted, so
+ * that those which run one after the other cost nothing. */
+static int has_room(Worker *worker) {
+    Launch *l = worker->launch;
+    if (worker->resident_count == 0) return 1;
+    uint32_t firsts = __atomic_load_n(&l->workers, __ATOMIC_RELAXED);
+    uint32_t room = l->max_resident > firsts ? l->max_resident - firsts : 0;
+    if (__atomic_fetch_add(&l->companions, 1, __ATOMIC_RELAXED) < room) return 1;
+    __atomic_fetch_sub(&l->companions, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static void leave_room(Worker *worker) {
+    worker->resident_count--;
+    if (worker->resident_count > 0) __atomic_fetch_sub(&worker->launch->companions, 1, __ATOMIC_RELAXED);
 }
 
 /* The next work-group of the launch for this worker, or NULL; *failed is set where memory ran out. */
 static Resident *take_group(Worker *worker, int *failed) {
     Launch *l = worker->launch;
-    if (__atomic_load_n(&l->next_group, __ATOMIC_RELAXED) >= l->group_total) return NULL;
+    if (__atomic_load_n(&l->next_group, __ATOMIC_RELAXED) >= l->group_total || !has_room(worker)) return NULL;
+    worker->resident_count++;
     uint64_t index;
     do index = __atomic_fetch_add(&l->next_group, 1, __ATOMIC_RELAXED);
     while (l->only != NULL && index < l->group_total && !l->only[index]);
-    if (index >= l->group_total || index > __atomic_load_n(&l->last_group, __ATOMIC_RELAXED)) return NULL;
-    Resident *r = hk_start_group(worker, index);
-    *failed = r == NULL;
+    Resident *r = NULL;
+    if (index < l->group_total && index <= __atomic_load_n(&l->last_group, __ATOMIC_RELAXED)) {
+        r = hk_start_group(worker, index);
+        *failed = r == NULL;
+    }
+    if (r == NULL) leave_room(worker);
     return r;
+}
+
+/* Gives parked work-groups a turn, but for those that are stuck: they get one when the memory that they wait for has
+ * changed, or when a fault in an earlier work-group has made them needless. */
+static void wake(Worker *worker) {
+    uint64_t last = __atomic_load_n(&worker->launch->last_group, __ATOMIC_RELAXED);
+    HkQueue parked = worker->parked;
+    Resident *r;
+    worker->due = worker->parked_count;
+    worker->started = worker->parked_count = 0;
+    worker->parked = (HkQueue){NULL, NULL};
+    while ((r = take_first(&parked)) != NULL) {
+        int changed = hk_watch_changed(r);
+        if (r->is_stuck && !changed && r->group.index <= last) {
+            append(&worker->parked, r);
+            worker->parked_count++;
+            continue;
+        }
+        if (changed) r->waits = 1;
+        r->is_stuck = 0;
+        append(&worker->resident, r);
+    }
+}
+
+static void start_another(Worker *worker, int *failed) {
+    Resident *r = take_group(worker, failed);
+    if (r == NULL) return;
+    worker->started++;
+    worker->quanta = 0;
+    append(&worker->resident, r);
+}
+
+/* The work-group whose turn is next; NULL where all that there are wait for memory to change, or there are none. */
+static Resident *next_turn(Worker *worker, int *failed) {
+    Launch *l = worker->launch;
+    if (worker->wants_company) {
+        /* One that goes on and on has had its share. */
+        worker->wants_company = 0;
+        wake(worker);
+        if (worker->resident_count < l->max_company || ++worker->quanta >= worker->resident_count)
+            start_another(worker, failed);
+    }
+    if (worker->resident.first == NULL && worker->parked_count > 0 && worker->started >= worker->due) wake(worker);
+    if (worker->resident.first == NULL) start_another(worker, failed);
+    if (worker->resident.first == NULL && !*failed) wake(worker);
+    return take_first(&worker->resident);
+}
+
+static void raise_epoch(Launch *l) {
+    __atomic_store_n(&l->waits_on, 0, __ATOMIC_SEQ_CST);
+    uint64_t seen = __atomic_load_n(&l->waiting, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&l->waiting, &seen, (seen / EPOCH + 1) * EPOCH, 0, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED)) {
+    }
+}
+
+static void join(Worker *worker) {
+    worker->has_joined = 1;
+    __atomic_fetch_add(&worker->launch->workers, 1, __ATOMIC_SEQ_CST);
+    raise_epoch(worker->launch);
+}
+
+static void leave(Worker *worker) {
+    worker->has_joined = 0;
+    __atomic_fetch_sub(&worker->launch->workers, 1, __ATOMIC_SEQ_CST);
+    raise_epoch(worker->launch);
+}
+
+/* Counts a worker among those that wait, once an epoch: it has just seen that nothing has changed for any of its
+ * work-groups, in an epoch that was there before it looked. */
+static void confirm(Worker *worker, uint64_t epoch) {
+    Launch *l = worker->launch;
+    if (worker->confirmed == epoch) return;
+    uint64_t flags = 0;
+    for (const Resident *r = worker->parked.first; r != NULL; r = r->next) flags |= hk_watch_flags(r);
+    __atomic_fetch_or(&l->waits_on, flags, __ATOMIC_SEQ_CST);
+    uint64_t seen = __atomic_load_n(&l->waiting, __ATOMIC_SEQ_CST);
+    while (seen / EPOCH == epoch)
+        if (__atomic_compare_exchange_n(&l->waiting, &seen, seen + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+            worker->confirmed = epoch;
+            return;
+        }
+}
+
+HK_EXPORT uint64_t hk_deadlock(const Launch *l) {
+    uint64_t seen = __atomic_load_n(&l->waiting, __ATOMIC_SEQ_CST),
+             flags = __atomic_load_n(&l->waits_on, __ATOMIC_SEQ_CST);
+    uint32_t workers = __atomic_load_n(&l->workers, __ATOMIC_SEQ_CST);
+    if (workers == 0 || seen % EPOCH != workers || __atomic_load_n(&l->waiting, __ATOMIC_SEQ_CST) != seen) return 0;
+    return flags | HK_ALLOCATION_READ;
+}
+
+HK_EXPORT uint64_t hk_waits(const Worker *worker, HkWait *waits, uint64_t room) {
+    uint64_t count = 0;
+    for (const Resident *r = worker->parked.first; r != NULL; r = r->next, count++)
+        if (count < room) hk_watch_wait(r, &waits[count]);
+    return count;
+}
+
+/* Has a work-group go on until it is another's turn. */
+static void run_turn(Worker *worker, Resident *r, uint64_t deadline) {
+    Launch *l = worker->launch;
+    worker->turns++;
+    int result = GROUP_ENDED;
+    int dropped = r->group.index > __atomic_load_n(&l->last_group, __ATOMIC_RELAXED);
+    hk_tiles_turn_begins();
+    if (!dropped) result = run_group(worker, r, deadline);
+    hk_tiles_turn_ends();
+    switch (result) {
+    case GROUP_FAULT:
+        lower_bound(&l->last_group, r->group.index);
+        /* fall through: its memory serves the next work-group */
+    case GROUP_ENDED:
+        if (!dropped && result == GROUP_ENDED) __atomic_fetch_add(&l->finished, 1, __ATOMIC_RELAXED);
+        if (r->group.tape != NULL) hk_tape_end(r->group.tape, &r->group, r->waves);
+        if (r->group.steps != NULL) hk_steps_end(r->group.steps, &r->group, r->waves);
+        if (r->group.traffic != NULL) hk_traffic_end(r->group.traffic, &r->group, r->waves);
+        r->next = worker->spare;
+        worker->spare = r;
+        leave_room(worker);
+        break;
+    case GROUP_AGAIN:
+        append(&worker->resident, r);
+        worker->wants_company = 1;
+        break;
+    case GROUP_WAITS:
+        append(&worker->parked, r);
+        worker->parked_count++;
+        break;
+    case GROUP_SLICE_OVER: /* it stays the first, so that turns do not depend on time */
+        prepend(&worker->resident, r);
+        break;
+    }
 }
 
 /* Runs work-groups until none is left, the slice is over or the launch stops; HK_RUN_*. */
 HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
     Launch *l = worker->launch;
     uint64_t deadline = now() + slice_nanoseconds;
+    uint32_t looks = 0; /* that found nothing to do, one after the other */
+    if (!worker->has_joined) join(worker);
     for (;;) {
         if (__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
             report_stop(worker);
             return HK_RUN_STOPPED;
         }
-        if (worker->resident == NULL || (worker->wants_company && worker->resident_count < l->max_resident)) {
-            int failed = 0;
-            Resident *taken = take_group(worker, &failed);
-            if (failed) return HK_RUN_MEMORY;
-            if (taken != NULL) append(worker, taken);
-            worker->wants_company = 0;
-        }
-        Resident *r = worker->resident;
-        if (r == NULL) return HK_RUN_DONE;
-        worker->resident = r->next;
-        worker->resident_count--;
-        int result = GROUP_ENDED;
-        int dropped = r->group.index > __atomic_load_n(&l->last_group, __ATOMIC_RELAXED);
-        hk_tiles_turn_begins();
-        if (!dropped) result = run_group(worker, r, deadline);
-        hk_tiles_turn_ends();
-        switch (result) {
-        case GROUP_FAULT:
-            lower_bound(&l->last_group, r->group.index);
-            /* fall through: its memory serves the next work-group */
-        case GROUP_ENDED:
-            if (!dropped && result == GROUP_ENDED) __atomic_fetch_add(&l->finished, 1, __ATOMIC_RELAXED);
-            if (r->group.tape != NULL) hk_tape_end(r->group.tape, &r->group, r->waves);
-            if (r->group.steps != NULL) hk_steps_end(r->group.steps, &r->group, r->waves);
-            if (r->group.traffic != NULL) hk_traffic_end(r->group.traffic, &r->group, r->waves);
-            r->next = worker->spare;
-            worker->spare = r;
-            break;
-        case GROUP_AGAIN:
-            append(worker, r);
-            worker->wants_company = 1;
-            break;
-        case GROUP_SLICE_OVER: /* it stays the first, so that turns do not depend on time */
-            r->next = worker->resident;
-            worker->resident = r;
-            worker->resident_count++;
-            break;
+        uint64_t epoch = __atomic_load_n(&l->waiting, __ATOMIC_SEQ_CST) / EPOCH;
+        int failed = 0;
+        Resident *r = next_turn(worker, &failed);
+        if (failed) return HK_RUN_MEMORY;
+        if (r != NULL) {
+            if (worker->is_waiting) raise_epoch(l);
+            worker->is_waiting = 0;
+            looks = 0;
+            run_turn(worker, r, deadline);
+        } else if (worker->parked.first == NULL) {
+            leave(worker);
+            return HK_RUN_DONE;
+        } else if (!worker->is_waiting) {
+            worker->is_waiting = 1;
+            raise_epoch(l);
+        } else {
+            confirm(worker, epoch);
+            if (looks++ < 16)
+                sched_yield();
+            else
+                nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
         }
         if (now() >= deadline) return HK_RUN_AGAIN;
     }
@@ -254,15 +477,11 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
 
 /* Gives back what a worker holds; its counts and report stay. */
 HK_EXPORT void hk_release(Worker *worker) {
-    void **lists[] = {&worker->resident, &worker->spare};
-    for (unsigned i = 0; i < 2; i++) {
-        Resident *r = *lists[i];
-        while (r != NULL) {
-            Resident *next = r->next;
-            hk_free_group(r);
-            r = next;
-        }
-        *lists[i] = NULL;
+    HkQueue spare = {worker->spare, NULL}, *queues[] = {&worker->resident, &worker->parked, &spare};
+    for (unsigned i = 0; i < 3; i++) {
+        Resident *r;
+        while ((r = take_first(queues[i])) != NULL) hk_free_group(r);
     }
-    worker->resident_count = 0;
+    worker->spare = NULL;
+    worker->resident_count = worker->parked_count = 0;
 }

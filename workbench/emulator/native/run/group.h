@@ -13,8 +13,20 @@ typedef struct Resident {
     uint8_t *registers;
     uint8_t *scratch;
     uint8_t *shadow; /* the sanitizer's */
-    uint32_t cursor; /* wave whose turn is next */
-    uint64_t spent;  /* blocks run since another work-group was last let in */
+    uint32_t lds_bytes;
+    uint32_t rows;        /* registers of a wave */
+    uint32_t wave_room;   /* waves of a full work-group */
+    uint32_t cursor;      /* wave whose turn is next */
+    uint64_t spent;       /* blocks run since another work-group was last let in */
+    uint64_t total;       /* blocks run */
+    uint64_t next_watch;  /* value of `total` at which it is watched again */
+    uint32_t turn_blocks; /* of a wave's turn */
+    /* What waves did in this round */
+    uint32_t slept, ran_out, moved;
+    uint32_t ran;      /* waves, since their registers were last compared */
+    uint32_t waits;    /* rounds in which it waited, one after the other */
+    uint32_t is_stuck; /* as long as the memory that it touches stays as it is */
+    HkWatch *watch;    /* NULL: it was never watched */
 } Resident;
 
 /* Gives a work-group the memory of an ended one, or new memory, and the state that its launch asks for; NULL where

@@ -1,5 +1,5 @@
 /* The state in which a work-group starts: its memory, and registers as the kernel descriptor asks for them. */
-#include "run/group.h"
+#include "run/waiting.h"
 
 #include "observe/sanitizer/sanitizer.h"
 #include "observe/steps.h"
@@ -7,6 +7,9 @@
 
 #include <stdlib.h>
 
+#define FIRST_WATCH                                                                                                    \
+    4096 /* blocks after which a work-group is looked at whether it waits; then each time that it has run              \
+            twice as many */
 #define GUARD_BYTES 64 /* vector code may read, never use, a few bytes beyond an array */
 
 static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
@@ -56,6 +59,7 @@ static Resident *find_memory(size_t bytes) {
 }
 
 void hk_free_group(Resident *r) {
+    hk_watch_free(r);
     if (r->bytes > KEPT_BYTES || !enter_kept()) {
         free(r);
         return;
@@ -81,6 +85,10 @@ static Resident *allocate(const Launch *l, uint32_t waves) {
     r->registers = r->lds + lds;
     r->scratch = r->registers + registers;
     r->shadow = r->scratch + scratch;
+    r->lds_bytes = l->lds_size;
+    r->rows = l->row_count;
+    r->wave_room = waves;
+    r->watch = NULL;
     return r;
 }
 
@@ -172,7 +180,11 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
     memset(g, 0, sizeof *g);
     r->next = NULL;
     r->cursor = 0;
-    r->spent = 0;
+    r->spent = r->total = 0;
+    r->next_watch = FIRST_WATCH;
+    r->turn_blocks = l->turn_blocks;
+    r->slept = r->ran_out = r->moved = r->ran = 0;
+    r->waits = r->is_stuck = 0;
     g->index = index;
     uint64_t rest = index;
     for (unsigned i = 0; i < 3; i++) {
