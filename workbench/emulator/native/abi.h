@@ -284,6 +284,8 @@ typedef struct Launch {
     uint64_t waits_on;   /* HK_ALLOCATION_* flags of the memory that they wait for */
     uint32_t workers;    /* that have work-groups, or look for some */
     uint32_t companions; /* work-groups that a worker holds beside another one */
+    uint32_t share; /* work-groups that a worker leaves it at while others may start the rest; 0: it starts no second
+                       one, since how many workers there are is not known yet */
     uint64_t last_group; /* work-groups above are not to run: a fault was seen there */
     uint64_t finished;   /* work-groups that ended */
     int32_t stop;        /* nonzero: leave as soon as possible */
@@ -321,6 +323,8 @@ typedef struct Worker {
     uint32_t wants_company; /* driver's own: nonzero where a work-group goes on and on and another is to start */
     uint32_t has_joined;    /* driver's own: it is among Launch.workers */
     uint32_t is_waiting;    /* driver's own: all that it holds is stuck */
+    uint32_t held_back;     /* driver's own: it started none because it has its share */
+    uint32_t hurries;       /* driver's own: the others did not start the rest, so it does */
     uint64_t confirmed;     /* driver's own: value of Launch.waiting at which it was counted there */
     uint64_t turns;         /* of work-groups */
     HkTraffic *traffic;     /* what it records, or NULL */

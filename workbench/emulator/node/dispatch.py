@@ -544,9 +544,10 @@ class _Running:
 
     def _begin_help(self) -> None:
         """Has other threads run work-groups, too, as many as there are cores and work-groups for."""
-        if self._helpers:
+        if self._launch.share:
             return
         count = min(self._threads or thread_count(), int(self._launch.group_total))
+        self._launch.share = -(-min(int(self._launch.group_total), int(self._launch.max_resident)) // count)
         self._workers += [self._worker() for _ in range(1, count)]
         with suppress(RuntimeError):  # Python ends, and starts no threads: this one does it all
             for worker in self._workers[1:]:

@@ -37,6 +37,10 @@ enum { GROUP_ENDED, GROUP_AGAIN, GROUP_FAULT, GROUP_SLICE_OVER, GROUP_WAITS };
 #define TURN_OVER (-100)
 #define SHORT_TURN 64 /* blocks of a wave's turn in a work-group that was seen to wait */
 #define EPOCH 0x10000ull
+/* Looks of a worker that has nothing to do: those between which it sleeps come later; and those after which it no
+ * longer counts on others to start work-groups, about 2 ms. */
+#define SPINS 16
+#define PATIENCE 56
 
 static uint64_t now(void) {
     struct timespec t;
@@ -271,11 +275,13 @@ static Resident *take_first(HkQueue *queue) {
     return r;
 }
 
-/* Lets a worker hold another work-group; the launch holds what the device would. A worker's first is not counted, so
- * that those which run one after the other cost nothing. */
+/* Lets a worker hold another work-group, as long as the launch holds no more than the device would. A worker's first is
+ * not counted, so that those which run one after the other cost nothing. */
 static int has_room(Worker *worker) {
     Launch *l = worker->launch;
     if (worker->resident_count == 0) return 1;
+    worker->held_back = worker->resident_count >= __atomic_load_n(&l->share, __ATOMIC_RELAXED) && !worker->hurries;
+    if (worker->held_back) return 0;
     uint32_t firsts = __atomic_load_n(&l->workers, __ATOMIC_RELAXED);
     uint32_t room = l->max_resident > firsts ? l->max_resident - firsts : 0;
     if (__atomic_fetch_add(&l->companions, 1, __ATOMIC_RELAXED) < room) return 1;
@@ -291,6 +297,7 @@ static void leave_room(Worker *worker) {
 /* The next work-group of the launch for this worker, or NULL; *failed is set where memory ran out. */
 static Resident *take_group(Worker *worker, int *failed) {
     Launch *l = worker->launch;
+    worker->held_back = 0;
     if (__atomic_load_n(&l->next_group, __ATOMIC_RELAXED) >= l->group_total || !has_room(worker)) return NULL;
     worker->resident_count++;
     uint64_t index;
@@ -465,8 +472,11 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
             worker->is_waiting = 1;
             raise_epoch(l);
         } else {
-            confirm(worker, epoch);
-            if (looks++ < 16)
+            if (!worker->held_back)
+                confirm(worker, epoch);
+            else if (looks >= PATIENCE && __atomic_load_n(&l->share, __ATOMIC_RELAXED) != 0)
+                worker->hurries = 1;
+            if (looks++ < SPINS)
                 sched_yield();
             else
                 nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);

@@ -1,0 +1,392 @@
+"""Work-groups that wait for each other: as many as the device holds, in linear time, and ended where none can go on."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench import errors
+from workbench.emulator.node import dispatch
+from workbench.kernel import Module
+from workbench.runtime import LaunchOptions
+
+SOURCE = """
+#include <hip/hip_runtime.h>
+#define AGENT __HIP_MEMORY_SCOPE_AGENT
+#define LOAD(p) __hip_atomic_load(p, __ATOMIC_ACQUIRE, AGENT)
+#define STORE(p, x) __hip_atomic_store(p, x, __ATOMIC_RELEASE, AGENT)
+
+template <bool sleeps> __device__ void wait_for(unsigned *p, unsigned least) {
+    while (LOAD(p) < least)
+        if (sleeps) __builtin_amdgcn_s_sleep(1);
+}
+template <bool sleeps> __device__ void meet(unsigned *arrived, unsigned turn, int *x, int *out) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
+    x[(turn & 1) * n + i] = i + turn;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __hip_atomic_fetch_add(arrived, 1u, __ATOMIC_ACQ_REL, AGENT);
+        wait_for<sleeps>(arrived, (turn + 1) * gridDim.x);
+    }
+    __syncthreads();
+    out[i] += x[(turn & 1) * n + (i + blockDim.x) % n];
+}
+// Barriers of the whole grid.
+extern "C" __global__ void sleepers(unsigned *arrived, int *x, int *out, int turns) {
+    for (int turn = 0; turn < turns; turn++) meet<true>(arrived, turn, x, out);
+}
+extern "C" __global__ void spinners(unsigned *arrived, int *x, int *out, int turns) {
+    for (int turn = 0; turn < turns; turn++) meet<false>(arrived, turn, x, out);
+}
+// All threads meet around each look.
+extern "C" __global__ void meeting_spinners(unsigned *arrived, int *x, int *out, int turns) {
+    __shared__ unsigned seen;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0) __hip_atomic_fetch_add(arrived, 1u, __ATOMIC_ACQ_REL, AGENT);
+    do {
+        __syncthreads();
+        if (threadIdx.x == 0) seen = LOAD(arrived);
+        __syncthreads();
+    } while (seen < gridDim.x);
+    out[i] = seen;
+}
+// Work-group i goes on after work-group i + 1.
+extern "C" __global__ void chain(unsigned *done, int *out) {
+    const unsigned next = blockIdx.x + 1;
+    if (threadIdx.x == 0) {
+        if (next < gridDim.x) wait_for<true>(done + next, 1);
+        out[blockIdx.x] = next < gridDim.x ? out[next] + 1 : 1;
+        STORE(done + blockIdx.x, 1u);
+    }
+}
+// Stream-K: work-groups share the steps of tiles evenly, and the first of a tile adds up what the others did.
+extern "C" __global__ void stream_k(unsigned *done, float *partial, const float *x, float *sums, int tiles, int steps) {
+    const int share = (tiles * steps + gridDim.x - 1) / gridDim.x;
+    int step = blockIdx.x * share;
+    const int end = min(step + share, tiles * steps);
+    while (step < end) {
+        const int tile = step / steps, last = min(end, (tile + 1) * steps);
+        const bool first = step == tile * steps;
+        float sum = 0;
+        for (; step < last; step++) sum += x[step * blockDim.x + threadIdx.x];
+        if (!first) {
+            partial[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+            __threadfence();
+            __syncthreads();
+            if (threadIdx.x == 0) STORE(done + blockIdx.x, 1u);
+            continue;
+        }
+        for (int other = blockIdx.x + 1; other * share < (tile + 1) * steps && other < gridDim.x; other++) {
+            wait_for<false>(done + other, 1);
+            sum += partial[other * blockDim.x + threadIdx.x];
+        }
+        sums[tile * blockDim.x + threadIdx.x] = sum;
+    }
+}
+// Decoupled look-back: sums of the blocks before, which have a status word each: 1 << 30 and the own sum, or 2 << 30
+// and that of all so far.
+extern "C" __global__ void look_back(unsigned *status, const unsigned *x, unsigned *out) {
+    __shared__ unsigned before;
+    const unsigned lane = threadIdx.x, mask = (1u << 30) - 1;
+    unsigned sum = x[blockIdx.x * 64 + lane];
+    for (int d = 1; d < 64; d *= 2) {
+        const unsigned other = __shfl_up(sum, d);
+        if (lane >= d) sum += other;
+    }
+    if (lane == 63) STORE(status + blockIdx.x, (blockIdx.x ? 1u : 2u) << 30 | sum);
+    unsigned exclusive = 0;
+    for (int newest = (int)blockIdx.x - 1; newest >= 0; newest -= 64) {
+        const int mine = newest - (int)lane;
+        unsigned word;
+        do word = mine >= 0 ? LOAD(status + mine) : 2u << 30;
+        while (__any(word >> 30 == 0));
+        const unsigned long long whole = __ballot(word >> 30 == 2);
+        const int stop = whole ? __ffsll(whole) - 1 : 63;
+        unsigned part = (int)lane <= stop ? word & mask : 0;
+        for (int d = 32; d; d /= 2) part += __shfl_xor(part, d);
+        exclusive += part;
+        if (whole) break;
+    }
+    if (lane == 63 && blockIdx.x) STORE(status + blockIdx.x, 2u << 30 | (exclusive + sum));
+    out[blockIdx.x * 64 + lane] = exclusive + sum;
+}
+// 64 KiB of LDS: one work-group a compute unit of gfx942.
+extern "C" __global__ void large(unsigned *arrived, int *out) {
+    __shared__ int space[16384];
+    space[threadIdx.x] = blockIdx.x;
+    if (threadIdx.x == 0) {
+        __hip_atomic_fetch_add(arrived, 1u, __ATOMIC_ACQ_REL, AGENT);
+        wait_for<true>(arrived, gridDim.x);  // LINE: large
+    }
+    __syncthreads();
+    out[blockIdx.x] = space[threadIdx.x];
+}
+__device__ unsigned never_written;
+extern "C" __global__ void nobody_writes(int *out) {
+    if (threadIdx.x == 0)
+        while (LOAD(&never_written) == 0) {}  // LINE: nobody_writes
+    __syncthreads();
+    out[threadIdx.x] = 1;
+}
+extern "C" __global__ void crossed_locks(unsigned *locks) {
+    if (threadIdx.x != 0) return;
+    while (__hip_atomic_exchange(locks + blockIdx.x, 1u, __ATOMIC_ACQUIRE, AGENT)) {}
+    __hip_atomic_fetch_add(locks + 2, 1u, __ATOMIC_ACQ_REL, AGENT);
+    wait_for<true>(locks + 2, 2);
+    while (__hip_atomic_exchange(locks + 1 - blockIdx.x, 1u, __ATOMIC_ACQUIRE, AGENT)) {}  // LINE: crossed_locks
+}
+// Waits that end by themselves.
+extern "C" __global__ void gives_up(unsigned *flag, unsigned *tries, unsigned most) {
+    unsigned n = 0;
+    while (LOAD(flag) == 0 && n < most) n++;
+    if (threadIdx.x == 0) tries[blockIdx.x] = n;
+}
+extern "C" __global__ void gives_up_in_time(unsigned *flag, int *out, long long ticks) {
+    const long long start = wall_clock64();
+    while (LOAD(flag) == 0 && wall_clock64() - start < ticks) __builtin_amdgcn_s_sleep(8);
+    out[blockIdx.x] = 1;
+}
+extern "C" __global__ void host_writes(unsigned *flag, int *out) {
+    wait_for<true>(flag, 1);
+    out[blockIdx.x] = 1;
+}
+// Work that looks a little like waiting: the same memory again and again.
+extern "C" __global__ void rereads(const volatile unsigned *table, unsigned *out, int rounds) {
+    unsigned a = threadIdx.x, b = 1, c = 2, d = 3;
+    for (int i = 0; i < rounds; i++) {
+        const unsigned x = table[threadIdx.x & 15];
+        a = a * 3 + x; b = b * 5 + a; c ^= b + x; d += c * 7;
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = a ^ b ^ c ^ d;
+}
+extern "C" __global__ void doubles(int *x) { x[blockIdx.x * blockDim.x + threadIdx.x] *= 2; }
+"""
+LARGE_ON_GFX942 = 304
+
+
+@pytest.fixture(scope="module")
+def module() -> Module:
+    return wb.compile(SOURCE, arch="gfx942", name="waiting.hip")
+
+
+@pytest.fixture
+def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[dispatch.Outcome]:
+    """What the driver says of each launch."""
+    seen: list[dispatch.Outcome] = []
+    run = dispatch.run
+
+    def noted(*args: object, **kwargs: object) -> dispatch.Outcome:
+        seen.append(run(*args, **kwargs))  # type: ignore[arg-type]
+        return seen[-1]
+
+    monkeypatch.setattr(dispatch, "run", noted)
+    return seen
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deadlock is one at once: no other thread writes what these launches wait for."""
+    monkeypatch.setattr(dispatch, "DEADLOCK_SECONDS", 0.0)
+
+
+@pytest.fixture(params=["1", "3"])
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("HIPKITTENS_THREADS", request.param)
+    yield request.param
+
+
+def line_of(name: str) -> int:
+    return next(n for n, line in enumerate(SOURCE.splitlines(), 1) if line.endswith(f"// LINE: {name}"))
+
+
+def words(count: int) -> torch.Tensor:
+    return torch.zeros(count, dtype=torch.int32)
+
+
+def meeting(module: Module, kernel: str, groups: int, block: int, turns: int) -> None:
+    """A launch with barriers of the whole grid; its results are right."""
+    items = groups * block
+    out = words(items)
+    module[kernel][groups, block](words(1), words(2 * items), out, turns)
+    neighbours = (torch.arange(items) + block) % items
+    expected = turns * neighbours + turns * (turns - 1) // 2
+    assert torch.equal(out, expected.to(torch.int32))
+
+
+@pytest.mark.parametrize("kernel", ["sleepers", "spinners"])
+def test_a_grid_of_all_that_the_device_holds_meets(
+    module: Module, soon: None, threads: str, kernel: str
+) -> None:
+    meeting(module, kernel, 608, 128, 3)
+
+
+def test_waves_that_meet_around_each_look(module: Module, soon: None, threads: str) -> None:
+    out = words(100 * 128)
+    module["meeting_spinners"][100, 128](words(1), words(1), out, 1)
+    assert (out == 100).all()
+
+
+def test_without_optimisation(soon: None) -> None:
+    """Loop counters and pointers are in scratch."""
+    module = wb.compile(SOURCE, arch="gfx942", name="waiting.hip", flags=["-O0"])
+    meeting(module, "spinners", 80, 64, 2)
+
+
+def test_sanitized(module: Module, soon: None) -> None:
+    items = 200 * 64
+    found = wb.sanitize(module["sleepers"][200, 64], words(1), words(2 * items), words(items), 4)
+    assert found.passed, str(found)
+
+
+@pytest.mark.parametrize("kernel", ["sleepers", "spinners"])
+def test_waiting_takes_linear_time(
+    module: Module,
+    soon: None,
+    outcomes: list[dispatch.Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+    kernel: str,
+) -> None:
+    monkeypatch.setenv("HIPKITTENS_THREADS", "1")
+    turns = {}
+    for groups, barriers in ((40, 5), (320, 5), (40, 40)):
+        meeting(module, kernel, groups, 64, barriers)
+        turns[groups, barriers] = outcomes[-1].turns / (groups * barriers)
+    assert max(turns.values()) < 4, turns
+
+
+def test_a_chain_against_the_order_takes_linear_time(
+    module: Module, soon: None, outcomes: list[dispatch.Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIPKITTENS_THREADS", "1")
+    for groups in (50, 400):
+        out = words(groups)
+        module["chain"][groups, 64](words(groups), out)
+        assert out.tolist() == list(range(groups, 0, -1))
+        assert outcomes[-1].turns < 8 * groups
+
+
+def test_stream_k_in_a_plain_launch(module: Module, soon: None, threads: str) -> None:
+    groups, tiles, steps, block = 304, 100, 7, 64
+    x = torch.randint(-8, 8, (tiles * steps, block)).float()
+    sums = torch.zeros(tiles, block)
+    module["stream_k"][groups, block](words(groups), torch.zeros(groups, block), x, sums, tiles, steps)
+    assert torch.equal(sums, x.reshape(tiles, steps, block).sum(1))
+
+
+def test_a_decoupled_look_back_in_a_plain_launch(module: Module, soon: None, threads: str) -> None:
+    groups = 5000
+    x = torch.randint(0, 5, (groups * 64,), dtype=torch.int32)
+    out = words(groups * 64)
+    module["look_back"][groups, 64](words(groups), x, out)
+    assert torch.equal(out, x.cumsum(0).to(torch.int32))
+
+
+def test_work_groups_that_do_not_wait_run_one_after_the_other(
+    module: Module, outcomes: list[dispatch.Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIPKITTENS_THREADS", "1")
+    module["doubles"][500, 256](words(500 * 256))
+    assert outcomes[-1].turns == 500
+    table = torch.arange(16, dtype=torch.int32)
+    module["rereads"][6, 64](table, words(6 * 64), 20000)
+    # A turn more for each time that the time of a call is over.
+    assert outcomes[-1].turns < 6 + 10
+
+
+@pytest.mark.parametrize(("target", "units"), [("gfx942", 304), ("gfx950", 256)])
+def test_the_device_holds_what_its_occupancy_says(
+    target: str, units: int, outcomes: list[dispatch.Outcome]
+) -> None:
+    source = """
+    extern "C" __global__ void k(int *x, int n) {
+        extern __shared__ int s[]; s[threadIdx.x] = n; __syncthreads(); x[threadIdx.x] = s[n];
+    }"""
+    kernel = wb.compile(source, arch=target, name="k.hip")["k"]
+    kernel[1, 256, 1024](words(256), 1)
+    assert outcomes[-1].resident == 8 * units
+    kernel[1, 256, 40000](words(256), 1)
+    assert outcomes[-1].resident == (1 if target == "gfx942" else 4) * units
+
+
+@pytest.mark.parametrize("sanitize", [False, True])
+def test_those_that_never_start_are_named(module: Module, soon: None, threads: str, sanitize: bool) -> None:
+    groups = LARGE_ON_GFX942 + 3
+    launcher, arguments = module["large"][groups, 64], (words(1), words(groups))
+    with pytest.raises(errors.KernelDeadlock) as caught:
+        if sanitize:
+            wb.sanitize(launcher, *arguments)
+        else:
+            launcher(*arguments)
+    text = str(caught.value)
+    assert caught.value.source is not None
+    assert caught.value.source[0].endswith("waiting.hip")
+    assert f"{LARGE_ON_GFX942} work-groups from 0 to {LARGE_ON_GFX942 - 1} wait at waiting.hip:" in text
+    assert re.search(r"for 4 bytes at 0x[0-9a-f]+, byte 0 of argument 'arrived' \(int32 tensor 1\)", text)
+    assert f"which hold {LARGE_ON_GFX942};" in text
+    assert f"3 work-groups from {groups - 3} to {groups - 1} never started" in text
+    assert f"the device holds {LARGE_ON_GFX942} of them at once" in text
+
+
+def test_all_that_the_device_holds_start(module: Module, soon: None) -> None:
+    out = words(LARGE_ON_GFX942)
+    module["large"][LARGE_ON_GFX942, 64](words(1), out)
+    assert torch.equal(out, torch.arange(LARGE_ON_GFX942, dtype=torch.int32))
+
+
+def test_a_variable_that_nobody_writes(module: Module, soon: None, threads: str) -> None:
+    with pytest.raises(errors.KernelDeadlock) as caught:
+        module["nobody_writes"][(2, 2), 128](words(128))
+    text = str(caught.value)
+    assert "4 work-groups from (0, 0, 0) to (1, 1, 0) wait at waiting.hip:" in text
+    assert "in variable 'never_written', which hold 0" in text
+    assert "All work-groups have started" in text
+
+
+def test_two_that_hold_what_the_other_wants(module: Module, soon: None, threads: str) -> None:
+    with pytest.raises(errors.KernelDeadlock) as caught:
+        module["crossed_locks"][2, 64](words(3))
+    text = str(caught.value)
+    assert "work-group 0 waits at" in text
+    assert "byte 4 of argument 'locks'" in text
+    assert "work-group 1 waits at" in text
+    assert "byte 0 of argument 'locks'" in text
+
+
+def test_the_time_limit_names_who_waits(module: Module) -> None:
+    with pytest.raises(errors.KernelTimeout) as caught:
+        kernel = module["nobody_writes"]
+        kernel.launch(kernel[2, 64].launch, (words(64),), {}, options=LaunchOptions(timeout=0.5))
+    assert not isinstance(caught.value, errors.KernelDeadlock)
+    assert "time limit of 0.5 s" in str(caught.value)
+    assert "2 work-groups from 0 to 1 wait at waiting.hip:" in str(caught.value)
+
+
+def test_who_counts_or_looks_at_the_clock_is_not_stuck(module: Module, soon: None, threads: str) -> None:
+    tries = words(20)
+    module["gives_up"][20, 64](words(1), tries, 30000)
+    assert (tries == 30000).all()
+    out = words(20)
+    module["gives_up_in_time"][20, 64](words(1), out, 20_000_000)
+    assert (out == 1).all()
+
+
+def test_what_the_host_may_write_is_waited_for(module: Module, soon: None) -> None:
+    """Memory that a program registers is its own while a kernel runs."""
+    from workbench import runtime
+    from workbench.runtime.hip import api
+
+    hip = api(runtime.device("emulated:gfx942").backend)
+    flag, out = words(1024), words(4)
+    assert int(hip.hipHostRegister(flag.data_ptr(), 4096, 0)[0]) == 0
+    try:
+        timer = threading.Timer(0.3, flag.fill_, (1,))
+        timer.start()
+        module["host_writes"][4, 64](flag, out)
+    finally:
+        hip.hipHostUnregister(flag.data_ptr())
+    assert (out == 1).all()
