@@ -165,32 +165,32 @@ static int answer(Worker *worker, Resident *r, uint32_t index) {
 }
 
 /* What a round of its waves' turns says of whether a work-group waits. */
-static int look(Resident *r, const Launch *l, int slept) {
+static int look(Resident *r, const Launch *l) {
+    int slept = r->seen == HK_SLEPT;
     if (r->group.watch == NULL) {
-        int idle = !r->moved && (slept || r->waits > 0);
-        if (idle) {
+        if (slept || (r->waits > 0 && !(r->seen & HK_MOVED))) {
             /* Most find what they wait for when they are next asked. */
             if (r->waits++ > 0 && (r->waits & (r->waits - 1)) == 0 && hk_watch_begin(r)) return HK_WATCH_ON;
             if (r->turn_blocks < l->turn_blocks && !slept) r->turn_blocks *= 2;
             return HK_WATCH_POLLS;
         }
         r->waits = 0;
-        if (r->total >= r->next_watch && !hk_watch_begin(r)) r->next_watch = 2 * r->total;
+        if (hk_blocks_run(r) >= r->next_watch && !hk_watch_begin(r)) r->next_watch = 2 * hk_blocks_run(r);
         return HK_WATCH_ON;
     }
-    int result = hk_watch_round(r, slept && !r->moved);
+    int result = hk_watch_round(r, slept);
     if (result == HK_WATCH_ON) return result;
     hk_watch_end(r);
     if (result == HK_WATCH_WORKS) {
         r->waits = 0;
         r->turn_blocks = l->turn_blocks;
-        r->next_watch = 2 * r->total;
+        r->next_watch = 2 * hk_blocks_run(r);
         return result;
     }
     r->waits += r->waits == 0;
     r->is_stuck = result == HK_WATCH_STUCK;
     r->turn_blocks = SHORT_TURN < l->turn_blocks ? SHORT_TURN : l->turn_blocks;
-    r->next_watch = r->total;
+    r->next_watch = hk_blocks_run(r);
     return result;
 }
 
@@ -205,21 +205,19 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
                 uint64_t blocks = 0;
                 int32_t result = run_wave(l, worker->counts, w, r->turn_blocks, &blocks);
                 r->spent += blocks;
-                r->total += blocks;
-                r->ran |= 1u << r->cursor;
                 since_check += blocks;
                 if (__builtin_expect(w->packet != 0, 0)) {
                     if (!answer(worker, r, r->cursor)) return GROUP_FAULT;
-                    r->moved = 1;
+                    r->seen |= HK_MOVED;
                 }
-                if (result == HK_YIELD)
-                    r->slept = 1;
-                else if (result == TURN_OVER)
-                    r->ran_out = 1;
-                else if (result == HK_END || result == HK_BARRIER) {
+                if (result == HK_BARRIER || result == HK_END) {
                     w->state = result == HK_END ? HK_WAVE_ENDED : HK_WAVE_WAITING;
-                    r->moved = 1;
-                } else {
+                    r->seen |= HK_MOVED;
+                } else if (result == TURN_OVER)
+                    r->seen |= HK_RAN_OUT;
+                else if (result == HK_YIELD)
+                    r->seen |= HK_SLEPT;
+                else {
                     report(worker, r, r->cursor, &w->fault, w->fault.kind != HK_FAULT_JUMP);
                     return GROUP_FAULT;
                 }
@@ -238,10 +236,11 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
         }
         if (ended == count) return GROUP_ENDED;
         if (waiting + ended == count) pass_barrier(worker, r);
-        int seen = look(r, l, r->slept && !r->ran_out);
-        r->slept = r->ran_out = r->moved = 0;
-        if (seen == HK_WATCH_POLLS || seen == HK_WATCH_STUCK) return GROUP_WAITS;
+        int state = look(r, l);
+        r->seen = 0;
+        if (state == HK_WATCH_POLLS || state == HK_WATCH_STUCK) return GROUP_WAITS;
         if (r->spent >= (uint64_t)l->turn_blocks * l->turn_rounds) {
+            r->before += r->spent;
             r->spent = 0;
             return GROUP_AGAIN;
         }

@@ -4,6 +4,9 @@
 
 #include "run/wave.h"
 
+/* What the turns of waves ended with: s_sleep; its blocks used up; anything else, or something answered it. */
+enum { HK_SLEPT = 1, HK_RAN_OUT = 2, HK_MOVED = 4 };
+
 typedef struct Resident {
     struct Resident *next;
     size_t bytes; /* of its memory, this structure included */
@@ -18,16 +21,17 @@ typedef struct Resident {
     uint32_t wave_room;   /* waves of a full work-group */
     uint32_t cursor;      /* wave whose turn is next */
     uint64_t spent;       /* blocks run since another work-group was last let in */
-    uint64_t total;       /* blocks run */
-    uint64_t next_watch;  /* value of `total` at which it is watched again */
+    uint64_t before;      /* blocks run until then */
+    uint64_t next_watch;  /* blocks in all after which it is watched again */
     uint32_t turn_blocks; /* of a wave's turn */
-    /* What waves did in this round */
-    uint32_t slept, ran_out, moved;
-    uint32_t ran;      /* waves, since their registers were last compared */
-    uint32_t waits;    /* rounds in which it waited, one after the other */
-    uint32_t is_stuck; /* as long as the memory that it touches stays as it is */
-    HkWatch *watch;    /* NULL: it was never watched */
+    uint32_t seen;        /* what waves did in this round: HK_SLEPT and so on */
+    uint32_t waits;       /* rounds in which it waited, one after the other */
+    uint32_t is_stuck;    /* as long as the memory that it touches stays as it is */
+    HkWatch *watch;       /* NULL: it was never watched */
 } Resident;
+
+/* Blocks that a work-group has run. */
+static inline uint64_t hk_blocks_run(const Resident *r) { return r->before + r->spent; }
 
 /* Gives a work-group the memory of an ended one, or new memory, and the state that its launch asks for; NULL where
  * memory ran out. */

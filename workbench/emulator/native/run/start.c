@@ -180,11 +180,10 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
     memset(g, 0, sizeof *g);
     r->next = NULL;
     r->cursor = 0;
-    r->spent = r->total = 0;
+    r->spent = r->before = 0;
     r->next_watch = FIRST_WATCH;
     r->turn_blocks = l->turn_blocks;
-    r->slept = r->ran_out = r->moved = r->ran = 0;
-    r->waits = r->is_stuck = 0;
+    r->seen = r->waits = r->is_stuck = 0;
     g->index = index;
     uint64_t rest = index;
     for (unsigned i = 0; i < 3; i++) {

@@ -65,6 +65,7 @@ void hk_watch_lanes(Wave *w, const Op *op, const uint64_t *at, uint64_t lanes, u
 
 void hk_watch_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t lanes, uint32_t bytes,
                   int is_read) {
+    if (!w->group->watch->is_late) return;
     HK_FOR_LANES(lane, lanes) {
         hk_watch_range(w, op->pc, HK_SHARED_APERTURE | (uint32_t)(row[lane] + offset), bytes, is_read);
     }
@@ -82,6 +83,7 @@ int hk_watch_begin(Resident *r) {
     memset(h, 0, sizeof *h + rows * sizeof h->rows[0]);
     h->ranges = ranges;
     h->room = room;
+    h->is_late = r->waits > 0 || hk_blocks_run(r) >= LATE;
     r->group.watch = h;
     r->group.profile |= HK_PROFILE_WATCH;
     return 1;
@@ -133,8 +135,15 @@ static uint64_t content(const Resident *r) {
     return sum;
 }
 
+/* Waves that do not run in the next round, unless all meet at a barrier. */
+static uint32_t stopped_waves(const Resident *r) {
+    uint32_t waves = 0;
+    for (uint32_t i = 0; i < r->group.wave_count; i++) waves |= (uint32_t)(r->waves[i].state != HK_WAVE_READY) << i;
+    return waves;
+}
+
 /* Registers of all waves, one by one; how many of one wave differ from the round before, at most. */
-static uint32_t compare_rows(Resident *r, uint64_t *state) {
+static uint32_t compare_rows(const Resident *r, uint64_t *state) {
     HkWatch *h = r->watch;
     uint32_t most = 0;
     for (uint32_t i = 0; i < r->group.wave_count; i++) {
@@ -142,7 +151,7 @@ static uint32_t compare_rows(Resident *r, uint64_t *state) {
         uint64_t *rows = h->rows + (size_t)i * r->rows;
         uint32_t differ = 0;
         for (uint32_t n = 0; n < r->rows; n++) {
-            if (!(r->ran >> i & 1) && rows[n] != 0) {
+            if (h->idle >> i & 1) {
                 *state += rows[n];
                 continue;
             }
@@ -156,7 +165,7 @@ static uint32_t compare_rows(Resident *r, uint64_t *state) {
         const uint32_t rest[] = {i, w->scc, w->mode, (uint32_t)w->block, (uint32_t)w->state};
         *state += digest(rest, sizeof rest, 3);
     }
-    r->ran = 0;
+    h->idle = stopped_waves(r);
     return most;
 }
 
@@ -177,6 +186,7 @@ int hk_watch_round(Resident *r, int slept) {
     uint32_t reads = h->reads, ds_reads = h->ds_reads, grown = h->grown;
     h->reads = h->ds_reads = h->grown = 0;
     h->rounds++;
+    h->idle &= stopped_waves(r);
     if (h->full) return HK_WATCH_WORKS;
     if (grown) {
         h->is_known = 0;
@@ -184,7 +194,7 @@ int hk_watch_round(Resident *r, int slept) {
         return ++h->grown_rounds > MOST_GROWN_ROUNDS ? HK_WATCH_WORKS : HK_WATCH_ON;
     }
     int on = h->rounds < MOST_ROUNDS ? HK_WATCH_ON : HK_WATCH_WORKS;
-    if (!slept && !reads && (!ds_reads || r->total < LATE)) return on;
+    if (!slept && !reads && !ds_reads) return on;
     uint64_t state = 0;
     uint32_t differ = compare_rows(r, &state);
     uint64_t shared = shared_state(r), now = content(r);

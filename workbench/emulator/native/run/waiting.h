@@ -35,8 +35,10 @@ struct HkWatch {
     uint32_t ds_reads;
     /* in this window */
     uint32_t rounds, grown_rounds;
+    uint32_t is_late;  /* reads of LDS count, too */
     uint32_t full;     /* more was touched than the ranges hold */
     uint32_t is_known; /* whether state, content and shared are those at the end of an earlier round */
+    uint32_t idle;     /* waves that have not run since their registers were last compared */
     uint32_t unknown;  /* something was read since then that the ranges do not have: a clock, a part of an element */
     uint64_t state, content, shared;
     /* at the end of the round before */
