@@ -1,10 +1,10 @@
-"""Work-groups that wait for each other: as many as the device holds, in linear time, and ended where none can go on."""
+"""Work-groups that wait for each other: as many as the device holds, in linear time; deadlocks are named."""
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -65,7 +65,8 @@ extern "C" __global__ void chain(unsigned *done, int *out) {
     }
 }
 // Stream-K: work-groups share the steps of tiles evenly, and the first of a tile adds up what the others did.
-extern "C" __global__ void stream_k(unsigned *done, float *partial, const float *x, float *sums, int tiles, int steps) {
+extern "C" __global__ void stream_k(unsigned *done, float *partial, const float *x, float *sums, int tiles,
+                                    int steps) {
     const int share = (tiles * steps + gridDim.x - 1) / gridDim.x;
     int step = blockIdx.x * share;
     const int end = min(step + share, tiles * steps);
@@ -88,8 +89,8 @@ extern "C" __global__ void stream_k(unsigned *done, float *partial, const float 
         sums[tile * blockDim.x + threadIdx.x] = sum;
     }
 }
-// Decoupled look-back: sums of the blocks before, which have a status word each: 1 << 30 and the own sum, or 2 << 30
-// and that of all so far.
+// Decoupled look-back: sums of the blocks before, which have a status word each: 1 << 30 and the own sum, or
+// 2 << 30 and that of all so far.
 extern "C" __global__ void look_back(unsigned *status, const unsigned *x, unsigned *out) {
     __shared__ unsigned before;
     const unsigned lane = threadIdx.x, mask = (1u << 30) - 1;
@@ -138,7 +139,7 @@ extern "C" __global__ void crossed_locks(unsigned *locks) {
     while (__hip_atomic_exchange(locks + blockIdx.x, 1u, __ATOMIC_ACQUIRE, AGENT)) {}
     __hip_atomic_fetch_add(locks + 2, 1u, __ATOMIC_ACQ_REL, AGENT);
     wait_for<true>(locks + 2, 2);
-    while (__hip_atomic_exchange(locks + 1 - blockIdx.x, 1u, __ATOMIC_ACQUIRE, AGENT)) {}  // LINE: crossed_locks
+    while (__hip_atomic_exchange(locks + 1 - blockIdx.x, 1u, __ATOMIC_ACQUIRE, AGENT)) {}
 }
 // Waits that end by themselves.
 extern "C" __global__ void gives_up(unsigned *flag, unsigned *tries, unsigned most) {
@@ -195,9 +196,9 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=["1", "3"])
-def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("HIPKITTENS_THREADS", request.param)
-    yield request.param
+    return str(request.param)
 
 
 def line_of(name: str) -> int:
@@ -317,11 +318,9 @@ def test_the_device_holds_what_its_occupancy_says(
 def test_those_that_never_start_are_named(module: Module, soon: None, threads: str, sanitize: bool) -> None:
     groups = LARGE_ON_GFX942 + 3
     launcher, arguments = module["large"][groups, 64], (words(1), words(groups))
+    launch = functools.partial(wb.sanitize, launcher) if sanitize else launcher
     with pytest.raises(errors.KernelDeadlock) as caught:
-        if sanitize:
-            wb.sanitize(launcher, *arguments)
-        else:
-            launcher(*arguments)
+        launch(*arguments)
     text = str(caught.value)
     assert caught.value.source is not None
     assert caught.value.source[0].endswith("waiting.hip")
@@ -358,8 +357,8 @@ def test_two_that_hold_what_the_other_wants(module: Module, soon: None, threads:
 
 
 def test_the_time_limit_names_who_waits(module: Module) -> None:
+    kernel = module["nobody_writes"]
     with pytest.raises(errors.KernelTimeout) as caught:
-        kernel = module["nobody_writes"]
         kernel.launch(kernel[2, 64].launch, (words(64),), {}, options=LaunchOptions(timeout=0.5))
     assert not isinstance(caught.value, errors.KernelDeadlock)
     assert "time limit of 0.5 s" in str(caught.value)

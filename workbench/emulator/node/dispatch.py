@@ -50,13 +50,13 @@ PROGRESS_SECONDS = 0.5
 # After a fault, work-groups before the faulting one get this long to end or to fault themselves, so that
 # the fault that is reported does not depend on the number of threads.
 _FAULT_GRACE_SECONDS = 1.0
-# What all threads hold at once where work-groups wait for each other; no device's registers and LDS come near.
+# What all threads hold at once where work-groups wait for each other: more than a device's registers and LDS.
 _RESIDENT_BYTES = 1 << 32
 # What one thread starts beside work-groups that go on and on without being seen to wait.
 _COMPANY_BYTES = 1 << 29
 _MOST_COMPANY = 64
 DEADLOCK_SECONDS = 2.0
-"""All that a launch holds is stuck for so long: another thread of the host has had time to write what they wait for."""
+"""All that a launch holds has been stuck for so long: another thread of the host has had time to write."""
 DYNAMIC_STACK_BYTES = 16384
 
 

@@ -15,7 +15,7 @@ from workbench.emulator.native import abi
 from workbench.emulator.node import hostcall
 from workbench.emulator.node.allocations import Memory
 from workbench.emulator.node.console import Assertion
-from workbench.emulator.node.dispatch import Geometry, Outcome, Wait
+from workbench.emulator.node.dispatch import Geometry, Outcome
 
 SourceOf = Callable[[int], tuple[str, int, int] | None]
 SharedArrays = Callable[[str, int], tuple[SharedArray, ...]]
@@ -201,7 +201,7 @@ def deadlock(scene: Scene, outcome: Outcome) -> errors.KernelDeadlock:
 
 
 def waits(scene: Scene, outcome: Outcome) -> str:
-    """Which work-groups wait for which memory, at which lines, and which never started; "" where none waits."""
+    """Which work-groups wait for which memory, at which lines, and which never started; "" if none waits."""
     if not outcome.waits:
         return ""
     places: dict[tuple[int, int, int, int], list[int]] = {}

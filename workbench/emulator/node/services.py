@@ -7,7 +7,6 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.emulator.native import abi
 from workbench.emulator.node import console, hostcall
 from workbench.emulator.node.allocations import Memory, MemoryKind
 from workbench.emulator.node.console import Assertion

@@ -184,6 +184,19 @@ static void launches() {
     REQUIRE(zero[0] == groups && zero[1] == 0);
     REQUIRE(hipLaunchCooperativeKernel(reinterpret_cast<const void *>(meet), dim3(1 << 20), dim3(128), meeting, 0,
                                        nullptr) == hipErrorCooperativeLaunchTooLarge);
+    // As many as the device holds at once, and one more.
+    int per_unit = 0;
+    hipDeviceProp_t properties;
+    CHECK(hipGetDeviceProperties(&properties, 0));
+    CHECK(hipOccupancyMaxActiveBlocksPerMultiprocessor(&per_unit, reinterpret_cast<const void *>(meet), 1024, 0));
+    groups = per_unit * properties.multiProcessorCount;
+    CHECK(hipMemset(words, 0, sizeof zero));
+    CHECK(hipLaunchCooperativeKernel(reinterpret_cast<const void *>(meet), dim3(groups), dim3(1024), meeting, 0,
+                                     nullptr));
+    CHECK(hipMemcpy(zero, words, sizeof zero, hipMemcpyDeviceToHost));
+    REQUIRE(groups > 500 && zero[0] == groups && zero[1] == 0);
+    REQUIRE(hipLaunchCooperativeKernel(reinterpret_cast<const void *>(meet), dim3(groups + 1), dim3(1024), meeting, 0,
+                                       nullptr) == hipErrorCooperativeLaunchTooLarge);
     int around[8] = {1}, expected[8] = {1}, rounds = 5;
     CHECK(hipMemcpy(out, around, sizeof around, hipMemcpyHostToDevice));
     void *turning[] = {&out, &rounds};
