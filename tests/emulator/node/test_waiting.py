@@ -122,7 +122,7 @@ extern "C" __global__ void large(unsigned *arrived, int *out) {
     space[threadIdx.x] = blockIdx.x;
     if (threadIdx.x == 0) {
         __hip_atomic_fetch_add(arrived, 1u, __ATOMIC_ACQ_REL, AGENT);
-        wait_for<true>(arrived, gridDim.x);  // LINE: large
+        wait_for<true>(arrived, gridDim.x);
     }
     __syncthreads();
     out[blockIdx.x] = space[threadIdx.x];
@@ -130,10 +130,22 @@ extern "C" __global__ void large(unsigned *arrived, int *out) {
 __device__ unsigned never_written;
 extern "C" __global__ void nobody_writes(int *out) {
     if (threadIdx.x == 0)
-        while (LOAD(&never_written) == 0) {}  // LINE: nobody_writes
+        while (LOAD(&never_written) == 0) {}
     __syncthreads();
     out[threadIdx.x] = 1;
 }
+template <bool sleeps> __device__ void wait_in_shared(int *out) {
+    __shared__ unsigned flags[8];
+    if (threadIdx.x < 8) flags[threadIdx.x] = 0;
+    __syncthreads();
+    if (threadIdx.x == 64)
+        while (__hip_atomic_load(flags + 5, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP) == 0)
+            if (sleeps) __builtin_amdgcn_s_sleep(1);
+    __syncthreads();
+    out[threadIdx.x] = flags[5];
+}
+extern "C" __global__ void shared_sleeper(int *out) { wait_in_shared<true>(out); }
+extern "C" __global__ void shared_spinner(int *out) { wait_in_shared<false>(out); }
 extern "C" __global__ void crossed_locks(unsigned *locks) {
     if (threadIdx.x != 0) return;
     while (__hip_atomic_exchange(locks + blockIdx.x, 1u, __ATOMIC_ACQUIRE, AGENT)) {}
@@ -201,8 +213,8 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return str(request.param)
 
 
-def line_of(name: str) -> int:
-    return next(n for n, line in enumerate(SOURCE.splitlines(), 1) if line.endswith(f"// LINE: {name}"))
+def line_of(text: str) -> int:
+    return next(n for n, line in enumerate(SOURCE.splitlines(), 1) if text in line)
 
 
 def words(count: int) -> torch.Tensor:
@@ -322,9 +334,13 @@ def test_those_that_never_start_are_named(module: Module, soon: None, threads: s
     with pytest.raises(errors.KernelDeadlock) as caught:
         launch(*arguments)
     text = str(caught.value)
+    line = line_of("while (LOAD(p) < least)")
     assert caught.value.source is not None
-    assert caught.value.source[0].endswith("waiting.hip")
-    assert f"{LARGE_ON_GFX942} work-groups from 0 to {LARGE_ON_GFX942 - 1} wait at waiting.hip:" in text
+    assert caught.value.source[1] == line
+    assert (
+        f"{LARGE_ON_GFX942} work-groups from 0 to {LARGE_ON_GFX942 - 1} wait at waiting.hip:{line} for"
+        in text
+    )
     assert re.search(r"for 4 bytes at 0x[0-9a-f]+, byte 0 of argument 'arrived' \(int32 tensor 1\)", text)
     assert f"which hold {LARGE_ON_GFX942};" in text
     assert f"3 work-groups from {groups - 3} to {groups - 1} never started" in text
@@ -341,9 +357,20 @@ def test_a_variable_that_nobody_writes(module: Module, soon: None, threads: str)
     with pytest.raises(errors.KernelDeadlock) as caught:
         module["nobody_writes"][(2, 2), 128](words(128))
     text = str(caught.value)
-    assert "4 work-groups from (0, 0, 0) to (1, 1, 0) wait at waiting.hip:" in text
+    line = line_of("while (LOAD(&never_written)")
+    assert f"4 work-groups from (0, 0, 0) to (1, 1, 0) wait at waiting.hip:{line} for" in text
     assert "in variable 'never_written', which hold 0" in text
     assert "All work-groups have started" in text
+
+
+@pytest.mark.parametrize("kernel", ["shared_sleeper", "shared_spinner"])
+def test_a_wave_that_waits_in_shared_memory(module: Module, soon: None, kernel: str) -> None:
+    with pytest.raises(errors.KernelDeadlock) as caught:
+        module[kernel][1, 128](words(128))
+    text = str(caught.value)
+    assert "work-group 0 waits at waiting.hip:" in text
+    assert "for 4 bytes of shared memory at byte 20" in text
+    assert caught.value.wave == 1
 
 
 def test_two_that_hold_what_the_other_wants(module: Module, soon: None, threads: str) -> None:

@@ -189,7 +189,10 @@ def deadlock(scene: Scene, outcome: Outcome) -> errors.KernelDeadlock:
             "for earlier ones alone."
         )
     else:
-        remedy = "All work-groups have started: look for the one that was to write there, and did not."
+        remedy = (
+            "All work-groups have started: look for the one that was to write there. No other kernel runs "
+            "beside this one."
+        )
     return errors.KernelDeadlock(
         f"{scene.who(address)}: deadlock: no work-group can go on; {waits(scene, outcome)}. {remedy}",
         kernel=scene.kernel.name,
