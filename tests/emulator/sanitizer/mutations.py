@@ -165,7 +165,8 @@ class Waits:
 
     Attributes:
         facts: by access and instruction: the instruction uses a register of the access's result. The value
-            has a bit for each number of younger accesses of its counter that it may be under way with.
+            has a bit for each number of younger accesses, of those that its counter has in order, that it may
+            be under way with.
     """
 
     blocks: Sequence[Sequence[Instruction]]
@@ -210,18 +211,20 @@ class Waits:
             if access is not None:
                 most = VM_MOST if access.counter == "vm" else LGKM_MOST
                 for other in state:
-                    if self._accesses[other].counter == access.counter:
+                    # An access that comes back in any order may be done, so that it is no younger one.
+                    older = self._accesses[other]
+                    if older.counter == access.counter and older.in_order and access.in_order:
                         state[other] = state[other] << 1 & (1 << most) - 1
                 state[at] = state.get(at, 0) | 1
         return state
 
     def _wait(self, state: _State, vm: int, lgkm: int) -> None:
-        scalar = any(self._accesses[a].counter == "lgkm" and not self._accesses[a].in_order for a in state)
         for a in list(state):
             access = self._accesses[a]
             count = vm if access.counter == "vm" else lgkm
-            if access.counter == "lgkm" and scalar and lgkm:
-                continue
+            if not access.in_order:
+                # It counts one, or two if it loads more than a dword, and may be the last that is under way.
+                count = 0 if count < min(2, len(access.results)) else LGKM_MOST
             if count < (VM_MOST if access.counter == "vm" else LGKM_MOST):
                 state[a] &= (1 << count) - 1
             if not state[a]:

@@ -205,7 +205,6 @@ class Order:
         barriers = 0
         vm: deque[list[_Timed]] = deque()
         lgkm: deque[list[_Timed]] = deque()
-        scalar = False  # loads that may be under way: with them only a wait for zero says anything
         current: list[_Timed] = []
         for clock, (what, value) in enumerate(events):
             if what == "access":
@@ -219,18 +218,15 @@ class Order:
                 (lgkm if instruction.format == "DS" else vm).append(current)
             elif instruction.opcode == "s_barrier":
                 barriers += value not in changes
-            elif instruction.format == "SMEM" or instruction.opcode.startswith(_LANES):
+            elif instruction.opcode.startswith(_LANES):
                 lgkm.append([])
-                scalar |= instruction.format == "SMEM"
-            else:
+            elif instruction.format != "SMEM":  # scalar loads may be done before the LDS is, and prove nothing
                 field = changes.get(value, int(instruction.src[0].value or 0))
                 most_vm, most_lgkm = wait_counts(VM_MOST if field is None else field)
                 if field is None:
                     most_vm, most_lgkm = VM_MOST, LGKM_MOST
                 _retire(vm, most_vm, clock, barriers)
-                if most_lgkm == 0 or (not scalar and most_lgkm < LGKM_MOST):
-                    _retire(lgkm, most_lgkm, clock, barriers)
-                scalar = scalar and most_lgkm != 0
+                _retire(lgkm, most_lgkm, clock, barriers)
             _retire(vm, VM_MOST, clock, barriers)
             _retire(lgkm, LGKM_MOST, clock, barriers)
         return barriers

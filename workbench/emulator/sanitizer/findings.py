@@ -224,14 +224,14 @@ def _overwrite(scene: Scene, report: CData) -> str:
     what = "read" if detail in (abi.SAN_UNDER_WAY_READ, abi.SAN_UNDER_WAY_OWN_READ) else "write"
     if detail in (abi.SAN_UNDER_WAY_OWN_READ, abi.SAN_UNDER_WAY_OWN_WRITE):
         return (
-            f"missing wait: {_shared(scene, report)} is loaded over while the same wave's "
-            f"{what} {access} is not known to be done; a load to LDS does not wait for it: put an "
+            f"missing wait: a load to LDS overwrites {_shared(scene, report)} while the same wave's "
+            f"{what} {access} may still be in flight; nothing keeps the two in order: put an "
             "s_waitcnt lgkmcnt between them"
         )
     counter = "vmcnt" if detail == abi.SAN_UNDER_WAY_VECTOR else "lgkmcnt"
     return (
         f"missing wait: {_shared(scene, report)} is written after a barrier that wave "
-        f"{report.other_wave} passed before its {what} {access} was known to be done; put s_waitcnt "
+        f"{report.other_wave} passed before its {what} {access} had to be complete; put s_waitcnt "
         f"{counter} before the barrier"
     )
 
@@ -393,26 +393,26 @@ def _message(scene: Scene, report: CData) -> str:
         case abi.SAN_FOUND_WAIT_VECTOR | abi.SAN_FOUND_WAIT_LGKM:
             counter = "vmcnt" if report.kind == abi.SAN_FOUND_WAIT_VECTOR else "lgkmcnt"
             return (
-                f"missing wait: {_register(scene, detail)} is used before its load {_place(scene, other)} is "
-                f"known to be done; expected an s_waitcnt {counter} between them"
+                f"missing wait: {_register(scene, detail)} is used while its load {_place(scene, other)} may "
+                f"still be in flight; expected an s_waitcnt {counter} between them"
             )
         case abi.SAN_FOUND_WAIT_SCALAR:
             return (
-                f"missing wait: scalar register {detail} is used before its load {_place(scene, other)} is "
-                "known to be done; scalar loads return in any order: put s_waitcnt lgkmcnt(0) between "
+                f"missing wait: scalar register {detail} is used while its load {_place(scene, other)} may "
+                "still be in flight; scalar loads return in any order: put s_waitcnt lgkmcnt(0) between "
                 "them"
             )
         case abi.SAN_FOUND_WAIT_LDS:
             return (
                 f"missing wait: {_shared(scene, report)} is used while the load to LDS "
-                f"{_place(scene, other)} of the same wave is under way; expected an s_waitcnt vmcnt between "
-                "them"
+                f"{_place(scene, other)} of the same wave may still be in flight; expected an s_waitcnt vmcnt "
+                "between them"
             )
         case abi.SAN_FOUND_PUBLISH_LDS:
             counter = "vmcnt" if detail & abi.SAN_UNDER_WAY_VECTOR else "lgkmcnt"
             return (
                 f"missing wait: shared memory is read after a barrier that wave {report.other_wave} "
-                f"passed before its write {_place(scene, other)} was known to be done; put s_waitcnt "
+                f"passed before its write {_place(scene, other)} had to be complete; put s_waitcnt "
                 f"{counter} before the barrier"
             )
         case abi.SAN_FOUND_OVERWRITE_LDS:

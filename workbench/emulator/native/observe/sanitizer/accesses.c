@@ -162,6 +162,11 @@ static void flat_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t elsewhere,
     if ((o->flags & SAN_LOAD) && !(o->flags & SAN_ATOMIC)) san_note_read(sw, o, lanes, places, 0);
 }
 
+/* An access joins those that its counter has no order for. */
+static void stray(SanStrays *strays, uint32_t number) {
+    if (strays->count++ == 0) strays->first = number;
+}
+
 static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     uint64_t at[HK_LANES], undefined[4] = {0};
     uint64_t elsewhere = 0;
@@ -189,12 +194,10 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         HK_FOR_LANES(lane, elsewhere) flat_lane(w, sw, o, at[lane], lane, is_write);
     }
     sw->vm_issued++;
-    if (o->space == SAN_FLAT) {
-        sw->lgkm_issued++;
-        if (elsewhere) {
-            sw->last_flat = sw->lgkm_issued;
-            flat_reads(w, sw, o, elsewhere, at);
-        }
+    if (elsewhere) {
+        stray(&sw->vm_strays, sw->vm_issued);
+        stray(&sw->lgkm_strays, ++sw->lgkm_issued);
+        flat_reads(w, sw, o, elsewhere, at);
     }
     if (exec == 0) return;
     if (o->flags & SAN_TO_LDS) {
@@ -246,10 +249,10 @@ void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     sw->access = o;
     if (o->space != SAN_LDS_LANES) check_address(w, sw, o, exec);
     if (o->space == SAN_SMEM) {
-        sw->last_scalar = ++sw->lgkm_issued;
+        sw->scalar_issued++;
         for (uint32_t n = 0; n < o->sdst_count[0]; n++) {
             sw->scalar_undefined[o->sdst[0] + n] = 0;
-            sw->scalar_wait[o->sdst[0] + n] = sw->lgkm_issued;
+            sw->scalar_wait[o->sdst[0] + n] = sw->scalar_issued << 1 | (o->sdst_count[0] > 1);
             sw->scalar_pc[o->sdst[0] + n] = (uint32_t)o->op.pc;
         }
         if (o->flags & SAN_STORE)

@@ -17,7 +17,8 @@ HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
         const SanOp *o = &ops[i];
         int own = 0;
         if (o->kind == SAN_MEMORY) own = o->space == SAN_LDS || o->space == SAN_LDS_LANES ? 2 : 1;
-        if (o->kind != SAN_WAIT && (sw->vm_issued != sw->vm_done || sw->lgkm_issued != sw->lgkm_done))
+        if (o->kind != SAN_WAIT && (sw->vm_issued != sw->vm_done || sw->lgkm_issued != sw->lgkm_done ||
+                                    sw->scalar_issued != sw->scalar_done[0]))
             check_waits(w, sw, o, own);
         switch (o->kind) {
         case SAN_VECTOR:

@@ -87,6 +87,12 @@ typedef struct Page {
     Dwords *dwords;  /* for the cells whose write is of APART; NULL: there are none */
 } Page;
 
+/* Accesses of a counter that may be done before, or after, those around them: how many are not known to be done, and
+ * the number of the first of these. */
+typedef struct SanStrays {
+    uint32_t count, first;
+} SanStrays;
+
 /* Accesses of a wave that come before another one's next: of LDS by their lgkmcnt numbers, loads to LDS and accesses of
  * global memory by their vmcnt numbers. */
 typedef struct SanOrder {
@@ -158,9 +164,10 @@ typedef struct SanWave {
     /* Loads issued and known to be done, by counter; and what was done at the last barrier. */
     uint32_t vm_issued, vm_done, vm_published;
     uint32_t lgkm_issued, lgkm_done, lgkm_published;
-    uint32_t last_scalar, last_flat; /* numbers (lgkm) of the newest accesses that complete out of order */
-    uint32_t last_read;              /* of the newest read of LDS */
-    uint32_t read_next;              /* place of the next one in `reads` */
+    SanStrays vm_strays, lgkm_strays;
+    uint32_t scalar_issued, scalar_done[2]; /* scalar loads: done of a dword, and of more */
+    uint32_t last_read;                     /* of the newest read of LDS */
+    uint32_t read_next;                     /* place of the next one in `reads` */
     uint32_t passed_count;
     uint32_t vm_passed; /* issued at the last barrier */
     SanKnown known;
@@ -175,7 +182,7 @@ typedef struct SanWave {
     uint64_t states;           /* wait states of the blocks that it has run */
     uint64_t marks[SAN_MARKS]; /* when the first instruction of each pair was over; 0: it has not run */
     uint32_t scalar_undefined[SCALARS + 3];
-    uint32_t scalar_wait[SCALARS + 3];
+    uint32_t scalar_wait[SCALARS + 3]; /* number of the scalar load << 1 | whether it is of more than a dword */
     uint64_t *undefined;           /* [rows] lanes */
     uint32_t *vm_wait, *lgkm_wait; /* [rows] number of the load under way */
     uint32_t *vm_pc, *lgkm_pc;

@@ -1,25 +1,36 @@
 /* Waits: whether a register that is read or written has its load under way.
  *
- * Waits are counted like the compiler must count them: vector memory in order; LDS in order as long as no scalar load
- * is under way; with both, only a wait for zero says anything (LLVM AMDGPUUsage, "Memory model gfx942"; CDNA3 ISA
- * guide, "Data dependency resolution").
+ * vmcnt counts vector memory down in order, and lgkmcnt the LDS (LLVM AMDGPUUsage, "Memory model gfx942"; CDNA3 ISA
+ * guide, "Data dependency resolution"). What comes back in any order counts beside them: scalar loads in lgkmcnt, flat
+ * accesses that go to LDS or scratch in both. With a counter at n or below, an access is certainly done if it is in no
+ * set of accesses that may be under way then. The least that can be under way with an access of the order are it and
+ * those of the order behind it, so more than n of them prove it done, however many of the others there are. Alone under
+ * way can be each of the others: it takes a count below its own, which is 1, and 2 for a scalar load of more than a
+ * dword (CDNA3 ISA guide, "Scalar memory operations", dependency checking).
  */
 #ifndef HK_SANITIZER_WAITS_H
 #define HK_SANITIZER_WAITS_H
 
 #include "observe/sanitizer/state.h"
 
+/* A counter with `issued` accesses in its numbers is at `count` or below. Numbers are done one after the other, so that
+ * those behind a stray one wait for it. */
+HK_INLINE void wait_in_order(uint32_t count, uint32_t issued, SanStrays *strays, uint32_t *done) {
+    uint32_t under_way = count + strays->count, proven = issued > under_way ? issued - under_way : 0;
+    if (count == 0) {
+        proven = issued;
+        strays->count = 0;
+    } else if (strays->count && proven >= strays->first)
+        proven = strays->first - 1;
+    if (proven > *done) *done = proven;
+}
+
 HK_INLINE void wait_for(SanWave *sw, uint32_t imm) {
     uint32_t vm = imm & 255, lgkm = imm >> 8 & 255;
-    int flat = sw->last_flat > sw->lgkm_done;
-    if (vm != SAN_NOT_WAITED && (vm == 0 || !flat)) {
-        uint32_t done = sw->vm_issued > vm ? sw->vm_issued - vm : 0;
-        if (done > sw->vm_done) sw->vm_done = done;
-    }
-    if (lgkm != SAN_NOT_WAITED && (lgkm == 0 || !(flat || sw->last_scalar > sw->lgkm_done))) {
-        uint32_t done = sw->lgkm_issued > lgkm ? sw->lgkm_issued - lgkm : 0;
-        if (done > sw->lgkm_done) sw->lgkm_done = done;
-    }
+    if (vm != SAN_NOT_WAITED) wait_in_order(vm, sw->vm_issued, &sw->vm_strays, &sw->vm_done);
+    if (lgkm != SAN_NOT_WAITED) wait_in_order(lgkm, sw->lgkm_issued, &sw->lgkm_strays, &sw->lgkm_done);
+    for (uint32_t wide = 0; wide < 2; wide++)
+        if (lgkm <= wide) sw->scalar_done[wide] = sw->scalar_issued;
     if (sw->learned_vm | sw->learned_lgkm | sw->written_back_vm) san_settle(sw);
 }
 
@@ -37,7 +48,8 @@ HK_INLINE void check_row(Wave *w, SanWave *sw, const SanOp *o, uint32_t row, int
 }
 
 HK_INLINE void check_scalar(Wave *w, SanWave *sw, const SanOp *o, uint32_t index) {
-    if (__builtin_expect(sw->scalar_wait[index] > sw->lgkm_done, 0)) {
+    uint32_t wait = sw->scalar_wait[index];
+    if (__builtin_expect(wait >> 1 > sw->scalar_done[wait & 1], 0)) {
         san_found(w, SAN_FOUND_WAIT_SCALAR, &o->op, sw->scalar_pc[index], -1, index, index, 0, 0);
         sw->scalar_wait[index] = 0;
     }
@@ -47,7 +59,7 @@ HK_INLINE void check_waits(Wave *w, SanWave *sw, const SanOp *o, int own) {
     for (int i = 0; i < SAN_SOURCES; i++)
         for (uint32_t n = 0; n < o->src_count[i]; n++) check_row(w, sw, o, o->src[i] + n, 0);
     for (uint32_t n = 0; n < o->dst_count; n++) check_row(w, sw, o, o->dst + n, own);
-    if (sw->last_scalar <= sw->lgkm_done) return;
+    if (sw->scalar_issued == sw->scalar_done[0]) return;
     for (int i = 0; i < SAN_SOURCES; i++)
         for (uint32_t n = 0; n < o->ssrc_count[i]; n++) check_scalar(w, sw, o, o->ssrc[i] + n);
     for (int i = 0; i < 2; i++)
