@@ -42,6 +42,7 @@ _SGEMM = {
     8: "v_mfma_f32_16x16x4_f32 v[32:35], v0, v2, v[40:43]",
     16: "v_mfma_f32_32x32x2_f32 v[32:47], v0, v2, 0",
 }
+_MFMA_32 = "v_mfma_f32_16x16x32_f16 v[32:35], v[0:3], v[0:3], 0"
 _DGEMM_4 = "v_mfma_f64_4x4x4_4b_f64 v[32:33], v[0:1], v[2:3], v[40:41]"
 _DGEMM_16 = "v_mfma_f64_16x16x4_f64 v[32:39], v[0:1], v[2:3], v[40:47]"
 _DGEMM_16_PASSES = {"gfx942": 8, "gfx950": 16}
@@ -56,6 +57,14 @@ _STORE = "global_store_dword v10, v32, s[20:21]"
 _DPP = "v_mov_b32_dpp v20, v1 row_shl:1 row_mask:0xf bank_mask:0xf"
 _CMPX = "v_cmpx_eq_u32_e64 s[30:31], v1, v2"
 _SDWA = "v_add_f16_sdwa v20, v1, v2 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:WORD_0 src1_sel:WORD_0"
+
+
+def _exactly(reader: str) -> str:
+    """A matrix instruction whose SrcC is what begins in v32, and whose result lies elsewhere."""
+    opcode, operands = reader.split(None, 1)
+    _, a, b, c = operands.split(", ")
+    first, last = map(int, c.removeprefix("v[").removesuffix("]").split(":"))
+    return f"{opcode} v[4:{4 + last - first}], {a}, {b}, v[32:{32 + last - first}]"
 
 
 def _plain() -> list[Pair]:
@@ -136,8 +145,16 @@ def _matrix(target: str) -> list[Pair]:
                 passes,
             )
         ]
-    pairs.append(Pair("two-pass-c", _MFMA[2], _C_XDL.replace("34:37", "32:35"), 2))
-    pairs.append(Pair("sgemm-two-pass-c", _SGEMM[2], _C_SGEMM.replace("34:37", "32:35"), 2))
+    pairs += [
+        Pair("two-pass-c", _MFMA[2], _exactly(_MFMA[2]), 2),
+        Pair("sgemm-two-pass-c", _SGEMM[2], _exactly(_SGEMM[2]), 2),
+        # Exactly the same registers by another opcode.
+        Pair("xdl-c-overlap", _MFMA[2], _exactly(_C_XDL), 2),
+        Pair("xdl-c-overlap", _MFMA_32, _exactly(_C_XDL), 4, only="gfx950"),
+        Pair("xdl-gemm-c-overlap", _MFMA[4], _exactly(_C_SGEMM), 4),
+        Pair("sgemm-c-overlap", _SGEMM[2], _exactly(_C_SGEMM), 2),
+        Pair("dgemm-16x16-c-overlap", _DGEMM_16, _exactly(_C_DGEMM), _DGEMM_16_PASSES[target]),
+    ]
     for passes, first in _SGEMM.items():
         pairs += [
             Pair("sgemm-ab", first, _READ_A, passes),

@@ -176,7 +176,7 @@ class _Walk:
                 continue
             numbers = self._rules.get((kind, role), ())
             if role.endswith(" c"):
-                same = producer.span == roles.c_span
+                same = producer.span == roles.c_span and producer.opcode == instruction.opcode
                 numbers += self._rules.get((kind, f"{role} {'same' if same else 'overlap'}"), ())
             for number in numbers:
                 wanted = RULES[number].states(self._target, producer.passes)
