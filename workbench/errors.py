@@ -243,7 +243,7 @@ class AddressFault(KernelFault):
 
 
 class SharedMemoryFault(KernelFault):
-    """A lane touched shared memory (LDS) outside its work-group's allocation.
+    """A lane touched shared memory (LDS) outside its work-group's, with HIPKITTENS_SHARED_BOUNDS=exact.
 
     Cure: Check the index, or pass the bytes of dynamic shared memory as the third number of the launch.
     """
@@ -359,6 +359,13 @@ class UntrustedRegisters(UserWarning):
     """The compiler uses registers that inline assembly addresses by number; the message says which.
 
     Cure: Reserve them with `KITTENS_PINS_FROM`, or try another compiler (docs/compilers.md).
+    """
+
+
+class SharedMemoryOverrun(UserWarning):
+    """A kernel went beyond the shared memory that it asked for, and on as a GPU does; the message says where.
+
+    Cure: Check the index. `wb.sanitize` lists every such place, `HIPKITTENS_SHARED_BOUNDS=exact` stops there.
     """
 
 

@@ -504,6 +504,9 @@ class LaunchOptions:
             Only these are profiled then, unless `profile` asks for all.
         tape: keep all that one work-group does; it runs alone, and nothing else is observed.
         numerics: "exact" or "fast" (`workbench.numerics`); None: the default.
+        shared_bounds: what becomes of an access beyond the shared memory that the kernel asked for: "hardware"
+            goes on as a GPU does, and notes it; "exact" stops the launch there. None:
+            HIPKITTENS_SHARED_BOUNDS, else "hardware".
     """
 
     count: bool = False
@@ -515,6 +518,7 @@ class LaunchOptions:
     steps: StepOptions | None = None
     tape: TapeOptions | None = None
     numerics: str | None = None
+    shared_bounds: str | None = None
 
     @property
     def observed(self) -> bool:
@@ -541,6 +545,7 @@ class LaunchRecord(Shown):
             for.
         counters: address-dependent counts by the names of Counters in `native/abi.h`; empty unless asked.
         findings: what the sanitizer found; `wb.sanitize` puts it on source lines.
+        notes: what a GPU lets pass in silence, in words: the first access beyond the kernel's shared memory.
         accesses: every memory access in order; empty unless asked for.
         traffic: what was asked of memory; None unless asked for.
         steps: the way of some work-groups' waves; None unless asked for.
@@ -559,6 +564,7 @@ class LaunchRecord(Shown):
     counts: dict[int, int] | None = field(default=None, repr=False)
     counters: dict[str, int] = field(default_factory=dict, repr=False)
     findings: tuple[RawFinding, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
     accesses: tuple[Access, ...] = field(default=(), repr=False)
     traffic: Traffic | None = field(default=None, repr=False, compare=False)
     steps: Steps | None = field(default=None, repr=False, compare=False)

@@ -69,6 +69,12 @@ SETTINGS = (
         "`fast`",
     ),
     Setting(
+        "HIPKITTENS_SHARED_BOUNDS",
+        "`hardware` or `exact`: whether a launch on an emulated device goes on after an access beyond the "
+        "kernel's shared memory, with a warning, or stops there ([page](sanitizer.md#shared-bounds))",
+        "`hardware`",
+    ),
+    Setting(
         "HIPKITTENS_MEMORY",
         "total size of allocations on emulated devices, such as `16G`",
         "four fifths of the computer's memory",

@@ -29,13 +29,17 @@ def aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:
 
 
 class LoneWave:
-    """Registers, LDS, scratch and memory of one wave, and the call of a native operation on it."""
+    """Registers, LDS, scratch and memory of one wave, and the call of a native operation on it.
+
+    With `lds_end` the hardware's LDS ends there, and nothing stops an access beyond `lds_size`.
+    """
 
     def __init__(
         self,
         target: str = "gfx950",
         rows: int = 512,
         lds_size: int = 65536,
+        lds_end: int | None = None,
         scratch_size: int = 256,
         memory: Sequence[np.ndarray] = (),
         read_only: Sequence[np.ndarray] = (),
@@ -48,7 +52,7 @@ class LoneWave:
         self.library = operations()
         self.rows = Rows(target, acc_offset, exact)
         self.v = aligned((rows, 64), np.uint32)
-        self.lds = aligned((lds_size + 64,), np.uint8)
+        self.lds = aligned(((lds_end or lds_size) + 64,), np.uint8)
         self.scratch = aligned((max(scratch_size, 4) * 64,), np.uint8)
         both = abi.ALLOCATION_READ | abi.ALLOCATION_WRITE
         spans = [(m, both) for m in memory] + [(m, abi.ALLOCATION_READ) for m in read_only]
@@ -64,10 +68,12 @@ class LoneWave:
                 "allocation_count": len(table),
                 "lds_address_mask": targets.target(target).lds_address_mask,
                 "lds_rules": lds_conflicts.rules(target),
+                "exact_lds": lds_end is None,
             },
         )
         self.counters = ffi.new("Counters *")
         self.stop = ffi.new("int32_t *")
+        self.overrun = ffi.new("HkOverrun *")
         self.group = ffi.new(
             "Group *",
             {
@@ -75,6 +81,8 @@ class LoneWave:
                 "machine": self.machine,
                 "counters": self.counters,
                 "stop": self.stop,
+                "lds_end": lds_end or lds_size,
+                "overrun": self.overrun,
                 "profile": profile,
             },
         )

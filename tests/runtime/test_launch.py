@@ -164,13 +164,41 @@ def test_memory_of_an_earlier_launch_is_out_of_bounds(loaded: Any, works: None) 
 
 
 def test_shared_memory_out_of_bounds(loaded: Any, works: None) -> None:
+    """A GPU goes on, with what lies behind the kernel's bytes or 0; here it is said."""
     out = np.zeros(64, dtype=np.int32)
+    with pytest.warns(errors.SharedMemoryOverrun) as caught:
+        record = launch(loaded, "shared_out_of_bounds", 1, 64, out, 1)
+    assert list(out[:63]) == list(range(1, 64))
+    assert [str(warning.message) for warning in caught] == list(record.notes)
+    [note] = record.notes
+    assert f":{line_of('shared_out_of_bounds')}: lane 63 of wave 0" in note
+    assert "read 4 bytes of shared memory at byte 256, up to 4 bytes past the end of the kernel's 256" in note
+    assert caught[0].filename == __file__
+    with pytest.warns(errors.SharedMemoryOverrun, match=r"it gets 0 .*; 64 such accesses in all"):
+        launch(loaded, "shared_out_of_bounds", 1, 64, out, 1 << 16)
+    assert not out.any()
+    with pytest.warns(errors.SharedMemoryOverrun, match="at byte -8, 8 bytes before the start"):
+        launch(loaded, "shared_out_of_bounds", 1, 64, out, -2)
+    assert list(out[:3]) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_shared_bounds_may_be_exact(loaded: Any, works: None, monkeypatch: Any, by_variable: bool) -> None:
+    out = np.zeros(64, dtype=np.int32)
+    options = {} if by_variable else {"shared_bounds": "exact"}
+    if by_variable:
+        monkeypatch.setenv("HIPKITTENS_SHARED_BOUNDS", "exact")
     with pytest.raises(errors.SharedMemoryFault) as caught:
-        launch(loaded, "shared_out_of_bounds", 1, 64, out, 1)
+        launch(loaded, "shared_out_of_bounds", 1, 64, out, 1, **options)
     assert caught.value.lane == 63
     assert caught.value.source is not None
     assert caught.value.source[1] == line_of("shared_out_of_bounds")
     assert "256 bytes" in str(caught.value)
+    with monkeypatch.context() as context:
+        context.setenv("HIPKITTENS_SHARED_BOUNDS", "loose")
+        with pytest.raises(errors.UsageError, match="HIPKITTENS_SHARED_BOUNDS is 'loose'"):
+            launch(loaded, "shared_out_of_bounds", 1, 64, out, 0)
+    monkeypatch.undo()
 
 
 def test_scratch_out_of_bounds(loaded: Any, works: None) -> None:

@@ -81,7 +81,7 @@ def occupancy(arch: str, *, vgprs: int, sgprs: int, lds: int, block: int) -> Occ
     by_sgprs = unit.sgprs // _up(max(sgprs, 1), unit.sgpr_granule)
     slots = min(unit.waves_per_simd, by_vgprs, by_sgprs)
     by_waves = unit.simds * slots // waves
-    by_lds = unit.lds_bytes // _up(lds, unit.lds_granule) if lds else by_waves
+    by_lds = unit.lds_bytes // unit.lds_given(lds) if lds else by_waves
     groups = min(by_waves, by_lds)
     if groups < 1:
         need = f"{lds:,} bytes of LDS, {waves} waves of {vgprs} vector registers"

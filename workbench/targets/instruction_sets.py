@@ -123,6 +123,10 @@ class Target:
         """Bits of M0 that address the LDS in loads to it: M0[15:2] for 64 KiB, M0[17:2] for 160 KiB."""
         return (1 << (self.lds_bytes - 1).bit_length()) - 4
 
+    def lds_given(self, size: int) -> int:
+        """Bytes of LDS that a work-group has which asks for `size`: the steps in which it is given."""
+        return -(-size // self.lds_granule) * self.lds_granule
+
     @property
     def macro(self) -> str:
         """The macro that selects its code in the tile library."""

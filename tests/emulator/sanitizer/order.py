@@ -220,7 +220,9 @@ class Order:
                 barriers += value not in changes
             elif instruction.opcode.startswith(_LANES):
                 lgkm.append([])
-            elif instruction.format != "SMEM":  # scalar loads may be done before the LDS is, and prove nothing
+            elif (
+                instruction.format != "SMEM"
+            ):  # scalar loads may be done before the LDS is, and prove nothing
                 field = changes.get(value, int(instruction.src[0].value or 0))
                 most_vm, most_lgkm = wait_counts(VM_MOST if field is None else field)
                 if field is None:

@@ -48,7 +48,7 @@ enum {
 enum {
     HK_FAULT_NONE = 0,
     HK_FAULT_ADDRESS = 1,      /* global memory outside every allocation; address: device address */
-    HK_FAULT_LDS = 2,          /* LDS outside the work-group's share; address: byte offset in it */
+    HK_FAULT_LDS = 2,          /* LDS outside the work-group's bytes, with Machine.exact_lds; address: byte offset */
     HK_FAULT_SCRATCH = 3,      /* scratch outside the lane's share; address: byte offset in it */
     HK_FAULT_TRAP = 5,         /* s_trap; address: trap id */
     HK_FAULT_HALT = 6,         /* s_sethalt */
@@ -71,6 +71,7 @@ typedef struct HkSteps HkSteps;
 typedef struct HkWay HkWay;
 typedef struct HkTape HkTape;
 typedef struct HkWatch HkWatch;
+typedef struct HkOverrun HkOverrun;
 typedef struct San San;
 
 /* Generated code: runs one basic block of a wave; the next block's index or one of the values above. */
@@ -85,6 +86,15 @@ typedef struct Fault {
     uint32_t is_write;
 } Fault;
 
+/* Accesses of LDS beyond what the kernel asked for: how many lanes', and the first one's of the lowest work-group. */
+struct HkOverrun {
+    uint64_t count;
+    uint64_t group, pc;
+    Fault first;
+    uint32_t wave;
+    uint32_t reserved;
+};
+
 struct Wave {
     uint32_t s[128];       /* by scalar operand encoding: SGPRs, VCC 106/107, M0 124, EXEC 126/127 */
     uint32_t scc;          /* 0 or 1 */
@@ -92,7 +102,7 @@ struct Wave {
     uint32_t *v;           /* [rows][64], 64-byte aligned; AGPR n is row acc_offset + n */
     uint8_t *lds;          /* of the work-group */
     uint8_t *scratch;      /* byte b of lane l is at (b/4)*256 + l*4 + b%4 */
-    uint32_t lds_size;     /* bytes */
+    uint32_t lds_size;     /* bytes that the kernel asked for */
     uint32_t scratch_size; /* bytes a lane */
     int32_t block;         /* resume point */
     int32_t state;         /* of the driver: HK_WAVE_* */
@@ -135,13 +145,14 @@ struct Group {
     const Machine *machine;
     Counters *counters; /* of the thread that runs the group */
     const int32_t *stop;
-    int32_t profile; /* HK_PROFILE_*; not zero: native operations add to `counters` */
-    int32_t reserved;
+    int32_t profile;    /* HK_PROFILE_*; not zero: native operations add to `counters` */
+    uint32_t lds_end;   /* bytes of LDS that there are, as Launch.lds_end */
     HkTrace *trace;     /* where accesses are recorded one by one, or NULL */
     HkTraffic *traffic; /* of the worker, where the launch asks for it, or NULL */
     HkSteps *steps;     /* of the launch, where it asks for it, or NULL */
     HkTape *tape;       /* of the launch, where this work-group is on it, or NULL */
     HkWatch *watch;     /* what it touches, while HK_PROFILE_WATCH is set; else NULL */
+    HkOverrun *overrun; /* of the worker */
 };
 
 /* HK_ALLOCATION_HOST: a program may count on the host to write it while a kernel runs. */
@@ -178,8 +189,8 @@ struct Machine {
     const HkLdsRule *lds_rules; /* by HkLdsKind, then by dwords of a lane: 1 to HK_LDS_WIDTHS */
     uint64_t hostcalls;         /* device address and bytes of the buffer of hostcalls (node/hostcall.py); 0: none */
     uint64_t hostcalls_bytes;
-    uint32_t dies; /* each with an L2 of its own */
-    uint32_t reserved;
+    uint32_t dies;      /* each with an L2 of its own */
+    uint32_t exact_lds; /* nonzero: an access of LDS beyond what the kernel asked for is a fault */
 };
 
 /* What the hidden argument hidden_hostcall_buffer points to (rocclr's devhostcall.hpp). A packet is named by its index,
@@ -261,6 +272,7 @@ typedef struct Launch {
     uint32_t group_size[3]; /* work-items of a full work-group */
     uint32_t row_count;     /* vector registers, AGPRs included */
     uint32_t lds_size;      /* bytes, static and dynamic */
+    uint32_t lds_end;       /* the same in the steps in which hardware gives it: up to here there is LDS */
     uint32_t scratch_size;  /* bytes a lane */
     uint32_t mode;          /* initial MODE */
     uint32_t user_sgpr_count;
@@ -315,6 +327,7 @@ typedef struct Worker {
     HkQueue resident; /* driver's own: work-groups under way */
     HkQueue parked;   /* driver's own: those of them that wait for memory to change */
     void *spare;      /* driver's own: memory of ended work-groups */
+    HkOverrun overrun;
     uint32_t resident_count;
     uint32_t parked_count;
     uint32_t started;       /* driver's own: work-groups since those that wait were last given turns */
@@ -660,6 +673,7 @@ enum {
     SAN_FOUND_BARRIER = 15,  /* a barrier passed without waves that have ended; detail: how many */
     SAN_FOUND_HEAP = 17,     /* an access of the kernels' heap outside its blocks; detail: SAN_HEAP_* */
     SAN_FOUND_FAULT = 16,    /* an access that would have ended a plain launch; detail: its Fault */
+    SAN_FOUND_OVERRUN = 23,  /* an access of LDS beyond what the kernel asked for; detail: its Fault */
 };
 
 /* Where an undefined value comes from: the pc in the lower bits, and above them what was never written, plus 1: a

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
@@ -44,6 +46,7 @@ _FORMS = 256
 _MANAGED = ".managed"
 
 
+_PACKAGE = __name__.partition(".")[0]
 _shown: str | None = None
 
 
@@ -224,7 +227,7 @@ class EmulatedDevice:
         scene = form.scene
         with self.node.launch_lock:
             served = self.node.services.of(loaded, form.kinds)
-            prepared = self._prepare(form, loaded, form.block(arguments, served), served, options.sanitize)
+            prepared = self._prepare(form, loaded, form.block(arguments, served), served, options)
             observer = Observer(options, prepared, loaded, kernel_name, geometry, self.node.memory)
             try:
                 outcome, assertions = _run(prepared, observer, served, timeout, form.name)
@@ -239,6 +242,7 @@ class EmulatedDevice:
                 wall_seconds=outcome.seconds,
                 translation_seconds=translating,
                 findings=observer.findings(scene),
+                notes=(faults.overrun(scene, outcome.overrun),) if outcome.overrun is not None else (),
             )
             fault = _fault(scene, outcome.fault or observer.fault, assertions, record)
             self.node.tell(record, loaded.code_object, fault)
@@ -252,6 +256,8 @@ class EmulatedDevice:
                 raise faults.timeout(scene, outcome.stopped_at, timeout or 0.0, hint, waits)
         record = observer.completed(record, outcome)
         self.node.keep(record)
+        for note in record.notes:
+            _warn(note)
         return record
 
     def _form(
@@ -287,6 +293,7 @@ class EmulatedDevice:
             memory=self.node.memory,
             device=self.ordinal,
             shared_bytes=shared,
+            shared_given=self.product.target.lds_given(shared),
             scratch_bytes=dispatch.scratch_bytes(kernel),
             source_of=loaded.source_of,
             variable_at=loaded.variable_at,
@@ -313,7 +320,7 @@ class EmulatedDevice:
         return made
 
     def _prepare(
-        self, form: _Form, loaded: LoadedCode, block: bytes, served: Served, exact: bool
+        self, form: _Form, loaded: LoadedCode, block: bytes, served: Served, options: LaunchOptions
     ) -> Dispatch:
         """Puts a launch's arguments into device memory and describes it for the C side."""
         if loaded.grid_barrier:
@@ -331,9 +338,10 @@ class EmulatedDevice:
         return dispatch.prepare(
             form.description,
             registers=form.registers,
-            allocations=self.node.memory.table(self.ordinal, exact),
+            allocations=self.node.memory.table(self.ordinal, options.sanitize),
             hostcalls=served.hostcalls,
             serve=served.callback,
+            exact_shared=limits.exact_shared(options.shared_bounds),
         )
 
     def _place_arguments(self, form: _Form, block: bytes, loaded: LoadedCode) -> tuple[int, int]:
@@ -445,6 +453,14 @@ def _run(
         assertions = served.show(int(report.group) if report is not None and is_trap else None)
     served.check()
     return outcome, assertions
+
+
+def _warn(text: str) -> None:
+    """Warns of an access beyond shared memory, at the line that made the launch."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, errors.SharedMemoryOverrun, stacklevel=level)
 
 
 def _fault(

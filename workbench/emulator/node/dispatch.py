@@ -134,6 +134,7 @@ class Outcome:
         counters: address-dependent counts by the names of abi.h's Counters; all zero without profiling.
         seconds: wall time.
         fault: the `FaultReport` of the work-group with the lowest index that faulted, None without a fault.
+        overrun: the `HkOverrun` of the lowest work-group that went beyond its LDS, None where none did.
         timed_out: whether the time limit ended it; `stopped_at` then says where a wave was.
         groups_done: work-groups that have ended.
         deadlocked: whether it was ended because its work-groups waited for what nobody could change.
@@ -155,6 +156,7 @@ class Outcome:
     begun: int = 0
     resident: int = 0
     turns: int = 0
+    overrun: CData | None = None
 
 
 class Interrupted(KeyboardInterrupt):
@@ -381,6 +383,7 @@ def describe(
             "group_size": geometry.block,
             "row_count": rows,
             "lds_size": shared_bytes,
+            "lds_end": unit.lds_given(shared_bytes),
             "scratch_size": scratch,
             "profile": profile,
             "turn_blocks": _TURN_BLOCKS,
@@ -403,18 +406,22 @@ def prepare(
     allocations: CData,
     hostcalls: tuple[int, int] = (0, 0),
     serve: Any = None,
+    exact_shared: bool = False,
 ) -> Dispatch:
     """One launch from what all of its kind have in common.
 
     Args:
         registers: the SGPRs that a wave starts with.
         hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them, as Launch.serve.
+        exact_shared: whether an access beyond the kernel's shared memory is a fault.
     """
     machine = ffi.new(_MACHINE, description.machine[0])
     machine.allocations, machine.allocation_count = allocations, len(allocations)
     machine.hostcalls, machine.hostcalls_bytes = hostcalls
     launch = ffi.new(_LAUNCH, description.launch[0])
     launch.machine = machine
+    if exact_shared:
+        machine.exact_lds, launch.lds_end = 1, launch.lds_size
     launch.user_sgpr_count = len(registers)
     launch.user_sgpr[0 : len(registers)] = registers
     if serve is not None:
@@ -672,7 +679,18 @@ class _Running:
             begun=self._begun(),
             resident=int(self._launch.max_resident),
             turns=sum(int(worker.turns) for worker in self._workers),
+            overrun=_overrun(self._workers),
         )
+
+
+def _overrun(workers: Sequence[CData]) -> CData | None:
+    """The first access beyond the LDS, with the count of all."""
+    overruns = [w.overrun for w in workers if w.overrun.count]
+    if not overruns:
+        return None
+    first = ffi.new("HkOverrun *", min(overruns, key=lambda o: int(o.group)))
+    first.count = sum(int(o.count) for o in overruns)
+    return first
 
 
 def _sum(of_workers: list[CData]) -> dict[str, int]:

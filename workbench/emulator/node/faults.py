@@ -33,6 +33,7 @@ class Scene:
         geometry: the launch's shape.
         memory, device: for where an address lies.
         shared_bytes, scratch_bytes: LDS of a work-group, scratch of a lane.
+        shared_given: LDS that hardware gives the work-group, in its steps.
         source_of: source position of a code object address, from debug information.
         variable_at: name and line of the variable in a place at a code object address, likewise.
         shared_arrays: variables in the shared memory of a kernel with so many bytes, likewise.
@@ -49,6 +50,7 @@ class Scene:
     scratch_bytes: int
     source_of: SourceOf
     variable_at: VariableAt
+    shared_given: int = 0
     shared_arrays: SharedArrays = lambda kernel, total: ()
     variable_of: VariableOf = lambda address: None
     has_data: Callable[[int], bool] = lambda address: False
@@ -341,6 +343,39 @@ def what_happened(scene: Scene, report: abi.CData) -> str:
         case abi.FAULT_SERVICE:
             return f"{who} {_refused_service(_signed(int(fault.address)))}"
     return f"fault {fault.kind}"
+
+
+def beyond_shared(scene: Scene, fault: abi.CData) -> str:
+    """An access beyond a kernel's shared memory, and what comes of it on hardware.
+
+    Such as "read 4 bytes of shared memory at byte 256, up to 4 bytes past the end of the kernel's 256 bytes;
+    hardware rounds them up to 1,280, so that it gets what is left there of another kernel".
+    """
+    size, total, address = int(fault.size), scene.shared_bytes, int(fault.address)
+    given = scene.shared_given
+    # Offsets are added in 32 bits: a huge one is a negative one.
+    at = address - 2**32 if 2**31 <= address < 2**32 else address
+    place = f"{-at:,} bytes before the start" if at < 0 else f"up to {at + size - total:,} bytes past the end"
+    if address + size <= given:
+        what = "the write harms nothing" if fault.is_write else "it gets what is left there of another kernel"
+        effect = f"hardware rounds them up to {given:,}, so that {what}"
+    else:
+        effect = f"no memory is there, so that {'the write is dropped' if fault.is_write else 'it gets 0'}"
+    verb = "wrote" if fault.is_write else "read"
+    count = f"{size} byte{'' if size == 1 else 's'}"
+    return f"{verb} {count} of shared memory at byte {at}, {place} of the kernel's {total:,} bytes; {effect}"
+
+
+def overrun(scene: Scene, report: abi.CData) -> str:
+    """What a launch that is not sanitized tells of accesses beyond its shared memory, from an `HkOverrun`."""
+    address = int(report.pc)
+    group = group_id(scene.geometry, int(report.group))
+    who = f"lane {report.first.lane} of wave {report.wave} in work-group {group}"
+    others = f"; {report.count:,} such accesses in all" if report.count > 1 else ""
+    return (
+        f"{scene.who(address)}: {who} {beyond_shared(scene, report.first)} ({scene.what(address)}){others}. "
+        "A GPU does not stop there; HIPKITTENS_SHARED_BOUNDS=exact does, and wb.sanitize lists every place."
+    )
 
 
 def _missing_service(address: int) -> str:

@@ -17,6 +17,7 @@ MAX_SCRATCH_BYTES = 2**13 * 256 * 4 // WAVE
 MAX_ARGUMENT_BYTES = 65536
 MAX_GRID_BLOCKS = (2**31 - 1, 65536, 65536)
 _DEFAULT_TIMEOUT_SECONDS = 600.0
+_SHARED_BOUNDS = "HIPKITTENS_SHARED_BOUNDS"
 
 
 def static_shared(kernel: KernelInfo) -> int:
@@ -148,6 +149,19 @@ def check_arguments(kernel: KernelInfo, arguments: bytes, wanted: int) -> None:
             f"kernel {kernel.short_name}: got {len(arguments)} bytes of arguments; its parameters take "
             f"{wanted}."
         )
+
+
+def exact_shared(choice: str | None) -> bool:
+    """Whether an access beyond a kernel's shared memory stops the launch, by `LaunchOptions.shared_bounds`.
+
+    Raises:
+        UsageError: it, or HIPKITTENS_SHARED_BOUNDS, is neither "hardware" nor "exact".
+    """
+    origin = "shared_bounds" if choice else _SHARED_BOUNDS
+    value = choice or os.environ.get(_SHARED_BOUNDS) or "hardware"
+    if value not in ("hardware", "exact"):
+        raise UsageError(f"{origin} is {value!r}; expected 'hardware' or 'exact'.")
+    return value == "exact"
 
 
 def time_limit(chosen: float | None) -> float | None:

@@ -11,7 +11,7 @@ from workbench.codeobject.names import demangle
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.node.allocations import Allocation
-from workbench.emulator.node.faults import Scene, group_id, what_happened
+from workbench.emulator.node.faults import Scene, beyond_shared, group_id, what_happened
 from workbench.emulator.sanitizer.hazard_roles import unit_name
 from workbench.emulator.sanitizer.hazard_rules import RULES
 from workbench.emulator.sanitizer.written import Written
@@ -44,6 +44,7 @@ CLASSES: dict[int, str] = {
     abi.SAN_FOUND_BARRIER: "missed barrier",
     abi.SAN_FOUND_HEAP: "out of bounds",
     abi.SAN_FOUND_FAULT: "out of bounds",
+    abi.SAN_FOUND_OVERRUN: "out of bounds",
     abi.SAN_FOUND_OBJECT: "out of bounds",
 }
 """What each kind of report is an instance of."""
@@ -459,6 +460,8 @@ def _message(scene: Scene, report: CData) -> str:
             )
         case abi.SAN_FOUND_HEAP:
             return _heap(scene, report)
+        case abi.SAN_FOUND_OVERRUN:
+            return f"a lane {beyond_shared(scene, _fault_report(report).fault)}: check the index"
         case abi.SAN_FOUND_FAULT:
             return what_happened(scene, _fault_report(report))
     raise AssertionError(report.kind)

@@ -193,6 +193,99 @@ def test_fault_names_the_lane(native, opcode: str) -> None:
     assert not wave.run(run)
 
 
+GIVEN = 512
+"""Bytes that hardware gives where a kernel asks for 100."""
+
+_AT, _DATA, _RESULT = 20, 24, 40
+
+
+def beyond_cases(native) -> dict[str, tuple]:
+    """Instructions of every kind with an address in LDS: results, sources, modifiers, bytes of a lane."""
+    at, data, result = native.v(_AT), native.v(_DATA, 4), native.v(_RESULT, 4)
+    cases: dict[str, tuple] = {f"ds_read_{kind}": ([result], [at], {}, bytes_of(kind)) for kind in READS}
+    cases |= {f"ds_write_{kind}": ([], [at, data], {}, bytes_of(kind)) for kind in WRITES}
+    for bits in (32, 64):
+        pair = {"offset0": 1, "offset1": 0}
+        cases[f"ds_read2_b{bits}"] = ([result], [at], pair, bits // 8)
+        two = [native.v(_DATA, bits // 32), native.v(_DATA + 2, bits // 32)]
+        cases[f"ds_write2_b{bits}"] = ([], [at, *two], pair, bits // 8)
+        cases[f"ds_wrxchg2_rtn_b{bits}"] = ([result], [at, *two], pair, bits // 8)
+        suffix = "" if bits == 32 else "_x2"
+        cases[f"ds_add_rtn_u{bits}"] = ([result], [at, data], {}, bits // 8)
+        cases[f"ds_cmpst_b{bits}"] = ([], [at, *two], {}, bits // 8)
+        cases[f"flat_load_dword{'' if bits == 32 else 'x2'}"] = ([result], [at], {}, bits // 8)
+        cases[f"flat_store_dword{'' if bits == 32 else 'x2'}"] = ([], [at, data], {}, bits // 8)
+        cases[f"flat_atomic_add{suffix}"] = ([result], [at, data], {"sc0": 1}, bits // 8)
+    return cases
+
+
+def test_beyond_the_share_hardware_goes_on(native, random) -> None:
+    """Lanes that find LDS do as they do without the others, which read 0 and write nothing."""
+    for opcode, (results, sources, modifiers, size) in beyond_cases(native).items():
+        wave, model = native.Wave(lds_size=100, lds_end=GIVEN), native.Wave(lds_size=GIVEN)
+        wave.lds[:] = model.lds[:] = random.integers(0, 256, wave.lds.size)
+        # Both addresses of an instruction that has two are on one side.
+        addresses = 2 if "offset0" in modifiers else 1
+        places = 16 * random.integers(0, 2 * GIVEN // 16, 64)
+        places[[3, 4, 5]] = GIVEN - 16, GIVEN, 1 << 20
+        wave.v[:] = random.integers(0, 1 << 32, wave.v.shape)
+        wave.v[_AT] = places
+        wave.v[_AT + 1] = native.abi.SHARED_APERTURE >> 32
+        model.v[:] = old = wave.v.copy()
+        there, missing = places < GIVEN, places + addresses * size > 100
+        model.exec = sum(1 << lane for lane in range(64) if there[lane])
+        run = native.instruction(opcode, results, sources, **modifiers)
+        assert not wave.run(run), opcode
+        assert not model.run(run), opcode
+        assert np.array_equal(wave.lds, model.lds), opcode
+        assert np.array_equal(wave.v[:, there], model.v[:, there]), opcode
+        if results:
+            rows = [r for r in range(_RESULT, _RESULT + 4) if (model.v[r] != old[r]).any()]
+            half = 0xFFFF if opcode.endswith("d16_hi") else 0xFFFF0000 if opcode.endswith("d16") else 0
+            assert rows, opcode
+            assert np.array_equal(wave.v[rows][:, ~there], old[rows][:, ~there] & half), opcode
+        assert missing.sum() <= wave.overrun.count <= addresses * missing.sum(), opcode
+        first = wave.overrun.first
+        assert first.kind == native.abi.FAULT_LDS
+        assert missing[first.lane]
+        assert bool(first.is_write) == ("read" not in opcode and "load" not in opcode)
+
+
+def test_transposed_reads_beyond_the_share(native, random) -> None:
+    """A lane that finds no LDS contributes zeros."""
+    for opcode, size in (("b64_tr_b16", 8), ("b64_tr_b8", 8), ("b64_tr_b4", 8), ("b96_tr_b6", 12)):
+        wave, model = native.Wave(lds_size=100, lds_end=GIVEN), native.Wave(lds_size=GIVEN + 64)
+        wave.lds[:GIVEN] = model.lds[:GIVEN] = random.integers(0, 256, GIVEN)
+        places = 4 * random.integers(0, GIVEN // 4, 64)
+        wave.v[_AT] = places
+        # Zeros where the model's lanes read instead.
+        model.lds[GIVEN:] = 0
+        model.v[_AT] = np.where(places + size > GIVEN, GIVEN, places)
+        run = native.instruction(f"ds_read_{opcode}", [native.v(_RESULT, size // 4)], [native.v(_AT)])
+        assert not wave.run(run)
+        assert not model.run(run)
+        rows = slice(_RESULT, _RESULT + size // 4)
+        assert np.array_equal(wave.v[rows], model.v[rows]), opcode
+        assert wave.overrun.count == (places + size > 100).sum()
+
+
+def test_append_and_addtid_beyond_the_share(native) -> None:
+    wave = native.Wave(lds_size=100, lds_end=GIVEN)
+    wave.lds[:] = 1
+    wave.v[3:5] = 7
+    for offset, old in ((GIVEN - 4, 0x01010101), (GIVEN, 0)):
+        wave.wave.s[native.abi.M0] = offset << 16
+        assert not wave.run(native.instruction("ds_append", [native.v(3)], []))
+        assert set(wave.v[3]) == {old}
+    assert wave.lds[GIVEN:].all()
+    wave.wave.s[native.abi.M0] = GIVEN - 128
+    assert not wave.run(native.instruction("ds_read_addtid_b32", [native.v(4)], []))
+    assert wave.v[4, :32].all()
+    assert not wave.v[4, 32:].any()
+    assert not wave.run(native.instruction("ds_write_addtid_b32", [], [native.v(9)]))
+    assert (wave.lds[GIVEN:] == 1).all()
+
+
 def test_addtid(native, wave) -> None:
     wave.wave.s[native.abi.M0] = 0xABC0100
     before = wave.v[4].copy()

@@ -87,8 +87,8 @@ int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, co
 /* The lanes of a load to LDS, `step` bytes apart from `start` on, that have their place in the LDS of the work-group;
  * hardware drops what the others load. */
 HK_INLINE uint64_t hk_lanes_in_lds(const Wave *w, uint32_t start, uint32_t step, uint32_t width) {
-    if ((uint64_t)start + width > w->lds_size) return 0;
-    uint64_t last = (w->lds_size - width - start) / step;
+    if (!hk_has_lds(w, start, width)) return 0;
+    uint64_t last = (w->group->lds_end - width - start) / step;
     return last >= HK_LANES - 1 ? HK_ALL_LANES : (2ull << last) - 1;
 }
 

@@ -330,6 +330,7 @@ HK_EXPORT int32_t hk_flat_atomic(Wave *w, const Op *op) {
             uint64_t window = a.at[lane] & HK_APERTURE_MASK, offset = a.at[lane] & ~HK_APERTURE_MASK;
             if (window == HK_SHARED_APERTURE) {
                 if (!hk_check_lds(w, op, offset, bytes, 1, (int32_t)lane)) return 1;
+                returned[lane] = returned[HK_LANES + lane] = 0;
             } else if (window == HK_PRIVATE_APERTURE) {
                 if (!hk_check_scratch(w, op, offset, bytes, 1, (int32_t)lane)) return 1;
             } else {
@@ -340,7 +341,7 @@ HK_EXPORT int32_t hk_flat_atomic(Wave *w, const Op *op) {
         HK_FOR_LANES(lane, exec) {
             uint64_t window = a.at[lane] & HK_APERTURE_MASK, offset = a.at[lane] & ~HK_APERTURE_MASK;
             if (window == HK_SHARED_APERTURE) {
-                hk_update_own(kind, wide, w->lds + offset, from, returned, lane, 0);
+                if (hk_has_lds(w, offset, bytes)) hk_update_own(kind, wide, w->lds + offset, from, returned, lane, 0);
             } else if (window == HK_PRIVATE_APERTURE) {
                 uint8_t copy[8];
                 for (uint32_t b = 0; b < bytes; b++) copy[b] = *hk_scratch_byte(w, (uint32_t)offset + b, lane);
@@ -381,18 +382,19 @@ HK_EXPORT int32_t hk_ds_atomic(Wave *w, const Op *op) {
     HkAtomic kind = (HkAtomic)(op->imm[1] & 0xff);
     int wide = (op->imm[1] & HK_ATOMIC_64) != 0;
     uint32_t bytes = wide ? 8 : 4;
-    const uint32_t *row = hk_row(w, op->src0);
-    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, HK_LDS_WRITE)) return 1;
+    uint32_t wrapped[HK_LANES] __attribute__((aligned(64))), at = (uint32_t)op->offset;
+    const uint32_t *row = hk_lds_wrap(hk_row(w, op->src0), &at, exec, wrapped);
+    HK_FOR_LANES(lane, exec) {
+        uint64_t offset = (uint64_t)row[lane] + at;
+        if (offset & (bytes - 1)) return hk_fault(w, op, HK_FAULT_ALIGNMENT, (int32_t)lane, offset, bytes, 1);
+    }
+    HkLdsLanes lanes = hk_check_lds_row(w, op, row, at, exec, bytes, HK_LDS_WRITE);
+    if (lanes.fault) return 1;
     HkAtomicData from = {hk_row(w, op->src1), op->src2 == HK_NO_REGISTER ? NULL : hk_row(w, op->src2)};
     uint32_t returned[2 * HK_LANES] __attribute__((aligned(64)));
     uint32_t flush = hk_mode_flush(w, kind);
-    HK_FOR_LANES(lane, exec) {
-        uint64_t offset = (uint64_t)row[lane] + (uint32_t)op->offset;
-        if (offset & (bytes - 1)) return hk_fault(w, op, HK_FAULT_ALIGNMENT, (int32_t)lane, offset, bytes, 1);
-    }
-    HK_FOR_LANES(lane, exec) {
-        hk_update_own(kind, wide, w->lds + row[lane] + (uint32_t)op->offset, from, returned, lane, flush);
-    }
+    if (__builtin_expect(lanes.exec != exec, 0)) hk_load_nothing(wide ? HK_B64 : HK_B32, returned, exec & ~lanes.exec);
+    HK_FOR_LANES(lane, lanes.exec) { hk_update_own(kind, wide, w->lds + row[lane] + at, from, returned, lane, flush); }
     hk_put_returned(w, op, returned, wide, exec);
     return 0;
 }
@@ -403,15 +405,23 @@ HK_EXPORT int32_t hk_ds_wrxchg2(Wave *w, const Op *op) {
     if (exec == 0) return 0;
     int wide = (op->imm[1] & HK_ATOMIC_64) != 0;
     uint32_t bytes = wide ? 8 : 4;
-    const uint32_t *row = hk_row(w, op->src0);
-    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, HK_LDS_WRITE)) return 1;
-    if (hk_check_lds_row(w, op, row, op->imm[0], exec, bytes, HK_LDS_WRITE)) return 1;
-    uint32_t returned[4 * HK_LANES] __attribute__((aligned(64)));
-    HkAtomicData first = {hk_row(w, op->src1), NULL}, second = {hk_row(w, op->src2), NULL};
+    uint32_t returned[4 * HK_LANES] __attribute__((aligned(64))), wrapped[2][HK_LANES] __attribute__((aligned(64)));
+    uint32_t at[2] = {(uint32_t)op->offset, op->imm[0]};
+    const uint32_t *row[2];
+    HkLdsLanes lanes[2];
+    for (int i = 0; i < 2; i++) {
+        row[i] = hk_lds_wrap(hk_row(w, op->src0), &at[i], exec, wrapped[i]);
+        lanes[i] = hk_check_lds_row(w, op, row[i], at[i], exec, bytes, HK_LDS_WRITE);
+        if (lanes[i].fault) return 1;
+        hk_load_nothing(wide ? HK_B64 : HK_B32, returned + i * (1 + wide) * HK_LANES, exec & ~lanes[i].exec);
+    }
     HK_FOR_LANES(lane, exec) {
-        hk_update_own(HK_SWAP, wide, w->lds + row[lane] + op->offset, first, returned, lane, 0);
-        hk_update_own(HK_SWAP, wide, w->lds + row[lane] + op->imm[0], second, returned + (1 + wide) * HK_LANES, lane,
-                      0);
+        for (int i = 0; i < 2; i++) {
+            HkAtomicData data = {hk_row(w, i ? op->src2 : op->src1), NULL};
+            if (lanes[i].exec >> lane & 1)
+                hk_update_own(HK_SWAP, wide, w->lds + row[i][lane] + at[i], data, returned + i * (1 + wide) * HK_LANES,
+                              lane, 0);
+        }
     }
     for (int r = 0; r < 2 * (1 + wide); r++)
         hk_row_blend(hk_row(w, op->dst) + r * HK_LANES, returned + r * HK_LANES, exec);
@@ -425,8 +435,9 @@ HK_EXPORT int32_t hk_ds_append(Wave *w, const Op *op) {
     if (exec == 0) return 0;
     uint64_t offset = (uint64_t)(w->s[HK_M0] >> 16) + (uint32_t)op->offset;
     if (!hk_check_lds(w, op, offset, 4, 1, (int32_t)hk_first_lane(exec))) return 1;
-    uint32_t old = hk_get32(w->lds + offset), count = (uint32_t)__builtin_popcountll(exec);
-    hk_put32(w->lds + offset, op->flags ? old - count : old + count);
+    int is_there = hk_has_lds(w, offset, 4);
+    uint32_t old = is_there ? hk_get32(w->lds + offset) : 0, count = (uint32_t)__builtin_popcountll(exec);
+    if (is_there) hk_put32(w->lds + offset, op->flags ? old - count : old + count);
     uint32_t all[HK_LANES] __attribute__((aligned(64)));
     for (int l = 0; l < HK_LANES; l++) all[l] = old;
     hk_row_blend(hk_row(w, op->dst), all, exec);

@@ -100,6 +100,10 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
             }
         } else {
             uint8_t *p = window == HK_SHARED_APERTURE ? w->lds + offset : (uint8_t *)(uintptr_t)a.at[lane];
+            if (window == HK_SHARED_APERTURE && !hk_has_lds(w, offset, bytes)) {
+                memset(copy, 0, sizeof copy);
+                p = copy;
+            }
             if (is_write)
                 hk_get_lane(data, rows, lane, p);
             else

@@ -1,4 +1,8 @@
-/* LDS accesses: bounds of the active lanes' offsets, and what is counted of them. */
+/* LDS accesses: bounds of the active lanes' offsets, and what is counted of them.
+ *
+ * Beyond what the kernel asked for hardware does not stop: LDS is given in steps (Launch.lds_end), to the end of which
+ * accesses find what is there; behind it they read 0 and write nothing. Such accesses are made known (hk_lds_overrun).
+ */
 #ifndef HK_LDS_H
 #define HK_LDS_H
 
@@ -6,18 +10,32 @@
 
 void hk_count_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
                   HkLdsKind kind);
-int32_t hk_lds_fault(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
-                     int is_write);
 
-/* Nonzero after recording a fault: every active lane's `bytes` at row[lane] + offset must be in the share. */
-HK_INLINE int32_t hk_check_lds_row(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec,
-                                   uint32_t bytes, HkLdsKind kind) {
-    uint64_t end = (uint64_t)hk_span32(row, exec).hi + offset + bytes;
-    if (__builtin_expect(end > w->lds_size, 0))
-        return hk_lds_fault(w, op, row, offset, exec, bytes, kind == HK_LDS_WRITE);
-    if (__builtin_expect(w->group->profile, 0)) hk_count_lds(w, op, row, offset, exec, bytes, kind);
-    return 0;
+/* The lanes of an access that find LDS at their place; nonzero `fault`: one was recorded. */
+typedef struct {
+    uint64_t exec;
+    int32_t fault;
+} HkLdsLanes;
+
+HkLdsLanes hk_lds_beyond(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
+                         HkLdsKind kind);
+
+/* Whether all of the active lanes' `bytes` are in what the kernel asked for. */
+HK_INLINE int hk_in_lds(const Wave *w, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes) {
+    return (uint64_t)hk_span32(row, exec).hi + offset + bytes <= w->lds_size;
 }
+
+/* The lanes of `exec` of which `bytes` at row[lane] + offset are there. */
+HK_INLINE HkLdsLanes hk_check_lds_row(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec,
+                                      uint32_t bytes, HkLdsKind kind) {
+    if (__builtin_expect(!hk_in_lds(w, row, offset, exec, bytes), 0))
+        return hk_lds_beyond(w, op, row, offset, exec, bytes, kind);
+    if (__builtin_expect(w->group->profile, 0)) hk_count_lds(w, op, row, offset, exec, bytes, kind);
+    return (HkLdsLanes){exec, 0};
+}
+
+/* `lanes`, which found no LDS, load 0. */
+void hk_load_nothing(HkData data, uint32_t *rows, uint64_t lanes);
 
 /* Rows to use with `*offset`: address and immediate are added in 32 bits, so that a base below zero may come
  * with an immediate that brings it back (compilers make that of s[255 - i]). */

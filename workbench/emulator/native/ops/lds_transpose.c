@@ -3,28 +3,39 @@
  * Each group of 16 lanes reads a matrix of 16 columns: a lane reads a piece of a row, the next lanes the rest
  * of it and then the next rows. The lane's result is column (lane % 16), its elements one row after the other.
  * (CDNA4 ISA guide, "MFMA transpose load from LDS"; the element order is the one that HipKittens' column layout
- * and rocRoller's hardware tests rely on.) A lane that is not active contributes zeros.
+ * and rocRoller's hardware tests rely on.) A lane that is not active, or finds no LDS at its place, contributes zeros.
  *
  * Op fields as in lds.c.
  */
 #include "ops/lds.h"
 #include "ops/matrix_tiles.h"
 
-/* What the 64 lanes read, 16 bytes apart for 96-bit pieces and 8 bytes for 64-bit ones. */
-HK_INLINE int32_t hk_read_pieces(Wave *w, const Op *op, uint8_t *pieces, uint32_t bytes, uint32_t step) {
-    hk_tiles_stay_awake();
+/* Where the lanes read. */
+typedef struct {
+    const uint32_t *row;
+    uint32_t offset;
+    HkLdsLanes lanes;
+    uint32_t wrapped[HK_LANES] __attribute__((aligned(64)));
+} HkPieces;
+
+HK_INLINE void hk_find_pieces(Wave *w, const Op *op, uint32_t bytes, HkPieces *at) {
     uint64_t exec = hk_exec(w);
-    const uint32_t *row = hk_row(w, op->src0);
-    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, HK_LDS_TRANSPOSE)) return 1;
-    const uint8_t *base = w->lds + op->offset;
-    if (exec == HK_ALL_LANES) {
+    at->offset = (uint32_t)op->offset;
+    at->row = hk_lds_wrap(hk_row(w, op->src0), &at->offset, exec, at->wrapped);
+    at->lanes = hk_check_lds_row(w, op, at->row, at->offset, exec, bytes, HK_LDS_TRANSPOSE);
+}
+
+/* What the 64 lanes read, 16 bytes apart for 96-bit pieces and 8 bytes for 64-bit ones. */
+HK_INLINE void hk_read_pieces(const Wave *w, const HkPieces *at, uint8_t *pieces, uint32_t bytes, uint32_t step) {
+    hk_tiles_stay_awake();
+    const uint8_t *base = w->lds + at->offset;
+    if (at->lanes.exec == HK_ALL_LANES) {
 #pragma clang loop unroll(full)
-        for (unsigned l = 0; l < HK_LANES; l++) memcpy(pieces + l * step, base + row[l], bytes);
-        return 0;
+        for (unsigned l = 0; l < HK_LANES; l++) memcpy(pieces + l * step, base + at->row[l], bytes);
+        return;
     }
     memset(pieces, 0, HK_LANES * step);
-    HK_FOR_LANES(l, exec) { memcpy(pieces + l * step, base + row[l], bytes); }
-    return 0;
+    HK_FOR_LANES(l, at->lanes.exec) { memcpy(pieces + l * step, base + at->row[l], bytes); }
 }
 
 HK_INLINE void hk_put_rows(Wave *w, const Op *op, const uint32_t *result, int count) {
@@ -37,10 +48,9 @@ typedef uint8_t hk_u8x16 __attribute__((vector_size(16), aligned(1)));
 
 #ifdef __AVX512BW__
 /* 16 bits, all lanes: two rows of the matrix at a time. Pieces that were put together in memory would be waited for. */
-HK_INLINE int32_t hk_transpose_halves(Wave *w, const Op *op) {
+HK_INLINE void hk_transpose_halves(Wave *w, const Op *op) {
     hk_tiles_stay_awake();
     const uint32_t *row = hk_row(w, op->src0);
-    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, HK_ALL_LANES, 8, HK_LDS_TRANSPOSE)) return 1;
     const uint8_t *base = w->lds + op->offset;
     typedef uint16_t halves __attribute__((vector_size(64)));
     halves rows[HK_LANES / 8];
@@ -52,18 +62,17 @@ HK_INLINE int32_t hk_transpose_halves(Wave *w, const Op *op) {
         *(u32x16 *)(hk_row(w, op->dst) + n % 2 * HK_LANES + n / 2 * 16) =
             (u32x16)__builtin_shufflevector(rows[n], rows[n], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8,
                                             24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-    return 0;
 }
 #endif
 
-HK_EXPORT int32_t hk_ds_read_b64_tr_b16(Wave *w, const Op *op) {
-    if (hk_exec(w) == 0) return 0;
-#ifdef __AVX512BW__
-    if (hk_exec(w) == HK_ALL_LANES) return hk_transpose_halves(w, op);
-#endif
+/* Any lanes, wherever they read. */
+static __attribute__((noinline)) int32_t hk_transpose_some_halves(Wave *w, const Op *op) {
+    HkPieces at;
+    hk_find_pieces(w, op, 8, &at);
+    if (at.lanes.fault) return 1;
     uint8_t pieces[HK_LANES * 8];
     uint32_t result[2 * HK_LANES] __attribute__((aligned(64)));
-    if (hk_read_pieces(w, op, pieces, 8, 8)) return 1;
+    hk_read_pieces(w, &at, pieces, 8, 8);
 #pragma clang loop unroll(full)
     for (int g = 0; g < HK_LANES; g += 16) {
         const hk_u16x16 *row = (const hk_u16x16 *)(pieces + 8 * g);
@@ -76,11 +85,29 @@ HK_EXPORT int32_t hk_ds_read_b64_tr_b16(Wave *w, const Op *op) {
     return 0;
 }
 
+HK_EXPORT int32_t hk_ds_read_b64_tr_b16(Wave *w, const Op *op) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+#ifdef __AVX512BW__
+    uint32_t offset = (uint32_t)op->offset;
+    const uint32_t *row = hk_row(w, op->src0);
+    if (__builtin_expect(exec == HK_ALL_LANES && hk_in_lds(w, row, offset, HK_ALL_LANES, 8), 1)) {
+        if (__builtin_expect(w->group->profile, 0)) hk_count_lds(w, op, row, offset, exec, 8, HK_LDS_TRANSPOSE);
+        hk_transpose_halves(w, op);
+        return 0;
+    }
+#endif
+    return hk_transpose_some_halves(w, op);
+}
+
 HK_EXPORT int32_t hk_ds_read_b64_tr_b8(Wave *w, const Op *op) {
     if (hk_exec(w) == 0) return 0;
+    HkPieces at;
+    hk_find_pieces(w, op, 8, &at);
+    if (at.lanes.fault) return 1;
     uint8_t pieces[HK_LANES * 8];
     uint32_t result[2 * HK_LANES] __attribute__((aligned(64)));
-    if (hk_read_pieces(w, op, pieces, 8, 8)) return 1;
+    hk_read_pieces(w, &at, pieces, 8, 8);
 #pragma clang loop unroll(full)
     for (int g = 0; g < HK_LANES; g += 16) {
         const hk_u8x16 *row = (const hk_u8x16 *)(pieces + 8 * g);
@@ -99,9 +126,12 @@ HK_EXPORT int32_t hk_ds_read_b64_tr_b8(Wave *w, const Op *op) {
 /* 4 and 6 bits: a lane's piece is one row of 16 elements. */
 HK_INLINE int32_t hk_transpose_small(Wave *w, const Op *op, uint32_t bits) {
     if (hk_exec(w) == 0) return 0;
+    HkPieces at;
+    hk_find_pieces(w, op, 2 * bits, &at);
+    if (at.lanes.fault) return 1;
     uint8_t pieces[HK_LANES * 16];
     uint32_t result[3 * HK_LANES] __attribute__((aligned(64))) = {0};
-    if (hk_read_pieces(w, op, pieces, 2 * bits, 16)) return 1;
+    hk_read_pieces(w, &at, pieces, 2 * bits, 16);
     for (unsigned lane = 0; lane < HK_LANES; lane++)
         for (unsigned e = 0; e < 16; e++) {
             const uint8_t *piece = pieces + (lane / 16 * 16 + e) * 16;

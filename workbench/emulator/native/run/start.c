@@ -73,7 +73,7 @@ void hk_free_group(Resident *r) {
 static Resident *allocate(const Launch *l, uint32_t waves) {
     size_t head = align64(sizeof(Resident));
     size_t states = align64(sizeof(Wave) * waves);
-    size_t lds = align64((size_t)l->lds_size + GUARD_BYTES);
+    size_t lds = align64((size_t)l->lds_end + GUARD_BYTES);
     size_t registers = align64(register_bytes(l) * waves + GUARD_BYTES);
     size_t scratch = align64(scratch_bytes(l) * waves + GUARD_BYTES);
     size_t shadow = l->san != NULL ? align64(hk_san_bytes(l, waves)) : 0;
@@ -199,11 +199,13 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
     g->counters = &worker->counters;
     g->stop = &worker->launch->stop;
     g->profile = (int32_t)l->profile;
+    g->lds_end = l->lds_end;
+    g->overrun = &worker->overrun;
     g->steps = l->steps;
     if (g->steps != NULL && g->steps->keep[index]) g->profile = HK_PROFILE_ALL;
     g->trace = l->trace;
     if (l->tape != NULL && l->tape->group == index) g->tape = l->tape;
-    fill(r->lds, l->poison, ((size_t)l->lds_size + 3) & ~(size_t)3);
+    fill(r->lds, l->poison, ((size_t)l->lds_end + 3) & ~(size_t)3);
     for (uint32_t i = 0; i < g->wave_count; i++) start_wave(worker, r, i, items - i * HK_LANES);
     if (l->san != NULL) hk_san_start(l, g, r->waves, r->shadow);
     if (g->steps != NULL) hk_steps_start(g->steps, g, r->waves);

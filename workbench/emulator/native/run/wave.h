@@ -91,11 +91,19 @@ static inline void *hk_check(Wave *w, const Op *op, uint64_t address, uint32_t s
     return NULL;
 }
 
-/* The same for LDS and scratch offsets; they return 0 after recording a fault. */
+/* Whether there is LDS at an offset: where there is none, hardware reads 0 and drops what is written. A lane's access
+ * is there or not as a whole: LDS is given in steps that aligned accesses do not cross. */
+static inline int hk_has_lds(const Wave *w, uint64_t offset, uint32_t size) {
+    return offset + size <= w->group->lds_end;
+}
+
+/* Makes known an access of LDS beyond what the kernel asked for; 0 where it is a fault. */
+__attribute__((cold)) int hk_lds_overrun(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write,
+                                         int32_t lane);
+
+/* The same as hk_check for LDS and scratch offsets; they return 0 after recording a fault. */
 static inline int hk_check_lds(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write, int32_t lane) {
-    if (__builtin_expect(offset + size <= w->lds_size && offset + size >= offset, 1)) return 1;
-    hk_fault(w, op, HK_FAULT_LDS, lane, offset, size, is_write);
-    return 0;
+    return __builtin_expect(offset + size <= w->lds_size, 1) || hk_lds_overrun(w, op, offset, size, is_write, lane);
 }
 
 static inline int hk_check_scratch(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write, int32_t lane) {

@@ -5,6 +5,14 @@
  */
 #include "observe/sanitizer/state.h"
 
+static uint64_t fault_detail(int32_t kind, uint32_t size, int is_write) {
+    return (uint64_t)kind << SAN_FAULT_KIND | (is_write ? SAN_FAULT_WRITES : 0) | size;
+}
+
+void hk_san_overrun(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write, int32_t lane) {
+    san_found(w, SAN_FOUND_OVERRUN, op, ~0ull, lane, offset, fault_detail(HK_FAULT_LDS, size, is_write), 0, 0);
+}
+
 /* Whether the launch can go on: what the hidden arguments of missing services point to is no slip of the kernel's. */
 static int goes_on(const Fault *f) {
     switch (f->kind) {
@@ -42,7 +50,7 @@ static int32_t leave_out(Wave *w, const Op *op, NativeFn operation) {
     }
     while (result != 0 && goes_on(&w->fault)) {
         const Fault f = w->fault;
-        uint64_t detail = (uint64_t)f.kind << SAN_FAULT_KIND | (f.is_write ? SAN_FAULT_WRITES : 0) | f.size;
+        uint64_t detail = fault_detail(f.kind, f.size, f.is_write != 0);
         if (!san_found(w, SAN_FOUND_FAULT, op, ~0ull, f.lane, f.address, detail, 0, 0)) break;
         if (f.lane < 0) {
             clear_result(w, op, -1);

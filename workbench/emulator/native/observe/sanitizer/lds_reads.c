@@ -3,7 +3,7 @@
 
 int san_same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned lane) {
     uint8_t data[16];
-    if (!(o->flags & SAN_STORE) || (o->flags & SAN_TWO) || offset + o->bytes > w->lds_size) return 0;
+    if (!(o->flags & SAN_STORE) || (o->flags & SAN_TWO) || !hk_has_lds(w, offset, o->bytes)) return 0;
     for (uint32_t n = 0; n < o->src_count[1] && n < 4; n++) memcpy(data + 4 * n, hk_row(w, o->src[1] + n) + lane, 4);
     return o->src_count[1] != 0 && memcmp(data, w->lds + offset, o->bytes) == 0;
 }

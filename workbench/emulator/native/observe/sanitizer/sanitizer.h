@@ -11,6 +11,8 @@
 HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count);
 /* Runs a native operation; lanes out of bounds are reported and left out. */
 HK_EXPORT int32_t hk_san_native(Wave *w, const Op *op, NativeFn operation);
+/* An access of LDS beyond what the kernel asked for, which hardware does not stop. */
+void hk_san_overrun(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write, int32_t lane);
 
 /* The driver's side. */
 size_t hk_san_bytes(const Launch *l, uint32_t waves);

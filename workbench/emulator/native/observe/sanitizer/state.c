@@ -101,7 +101,7 @@ static size_t wave_bytes(const Launch *l) {
 }
 
 static size_t lds_bytes(const Launch *l, uint32_t waves) {
-    size_t dwords = ((size_t)l->lds_size + 3) / 4;
+    size_t dwords = ((size_t)l->lds_end + 3) / 4;
     return round64(dwords * sizeof(LdsCell)) + round64(dwords * sizeof(uint64_t)) +
            round64(dwords * waves * sizeof(uint32_t)) + round64(dwords / 4);
 }
@@ -121,7 +121,7 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
     sg->lds_origin = 0;
     sg->wave_count = g->wave_count;
     sg->rows = l->row_count;
-    sg->lds_dwords = (uint32_t)(((size_t)l->lds_size + 3) / 4);
+    sg->lds_dwords = (uint32_t)(((size_t)l->lds_end + 3) / 4);
     sg->waves = (SanWave *)p;
     p += round64(g->wave_count * sizeof(SanWave));
     sg->lds = (LdsCell *)p;
