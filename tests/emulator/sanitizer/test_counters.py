@@ -56,7 +56,8 @@ extern "C" __global__ void {name}(const float *x, float *o) {{
     float a = 0, b = 0, c = 0, z = x[threadIdx.x];
     asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)\\n{asm}\\ns_waitcnt vmcnt(0) lgkmcnt(0)"
                  : [a] "+&v"(a), [b] "+&v"(b), [c] "+&v"(c)
-                 : [at] "v"(at), [g] "v"(g), [x] "s"(x), [o] "s"(o), [z] "v"(z), [shared] "v"((const float *)s)
+                 : [at] "v"(at), [g] "v"(g), [x] "s"(x), [o] "s"(o), [z] "v"(z),
+                   [shared] "v"((const float *)s)
                  : "s20", "s21", "s22", "s23", "s24", "s28", "scc", "memory");
     o[threadIdx.x] = a + b + c;
 }}

@@ -46,7 +46,7 @@ __global__ void added(float *out, int by) {
 __global__ void loaded(const float *out, int by) {
     __shared__ float s[64];
     unsigned base = __builtin_amdgcn_readfirstlane((unsigned)(size_t)(LDS float *)&s[by]);
-    asm volatile("s_mov_b32 m0, %2\\n s_nop 0\\n global_load_lds_dword %0, %1\\n s_waitcnt vmcnt(0)" // LINE 33
+    asm volatile("s_mov_b32 m0, %2\\ns_nop 0\\nglobal_load_lds_dword %0, %1\\ns_waitcnt vmcnt(0)" // LINE 33
                  : : "v"(threadIdx.x * 4), "s"(out), "s"(base) : "memory");
 }
 """
