@@ -475,6 +475,8 @@ class RawFinding:
         workgroup, wave, lane: who did it first; lane None where the whole wave is meant.
         address: device address, or byte offset in LDS; None where it has no meaning.
         count: how often it was seen.
+        kind: equal for findings of one kind, which is narrower than a category: the counter of a wait, the
+            rule of a hazard, the memory that is accessed.
     """
 
     category: str
@@ -486,6 +488,7 @@ class RawFinding:
     lane: int | None
     address: int | None
     count: int
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,9 +507,9 @@ class LaunchOptions:
             Only these are profiled then, unless `profile` asks for all.
         tape: keep all that one work-group does; it runs alone, and nothing else is observed.
         numerics: "exact" or "fast" (`workbench.numerics`); None: the default.
-        shared_bounds: what becomes of an access beyond the shared memory that the kernel asked for: "hardware"
-            goes on as a GPU does, and notes it; "exact" stops the launch there. None:
-            HIPKITTENS_SHARED_BOUNDS, else "hardware".
+        shared_bounds: of accesses beyond the shared memory that the kernel asked for: "hardware" goes on as a
+            GPU does, and notes it; "exact" stops the launch there. None: HIPKITTENS_SHARED_BOUNDS, else
+            "hardware".
     """
 
     count: bool = False

@@ -44,6 +44,7 @@ class Finding:
         address: device address, or byte offset in shared memory; None where it has no meaning.
         count: how often it was seen, by lane or register.
         related: (file, line) of the instruction on the other side: the load, the other access.
+        kind: as `RawFinding.kind`.
     """
 
     category: str
@@ -60,6 +61,7 @@ class Finding:
     address: int | None
     count: int = 1
     related: tuple[str, int] | None = None
+    kind: str = ""
 
     @property
     def who(self) -> str:
@@ -81,13 +83,68 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """Findings of one kind between the same source lines, as one slip makes in unrolled or inlined code.
+
+    Attributes:
+        findings: of each instruction, in the code's order.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def first(self) -> Finding:
+        return self.findings[0]
+
+    @property
+    def count(self) -> int:
+        """How often they were seen together."""
+        return sum(finding.count for finding in self.findings)
+
+    @property
+    def more(self) -> str:
+        """What to add to the first, as "and 14 more instructions between these lines, 120 times in all"."""
+        others = len(self.findings) - 1
+        if not others:
+            return ""
+        where = "of this line" if self.first.related in (None, self._place) else "between these lines"
+        return (
+            f"and {others} more instruction{'' if others == 1 else 's'} {where}, {self.count:,} times in all"
+        )
+
+    @property
+    def _place(self) -> tuple[str, int]:
+        return self.first.file, self.first.line
+
+    def by_line(self) -> tuple[Finding, ...]:
+        """The first finding on each line that has one."""
+        return tuple({(f.file, f.line): f for f in reversed(self.findings)}.values())[::-1]
+
+    def __str__(self) -> str:
+        return f"{self.first}; {self.more}" if self.more else str(self.first)
+
+
+def causes(findings: Iterable[Finding]) -> tuple[Cause, ...]:
+    """Findings grouped by kind and pair of source lines, in their order; without lines each is alone.
+
+    Which side of a race comes second is chance, so the pair has no order.
+    """
+    groups: dict[object, list[Finding]] = {}
+    for finding in findings:
+        place = (finding.file, finding.line)
+        pair: object = frozenset({place, finding.related or place}) if finding.line else finding.pc
+        groups.setdefault((finding.category, finding.kind, pair), []).append(finding)
+    return tuple(Cause(tuple(group)) for group in groups.values())
+
+
+@dataclass(frozen=True)
 class SanitizeResult(Presented):
     """What the sanitizer found in one launch.
 
     Attributes:
         name, device: what ran where.
         shape: the problem; empty where no spec says it.
-        findings: by line, each instruction once.
+        findings: by line, each instruction once; `causes` groups them.
         notes: what is no error by itself, such as a buffer resource that reaches past its allocation.
         stopped: whether a fault ended the launch, so that what comes after it was not looked at. Accesses
             out of bounds do not: the launch goes on without them.
@@ -115,6 +172,11 @@ class SanitizeResult(Presented):
         """Nothing was found; notes do not count."""
         return not self.findings
 
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """The findings, those of one cause together."""
+        return causes(self.findings)
+
     def check(self) -> SanitizeResult:
         """Itself where nothing was found.
 
@@ -130,11 +192,11 @@ class SanitizeResult(Presented):
 
     def __str__(self) -> str:
         size = shape_text(self.shape)
-        count = len(self.findings)
+        count = len(self.causes)
         verdict = "nothing found" if self.passed else f"{count} finding{'' if count == 1 else 's'}"
         lines = [f"sanitize {self.name}{f' ({size})' if size else ''} on {self.device}: {verdict}"]
-        lines += [f"  {finding}" for finding in self.findings]
-        lines += [f"  note: {note}" for note in self.notes]
+        lines += [f"  {cause}" for cause in self.causes]
+        lines += [f"  note: {cause}" for cause in causes(self.notes)]
         if self.stopped:
             lines.append("  a fault ended the launch: what comes after it was not looked at")
         return "\n".join(lines)
@@ -256,7 +318,7 @@ def sanitize_target(target: Target) -> SanitizeResult:
         launches=tuple(number for number, result in enumerate(results) for _ in result.findings),
     )
     first = found.findings[0].message.partition("\n")[0] if found.findings else ""
-    hub.publish("sanitize", found.name, {"findings": len(found.findings), "first": first})
+    hub.publish("sanitize", found.name, {"findings": len(found.causes), "first": first})
     return found
 
 
@@ -371,6 +433,7 @@ def _finding(code: _Code, raw: RawFinding) -> Finding:
         address=raw.address,
         count=raw.count,
         related=other[:2] if other is not None else None,
+        kind=raw.kind,
     )
 
 
@@ -399,4 +462,13 @@ def _of_fault(code: _Code, fault: KernelFault) -> Finding:
     )
 
 
-__all__ = ["Finding", "SanitizeResult", "Watch", "sanitize", "sanitize_target", "sanitizing"]
+__all__ = [
+    "Cause",
+    "Finding",
+    "SanitizeResult",
+    "Watch",
+    "causes",
+    "sanitize",
+    "sanitize_target",
+    "sanitizing",
+]

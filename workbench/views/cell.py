@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from workbench.check.results import VerifyResult
-from workbench.check.sanitizer import Finding, SanitizeResult, finding_of
+from workbench.check.sanitizer import Finding, SanitizeResult, causes, finding_of
 from workbench.errors import KernelFault, headline
 from workbench.kernel.resources import resources_lines
 from workbench.kernel.show import ShownValues
@@ -115,7 +115,8 @@ class CellResult:
             Found(finding, "sanitizer")
             for result in self.results
             if isinstance(result, SanitizeResult)
-            for finding in (*result.findings, *result.notes)
+            for cause in (*result.causes, *causes(result.notes))
+            for finding in cause.by_line()
         ]
         if isinstance(self.error, KernelFault):
             kernels = self.module.kernels

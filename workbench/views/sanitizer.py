@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from workbench.check.sanitizer import Finding, SanitizeResult
+from workbench.check.sanitizer import Cause, SanitizeResult, causes
 from workbench.display import presents, shows
 from workbench.step.session import step
 from workbench.step.stepper import Stepper
@@ -19,15 +19,15 @@ HEAD = ("", "line", "finding", "first seen", "count")
 
 @shows(SanitizeResult)
 def sanitizer_html(result: SanitizeResult, key: str = "") -> Markup:
-    """The findings with their instructions; with a key, each with a button that opens the stepper there."""
+    """The findings, one a cause; with a key, each with a button that opens the stepper at its first one."""
     caption = f"sanitize: {result.name} on {result.device}"
     parts: list[Any] = []
     if result.passed:
         parts += [caption, ": ", tag("span", "✓ nothing found", kind="wb-ok")]
         caption = ""
     if not result.passed or result.notes:
-        rows = [_row(f, key, number) for number, f in enumerate(result.findings)]
-        parts.append(Table(HEAD, [*rows, *map(_row, result.notes)], caption=caption))
+        rows = [_row(cause, key, result.findings.index(cause.first)) for cause in result.causes]
+        parts.append(Table(HEAD, [*rows, *map(_row, causes(result.notes))], caption=caption))
     if not result.passed and not key:
         call = code("wb.step(..., at=result.findings[0])")
         parts.append(tag("div", "step from there: ", call, kind="wb-dim"))
@@ -52,8 +52,10 @@ def present(result: SanitizeResult) -> None:
     display_opening(sanitizer_html(result, key), repr(result), key, opened)
 
 
-def _row(f: Finding, key: str = "", nth: int = 0) -> tuple[Cell | str, ...]:
+def _row(cause: Cause, key: str = "", nth: int = 0) -> tuple[Cell | str, ...]:
+    f = cause.first
     opens = button(key, nth, "step", "Open the stepper before this instruction") if key else NOTHING
-    finding = Markup("{}<br>{} {}").format(f.message, code(f.instruction), opens)
+    more = f" {cause.more}" if cause.more else ""
+    finding = Markup("{}<br>{}{} {}").format(f.message, code(f.instruction), more, opens)
     kind = "wb-warn" if f.category == "note" else "wb-bad"
-    return Cell(f.category, kind), f.place, Cell(finding), f.who, number(f.count)
+    return Cell(f.category, kind), f.place, Cell(finding), f.who, number(cause.count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
 
 from workbench.codeobject import printer
@@ -176,7 +177,22 @@ def _finding(scene: Scene, report: CData, category: str) -> RawFinding:
         lane=int(report.lane) if report.lane >= 0 else None,
         address=int(report.address) if has_address else None,
         count=int(report.count),
+        kind=f"{report.kind} {_narrower(scene, report)}",
     )
+
+
+def _narrower(scene: Scene, report: CData) -> str:
+    """What tells reports of a kind apart that are not of one cause, wherever they are in the code."""
+    match report.kind:
+        case abi.SAN_FOUND_HAZARD:
+            return RULES[int(report.detail) >> 16].name
+        case abi.SAN_FOUND_RACE_GLOBAL:
+            return _memory(scene, report, offset=False)
+        case abi.SAN_FOUND_FAULT:
+            fault = _fault_report(report).fault
+            where = scene.memory.whereabouts(fault.address, fault.size, scene.device)
+            return f"{fault.is_write} {re.sub('[0-9]+', '', where)}"
+    return ""
 
 
 def _place(scene: Scene, address: int) -> str:
@@ -406,8 +422,8 @@ def _message(scene: Scene, report: CData) -> str:
         case abi.SAN_FOUND_WAIT_LDS:
             return (
                 f"missing wait: {_shared(scene, report)} is used while the load to LDS "
-                f"{_place(scene, other)} of the same wave may still be in flight; expected an s_waitcnt vmcnt "
-                "between them"
+                f"{_place(scene, other)} of the same wave may still be in flight; expected an s_waitcnt "
+                "vmcnt between them"
             )
         case abi.SAN_FOUND_PUBLISH_LDS:
             counter = "vmcnt" if detail & abi.SAN_UNDER_WAY_VECTOR else "lgkmcnt"
