@@ -462,6 +462,9 @@ class Tape(Protocol):
         """Makes what is held before event `start` what is held before event `end`, in either direction."""
 
 
+AFTER_RACE = "after race"
+
+
 @dataclass(frozen=True, slots=True)
 class RawFinding:
     """One instruction at fault, as the sanitizer reports it: without source lines.
@@ -476,7 +479,8 @@ class RawFinding:
         address: device address, or byte offset in LDS; None where it has no meaning.
         count: how often it was seen.
         kind: equal for findings of one kind, which is narrower than a category: the counter of a wait, the
-            rule of a hazard, the memory that is accessed.
+            rule of a hazard, the memory that is accessed. `AFTER_RACE`: an uninitialised value that comes
+            from an access which is part of a race, or not waited for.
     """
 
     category: str

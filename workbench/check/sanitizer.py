@@ -21,7 +21,7 @@ from workbench.errors import CodeObjectError, KernelFault, KernelTimeout, Saniti
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module
 from workbench.kernel.code import DeviceCode
-from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
+from workbench.launches import AFTER_RACE, LaunchOptions, LaunchRecord, RawFinding
 from workbench.operators import KernelSpec, Shape, shape_text
 from workbench.operators.subject import Request, Target, resolve
 from workbench.runtime import Device, watching
@@ -127,14 +127,28 @@ class Cause:
 def causes(findings: Iterable[Finding]) -> tuple[Cause, ...]:
     """Findings grouped by kind and pair of source lines, in their order; without lines each is alone.
 
-    Which side of a race comes second is chance, so the pair has no order.
+    Which side of a race comes second is chance, so the pair has no order; and what a race leaves
+    uninitialised is of its cause.
     """
-    groups: dict[object, list[Finding]] = {}
+    groups: dict[tuple[str, str, frozenset[object]], list[Finding]] = {}
+    after: list[Finding] = []
     for finding in findings:
-        place = (finding.file, finding.line)
-        pair: object = frozenset({place, finding.related or place}) if finding.line else finding.pc
-        groups.setdefault((finding.category, finding.kind, pair), []).append(finding)
+        if finding.kind == AFTER_RACE and finding.line:
+            after.append(finding)
+        else:
+            groups.setdefault(_key(finding), []).append(finding)
+    for finding in after:
+        origin = finding.related or (finding.file, finding.line)
+        races = (key for key in groups if key[0] in ("race", "missing wait") and origin in key[2])
+        groups.setdefault(next(races, _key(finding)), []).append(finding)
     return tuple(Cause(tuple(group)) for group in groups.values())
+
+
+def _key(finding: Finding) -> tuple[str, str, frozenset[object]]:
+    """Equal for findings of one cause."""
+    place = (finding.file, finding.line)
+    pair = {place, finding.related or place} if finding.line else {finding.pc}
+    return finding.category, finding.kind, frozenset(pair)
 
 
 @dataclass(frozen=True)

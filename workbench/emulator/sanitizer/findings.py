@@ -17,7 +17,7 @@ from workbench.emulator.sanitizer.hazard_roles import unit_name
 from workbench.emulator.sanitizer.hazard_rules import RULES
 from workbench.emulator.sanitizer.written import Written
 from workbench.errors import LaunchError
-from workbench.launches import RawFinding
+from workbench.launches import AFTER_RACE, RawFinding
 
 _ROOM = 1024
 _SHADOW_BYTES = 1 << 31
@@ -64,6 +64,8 @@ _WITHOUT_ADDRESS = (
 )
 
 _FOLLOWED = (abi.SAN_FOUND_UNDEFINED_STORE, abi.SAN_FOUND_UNDEFINED_BRANCH, abi.SAN_FOUND_UNDEFINED_ADDRESS)
+
+_UNORDERED = (abi.SAN_FOUND_RACE_LDS, abi.SAN_FOUND_PUBLISH_LDS, abi.SAN_FOUND_WAIT_LDS)
 
 
 class Shadow:
@@ -121,8 +123,9 @@ class Shadow:
             and (r.kind != abi.SAN_FOUND_LANE_OFF or int(r.pc) not in origins)
         )
         within = {int(r.pc) for r in reports[0:count] if r.kind == abi.SAN_FOUND_WITHIN}
+        racing = {int(pc) for r in reports[0:count] if r.kind in _UNORDERED for pc in (r.pc, r.other_pc)}
         found = sorted(told, key=lambda report: (report.pc, report.kind))
-        return tuple(_finding(scene, report, _category(scene, report, within)) for report in found)
+        return tuple(_finding(scene, r, _category(scene, r, within), racing) for r in found)
 
     def __del__(self) -> None:
         # A launch that was interrupted takes nothing.
@@ -164,9 +167,15 @@ def _category(scene: Scene, report: CData, within: Container[int]) -> str:
     return CLASSES[report.kind]
 
 
-def _finding(scene: Scene, report: CData, category: str) -> RawFinding:
+def _finding(scene: Scene, report: CData, category: str, racing: Container[int]) -> RawFinding:
+    """A report in words.
+
+    Args:
+        racing: instructions that access shared memory out of order with others.
+    """
     other = int(report.other_pc)
     has_address = report.kind not in _WITHOUT_ADDRESS
+    follows = report.kind in _FOLLOWED and other & _PC in racing
     return RawFinding(
         category=category,
         message=_message(scene, report),
@@ -177,7 +186,7 @@ def _finding(scene: Scene, report: CData, category: str) -> RawFinding:
         lane=int(report.lane) if report.lane >= 0 else None,
         address=int(report.address) if has_address else None,
         count=int(report.count),
-        kind=f"{report.kind} {_narrower(scene, report)}",
+        kind=AFTER_RACE if follows else f"{report.kind} {_narrower(scene, report)}",
     )
 
 
