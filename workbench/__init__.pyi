@@ -6,6 +6,7 @@ from . import errors as errors
 from . import integrations as integrations
 from . import nn as nn
 from . import ops as ops
+from .approximation import approximate as approximate
 from .bench import BenchResult as BenchResult
 from .bench import TuneResult as TuneResult
 from .bench import bench as bench

@@ -10,11 +10,15 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from workbench.display import Shown
 from workbench.errors import WorkbenchError
 from workbench.origin import Origin
 from workbench.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from workbench.kernel.compiler_trial import Trap
 
 PACKAGES = (
     "torch",
@@ -225,18 +229,30 @@ def _run() -> list[Finding]:
         text = f"a kernel ran on {device.name} and gave wrong numbers"
         return [Finding("kernel", "missing", text, "please report it, with this page")]
     trials = []
+    limited: dict[str, list[str]] = {}
     for arch in TILE_TARGETS:
         compiler = find_compiler(arch)
-        wrong = compiler_trial.faults(compiler, arch)
-        good = "passed the trial; docs/compilers.md lists what the newest release still gets wrong"
-        text = f"wrong code of {', '.join(wrong)}" if wrong else good
+        names = compiler_trial.faults(compiler, arch)
+        wrong = [name for name in names if name not in compiler_trial.LIMITS]
+        for name in names:
+            if name in compiler_trial.LIMITS:
+                limited.setdefault(name, []).append(arch)
+        good = "passed the trial" + ("" if not names else " but for the limits below")
+        text = f"{compiler.version}: " + (f"wrong code of {', '.join(wrong)}" if wrong else good)
         remedy = f"{sys.executable} -m pip install {zig.WHEEL}" if wrong else ""
-        state = "note" if wrong else "ok"
-        trials.append(Finding(f"trial {arch}", state, f"{compiler.version}: {text}", remedy))
+        trials.append(Finding(f"trial {arch}", "note" if names else "ok", text, remedy))
     return [
         *trials,
+        *(_limit(compiler_trial.LIMITS[name], targets) for name, targets in limited.items()),
         Finding("kernel", "ok", f"compiled, and ran on {device.name} with right results: {seconds:.1f} s"),
     ]
+
+
+def _limit(trap: Trap, targets: list[str]) -> Finding:
+    """What a compiler makes wrong code of and is used for all that: when, and the way round."""
+    ways = ", ".join([*(f"`{flags}`" for flags in trap.flags), trap.around])
+    text = f"{', '.join(targets)}: wrong code of {trap.name}: {trap.when}"
+    return Finding("compiler limit", "note", text, f"where you meet it: {ways}")
 
 
 def no_gpu_reason() -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from workbench.approximation import Approximation
 from workbench.display import Shown
 from workbench.origin import Figure
 
@@ -514,6 +515,8 @@ class LaunchOptions:
         shared_bounds: of accesses beyond the shared memory that the kernel asked for: "hardware" goes on as a
             GPU does, and notes it; "exact" stops the launch there. None: HIPKITTENS_SHARED_BOUNDS, else
             "hardware".
+        approximate: which transcendental instructions err, and how (`workbench.approximation`); None: the
+            default.
     """
 
     count: bool = False
@@ -526,6 +529,7 @@ class LaunchOptions:
     tape: TapeOptions | None = None
     numerics: str | None = None
     shared_bounds: str | None = None
+    approximate: Approximation | None = None
 
     @property
     def observed(self) -> bool:

@@ -75,6 +75,12 @@ SETTINGS = (
         "`hardware`",
     ),
     Setting(
+        "HIPKITTENS_APPROXIMATE",
+        "a seed: lets `v_rcp`, `v_rsq`, `v_sqrt`, `v_exp`, `v_log`, `v_sin` and `v_cos` of emulated devices "
+        "err as hardware may ([page](numerics.md))",
+        "none: they are exact or nearly so",
+    ),
+    Setting(
         "HIPKITTENS_MEMORY",
         "total size of allocations on emulated devices, such as `16G`",
         "four fifths of the computer's memory",

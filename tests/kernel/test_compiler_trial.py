@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -29,22 +30,48 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
-def test_the_compiler_that_pip_installs_is_right(arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_compiler_that_pip_installs_is_right_but_for_its_limits(
+    arch: str, fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HIPKITTENS_COMPILER", "zig")
     compiler = find_compiler(arch)
-    assert compiler_trial.judge(compiler_trial._run(compiler, arch), arch) == []
+    assert compiler_trial.judge(compiler_trial._run(compiler, arch), arch) == list(compiler_trial.LIMITS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiler_trial.check(arch)
+    assert find_compiler(arch) == compiler
+
+
+@pytest.mark.parametrize("limit", compiler_trial.LIMITS.values(), ids=lambda limit: limit.name)
+def test_flags_lead_around_a_limit(limit: compiler_trial.Trap, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_COMPILER", "zig")
+    compiler = find_compiler("gfx942")
+    for flags in limit.flags:
+        told = dataclasses.replace(compiler, arguments=(*compiler.arguments, *flags.split()))
+        assert limit.name not in compiler_trial.judge(compiler_trial._run(told, "gfx942"), "gfx942")
+
+
+def test_doctor_names_limits_with_the_way_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler_trial, "faults", lambda compiler, arch: tuple(compiler_trial.LIMITS))
+    report = wb.doctor(run=True)
+    limits = [each for each in report.findings if each.what == "compiler limit"]
+    for limit, told in zip(compiler_trial.LIMITS.values(), limits, strict=True):
+        assert limit.name in told.text
+        assert all(arch in told.text for arch in TILE_TARGETS)
+        assert all(flags in told.remedy for flags in limit.flags)
+    assert report.ok
 
 
 @pytest.mark.parametrize("trap", compiler_trial.TRAPS, ids=lambda trap: trap.name)
 def test_each_trap_is_told_apart(trap: compiler_trial.Trap) -> None:
     """What clang 21 makes of the fp4 conversions: bytes 1 and 2 take each other's place."""
-    results = np.zeros((8, 64), np.uint64)
+    results = np.zeros((compiler_trial._ROWS, 64), np.uint64)
     for each in compiler_trial.TRAPS:
         results[each.rows] = each.right()
     assert compiler_trial.judge(results, "gfx950") == []
-    rows = np.arange(8)[trap.rows]
+    rows = np.arange(len(results))[trap.rows]
     middle = rows[1:3] if len(rows) > 2 else rows
-    results[middle] = results[middle[::-1]]
+    results[middle] = results[middle[::-1], ::-1] if len(rows) == 1 else results[middle[::-1]]
     assert compiler_trial.judge(results, "gfx950") == [trap.name]
     assert (compiler_trial.judge(results, "gfx942") == []) == bool(trap.targets)
 

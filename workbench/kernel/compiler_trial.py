@@ -1,8 +1,10 @@
 """What a compiler makes of code that some releases get wrong: compiled and run once, and remembered.
 
-A release is not judged by its number: distributions patch theirs. One kernel holds the known traps
-(docs/compilers.md has their history); what it computes is compared with the same in Python. A compiler that
-falls into one is passed over where another is here that does not, and named in a warning where there is none.
+A release is not judged by its number: distributions patch theirs. A few kernels hold the known traps
+(docs/compilers.md has their history); what they compute is compared with the same in Python. A compiler that
+falls into one is passed over where another is here that does not, and named in a warning where there is none,
+unless the trap is a limit: of that the newest releases make wrong code too, it takes particular code to get
+there, and a flag or a change of the source leads around it. `doctor` names it, and nothing else changes.
 """
 
 from __future__ import annotations
@@ -16,11 +18,15 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
+from workbench.approximation import Approximation
 from workbench.cache import Cache, digest
 from workbench.errors import UntrustedCompiler, WorkbenchError
+from workbench.launches import LaunchOptions
+from workbench.runtime import LoadedModule
 from workbench.targets import WAVE
 from workbench.toolchain import Compiler, find_compiler, process, zig
 from workbench.toolchain.search import other_compilers, pass_over
@@ -50,6 +56,30 @@ extern "C" __attribute__((global)) void trial(const word *in, word *out) {
     out[7 * lanes + i] = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(fours, a, b, 1.0f, 2);
 #endif
 }
+extern "C" __attribute__((global)) void unrolled_break(const int *in, long n, int t, int *flag, int *val) {
+    for (long o = 0; o < n; o++) {
+        int a[2], b[2];
+        a[0] = 0;
+        b[0] = 0;
+        for (long i = 0; i < 2; i++) {
+            const long v = t + i;
+            int f = 1;
+            if (v != 0) {
+                const long j = v - 1;
+                if (j >= n) break;
+                f = in[j];
+            }
+            a[i] = f;
+            b[i] = 1;
+        }
+        flag[t] = a[0];
+        val[t] = b[0];
+    }
+}
+extern "C" __attribute__((global)) void divide(const unsigned *a, const unsigned *b, unsigned *out) {
+    const unsigned i = __builtin_amdgcn_workitem_id_x();
+    out[i] = (a[i] & 0xffffff) / (b[i] & 0xffffff);
+}
 """
 )
 _INPUT = np.arange(1, 2 * _LANES + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -57,6 +87,16 @@ _FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -
 """e2m1 by its code (OCP Microscaling Formats, 5.3.3)."""
 _CODE = np.array([0, 2, 4, 5, 6], np.uint64)
 """Of 0, 1, 2, 3 and 4."""
+_ROWS = 10
+_LOOPS = [(n, t) for n in range(1, 5) for t in range(6)]
+"""Arguments of the kernel `unrolled_break`."""
+_FLAGS = np.arange(10, 18, dtype=np.int32)
+_SEEDS = range(1, 9)
+"""Of the errors that reciprocals get: one that is needed is missed by all with a probability of 1/256."""
+_DIVIDENDS = np.arange(_LANES, dtype=np.uint32) * np.uint32(0x3D0CB1) & np.uint32(0xFFFFFF)
+_DIVISORS = _DIVIDENDS + np.uint32(1)
+_DIVIDENDS[:2], _DIVISORS[:2] = (0xBF2758, 0xE3170D), (0xBF2759, 0xC32)
+_DIVISORS[_DIVISORS > 0xFFFFFF] = 3
 
 
 @dataclass(frozen=True)
@@ -68,12 +108,23 @@ class Trap:
         rows: which of the kernel's results show it.
         right: those results, `[rows, 64]`.
         targets: that have the instructions; () for all.
+        when: at which levels of optimization and in what code, and what it does; of a limit.
+        flags: that lead around a limit at the least cost, first; () where the source has to change.
+        around: what else does.
     """
 
     name: str
     rows: slice
     right: Callable[[], np.ndarray]
     targets: tuple[str, ...] = ()
+    when: str = ""
+    flags: tuple[str, ...] = ()
+    around: str = ""
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether a compiler that falls into it is used all the same, without a warning."""
+        return bool(self.when)
 
 
 def _negated() -> np.ndarray:
@@ -96,15 +147,55 @@ def _packed() -> np.ndarray:
     return words
 
 
+def _broken() -> np.ndarray:
+    """[1, 64] flag, and the other number in the upper half, of each pair of arguments."""
+    words = np.zeros((1, _LANES), np.uint64)
+    for at, (n, t) in enumerate(_LOOPS):
+        if t == 0 or t - 1 < n:
+            words[0, at] = (1 if t == 0 else int(_FLAGS[t - 1])) | 1 << 32
+    return words
+
+
+def _quotients() -> np.ndarray:
+    return (_DIVIDENDS // _DIVISORS).astype(np.uint64)[None]
+
+
 TRAPS = (
     Trap("`~x | y` in 64 bits of a byte x", slice(0, 2), _negated),
     Trap("fp4 to float by the number of a byte", slice(2, 6), _unpacked, ("gfx950",)),
     Trap("float to fp4 by the number of a byte", slice(6, 8), _packed, ("gfx950",)),
+    Trap(
+        "a short unrolled loop with a conditional break",
+        slice(8, 9),
+        _broken,
+        when=(
+            "at -O2 and -O3, where a loop over a small array is unrolled whole and a condition that is the "
+            "same in all lanes leaves it early, elements of the array may hold other values afterwards"
+        ),
+        flags=("-mllvm -amdgpu-codegenprepare-force-break-large-phis", "-fno-unroll-loops"),
+        around="-O1, or `#pragma unroll 1` at the loop",
+    ),
+    Trap(
+        "quotients of 24-bit integers",
+        slice(9, 10),
+        _quotients,
+        when=(
+            "from -O1 on, where both operands are known to have 24 bits or fewer, x / y goes through "
+            "v_rcp_iflag_f32 without a correction downwards and is one too large where the reciprocal errs "
+            "upwards, as hardware's may; the emulated device's does with approximate= alone"
+        ),
+        flags=("-mllvm -amdgpu-codegenprepare-disable-idiv-expansion",),
+        around='`asm("" : "+v"(y));` in front of the division, which hides the width of y',
+    ),
 )
 
 
+LIMITS = {trap.name: trap for trap in TRAPS if trap.is_limit}
+"""By name."""
+
+
 def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:
-    """Names of the traps that a compiler falls into; () also where the trial could not be made."""
+    """Names of the traps that a compiler falls into, limits too; () also where there was no trial."""
     store = Cache("compilers")
     key = digest("trial", compiler.identity, *compiler.device_command(arch), _SOURCE)
     known = store.get(key)
@@ -125,13 +216,13 @@ def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:
 
 
 def judge(results: np.ndarray, arch: str) -> list[str]:
-    """Names of the traps that the kernel's results `[8, 64]` show."""
+    """Names of the traps that the kernels' results `[10, 64]` show."""
     traps = [trap for trap in TRAPS if not trap.targets or arch in trap.targets]
     return [trap.name for trap in traps if not np.array_equal(results[trap.rows], trap.right())]
 
 
 def _run(compiler: Compiler, arch: str) -> np.ndarray:
-    """The kernel's results on the emulated device.
+    """The kernels' results on the emulated device, [10, 64].
 
     Raises:
         OSError: the compiler made nothing.
@@ -145,13 +236,42 @@ def _run(compiler: Compiler, arch: str) -> np.ndarray:
         process.run(command, timeout=_PATIENCE, text=_SOURCE, environment=environment)
         with open(output, "rb") as file:
             code = file.read()
-    results = np.zeros((8, _LANES), np.uint64)
-    arrays = (_INPUT.copy(), results)
-    arguments = struct.pack("<QQ", *(array.ctypes.data for array in arrays))
-    buffers = [(array.ctypes.data, array.nbytes) for array in arrays]
-    device = runtime.device(f"emulated:{arch}")
-    device.load(code).function("trial").launch((1, 1, 1), (_LANES, 1, 1), 0, arguments, buffers=buffers)
+    module = runtime.device(f"emulated:{arch}").load(code)
+    results = np.zeros((_ROWS, _LANES), np.uint64)
+    _launch(module, "trial", _LANES, (_INPUT.copy(), results))
+    for at, (n, t) in enumerate(_LOOPS):
+        outputs = np.zeros((2, len(_FLAGS)), np.uint32)
+        _launch(module, "unrolled_break", 1, (_FLAGS.copy(), n, t, *outputs), "<Qqi4xQQ")
+        results[8, at] = int(outputs[0, t]) | int(outputs[1, t]) << 32
+    for seed in _SEEDS:
+        quotients = np.zeros(_LANES, np.uint32)
+        options = LaunchOptions(approximate=Approximation(seed))
+        _launch(module, "divide", _LANES, (_DIVIDENDS.copy(), _DIVISORS.copy(), quotients), options=options)
+        results[9] = quotients
+        if not np.array_equal(results[9:10], _quotients()):
+            break
     return results
+
+
+def _launch(
+    module: LoadedModule,
+    kernel: str,
+    lanes: int,
+    arguments: tuple[Any, ...],
+    layout: str = "",
+    options: LaunchOptions | None = None,
+) -> None:
+    """Launch one work-group.
+
+    Args:
+        layout: of the arguments, as `struct` has it; pointers alone where it is empty.
+    """
+    arrays = [value for value in arguments if isinstance(value, np.ndarray)]
+    words = [value.ctypes.data if isinstance(value, np.ndarray) else value for value in arguments]
+    data = struct.pack(layout or f"<{len(words)}Q", *words)
+    buffers = [(array.ctypes.data, array.nbytes) for array in arrays]
+    function = module.function(kernel)
+    function.launch((1, 1, 1), (lanes, 1, 1), 0, data, buffers=buffers, options=options)
 
 
 def check(arch: str) -> None:
@@ -164,12 +284,12 @@ def check(arch: str) -> None:
 
 @cache
 def _check(compiler: Compiler, arch: str, is_chosen: bool) -> None:
-    wrong = faults(compiler, arch)
+    wrong = _beyond_limits(compiler, arch)
     if not wrong:
         return
     what = f"makes wrong code of {', '.join(wrong)}"
     others = [] if is_chosen else other_compilers(compiler, arch)
-    right = next((other for other in others if not faults(other, arch)), None)
+    right = next((other for other in others if not _beyond_limits(other, arch)), None)
     if right is not None:
         pass_over(compiler, right, arch, what)
         return
@@ -179,6 +299,10 @@ def _check(compiler: Compiler, arch: str, is_chosen: bool) -> None:
         UntrustedCompiler,
         stacklevel=4,
     )
+
+
+def _beyond_limits(compiler: Compiler, arch: str) -> tuple[str, ...]:
+    return tuple(name for name in faults(compiler, arch) if name not in LIMITS)
 
 
 def main(arch: str) -> None:

@@ -3,6 +3,7 @@
 `forms` has the rows of a target's table; `Form.record` and `Instruction.record` what is known of the opcode.
 """
 
+from workbench.codeobject.instructions.accuracy import Accuracy, accuracy_of
 from workbench.codeobject.instructions.families import of_one_address
 from workbench.codeobject.instructions.form import Form, forms
 from workbench.codeobject.instructions.matrix import MATRICES, Matrix
@@ -27,6 +28,7 @@ __all__ = [
     "MATRICES",
     "PIPELINES",
     "Access",
+    "Accuracy",
     "Arithmetic",
     "Combines",
     "Control",
@@ -41,6 +43,7 @@ __all__ = [
     "Registers",
     "Space",
     "Trait",
+    "accuracy_of",
     "forms",
     "of_one_address",
 ]

@@ -191,6 +191,8 @@ struct Machine {
     uint64_t hostcalls_bytes;
     uint32_t dies;      /* each with an L2 of its own */
     uint32_t exact_lds; /* nonzero: an access of LDS beyond what the kernel asked for is a fault */
+    /* hk_approximate: what its draws depend on, and which instructions err, by code object address. */
+    uint64_t approximate_seed, approximate_first, approximate_end;
 };
 
 /* What the hidden argument hidden_hostcall_buffer points to (rocclr's devhostcall.hpp). A packet is named by its index,
@@ -831,6 +833,9 @@ enum {
 };
 enum { HK_HALF, HK_SINGLE, HK_DOUBLE };
 enum { HK_ROUND_RESULT = 4, HK_ROUND_SOURCE = 6, HK_ROUND_MODE = 8, HK_ROUND_COUNT = 16 };
+
+/* hk_approximate: the function, and the first bit of the kind of its results (HK_HALF, ...) above it. */
+enum { HK_RECIPROCAL, HK_RECIPROCAL_ROOT, HK_ROOT, HK_EXP2, HK_LOG2, HK_SIN, HK_COS, HK_APPROXIMATE_KIND = 8 };
 
 /* hk_convert_scaled (v_cvt_scalef32_* of gfx950): the formats, and the first bits of its fields. */
 enum { HK_SMALL_FP8, HK_SMALL_BF8, HK_SMALL_FP6, HK_SMALL_BF6, HK_SMALL_FP4 };

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cache
 
 from workbench import errors, targets
+from workbench.approximation import Approximation, default_approximation
 from workbench.codeobject import CodeObject, KernelInfo
 from workbench.emulator.native import abi
 from workbench.emulator.node import console, dispatch, faults, limits
@@ -221,13 +222,16 @@ class EmulatedDevice:
         options = self.node.options()
         timeout = limits.time_limit(options.timeout)
         started = time.monotonic()
-        form = self._form(loaded, kernel_name, geometry, dynamic_shared, options)
+        asked = options.approximate or default_approximation()
+        erring = asked.of(kernel_name) if asked is not None else None
+        form = self._form(loaded, kernel_name, geometry, dynamic_shared, options, erring is not None)
         translating = time.monotonic() - started
         limits.check_arguments(form.scene.kernel, arguments, form.own_bytes)
         scene = form.scene
         with self.node.launch_lock:
             served = self.node.services.of(loaded, form.kinds)
-            prepared = self._prepare(form, loaded, form.block(arguments, served), served, options)
+            block = form.block(arguments, served)
+            prepared = self._prepare(form, loaded, block, served, options, erring)
             observer = Observer(options, prepared, loaded, kernel_name, geometry, self.node.memory)
             try:
                 outcome, assertions = _run(prepared, observer, served, timeout, form.name)
@@ -267,12 +271,13 @@ class EmulatedDevice:
         geometry: Geometry,
         dynamic_shared: int,
         options: LaunchOptions,
+        errs: bool,
     ) -> _Form:
         """What a launch has in common with others like it, made and checked for the first."""
         profile = counts_addresses(options)
         single = options.tape is not None
         exact = (options.numerics or default_numerics()) == EXACT
-        key = kernel_name, geometry, dynamic_shared, profile, options.sanitize, single, exact
+        key = kernel_name, geometry, dynamic_shared, profile, options.sanitize, single, exact, errs
         found: _Form | None = loaded.forms.get(key)
         if found is not None:
             return found
@@ -284,7 +289,7 @@ class EmulatedDevice:
                 "to the bit; use 'fast' there, or a device that has it: emulated:gfx942, emulated:gfx950."
             )
         limits.check_argument_bytes(kernel, max(kernel.kernarg_size, limits.own_bytes(kernel)))
-        translation = loaded.translation(kernel_name, options.sanitize, single, exact)
+        translation = loaded.translation(kernel_name, options.sanitize, single, exact, errs)
         shared = limits.static_shared(kernel) + dynamic_shared
         scene = faults.Scene(
             kernel=kernel,
@@ -320,7 +325,13 @@ class EmulatedDevice:
         return made
 
     def _prepare(
-        self, form: _Form, loaded: LoadedCode, block: bytes, served: Served, options: LaunchOptions
+        self,
+        form: _Form,
+        loaded: LoadedCode,
+        block: bytes,
+        served: Served,
+        options: LaunchOptions,
+        erring: Approximation | None,
     ) -> Dispatch:
         """Puts a launch's arguments into device memory and describes it for the C side."""
         if loaded.grid_barrier:
@@ -342,6 +353,7 @@ class EmulatedDevice:
             hostcalls=served.hostcalls,
             serve=served.callback,
             exact_shared=limits.exact_shared(options.shared_bounds),
+            approximation=erring,
         )
 
     def _place_arguments(self, form: _Form, block: bytes, loaded: LoadedCode) -> tuple[int, int]:

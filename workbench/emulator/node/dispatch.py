@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench import errors, targets
+from workbench.approximation import Approximation
 from workbench.codeobject import KernelArg, KernelDescriptor, KernelInfo
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
@@ -407,6 +408,7 @@ def prepare(
     hostcalls: tuple[int, int] = (0, 0),
     serve: Any = None,
     exact_shared: bool = False,
+    approximation: Approximation | None = None,
 ) -> Dispatch:
     """One launch from what all of its kind have in common.
 
@@ -414,10 +416,14 @@ def prepare(
         registers: the SGPRs that a wave starts with.
         hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them, as Launch.serve.
         exact_shared: whether an access beyond the kernel's shared memory is a fault.
+        approximation: which of the translation's transcendental instructions err, where it lets them.
     """
     machine = ffi.new(_MACHINE, description.machine[0])
     machine.allocations, machine.allocation_count = allocations, len(allocations)
     machine.hostcalls, machine.hostcalls_bytes = hostcalls
+    if approximation is not None:
+        machine.approximate_seed = approximation.seed
+        machine.approximate_first, machine.approximate_end = approximation.first, approximation.end
     launch = ffi.new(_LAUNCH, description.launch[0])
     launch.machine = machine
     if exact_shared:

@@ -31,7 +31,7 @@ class LoadedCode:
     code_object: CodeObject
     device: int
     image: Allocation
-    translations: dict[tuple[str, bool, bool, bool], TranslatedKernel] = field(default_factory=dict)
+    translations: dict[tuple[str, bool, bool, bool, bool], TranslatedKernel] = field(default_factory=dict)
     prints: bool = False
     grid_barrier: int = 0
     forms: dict[Any, Any] = field(default_factory=dict)
@@ -44,24 +44,35 @@ class LoadedCode:
         return self.image.base
 
     def translation(
-        self, kernel: str, sanitize: bool = False, single: bool = False, exact: bool = False
+        self,
+        kernel: str,
+        sanitize: bool = False,
+        single: bool = False,
+        exact: bool = False,
+        approximate: bool = False,
     ) -> TranslatedKernel:
         """The kernel as native code, which tells the sanitizer what it does where that is asked for.
 
         Args:
             single: each instruction is a block of its own.
             exact: matrix instructions give a matrix core's bits.
+            approximate: transcendental instructions err as the launch asks.
 
         Raises:
             UnsupportedInstruction: it has an instruction that the emulated device does not execute.
         """
-        key = kernel, sanitize, single, exact
+        key = kernel, sanitize, single, exact, approximate
         found = self.translations.get(key)
         if found is None:
             from workbench.emulator.translate.translator import translate
 
             found = self.translations[key] = translate(
-                self.code_object, kernel, sanitize=sanitize, single=single, exact=exact
+                self.code_object,
+                kernel,
+                sanitize=sanitize,
+                single=single,
+                exact=exact,
+                approximate=approximate,
             )
         return found
 

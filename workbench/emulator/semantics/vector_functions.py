@@ -1,35 +1,58 @@
 """Lane-wise transcendental functions, reciprocals and roots; the sides of cube maps.
 
-Transcendental functions are within one unit in the last place of the true value. Most are C
-(native/ops/math.c). The exponential, which attention and softmax wait for, is part of the run: a call has to
-put all registers in memory.
+Transcendental functions are within one unit in the last place of the true value, and exactly rounded but for
+a few; on request they err as hardware may (`_erring`). Most are C (native/ops/math.c). The exponential, which
+attention and softmax wait for, is part of the run: a call has to put all registers in memory.
 """
 
 from __future__ import annotations
 
+from workbench.codeobject.instructions import accuracy_of
+from workbench.emulator.native import abi
 from workbench.emulator.semantics.registry import lanes
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.chunk import V_F32, V_F64, V_I32
 from workbench.emulator.translate.ir import Value
-from workbench.emulator.translate.lane_calls import call_lanes
+from workbench.emulator.translate.lane_calls import approximate, call_lanes
 
-# Instruction stem to the C function's; v_rcp_iflag differs from v_rcp only in the exceptions it can raise.
+# Instruction stem to the C function's, and its number where its results are to err.
 _FUNCTIONS = {
-    "log": "log2",
-    "rsq": "rsqrt",
-    "sin": "sin2pi",
-    "cos": "cos2pi",
+    "log": ("log2", abi.LOG2),
+    "rsq": ("rsqrt", abi.RECIPROCAL_ROOT),
+    "sin": ("sin2pi", abi.SIN),
+    "cos": ("cos2pi", abi.COS),
 }
-for _name, _function in _FUNCTIONS.items():
+
+
+def _erring(block: BlockTranslator, function: int, kind: int, a: Value, result: Value) -> Value:
+    """The result, with an error that hardware may make where the translation is asked for it."""
+    accuracy = accuracy_of(block.instruction.opcode) if block.options.approximate else None
+    return result if accuracy is None else approximate(block, function, kind, accuracy.ulps, a, result)
+
+
+def _half(block: BlockTranslator, function: int, wide: Value, result: Value) -> Value:
+    """A half-precision result from one of single precision: within one unit of this rounds to within one of
+    half precision."""
+    rounded = result.fptrunc(16)
+    if not block.options.approximate:
+        return rounded
+    return _erring(block, function, abi.HALF, wide, rounded.fpext(32)).fptrunc(16)
+
+
+for _name, (_function, _number) in _FUNCTIONS.items():
 
     @lanes(f"v_{_name}_f32", "f32 <- f32")
-    def transcendental(block: BlockTranslator, a: Value, function: str = _function) -> Value:
-        return call_lanes(block, f"hk_{function}_f32x16", V_F32, a)
+    def transcendental(
+        block: BlockTranslator, a: Value, function: str = _function, number: int = _number
+    ) -> Value:
+        return _erring(block, number, abi.SINGLE, a, call_lanes(block, f"hk_{function}_f32x16", V_F32, a))
 
     @lanes(f"v_{_name}_f16", "f16 <- f16")
-    def transcendental_f16(block: BlockTranslator, a: Value, function: str = _function) -> Value:
-        # A result within one unit of single precision rounds to within one of half precision.
-        return call_lanes(block, f"hk_{function}_f32x16", V_F32, a.fpext(32)).fptrunc(16)
+    def transcendental_f16(
+        block: BlockTranslator, a: Value, function: str = _function, number: int = _number
+    ) -> Value:
+        wide = a.fpext(32)
+        return _half(block, number, wide, call_lanes(block, f"hk_{function}_f32x16", V_F32, wide))
 
 
 _EXP2 = tuple(
@@ -80,53 +103,56 @@ def _exp2(block: BlockTranslator, x: Value) -> Value:
 
 @lanes("v_exp_f32 v_exp_legacy_f32", "f32 <- f32")
 def exp_f32(block: BlockTranslator, a: Value) -> Value:
-    return _exp2(block, a)
+    return _erring(block, abi.EXP2, abi.SINGLE, a, _exp2(block, a))
 
 
 @lanes("v_exp_f16", "f16 <- f16")
 def exp_f16(block: BlockTranslator, a: Value) -> Value:
-    return _exp2(block, a.fpext(32)).fptrunc(16)
+    wide = a.fpext(32)
+    return _half(block, abi.EXP2, wide, _exp2(block, wide))
 
 
 @lanes("v_log_legacy_f32", "f32 <- f32")
 def log_legacy(block: BlockTranslator, a: Value) -> Value:
-    return call_lanes(block, "hk_log2_f32x16", V_F32, a)
+    return _erring(block, abi.LOG2, abi.SINGLE, a, call_lanes(block, "hk_log2_f32x16", V_F32, a))
 
 
+# v_rcp_iflag differs from v_rcp only in the exceptions it can raise.
 @lanes("v_rcp_f32 v_rcp_iflag_f32", "f32 <- f32")
 def rcp_f32(block: BlockTranslator, a: Value) -> Value:
-    return block.emitter.const(a.type, 1.0) / a
+    return _erring(block, abi.RECIPROCAL, abi.SINGLE, a, block.emitter.const(a.type, 1.0) / a)
 
 
 @lanes("v_rcp_f64", "f64 <- f64")
 def rcp_f64(block: BlockTranslator, a: Value) -> Value:
-    return block.emitter.const(a.type, 1.0) / a
+    return _erring(block, abi.RECIPROCAL, abi.DOUBLE, a, block.emitter.const(a.type, 1.0) / a)
 
 
 @lanes("v_rcp_f16", "f16 <- f16")
 def rcp_f16(block: BlockTranslator, a: Value) -> Value:
     wide = a.fpext(32)
-    return (block.emitter.const(wide.type, 1.0) / wide).fptrunc(16)
+    return _half(block, abi.RECIPROCAL, wide, block.emitter.const(wide.type, 1.0) / wide)
 
 
 @lanes("v_sqrt_f32", "f32 <- f32")
 def sqrt_f32(block: BlockTranslator, a: Value) -> Value:
-    return block.emitter.intrinsic("sqrt", a)
+    return _erring(block, abi.ROOT, abi.SINGLE, a, block.emitter.intrinsic("sqrt", a))
 
 
 @lanes("v_sqrt_f64", "f64 <- f64")
 def sqrt_f64(block: BlockTranslator, a: Value) -> Value:
-    return block.emitter.intrinsic("sqrt", a)
+    return _erring(block, abi.ROOT, abi.DOUBLE, a, block.emitter.intrinsic("sqrt", a))
 
 
 @lanes("v_sqrt_f16", "f16 <- f16")
 def sqrt_f16(block: BlockTranslator, a: Value) -> Value:
-    return block.emitter.intrinsic("sqrt", a.fpext(32)).fptrunc(16)
+    wide = a.fpext(32)
+    return _half(block, abi.ROOT, wide, block.emitter.intrinsic("sqrt", wide))
 
 
 @lanes("v_rsq_f64", "f64 <- f64")
 def rsq_f64(block: BlockTranslator, a: Value) -> Value:
-    return call_lanes(block, "hk_rsqrt_f64x16", V_F64, a)
+    return _erring(block, abi.RECIPROCAL_ROOT, abi.DOUBLE, a, call_lanes(block, "hk_rsqrt_f64x16", V_F64, a))
 
 
 @lanes("v_trig_preop_f64", "f64 <- f64 b32")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Operand
+from workbench.emulator.native import abi
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.chunk import ROW_BYTES, V_I32
 from workbench.emulator.translate.ir import I16, LANES, Type, Value
@@ -24,6 +25,29 @@ def call_lanes(block: BlockTranslator, name: str, result: Type, *arguments: Valu
         ", ".join(f"ptr {pointer}" for pointer in pointers),
     )
     return emitter.load(result, pointers[0], 64)
+
+
+def approximate(
+    block: BlockTranslator, function: int, kind: int, ulps: float, argument: Value, result: Value
+) -> Value:
+    """A result with an error below so many units in the last place, drawn when it runs (hk_approximate).
+
+    Args:
+        function, kind: abi.h's HK_RECIPROCAL, ... and HK_HALF, ...; half precision comes as V_F32.
+    """
+    emitter = block.emitter
+    pointers = [block.function.buffer(0), block.function.buffer(1)]
+    for value, pointer in zip((result, argument), pointers, strict=True):
+        emitter.store(value, pointer, 64)
+    what = function | kind << abi.HK_APPROXIMATE_KIND
+    emitter.call(
+        "declare void @hk_approximate(ptr, ptr, ptr, i64, i32, double)",
+        None,
+        "@hk_approximate",
+        f"ptr {pointers[0]}, ptr {pointers[1]}, ptr %wave, i64 {block.instruction.address}, i32 {what}, "
+        f"double {ulps!r}",
+    )
+    return emitter.load(result.type, pointers[0], 64)
 
 
 def call_lanes_with_mask(

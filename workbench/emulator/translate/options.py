@@ -63,6 +63,7 @@ class Options:
         sanitize: whether the code reports to the sanitizer.
         single: whether each instruction is a block of its own: the driver sees the state between any two.
         exact: whether matrix instructions give a matrix core's bits (docs/numerics.md).
+        approximate: whether transcendental instructions err as the launch asks (docs/numerics.md).
     """
 
     target: str
@@ -73,3 +74,4 @@ class Options:
     sanitize: bool = False
     single: bool = False
     exact: bool = False
+    approximate: bool = False

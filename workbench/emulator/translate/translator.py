@@ -90,6 +90,7 @@ def translate(
     sanitize: bool = False,
     single: bool = False,
     exact: bool = False,
+    approximate: bool = False,
 ) -> Translation:
     """Native code for a kernel of a code object, from the cache where it has been translated before.
 
@@ -97,6 +98,7 @@ def translate(
         sanitize: the code tells the sanitizer (native/observe/sanitizer) of each instruction before it runs.
         single: each instruction is a block of its own.
         exact: matrix instructions give a matrix core's bits.
+        approximate: transcendental instructions err as the launch asks.
 
     Raises:
         UnsupportedInstruction: instructions that the kernel can reach are not executed; the message names
@@ -107,13 +109,15 @@ def translate(
     if info is None:
         known = ", ".join(code_object.kernels) or "none"
         raise CodeObjectError(f"the code object has no kernel {kernel!r}; it has: {known}.")
-    options = replace(_options(code_object, kernel), sanitize=sanitize, single=single, exact=exact)
+    options = replace(
+        _options(code_object, kernel), sanitize=sanitize, single=single, exact=exact, approximate=approximate
+    )
     cache_ = Cache("translations")
     key = digest(
         translator_version(),
         engine.identity(),
         repr(options.mode),
-        f"sanitize {sanitize}, single {single}, exact {exact}",
+        f"sanitize {sanitize}, single {single}, exact {exact}, approximate {approximate}",
         f"{options.target} {options.acc_offset} {options.rows} {info.entry} {code_object.text.address}",
         repr(function_symbols(code_object)),
         code_object.text.data,

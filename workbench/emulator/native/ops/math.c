@@ -11,34 +11,39 @@
 #define LANES 16
 #define LOOP for (int i = 0; i < LANES; i++)
 
+/* log2 of a float before it is rounded. */
+static inline double log2_wide(float x) {
+    uint32_t bits = hk_float_bits(x);
+    int denormal = (bits & 0x7f800000u) == 0;
+    uint32_t scaled = denormal ? hk_float_bits(x * 0x1p24f) : bits;
+    /* The mantissa goes to [sqrt(1/2), sqrt(2)). */
+    uint32_t shifted = scaled - 0x3f3504f3u;
+    int32_t e = (int32_t)shifted >> 23;
+    double f = (double)hk_float((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0;
+    e -= denormal ? 24 : 0;
+    /* log2(1 + f) / f; the result is relative to f, which is exact, so it is right next to 1 as well. */
+    double q = -0x1.16c9192143833p-4;
+    q = __builtin_fma(q, f, 0x1.0c91c8ec04459p-3);
+    q = __builtin_fma(q, f, -0x1.140c67e94fcdep-3);
+    q = __builtin_fma(q, f, 0x1.0b872a83448f7p-3);
+    q = __builtin_fma(q, f, -0x1.23e34ff2dfed7p-3);
+    q = __builtin_fma(q, f, 0x1.480da32d9077ap-3);
+    q = __builtin_fma(q, f, -0x1.7186b110dbb40p-3);
+    q = __builtin_fma(q, f, 0x1.a61c50cd4bc62p-3);
+    q = __builtin_fma(q, f, -0x1.ec6f47f38905dp-3);
+    q = __builtin_fma(q, f, 0x1.2776b48f57946p-2);
+    q = __builtin_fma(q, f, -0x1.7154784e5d08ep-2);
+    q = __builtin_fma(q, f, 0x1.ec709de7df48dp-2);
+    q = __builtin_fma(q, f, -0x1.71547651d9376p-1);
+    q = __builtin_fma(q, f, 0x1.71547652b5270p+0);
+    return __builtin_fma(q, f, (double)e);
+}
+
 HK_EXPORT void hk_log2_f32x16(float *restrict out, const float *restrict in);
 void hk_log2_f32x16(float *restrict out, const float *restrict in) {
     LOOP {
         float x = in[i];
-        uint32_t bits = hk_float_bits(x);
-        int denormal = (bits & 0x7f800000u) == 0;
-        uint32_t scaled = denormal ? hk_float_bits(x * 0x1p24f) : bits;
-        /* The mantissa goes to [sqrt(1/2), sqrt(2)). */
-        uint32_t shifted = scaled - 0x3f3504f3u;
-        int32_t e = (int32_t)shifted >> 23;
-        double f = (double)hk_float((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0;
-        e -= denormal ? 24 : 0;
-        /* log2(1 + f) / f; the result is relative to f, which is exact, so it is right next to 1 as well. */
-        double q = -0x1.16c9192143833p-4;
-        q = __builtin_fma(q, f, 0x1.0c91c8ec04459p-3);
-        q = __builtin_fma(q, f, -0x1.140c67e94fcdep-3);
-        q = __builtin_fma(q, f, 0x1.0b872a83448f7p-3);
-        q = __builtin_fma(q, f, -0x1.23e34ff2dfed7p-3);
-        q = __builtin_fma(q, f, 0x1.480da32d9077ap-3);
-        q = __builtin_fma(q, f, -0x1.7186b110dbb40p-3);
-        q = __builtin_fma(q, f, 0x1.a61c50cd4bc62p-3);
-        q = __builtin_fma(q, f, -0x1.ec6f47f38905dp-3);
-        q = __builtin_fma(q, f, 0x1.2776b48f57946p-2);
-        q = __builtin_fma(q, f, -0x1.7154784e5d08ep-2);
-        q = __builtin_fma(q, f, 0x1.ec709de7df48dp-2);
-        q = __builtin_fma(q, f, -0x1.71547651d9376p-1);
-        q = __builtin_fma(q, f, 0x1.71547652b5270p+0);
-        float result = (float)__builtin_fma(q, f, (double)e);
+        float result = (float)log2_wide(x);
         result = x == INFINITY ? INFINITY : result;
         result = x < 0.0f ? NAN : result;
         result = x == 0.0f ? -INFINITY : result;
@@ -87,27 +92,90 @@ static inline double cosine(double t) {
     return __builtin_fma(q, u, 1.0);
 }
 
-static inline float turns(float x, int quarter) {
+static inline double turns(float x, int quarter) {
     double whole = (double)__builtin_rintf(x);
     double f = (double)x - whole;
     double steps = __builtin_rint(f * 4.0);
     double t = __builtin_fma(steps, -0.25, f);
     int32_t q = ((int32_t)(f == f ? steps : 0.0) + quarter) & 3;
     double value = q & 1 ? cosine(t) : sine(t);
-    return (float)(q & 2 ? -value : value);
+    return q & 2 ? -value : value;
 }
 
 HK_EXPORT void hk_sin2pi_f32x16(float *restrict out, const float *restrict in);
 void hk_sin2pi_f32x16(float *restrict out, const float *restrict in) {
     LOOP {
         /* The sign of a zero argument is kept. */
-        float value = turns(in[i], 0);
+        float value = (float)turns(in[i], 0);
         out[i] = in[i] == 0.0f ? in[i] : value;
     }
 }
 
 HK_EXPORT void hk_cos2pi_f32x16(float *restrict out, const float *restrict in);
-void hk_cos2pi_f32x16(float *restrict out, const float *restrict in) { LOOP out[i] = turns(in[i], 1); }
+void hk_cos2pi_f32x16(float *restrict out, const float *restrict in) { LOOP out[i] = (float)turns(in[i], 1); }
+
+/* Results with the error that hardware may make (codeobject/instructions/accuracy.py). */
+
+static double true_value(uint32_t function, double x) {
+    switch (function) {
+    case HK_RECIPROCAL:
+        return 1.0 / x;
+    case HK_RECIPROCAL_ROOT:
+        return 1.0 / sqrt(x);
+    case HK_ROOT:
+        return sqrt(x);
+    case HK_EXP2:
+        return exp2(x);
+    case HK_LOG2:
+        return log2_wide((float)x);
+    default:
+        return turns((float)x, function == HK_COS);
+    }
+}
+
+/* SplitMix64's finalizer (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). */
+static uint64_t mixed(uint64_t x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+    return x ^ x >> 31;
+}
+
+/* A number of a format that is less than `ulps` units in the last place from the true value; the exact result where
+ * that is one and the bound one unit or less. */
+static double drawn(double value, double truth, uint32_t kind, double ulps, uint64_t draw) {
+    static const int mantissa[] = {10, 23, 52}, lowest[] = {-14, -126, -1022};
+    static const double most[] = {65504.0, 0x1.fffffep127, 0x1.fffffffffffffp1023};
+    int exponent = ilogb(truth);
+    int unit = (exponent < lowest[kind] ? lowest[kind] : exponent) - mantissa[kind];
+    double units = scalbn(truth, -unit);
+    /* A mode that flushes denormals or rounds another way has decided already. */
+    if (fabs(scalbn(value, -unit) - units) > 1.0) return value;
+    double first = floor(units - ulps) + 1.0, last = ceil(units + ulps) - 1.0;
+    double result = scalbn(first + (double)(draw % (uint64_t)(last - first + 1.0)), unit);
+    return fabs(result) <= most[kind] ? copysign(result, truth) : value;
+}
+
+/* `results` hold what `arguments` give, rounded as usual; as doubles for double precision, else as floats. The same
+ * function of the same argument errs the same way wherever it stands, as hardware does. */
+HK_EXPORT void hk_approximate(void *results, const void *arguments, const Wave *wave, uint64_t pc, uint32_t what,
+                              double ulps);
+void hk_approximate(void *results, const void *arguments, const Wave *wave, uint64_t pc, uint32_t what, double ulps) {
+    const Machine *machine = wave->group->machine;
+    if (pc < machine->approximate_first || pc >= machine->approximate_end) return;
+    uint32_t kind = what >> HK_APPROXIMATE_KIND, function = what & ((1u << HK_APPROXIMATE_KIND) - 1);
+    uint64_t key = mixed(machine->approximate_seed * 0x9e3779b97f4a7c15ull + what);
+    LOOP {
+        double x = kind == HK_DOUBLE ? ((const double *)arguments)[i] : (double)((const float *)arguments)[i];
+        double value = kind == HK_DOUBLE ? ((double *)results)[i] : (double)((float *)results)[i];
+        double truth = true_value(function, x);
+        if (!isfinite(truth) || truth == 0 || !isfinite(value) || value == 0) continue;
+        value = drawn(value, truth, kind, ulps, mixed(key ^ hk_double_bits(x)));
+        if (kind == HK_DOUBLE)
+            ((double *)results)[i] = value;
+        else
+            ((float *)results)[i] = (float)value;
+    }
+}
 
 /* Division (v_div_scale, v_div_fmas, v_div_fixup), for float and double. */
 

@@ -1,0 +1,105 @@
+"""Errors of transcendental instructions on an emulated device, as large as hardware's may be.
+
+An emulated device rounds `v_rcp`, `v_rsq`, `v_sqrt`, `v_exp` and `v_log` exactly or nearly so, and hardware
+need not: code that is right with exact results alone passes here and fails there. On request each result has
+an error below the published bound (`codeobject.instructions.accuracy`). It is drawn by a seed, the function
+and its argument, so that a run repeats, and that two instructions agree on the same argument, as a GPU's do.
+The launch decides, else a `with approximate(...)` block, else HIPKITTENS_APPROXIMATE.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from workbench.errors import UsageError
+
+VARIABLE = "HIPKITTENS_APPROXIMATE"
+SEEDS = (1, 2, 3)
+"""That are tried where none is named: a result errs one way or the other in half of the draws."""
+
+_END = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Approximation:
+    """Which instructions err, and how.
+
+    Attributes:
+        seed: of the draws; the same seed gives the same results.
+        kernel: symbol of the only kernel whose instructions err; "" for all.
+        first, end: code object addresses of the instructions that err: from `first` to before `end`.
+    """
+
+    seed: int
+    kernel: str = ""
+    first: int = 0
+    end: int = _END
+
+    def of(self, kernel: str) -> Approximation | None:
+        """Itself where it concerns a kernel."""
+        return self if self.kernel in ("", kernel) else None
+
+
+_chosen: ContextVar[Approximation | None] = ContextVar("approximation", default=None)
+
+
+def checked_seed(value: object, origin: str) -> int:
+    """A seed.
+
+    Args:
+        origin: where it came from, for the message.
+
+    Raises:
+        UsageError: it is no whole number from 0 on.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
+        raise UsageError(f"{origin} is {value!r}; expected a seed, a whole number from 0 on")
+    return value
+
+
+def seeds_of(value: bool | int, origin: str) -> tuple[int, ...]:
+    """The seeds that an argument asks for: none, the usual ones for True, or the one that it is.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    if isinstance(value, bool):
+        return SEEDS if value else ()
+    return (checked_seed(value, origin),)
+
+
+def default_approximation() -> Approximation | None:
+    """What holds for launches that do not say.
+
+    Raises:
+        UsageError: HIPKITTENS_APPROXIMATE is no seed.
+    """
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen
+    text = os.environ.get(VARIABLE)
+    if not text:
+        return None
+    return Approximation(checked_seed(int(text) if text.isdecimal() else text, VARIABLE))
+
+
+@contextmanager
+def approximate(seed: int | Approximation) -> Iterator[None]:
+    """Lets transcendental instructions of emulated devices err inside a `with` block; for this thread.
+
+    Args:
+        seed: of the draws.
+
+    Raises:
+        UsageError: it is no seed.
+    """
+    chosen = seed if isinstance(seed, Approximation) else Approximation(checked_seed(seed, "approximate"))
+    token = _chosen.set(chosen)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
