@@ -11,6 +11,7 @@ import torch
 
 import workbench as wb
 from tests.step.test_journeys import HASTY, HEAD, TRANSPOSED
+from workbench.check.results import Diagnosis
 from workbench.errors import UsageError
 from workbench.step.provenance import Provenance
 from workbench.views import opening, sanitizer, verify
@@ -68,7 +69,8 @@ def test_a_wrong_number_opens_where_it_comes_from(shown: list[Any]) -> None:
     result = wb.verify(kernel[1, 64], lambda a, b: a @ b.mT, inputs=inputs, outputs=("c",))
     verify.present(result)
     ((table, key, opens),) = shown
-    assert table.count(f'data-wb-open="{key}:') == len(result.worst.first[: verify.BUTTONS])
+    # One more asks whose fault it is.
+    assert table.count(f'data-wb-open="{key}:') == len(result.worst.first[: verify.BUTTONS]) + 1
     found = opens(1)
     assert isinstance(found, Provenance)
     assert found.at == tuple(result.worst.first[1].index)
@@ -76,6 +78,24 @@ def test_a_wrong_number_opens_where_it_comes_from(shown: list[Any]) -> None:
     right = wb.verify(kernel[1, 64], lambda a, b: a @ b, inputs=inputs, outputs=("c",))
     assert right.passed
     assert right.again is None, "nothing keeps the tensors of a launch that is right"
+
+
+def test_a_click_asks_whose_fault_a_wrong_number_is(shown: list[Any]) -> None:
+    widgets = pytest.importorskip("ipywidgets")
+    doubled = "__global__ void doubled(const int *in, int *out) { out[threadIdx.x] = 2 * in[threadIdx.x]; }"
+    kernel = wb.compile(doubled)["doubled"]
+    inputs = {"in": torch.arange(64, dtype=torch.int32), "out": torch.zeros(64, dtype=torch.int32)}
+    result = wb.verify(kernel[1, 64], lambda **given: 3 * given["in"], inputs=inputs, outputs=("out",))
+    verify.present(result)
+    ((table, key, opens),) = shown
+    assert f'data-wb-open="{key}:{verify.BUTTONS}"' in table
+    opened = opens(verify.BUTTONS)
+    assert isinstance(opened, Diagnosis)
+    links = opening._opener_class()(key=key)
+    box = widgets.VBox([links])
+    links.answer(box, lambda _: opened)
+    links._open(None, {"open": verify.BUTTONS}, None)
+    assert "wrong at -O1 as well as at -O3" in box.children[1].value
 
 
 @pytest.mark.parametrize("given", [False, True])

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.check.compare import Comparison, Mismatch
+from workbench.check.sanitizer import Finding
 from workbench.display import Plotted, Presented
-from workbench.errors import VerificationError
+from workbench.errors import UsageError, VerificationError
 from workbench.operators import Shape, shape_text
 from workbench.operators.subject import Request
 from workbench.origin import Origin
 from workbench.runtime import LaunchRecord
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Whose fault a wrong result is.
+
+    Attributes:
+        culprit: "compiler", "kernel", or "unknown".
+        text: what was tried, what came of it, and the next step.
+        flags: compiler flags with which the result is right; "" where none are known.
+    """
+
+    culprit: str
+    text: str
+    flags: str = ""
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -32,6 +51,10 @@ class VerifyResult(Plotted, Presented):
             where they were read back from a GPU, or a callable gave them.
         again: what was launched, to look where a wrong number comes from; None where all is right, and of
             functions.
+        inexact: what needs exactly rounded results: right with these, and wrong with errors that hardware may
+            make (`approximate=`).
+        diagnosis: whose fault it is, where that was asked (`diagnose=True`).
+        retry: makes the diagnosis; None where all is right, or a run changed the inputs.
         figure: heat map of the worst output's error.
     """
 
@@ -45,10 +68,13 @@ class VerifyResult(Plotted, Presented):
     code: str = ""
     origin: Origin = Origin.MEASURED
     again: Request | None = field(default=None, repr=False, compare=False)
+    inexact: tuple[Finding, ...] = ()
+    diagnosis: Diagnosis | None = field(default=None, compare=False)
+    retry: Callable[[], Diagnosis] | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         # Arguments stay where they are.
-        return {**self.__dict__, "again": None}
+        return {**self.__dict__, "again": None, "retry": None}
 
     @property
     def passed(self) -> bool:
@@ -90,6 +116,21 @@ class VerifyResult(Plotted, Presented):
             raise VerificationError(str(self))
         return self
 
+    def diagnose(self) -> Diagnosis:
+        """Compiles the same kernels at -O1 and runs them again: whether the compiler or the kernel is wrong.
+
+        Raises:
+            UsageError: it passed, changed its inputs, or is from another process.
+        """
+        if self.diagnosis is not None:
+            return self.diagnosis
+        if self.retry is None:
+            raise UsageError(
+                f"{self.name}: nothing to diagnose; expected a verification that failed, in the process that "
+                "made it, and that left its inputs as they were"
+            )
+        return self.retry()
+
     def __bool__(self) -> bool:
         return self.passed
 
@@ -99,6 +140,8 @@ class VerifyResult(Plotted, Presented):
         lines = [head + ("passed" if self.passed else "FAILED")]
         lines += [f"  {c}" for c in self.outputs.values()]
         lines += [f"  input {name} was overwritten" for name in self.inputs_changed]
+        lines += [f"  {finding.place}: {finding.message}" for finding in self.inexact]
+        lines += [f"  {self.diagnosis}"] if self.diagnosis is not None else []
         return "\n".join(lines)
 
     __repr__ = __str__

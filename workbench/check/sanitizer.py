@@ -7,12 +7,15 @@ on the source lines that a person wrote, each instruction once.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from workbench.approximation import seeds_of
+from workbench.check.exactness import CATEGORY, need
+from workbench.check.repeated import Repeated
 from workbench.codeobject import CodeObject, printer
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode_one
@@ -225,6 +228,7 @@ def sanitize(
     shape: Shape | None = None,
     seed: int = 0,
     device: Device | str | None = None,
+    approximate: bool | int = False,
     **kwargs: Any,
 ) -> SanitizeResult:
     """Runs a launch once and looks for what hardware hides; arguments as for `time`.
@@ -235,13 +239,19 @@ def sanitize(
     of shared memory; uninitialised values that are stored to global memory, decide a branch or become an
     address; and pairs of instructions with too few s_nop in between (docs/sanitizer.md).
 
+    Args:
+        approximate: launch again with errors that hardware's v_rcp, v_exp and the like may make
+            (`workbench.approximation`), with a seed or, where it is True, a few; an instruction by whose
+            errors an integer changes, or half of a float's digits, is a finding.
+
     Raises:
         DeviceError: the device is a GPU; only an emulated device can watch a launch.
-        UsageError: `target` cannot be launched.
+        UsageError: `target` cannot be launched; `approximate` is no seed.
         KernelTimeout: the launch ran past its time limit.
     """
+    seeds = seeds_of(approximate, "approximate")
     options = {"spec": spec, "shape": shape, "seed": seed, "device": device}
-    found = sanitize_target(resolve(target, args, kwargs, **options))  # type: ignore[arg-type]
+    found = sanitize_target(resolve(target, args, kwargs, **options), seeds)  # type: ignore[arg-type]
     return found if found.passed else replace(found, again=Request(target, args, kwargs, options))
 
 
@@ -312,9 +322,14 @@ def sanitizing() -> Iterator[Watch]:
         yield watch
 
 
-def sanitize_target(target: Target) -> SanitizeResult:
-    """What the sanitizer finds in a prepared launch."""
+def sanitize_target(target: Target, seeds: Sequence[int] = ()) -> SanitizeResult:
+    """What the sanitizer finds in a prepared launch.
+
+    Args:
+        seeds: of errors of transcendental instructions, with which it is made again.
+    """
     target.device.check_observes("what happens inside")
+    repeated = Repeated(target) if seeds else None
     told = {"shape": target.shape, "device": target.device.name}
     results: list[SanitizeResult] = []
     with hub.failures("sanitize", target.name, **told):
@@ -322,6 +337,9 @@ def sanitize_target(target: Target) -> SanitizeResult:
             results.append(_sanitized(each))
             if results[-1].stopped:
                 break
+        if repeated is not None and not results[-1].stopped:
+            with hub.muted():
+                results[-1] = _with_exactness(results[-1], repeated, seeds)
     times = [result.seconds for result in results if result.seconds is not None]
     found = replace(
         results[-1],
@@ -334,6 +352,27 @@ def sanitize_target(target: Target) -> SanitizeResult:
     first = found.findings[0].message.partition("\n")[0] if found.findings else ""
     hub.publish("sanitize", found.name, {"findings": len(found.causes), "first": first})
     return found
+
+
+def _with_exactness(result: SanitizeResult, repeated: Repeated, seeds: Sequence[int]) -> SanitizeResult:
+    """The result with a finding for each instruction by whose errors a launch's results change grossly."""
+    effect, sites, seed = repeated.depends(seeds)
+    found = [finding_at(k.module, CATEGORY, need((k, pc), seed, effect), pc) for k, pc in sites]
+    if effect and not sites:
+        code = repeated.target.parts[-1].kernel
+        text = f"{effect}; no single instruction is the cause"
+        found.append(finding_at(code.module, "note", text, code.info.entry))
+    return replace(
+        result,
+        findings=(*result.findings, *(f for f in found if f.category != "note")),
+        notes=(*result.notes, *(f for f in found if f.category == "note")),
+    )
+
+
+def finding_at(module: DeviceCode, category: str, message: str, pc: int) -> Finding:
+    """A finding about an instruction, whoever ran it."""
+    raw = RawFinding(category, message, pc, None, (0, 0, 0), 0, None, None, 1)
+    return replace(_finding(_Code.of_module(module), raw), workgroup=None, wave=None)
 
 
 def _sanitized(target: Target) -> SanitizeResult:

@@ -12,10 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from workbench.approximation import Approximation, seeds_of
+from workbench.approximation import approximate as approximately
 from workbench.check import verified_operators
 from workbench.check.compare import compare
+from workbench.check.diagnosis import diagnose as diagnosed
+from workbench.check.exactness import CATEGORY, need, needing_exactness
 from workbench.check.references import same_precision, widened
+from workbench.check.repeated import effect_of
 from workbench.check.results import VerifyResult, VerifyResults
+from workbench.check.sanitizer import finding_at
 from workbench.errors import UsageError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, device_of, digest_of, recording, resolve_device
@@ -30,6 +36,8 @@ from workbench.runtime import Device, with_numerics
 if TYPE_CHECKING:
     import torch
 
+_Results = VerifyResult | VerifyResults
+
 
 def verify(
     target: KernelSpec | Kernel | Module | Launcher | Callable[..., Any] | str,
@@ -43,6 +51,8 @@ def verify(
     tolerance: Bounds | None = None,
     device: Device | str | None = None,
     numerics: str | Sequence[str] | None = None,
+    approximate: bool | int = False,
+    diagnose: bool = False,
 ) -> Any:
     """Runs a kernel on fresh inputs and compares what it wrote with PyTorch.
 
@@ -71,18 +81,107 @@ def verify(
         numerics: "exact" or "fast" arithmetic of an emulated device's matrix instructions
             (docs/numerics.md), or several, one after the other; the device's own where it is None.
 
+        approximate: where it passes, run it again with errors that hardware's v_rcp, v_exp and the like may
+            make (`workbench.approximation`), with a seed or, where it is True, a few; `.inexact` names the
+            instructions that it needs exact.
+        diagnose: where it fails, compile the same kernels at -O1 and run them again: `.diagnosis` says
+            whether the compiler or the kernel is wrong.
+
     Returns:
         a VerifyResult; VerifyResults where `shapes` or several `numerics` were given. `.passed` says whether
         all is well.
 
     Raises:
-        UsageError: the arguments fit none of the forms, or exclude each other; `shapes` is empty.
+        UsageError: the arguments fit none of the forms, or exclude each other; `shapes` is empty;
+            `approximate` is no seed.
         ShapeError: a shape that the spec does not support.
         DeviceError: the device has no such numerics.
     """
+    seeds = seeds_of(approximate, "approximate")
+    again = partial(
+        _verify,
+        target,
+        reference,
+        shape=shape,
+        shapes=shapes,
+        inputs=inputs,
+        outputs=outputs,
+        seed=seed,
+        tolerance=tolerance,
+        device=device,
+        numerics=numerics,
+    )
+    result = again()
+    if not result.passed:
+        return _explained(result, again, diagnose)
+    for draw in seeds:
+        erring = _approximate(again, draw)
+        if not erring.passed:
+            return erring
+    return result
+
+
+def _approximate(again: Callable[[], _Results], seed: int) -> _Results:
+    """The verification with errors of transcendental instructions; where it fails, with those at fault."""
+
+    def run(errors: Approximation) -> _Results:
+        with approximately(errors):
+            return again()
+
+    with recording() as launches:
+        result = run(Approximation(seed))
+    for _, last in launches:
+        last.device.check_observes("results with errors that hardware may make")
+    if result.passed:
+        return result
+    kernels = [kernel for kernel, _ in launches]
+    with hub.muted():
+        sites = needing_exactness(kernels, seed, lambda errors: not run(errors).passed)
+
+    def named(wrong: VerifyResult) -> VerifyResult:
+        worst = wrong.worst
+        effect = "the result is wrong"
+        if worst.first:
+            effect = effect_of(worst.name, worst.first[0], worst.mismatches, worst.error.numel())
+        found = [finding_at(k.module, CATEGORY, need((k, pc), seed, effect), pc) for k, pc in sites]
+        return dataclasses.replace(wrong, inexact=tuple(found))
+
+    if isinstance(result, VerifyResult):
+        return named(result)
+    return VerifyResults([each if each.passed else named(each) for each in result])
+
+
+def _explained(result: _Results, again: Callable[..., Any], diagnose: bool) -> _Results:
+    """Results that failed with what makes them again, and with their diagnosis where that is asked for."""
+    if isinstance(result, VerifyResults):
+        made = []
+        for each in result:
+            alone = partial(again, shapes=None, shape=each.shape or None, device=each.device, numerics=None)
+            made.append(_explained(each, alone, diagnose))
+        return VerifyResults(made)
+    if result.passed or result.inputs_changed:
+        return result
+    if diagnose:
+        return dataclasses.replace(result, diagnosis=diagnosed(again))
+    return dataclasses.replace(result, retry=partial(diagnosed, again))
+
+
+def _verify(
+    target: KernelSpec | Kernel | Module | Launcher | Callable[..., Any] | str,
+    reference: KernelSpec | Callable[..., Any] | str | None,
+    *,
+    shape: Shape | None,
+    shapes: Sequence[Shape] | str | None,
+    inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]] | None,
+    outputs: Sequence[str],
+    seed: int,
+    tolerance: Bounds | None,
+    device: Device | str | None,
+    numerics: str | Sequence[str] | None,
+) -> Any:
     if numerics is not None:
         again = partial(
-            verify,
+            _verify,
             target,
             reference,
             shape=shape,
@@ -91,6 +190,7 @@ def verify(
             outputs=outputs,
             seed=seed,
             tolerance=tolerance,
+            numerics=None,
         )
         return _with_numerics(again, numerics, device)
     if isinstance(target, str):

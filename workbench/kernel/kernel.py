@@ -52,6 +52,23 @@ def is_recorded() -> bool:
     return bool(_recorders.get())
 
 
+_compiled_as: ContextVar[Callable[[Kernel], Kernel] | None] = ContextVar("compiled_as", default=None)
+
+
+@contextlib.contextmanager
+def launching(compiled_as: Callable[[Kernel], Kernel]) -> Iterator[None]:
+    """Launches that this thread makes inside run the code that a function gives for their kernel.
+
+    Args:
+        compiled_as: gives the same kernel from another compilation, or itself.
+    """
+    token = _compiled_as.set(compiled_as)
+    try:
+        yield
+    finally:
+        _compiled_as.reset(token)
+
+
 def _gone() -> None:
     """The arguments of a launch that nobody keeps."""
 
@@ -251,8 +268,10 @@ class Kernel(Shown):
         options: LaunchOptions | None,
         given: Callable[[], Arguments | None],
     ) -> LastLaunch:
-        function = self.module.function(self.info.name, where)
-        showing = Recording(function.module, self.name, launch) if self.module.shows else None
+        compiled_as = _compiled_as.get()
+        module = (self if compiled_as is None else compiled_as(self)).module
+        function = module.function(self.info.name, where)
+        showing = Recording(function.module, self.name, launch) if module.shows else None
         record: LaunchRecord = function.launch(
             launch.grid,
             launch.block,

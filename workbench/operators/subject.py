@@ -72,6 +72,7 @@ class Target:
         fresh: whether its tensors were made for it, so that nobody sees what a launch leaves in them.
         results: tensors that it writes and that nobody filled before.
         tensors: an operator's, by name: what goes in, what comes out, and what is between its launches.
+        arguments: what its launches are given by the caller, and what comes out, by name.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Target:
     fresh: bool = False
     results: tuple[Any, ...] = field(default=(), repr=False)
     tensors: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def only(self) -> Part:
@@ -165,7 +167,8 @@ def resolve(
             else device_of([*args, *kwargs.values()], target.kernel.arch)
         )
         run = _repeating(target.kernel, target.launch, args, kwargs, where)
-        return Target(target.kernel.name, where, (Part("", target.kernel, run),), {}, {})
+        named = _named(args, kwargs)
+        return Target(target.kernel.name, where, (Part("", target.kernel, run),), {}, {}, arguments=named)
     if callable(target):
         return _of_callable(target, args, kwargs)
     raise UsageError(
@@ -186,7 +189,16 @@ def _of_callable(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Ma
     parts = tuple(
         Part(step, kernel, _again_as(kernel, last)) for step, (kernel, last) in zip(steps, made, strict=True)
     )
-    return Target(names[0] if len(made) == 1 else called, made[0][1].device, parts, {}, {})
+    named: dict[str, Any] = {}
+    for step, (_, last) in zip(steps, made, strict=True):
+        arguments = _named(last.args, last.kwargs).items()
+        named.update((f"{step} {name}".strip(), value) for name, value in arguments)
+    name = names[0] if len(made) == 1 else called
+    return Target(name, made[0][1].device, parts, {}, {}, arguments=named)
+
+
+def _named(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    return {**{f"argument {number}": value for number, value in enumerate(args)}, **kwargs}
 
 
 def _again_as(kernel: Kernel, last: LastLaunch) -> Callable[[LaunchOptions | None], LaunchRecord]:
@@ -217,7 +229,8 @@ def _again(kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
             "give spec=, or launch it once before"
         )
     last = kernel.last
-    return Target(kernel.name, last.device, (Part("", kernel, _again_as(kernel, last)),), {}, {})
+    part = Part("", kernel, _again_as(kernel, last))
+    return Target(kernel.name, last.device, (part,), {}, {}, arguments=_named(last.args, last.kwargs))
 
 
 def _of_spec(
@@ -278,6 +291,7 @@ def _bound(
         fresh=not args and not kwargs,
         results=tuple(outputs.values()),
         tensors=tensors,
+        arguments={**bound, **outputs},
     )
 
 

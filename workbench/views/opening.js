@@ -15,7 +15,7 @@ function render({ model, el }) {
   const click = event => {
     const button = event.target.closest?.(`[data-wb-open^="${key}:"]`);
     if (button) {
-      told.textContent = 'Opening the stepper…';
+      told.textContent = 'Working…';
       buttons().forEach(each => (each.disabled = true));
       model.send({ open: Number(button.dataset.wbOpen.split(':')[1]) });
     }

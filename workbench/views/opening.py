@@ -1,4 +1,5 @@
-"""Buttons in a result's table that open the stepper below it: at a finding, or where a wrong number was made.
+"""Buttons in a result's table that open something below it: the stepper at a finding or where a wrong number
+was made, or whose fault a wrong number is.
 
 The table is plain HTML and stays in a saved notebook; its buttons are hidden. A widget below it, which lives
 as long as the kernel has it, shows them and answers their clicks.
@@ -14,11 +15,15 @@ from typing import Any
 
 from markupsafe import Markup
 
+from workbench.check.results import Diagnosis
 from workbench.errors import WorkbenchError
 from workbench.step.provenance import Provenance
 from workbench.step.stepper import Stepper
+from workbench.views.markup import block, tag
 from workbench.views.saved import display_live
 from workbench.views.stepper.widget import provenance_widgets, stepper_widget
+
+Opened = Stepper | Provenance | Diagnosis
 
 _numbers = itertools.count()
 
@@ -35,7 +40,7 @@ def button(key: str, number: int, text: str, tip: str) -> Markup:
     return BUTTON.format(key, number, tip, text)
 
 
-def display_opening(table: Markup, text: str, key: str, opens: Callable[[int], Stepper | Provenance]) -> None:
+def display_opening(table: Markup, text: str, key: str, opens: Callable[[int], Opened]) -> None:
     """Displays a table, and below it what its buttons open.
 
     Args:
@@ -59,6 +64,16 @@ def display_table(table: Markup, text: str) -> None:
     display({"text/html": str(table), "text/plain": text}, raw=True)  # type: ignore[no-untyped-call]
 
 
+def _widgets(opened: Opened) -> list[Any]:
+    if isinstance(opened, Stepper):
+        return [stepper_widget(opened)]
+    if isinstance(opened, Provenance):
+        return list(provenance_widgets(opened))
+    import ipywidgets as widgets
+
+    return [widgets.HTML(str(block(tag("div", opened.text, kind="wb-warn"))))]
+
+
 @cache
 def _opener_class() -> Any:
     import anywidget
@@ -68,7 +83,7 @@ def _opener_class() -> Any:
         _esm = resources.files("workbench.views").joinpath("opening.js").read_text()
         key = traitlets.Unicode().tag(sync=True)
 
-        def answer(self, box: Any, opens: Callable[[int], Stepper | Provenance]) -> None:
+        def answer(self, box: Any, opens: Callable[[int], Opened]) -> None:
             """Puts what is opened into a box, below the buttons' widget."""
             self._box, self._opens = box, opens
             self.on_msg(self._open)
@@ -77,7 +92,7 @@ def _opener_class() -> Any:
             error, shown = "", []
             try:
                 found = self._opens(int(message["open"]))
-                shown = [stepper_widget(found)] if isinstance(found, Stepper) else provenance_widgets(found)
+                shown = _widgets(found)
             except Exception as wrong:  # whatever it is, the page waits for an answer
                 error = str(wrong) if isinstance(wrong, WorkbenchError) else repr(wrong)
             self._box.children = (self, *shown)

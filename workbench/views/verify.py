@@ -8,12 +8,12 @@ from typing import Any
 from markupsafe import Markup
 
 from workbench.check.compare import Comparison
-from workbench.check.results import VerifyResult, VerifyResults
+from workbench.check.results import Diagnosis, VerifyResult, VerifyResults
 from workbench.display import plots, presents, shows
 from workbench.operators import shape_text
 from workbench.step.provenance import Provenance, provenance
 from workbench.views.badge import style
-from workbench.views.markup import NOTHING, block, code, tag
+from workbench.views.markup import block, code, tag
 from workbench.views.opening import button, display_opening, display_table, new_key
 from workbench.views.table import Cell, Table
 
@@ -30,7 +30,7 @@ HEAD = (
 )
 
 BUTTONS = 4
-"""Wrong numbers that a click follows back."""
+"""Wrong numbers that a click follows back; the next button asks whose fault they are."""
 
 CELLS = 128
 """Most rows and columns of cells drawn; a cell shows the largest error of the elements in it."""
@@ -44,13 +44,17 @@ def verify_html(result: VerifyResult) -> Markup:
 
 @presents(VerifyResult)
 def present(result: VerifyResult) -> None:
-    """Displays the table, with buttons for the first wrong numbers where the launch can be made again."""
+    """Displays the table, with buttons that follow wrong numbers back and one that asks whose fault they are,
+    where the launch can be made again."""
     again, worst = result.again, result.worst
-    if again is None or not worst.first:
+    if result.passed or not (_followed(result) or result.retry):
         display_table(verify_html(result), repr(result))
         return
 
-    def opened(number: int) -> Provenance:
+    def opened(number: int) -> Provenance | Diagnosis:
+        if number == BUTTONS:
+            return result.diagnose()
+        assert again is not None
         where: dict[str, Any] = {"of": worst.name, "at": tuple(worst.first[number].index)}
         return provenance(again.target, *again.args, **again.kwargs, **again.options, **where)
 
@@ -71,20 +75,31 @@ def _table(results: Iterable[VerifyResult], key: str = "") -> Markup:
     return block(Table(HEAD, rows, caption=f"verify: {names}"), *(_whence(each, key) for each in shown))
 
 
+def _followed(result: VerifyResult) -> bool:
+    """Whether a wrong number can be followed back."""
+    return result.again is not None and bool(result.worst.first)
+
+
 def _whence(result: VerifyResult, key: str) -> Markup:
-    """How to find out where the first wrong numbers come from; nothing where none is."""
+    """How to find out where the first wrong numbers come from and whose fault they are."""
+    parts = [tag("div", f"{finding.place}: {finding.message}", kind="wb-warn") for finding in result.inexact]
+    if result.diagnosis is not None:
+        parts.append(tag("div", result.diagnosis.text, kind="wb-warn"))
     worst = result.worst
-    if not worst.first:
-        return NOTHING
-    if key:
+    if key and _followed(result):
         tip = "Follow it back to the inputs, and open the stepper at its store"
         buttons = [
             button(key, n, f"{worst.name}[{', '.join(map(str, wrong.index))}]", tip)
             for n, wrong in enumerate(worst.first[:BUTTONS])
         ]
-        return tag("div", "where it comes from: ", Markup(" ").join(buttons))
-    call = f'wb.provenance(..., of="{worst.name}", at={tuple(worst.first[0].index)})'
-    return tag("div", "where the first wrong number comes from: ", code(call), kind="wb-dim")
+        parts.append(tag("div", "where it comes from: ", Markup(" ").join(buttons)))
+    elif worst.first:
+        call = f'wb.provenance(..., of="{worst.name}", at={tuple(worst.first[0].index)})'
+        parts.append(tag("div", "where the first wrong number comes from: ", code(call), kind="wb-dim"))
+    if key and result.retry is not None:
+        tip = "Compile the same kernels at -O1, run them again, and say whether the compiler is wrong"
+        parts.append(tag("div", "whose fault it is: ", button(key, BUTTONS, "try at -O1", tip)))
+    return Markup("").join(parts)
 
 
 def _row(result: VerifyResult, c: Comparison) -> tuple[Cell | str, ...]:

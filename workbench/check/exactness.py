@@ -1,0 +1,83 @@
+"""Which transcendental instructions have to be exactly rounded for a kernel to be right.
+
+Launches are made again and again with errors in fewer and fewer of them (`workbench.approximation`).
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterable
+
+from workbench.approximation import Approximation
+from workbench.codeobject.decoder import decode
+from workbench.codeobject.instructions import accuracy_of, roles
+from workbench.kernel import Kernel
+from workbench.kernel.code import DeviceCode
+
+CATEGORY = "exactness"
+"""Of the findings."""
+
+Site = tuple[Kernel, int]
+"""A kernel, and the code object address of an instruction that it runs."""
+
+
+def erring(code: DeviceCode) -> list[int]:
+    """Addresses of a code object's instructions that hardware does not round exactly, ascending."""
+    text, symbols = code.code_object.text, code.code_object.symbols.values()
+    found = set()
+    for symbol in symbols:
+        start = symbol.address - text.address
+        if symbol.kind == "function" and symbol.size and 0 <= start < len(text.data):
+            function = text.data[start : start + symbol.size]
+            found |= {i.address for i in decode(function, symbol.address, code.arch) if accuracy_of(i.opcode)}
+    return sorted(found)
+
+
+def needing_exactness(
+    kernels: Iterable[Kernel], seed: int, fails: Callable[[Approximation], bool]
+) -> list[Site]:
+    """The instructions whose errors together make the results wrong; one in most cases.
+
+    Args:
+        kernels: that were launched.
+        seed: with which the results are wrong where all instructions err.
+        fails: whether they are where only the given ones do.
+
+    Returns:
+        none where it takes errors in several kernels.
+    """
+    for kernel in {kernel.info.name: kernel for kernel in kernels}.values():
+        places = erring(kernel.module)
+
+        def wrong(first: int, last: int, kernel: Kernel = kernel, places: list[int] = places) -> bool:
+            return fails(Approximation(seed, kernel.info.name, places[first], places[last] + 1))
+
+        if not places or not wrong(0, len(places) - 1):
+            continue
+        every = range(len(places))
+        last = bisect.bisect_left(every, True, key=lambda at: wrong(0, at))
+        if last == len(places):  # errors further on hide those before them
+            continue
+        # From the last on backwards: as few before it as make the results wrong with it.
+        before = bisect.bisect_left(range(last + 1), True, key=lambda count: wrong(last - count, last))
+        return [(kernel, address) for address in places[max(0, last - before) : last + 1]]
+    return []
+
+
+def need(site: Site, seed: int, effect: str) -> str:
+    """A finding's words.
+
+    Args:
+        effect: what is wrong with the launch's results where the instruction errs.
+    """
+    instruction = site[0].module.instruction(site[1])
+    accuracy = accuracy_of(instruction.opcode)
+    assert accuracy is not None
+    units = "2^29 units" if accuracy.ulps > 1 else f"{accuracy.ulps:g} unit"
+    cure = "Correct its result by the residual (fma), or leave a margin where it decides."
+    if roles.integer_reciprocal(instruction):
+        cure = 'The compiler made it of a division of integers: docs/compilers.md, "Limits", has a flag.'
+    return (
+        f"results depend on how {instruction.opcode} rounds: with an error below {units} in the last place, "
+        f"which hardware may make (seed {seed}), {effect}. {cure}"
+    )

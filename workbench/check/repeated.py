@@ -1,0 +1,102 @@
+"""A launch made again with errors of transcendental instructions, and what changes by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.approximation import Approximation
+from workbench.check.compare import Mismatch, compare
+from workbench.check.exactness import Site, needing_exactness
+from workbench.errors import KernelFault, KernelTimeout, headline
+from workbench.launches import LaunchOptions
+from workbench.operators import Tolerance
+from workbench.operators.subject import Target
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Repeated:
+    """A target whose launches can be made again from the same contents of its tensors.
+
+    Make it before the launch that counts, and ask it afterwards.
+
+    Attributes:
+        target: what is launched, on one thread: two runs of it do the same in the same order.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._tensors = dict(_tensors(target.arguments))
+        self._before = self._copies()
+
+    def depends(self, seeds: Sequence[int]) -> tuple[str, list[Site], int]:
+        """What changes grossly by errors, the instructions that make it change, and the seed that showed it.
+
+        An integer that differs is gross, and a float that lost half of its digits beside the largest of its
+        tensor. The tensors are left as they were found.
+        """
+        after = self._copies()
+        try:
+            for seed in seeds:
+                effect = self._effect(Approximation(seed), after)
+                if not effect:
+                    continue
+                if self._effect(None, after):
+                    return "results differ from launch to launch, so errors cannot be told apart", [], seed
+                kernels = [part.kernel for part in self.target.parts]
+                sites = needing_exactness(kernels, seed, lambda a: bool(self._effect(a, after)))
+                return effect, sites, seed
+            return "", [], 0
+        finally:
+            self._restore(after)
+
+    def _effect(self, approximation: Approximation | None, wanted: Mapping[str, torch.Tensor]) -> str:
+        """What is different where these instructions err; "" where nothing is."""
+        self._restore(self._before)
+        options = LaunchOptions(sanitize=True, approximate=approximation)
+        try:
+            for part in self.target.parts:
+                part.run(options)
+        except KernelTimeout:
+            raise
+        except KernelFault as fault:
+            return f"the launch ends in a fault: {headline(fault)}"
+        for name, tensor in self._tensors.items():
+            compared = compare(tensor, wanted[name], name=name, tolerance=_gross(wanted[name]))
+            if compared.first and not compared.elementwise_passed:
+                return effect_of(name, compared.first[0], compared.mismatches, tensor.numel())
+        return ""
+
+    def _copies(self) -> dict[str, torch.Tensor]:
+        return {name: tensor.detach().clone() for name, tensor in self._tensors.items()}
+
+    def _restore(self, contents: Mapping[str, torch.Tensor]) -> None:
+        for name, content in contents.items():
+            self._tensors[name].detach().copy_(content)
+
+
+def effect_of(name: str, first: Mismatch, count: int, total: int) -> str:
+    """Such as "out[3] is 1 instead of 0 (2 of 64 elements)"."""
+    index = ", ".join(map(str, first.index))
+    return f"{name}[{index}] is {first.got:g} instead of {first.wanted:g} ({count:,} of {total:,} elements)"
+
+
+def _gross(wanted: torch.Tensor) -> Tolerance:
+    import torch
+
+    if not wanted.dtype.is_floating_point:
+        return Tolerance(0.0, 0.0)
+    half = math.sqrt(torch.finfo(wanted.dtype).eps)
+    finite = wanted.double()[torch.isfinite(wanted.double())]
+    return Tolerance(half, half * float(finite.abs().max()) if finite.numel() else 0.0)
+
+
+def _tensors(arguments: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    import torch
+
+    for name, value in arguments.items():
+        if isinstance(value, torch.Tensor) and value.numel():
+            yield name, value
