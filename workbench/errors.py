@@ -129,6 +129,13 @@ class UnsupportedInstruction(CodeObjectError):
     """
 
 
+class EmptyKernel(CodeObjectError):
+    """The compiler left no instruction of a kernel, because whatever it does is undefined in C++.
+
+    Cure: Look for a loop without an end and an effect, or for what cannot happen (`__builtin_unreachable`).
+    """
+
+
 class DeviceError(WorkbenchError):
     """A call of the HIP API failed.
 
@@ -274,6 +281,13 @@ class JumpFault(KernelFault):
     """The kernel jumped to an address where no instruction of the code object begins.
 
     Cure: Check function pointers, and inline assembly that sets the program counter.
+    """
+
+
+class EndFault(KernelFault):
+    """The kernel ran past the last instruction of a function, where the compiler expected no way to lead.
+
+    Cure: Look for undefined behaviour at that line: a missing return, an endless loop without an effect.
     """
 
 

@@ -38,6 +38,14 @@ _PROCESSORS = {
 }
 _LARGEST_IMAGE = 1 << 30
 
+_NO_OPERATION = b"\0\0\x80\xbf"
+
+
+def is_padding(code: bytes) -> bool:
+    """Whether these are nothing but s_nop, with which compilers fill up the end for the prefetcher."""
+    return len(code) % 4 == 0 and code == _NO_OPERATION * (len(code) // 4)
+
+
 _SYMBOL_KINDS = {
     "STT_FUNC": "function",
     "STT_OBJECT": "object",
@@ -72,7 +80,8 @@ class KernelInfo:
     Attributes:
         name: the symbol; `demangled` is the C++ signature, `short_name` its plain name.
         descriptor: how the hardware starts it; `descriptor_address` its virtual address.
-        entry: virtual address of the first instruction; `size` the code's length in bytes.
+        entry: virtual address of the first instruction; `size` the code's length in bytes, 0 where the
+            compiler left no instruction.
         args: the argument block's entries, hidden ones last.
         metadata: the kernel's whole metadata record.
     Sizes are bytes; register counts are what the compiler says that the kernel uses.
@@ -410,14 +419,15 @@ class CodeObject:
                 )
             descriptor = KernelDescriptor.from_bytes(self.read(symbol.address, KernelDescriptor.SIZE))
             entry = symbol.address + descriptor.entry_offset
-            if not self.text.address <= entry < self.text.address + len(self.text.data):
+            function = self.symbols.get(name)
+            end = self.text.address + len(self.text.data)
+            is_empty = function is not None and not function.size and self._has_nothing_at(entry)
+            if not is_empty and not self.text.address <= entry < end:
                 raise CodeObjectError(
                     f"kernel {name!r} begins at {entry:#x}, outside the code at {self.text.address:#x}: "
                     "the code object is damaged."
                 )
-            function = self.symbols.get(name)
-            end = self.text.address + len(self.text.data)
-            size = function.size if function and function.size else end - entry
+            size = 0 if is_empty else function.size if function and function.size else end - entry
             required = record.get(".reqd_workgroup_size")
             kernels[name] = kernel = KernelInfo(
                 name=name,
@@ -461,6 +471,17 @@ class CodeObject:
                         f"byte {arg.offset + arg.size} of an argument block of {kernel.kernarg_size}."
                     )
         return kernels
+
+    def _has_nothing_at(self, address: int) -> bool:
+        """Whether a function of no size that begins here has no instructions.
+
+        A source in assembly may leave the size out of a function that has some: there it is its code that
+        follows, not another function, and not the padding at the end alone.
+        """
+        if any(s.address == address and s.size and s.kind == "function" for s in self.symbols.values()):
+            return True
+        rest = address - self.text.address
+        return 0 <= rest <= len(self.text.data) and is_padding(self.text.data[rest:])
 
     def read(self, address: int, size: int) -> bytes:
         """`size` bytes of the unrelocated image from virtual address `address`.

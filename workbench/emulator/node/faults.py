@@ -107,6 +107,7 @@ _CLASSES: dict[int, type[errors.KernelFault]] = {
     abi.FAULT_TRAP: errors.TrapFault,
     abi.FAULT_HALT: errors.TrapFault,
     abi.FAULT_JUMP: errors.JumpFault,
+    abi.FAULT_END: errors.EndFault,
     abi.FAULT_UNSUPPORTED: errors.TrapFault,
     abi.FAULT_SERVICE: errors.TrapFault,
 }
@@ -338,6 +339,12 @@ def what_happened(scene: Scene, report: abi.CData) -> str:
             return f"{who} halted itself"
         case abi.FAULT_JUMP:
             return f"{who} jumped to {fault.address:#x}, where no instruction of the code object begins"
+        case abi.FAULT_END:
+            return (
+                f"{who} ran past the end of its function, which has no s_endpgm and no return there: the "
+                "compiler took this way for impossible, as after __builtin_unreachable(), a loop without an "
+                "end and an effect, or a function with a result without return. A GPU runs what lies behind"
+            )
         case abi.FAULT_UNSUPPORTED:
             return f"{who} met a case of an instruction that the emulated device does not execute"
         case abi.FAULT_SERVICE:

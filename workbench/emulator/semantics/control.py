@@ -179,6 +179,11 @@ def halt(block: BlockTranslator, instruction: Instruction) -> None:
         block.finish()
 
 
+def run_past(block: BlockTranslator, instruction: Instruction) -> None:
+    """What comes behind the last instruction of a function that neither ends the wave nor returns."""
+    _fault(block, instruction, abi.FAULT_END, instruction.address + instruction.size)
+
+
 # Hardware registers
 
 HW_MODE = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.codeobject.instruction import Instruction, Operand
@@ -12,6 +12,7 @@ from workbench.emulator.native.ops import NATIVE, Rows
 from workbench.emulator.sanitizer.analysis import Analysis
 from workbench.emulator.sanitizer.recorder import Recorder
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
+from workbench.emulator.semantics.control import run_past
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.lane_run import INDEXED
 from workbench.emulator.translate.late_loads import by_arrival
@@ -58,6 +59,7 @@ def emit(
     refuse: Callable[[list[Failure]], None],
     modes: Sequence[Mode | None] | None = None,
     analysis: Analysis | None = None,
+    falls: Collection[int] = (),
 ) -> Emitted:
     """IR of every block.
 
@@ -67,6 +69,7 @@ def emit(
         refuse: called with all instructions that cannot be executed and the reasons, if there are any.
         modes: floating-point mode at the start of each block; by default the kernel's.
         analysis: what the sanitizer knows of the code.
+        falls: addresses of instructions behind which a function ends, and execution must not go on.
     """
     named = row_count(blocks, options.acc_offset)
     result = Emitted([], [], set(), set(), named)
@@ -85,7 +88,7 @@ def emit(
         )
         # The sanitizer hears of each instruction before it runs.
         chain = None if options.sanitize else MatrixChain(translator, spare, kept)
-        _emit_block(translator, block, rows, failures, analysis or Analysis(), chain)
+        _emit_block(translator, block, rows, failures, analysis or Analysis(), chain, last.address in falls)
         if chain is not None and chain.kept:
             result.rows = spare + KEPT_ROWS
         if not failures:
@@ -109,6 +112,7 @@ def _emit_block(
     failures: list[Failure],
     analysis: Analysis,
     chain: MatrixChain | None,
+    falls: bool,
 ) -> None:
     recorder = Recorder(translator, rows, analysis) if translator.options.sanitize else None
     for instruction, issued in by_arrival(block):
@@ -158,7 +162,10 @@ def _emit_block(
     if not translator.finished:
         if recorder is not None:
             recorder.hand_over()
-        translator.finish()
+        if falls:
+            run_past(translator, block[-1])
+        else:
+            translator.finish()
 
 
 def _indexed(instruction: Instruction, positions: int) -> Instruction:

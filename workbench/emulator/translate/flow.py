@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from workbench.codeobject.decoder import decode_one
-from workbench.codeobject.elf import CodeObject
+from workbench.codeobject.elf import CodeObject, is_padding
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Control, Flow
 from workbench.emulator.semantics import ENDS_BLOCK
@@ -40,10 +40,12 @@ def function_symbols(code_object: CodeObject) -> list[int]:
 
 @dataclass
 class Code:
-    """Reachable instructions and where blocks begin."""
+    """Reachable instructions, where blocks begin, and the last instructions of functions that run past their
+    end: what follows is padding or another function, which nobody called."""
 
     instructions: dict[int, Instruction]
     leaders: set[int]
+    falls: set[int] = field(default_factory=set)
 
 
 def reachable(code_object: CodeObject, entry: int) -> Code:
@@ -53,6 +55,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
         CodeObjectError: execution can run into bytes that are no instruction, or out of the code.
     """
     base, data = code_object.text
+    ends = {s.address + s.size for s in code_object.symbols.values() if s.kind == "function" and s.size}
     code = Code({}, {entry})
     pending = [entry]
     functions_added = False
@@ -71,7 +74,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
             if instruction.opcode in ENDS_BLOCK:
                 flow = instruction.record.flow
                 for successor in successors(instruction):
-                    if flow is Flow.INDIRECT_CALL and _is_padding(data, successor - base):
+                    if flow is Flow.INDIRECT_CALL and is_padding(data[successor - base :]):
                         continue  # this call never returns, such as a failed assertion's
                     code.leaders.add(successor)
                     pending.append(successor)
@@ -86,15 +89,12 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
                     code.leaders.update(targets)
                     pending.extend(targets)
                 break
+            if after in ends:
+                code.falls.add(address)
+                break
             known.follow(instruction)
             address = after
     return code
-
-
-def _is_padding(data: bytes, offset: int) -> bool:
-    """Whether only s_nop follows to the end of the code, which compilers fill up for the prefetcher."""
-    words = data[offset:]
-    return 0 <= offset <= len(data) and len(words) % 4 == 0 and words == b"\0\0\x80\xbf" * (len(words) // 4)
 
 
 def _is_return(instruction: Instruction) -> bool:
@@ -167,7 +167,9 @@ def float_modes(
         after = last.address + last.size
         ends = last.opcode in ENDS_BLOCK
         for successor in successors(last) if ends else (after,):
-            place = index_of[successor]
+            place = index_of.get(successor)
+            if place is None:  # past a function's end
+                continue
             if place not in modes:
                 modes[place] = mode
             elif modes[place] is None or modes[place] == mode:

@@ -34,7 +34,7 @@ from workbench.emulator.translate.flow import (
 )
 from workbench.emulator.translate.late_loads import one_by_one
 from workbench.emulator.translate.options import Mode, Options
-from workbench.errors import CodeObjectError, UnsupportedInstruction
+from workbench.errors import CodeObjectError, EmptyKernel, UnsupportedInstruction
 from workbench.toolchain import cpu
 
 
@@ -103,12 +103,21 @@ def translate(
     Raises:
         UnsupportedInstruction: instructions that the kernel can reach are not executed; the message names
             the first with its address and source line, and how many more there are.
+        EmptyKernel: the compiler left no instruction of it.
         CodeObjectError: the code object has no such kernel, or its code is damaged.
     """
     info = code_object.kernels.get(kernel)
     if info is None:
         known = ", ".join(code_object.kernels) or "none"
         raise CodeObjectError(f"the code object has no kernel {kernel!r}; it has: {known}.")
+    if not info.size:
+        raise EmptyKernel(
+            f"kernel {info.short_name} has no instructions: the compiler left nothing of it, not even its "
+            "end. It may, where every way through a kernel is undefined behaviour in C++: most often a loop "
+            "without an end and without an effect, else __builtin_unreachable() or a division by zero. A GPU "
+            "would run what lies behind it. Give the loop an end or an effect (a store, "
+            '`asm volatile("")`); compiled at -O0 the kernel still shows what it does.'
+        )
     options = replace(
         _options(code_object, kernel), sanitize=sanitize, single=single, exact=exact, approximate=approximate
     )
@@ -188,7 +197,8 @@ class _Program:
 
 def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program:
     info = code_object.kernels[kernel]
-    blocks = blocks_of(reachable(code_object, info.entry))
+    code = reachable(code_object, info.entry)
+    blocks = blocks_of(code)
     if options.single:
         blocks = [piece for block in blocks for piece in one_by_one(block)]
     index_of = {block[0].address: index for index, block in enumerate(blocks)}
@@ -208,6 +218,7 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
         lambda failures: _refuse(code_object, kernel, failures),
         modes,
         analysis,
+        code.falls,
     )
     data = engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
     return _Program(
