@@ -341,6 +341,21 @@ class CounterRejected(ProfilerError):
     """
 
 
+class HostException(WorkbenchError, RuntimeError):
+    """Host code of a compiled module threw an exception that is no std::exception: what it says is lost.
+
+    Cure: Throw a class derived from std::exception, or catch it in the function that the message names.
+
+    Attributes:
+        module, function: whose host code it was.
+    """
+
+    def __init__(self, message: str, module: str = "", function: str = "") -> None:
+        super().__init__(message)
+        self.module = module
+        self.function = function
+
+
 class ProgramError(WorkbenchError):
     """A HIP program ended with an error.
 
@@ -353,6 +368,22 @@ class ProgramError(WorkbenchError):
     def __init__(self, message: str, result: Any = None) -> None:
         super().__init__(message)
         self.result = result
+
+
+class UncaughtException(ProgramError):
+    """A HIP program was ended by a C++ exception that nothing caught.
+
+    Cure: Catch it in main, or mend what throws it; what kernels did wrong stands before it on standard error.
+
+    Attributes:
+        exception: its C++ type; "" where the C++ library does not say.
+        what: its text; "" for one that is none of std's.
+    """
+
+    def __init__(self, message: str, result: Any = None, exception: str = "", what: str = "") -> None:
+        super().__init__(message, result)
+        self.exception = exception
+        self.what = what
 
 
 class ProgramTimeout(ProgramError):

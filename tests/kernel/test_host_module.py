@@ -53,6 +53,11 @@ struct Halver {
     pybind11::object x;
     void of(pybind11::object other, int n) const { shrink<<<(n + 63) / 64, 64>>>(at(other), n); }
 };
+struct Thrower {
+    struct Oops {};
+    Thrower(bool at_once) { if (at_once) throw Oops{}; }
+    void method() { throw "a text"; }
+};
 PYBIND11_MODULE(pointers, m) {
     m.def_submodule("inner").def_submodule("innermost").def("add", &run);
     pybind11::class_<Halver>(m, "Halver", pybind11::module_local())
@@ -83,6 +88,13 @@ PYBIND11_MODULE(pointers, m) {
     m.def("speak", [](int n) { speak<<<2, 64>>>(n); });
     m.def("halve", &halve);
     m.def("fail", []() { throw std::invalid_argument("no such thing"); });
+    m.def("throws", [](int code) {
+        if (code == 0) throw std::runtime_error("its own words");
+        throw code;
+    });
+    pybind11::class_<Thrower>(m, "Thrower", pybind11::module_local())
+        .def(pybind11::init<bool>())
+        .def("method", &Thrower::method);
 }
 """
 
@@ -225,6 +237,22 @@ def test_other_attributes_and_exceptions_are_the_modules_own(pointers: wb.HostMo
     with pytest.raises(AttributeError, match="nothing"):
         pointers.nothing  # noqa: B018
     assert list(pointers.kernels) == ["add", "wild", "speak", "shrink"]
+
+
+@needs.python_headers
+def test_an_exception_that_is_none_of_stds_names_module_and_function(pointers: wb.HostModule) -> None:
+    for fails, function, called in (
+        (lambda: pointers.throws(1), "throws", r"throws\("),
+        (lambda: pointers.Thrower(True), "__init__", r"__init__\(self: \S*Thrower"),
+        (lambda: pointers.Thrower(False).method(), "method", r"method\(self: \S*Thrower"),
+    ):
+        with pytest.raises(errors.HostException, match=f"pointers: {called}.* threw a C") as caught:
+            fails()
+        assert (caught.value.module, caught.value.function) == ("pointers", function)
+    assert isinstance(caught.value, RuntimeError), "who catches what pybind11 raises catches it"
+    with pytest.raises(RuntimeError, match="its own words") as own:
+        pointers.throws(0)
+    assert not isinstance(own.value, errors.WorkbenchError)
 
 
 @needs.python_headers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -120,6 +121,39 @@ def test_exit_status_standard_input_and_signals() -> None:
     assert "thrown on purpose" in thrown.stderr
     with pytest.raises(errors.ProgramError, match="SIGABRT"):
         thrown.check()
+
+
+@pytest.mark.parametrize(
+    ("thrown", "exception", "what"),
+    [
+        ('std::runtime_error("no such shape")', "std::runtime_error", "no such shape"),
+        ("Oops{3}", "Oops", ""),
+        ("7", "int", ""),
+    ],
+)
+def test_an_exception_that_nothing_caught_is_named(thrown: str, exception: str, what: str) -> None:
+    source = "#include <stdexcept>\nstruct Oops { int code; };\nint main(int n, char **) {\n"
+    result = wb.run_program(f"{source}    if (n) throw {thrown};\n}}\n")
+    assert result.exit_code == -signal.SIGABRT
+    said = rf"a C\+\+ exception of type {exception} that nothing caught"
+    with pytest.raises(errors.UncaughtException, match=said) as caught:
+        result.check()
+    assert (caught.value.exception, caught.value.what) == (exception, what)
+    assert caught.value.result is result
+
+
+def test_llvms_words_for_an_exception_are_known_too() -> None:
+    said = "libc++abi: terminating due to uncaught exception of type std::runtime_error: no such shape\n"
+    result = wb.ProgramResult("p.cpp", "", f"1\n{said}", -signal.SIGABRT, 0.1, "gpu:0")
+    with pytest.raises(errors.UncaughtException) as caught:
+        result.check()
+    assert (caught.value.exception, caught.value.what) == ("std::runtime_error", "no such shape")
+    aborted = wb.ProgramResult(
+        "p.cpp", "", "libc++abi: Pure virtual function called!", -signal.SIGABRT, 0.1, "x"
+    )
+    with pytest.raises(errors.ProgramError) as plain:
+        aborted.check()
+    assert type(plain.value) is errors.ProgramError
 
 
 def test_a_program_that_does_not_end_is_stopped() -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from workbench import cache
 from workbench.codeobject import CodeObject
-from workbench.errors import ToolchainError, UsageError
+from workbench.errors import HostException, ToolchainError, UsageError
 from workbench.kernel import compiler_trial
 from workbench.kernel.devices import device_of, kind_of
 from workbench.kernel.files import read_file
@@ -101,12 +101,17 @@ class HostModule:
             KernelFault: a kernel that it launched was stopped.
             KeyboardInterrupt: it was interrupted; the kernel has stopped.
             WorkbenchError: what else the emulated device found wrong.
-            Exception: what the function itself raises.
+            HostException: the function threw something that is no std::exception.
+            Exception: what else the function itself raises.
 
         Where the result has a C++ autograd function in its graph, its backward raises a UsageError, unless it
         runs in `torch_as_gpu`.
         """
-        with self.device.host_code(lambda: tensors((args, kwargs))), made_tensors(self.device):
+        with (
+            self.device.host_code(lambda: tensors((args, kwargs))),
+            made_tensors(self.device),
+            exceptions_of(function, self.module.__name__),
+        ):
             if self._stands_in:
                 return itself(function(*map(on_device, args), **{k: on_device(v) for k, v in kwargs.items()}))
             result = function(*args, **kwargs)
@@ -120,6 +125,39 @@ class HostModule:
         assert self.module.__spec__ is not None
         module = self.module.__spec__.name
         gradients.watch(result, given, lambda name: gradients.unreached(name, module))
+
+
+_UNKNOWN = "Caught an unknown exception!"
+"""pybind11's words for what is no std::exception and what no translator of the module's takes."""
+
+
+@contextlib.contextmanager
+def exceptions_of(function: Callable[..., Any], module: str | None = None) -> Iterator[None]:
+    """Around a call of a compiled function: of an exception that pybind11 does not know it says whose it is.
+
+    Args:
+        module: its name where it is another than the function's own.
+
+    Raises:
+        HostException
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) != _UNKNOWN:
+            raise
+        module = module or str(getattr(function, "__module__", None) or "the module")
+        name = str(getattr(function, "__name__", "a function"))
+        # pybind11 writes the signature first, which tells whose method it is.
+        signature = str(getattr(function, "__doc__", None) or "").partition("\n")[0]
+        called = signature if signature.startswith(f"{name}(") else name
+        raise HostException(
+            f"{module}: {called} threw a C++ exception that is no std::exception, so what it says is lost. "
+            "Throw std::runtime_error or a class derived from std::exception, catch it in the function, or give "
+            "pybind11 a translator for it (py::register_exception_translator).",
+            module,
+            name,
+        ) from error
 
 
 _LAUNCHING = ("__call__", "__init__")
@@ -334,6 +372,7 @@ def load_module(path: str | Path, *, arch: str | None = None) -> HostModule:
 __all__ = [
     "HostModule",
     "compile_module",
+    "exceptions_of",
     "functions_of",
     "imported",
     "load_module",

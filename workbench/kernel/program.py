@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from workbench import paths
-from workbench.errors import ProgramError, ProgramTimeout, UsageError
+from workbench.errors import ProgramError, ProgramTimeout, UncaughtException, UsageError
 from workbench.kernel import compiler_trial
 from workbench.kernel.devices import device_of, resolve_device
 from workbench.kernel.files import read_file
@@ -32,6 +33,13 @@ from workbench.toolchain.source_text import source_text
 
 DEFAULT_TIMEOUT = 300.0
 _LAST_LINES = 20
+# What std::terminate of GNU's C++ library and of LLVM's says.
+_UNCAUGHT = re.compile(
+    r"^terminate called after throwing an instance of '(?P<gnu>.*)'(?:\n +what\(\): +(?P<says>.*))?"
+    r"|^libc\+\+abi: terminating due to uncaught (?:foreign )?exception"
+    r"(?: of type (?P<llvm>.*?)(?:: (?P<said>.*))?)?$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -59,13 +67,20 @@ class ProgramResult:
         """Itself where the program ended well.
 
         Raises:
+            UncaughtException: a C++ exception ended it.
             ProgramError: its exit status is not 0; the message has its last words.
         """
-        if self.exit_code != 0:
-            raise ProgramError(
-                f"{self.name} {_ending(self.exit_code)}{_words(self.stderr, self.stdout)}", self
-            )
-        return self
+        if self.exit_code == 0:
+            return self
+        words = _words(self.stderr, self.stdout)
+        uncaught = _UNCAUGHT.search(self.stderr) if self.exit_code == -signal.SIGABRT else None
+        if uncaught is None:
+            raise ProgramError(f"{self.name} {_ending(self.exit_code)}{words}", self)
+        exception = uncaught["gnu"] or uncaught["llvm"] or ""
+        what = (uncaught["says"] or uncaught["said"] or "").strip()
+        of = f" of type {exception}" if exception else ""
+        ended = f"{self.name} {_ending(self.exit_code)}, by a C++ exception{of} that nothing caught"
+        raise UncaughtException(f"{ended}{words}", self, exception, what)
 
     def __repr__(self) -> str:
         return f"<{self.name} on {self.device}: {_ending(self.exit_code)}>"

@@ -15,7 +15,7 @@ import torch
 
 from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host, plain_target
 from workbench.kernel import Kernel, Module, gradients, host_module
-from workbench.kernel.host_module import functions_of, made_tensors, tensors, wrap_function
+from workbench.kernel.host_module import exceptions_of, functions_of, made_tensors, tensors, wrap_function
 from workbench.runtime import Device
 from workbench.torch_gpu import graphs
 from workbench.torch_gpu.clock import Clock
@@ -118,6 +118,7 @@ def _on_device(
             with (
                 device.host_code(memory, options) as told,
                 made_tensors(device, kept.memory_of),
+                exceptions_of(function),
             ):
                 result = function(*args, **kwargs)
             records.append(told)
