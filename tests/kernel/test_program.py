@@ -142,6 +142,29 @@ def test_an_exception_that_nothing_caught_is_named(thrown: str, exception: str, 
     assert caught.value.result is result
 
 
+def test_a_program_errs_as_the_block_around_it_says() -> None:
+    source = """#include <cstdio>
+#include <hip/hip_runtime.h>
+__global__ void k(float *x) { *x = __builtin_amdgcn_rcpf(*x); }
+int main() {
+    float *x;
+    hipMallocManaged(&x, 4);
+    for (int i = 3; i < 35; i++) {
+        *x = i;
+        k<<<1, 1>>>(x);
+        hipDeviceSynchronize();
+        printf("%a ", *x);
+    }
+}
+"""
+    exact = wb.run_program(source).check().stdout
+    with wb.approximate(4):
+        erring = wb.run_program(source).check().stdout
+        assert wb.run_program(source, env={"HIPKITTENS_APPROXIMATE": ""}).stdout == exact
+    assert erring != exact
+    assert erring == wb.run_program(source, env={"HIPKITTENS_APPROXIMATE": "4"}).stdout
+
+
 def test_llvms_words_for_an_exception_are_known_too() -> None:
     said = "libc++abi: terminating due to uncaught exception of type std::runtime_error: no such shape\n"
     result = wb.ProgramResult("p.cpp", "", f"1\n{said}", -signal.SIGABRT, 0.1, "gpu:0")

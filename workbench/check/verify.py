@@ -152,13 +152,22 @@ def _approximate(again: Callable[[], _Results], seed: int) -> _Results:
 
 
 def _explained(result: _Results, again: Callable[..., Any], diagnose: bool) -> _Results:
-    """Results that failed with what makes them again, and with their diagnosis where that is asked for."""
-    if isinstance(result, VerifyResults):
-        made = []
-        for each in result:
-            alone = partial(again, shapes=None, shape=each.shape or None, device=each.device, numerics=None)
-            made.append(_explained(each, alone, diagnose))
-        return VerifyResults(made)
+    """Results with what tells whose fault those are that failed, or with that told."""
+    if isinstance(result, VerifyResult):
+        return _blamed(result, again, diagnose)
+    return VerifyResults(
+        [
+            _blamed(
+                each,
+                partial(again, shapes=None, shape=each.shape or None, device=each.device, numerics=None),
+                diagnose,
+            )
+            for each in result
+        ]
+    )
+
+
+def _blamed(result: VerifyResult, again: Callable[[], Any], diagnose: bool) -> VerifyResult:
     if result.passed or result.inputs_changed:
         return result
     if diagnose:

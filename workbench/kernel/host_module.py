@@ -153,8 +153,8 @@ def exceptions_of(function: Callable[..., Any], module: str | None = None) -> It
         called = signature if signature.startswith(f"{name}(") else name
         raise HostException(
             f"{module}: {called} threw a C++ exception that is no std::exception, so what it says is lost. "
-            "Throw std::runtime_error or a class derived from std::exception, catch it in the function, or give "
-            "pybind11 a translator for it (py::register_exception_translator).",
+            "Throw std::runtime_error or a class derived from std::exception, catch it in the function, or "
+            "give pybind11 a translator for it (py::register_exception_translator).",
             module,
             name,
         ) from error

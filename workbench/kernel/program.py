@@ -22,6 +22,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from workbench import paths
+from workbench.approximation import VARIABLE, default_approximation
 from workbench.errors import ProgramError, ProgramTimeout, UncaughtException, UsageError
 from workbench.kernel import compiler_trial
 from workbench.kernel.devices import device_of, resolve_device
@@ -206,7 +207,9 @@ def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
             raise UsageError(f"env has the name {name!r}; expected a text without '=', such as 'NAME'")
         if not isinstance(value, str) or "\0" in value:
             raise UsageError(f"env[{name!r}] is {value!r}; expected a text without null bytes")
-    environment = {**os.environ, **(env or {})}
+    chosen = default_approximation()
+    errors = {} if chosen is None else {VARIABLE: str(chosen.seed)}
+    environment = {**os.environ, **errors, **(env or {})}
     roots = [str(Path(paths.__file__).resolve().parent.parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, roots))
     return environment
