@@ -115,6 +115,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
 BY_NAME = {
     "workbench": "public names load their modules when they are first used",
     "workbench.display": "a result that is shown loads `views`, which registers what draws it",
+    "workbench.runtime.emulated": "a program that asks how long it took loads `profile`, which models times",
 }
 """Modules that import others of the package by a text, which no rule here can follow, and why."""
 

@@ -538,6 +538,52 @@ class LaunchOptions:
         return self.count or self.profile or self.sanitize or self.trace or asked
 
 
+FEW_LINES = 1 << 21
+"""Lines kept of a launch that is only timed, on each thread: enough for hit rates."""
+
+TIMED = LaunchOptions(count=True, traffic=TrafficOptions(limit=FEW_LINES), steps=StepOptions())
+"""What a launch is asked to tell so that its time can be modelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTimes:
+    """Modelled time of a launch, in seconds.
+
+    Attributes:
+        cold: with nothing of it in a cache.
+        warm: of its repetition, which finds in the Infinity Cache what it left there.
+        overhead: part of both that does not grow with the work.
+        units: share of the compute units that have work, 0 to 1.
+        bytes: that it moves between the Infinity Cache and HBM when it is cold.
+    """
+
+    cold: float
+    warm: float
+    overhead: float
+    units: float
+    bytes: int
+
+
+class LaunchModel(Protocol):
+    """Models the times of launches.
+
+    Attributes:
+        gap: seconds that events see beside a launch's own time, as in a benchmark's loop.
+        graph_gap: the same of a graph, once for all of its launches.
+    """
+
+    gap: float
+    graph_gap: float
+
+    def times(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> LaunchTimes:
+        """Of a launch that told what `TIMED` asks for; its record is used up.
+
+        Args:
+            code: the code object that the kernel is from.
+            argument_bytes: of the memory that its arguments point into.
+        """
+
+
 @dataclass(frozen=True, repr=False)
 class LaunchRecord(Shown):
     """A launch that has ended.

@@ -85,6 +85,12 @@ SETTINGS = (
         "total size of allocations on emulated devices, such as `16G`",
         "four fifths of the computer's memory",
     ),
+    Setting(
+        "HIPKITTENS_EVENT_TIMES",
+        "what HIP events of emulated devices tell: `modelled`, a GPU's time ([page](timing.md)), or `host`, "
+        "this computer's clock",
+        "`modelled`",
+    ),
     Setting("HIPKITTENS_TIMEOUT", "seconds that a launch may take", "600"),
     Setting("HIPKITTENS_PROGRAM_TIMEOUT", "seconds that a program of `wb.run_program` may take", "300"),
     Setting(

@@ -133,7 +133,7 @@ def test_a_script_runs_as_it_is(words: list[str], folder: Path) -> None:
         check=False,
     )
     assert ended.stdout == "True cuda:0 True\n", ended.stderr
-    assert "modelled time" in ended.stderr
+    assert "times of HIP events are modelled for MI355X" in ended.stderr
 
 
 def test_a_script_that_raises_shows_where(folder: Path) -> None:
@@ -249,15 +249,17 @@ def test_the_time_is_that_of_the_model() -> None:
         torch.ones(100).sum()
         events[1].record()
         assert 0 < events[0].elapsed_time(events[1]) <= 1e3 * (time.perf_counter() - began)
-    assert twice == pytest.approx(2 * once)
+    # The second finds in the Infinity Cache what the first left there.
+    assert once < twice <= 2 * once
     kernel = wb.compile(
         "__global__ void scale(const float *x, float *out, float factor, int n) {\n"
         "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = factor * x[i];\n}\n",
         arch="gfx950",
     )["scale"]
     x, out = torch.ones(n), torch.zeros(n)
-    expected = wb.time(kernel[n // 256, 256], x, out, 2.0, n, device="emulated:gfx950").median.value / 1e3
-    assert once == pytest.approx(expected, rel=0.2)
+    expected = wb.time(kernel[n // 256, 256], x, out, 2.0, n, device="emulated:gfx950").events
+    assert expected is not None
+    assert once == pytest.approx(expected.value / 1e3, rel=0.1)
 
 
 def test_torch_cuda_answers() -> None:

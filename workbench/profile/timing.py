@@ -14,7 +14,7 @@ from workbench.display import Plotted
 from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, resolve_device, torch_device
-from workbench.launches import LaunchOptions, Replayed, StepOptions, TrafficOptions
+from workbench.launches import FEW_LINES, LaunchOptions, LaunchTimes, Replayed, StepOptions, TrafficOptions
 from workbench.operators import KernelSpec, Published, Shape, shape_text, spec_of
 from workbench.operators.subject import Part, Target, resolve
 from workbench.origin import Figure, Origin
@@ -24,7 +24,7 @@ from workbench.profile.expected import expected
 from workbench.profile.grid_fit import remarks
 from workbench.profile.launch import QUANTITIES
 from workbench.profile.machine import hierarchy, machine
-from workbench.profile.model import TimeModel, model_time
+from workbench.profile.model import TimeModel, memory_bytes, model_time
 from workbench.profile.operands import live_share
 from workbench.profile.sampled import estimated_counters
 from workbench.progress import track
@@ -287,10 +287,6 @@ def sweep(
     return found
 
 
-_FEW_LINES = 1 << 21
-"""Lines kept of a launch that is only timed, on each thread: enough for hit rates."""
-
-
 def _instructions(target: Target, record: LaunchRecord) -> dict[int, Instruction]:
     module = target.kernel.module
     return {address: module.instruction(address) for address in record.counts or {}}
@@ -343,7 +339,7 @@ def _run_in_part(target: Target) -> tuple[LaunchRecord, int]:
     units = _machine(target).compute_units
 
     def run(also: tuple[int, ...] | None) -> LaunchRecord:
-        traffic = TrafficOptions(limit=_FEW_LINES)
+        traffic = TrafficOptions(limit=FEW_LINES)
         return target.run(LaunchOptions(count=True, traffic=traffic, steps=_steps(target, also)))
 
     record = run(() if alone else None)
@@ -387,7 +383,7 @@ def _sums_in_part(
         in_rounds = _in_rounds(target, record, at_once)
         sums.replayed, sums.repeated = in_rounds.cold(), in_rounds.warm() if warm else None
     else:
-        once = _replay(target, record, _FEW_LINES)
+        once = _replay(target, record, FEW_LINES)
         sums.replayed = part.replayed(once, argument_bytes)
         if warm:
             again = _repeated(target, record, once, argument_bytes)
@@ -483,23 +479,24 @@ def _machine_of(device: Device) -> Product:
     return machine(str(device.properties.get("name", "")), device.arch)
 
 
-COUNTED = LaunchOptions(count=True, traffic=TrafficOptions(limit=_FEW_LINES), steps=StepOptions())
-"""What a launch is asked to tell so that `launch_time` can model its time."""
-
-
-def launch_time(kernel: Kernel, device: Device, record: LaunchRecord) -> Figure:
-    """Modelled time of a launch that host code made itself, in microseconds.
+def launch_times(kernel: Kernel, device: Device, record: LaunchRecord, argument_bytes: int) -> LaunchTimes:
+    """Modelled time of a launch that a program made itself.
 
     Args:
         kernel: what ran.
         device: an emulated one, where it ran.
-        record: what the launch told, asked by `COUNTED`; it is used up.
+        record: what the launch told, asked by `TIMED`; it is used up.
+        argument_bytes: of the memory that its arguments point into, of which it may need but a part.
     """
     target = Target(kernel.name, device, (Part("", kernel, lambda _: record),), {}, {})
-    whole, sums = _sums_in_part(target, record, 0)
-    time = modelled(target, whole, sums).time
+    whole, sums = _sums_in_part(target, record, 0, warm=True)
+    moved = memory_bytes(sums)
+    cold, warm = (
+        modelled(target, whole, sums, warm=warm, argument_bytes=min(argument_bytes, moved))
+        for warm in (False, True)
+    )
     _release(record)
-    return time
+    return LaunchTimes(cold.seconds, warm.seconds, cold.overhead, cold.activity.get("units", 1.0), moved)
 
 
 def live_operands(target: Target) -> float:
@@ -523,6 +520,7 @@ def modelled(
     spans: int = 0,
     warm: bool = False,
     in_turn: bool = False,
+    argument_bytes: int | None = None,
 ) -> TimeModel:
     """The model's time of a counted launch.
 
@@ -530,13 +528,14 @@ def modelled(
         spans: of the simulated timeline that are kept at most.
         warm: of a launch that is repeated without clearing the caches.
         in_turn: of one among launches with other operands.
+        argument_bytes: of all its tensors; None: of the last launch's.
     """
     found = model_time(
         sums,
         record,
         _occupancy(target, record),
         _machine(target),
-        argument_bytes=argument_bytes_of(target),
+        argument_bytes=argument_bytes_of(target) if argument_bytes is None else argument_bytes,
         instructions=_instructions(target, record),
         live=live_operands(target),
         spans=spans,

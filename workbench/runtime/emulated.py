@@ -10,21 +10,32 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from workbench.emulator import hip as emulator
 from workbench.emulator import native
 from workbench.emulator.hip.calls import failure_listeners
 from workbench.emulator.hip.devices import properties
-from workbench.emulator.node import console, interrupts
+from workbench.emulator.node import clock, console, interrupts
 from workbench.emulator.node.allocations import usable_memory
 from workbench.emulator.node.device import device_name, node, products, show_only
 from workbench.errors import DeviceError, WorkbenchError
-from workbench.launches import LaunchOptions, LaunchRecord
+from workbench.launches import LaunchModel, LaunchOptions, LaunchRecord
 from workbench.numerics import FAST, VARIABLE
 from workbench.origin import Origin
 from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher, merged
 from workbench.runtime.hip import Hip
+from workbench.targets import product
+
+
+def _launch_model() -> LaunchModel:
+    """What models the times of launches; it is above this layer, and takes a second to load."""
+    loaded: LaunchModel = import_module("workbench.profile.launched").MODEL
+    return loaded
+
+
+clock.model = _launch_model
 
 
 class EmulatedBackend:
@@ -76,7 +87,7 @@ class EmulatedBackend:
 
     def properties(self, node: Node, names: Sequence[str]) -> dict[str, Any]:
         # The same that HIP reports, without loading a library that the process may not want.
-        known = properties(products()[node.ordinal], node.ordinal)
+        known = properties(product(node.product), node.ordinal)
         return {name: known[name] for name in names}
 
     def torch_device(self, node: Node) -> str:

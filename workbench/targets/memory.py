@@ -18,6 +18,13 @@ LATENCY_SOURCE = "Chips and Cheese, 'Testing AMD's Giant MI300X', as others cite
 INFINITY_CACHE_READ = Fact(17.2, "TB/s", f"{CDNA3_MEMORY}; 11.9 measured by Chips and Cheese")
 CDNA4_LATENCY = Fact(218, "ns", f"of the MI300X, none is published for CDNA 4: {LATENCY_SOURCE}")
 
+HOST_LINK_GEN5 = Fact(
+    0.063,
+    "TB/s",
+    "PCIe Gen5 x16, as MLPerf Inference's systems of 8 MI300X have it: 32 GT/s on 16 lanes, 128 of 130 bits "
+    "are data; one direction, packets' own bytes included",
+)
+HOST_LINK_GEN4 = Fact(0.0315, "TB/s", "PCIe Gen4 x16 (ROCm's hardware pages): half of Gen5")
 HBM_LATENCY = Fact(
     417, "ns", f"{MT4G}: 876 cycles at 2,100 MHz (median); others say 300 for the near stacks and 340 to 370"
 )

@@ -34,6 +34,7 @@ class Product:
         hbm_latency_ns: of a load from HBM, caches on the way included.
         hbm_read, hbm_write: percent of `hbm_bytes_per_second` that kernels reach.
         infinity_cache_achievable: bytes/s that kernels have read from it.
+        host_link_bytes_per_second: of the link to the host, in one direction.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Product:
     hbm_read: Fact = memory.HBM_READ_CDNA3
     hbm_write: Fact = memory.HBM_WRITE_CDNA3
     infinity_cache_achievable: Fact = memory.INFINITY_CACHE_CDNA3
+    host_link_bytes_per_second: Fact = memory.HOST_LINK_GEN5
 
     @property
     def arch(self) -> str:
@@ -203,6 +205,7 @@ MI210 = Product(
     infinity_cache_bytes=Fact(0, "MiB", f"none: {GPU_SPECS}"),
     infinity_cache_bytes_per_second=None,
     memory_latency_ns=None,
+    host_link_bytes_per_second=memory.HOST_LINK_GEN4,
 )
 
 PRODUCTS: tuple[Product, ...] = (MI355X, MI300X, MI210, MI350X, MI325X)

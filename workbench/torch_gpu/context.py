@@ -19,7 +19,7 @@ import torch
 from workbench.kernel import resolve_device
 from workbench.runtime import Device
 from workbench.torch_gpu import graphs
-from workbench.torch_gpu.clock import Clock, event_class
+from workbench.torch_gpu.clock import event_class
 from workbench.torch_gpu.modules import reached
 from workbench.triton_driver import triton
 from workbench.triton_driver.cuda import cuda_is_cpu
@@ -35,8 +35,8 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
 
     `torch.cuda` describes the device, and tensors say that they are on it. Triton's kernels and those of
     compiled modules that you import inside the block can use these tensors. Every call waits for its end, so
-    streams and `synchronize` do nothing. `Event.elapsed_time` gives the modelled time of the compiled
-    modules' kernels between two events, or, if there were none, this computer's time. `torch.compile` returns
+    streams and `synchronize` do nothing. `Event.elapsed_time` gives the modelled time of the kernels between
+    two events, or, if there were none, this computer's time. `torch.compile` returns
     the function itself; `torch.cuda.CUDAGraph` repeats the recorded calls. `torch.autocast("cuda")` lowers
     the precision of the operators that PyTorch lists for the CPU, which are fewer than on a GPU. C++ code
     that asks a tensor for its device gets the CPU.
@@ -51,7 +51,6 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
     if chosen.torch_device != "cpu":
         yield chosen
         return
-    clock = Clock(chosen)
     with contextlib.ExitStack() as stack:
         if importlib.util.find_spec("triton") is not None:
             stack.enter_context(triton(chosen, cuda_means_cpu=True))
@@ -59,13 +58,13 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
             stack.enter_context(cuda_is_cpu(chosen))
         for name, answer in _answers(chosen).items():
             stack.enter_context(mock.patch.object(torch.cuda, name, answer, create=True))
-        event = event_class(clock)
+        event = event_class(chosen)
         stack.enter_context(mock.patch.object(torch.cuda, "Event", event))
         stack.enter_context(mock.patch.object(torch.cuda.Stream, "record_event", _recording(event)))
         stack.enter_context(mock.patch.object(torch, "Generator", _Generator))
         stack.enter_context(mock.patch.object(torch, "compile", _as_it_is))
         stack.enter_context(graphs.recorded())
-        stack.enter_context(reached(chosen, clock))
+        stack.enter_context(reached(chosen))
         yield chosen
 
 

@@ -149,6 +149,7 @@ def test_events_measure_this_computers_time(hip, monkeypatch: pytest.MonkeyPatch
     clock = SimpleNamespace(now=5_000_000_000, monotonic=time.monotonic, sleep=time.sleep)
     clock.monotonic_ns = lambda: clock.now
     monkeypatch.setattr(streams, "time", clock)
+    monkeypatch.setenv("HIPKITTENS_EVENT_TIMES", "host")
     start, stop = check(hip.hipEventCreate()), check(hip.hipEventCreate())
     stream = check(hip.hipStreamCreate())
     assert int(hip.hipEventElapsedTime(start, stop)[0]) == structures.INVALID_HANDLE

@@ -288,6 +288,8 @@ def _memory_info(free: int, total: int) -> None:
 
 @call("hipDeviceSynchronize", "hipCtxSynchronize")
 def _synchronize() -> None:
+    if node().clock.active:
+        node().clock.wait_for_stream(None)
     # A launch ends before its call returns; only one of another thread can be under way.
     with node().launch_lock:
         report_faults()

@@ -175,10 +175,10 @@ def _ext_module_launch(
 ) -> None:
     if 0 in (bx, by, bz):
         raise HipError(structures.INVALID_CONFIGURATION)
-    streams.record(start)
+    streams.record(start, stream, begins=True)
     geometry = Geometry.of_items((ix, iy, iz), (bx, by, bz))
     launch(handle, geometry, dynamic_shared, stream, parameters, extra)
-    streams.record(stop)
+    streams.record(stop, stream)
 
 
 @call("hipModuleLaunchCooperativeKernel", arguments=(HANDLE, *_SIZES, UINT, HANDLE, POINTER))
@@ -240,9 +240,9 @@ def _ext_launch_kernel(
     stop: int,
     flags: int,
 ) -> None:
-    streams.record(start)
+    streams.record(start, stream, begins=True)
     launch(handle, geometry, dynamic_shared, stream, parameters, 0)
-    streams.record(stop)
+    streams.record(stop, stream)
 
 
 @call(

@@ -12,7 +12,7 @@ from workbench.emulator.hip import structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, UINT, HipError, call, thread
 from workbench.emulator.hip.devices import device
 from workbench.emulator.hip.graph_nodes import NodeKind
-from workbench.emulator.hip.streams import stream, submit
+from workbench.emulator.hip.streams import one_command, stream, submit
 from workbench.emulator.node.allocations import Allocation, MemoryKind
 from workbench.emulator.node.device import node
 
@@ -79,6 +79,8 @@ def copy(target: int, source: int, size: int, kind: int = structures.MEMCPY_DEFA
     if size:
         ctypes.memmove(target, source, size)
         node().memory.note_written(target, size)
+        if node().clock.active:
+            node().clock.moved(target, source, size)
 
 
 @call("hipMalloc", arguments=(POINTER, SIZE))
@@ -313,6 +315,8 @@ def _copy_rows(target: int, tpitch: int, source: int, spitch: int, width: int, h
     for row in range(height):
         ctypes.memmove(target + row * tpitch, source + row * spitch, width)
         node().memory.note_written(target + row * tpitch, width)
+    if node().clock.active:
+        node().clock.moved(target, source, width * height)
 
 
 @call(
@@ -344,12 +348,13 @@ def copy_3d(record: structures.Memcpy3D) -> None:
     extent, source, target = record.extent, record.srcPtr, record.dstPtr
     if min(source.pitch, target.pitch) < extent.width:
         raise HipError(structures.INVALID_PITCH)
-    for depth in range(extent.depth):
-        places = []
-        for pointer, position in ((target, record.dstPos), (source, record.srcPos)):
-            rows = (position.z + depth) * pointer.ysize + position.y
-            places.append(pointer.ptr + rows * pointer.pitch + position.x)
-        _copy_rows(places[0], target.pitch, places[1], source.pitch, extent.width, extent.height)
+    with one_command():
+        for depth in range(extent.depth):
+            places = []
+            for pointer, position in ((target, record.dstPos), (source, record.srcPos)):
+                rows = (position.z + depth) * pointer.ysize + position.y
+                places.append(pointer.ptr + rows * pointer.pitch + position.x)
+            _copy_rows(places[0], target.pitch, places[1], source.pitch, extent.width, extent.height)
 
 
 def memcpy_3d_at(address: int) -> structures.Memcpy3D:
@@ -386,6 +391,8 @@ def fill(target: int, pattern: bytes, count: int) -> None:
     if not count:
         return
     node().memory.note_written(target, count * len(pattern))
+    if node().clock.active:
+        node().clock.filled(target, count * len(pattern))
     if len(set(pattern)) == 1:
         ctypes.memset(target, pattern[0], count * len(pattern))
         return
@@ -433,8 +440,9 @@ def _memset_32_async(target: int, value: int, count: int, stream: int) -> None:
 def _memset_2d(target: int, pitch: int, value: int, width: int, height: int) -> None:
     if width > pitch:
         raise HipError(structures.INVALID_VALUE)
-    for row in range(height):
-        fill(target + row * pitch, bytes([value & 0xFF]), width)
+    with one_command():
+        for row in range(height):
+            fill(target + row * pitch, bytes([value & 0xFF]), width)
 
 
 @call("hipMemset2DAsync", "hipMemset2DAsync_spt", arguments=(POINTER, SIZE, INT, SIZE, SIZE, HANDLE))
@@ -444,9 +452,10 @@ def _memset_2d_async(target: int, pitch: int, value: int, width: int, height: in
 
 def fill_3d(pointer: structures.PitchedPointer, value: int, extent: structures.Extent) -> None:
     """Set the bytes of a box in pitched memory."""
-    for depth in range(extent.depth):
-        start = pointer.ptr + depth * pointer.ysize * pointer.pitch
-        _memset_2d(start, pointer.pitch, value, extent.width, extent.height)
+    with one_command():
+        for depth in range(extent.depth):
+            start = pointer.ptr + depth * pointer.ysize * pointer.pitch
+            _memset_2d(start, pointer.pitch, value, extent.width, extent.height)
 
 
 @call("hipMemset3D", "hipMemset3D_spt", arguments=(structures.PitchedPointer, INT, structures.Extent))
@@ -531,8 +540,9 @@ def _fill_rows(target: int, pitch: int, value: int, size: int, width: int, heigh
     if width * size > pitch:
         raise HipError(structures.INVALID_VALUE)
     pattern = (value & (256**size - 1)).to_bytes(size, "little")
-    for row in range(height):
-        fill(target + row * pitch, pattern, width)
+    with one_command():
+        for row in range(height):
+            fill(target + row * pitch, pattern, width)
 
 
 def _register_fills() -> None:

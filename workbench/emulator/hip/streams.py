@@ -3,16 +3,18 @@
 Work is done when its call returns, so a stream never waits; on a stream that is being captured it becomes a
 node of a graph instead.
 
-An event's time is this computer's wall clock when it was recorded: it says how long the emulation took, and
-never how long a GPU would.
+An event's time is a moment of the modelled timeline (`node.clock`), or this computer's wall clock when it was
+recorded, which says how long the emulation took, and never how long a GPU would.
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
+import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from ctypes import c_float
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +35,9 @@ from workbench.emulator.hip.calls import (
     thread,
 )
 from workbench.emulator.hip.graph_nodes import Action, Capture, Graph, Node, NodeKind
+from workbench.emulator.node import clock
 from workbench.emulator.node.device import node
+from workbench.emulator.node.timeline import Stream
 
 # NULL, hipStreamLegacy and hipStreamPerThread.
 _BUILT_IN = (0, 1, 2)
@@ -49,8 +53,19 @@ class _Stream:
 
 @dataclass(eq=False)
 class _Event:
+    """An event.
+
+    Attributes:
+        timed: whether its times are modelled.
+        nanoseconds: the wall clock's reading when it was last recorded.
+        moment: the same on the modelled timeline, once that is worked out.
+    """
+
     flags: int
+    device: int
+    timed: bool = False
     nanoseconds: int | None = None
+    moment: float | None = None
     # Where it was recorded in a capture.
     capture: Capture | None = None
     tails: tuple[Node, ...] = ()
@@ -79,10 +94,30 @@ def stream(handle: int) -> _Stream:
 def submit(handle: int, kind: NodeKind, action: Action, detail: Any = None) -> None:
     """Do what was sent to a stream, now, or record it where the stream is being captured."""
     capture = None if handle in _BUILT_IN else stream(handle).capture
-    if capture is None:
-        action()
-    else:
+    if capture is not None:
         capture.append(handle, kind, action, detail)
+    else:
+        with one_command(handle, in_graph=kind is NodeKind.GRAPH):
+            action()
+
+
+def one_command(handle: int = 0, *, in_graph: bool = False) -> AbstractContextManager[None]:
+    """What is done inside is one piece of a stream's work for the clock, or a part of the one under way."""
+    if not node().clock.active:
+        return nullcontext()
+    return node().clock.command(_timed_stream(handle), in_graph=in_graph)
+
+
+_NON_BLOCKING = 1
+_PER_THREAD = 2
+
+
+def _timed_stream(handle: int) -> Stream:
+    """A stream for the clock; that of each thread is its own."""
+    chosen = stream(handle)
+    if handle == _PER_THREAD:
+        handle = -threading.get_ident()
+    return Stream.of(chosen.device, handle, blocking=not chosen.flags & _NON_BLOCKING)
 
 
 def _event(handle: int) -> _Event:
@@ -123,6 +158,8 @@ def _stream_destroy(handle: int) -> None:
 def _stream_synchronize(handle: int) -> None:
     if stream(handle).capture is not None:
         raise HipError(structures.STREAM_CAPTURE_UNSUPPORTED)
+    if node().clock.active:
+        node().clock.wait_for_stream(_timed_stream(handle))
     with node().launch_lock:
         report_faults()
 
@@ -130,12 +167,16 @@ def _stream_synchronize(handle: int) -> None:
 @call("hipStreamQuery", "hipStreamQuery_spt", arguments=(HANDLE,))
 def _stream_query(handle: int) -> None:
     stream(handle)
+    if node().clock.active:
+        node().clock.wait_for_stream(_timed_stream(handle))
 
 
 @call("hipStreamWaitEvent", "hipStreamWaitEvent_spt", arguments=(HANDLE, HANDLE, UINT))
 def _stream_wait(handle: int, event: int, flags: int) -> None:
     waiting, awaited = stream(handle), _event(event)
     if awaited.capture is None:
+        if node().clock.active:
+            node().clock.wait_for_event(_timed_stream(handle), awaited)
         return
     if handle in _BUILT_IN:
         raise HipError(structures.STREAM_CAPTURE_IMPLICIT)
@@ -421,20 +462,27 @@ def _event_create(result: int) -> None:
 def _event_create_flags(result: int, flags: int) -> None:
     handle = next(_handles)
     structures.store(result, HANDLE, handle)
-    _events[handle] = _Event(flags)
+    device = thread().device
+    timed = not flags & _DISABLE_TIMING and clock.can_model(node().devices[device].product)
+    _events[handle] = _Event(flags, device, timed)
+    if timed:
+        node().clock.event_made()
 
 
 @call("hipEventDestroy", arguments=(HANDLE,))
 def _event_destroy(handle: int) -> None:
-    if _events.pop(handle, None) is None:
+    event = _events.pop(handle, None)
+    if event is None:
         raise HipError(structures.INVALID_HANDLE)
+    if event.timed:
+        node().clock.event_gone()
 
 
 @call("hipEventRecord", "hipEventRecord_spt", arguments=(HANDLE, HANDLE))
 def _event_record(handle: int, on: int) -> None:
     event, capture = _event(handle), stream(on).capture
     if capture is None:
-        event.nanoseconds = time.monotonic_ns()
+        record(handle, on)
     else:
         event.capture, event.tails = capture, tuple(capture.tails[on])
 
@@ -444,29 +492,50 @@ def _event_record_flags(handle: int, on: int, flags: int) -> None:
     _event_record(handle, on)
 
 
-def record(handle: int) -> None:
-    """Record an event now; a NULL one is left out, as the extended launch calls have it."""
-    if handle:
-        _event(handle).nanoseconds = time.monotonic_ns()
+def record(handle: int, on: int | None = None, *, begins: bool = False) -> None:
+    """Record an event now; a NULL one is left out, as the extended launch calls have it.
+
+    Args:
+        on: the stream; None: the one whose work is being done.
+        begins: the event is the moment when the stream's next kernel begins.
+    """
+    if not handle:
+        return
+    event = _event(handle)
+    event.nanoseconds = time.monotonic_ns()
+    if node().clock.active:
+        node().clock.record(event, None if on is None else _timed_stream(on), begins=begins)
 
 
 @call("hipEventQuery", arguments=(HANDLE,))
 def _event_query(handle: int) -> None:
-    _event(handle)
+    event = _event(handle)
+    if node().clock.active:
+        node().clock.wait_for_event(None, event)
 
 
 @call("hipEventSynchronize", arguments=(HANDLE,))
 def _event_synchronize(handle: int) -> None:
-    if _event(handle).capture is not None:
+    event = _event(handle)
+    if event.capture is not None:
         raise HipError(structures.CAPTURED_EVENT)
+    if node().clock.active:
+        node().clock.wait_for_event(None, event)
     report_faults()
 
 
 @call("hipEventElapsedTime", arguments=(POINTER, HANDLE, HANDLE))
 def _elapsed(result: int, start: int, stop: int) -> None:
+    if not result:
+        raise HipError(structures.INVALID_VALUE)
     first, last = _event(start), _event(stop)
-    if (first.flags | last.flags) & _DISABLE_TIMING:
+    if first.device != last.device or (first.flags | last.flags) & _DISABLE_TIMING:
         raise HipError(structures.INVALID_HANDLE)
     if first.nanoseconds is None or last.nanoseconds is None:
         raise HipError(structures.INVALID_HANDLE)
-    structures.store(result, c_float, (last.nanoseconds - first.nanoseconds) / 1e6)
+    product = node().devices[first.device].product
+    clock.label(product)
+    elapsed = node().clock.milliseconds(first, last) if first.timed and last.timed else None
+    if elapsed is None:
+        elapsed = (last.nanoseconds - first.nanoseconds) / 1e6
+    structures.store(result, c_float, elapsed)

@@ -19,6 +19,7 @@ from workbench.codeobject import CodeObject, KernelInfo
 from workbench.emulator.native import abi
 from workbench.emulator.node import console, dispatch, faults, limits
 from workbench.emulator.node.allocations import Allocation, Memory, MemoryKind
+from workbench.emulator.node.clock import Clock
 from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome
 from workbench.emulator.node.loaded import LoadedCode
 from workbench.emulator.node.observer import Observer, counts_addresses
@@ -219,7 +220,12 @@ class EmulatedDevice:
             KernelFault: what the kernel did wrong, KernelTimeout, or KernelDeadlock.
             KernelInterrupt: the launch was interrupted and has stopped.
         """
-        options = self.node.options()
+        asked = options = self.node.options()
+        clock, timed = self.node.clock, None
+        if clock.active and options.tape is None:
+            shape = geometry.groups, geometry.block, dynamic_shared
+            timed = clock.launch(loaded, kernel_name, shape, arguments, options)
+            options = timed.options
         timeout = limits.time_limit(options.timeout)
         started = time.monotonic()
         asked = options.approximate or default_approximation()
@@ -259,6 +265,8 @@ class EmulatedDevice:
                 waits = faults.waits(scene, outcome)
                 raise faults.timeout(scene, outcome.stopped_at, timeout or 0.0, hint, waits)
         record = observer.completed(record, outcome)
+        if timed is not None:
+            record = timed.ended(record, outcome.counts, asked)
         self.node.keep(record)
         for note in record.notes:
             _warn(note)
@@ -515,6 +523,7 @@ class Node:
 
     Attributes:
         watchers: while there are any, every launch is sanitized and they are told of it.
+        clock: of HIP events.
     """
 
     def __init__(self) -> None:
@@ -524,6 +533,7 @@ class Node:
         self.thread = _Thread()
         self.watchers: list[Watcher] = []
         self.services = Services(self.memory)
+        self.clock = Clock(self.memory, products())
         self.devices = tuple(EmulatedDevice(self, n, product) for n, product in enumerate(products()))
 
     def forked(self) -> None:

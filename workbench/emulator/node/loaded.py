@@ -26,6 +26,7 @@ class LoadedCode:
 
     Attributes:
         forms: what launches have in common, by kernel and shape.
+        timed: what the clock knows of launches, by kernel.
     """
 
     code_object: CodeObject
@@ -35,8 +36,10 @@ class LoadedCode:
     prints: bool = False
     grid_barrier: int = 0
     forms: dict[Any, Any] = field(default_factory=dict)
+    timed: dict[str, dict[Any, Any]] = field(default_factory=dict)
     _addresses: dict[str, list[list[int]]] = field(default_factory=dict)
     _kinds: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict)
+    _sizes: dict[str, npt.NDArray[np.uint64]] = field(default_factory=dict)
 
     @property
     def base(self) -> int:
@@ -85,6 +88,13 @@ class LoadedCode:
                 for block in self.translation(kernel).blocks
             ]
         return blocks
+
+    def block_sizes(self, kernel: str) -> npt.NDArray[np.uint64]:
+        """Instructions of each of a kernel's blocks."""
+        sizes = self._sizes.get(kernel)
+        if sizes is None:
+            sizes = self._sizes[kernel] = np.array([*map(len, self.block_addresses(kernel))], dtype=np.uint64)
+        return sizes
 
     def by_instruction(self, kernel: str, counts: npt.NDArray[np.uint64]) -> dict[int, int]:
         """Executions of each instruction, from those of a kernel's blocks."""

@@ -1,0 +1,200 @@
+"""Which launches the clock has modelled, and what the others take; with a model of one nanosecond an
+instruction, so that every time is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.emulator.node import clock
+from workbench.emulator.node.device import node
+from workbench.errors import UsageError
+from workbench.kernel import Launcher
+from workbench.launches import LaunchOptions, LaunchRecord, LaunchTimes
+from workbench.runtime import device
+
+DEVICE = "emulated:gfx950"
+SOURCE = """
+__global__ void spin(float *out, int n) {
+    for (int i = 0; i < n; ++i) asm volatile("s_nop 0");
+    out[threadIdx.x] = n;
+}
+__global__ void upTo(float *out, const int *n) {
+    for (int i = 0; i < *n; ++i) asm volatile("s_nop 0");
+    out[threadIdx.x] = *n;
+}
+"""
+GAP = 1.0
+
+
+class Nanoseconds:
+    """A model by which an instruction takes 1 ns, warm or cold; each launch has a gap of 1 s before it."""
+
+    gap, graph_gap = GAP, 2 * GAP
+
+    def __init__(self) -> None:
+        self.records: list[LaunchRecord] = []
+
+    def times(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> LaunchTimes:
+        assert record.counts is not None
+        assert record.traffic is not None
+        assert record.steps is not None
+        self.records.append(record)
+        seconds = 1e-9 * sum(record.counts.values())
+        return LaunchTimes(seconds, seconds / 2, 0.0, 1.0, argument_bytes)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Nanoseconds:
+    made = Nanoseconds()
+    monkeypatch.setattr(clock, "_loaded_model", made)
+    monkeypatch.setattr(node(), "clock", clock.Clock(node().memory, node().clock._products))
+    return made
+
+
+class Event:
+    def __init__(self) -> None:
+        with device(DEVICE).hip() as hip:
+            self.handle = hip.call("hipEventCreate")
+
+    def record(self) -> None:
+        with device(DEVICE).hip() as hip:
+            hip.call("hipEventRecord", self.handle, None)
+
+    def seconds_until(self, other: Event) -> float:
+        with device(DEVICE).hip() as hip:
+            return float(hip.call("hipEventElapsedTime", self.handle, other.handle)) / 1e3
+
+    def destroy(self) -> None:
+        with device(DEVICE).hip() as hip:
+            hip.call("hipEventDestroy", self.handle)
+
+
+@pytest.fixture
+def events(model: Nanoseconds) -> Iterator[list[Event]]:
+    made = [Event() for _ in range(3)]
+    yield made
+    for event in made:
+        event.destroy()
+    assert not node().clock.active
+    assert not node().clock._steps
+
+
+@pytest.fixture
+def module() -> wb.Module:
+    return wb.compile(SOURCE, arch="gfx950")
+
+
+def executed(launch: Launcher, *args: object) -> int:
+    """Instructions of a launch, counted apart."""
+    record = launch.kernel.launch(launch.launch, args, {}, options=LaunchOptions(count=True))
+    assert record.counts is not None
+    return sum(record.counts.values())
+
+
+def test_more_kinds_than_are_modelled_take_time_in_proportion_to_their_work(
+    module: wb.Module, events: list[Event], model: Nanoseconds
+) -> None:
+    out = torch.zeros(64)
+    launch = module["spin"][2, 64]
+    sizes = [*range(clock.MOST_OBSERVED), 300, 5000]
+    total = 0.0
+    events[0].record()
+    for n in sizes:
+        launch(out, n)
+    events[1].record()
+    elapsed = events[0].seconds_until(events[1])
+    assert len(model.records) == clock.MOST_OBSERVED
+    assert len({record.grid for record in model.records}) == 1
+    total = sum(1e-9 * executed(launch, out, n) + GAP for n in sizes)
+    # HIP's milliseconds are a float.
+    assert elapsed == pytest.approx(total, rel=1e-6)
+
+
+def test_repeated_launches_run_as_always_and_find_the_cache_warm(
+    module: wb.Module, events: list[Event], model: Nanoseconds
+) -> None:
+    out, other = torch.zeros(64), torch.zeros(64)
+    launch = module["spin"][1, 64]
+    events[0].record()
+    launch(out, 100)
+    events[1].record()
+    for _ in range(4):
+        launch(out, 100)
+    # The same kind in other memory is not modelled again, and nothing of it is in a cache.
+    launch(other, 100)
+    events[2].record()
+    cold = 1e-9 * executed(launch, out, 100)
+    assert events[0].seconds_until(events[1]) == pytest.approx(cold + GAP, rel=1e-6)
+    assert events[1].seconds_until(events[2]) - 5 * GAP == pytest.approx(4 * cold / 2 + cold, abs=1e-6)
+    assert len(model.records) == 1
+
+
+def test_work_that_the_memory_decides_counts(
+    module: wb.Module, events: list[Event], model: Nanoseconds
+) -> None:
+    out, n = torch.zeros(64), torch.tensor([10], dtype=torch.int32)
+    launch = module["upTo"][1, 64]
+    launch(out, n)
+    few = executed(launch, out, n)
+    events[0].record()
+    n.fill_(1000)
+    launch(out, n)
+    events[1].record()
+    assert len(model.records) == 0
+    many = executed(launch, out, n)
+    assert many > 10 * few
+    assert events[0].seconds_until(events[1]) - GAP == pytest.approx(1e-9 * many / 2, abs=1e-7)
+
+
+def test_who_observes_a_launch_gets_what_was_asked_for(module: wb.Module, events: list[Event]) -> None:
+    out = torch.zeros(64)
+    launch = module["spin"][1, 64]
+    record = launch.kernel.launch(launch.launch, (out, 3), {}, options=LaunchOptions(count=True))
+    assert record.counts
+    assert record.traffic is record.steps is None
+    assert not record.counters
+    assert module["spin"][1, 64](out, 4).counts is None
+
+
+def test_nothing_is_observed_without_events_that_can_be_timed(
+    module: wb.Module, model: Nanoseconds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock.Clock, "launch", None)
+    out = torch.zeros(64)
+    module["spin"][1, 64](out, 5)
+    with device(DEVICE).hip() as hip:
+        untimed = hip.call("hipEventCreateWithFlags", 2)
+        module["spin"][1, 64](out, 5)
+        hip.call("hipEventDestroy", untimed)
+    monkeypatch.setenv(clock.VARIABLE, clock.HOST)
+    event = Event()
+    module["spin"][1, 64](out, 5)
+    event.destroy()
+
+
+def test_what_waits_to_be_modelled_is_bounded(
+    module: wb.Module, events: list[Event], model: Nanoseconds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "_MOST_WAITING", 3)
+    out = torch.zeros(64)
+    for n in range(8):
+        module["spin"][3, 64](out, n)
+    assert len(node().clock._waiting) == 3
+    assert not model.records
+    events[0].record()
+    events[1].record()
+    events[0].seconds_until(events[1])
+    # Now that somebody asks, those that wait are modelled to make room.
+    for n in range(8, 14):
+        module["spin"][3, 64](out, n)
+    assert len(model.records) >= 6
+
+
+def test_a_wrong_choice_is_an_error(model: Nanoseconds, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(clock.VARIABLE, "wall")
+    with pytest.raises(UsageError, match=r"HIPKITTENS_EVENT_TIMES is 'wall'; expected 'modelled' or 'host'"):
+        Event()

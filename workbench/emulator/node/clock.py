@@ -1,0 +1,449 @@
+"""The clock of HIP events: the modelled time of what streams were sent, or this computer's.
+
+Nothing is modelled before a program asks how long something took. Until then what it sends is kept as a list
+of steps, and the first launch of its kind is observed for the model; the rest run as always. A program
+without events that can be timed pays nothing.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench import errors
+from workbench.emulator.node import console
+from workbench.emulator.node.allocations import Memory, MemoryKind
+from workbench.emulator.node.loaded import LoadedCode
+from workbench.emulator.node.timeline import Stream, Timeline
+from workbench.launches import TIMED, Dim, LaunchModel, LaunchOptions, LaunchRecord, LaunchTimes
+from workbench.targets import LINE_BYTES, Product
+
+VARIABLE = "HIPKITTENS_EVENT_TIMES"
+MODELLED, HOST = "modelled", "host"
+
+MOST_OBSERVED = 32
+"""Kinds of launches of one kernel that are modelled; another takes the time of the kind nearest in work, in
+proportion."""
+_MOST_WAITING = 32
+_MOST_STEPS = 1 << 16
+_MOST_PLACES = 1 << 16
+_LOWEST_POINTER = 1 << 16
+_ON_HOST = (MemoryKind.HOST, MemoryKind.REGISTERED)
+
+model: Callable[[], LaunchModel] | None = None
+"""Loads what models the time of a launch; set by who knows it."""
+
+Step = Callable[[Timeline], None]
+
+
+class Moment(Protocol):
+    """What keeps a moment of the timeline, such as an event; None before it has one."""
+
+    moment: float | None
+
+
+def chosen() -> str:
+    """HIPKITTENS_EVENT_TIMES, `MODELLED` without it.
+
+    Raises:
+        UsageError: it is neither "modelled" nor "host".
+    """
+    choice = os.environ.get(VARIABLE) or MODELLED
+    if choice not in (MODELLED, HOST):
+        raise errors.UsageError(f"{VARIABLE} is {choice!r}; expected {MODELLED!r} or {HOST!r}")
+    return choice
+
+
+def can_model(product: Product) -> bool:
+    """Whether times on a product are modelled: it is known well enough, and nobody wants the host's."""
+    return model is not None and product.memory_latency_ns is not None and chosen() == MODELLED
+
+
+@dataclass(eq=False)
+class Kind:
+    """Launches of a kernel that differ in nothing that the model knows but how much they executed.
+
+    Attributes:
+        executed: instructions of the one that was observed, by waves.
+        code: of the kernel.
+        record: what it told; None once it is modelled.
+        argument_bytes: of the memory that its arguments point into.
+    """
+
+    executed: int
+    code: bytes
+    record: LaunchRecord | None
+    argument_bytes: int
+    _times: LaunchTimes | None = None
+
+    def times(self, by: LaunchModel) -> LaunchTimes:
+        """Its modelled time, computed once."""
+        if self._times is None:
+            assert self.record is not None
+            self._times = by.times(self.code, self.record, self.argument_bytes)
+            self.record = None
+        return self._times
+
+    def seconds(self, by: LaunchModel, executed: int, *, warm: bool) -> float:
+        """Of a launch that executed so many instructions."""
+        times = self.times(by)
+        whole = times.warm if warm else times.cold
+        return times.overhead + (whole - times.overhead) * executed / max(1, self.executed)
+
+
+@dataclass(eq=False)
+class _Command:
+    """What a stream was sent by one call: bytes that it moves by each engine, and what a launch costs."""
+
+    stream: Stream
+    in_graph: bool = False
+    moved: dict[str, float] = field(default_factory=dict)
+    size: int = 0
+    launched: bool = False
+
+
+class _Thread(threading.local):
+    command: _Command | None = None
+
+
+class Clock:
+    """Keeps what was sent to streams while there are events that can be timed.
+
+    Attributes:
+        active: whether there are.
+        asked: whether a program has asked for a time.
+    """
+
+    def __init__(self, memory: Memory, products: Sequence[Product]) -> None:
+        self._memory = memory
+        self._products = products
+        self.active = False
+        self.asked = False
+        self._events = 0
+        self._lock = threading.RLock()
+        self._thread = _Thread()
+        self._timeline = Timeline()
+        self._steps: deque[Step] = deque()
+        self._waiting: list[Kind] = []
+        self._begun: dict[Stream, list[Moment]] = {}
+        # Bytes that went through the Infinity Cache until then, by launch: whether it still has what the
+        # launch left there.
+        self._passed = 0
+        self._places: dict[Hashable, int] = {}
+
+    def event_made(self) -> None:
+        """There is one more event that can be timed."""
+        self._events += 1
+        self.active = True
+
+    def event_gone(self) -> None:
+        """One of them was destroyed; with the last, what was sent is of no use."""
+        self._events -= 1
+        if self._events <= 0:
+            self.active = False
+            with self._lock:
+                self._steps.clear()
+
+    # What streams are sent
+
+    @contextmanager
+    def command(self, stream: Stream, *, in_graph: bool = False) -> Iterator[None]:
+        """Around what one call sends to a stream; inside another it is part of that."""
+        outer = self._thread.command
+        if outer is not None:
+            outer.in_graph |= in_graph
+            yield
+            return
+        command = self._thread.command = _Command(stream, in_graph)
+        try:
+            yield
+        finally:
+            self._thread.command = None
+            self._send_moved(command)
+
+    def moved(self, target: int, source: int, size: int) -> None:
+        """Bytes were copied; outside a command the host waits for them."""
+        to, from_ = self._device_of(target), self._device_of(source)
+        if to is None and from_ is None:
+            return
+        device = to if to is not None else from_ or 0
+        product = self._products[device]
+        hbm = product.hbm_bytes_per_second / 100
+        if to is None or from_ is None:
+            engine, seconds = (
+                "to host" if to is None else "to device",
+                size / product.host_link_bytes_per_second,
+            )
+        else:
+            engine, seconds = "units", size / (hbm * product.hbm_read) + size / (hbm * product.hbm_write)
+        self._move(device, engine, seconds, size, waits=True)
+
+    def filled(self, target: int, size: int) -> None:
+        """Bytes were set."""
+        device = self._device_of(target)
+        if device is not None:
+            product = self._products[device]
+            seconds = size * 100 / (product.hbm_bytes_per_second * product.hbm_write)
+            self._move(device, "units", seconds, size, waits=False)
+
+    def _device_of(self, address: int) -> int | None:
+        """Ordinal of the device in whose memory an address is; None where it is the host's."""
+        found = self._memory.find(address)
+        return None if found is None or found.kind in _ON_HOST else found.device or 0
+
+    def _move(self, device: int, engine: str, seconds: float, size: int, *, waits: bool) -> None:
+        command = self._thread.command
+        alone = command if command is not None else _Command(Stream.of(device, 0))
+        alone.moved[engine] = alone.moved.get(engine, 0.0) + seconds
+        alone.size += size
+        if command is None:
+            self._send_moved(alone)
+            if waits:
+                self.wait_for_stream(alone.stream)
+
+    def _send_moved(self, command: _Command) -> None:
+        if not command.moved:
+            return
+        moved, size, stream, gap = dict(command.moved), command.size, command.stream, self._gap(command)
+        command.moved.clear()
+        command.size = 0
+
+        def step(timeline: Timeline) -> None:
+            self._passed += size
+            before = gap()
+            for engine, seconds in moved.items():
+                timeline.add(stream, engine, seconds, gap=before)
+
+        self._add(step)
+
+    def _gap(self, command: _Command) -> Callable[[], float]:
+        """Seconds before the next work of a command: a graph has them once."""
+        first, command.launched = not command.launched, True
+        if command.in_graph:
+            return (lambda: _model().graph_gap) if first else (lambda: 0.0)
+        return lambda: _model().gap
+
+    def record(self, event: Moment, stream: Stream | None = None, *, begins: bool = False) -> None:
+        """Gives an event the moment when all that was sent to a stream has ended.
+
+        Args:
+            stream: None: that of the command.
+            begins: the moment is when the next kernel of the stream begins.
+        """
+        command = self._thread.command
+        if command is not None:
+            self._send_moved(command)
+        of = stream if stream is not None else command.stream if command is not None else Stream.of(0, 0)
+
+        def step(timeline: Timeline) -> None:
+            event.moment = timeline.moment(of)
+            if begins:
+                self._begun.setdefault(of, []).append(event)
+
+        self._add(step)
+
+    def wait_for_event(self, stream: Stream | None, event: Moment) -> None:
+        """Has a stream wait for an event's moment; None: the host."""
+
+        def step(timeline: Timeline) -> None:
+            if event.moment is None:
+                return
+            if stream is None:
+                timeline.wait_on_host(event.moment)
+            else:
+                timeline.wait(stream, event.moment)
+
+        self._add(step)
+
+    def wait_for_stream(self, stream: Stream | None) -> None:
+        """Has the host wait for a stream; None: for all of them."""
+        self._add(lambda timeline: timeline.wait_on_host(timeline.moment(stream) if stream else None))
+
+    def _add(self, step: Step) -> None:
+        with self._lock:
+            self._steps.append(step)
+            if len(self._steps) > _MOST_STEPS:
+                self.settle()
+
+    def settle(self) -> None:
+        """Works out the moments of all events that were recorded."""
+        with self._lock:
+            while self._steps:
+                self._steps.popleft()(self._timeline)
+
+    # Launches
+
+    def launch(
+        self,
+        loaded: LoadedCode,
+        kernel: str,
+        shape: tuple[Dim, Dim, int],
+        arguments: bytes,
+        options: LaunchOptions,
+    ) -> Launching:
+        """A launch that is about to run.
+
+        Args:
+            shape: what the launch's time depends on beside its arguments.
+            options: what is to be observed of it anyway.
+        """
+        kinds: dict[Hashable, Kind] = loaded.timed.setdefault(kernel, {})
+        form, argument_bytes = self._form(arguments)
+        key = (shape, form)
+        launching = Launching(self, loaded, kernel, arguments, options, argument_bytes, kinds, key)
+        launching.kind = kinds.get(key)
+        asks = options.traffic is not None or options.steps is not None or options.tape is not None
+        if launching.kind is None and not asks and not options.trace and self._has_room(kinds):
+            launching.options = replace(options, count=True, traffic=TIMED.traffic, steps=TIMED.steps)
+        return launching
+
+    def _has_room(self, kinds: dict[Hashable, Kind]) -> bool:
+        """Whether one more kind is observed: the first of a kernel always is."""
+        with self._lock:
+            self._waiting = [kind for kind in self._waiting if kind.record is not None]
+            if len(self._waiting) >= _MOST_WAITING and self.asked:
+                for kind in self._waiting:
+                    kind.times(_model())
+                self._waiting.clear()
+            return not kinds or (len(kinds) < MOST_OBSERVED and len(self._waiting) < _MOST_WAITING)
+
+    def _form(self, arguments: bytes) -> tuple[Hashable, int]:
+        """Arguments without what does not matter for the time: where allocations lie; and their bytes."""
+        words = array.array("Q", arguments[: len(arguments) // 8 * 8])
+        form: list[Hashable] = [arguments[len(words) * 8 :]]
+        sizes: dict[int, int] = {}
+        for word in words:
+            found = self._memory.find(word) if word >= _LOWEST_POINTER else None
+            if found is None:
+                form.append(word)
+            else:
+                sizes[found.base] = found.size
+                form.append((found.size, (word - found.base) % LINE_BYTES))
+        return tuple(form), sum(sizes.values())
+
+    def _observed(self, kind: Kind) -> None:
+        with self._lock:
+            self._waiting.append(kind)
+
+    def _launched(self, kind: Kind, executed: int, place: Hashable, device: int) -> None:
+        """Takes a launch that has ended into the list."""
+        command = self._thread.command or _Command(Stream.of(device, 0))
+        self._send_moved(command)
+        stream, gap = command.stream, self._gap(command)
+        cache = self._products[device].infinity_cache_bytes
+
+        def step(timeline: Timeline) -> None:
+            by = _model()
+            last = self._places.get(place)
+            warm = last is not None and self._passed - last < cache
+            self._passed += kind.times(by).bytes
+            if len(self._places) >= _MOST_PLACES:
+                self._places.clear()
+            self._places[place] = self._passed
+            seconds = kind.seconds(by, executed, warm=warm)
+            start = timeline.add(stream, "units", seconds, share=kind.times(by).units, gap=gap())
+            for event in self._begun.pop(stream, ()):
+                event.moment = start
+
+        self._add(step)
+
+    # Questions
+
+    def milliseconds(self, start: Moment, stop: Moment) -> float | None:
+        """From one event to another; None where one has no moment."""
+        self.asked = True
+        self.settle()
+        if start.moment is None or stop.moment is None:
+            return None
+        return (stop.moment - start.moment) * 1e3
+
+
+@dataclass(eq=False)
+class Launching:
+    """One launch, for the clock.
+
+    Attributes:
+        options: how it runs, so that the clock learns of it what it needs.
+        kind: that it is of; None before the first of the kind has ended.
+    """
+
+    _clock: Clock
+    _loaded: LoadedCode
+    _kernel: str
+    _arguments: bytes
+    options: LaunchOptions
+    _argument_bytes: int
+    _kinds: dict[Hashable, Kind]
+    _key: Hashable
+    kind: Kind | None = None
+
+    def ended(
+        self, record: LaunchRecord, counts: npt.NDArray[np.uint64], options: LaunchOptions
+    ) -> LaunchRecord:
+        """Takes the launch into the clock; its record as `options` asked for it.
+
+        Args:
+            record: with all that `self.options` asked for.
+            counts: executions of each block.
+        """
+        loaded, kernel = self._loaded, self._kernel
+        executed = int(np.dot(counts, loaded.block_sizes(kernel)))
+        if self.options is not options:
+            self.kind = Kind(executed, loaded.code_object.data, record, self._argument_bytes)
+            self._kinds[self._key] = self.kind
+            self._clock._observed(self.kind)
+            record = replace(
+                record,
+                counts=record.counts if options.count else None,
+                counters=record.counters if options.profile else {},
+                traffic=None,
+                steps=None,
+            )
+        elif self.kind is None and self._kinds:
+            self.kind = min(self._kinds.values(), key=lambda kind: abs(kind.executed - executed))
+        if self.kind is not None:
+            self._clock._launched(
+                self.kind, executed, (loaded, kernel, self._key, self._arguments), loaded.device
+            )
+        return record
+
+
+_loaded_model: LaunchModel | None = None
+
+
+def _model() -> LaunchModel:
+    global _loaded_model
+    if _loaded_model is None:
+        assert model is not None
+        _loaded_model = model()
+    return _loaded_model
+
+
+_labelled = False
+
+
+def label(product: Product) -> None:
+    """Says on standard error what the times of events are, once in a process."""
+    global _labelled
+    if _labelled:
+        return
+    _labelled = True
+    if can_model(product):
+        text = (
+            f"times of HIP events are modelled for {product.name}, not measured: kernels by the timing "
+            f"model, copies by rates of its memory and link; {VARIABLE}={HOST} gives this computer's clock"
+        )
+    elif chosen() == MODELLED:
+        text = f"times of HIP events are this computer's clock: there is no timing model of {product.name}"
+    else:
+        return
+    console.writer(f"hipkittens: {text}\n", True)
