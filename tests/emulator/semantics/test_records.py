@@ -63,6 +63,7 @@ CLOCKS = {r"s_mem(real)?time": "the clock goes on"}
 UNSEEN = (
     (r"v_cmpx?_(f|t|tru)_.*", r".*", "the result is the same for all sources"),
     (r"s_set_gpr_idx_.*", r".*", "only the next instructions show it"),
+    (r"s_setvskip", "MODE", "only the next instructions show it"),
     (r"s_(buffer_)?atomic_cmpswap.*", r"source 0.*", "one comparison is hardly ever true"),
     (r"s_cmpk_(eq|lg)_.*", r"source 0.*", "a constant of 16 bits is hardly ever met"),
     (

@@ -42,7 +42,7 @@ extern "C" __global__ void indirect(int *out, int which) {
 
 extern "C" __global__ void unsupported(float *out) {
     float x = out[threadIdx.x];
-    asm volatile("s_setvskip s0, s1\n\tv_screen_partition_4se_b32 %0, %0" : "+v"(x));
+    asm volatile("s_cbranch_join s0\n\tv_screen_partition_4se_b32 %0, %0" : "+v"(x));
     out[threadIdx.x] = x;
 }
 
@@ -126,7 +126,7 @@ def test_unsupported_instructions_are_named_before_anything_runs(
         translate(code_object, "unsupported")
     message = str(caught.value)
     assert "'unsupported'" in message
-    assert "s_setvskip s0, s1" in message
+    assert "s_cbranch_join s0" in message
     assert "0x" in message
     assert "1 more instruction" in message
     assert "v_screen_partition_4se_b32" in message

@@ -58,7 +58,7 @@ _READS: Rows[Registers] = (
     (r"v_(?!s?mfma|smfmac|cmpx?_class_)\w*_b?f(16|32|64)(_\w+)?", Registers.MODE),
     (r"v_mfma_f32_\d+x\d+x\d+_?(\d+b_)?x?f32", Registers.MODE),
     (r"ds_(pk_)?(add|min|max|cmpst)_(rtn_)?b?f(16|32)", Registers.MODE),
-    (r"s_[gs]etreg_.*|s_set_gpr_idx_(on|off)", Registers.MODE),
+    (r"s_[gs]etreg_.*|s_set_gpr_idx_(on|off)|s_setvskip", Registers.MODE),
 )
 _LANEWISE = re.compile(r"VOP.*|DS|FLAT|GLOBAL|SCRATCH|M[TU]BUF")
 _WHOLE_WAVE = re.compile(
@@ -69,7 +69,7 @@ _WRITES: Rows[Registers] = (
     (r"v_cmpx_.*|s_.*_(save|wr)exec_b64", Registers.EXEC),
     (r"s_set_gpr_idx_(on|idx|mode)", Registers.M0),
     # s_set_gpr_idx_*: the bit that enables the index mode.
-    (r"s_setreg_.*|s_set_gpr_idx_(on|off)", Registers.MODE),
+    (r"s_setreg_.*|s_set_gpr_idx_(on|off)|s_setvskip", Registers.MODE),
 )
 # Of the scalar ALU's instructions those that leave SCC; the others write it.
 _LEAVES_SCC = re.compile(
@@ -96,6 +96,7 @@ _CONTROL: Rows[Control] = (
     (r"s_barrier", Control.BARRIER),
     (r"s_setprio", Control.PRIORITY),
     (r"s_setreg_.*", Control.REGISTER),
+    (r"s_setvskip", Control.SKIP),
 )
 
 _COMBINES: Rows[Combines] = (
@@ -194,7 +195,6 @@ _NOT_COMPUTE: Rows[str] = (
     (r"ds_gws_.*", "global wave sync, which the driver hands out to whole processes, not to kernels"),
     (r"s_rfe(_restore)?_b64", "return from a trap handler; privileged"),
     (r"s_cbranch_(g_fork|i_fork|join)", "forked branches of older graphics shaders; no compiler emits them"),
-    (r"s_setvskip", "vector skip mode of older graphics shaders; no compiler emits it"),
     (r"s_(setkill|endpgm_ordered_ps_done)", "pixel shaders"),
     (r"s_atc_probe.*", "address translation probes of the driver"),
     (r"v_screen_partition_.*", "graphics: partition of the screen"),

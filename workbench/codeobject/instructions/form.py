@@ -29,6 +29,8 @@ class Form:
         format: name of the encoding, as VOP1_DPP; `base_format` without _DPP or _SDWA.
         mnemonic: as LLVM prints it; `opcode` without the encoding's suffix.
         is_scalar, is_vector: whether the scalar or the vector ALU's encodings have it.
+        is_skipped: whether MODE.vskip keeps it from being issued: VALU, vector memory and LDS (CDNA3 ISA
+            guide, S_SETVSKIP).
         is_dpp, is_sdwa: whether it is one of these variants of a vector encoding.
         is_plain: whether an assembler takes this encoding where the text says none.
         gives_scales: whether it makes one instruction with the matrix instruction behind it, its scales.
@@ -51,6 +53,7 @@ class Form:
             self.base_format = format_
         self.is_scalar = format_.startswith("SOP")
         self.is_vector = format_.startswith("VOP")
+        self.is_skipped = not format_.startswith(("SOP", "SMEM"))
         self.is_dpp = variant == "DPP"
         self.is_sdwa = variant == "SDWA"
         self.is_plain = not (self.is_dpp or self.is_sdwa or mnemonic.endswith("_e64"))

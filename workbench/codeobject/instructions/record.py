@@ -135,6 +135,9 @@ class Control(Enum):
     REGISTER = auto()
     """It writes bits of a hardware register: s_setreg."""
 
+    SKIP = auto()
+    """Skips vector instructions from here on, or no more: s_setvskip."""
+
 
 class Access(Enum):
     """What a memory instruction does there."""

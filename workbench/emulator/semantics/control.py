@@ -8,7 +8,7 @@ from workbench.emulator.native import abi
 from workbench.emulator.semantics.registry import ends_block, nothing, straight
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import I32, I64, Value
-from workbench.emulator.translate.options import Mode, Unsupported
+from workbench.emulator.translate.options import VSKIP, Mode, Unsupported
 
 # In-order execution makes every wait true, and there is nothing to hint at: no caches, no priorities.
 nothing(
@@ -34,8 +34,8 @@ def branch(block: BlockTranslator, instruction: Instruction) -> None:
 
 
 def _branch_if(block: BlockTranslator, instruction: Instruction, condition: Value) -> None:
-    taken = block.index_of(target_of(instruction))
-    result = condition.select(taken, block.next_index, I32)
+    taken, following = block.entered(block.index_of(target_of(instruction))), block.entered(block.next_index)
+    result = condition.select(taken, following, I32)
     block.finish(result)
 
 
@@ -84,7 +84,8 @@ def endpgm(block: BlockTranslator, instruction: Instruction) -> None:
 
 def _resume_later(block: BlockTranslator, code: int) -> None:
     block.close_run()
-    block.emitter.store(block.emitter.const(I32, block.next_index), block.function.field("block"), 4)
+    following = block.emitter.value(I32, block.entered(block.next_index))
+    block.emitter.store(following, block.function.field("block"), 4)
     block.finish(code)
 
 
@@ -213,6 +214,33 @@ def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
         if operand.kind in ("imm", "simm"):
             return mode.with_field(first, size, int(operand.value or 0))
     return None
+
+
+def may_skip_after(instruction: Instruction, before: bool) -> bool:
+    """Whether MODE.vskip may be set after an instruction, from whether it may be before."""
+    control = instruction.record.control
+    constants = [int(o.value or 0) for o in instruction.src if o.kind in ("imm", "simm")]
+    if control is Control.SKIP:
+        return len(constants) < 2 or bool(constants[0] >> (constants[1] & 31) & 1)
+    if control is not Control.REGISTER:
+        return before
+    number, first, size = hardware_field(instruction)
+    if number != HW_MODE or not first <= VSKIP < first + size:
+        return before
+    constants += [int(o.value or 0) for o in instruction.dst if o.kind in ("imm", "simm")]
+    return not constants or bool(constants[0] >> (VSKIP - first) & 1)
+
+
+@straight("s_setvskip")
+def setvskip(block: BlockTranslator, instruction: Instruction) -> None:
+    """MODE.vskip = S0[S1[4:0]] (CDNA3 ISA guide); what it skips is a block of its own (translate/flow.py)."""
+    block.close_run()
+    value, position = (block.scalar(operand) for operand in instruction.src)
+    bit = value.lshr(position & 31) & 1
+    pointer = block.function.field("mode")
+    old = block.emitter.load(I32, pointer, 4)
+    cleared = old & (~(1 << VSKIP) & 0xFFFFFFFF)
+    block.emitter.store(cleared | bit.shl(VSKIP), pointer, 4)
 
 
 def _status(block: BlockTranslator) -> Value:

@@ -8,7 +8,8 @@ read the old value there, and after it where one did.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Registers
@@ -17,7 +18,7 @@ from workbench.emulator.translate.chunk import ROW_BYTES, V_F32, V_F64, V_I32, V
 from workbench.emulator.translate.function import Function
 from workbench.emulator.translate.ir import I32, I64, Type, Value
 from workbench.emulator.translate.lane_run import LaneRun, Step
-from workbench.emulator.translate.options import Mode, Options, Unsupported
+from workbench.emulator.translate.options import VSKIP, Mode, Options, Unsupported
 from workbench.emulator.translate.rounding import rounded
 from workbench.emulator.translate.scalars import Scalars
 
@@ -49,6 +50,7 @@ class BlockTranslator:
         next_index: int,
         mode: Mode | None,
         uses_tiles: bool = False,
+        skips: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self.function = Function(name)
         self.emitter = self.function.emitter
@@ -58,6 +60,7 @@ class BlockTranslator:
         self.next_index = next_index
         self.finished = False
         self.uses_tiles = uses_tiles
+        self._skips = skips
         self.clamp = False
         self.follows_mode = False
         self.indexed_positions = 0
@@ -88,9 +91,27 @@ class BlockTranslator:
         """End the function: return a block index or one of abi.h's codes; None falls through."""
         self.close_run()
         self.scalars.flush()
-        text = self.next_index if result is None else result.name if isinstance(result, Value) else result
+        if not isinstance(result, Value):
+            result = self.entered(self.next_index if result is None else result)
+        text = result.name if isinstance(result, Value) else result
         self.emitter.lines.append(f"ret i32 {text}")
         self.finished = True
+
+    # MODE.vskip
+
+    def entered(self, index: int) -> Value | int:
+        """The block that runs where block `index` is to: the one behind it where that is skipped."""
+        behind = self._skips.get(index)
+        return index if behind is None else self._skipping().select(behind, index, I32)
+
+    def skip_over(self, index: int) -> None:
+        """At the start of block `index`: leave it where an indirect jump went to what is skipped."""
+        if index in self._skips:
+            self.function.branch_out(self._skipping(), self._skips[index])
+
+    def _skipping(self) -> Value:
+        mode = self.emitter.load(I32, self.function.field("mode"), 4)
+        return (mode & (1 << VSKIP)).ne(0)
 
     def native(self, name: str, op: bytes, can_fault: bool, count: int | None = None) -> None:
         """Call a native operation with a constant Op record, or one that takes `count` records."""

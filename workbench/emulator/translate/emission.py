@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import MATRICES
@@ -60,6 +61,7 @@ def emit(
     modes: Sequence[Mode | None] | None = None,
     analysis: Analysis | None = None,
     falls: Collection[int] = (),
+    skips: Mapping[int, int] = MappingProxyType({}),
 ) -> Emitted:
     """IR of every block.
 
@@ -70,6 +72,7 @@ def emit(
         modes: floating-point mode at the start of each block; by default the kernel's.
         analysis: what the sanitizer knows of the code.
         falls: addresses of instructions behind which a function ends, and execution must not go on.
+        skips: blocks that do not run while MODE.vskip is set, and those that run in their place, by index.
     """
     named = row_count(blocks, options.acc_offset)
     result = Emitted([], [], set(), set(), named)
@@ -84,8 +87,9 @@ def emit(
         next_index = index_of.get(last.address + last.size, -1)
         mode = modes[index] if modes is not None else options.mode
         translator = BlockTranslator(
-            options, f"block{index}", index_of.__getitem__, next_index, mode, uses_tiles
+            options, f"block{index}", index_of.__getitem__, next_index, mode, uses_tiles, skips
         )
+        translator.skip_over(index)
         # The sanitizer hears of each instruction before it runs.
         chain = None if options.sanitize else MatrixChain(translator, spare, kept)
         _emit_block(translator, block, rows, failures, analysis or Analysis(), chain, last.address in falls)

@@ -10,8 +10,9 @@ from workbench.codeobject.decoder import decode_one
 from workbench.codeobject.elf import CodeObject, is_padding
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Control, Flow
+from workbench.codeobject.instructions.form import Form
 from workbench.emulator.semantics import ENDS_BLOCK
-from workbench.emulator.semantics.control import mode_after, target_of
+from workbench.emulator.semantics.control import may_skip_after, mode_after, target_of
 from workbench.emulator.semantics.known_scalars import KnownScalars
 from workbench.emulator.translate.late_loads import follow_at_once
 from workbench.emulator.translate.options import Mode
@@ -149,10 +150,7 @@ def float_modes(
 
     Functions that are called indirectly begin in the kernel's mode, and are taken to leave it as it was.
     """
-    changes = [
-        any(form.record.control is Control.REGISTER for form in {each.form for each in block})
-        for block in blocks
-    ]
+    changes = [any(map(_writes_registers, _forms([block]))) for block in blocks]
     if not any(changes):
         return [initial] * len(blocks)
     modes: dict[int, Mode | None] = dict.fromkeys(roots, initial)
@@ -178,6 +176,69 @@ def float_modes(
                 modes[place] = None
             pending.append(place)
     return [modes.get(index, initial) for index in range(len(blocks))]
+
+
+def split_where_skipped(
+    blocks: list[list[Instruction]], entry: int
+) -> tuple[list[list[Instruction]], frozenset[int]]:
+    """Blocks cut so that what MODE.vskip may skip stands in blocks of its own.
+
+    Args:
+        entry: address where execution begins, with nothing skipped. Of what only indirect jumps and calls
+            reach anything may be skipped.
+
+    Returns:
+        the blocks, and the addresses of all instructions in those that may be skipped.
+    """
+    if not any(form.record.control is Control.SKIP or _writes_registers(form) for form in _forms(blocks)):
+        return blocks, frozenset()
+    by_address = {block[0].address: block for block in blocks}
+    may_skip: dict[int, bool] = {}
+
+    def follow(start: int, skips: bool) -> None:
+        pending = [(start, skips)]
+        while pending:
+            address, skipping = pending.pop()
+            if may_skip.get(address) in (True, skipping) or address not in by_address:
+                continue
+            may_skip[address] = skipping
+            block = by_address[address]
+            for instruction in block:
+                skipping = may_skip_after(instruction, skipping)
+            last = block[-1]
+            ways = successors(last) if last.opcode in ENDS_BLOCK else (last.address + last.size,)
+            pending += [(way, skipping) for way in ways]
+
+    follow(entry, False)
+    for address in by_address.keys() - may_skip.keys():
+        follow(address, True)
+    pieces: list[list[Instruction]] = []
+    skipped: set[int] = set()
+    for block in blocks:
+        skipping, inside = may_skip[block[0].address], False
+        for position, instruction in enumerate(block):
+            belongs = skipping and (instruction.form.is_skipped or (inside and _does_nothing(instruction)))
+            if position == 0 or belongs != inside:
+                pieces.append([])
+            inside = belongs
+            pieces[-1].append(instruction)
+            if belongs:
+                skipped.add(instruction.address)
+            skipping = may_skip_after(instruction, skipping)
+    return pieces, frozenset(skipped)
+
+
+def _forms(blocks: list[list[Instruction]]) -> set[Form]:
+    return {each.form for block in blocks for each in block}
+
+
+def _writes_registers(form: Form) -> bool:
+    return form.record.control is Control.REGISTER
+
+
+def _does_nothing(instruction: Instruction) -> bool:
+    """Whether it makes no difference that a skipped block has it: waits, and s_nop."""
+    return instruction.record.control in (Control.WAIT, Control.IDLE)
 
 
 def followers(blocks: Sequence[Sequence[Instruction]], index: int, index_of: Mapping[int, int]) -> list[int]:

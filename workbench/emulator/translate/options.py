@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+VSKIP = 28
+"""Bit of the MODE register that has vector instructions skipped (CDNA3 ISA guide, "Mode register")."""
+
 
 class Unsupported(Exception):
     """The emulated device does not execute this instruction or modifier; the text says which."""
@@ -32,9 +35,9 @@ class Mode:
 
     @classmethod
     def of(cls, value: int) -> Mode:
-        """From the register's value."""
+        """From the register's value; what MODE.vskip skips is no matter of floating point."""
         return cls(
-            value=value,
+            value=value & ~(1 << VSKIP),
             round32=value & 3,
             round64=value >> 2 & 3,
             denormal32=value >> 4 & 3,

@@ -31,6 +31,7 @@ from workbench.emulator.translate.flow import (
     followers,
     function_symbols,
     reachable,
+    split_where_skipped,
 )
 from workbench.emulator.translate.late_loads import one_by_one
 from workbench.emulator.translate.options import Mode, Options
@@ -198,19 +199,25 @@ class _Program:
 def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program:
     info = code_object.kernels[kernel]
     code = reachable(code_object, info.entry)
-    blocks = blocks_of(code)
+    blocks, skipped = split_where_skipped(blocks_of(code), info.entry)
     if options.single:
         blocks = [piece for block in blocks for piece in one_by_one(block)]
     index_of = {block[0].address: index for index, block in enumerate(blocks)}
     roots = [
         index_of[address] for address in (info.entry, *function_symbols(code_object)) if address in index_of
     ]
+    skips: dict[int, int] = {}
+    for index, block in reversed(list(enumerate(blocks))):
+        behind = index_of.get(block[-1].address + block[-1].size)
+        if block[0].address in skipped and behind is not None:
+            skips[index] = skips.get(behind, behind)
+
+    def followed_by(index: int) -> list[int]:
+        ways = followers(blocks, index, index_of)
+        return [*ways, *(skips[way] for way in ways if way in skips)]
+
     modes = float_modes(blocks, index_of, roots, options.mode)
-    analysis = (
-        analyse(blocks, lambda index: followers(blocks, index, index_of), options.target)
-        if options.sanitize
-        else None
-    )
+    analysis = analyse(blocks, followed_by, options.target) if options.sanitize else None
     emitted = emit(
         blocks,
         index_of,
@@ -219,6 +226,7 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
         modes,
         analysis,
         code.falls,
+        skips,
     )
     data = engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
     return _Program(
