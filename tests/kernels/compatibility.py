@@ -15,6 +15,7 @@ by the compiler, which compiles a line about it with the tile library; each sour
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -374,6 +375,22 @@ def version(compiler: str) -> str:
     return f"clang {found[1]}" if found else said.stdout.strip()
 
 
+def compilers_here() -> list[str]:
+    """Those of the page's compilers that this machine has, as HIPKITTENS_COMPILER names them.
+
+    Raises:
+        SystemExit: it has none of them.
+    """
+    here = []
+    for name in ("clang", "zig"):
+        with contextlib.suppress(subprocess.CalledProcessError):
+            version(name)
+            here.append(name)
+    if not here:
+        sys.exit("neither clang nor zig compiles device code here: name a compiler with --compilers")
+    return here
+
+
 def libraries(checkouts: dict[str, Path]) -> dict[str, Path]:
     """HipKittens' own headers by target: those of the branch that is for it."""
     found: dict[str, Path] = {}
@@ -616,9 +633,12 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--again", action="store_true", help="those whose result is of other headers of ours")
     parser.add_argument("--quick", action="store_true", help="of sources: the compiler reads them, no more")
     parser.add_argument("--together", action="store_true", help="unit tests of a folder as one program")
-    parser.add_argument("--compilers", nargs="+", default=["clang", "zig"])
+    parser.add_argument(
+        "--compilers", nargs="+", help="as HIPKITTENS_COMPILER names them; those that are here"
+    )
     parser.add_argument("--headers", choices=("ours", "own", "both"), default="both")
     given = parser.parse_args(arguments)
+    given.compilers = given.compilers or compilers_here()
     given.headers_of = {"ours": (False,), "own": (True,), "both": (False, True)}[given.headers]
     checkouts = {branch: getattr(given, branch) for branch in BRANCHES if getattr(given, branch) is not None}
     if not checkouts:

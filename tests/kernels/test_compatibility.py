@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import compatibility
@@ -77,6 +78,29 @@ def test_a_file_that_has_moved_is_found_by_a_folder(tmp_path: Path) -> None:
     assert (folder / "../utils.cpp").resolve() == kernel.parents[2] / "utils.cpp"
     (kernel.parents[1] / "utils.cpp").touch()
     assert hipkittens_sources.moved(source) == []
+
+
+def test_the_default_compilers_are_those_that_are_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A fresh machine has no clang; `recheck` takes the first."""
+
+    def version(name: str) -> str:
+        if name in absent:
+            raise subprocess.CalledProcessError(1, name)
+        return f"{name} 1"
+
+    asked = []
+    monkeypatch.setattr(compatibility, "version", version)
+    monkeypatch.setattr(compatibility, "recheck", lambda _, given: asked.append(given.compilers) or True)
+    for absent, rest in ((("clang",), ()), ((), ()), (("clang",), ("--compilers", "/opt/clang++"))):
+        with pytest.raises(SystemExit) as ended:
+            compatibility.main(["recheck", "--main", str(tmp_path), *rest])
+        assert ended.value.code == 0
+    assert asked == [["zig"], ["clang", "zig"], ["/opt/clang++"]]
+    absent = ("clang", "zig")
+    with pytest.raises(SystemExit, match="name a compiler with --compilers"):
+        compatibility.main(["recheck", "--main", str(tmp_path)])
 
 
 def test_sizes_of_a_source_may_be_products() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from workbench.toolchain.mistakes.cell_text import Cell
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.precompiled import PrecompiledHeader
 from workbench.toolchain.retry import compile_with_any, compiler_of, tell_doubts
+from workbench.toolchain.scratch import in_folder
 from workbench.toolchain.search import find_compiler
 from workbench.toolchain.source_text import shown_source
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
@@ -132,9 +132,8 @@ def check_device(source: str, options: CompileOptions) -> tuple[Diagnostic, ...]
         header.build()
 
     def check(ready: Path | None) -> tuple[Diagnostic, ...]:
-        with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
-            command = _command(job, ready, os.devnull, "-fsyntax-only")
-            return job.read(command, folder, ready=ready is not None)[1]
+        command = _command(job, ready, os.devnull, "-fsyntax-only")
+        return in_folder(lambda folder: job.read(command, folder, ready=ready is not None)[1])
 
     found = header.use(check)
     if any(finding.severity == "error" for finding in found):
@@ -144,12 +143,12 @@ def check_device(source: str, options: CompileOptions) -> tuple[Diagnostic, ...]
 
 def compile_job(job: Job) -> tuple[Entry, list[str]]:
     """Start the compiler; the result and the headers that it read."""
-    return _all_headers(job).use(lambda ready: _run(job, ready))
+    return _all_headers(job).use(lambda ready: in_folder(lambda folder: _run(job, ready, folder)))
 
 
 def list_job(job: Job) -> str:
     """Start the compiler for the listing that `pinned` reads."""
-    return _all_headers(job).use(lambda ready: _list(job, ready))
+    return _all_headers(job).use(lambda ready: in_folder(lambda folder: _list(job, ready, folder)))
 
 
 def _all_headers(job: Job) -> PrecompiledHeader:
@@ -174,27 +173,25 @@ def _command(job: Job, ready: Path | None, output: str, *further: str) -> list[s
     ]
 
 
-def _run(job: Job, ready: Path | None) -> tuple[Entry, list[str]]:
-    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
-        output = os.path.join(folder, "device.co")
-        dependencies = os.path.join(folder, "headers.d")
-        # The driver drops -MF in a device compilation; the front end itself takes these.
-        listed_to = to_front_end("-dependency-file", dependencies, "-MT", "x", "-sys-header-deps")
-        command = _command(job, ready, output, *listed_to)
-        made, diagnostics, seconds = job.start(command, output, folder, ready=ready is not None)
-        listed = ""
-        with contextlib.suppress(OSError):
-            listed = Path(dependencies).read_text(encoding="utf-8", errors="surrogateescape")
+def _run(job: Job, ready: Path | None, folder: str) -> tuple[Entry, list[str]]:
+    output = os.path.join(folder, "device.co")
+    dependencies = os.path.join(folder, "headers.d")
+    # The driver drops -MF in a device compilation; the front end itself takes these.
+    listed_to = to_front_end("-dependency-file", dependencies, "-MT", "x", "-sys-header-deps")
+    command = _command(job, ready, output, *listed_to)
+    made, diagnostics, seconds = job.start(command, output, folder, ready=ready is not None)
+    listed = ""
+    with contextlib.suppress(OSError):
+        listed = Path(dependencies).read_text(encoding="utf-8", errors="surrogateescape")
     fixed = [*job.compiler.fixed_roots, *([str(ready)] if ready else [])]
     shown = tuple(part.replace(folder, "/tmp/hipkittens") for part in command)
     return Entry(made, diagnostics, shown, seconds), headers_of(listed, fixed)
 
 
-def _list(job: Job, ready: Path | None) -> str:
-    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
-        output = os.path.join(folder, "device.mir")
-        command = _command(job, ready, output, *pinned.LISTING)
-        made, _, _ = job.start(command, output, folder, ready=ready is not None)
+def _list(job: Job, ready: Path | None, folder: str) -> str:
+    output = os.path.join(folder, "device.mir")
+    command = _command(job, ready, output, *pinned.LISTING)
+    made, _, _ = job.start(command, output, folder, ready=ready is not None)
     return made.decode("utf-8", "replace")
 
 

@@ -12,7 +12,6 @@ import os
 import re
 import sys
 import sysconfig
-import tempfile
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +29,7 @@ from workbench.toolchain.job import Job, to_front_end
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.precompiled import PrecompiledHeader
 from workbench.toolchain.retry import compile_with_any, compiler_of, tell_doubts
+from workbench.toolchain.scratch import in_folder
 from workbench.toolchain.source_text import shown_source
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
@@ -169,29 +169,33 @@ class _Build:
 
     def compile(self) -> tuple[Entry, list[str]]:
         """Start compiler and linker; the result and the headers that were read."""
-        with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
-            output = os.path.join(folder, "library.so")
-            if self.compiler.kind == "hipcc":
-                command, diagnostics, seconds = self._hipcc(folder, output)
-            else:
-                command, diagnostics, seconds = self._clang(folder, output)
-            fixed = [*self.compiler.fixed_roots, *self.library.fixed_roots, *self.includes[1::2]]
-            fixed += [f"{root}/" for root in caches.folders()]
-            headers: dict[str, None] = {}
-            for file in sorted(Path(folder).glob("*.d")):
-                listed = file.read_text(encoding="utf-8", errors="surrogateescape")
-                headers.update(dict.fromkeys(headers_of(listed, fixed)))
-            made = Path(output).read_bytes()
+        return in_folder(self._compile)
+
+    def _compile(self, folder: str) -> tuple[Entry, list[str]]:
+        output = os.path.join(folder, "library.so")
+        if self.compiler.kind == "hipcc":
+            command, diagnostics, seconds = self._hipcc(folder, output)
+        else:
+            command, diagnostics, seconds = self._clang(folder, output)
+        fixed = [*self.compiler.fixed_roots, *self.library.fixed_roots, *self.includes[1::2]]
+        fixed += [f"{root}/" for root in caches.folders()]
+        headers: dict[str, None] = {}
+        for file in sorted(Path(folder).glob("*.d")):
+            listed = file.read_text(encoding="utf-8", errors="surrogateescape")
+            headers.update(dict.fromkeys(headers_of(listed, fixed)))
+        made = Path(output).read_bytes()
         shown = tuple(part.replace(folder, "/tmp/hipkittens") for part in command)
         return Entry(made, diagnostics, shown, seconds), list(headers)
 
     def list_device(self) -> str:
         """Start the compiler for the listing that `pinned` reads."""
         device, _ = self._halves()
-        with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+
+        def listing(folder: str) -> bytes:
             output = os.path.join(folder, "device.mir")
-            made, _, _ = device.compile(output, folder, process.Group(), pinned.LISTING)
-        return made.decode("utf-8", "replace")
+            return device.compile(output, folder, process.Group(), pinned.LISTING)[0]
+
+        return in_folder(listing).decode("utf-8", "replace")
 
     def _hipcc(self, folder: str, output: str) -> tuple[list[str], tuple[Diagnostic, ...], float]:
         command = [

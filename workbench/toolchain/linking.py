@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from workbench.toolchain import precompiled, process
 from workbench.toolchain.diagnostics import Diagnostic
 from workbench.toolchain.job import Job
 from workbench.toolchain.options import CompileOptions
+from workbench.toolchain.scratch import in_folder
 from workbench.toolchain.search import find_compiler
 
 BITCODE_MAGIC = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
@@ -34,7 +34,8 @@ def compile_bitcode(source: str, options: CompileOptions) -> tuple[bytes, tuple[
         CompileError, CompilerNotFound, CompilerCrashed, CompilerTimeout, UsageError: as `compile_device`.
     """
     job = Job(source, options)
-    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+
+    def build(folder: str) -> tuple[bytes, tuple[Diagnostic, ...]]:
         output = os.path.join(folder, "device.bc")
         command = [
             *job.compiler.device_command(options.arch),
@@ -47,7 +48,9 @@ def compile_bitcode(source: str, options: CompileOptions) -> tuple[bytes, tuple[
             *("-", "-o", output),
         ]
         made, diagnostics, _ = job.start(command, output, folder)
-    return made, diagnostics
+        return made, diagnostics
+
+    return in_folder(build)
 
 
 def bitcode_for(data: bytes, arch: str, name: str) -> list[bytes]:
@@ -114,7 +117,8 @@ def link_bitcode(inputs: Sequence[bytes], arch: str, flags: Sequence[str] = ()) 
         ToolchainError: they do not link; carries the linker's words.
     """
     compiler = find_compiler(arch)
-    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+
+    def build(folder: str) -> bytes:
         environment = compiler.environment(folder)
         linker = shutil.which("lld", path=environment["PATH"])
         if linker is None:
@@ -135,3 +139,5 @@ def link_bitcode(inputs: Sequence[bytes], arch: str, flags: Sequence[str] = ()) 
             words = finished.text.replace(f"{folder}/", "").strip() or "the linker ended without a word"
             raise ToolchainError(words)
         return Path(output).read_bytes()
+
+    return in_folder(build)

@@ -12,7 +12,6 @@ import contextlib
 import os
 import re
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from workbench.cache import Cache, digest
 from workbench.toolchain import process
 from workbench.toolchain.compiler import INCLUDE, Compiler, kernel_headers
 from workbench.toolchain.job import HeaderRejectedError, to_front_end
+from workbench.toolchain.scratch import in_folder
 from workbench.toolchain.store import content
 
 RUNTIME = "hip/hip_runtime.h"
@@ -196,11 +196,16 @@ class PrecompiledHeader:
             with _state_lock:
                 if self.key in _failed:
                     return False
-            with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+
+            def build(folder: str) -> bool | None:
                 output = os.path.join(folder, "header.pch")
                 made = _run(self._command(output), self.compiler.environment(folder), niceness)
                 if made and os.path.exists(output):
                     return store.put_file(self.key, Path(output)) is not None
+                return None
+
+            if (stored := in_folder(build)) is not None:
+                return stored
         with _state_lock:
             _failed.add(self.key)
         return False

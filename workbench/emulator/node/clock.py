@@ -51,7 +51,7 @@ class Moment(Protocol):
     moment: float | None
 
 
-def chosen() -> str:
+def times_source() -> str:
     """HIPKITTENS_EVENT_TIMES, `MODELLED` without it.
 
     Raises:
@@ -65,7 +65,7 @@ def chosen() -> str:
 
 def can_model(product: Product) -> bool:
     """Whether times on a product are modelled: it is known well enough, and nobody wants the host's."""
-    return model is not None and product.memory_latency_ns is not None and chosen() == MODELLED
+    return model is not None and product.memory_latency_ns is not None and times_source() == MODELLED
 
 
 @dataclass(eq=False)
@@ -197,8 +197,8 @@ class Clock:
 
     def _device_of(self, address: int) -> int | None:
         """Ordinal of the device in whose memory an address is; None where it is the host's."""
-        found = self._memory.find(address)
-        return None if found is None or found.kind in _ON_HOST else found.device or 0
+        allocation = self._memory.find(address)
+        return None if allocation is None or allocation.kind in _ON_HOST else allocation.device or 0
 
     def _move(self, device: int, engine: str, seconds: float, size: int, *, waits: bool) -> None:
         command = self._thread.command
@@ -322,12 +322,12 @@ class Clock:
         form: list[Hashable] = [arguments[len(words) * 8 :]]
         sizes: dict[int, int] = {}
         for word in words:
-            found = self._memory.find(word) if word >= _LOWEST_POINTER else None
-            if found is None:
+            allocation = self._memory.find(word) if word >= _LOWEST_POINTER else None
+            if allocation is None:
                 form.append(word)
             else:
-                sizes[found.base] = found.size
-                form.append((found.size, (word - found.base) % LINE_BYTES))
+                sizes[allocation.base] = allocation.size
+                form.append((allocation.size, (word - allocation.base) % LINE_BYTES))
         return tuple(form), sum(sizes.values())
 
     def _observed(self, kind: Kind) -> None:
@@ -442,7 +442,7 @@ def label(product: Product) -> None:
             f"times of HIP events are modelled for {product.name}, not measured: kernels by the timing "
             f"model, copies by rates of its memory and link; {VARIABLE}={HOST} gives this computer's clock"
         )
-    elif chosen() == MODELLED:
+    elif times_source() == MODELLED:
         text = f"times of HIP events are this computer's clock: there is no timing model of {product.name}"
     else:
         return

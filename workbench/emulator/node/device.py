@@ -212,10 +212,11 @@ class EmulatedDevice:
         """Run a kernel to its end.
 
         Args:
-            arguments: the bytes of the kernel's own arguments; hidden ones are filled in here.
+            arguments: the bytes of the kernel's own arguments, zeros where they end early, as ROCm leaves the
+                rest alone; hidden ones are filled in here.
 
         Raises:
-            LaunchError: a bad shape, too much shared memory, too few argument bytes.
+            LaunchError: a bad shape, too much shared memory, too many argument bytes.
             UnsupportedInstruction: before anything ran.
             KernelFault: what the kernel did wrong, KernelTimeout, or KernelDeadlock.
             KernelInterrupt: the launch was interrupted and has stopped.
@@ -232,13 +233,14 @@ class EmulatedDevice:
         erring = asked.of(kernel_name) if asked is not None else None
         form = self._form(loaded, kernel_name, geometry, dynamic_shared, options, erring is not None)
         translating = time.monotonic() - started
-        limits.check_arguments(form.scene.kernel, arguments, form.own_bytes)
+        limits.check_arguments(form.scene.kernel, arguments)
         scene = form.scene
         with self.node.launch_lock:
             served = self.node.services.of(loaded, form.kinds)
             block = form.block(arguments, served)
             prepared = self._prepare(form, loaded, block, served, options, erring)
             observer = Observer(options, prepared, loaded, kernel_name, geometry, self.node.memory)
+            observer.argument_bytes = len(arguments)
             try:
                 outcome, assertions = _run(prepared, observer, served, timeout, form.name)
             except dispatch.Interrupted as stopped:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 
-from workbench.codeobject import KernelInfo, occupancy
+from workbench.codeobject import KernelArg, KernelInfo, occupancy
 from workbench.emulator.node import dispatch
 from workbench.emulator.node.dispatch import Geometry
 from workbench.errors import LaunchError, UsageError, WorkbenchError
@@ -134,21 +134,18 @@ def own_bytes(kernel: KernelInfo) -> int:
     return max((a.offset + a.size for a in kernel.args if not a.hidden), default=0)
 
 
-def check_arguments(kernel: KernelInfo, arguments: bytes, wanted: int) -> None:
-    """Whether these are all of a kernel's own arguments.
-
-    Args:
-        wanted: their bytes, `own_bytes`.
+def check_arguments(kernel: KernelInfo, arguments: bytes) -> None:
+    """Whether a launch can take these bytes of a kernel's own arguments; too few are no matter here.
 
     Raises:
-        LaunchError: there are too few bytes, or too many.
+        LaunchError: there are too many.
     """
     check_argument_bytes(kernel, max(kernel.kernarg_size, len(arguments)))
-    if len(arguments) < wanted:
-        raise LaunchError(
-            f"kernel {kernel.short_name}: got {len(arguments)} bytes of arguments; its parameters take "
-            f"{wanted}."
-        )
+
+
+def missing_arguments(kernel: KernelInfo, size: int) -> tuple[KernelArg, ...]:
+    """Arguments of a kernel's own that the first `size` bytes of its block do not have, or in part."""
+    return tuple(arg for arg in kernel.args if not arg.hidden and arg.offset + arg.size > size)
 
 
 def exact_shared(choice: str | None) -> bool:

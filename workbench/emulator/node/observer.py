@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from dataclasses import replace
 
 from workbench.emulator.native import abi
@@ -10,6 +11,7 @@ from workbench.emulator.native.observe.steps import StepRecorder
 from workbench.emulator.native.observe.tape import TapeRecorder
 from workbench.emulator.native.observe.trace import Trace
 from workbench.emulator.native.observe.traffic import TrafficRecorder
+from workbench.emulator.node import limits
 from workbench.emulator.node.allocations import Memory
 from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome
 from workbench.emulator.node.faults import Scene
@@ -40,6 +42,7 @@ class Observer:
         prepared: the launch, which is told where to record.
 
     Attributes:
+        argument_bytes: that the launch gave of the kernel's own arguments.
         traffic: recorder of what is asked of memory; None unless asked for.
         fault: an access out of bounds that a sanitized launch went on after; known after `findings`.
     """
@@ -48,6 +51,7 @@ class Observer:
     _trace: Trace | None = None
     _steps: StepRecorder | None = None
     _tape: TapeRecorder | None = None
+    argument_bytes = 0
     traffic: TrafficRecorder | None = None
     fault: abi.CData | None = None
 
@@ -114,11 +118,24 @@ class Observer:
         """What the sanitizer found in the launch that has ended."""
         if self._shadow is None:
             return ()
-        found = self._shadow.take(scene)
+        found = (*self._shadow.take(scene), *self._missing_arguments(scene))
         self.fault = self._shadow.fault
         if self._shadow.lost_writes:
             self._memory.note_unseen(self._loaded.device)
         return found
+
+    def _missing_arguments(self, scene: Scene) -> Iterator[RawFinding]:
+        """A note of the arguments that the launch did not give."""
+        kernel = scene.kernel
+        missing = limits.missing_arguments(kernel, self.argument_bytes)
+        if missing:
+            names = ", ".join(arg.name or f"that at byte {arg.offset}" for arg in missing)
+            message = (
+                f"the launch gave {self.argument_bytes} of {limits.own_bytes(kernel)} bytes of arguments; "
+                f"not given: {names}. They are zero here, and on a GPU whatever lies there: make the block "
+                "of HIP_LAUNCH_PARAM_BUFFER_SIZE as long as the kernel's arguments."
+            )
+            yield RawFinding("note", message, kernel.entry, None, (0, 0, 0), 0, None, None, 1)
 
     def completed(self, record: LaunchRecord, outcome: Outcome) -> LaunchRecord:
         """The record of a launch that ended well, with all that was asked for.

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from types import FrameType
@@ -20,6 +19,7 @@ from workbench.toolchain.hipcc.device_linking import linked_device_code
 from workbench.toolchain.hipcc.linking import archive, link_library, link_program
 from workbench.toolchain.hipcc.units import FailedError, Unit
 from workbench.toolchain.host_library import host_library
+from workbench.toolchain.scratch import in_folder
 from workbench.toolchain.search import find_compiler
 
 _QUESTIONS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "--help", "-help")
@@ -95,7 +95,8 @@ def _make(line: CommandLine, default_arch: Callable[[], str]) -> None:
     for word in _without(line, library.unknown):
         print(f"hipcc: note: {word} is left out: the linker here does not know it", file=sys.stderr)
     linked = line.stage in LINKED
-    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+
+    def build(folder: str) -> None:
         words = []
         for number, item in enumerate(line.inputs):
             if isinstance(item, str):
@@ -112,6 +113,8 @@ def _make(line: CommandLine, default_arch: Callable[[], str]) -> None:
             link_library(library, words, line.output or "a.out", folder, line.show)
         elif line.stage is Stage.PROGRAM:
             link_program(compiler, library, words, line.output or "a.out", folder, line.show)
+
+    in_folder(build)
 
 
 def _without_openmp(line: CommandLine) -> bool:

@@ -1,0 +1,80 @@
+"""Builds whose temporary folder something takes away are repeated once, and say so."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from workbench.toolchain import CompileOptions, compilation, compile_device
+from workbench.toolchain.scratch import RepeatedBuild, in_folder
+
+
+def empty(folder: str) -> None:
+    for path in Path(folder).iterdir():
+        path.unlink()
+
+
+@pytest.mark.parametrize("take", [shutil.rmtree, empty])
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_build_without_its_folder_is_repeated_once(take: Callable[[str], None], fails: bool) -> None:
+    """Whether it noticed or not: what it left in the folder may be missing in its result."""
+    folders: list[str] = []
+
+    def build(folder: str) -> int:
+        folders.append(folder)
+        if len(folders) == 1:
+            take(folder)
+            if fails:
+                raise OSError("error opening 'headers.d'")
+        return len(folders)
+
+    with pytest.warns(RepeatedBuild, match="took away what was in .*hipkittens-.*the build is repeated"):
+        assert in_folder(build) == 2
+    assert folders[0] != folders[1]
+    assert not any(Path(folder).exists() for folder in folders)
+
+
+def test_the_second_time_its_error_is_told() -> None:
+    def build(folder: str) -> None:
+        shutil.rmtree(folder)
+        raise OSError("headers.d")
+
+    with pytest.warns(RepeatedBuild), pytest.raises(OSError, match=r"headers\.d"):
+        in_folder(build)
+
+
+def test_an_error_of_its_own_is_told_at_once() -> None:
+    calls = []
+
+    def build(folder: str) -> None:
+        calls.append(folder)
+        raise ValueError("not the folder")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RepeatedBuild)
+        with pytest.raises(ValueError, match="not the folder"):
+            in_folder(build)
+    assert len(calls) == 1
+
+
+def test_a_compilation_without_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
+    run, folders = compilation._run, []
+
+    def interrupted(job: object, ready: object, folder: str) -> object:
+        if not folders:
+            shutil.rmtree(folder)
+        folders.append(folder)
+        return run(job, ready, folder)
+
+    monkeypatch.setattr(compilation, "_run", interrupted)
+    source = "__attribute__((global)) void nothing() {}"
+    with pytest.warns(RepeatedBuild):
+        result = compile_device(source, CompileOptions("gfx950", name="scratch"))
+    assert len(folders) == 2
+    assert result.code_object
+    assert not result.diagnostics

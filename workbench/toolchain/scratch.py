@@ -1,0 +1,48 @@
+"""Temporary folders of builds.
+
+What clears the system's folder for temporary files may take one away meanwhile: such a build is repeated.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_MARK = ".building"
+
+
+class RepeatedBuild(UserWarning):
+    """A build's temporary folder was taken away, and it was done again."""
+
+
+def in_folder(build: Callable[[str], T]) -> T:
+    """What a build returns that works in a temporary folder.
+
+    It is called again, once, where the folder was taken away or emptied; a `RepeatedBuild` says so.
+
+    Raises whatever the build raises in a folder that is still there, or the second time.
+    """
+    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+        mark = Path(folder, _MARK)
+        mark.touch()
+        try:
+            result = build(folder)
+        except Exception:
+            if mark.exists():
+                raise
+        else:
+            if mark.exists():
+                return result
+    warnings.warn(
+        f"something took away what was in {folder} while a compiler worked there; the build is repeated. "
+        "Keep what clears temporary files away from folders named hipkittens-*, or set TMPDIR to another.",
+        RepeatedBuild,
+        stacklevel=3,
+    )
+    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+        return build(folder)
