@@ -93,12 +93,13 @@ def test_the_default_compilers_are_those_that_are_here(
     asked = []
     monkeypatch.setattr(compatibility, "version", version)
     monkeypatch.setattr(compatibility, "recheck", lambda _, given: asked.append(given.compilers) or True)
-    for absent, rest in ((("clang",), ()), ((), ()), (("clang",), ("--compilers", "/opt/clang++"))):
+    for missing, rest in (({"clang"}, ()), (set(), ()), ({"clang"}, ("--compilers", "/opt/clang++"))):
+        absent = missing
         with pytest.raises(SystemExit) as ended:
             compatibility.main(["recheck", "--main", str(tmp_path), *rest])
         assert ended.value.code == 0
     assert asked == [["zig"], ["clang", "zig"], ["/opt/clang++"]]
-    absent = ("clang", "zig")
+    absent = {"clang", "zig"}
     with pytest.raises(SystemExit, match="name a compiler with --compilers"):
         compatibility.main(["recheck", "--main", str(tmp_path)])
 

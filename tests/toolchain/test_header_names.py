@@ -227,6 +227,12 @@ def test_an_absent_generator_says_what_to_use() -> None:
         ("rocblas/rocblas.h", "rocBLAS is not on the emulated device"),
         ("hiprand/hiprand.h", "hiprand_kernel.h"),
         ("hip/hip_gl_interop.h", "no memory with graphics"),
+        ("rocfft/rocfft.h", "rocFFT is not on the emulated device: transform with a kernel"),
+        ("hipfft/hipfft.h", "hipFFT is not on the emulated device"),
+        ("rccl/rccl.h", "RCCL is not on the emulated device: a program has one device here"),
+        ("rocprim/rocprim.hpp", "rocPRIM is .* headers alone and compiles here, so give its folder with -I"),
+        ("thrust/device_vector.h", "rocThrust is .* give its folder and rocPRIM's with -I"),
+        ("thrust/iterator/zip_iterator.h", "rocThrust is not in the workbench"),
     ],
 )
 def test_an_absent_library_is_refused_by_name(
@@ -235,7 +241,7 @@ def test_an_absent_library_is_refused_by_name(
     source = f"#include <hip/hip_runtime.h>\n#include <{name}>\n__global__ void k() {{}}\n"
     with pytest.raises(CompileError, match=message):
         compile_device(source, CompileOptions("gfx950"))
-    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).parent.mkdir(parents=True)
     (tmp_path / name).write_text("")
     found = CompileOptions("gfx950", flags=["-isystem", str(tmp_path)])
     assert compile_device(source, found).diagnostics == ()

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.errors import CompileError
 from workbench.targets import TILE_TARGETS
 
 SOURCE = """
@@ -194,6 +195,20 @@ def test_parts_of_a_block(kernels: tuple[wb.Module, int]) -> None:
     wanted = np.where(x < 3 * n + 1, x, -1)
     wanted[-5:] = -7
     assert out.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("header", "call"),
+    [
+        ("hipcub/hipcub.hpp", "DeviceScan::ExclusiveSum(nullptr, bytes, x, x, 10)"),
+        ("hipcub/device/device_radix_sort.hpp", "DeviceRadixSort::SortPairs(nullptr, bytes, x, x, x, x, 10)"),
+        ("hipcub/device/device_reduce.hpp", "DeviceReduce::Sum((void *)x, bytes, x, x, 10, hipStream_t{})"),
+    ],
+)
+def test_algorithms_for_a_whole_device_say_how_to_have_them(header: str, call: str) -> None:
+    source = f"#include <{header}>\nvoid sum(int *x) {{ size_t bytes = 0; (void)hipcub::{call}; }}\n"
+    with pytest.raises(CompileError, match=r"whole device are not in .* give hipCUB's folder and rocPRIM's"):
+        wb.compile(source, arch="gfx950", host=True)
 
 
 def test_the_sanitizer_has_nothing_to_say(kernels: tuple[wb.Module, int]) -> None:

@@ -103,12 +103,7 @@ class GpuBackend:
 
     def properties(self, node: Node, names: Sequence[str]) -> dict[str, Any]:
         hip = Hip(self, node.name)
-        try:
-            record = hip.call("hipGetDeviceProperties", node.ordinal)
-        except TypeError:
-            # hip-python before 7.14 fills a record that it is given.
-            record = hip.api.hipDeviceProp_t()
-            hip.call("hipGetDeviceProperties", record, node.ordinal)
+        record = hip.call("hipGetDeviceProperties", node.ordinal)
         return {name: getattr(record, name) for name in names}
 
     def torch_device(self, node: Node) -> str:

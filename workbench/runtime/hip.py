@@ -6,12 +6,14 @@ hip-python finds its library once, so a process keeps the one that it uses first
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
 import importlib
 import importlib.util
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, cast
 
 from workbench.errors import DeviceError, LaunchError, UsageError, WorkbenchError
 from workbench.runtime.hip_cffi import HipByCffi
@@ -139,9 +141,43 @@ def _by_hip_python(files: Mapping[str, str]) -> Any:
             ) from error
         # The library is looked up at the first call, not at the import.
         module.hipGetDeviceCount()
+        module.hipGetDeviceProperties = _properties_in_both_forms(module)
         if "hiprtc" in files:
             compiler.hiprtcVersion()
     return module
+
+
+def _properties_in_both_forms(module: Any) -> Callable[..., tuple[Any, ...]]:
+    """hip-python's hipGetDeviceProperties for programs of any of its releases.
+
+    Before 7.14 it fills a record, `(record, ordinal) -> (status,)`; since then it makes one,
+    `(ordinal) -> (status, record)`.
+    """
+    call, record_type = module.hipGetDeviceProperties, module.hipDeviceProp_t
+    if getattr(call, "takes_both_forms", False):
+        return cast("Callable[..., tuple[Any, ...]]", call)
+
+    def fresh(ordinal: int) -> tuple[Any, Any]:
+        try:
+            status, record = call(ordinal)
+        except TypeError:
+            record = record_type()
+            (status,) = call(record, ordinal)
+        return status, record
+
+    @functools.wraps(call)
+    def properties(*arguments: Any) -> tuple[Any, ...]:
+        if len(arguments) == 1:
+            return fresh(*arguments)
+        target, ordinal = arguments
+        status, record = fresh(ordinal)
+        if int(status) == 0:
+            to, source = (record_type.fromObj(struct).as_c_void_p() for struct in (target, record))
+            ctypes.memmove(to, source, record.c_sizeof())
+        return (status,)
+
+    properties.takes_both_forms = True  # type: ignore[attr-defined]
+    return properties
 
 
 def _by_cffi(files: Mapping[str, str]) -> Any:

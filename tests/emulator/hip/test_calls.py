@@ -12,6 +12,7 @@ import pytest
 from workbench import runtime
 from workbench.emulator import hip as emulated
 from workbench.emulator.hip import streams, structures
+from workbench.runtime.hip import _properties_in_both_forms
 from workbench.runtime.hip import api as load_hip
 
 
@@ -40,6 +41,34 @@ def test_devices_with_the_properties_of_the_hardware(hip) -> None:
         ):
             assert check(hip.hipDeviceGetAttribute(name, ordinal)) == wanted
     assert int(hip.hipSetDevice(5)[0]) == structures.INVALID_DEVICE
+
+
+def test_properties_in_the_forms_of_older_and_newer_hip_python(hip) -> None:
+    """A record that is filled, before 7.14, and one that is made."""
+    fresh, record = check(hip.hipGetDeviceProperties(1)), hip.hipDeviceProp_t()
+    assert check(hip.hipGetDeviceProperties(record, 1)) == ()
+    for properties in (fresh, record):
+        assert properties.gcnArchName.startswith("gfx942")
+        assert properties.multiProcessorCount == 304
+    assert int(hip.hipGetDeviceProperties(99)[0]) == structures.INVALID_DEVICE
+    assert int(hip.hipGetDeviceProperties(record, 99)[0]) == structures.INVALID_DEVICE
+    with pytest.raises(TypeError):
+        hip.hipGetDeviceProperties("one")
+
+
+def test_properties_of_an_older_hip_python() -> None:
+    """Whose function fills a record and takes no other form."""
+
+    class Record:
+        value = 0
+
+    def fill(record: Record, ordinal: int) -> tuple[int]:
+        record.value = 10 + ordinal
+        return (0,)
+
+    module = SimpleNamespace(hipGetDeviceProperties=fill, hipDeviceProp_t=Record)
+    status, record = _properties_in_both_forms(module)(2)
+    assert (status, record.value) == (0, 12)
 
 
 def test_registers_of_a_block_are_those_of_all_its_waves(hip) -> None:

@@ -1,5 +1,5 @@
 // hipCUB's primitives for a wave and for a block, for a clang that comes without ROCm: names and meaning are hipCUB's.
-// Algorithms for a whole device (hipcub::DeviceReduce and its like) are not here.
+// Algorithms for a whole device (hipcub::DeviceReduce and its like) are there by name alone.
 //
 // Storage may be used again after __syncthreads(), as with hipCUB; a block is of X * Y * Z work-items.
 #pragma once
@@ -256,7 +256,8 @@ class BlockScan : public detail::with_storage<detail::raw<T, (X * Y * Z + 63) / 
         scan_with<false>(in, out, op, more...);
     }
     template <typename Values, typename Op, typename... Total, __hip_if<std::is_invocable<Op, T, T>::value> = 0>
-    __device__ void ExclusiveScan(const detail::same<Values> &in, Values &out, detail::same<T> initial, Op op, Total &...total) {
+    __device__ void ExclusiveScan(const detail::same<Values> &in, Values &out, detail::same<T> initial, Op op,
+                                  Total &...total) {
         const T sum = scan<false>(in, out, op, detail::initial_value<T>{initial});
         ((total = sum), ...);
     }
@@ -444,5 +445,7 @@ class BlockRadixSort : public detail::with_storage<detail::radix_storage<Key, Va
 #undef __HIPCUB_CONSTRUCTORS
 
 } // namespace hipcub
+
+#include "hipcub/device/whole_device.hpp"
 
 #include "hip/device/pop_names.h"

@@ -1,0 +1,2 @@
+// Says why it is not here; another one on the include path comes first.
+#error "rocPRIM is not in the workbench: it is headers alone and compiles here, so give its folder with -I"
