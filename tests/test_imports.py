@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
     "paths", "magic_options", "settings", "errors", "origin", "dtypes", "targets", "progress", "events",
-    "theme", "display", "cache", "approximation", "launches", "numerics",
+    "theme", "display", "cache", "approximation", "launches", "live_tensors", "numerics",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn", "integrations",
     "collection", "check", "step", "profile",
     "history", "exercises", "tiles", "triton_driver", "torch_gpu", "doctor", "prebuilt", "bench", "hardware",

@@ -30,9 +30,11 @@ from .history.results import history as history
 from .kernel import HostModule as HostModule
 from .kernel import Kernel as Kernel
 from .kernel import Launcher as Launcher
+from .kernel import Loan as Loan
 from .kernel import Module as Module
 from .kernel import ProgramResult as ProgramResult
 from .kernel import compile as compile
+from .kernel import lend as lend
 from .kernel import load as load
 from .kernel import load_module as load_module
 from .kernel import run_program as run_program

@@ -27,6 +27,19 @@ DWORD = 4
 tensor in the same dword harms nothing."""
 
 
+class BufferLabel(NamedTuple):
+    """What a buffer of a launch is, in the words of an error message.
+
+    Attributes:
+        text: such as "argument 'x' (float32 tensor 100)".
+        element: bytes of an element, the first of which is at the buffer's start; 0 where it has no elements
+            of one size.
+    """
+
+    text: str
+    element: int = 0
+
+
 class AccessKind(IntEnum):
     """What an access did."""
 

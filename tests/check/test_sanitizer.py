@@ -74,7 +74,9 @@ def test_a_fault_is_a_finding_and_the_result_is_repeatable() -> None:
     [finding] = first.findings
     assert finding.category == "out of bounds"
     assert (finding.line, finding.wave, finding.lane) == (1, 0, 63)
-    assert "1 byte past the end of argument 'x' (float32 tensor 63), 252 bytes" in finding.message
+    assert "1 byte past the end of argument 'x' (float32 tensor 63), 252 bytes: element 63 of 63" in (
+        finding.message
+    )
     assert [f.pc for f in first.findings] == [f.pc for f in second.findings]
 
 
@@ -120,7 +122,8 @@ def test_messages_name_the_argument() -> None:
     given = torch.arange(128.0).reshape(16, 8)
     raced = wb.sanitize(module["k"][2, 64], given=given, made=torch.zeros(64), n=0)
     [race] = raced.findings
-    assert "race in global memory (argument 'made' (float32 tensor 64), 256 bytes, byte 0):" in race.message
+    place = "(argument 'made' (float32 tensor 64), 256 bytes, byte 0, element 0)"
+    assert f"race in global memory {place}:" in race.message
     with pytest.raises(
         AddressFault, match=r"past the end of argument 'given' \(float32 tensor 16x8\), 512 bytes"
     ):

@@ -13,6 +13,7 @@ from workbench.codeobject.debug import Field, Type
 from workbench.errors import ArgumentError
 from workbench.kernel.arguments import Place, Plan
 from workbench.kernel.packed import Strided
+from workbench.launches import BufferLabel
 from workbench.targets import NAMES
 
 EMULATED = Place("emulated:gfx950", "cpu", None)
@@ -22,6 +23,8 @@ FLOAT = Type("float", "float", 4)
 INT = Type("int", "int", 4)
 SIZE_T = Type("uint", "unsigned long", 8)
 BF16 = Type("float", "__bf16", 2)
+BYTE = Type("uint", "unsigned char", 1)
+VOID = Type("pointer", "void *", 8)
 EMPTY = Type("struct", "dim<1>", 1)
 RUNTIME = Type("struct", "dim<-1>", 8, members=(Field("v", 0, SIZE_T),))
 
@@ -89,7 +92,23 @@ def test_scalars_and_pointers():
         (pointer(FLOAT), 1.0, "is float 1.0; expected a torch tensor for float [*]"),
         (pointer(FLOAT), np.zeros(3), "wrap the array with torch.from_numpy"),
         (pointer(FLOAT), torch.zeros(3).double(), "is a float64 tensor; expected float32; convert with"),
-        (pointer(FLOAT), torch.zeros(3, 4).T, r"non-contiguous tensor \(shape \(4, 3\), stride \(1, 4\)\)"),
+        (
+            gl(FLOAT, 1, 1, -1, -1),
+            torch.zeros(3, 4).T,
+            r"non-contiguous tensor \(shape \(4, 3\), neighbours along its axes 1, 4 elements"
+            r" apart\); .*copy_",
+        ),
+        (pointer(FLOAT), torch.zeros(4).expand(3, 4), "expanded tensor .* share memory; expected one whose"),
+        (pointer(FLOAT), torch.eye(3).to_sparse(), "layout torch.sparse_coo; .*to_dense"),
+        (pointer(FLOAT), torch.ones(3, 2).view(torch.complex64).conj().imag, "negated .*resolve_neg"),
+        (VOID, torch.ones(3, dtype=torch.complex64).conj(), "conjugated .*resolve_conj"),
+        (
+            pointer(BYTE),
+            torch.ones(3).to(torch.float8_e4m3fn),
+            r"float8_e4m3fn .*with \.view\(torch\.uint8\)$",
+        ),
+        (pointer(BYTE), torch.ones(3, dtype=torch.bool), r"bool tensor; .*with \.view\(torch\.uint8\)$"),
+        (pointer(BF16), torch.ones(3, dtype=torch.int16), r"\.to\(torch\.bfloat16\), or .*\.view\("),
         (pointer(FLOAT), torch.zeros(3, device="meta"), "is a tensor on meta; expected one on cpu"),
         (FLOAT, 10**400, "is an int too large for a float; expected a value that float can hold"),
         (Type("struct", "Point", 8, members=(Field("a", 0, INT),)), 3, "expected Point: its members by name"),
@@ -240,6 +259,48 @@ def test_views_of_one_tensor_are_one_buffer():
     assert packed.argument_bytes == 400
 
 
+def test_a_pointer_takes_a_view_as_it_is():
+    """Its address, and for bounds what lies from its first element to its last."""
+    base = torch.zeros(8, 10)
+    for view, elements in ((base[:, :6], 76), (base[1:, ::2], 69), (base.T, 80), (base[2], 10)):
+        packed = pack(plan(("x", pointer(FLOAT))), view)
+        assert bytes(packed.data) == struct.pack("<Q", view.data_ptr())
+        assert packed.buffers == [(view.data_ptr(), 4 * elements)]
+    [label] = pack(plan(("x", pointer(FLOAT))), base[:, :6]).labels.values()
+    assert label == BufferLabel("argument 'x' (float32 tensor 8x6, strides 10, 1)", 4)
+
+
+def test_an_expanded_tensor_is_read_only():
+    """Its elements share memory: a kernel that may write there is refused, as PyTorch refuses x.add_(1)."""
+    row = torch.zeros(10)
+    const = Type("float", "const float", 4)
+    packed = pack(plan(("x", pointer(const))), row.expand(8, 10))
+    assert packed.buffers == [(row.data_ptr(), 40)]
+    untyped = plan(("x", VOID), named=False)
+    assert pack(untyped, row.expand(8, 10)).buffers == [(row.data_ptr(), 40)]
+
+
+def test_addresses_lead_to_live_tensors():
+    """In a number, a struct's bytes, a table and a table behind a table; nothing else is held."""
+    x, y, z = torch.zeros(4), torch.ones(2, 3, dtype=torch.int16), torch.zeros(6)
+    point = Type("struct", "Point", 16, members=(Field("a", 0, INT), Field("b", 8, pointer(FLOAT))))
+    p = plan(("x", SIZE_T), ("rows", pointer(pointer(FLOAT))), ("p", point), ("n", SIZE_T))
+    inner = torch.tensor([z.data_ptr()])
+    rows = torch.tensor([y.data_ptr(), 0, inner.data_ptr()])
+    blob = struct.pack("<iiQ", 1, 0, x[2:].data_ptr())
+    packed = pack(p, x.data_ptr(), rows, blob, 1 << 40)
+    sizes = {t.data_ptr(): 4 * t.numel() for t in (x, z)} | {y.data_ptr(): 12}
+    sizes |= {rows.data_ptr(): 24, inner.data_ptr(): 8}
+    assert dict(packed.buffers) == sizes
+    assert packed.labels[x.data_ptr()].text == "argument 'x', an address (float32 tensor 4)"
+    assert packed.labels[y.data_ptr()] == ("argument 'rows', address 0 (int16 tensor 2x3)", 2)
+    assert packed.labels[z.data_ptr()].text == "argument 'rows', address 0 (float32 tensor 6)"
+    # The second time the table has another tensor's address.
+    other = torch.zeros(5)
+    rows[0] = other.data_ptr()
+    assert other.data_ptr() in dict(pack(p, x.data_ptr(), rows, blob, 1 << 40).buffers)
+
+
 def test_a_plan_of_a_signature_packs_as_anew():
     """What is remembered of a signature changes nothing but addresses, whatever tensors share."""
     fields = (("x", pointer(FLOAT)), ("y", gl(FLOAT, 1, 1, -1, -1)), ("n", INT), ("eps", FLOAT))
@@ -263,7 +324,12 @@ def test_a_plan_of_a_signature_packs_as_anew():
             assert getattr(got, what) == getattr(wanted, what), (what, args)
         assert [id(t) for t in got.tensors] == [id(t) for t in wanted.tensors]
         assert got.watched(1000) == wanted.watched(1000), args
-    for wrong in (torch.ones(10, dtype=torch.int32), torch.ones(20)[::2], torch.ones(10, device="meta")):
+    for wrong in (
+        torch.ones(10, dtype=torch.int32),
+        torch.ones(1).expand(10),
+        torch.ones(10, 2).view(torch.complex64).conj().imag[:, 0],
+        torch.ones(10, device="meta"),
+    ):
         with pytest.raises(ArgumentError, match="'x' is"):
             pack(remembering, wrong, torch.ones(4, 5), 3, 0.0)
     with pytest.raises(ArgumentError, match="expected True or False"):

@@ -152,7 +152,7 @@ def test_scalars_of_numpy(module):
         ((torch.ones(64, dtype=torch.float16), 2.0, 64), "'x' is a float16 tensor; expected float32"),
         ((torch.ones(64), "two", 64), "'factor' is str 'two'; expected a number"),
         ((torch.ones(64), 2.0, 2**40), "'n' is 1099511627776; expected a value from -2147483648 to"),
-        ((torch.ones(8, 8).T, 2.0, 64), "'x' is a non-contiguous tensor"),
+        ((torch.ones(8).expand(8, 8), 2.0, 64), "'x' is an expanded tensor"),
     ],
 )
 def test_wrong_arguments_are_named_and_nothing_runs(module, arguments, message):

@@ -25,6 +25,7 @@ from workbench.check.sanitizer import finding_at
 from workbench.errors import UsageError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, device_of, digest_of, recording, resolve_device
+from workbench.kernel.packed import is_expanded
 from workbench.numerics import numerics as numerics_of_devices
 from workbench.operators import Bounds, KernelSpec, Shape, kernels
 from workbench.operators.subject import Request
@@ -371,7 +372,7 @@ def _verify_launch(
     every = any(p.kind is p.VAR_KEYWORD for p in parameters)
     taken = {p.name for p in parameters}
     kept = taken & set(outputs)
-    written = {n: given[n].clone() if n in kept else poisoned(given[n].clone()) for n in outputs}
+    written = {n: _twin(given[n]) if n in kept else poisoned(_twin(given[n])) for n in outputs}
     read = {name: value for name, value in given.items() if name not in written or name in kept}
 
     def wanted(**passed: Any) -> Any:
@@ -389,6 +390,16 @@ def _verify_launch(
     if result.passed:
         return result
     return dataclasses.replace(result, again=Request(launch, (), {**read, **written}))
+
+
+def _twin(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy with the same strides, which the launch may be told as numbers."""
+    import torch
+
+    if is_expanded(tensor):
+        return tensor.clone()
+    twin = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+    return twin.copy_(tensor.detach())
 
 
 def _origin(device: Device) -> Origin:

@@ -8,6 +8,7 @@ from workbench.kernel.host_module import HostModule, load_module
 from workbench.kernel.kernel import Kernel, Launcher, digest_of, is_recorded, recording
 from workbench.kernel.kernels import Kernels
 from workbench.kernel.launch import LastLaunch, Launch
+from workbench.kernel.lending import Loan, lend
 from workbench.kernel.module import Module
 from workbench.kernel.program import ProgramResult, run_program
 from workbench.kernel.resources import Resources
@@ -20,6 +21,7 @@ __all__ = [
     "LastLaunch",
     "Launch",
     "Launcher",
+    "Loan",
     "Module",
     "ProgramResult",
     "Resources",
@@ -29,6 +31,7 @@ __all__ = [
     "device_of",
     "digest_of",
     "is_recorded",
+    "lend",
     "load",
     "load_module",
     "recording",

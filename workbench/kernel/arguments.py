@@ -10,14 +10,14 @@ from __future__ import annotations
 import ctypes
 import difflib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import ArgumentError
 from workbench.kernel.devices import Place, kind_of
-from workbench.kernel.packed import Packed, Strided, Template, template
+from workbench.kernel.packed import Packed, Strided, Template, is_expanded, shape_in_words, template
 from workbench.kernel.parameters import (
     AXES,
     gl_dims,
@@ -25,12 +25,14 @@ from workbench.kernel.parameters import (
     is_gl,
     is_optional,
     is_plain_struct,
+    is_to_const,
     members_text,
     text,
     torch_dtypes,
 )
 from workbench.kernel.scalars import UnfitError, described, is_tensor, scalar_bytes
 from workbench.launches import DWORD
+from workbench.live_tensors import is_address, tensors_at
 
 if TYPE_CHECKING:
     from workbench.codeobject import CodeObject, KernelInfo
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 
 _TEMPLATES = 256
+_MOST_ADDRESSES = 1 << 16
+"""Elements of the largest tensor that is read for addresses."""
 
 
 class Plan:
@@ -52,6 +56,7 @@ class Plan:
 
     Attributes:
         storages: see `Packed`.
+        words: (name, offset) of each eight bytes of the arguments that may be an address.
         granularity: bytes of which the allocator of tensors gives a multiple, see `Function.launch`.
     """
 
@@ -118,7 +123,8 @@ class Plan:
         packed = Packed(bytearray(self.size), storages=self.storages)
         for parameter, value in self._assign(args, kwargs):
             self._put(packed, parameter.name, parameter.type, parameter.offset, value, place)
-        self.follow(packed)
+        if place.type == "cpu":
+            self.follow(packed)
         return packed
 
     def _key(self, values: Sequence[Any], kwargs: Mapping[str, Any], place: Place) -> Any:
@@ -134,7 +140,13 @@ class Plan:
                 parts.append(Strided)
             if type(value) in kinds and value.layout is kinds[2]:
                 where = value.is_cpu or value.device
+                lazy = value.is_conj() or value.is_neg()
+                if lazy or _may_have_addresses(value):
+                    return None
                 parts += (value.dtype, value.shape, value.stride(), where)
+            elif kind is int and is_address(value):
+                # Another tensor may lie there the next time.
+                return None
             elif kind is int or kind is bool or value is None:
                 parts += (kind, value)
             elif kind is float:
@@ -144,8 +156,35 @@ class Plan:
                 return None
         return tuple(parts)
 
+    @cached_property
+    def words(self) -> tuple[tuple[str, int], ...]:
+        return tuple(word for p in self.parameters for word in _words(p.name, p.type, p.offset))
+
     def follow(self, packed: Packed) -> None:
-        """Holds further tensors that the arguments lead to: none, but where a subclass knows of some."""
+        """Holds the live tensors to which addresses in the arguments lead, and those in tensors of them.
+
+        As on a GPU, where an address is as good as the tensor. A struct given as bytes has addresses too.
+        """
+        of_tensors = {offset for offset in packed.offsets if offset is not None}
+        places: dict[int, tuple[str, str]] = {}
+        for name, offset in self.words:
+            if offset not in of_tensors:
+                number = int.from_bytes(packed.data[offset : offset + 8], "little")
+                places.setdefault(number, (name, ", an address"))
+        tables = list(zip(packed.arguments, packed.tensors, strict=True))
+        while places or tables:
+            for name, tensor in tables:
+                if _may_have_addresses(tensor):
+                    for n, number in enumerate(_numbers(tensor)):
+                        places.setdefault(number, (name, f", address {n}"))
+            tables = []
+            outside = [each for each in places if is_address(each) and not packed.holds(each)]
+            for address, tensor in tensors_at(outside).items():
+                if not packed.holds(address):
+                    name, place = places[address]
+                    packed.hold(name, tensor, place=place)
+                    tables.append((name, tensor))
+            places = {}
 
     def _assign(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterable[tuple[Field, Any]]:
         parameters = self.parameters
@@ -313,7 +352,15 @@ class Plan:
         if strided:
             value = value.tensor
         if is_tensor(value):
-            self._check_tensor(name, value, torch_dtypes(kind.target, self.arch), place, strided)
+            self._check_tensor(name, value, torch_dtypes(kind.target, self.arch), place, strided=True)
+            if not strided and self.named and not is_to_const(kind) and is_expanded(value):
+                raise self._wrong(
+                    name,
+                    f"an expanded tensor ({shape_in_words(value)}), whose elements share memory",
+                    f"one whose elements lie apart, since a kernel may write through {kind.name}. If it "
+                    "only reads, declare the parameter const, or pass the tensor that was expanded, whose "
+                    "memory is the same; if it writes, pass a tensor with memory for each element",
+                )
             packed.hold(name, value, offset)
             return int(value.data_ptr())
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64:
@@ -328,7 +375,7 @@ class Plan:
     ) -> None:
         dtype = str(tensor.dtype).removeprefix("torch.")
         if dtypes and dtype not in dtypes:
-            raise self._wrong(name, f"a {dtype} tensor", f"{dtypes[0]}; convert with .to(torch.{dtypes[0]})")
+            raise self._wrong(name, f"a {dtype} tensor", f"{dtypes[0]}; {_cast(tensor, dtypes[0])}")
         where, kind = tensor.device, kind_of(tensor)
         index = where.index if where.index is not None else (0 if kind == "cuda" else None)
         if kind != place.type or (place.index is not None and index != place.index):
@@ -338,14 +385,23 @@ class Plan:
                 f"a tensor on {where}",
                 f"one on {wanted}, where {place.device} has its memory; move it with .to({wanted!r})",
             )
-        if tensor.layout is not _strided() or not (strided or tensor.is_contiguous()):
-            came = f"a non-contiguous tensor (shape {tuple(tensor.shape)}"
-            came += (
-                f", stride {tuple(tensor.stride())})"
-                if tensor.layout is _strided()
-                else f", {tensor.layout})"
+        if tensor.layout is not _strided():
+            raise self._wrong(name, f"a tensor of layout {tensor.layout}", "a dense one, from .to_dense()")
+        for lazy, resolve in (("conj", "conjugated"), ("neg", "negated")):
+            if getattr(tensor, f"is_{lazy}")():
+                raise self._wrong(
+                    name,
+                    f"a view that PyTorch has {resolve} without touching its memory",
+                    f"one whose memory has its values, from .resolve_{lazy}()",
+                )
+        if not (strided or tensor.is_contiguous()):
+            raise self._wrong(
+                name,
+                f"a non-contiguous tensor ({shape_in_words(tensor)})",
+                "a contiguous one, since a gl<...> computes addresses from sizes alone: pass a copy, from "
+                ".contiguous(), and bring back what the kernel writes to it with .copy_(); a gl_strided<...> "
+                "takes the view itself",
             )
-            raise self._wrong(name, came, "a contiguous one; make it so with .contiguous()")
 
     def _wrong(self, name: str, came: str, wanted: str) -> ArgumentError:
         return ArgumentError(f"{self.kernel}: argument {name!r} is {came}; expected {wanted}")
@@ -370,10 +426,49 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def _words(name: str, kind: Type, offset: int) -> Iterator[tuple[str, int]]:
+    """(name, offset) of each eight bytes of a parameter that may be an address."""
+    if kind.kind == "struct":
+        for m in kind.members:
+            yield from _words(f"{name}.{m.name}", m.type, offset + m.offset)
+    elif kind.kind == "array" and kind.target is not None and kind.target.size:
+        for i in range(kind.size // kind.target.size):
+            yield from _words(f"{name}[{i}]", kind.target, offset + i * kind.target.size)
+    elif kind.kind in ("pointer", "int", "uint", "unknown"):
+        yield from ((name, offset + at) for at in range(0, kind.size - 7, 8))
+
+
+def _may_have_addresses(tensor: Any) -> bool:
+    """Whether a tensor is a table of at most so many 64-bit integers in this computer's memory."""
+    dtype = tensor.dtype
+    wide = dtype.itemsize == 8 and not dtype.is_floating_point and not dtype.is_complex
+    return wide and tensor.is_cpu and tensor.numel() <= _MOST_ADDRESSES
+
+
+def _numbers(tensor: Any) -> list[int]:
+    """The numbers of a table; none where all are too small for an address."""
+    import torch
+
+    numbers = tensor.view(torch.int64)
+    return numbers.flatten().tolist() if numbers.numel() and is_address(int(numbers.max())) else []
+
+
 def _strided() -> Any:
     import torch
 
     return torch.strided
+
+
+def _cast(tensor: Any, dtype: str) -> str:
+    """How a tensor comes to another dtype: by its values, or by its bytes, which a kernel may then write."""
+    import torch
+
+    as_bytes = f".view(torch.{dtype})"
+    if tensor.element_size() != getattr(torch, dtype).itemsize:
+        return f"convert with .to(torch.{dtype})"
+    if tensor.element_size() == 1:
+        return f"pass its bytes as they are with {as_bytes}"
+    return f"convert with .to(torch.{dtype}), or pass its bytes as they are with {as_bytes}"
 
 
 def _tensor_types() -> tuple[Any, Any, Any]:

@@ -7,14 +7,13 @@ computer's memory as if these were on the device; on a GPU they take the GPU's t
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib.machinery
 import importlib.util
 import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from types import ModuleType
@@ -28,14 +27,13 @@ from workbench.kernel.devices import device_of, kind_of
 from workbench.kernel.files import read_file
 from workbench.kernel.module import Module
 from workbench.kernel.stand_in import itself, on_device, refuses_cpu_tensors
+from workbench.live_tensors import is_address, tensors_at
 from workbench.runtime import Device
 from workbench.toolchain import CompileOptions
 from workbench.toolchain.host import HostResult, compile_host
 
 _INIT = re.compile(rb"\0PyInit_(\w+)\0")
 _DEPTH = 4
-# Below this, a number is no address: it is a size, a stride or a flag.
-_LOWEST_ADDRESS = 1 << 22
 
 
 class HostModule:
@@ -240,7 +238,7 @@ def tensors(values: Any) -> list[tuple[int, int]]:
     _collect(values, found, addresses, _DEPTH)
     unknown = [a for a in addresses if not any(base <= a < base + size for base, size in found)]
     if unknown:
-        found += _holding(unknown)
+        found += [memory for tensor in tensors_at(unknown).values() for memory in _storage(tensor)]
     return found
 
 
@@ -248,7 +246,7 @@ def _collect(value: Any, found: list[tuple[int, int]], addresses: list[int], dep
     if isinstance(value, bool | str | float) or value is None:
         return
     if isinstance(value, int):
-        if _LOWEST_ADDRESS <= value < 1 << 64:
+        if is_address(value):
             addresses.append(value)
     elif hasattr(value, "untyped_storage"):
         found += _storage(value)
@@ -270,22 +268,6 @@ def _storage(tensor: Any) -> list[tuple[int, int]]:
         return []
     storage = tensor.untyped_storage()
     return [(storage.data_ptr(), storage.nbytes())] if storage.nbytes() else []
-
-
-def _holding(addresses: Iterable[int]) -> list[tuple[int, int]]:
-    """Storages of live torch tensors that hold one of these addresses."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return []
-    wanted = list(addresses)
-    found = []
-    for value in gc.get_objects():
-        # type() and not isinstance(): some objects answer the latter with code of their own.
-        if issubclass(type(value), torch.Tensor):
-            for base, size in _storage(value):
-                if any(base <= address < base + size for address in wanted):
-                    found.append((base, size))
-    return found
 
 
 _import_lock = threading.Lock()

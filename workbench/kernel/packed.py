@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workbench.launches import Watched
+from workbench.launches import BufferLabel, Watched
+from workbench.live_tensors import extent, tensor_text
 from workbench.runtime.backend import merged
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ _put_address = struct.Struct("<Q").pack_into
 
 @dataclass(frozen=True)
 class Strided:
-    """A tensor whose kernel is told the strides otherwise: a view, such as q of a fused QKV."""
+    """A view whose strides an operator's kernel is told otherwise, such as q of a fused QKV.
+
+    Of other views that its kernels take as pointers an operator makes copies.
+    """
 
     tensor: torch.Tensor
 
@@ -33,8 +37,10 @@ class Packed:
         buffers: memory that the kernel may touch, (address, bytes), in the order of the
             arguments, without overlaps.
         labels: what each of them is, by address, for messages: "argument 'x' (bfloat16 tensor 4096x512)".
-        names: what each tensor with memory is, in the order in which they were given.
-        tensors: the tensors, kept alive until the launch has ended; `offsets`: of their addresses in `data`.
+        names: what each tensor with memory is, in the order in which they were given; `elements`: bytes of
+            an element where the buffer begins with the tensor's first, else 0.
+        tensors: the tensors, kept alive until the launch has ended; `offsets`: of their addresses in `data`;
+            `arguments`: names of the arguments that they are, or that lead to them.
         known_bytes: `argument_bytes`, where it is known without looking.
         storages: a tensor stands for all of its storage, as pointers into it do on a GPU; else for what lies
             from its first element to its last.
@@ -42,10 +48,12 @@ class Packed:
 
     data: bytearray
     buffers: list[tuple[int, int]] = field(default_factory=list)
-    labels: dict[int, str] = field(default_factory=dict)
+    labels: dict[int, BufferLabel] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
+    elements: list[int] = field(default_factory=list)
     tensors: list[torch.Tensor] = field(default_factory=list)
     offsets: list[int | None] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
     storages: bool = False
     known_bytes: int | None = None
     _spans: list[tuple[int, int]] = field(default_factory=list)
@@ -69,32 +77,41 @@ class Packed:
         """Names of the tensors that have memory; a launch filled from a template has them as labels."""
         if self.names:
             return self.names
-        return [self.labels[int(t.data_ptr())].removeprefix("argument ") for t in self.tensors if t.numel()]
+        labels = (self.labels[int(t.data_ptr())] for t in self.tensors if t.numel())
+        return [label.text.removeprefix("argument ") for label in labels]
 
-    def hold(self, name: str, tensor: Any, offset: int | None = None) -> None:
+    def hold(self, name: str, tensor: Any, offset: int | None = None, *, place: str = "") -> None:
         """Note a tensor's memory as the kernel's, and keep the tensor.
 
         Args:
+            name: of the argument that it is, or that leads to it.
             offset: of its address in `data`; None where it is not there.
+            place: where in the argument its address is, such as ", address 2"; "" for the argument itself.
         """
-        start, size = int(tensor.data_ptr()), _extent(tensor) * tensor.element_size()
+        start, size = int(tensor.data_ptr()), extent(tensor) * tensor.element_size()
         self.tensors.append(tensor)
         self.offsets.append(offset)
+        self.arguments.append(name)
         if size:
             self._spans.append((start, size))
+            self.elements.append(tensor.element_size())
             if self.storages:
                 storage = tensor.untyped_storage()
                 start, size = int(storage.data_ptr()), int(storage.nbytes())
+                if start != tensor.data_ptr():
+                    self.elements[-1] = 0
             self.buffers.append((start, size))
-            dtype = str(tensor.dtype).removeprefix("torch.")
-            shape = "x".join(map(str, tensor.shape)) or "of one value"
-            self.names.append(f"{name!r} ({dtype} tensor {shape})")
+            self.names.append(f"{name!r}{place} ({tensor_text(tensor)})")
+
+    def holds(self, address: int) -> bool:
+        """Whether an address is in the memory of a tensor that is held."""
+        return any(start <= address < start + size for start, size in self.buffers)
 
     def merge(self) -> None:
         """Bring the buffers to their final form, each byte once, with labels."""
         given = self.buffers
         self.buffers = merged(given)
-        self.labels = _labels(self.buffers, given, self.names)
+        self.labels = _labels(self.buffers, given, self.names, self.elements)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +126,7 @@ class Template:
     """
 
     data: bytes
-    holes: tuple[tuple[Any, int, int, int, str], ...]
+    holes: tuple[tuple[Any, int, int, int, BufferLabel], ...]
     size: int
 
     def filled(self, values: Any) -> Packed | None:
@@ -145,15 +162,15 @@ def template(packed: Packed, values: Mapping[Any, Any]) -> Template | None:
     keys = {id(value): key for key, value in given.items()}
     if len(keys) < len(values) and len({id(t) for t in packed.tensors}) < len(packed.tensors):
         return None
-    names = iter(packed.names)
+    labels = (BufferLabel(f"argument {n}", e) for n, e in zip(packed.names, packed.elements, strict=True))
     holes = []
     for tensor, offset in zip(packed.tensors, packed.offsets, strict=True):
-        size = _extent(tensor) * tensor.element_size()
+        size = extent(tensor) * tensor.element_size()
         key = keys[id(tensor)] if id(tensor) in keys else _viewed(tensor, given)
         if key is None or offset is None:
             return None
         skipped = tensor.data_ptr() - given[key].data_ptr()
-        holes.append((key, skipped, offset, size, f"argument {next(names)}" if size else ""))
+        holes.append((key, skipped, offset, size, next(labels) if size else BufferLabel("")))
     return Template(bytes(packed.data), tuple(holes), sum(hole[3] for hole in holes))
 
 
@@ -168,22 +185,29 @@ def _viewed(tensor: Any, values: Mapping[Any, Any]) -> Any:
     return found[0] if len(found) == 1 and storage else None
 
 
-def _extent(tensor: Any) -> int:
-    """Elements from a tensor's first to its last in memory, both included."""
-    count: int = tensor.numel()
-    if not count or tensor.is_contiguous():
-        return count
-    last: int = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
-    return last + 1
-
-
 def _labels(
-    ranges: Sequence[tuple[int, int]], given: Sequence[tuple[int, int]], names: Sequence[str]
-) -> dict[int, str]:
+    ranges: Sequence[tuple[int, int]],
+    given: Sequence[tuple[int, int]],
+    names: Sequence[str],
+    elements: Sequence[int],
+) -> dict[int, BufferLabel]:
     """What each piece of memory is: one argument, or the arguments that share it."""
     labels = {}
     for base, size in ranges:
-        inside = [name for (start, _), name in zip(given, names, strict=True) if base <= start < base + size]
-        parts = list(dict.fromkeys(inside))
-        labels[base] = f"argument{'s' if len(parts) > 1 else ''} {' and '.join(parts)}"
+        inside = [n for n, (start, _) in enumerate(given) if base <= start < base + size]
+        parts = list(dict.fromkeys(names[n] for n in inside))
+        # Of what several share no element is the first of each.
+        element = elements[inside[0]] if len(inside) == 1 else 0
+        labels[base] = BufferLabel(f"argument{'s' if len(parts) > 1 else ''} {' and '.join(parts)}", element)
     return labels
+
+
+def is_expanded(tensor: Any) -> bool:
+    """Whether elements of a tensor share memory, as those of `x.expand(...)` do (stride 0)."""
+    return any(n > 1 and not step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def shape_in_words(tensor: Any) -> str:
+    """Where the elements of a view lie: "shape (64, 128), neighbours 256, 2 elements apart (its strides)"."""
+    strides = ", ".join(map(str, tensor.stride()))
+    return f"shape {tuple(tensor.shape)}, neighbours along its axes {strides} elements apart"

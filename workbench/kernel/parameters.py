@@ -59,6 +59,11 @@ def is_plain_struct(kind: Type) -> bool:
     return kind.kind == "struct" and not is_gl(kind)
 
 
+def is_to_const(pointer: Type) -> bool:
+    """Whether what a pointer points to is const, so that no kernel writes there."""
+    return pointer.target is not None and pointer.target.name.startswith("const ")
+
+
 def is_empty(kind: Type) -> bool:
     return kind.kind == "struct" and not kind.members
 

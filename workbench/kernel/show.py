@@ -17,6 +17,7 @@ from workbench.display import Plotted, Shown
 from workbench.dtypes import TYPES, DataType
 from workbench.errors import UsageError
 from workbench.kernel.launch import Launch
+from workbench.launches import BufferLabel
 from workbench.runtime import LoadedModule
 from workbench.targets import target
 
@@ -328,7 +329,7 @@ class Recording:
         first, end = self.options.trips
         tensors = (self._data, self._ranks, self._trips)
         self.buffers = tuple((each.data_ptr(), each.nbytes) for each in tensors)
-        self.labels = {each.data_ptr(): "what show(...) writes" for each in tensors}
+        self.labels = {each.data_ptr(): BufferLabel("what show(...) writes") for each in tensors}
         self._variable.write(
             _STATE.pack(
                 *(

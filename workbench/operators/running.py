@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import ArgumentError, ShapeError, UsageError, WorkbenchError
 from workbench.kernel import Kernel, Module, torch_device
 from workbench.kernel.devices import kind_of
+from workbench.kernel.packed import shape_in_words
 from workbench.kernel.parameters import is_gl
 from workbench.operators.building import Ready
 from workbench.operators.definition import Definition
@@ -263,9 +264,25 @@ def launch(
 ) -> LaunchRecord:
     """Launches one step on tensors by name: inputs, outputs, workspace; an operator's kernel keeps none."""
     arguments = arguments_of(each.step, each.kernel, shape, tensors)
+    _check_strides(each.kernel, arguments)
     return each.kernel.launch(
         each.launch, (), arguments, device=device, options=options, keeps=not each.is_own
     )
+
+
+def _check_strides(kernel: Kernel, arguments: Mapping[str, Any]) -> None:
+    """Raises where an operator hands on a view as a pointer without `Strided`: nobody tells its strides.
+
+    Raises:
+        ArgumentError
+    """
+    for name, value in arguments.items():
+        kind = kernel.plan.taken.get(name)
+        if kind is not None and kind.kind == "pointer" and is_view(value):
+            raise ArgumentError(
+                f"{kernel.name}: argument {name!r} is a view ({shape_in_words(value)}); expected a "
+                "contiguous tensor, or Strided(tensor) where the kernel is told the strides"
+            )
 
 
 def arguments_of(step: Step, kernel: Kernel, shape: Shape, tensors: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from workbench.codeobject import CodeObject
 from workbench.errors import KernelFault
-from workbench.launches import DWORD, Dim, LaunchOptions, LaunchRecord
+from workbench.launches import DWORD, BufferLabel, Dim, LaunchOptions, LaunchRecord
 from workbench.origin import Origin
 from workbench.runtime.hip import Hip, Library
 
@@ -90,7 +90,7 @@ class Invocation:
     block: Dim
     dynamic_shared: int
     buffers: Buffers = ()
-    labels: Mapping[int, str] = field(default_factory=dict)
+    labels: Mapping[int, BufferLabel] = field(default_factory=dict)
     granularity: int = DWORD
     options: LaunchOptions = field(default_factory=LaunchOptions)
 
@@ -146,7 +146,7 @@ class Backend(Library, Protocol):
             WorkbenchError: a launch failed and the back end knows why.
         """
 
-    def lent(self, buffers: Buffers) -> AbstractContextManager[None]:
+    def lent(self, buffers: Buffers, labels: Mapping[int, BufferLabel]) -> AbstractContextManager[None]:
         """While it lasts, kernels may touch this host memory; nothing on a GPU."""
 
     def watching(self, watcher: Watcher) -> AbstractContextManager[None]:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from workbench.errors import DeviceError, LaunchError, WorkbenchError
-from workbench.launches import DWORD, Dim, LaunchOptions, LaunchRecord
+from workbench.launches import DWORD, BufferLabel, Dim, LaunchOptions, LaunchRecord
 from workbench.numerics import EXACT
 from workbench.origin import Origin
 from workbench.runtime.backend import Backend, Buffers, DeviceMemory, Invocation, Node
@@ -197,9 +197,15 @@ class Device:
             return self._plain
         return options if options.numerics else replace(options, numerics=self._plain.numerics)
 
-    def lent(self, buffers: Buffers) -> AbstractContextManager[None]:
-        """While it lasts, kernels may touch this memory, (address, bytes) of the host's."""
-        return self.backend.lent(buffers)
+    def lent(
+        self, buffers: Buffers, labels: Mapping[int, BufferLabel] | None = None
+    ) -> AbstractContextManager[None]:
+        """While it lasts, kernels may touch this memory, (address, bytes) of the host's.
+
+        Args:
+            labels: what a buffer is, by address.
+        """
+        return self.backend.lent(buffers, labels or {})
 
     def enter_program(self, write: Callable[[str, bool], None]) -> None:
         """Makes it device 0 of this process, into which a HIP program is about to be loaded.
@@ -326,7 +332,7 @@ class Function:
         kernargs: bytes,
         *,
         buffers: Buffers = (),
-        labels: Mapping[int, str] | None = None,
+        labels: Mapping[int, BufferLabel] | None = None,
         granularity: int = DWORD,
         options: LaunchOptions | None = None,
     ) -> LaunchRecord:

@@ -21,7 +21,7 @@ from workbench.emulator.node import clock, console, interrupts
 from workbench.emulator.node.allocations import usable_memory
 from workbench.emulator.node.device import device_name, node, products, show_only
 from workbench.errors import DeviceError, WorkbenchError
-from workbench.launches import LaunchModel, LaunchOptions, LaunchRecord
+from workbench.launches import BufferLabel, LaunchModel, LaunchOptions, LaunchRecord
 from workbench.numerics import FAST, VARIABLE
 from workbench.origin import Origin
 from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher, merged
@@ -102,8 +102,10 @@ class EmulatedBackend:
     def interrupts_held(self) -> contextlib.AbstractContextManager[None]:
         return interrupts.held()
 
-    def lent(self, buffers: Buffers) -> contextlib.AbstractContextManager[None]:
-        return node().memory.lent(merged(buffers), {})
+    def lent(
+        self, buffers: Buffers, labels: Mapping[int, BufferLabel]
+    ) -> contextlib.AbstractContextManager[None]:
+        return node().memory.lent(merged(buffers), labels)
 
     @contextlib.contextmanager
     def host_code(

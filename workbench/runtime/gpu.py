@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import DeviceError
-from workbench.launches import LaunchOptions, LaunchRecord
+from workbench.launches import BufferLabel, LaunchOptions, LaunchRecord
 from workbench.origin import Figure, Origin
 from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher
 from workbench.runtime.hip import Hip
@@ -152,7 +152,9 @@ class GpuBackend:
             elapsed=Figure(float(milliseconds) * 1e3, "us", Origin.MEASURED, source),
         )
 
-    def lent(self, buffers: Buffers) -> contextlib.AbstractContextManager[None]:
+    def lent(
+        self, buffers: Buffers, labels: Mapping[int, BufferLabel]
+    ) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
     def watching(self, watcher: Watcher) -> contextlib.AbstractContextManager[None]:

@@ -7,8 +7,6 @@ item, and a tensor descriptor as its base, shape and strides.
 
 from __future__ import annotations
 
-import bisect
-import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,50 +15,20 @@ from workbench.codeobject import KernelInfo
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import LaunchError
 from workbench.kernel.arguments import Plan
-from workbench.kernel.packed import Packed, Strided
+from workbench.kernel.packed import Strided
 from workbench.kernel.scalars import is_tensor
 
-_MOST_ADDRESSES = 1 << 16
-_LOWEST_ADDRESS = 1 << 32
 _KINDS = {"i": "int", "u": "uint", "f": "float", "b": "float"}
 
 
 class TritonPlan(Plan):
-    """Arguments of a Triton kernel: pointers into storages, in blocks as PyTorch allocates them on a GPU.
-
-    A tensor may hold addresses of others, as those of a grouped GEMM do.
-    """
+    """Arguments of a Triton kernel: pointers into storages, in blocks as PyTorch allocates them on a GPU."""
 
     storages = True
     granularity = 512
 
     def _check_tensor(self, *_: Any, **__: Any) -> None:
         """Triton has looked at dtypes; a tensor may say that it is on the GPU that `cuda_means_cpu` plays."""
-
-    def follow(self, packed: Packed) -> None:
-        for tensor in tuple(packed.tensors):
-            if str(tensor.dtype) in ("torch.int64", "torch.uint64") and tensor.numel() <= _MOST_ADDRESSES:
-                for n, found in enumerate(_at_addresses(tensor.flatten().tolist())):
-                    packed.hold(f"tensor {n} of the addresses in an argument", found)
-
-
-def _at_addresses(numbers: Sequence[int]) -> Iterator[Any]:
-    """Live tensors in whose memory some of the numbers point."""
-    wanted = sorted({number for number in numbers if number >= _LOWEST_ADDRESS})
-    if not wanted:
-        return
-    import torch
-
-    seen = set()
-    for held in gc.get_objects():
-        if not issubclass(type(held), torch.Tensor) or not held.is_cpu or held.layout is not torch.strided:
-            continue
-        storage = held.untyped_storage()
-        start = storage.data_ptr()
-        at = bisect.bisect_left(wanted, start)
-        if start not in seen and at < len(wanted) and wanted[at] < start + storage.nbytes():
-            seen.add(start)
-            yield torch.empty(0, dtype=torch.uint8).set_(storage)
 
 
 @dataclass(frozen=True)

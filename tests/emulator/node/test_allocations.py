@@ -14,6 +14,7 @@ import pytest
 from workbench import errors
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.node.allocations import ALIGNMENT, Memory, MemoryKind, host_access, usable_memory
+from workbench.launches import BufferLabel
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_host_memory_may_be_read_to_its_granularity(memory: Memory) -> None:
     ends = lambda **how: [row.read_end - base for row in memory.table(0, **how)]  # noqa: E731
     assert ends() == [72]
     assert ends(exact=True) == [70]
-    with memory.lent([(base, 70)], {base: "argument 'x'"}, 512):
+    with memory.lent([(base, 70)], {base: BufferLabel("argument 'x'", 4)}, 512):
         assert ends() == [512]
     assert ends() == [72]
 
@@ -162,10 +163,14 @@ def test_host_ranges_count_while_they_are_lent(memory: Memory) -> None:
     base, size = array.ctypes.data, array.nbytes
     tables = []
     for _ in range(2):
-        with memory.lent([(base, size)], {base: "argument 'x'"}):
+        with memory.lent([(base, size)], {base: BufferLabel("argument 'x'", 4)}):
             found = memory.find(base + size - 1)
             assert found is not None
             assert found.describe() == f"argument 'x', {size} bytes"
+            assert memory.whereabouts(base + size + 4, 4, 0).endswith(
+                f"5 bytes past the end of argument 'x', {size} bytes: element 1001 of 1000 (0 to 999)"
+            )
+            assert memory.whereabouts(base - 4, 4, 0).endswith(": element -1 of 1000 (0 to 999)")
             tables.append(memory.table(0))
             kept = memory.register(base, size) if len(tables) == 2 else None
         assert (memory.find(base) is not None) == (kept is not None)

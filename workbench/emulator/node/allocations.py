@@ -26,7 +26,7 @@ from workbench import cache, errors
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.sanitizer.written import Written
-from workbench.launches import DWORD
+from workbench.launches import DWORD, BufferLabel
 
 ALIGNMENT = 256
 _PAGE = mmap.PAGESIZE
@@ -97,7 +97,7 @@ class Allocation:
         device: ordinal of the device that it belongs to; None: every device reaches it.
         readable, writable: whether kernels may read and write it.
         hip_flags: flags that it was made with.
-        label: a name for messages, such as the code object's kernels.
+        label: a name for messages, such as the code object's kernels; `element`: see `BufferLabel`.
         uses: how often a host range was registered.
         granularity: bytes of which an allocator of the memory gives a multiple: kernels may read up to there,
             where they are not sanitized.
@@ -113,6 +113,7 @@ class Allocation:
     writable: bool = True
     hip_flags: int = 0
     label: str = ""
+    element: int = 0
     uses: int = 1
     granularity: int = DWORD
     written: Written | None = None
@@ -136,6 +137,19 @@ class Allocation:
             return f"{self.label}, {self.size} bytes"
         name = f" ({self.label})" if self.label else ""
         return f"a {self.size}-byte {self.kind.value}{name}"
+
+    def element_at(self, address: int) -> str:
+        """Which element an address is at: ": element 1000 of 1000 (0 to 999)"; "" where it has none."""
+        if not self.element:
+            return ""
+        index, count = (address - self.base) // self.element, self.size // self.element
+        return f": element {index} of {count} (0 to {count - 1})"
+
+    def renamed(self, label: BufferLabel, granularity: int) -> tuple[BufferLabel, int]:
+        """Takes another name and granularity; gives those before."""
+        before = BufferLabel(self.label, self.element), self.granularity
+        (self.label, self.element), self.granularity = label, granularity
+        return before
 
 
 def usable_memory() -> int:
@@ -345,7 +359,7 @@ class Memory:
         return Allocation(base, size, MemoryKind.REGISTERED, None, writable=writable)
 
     def lent(
-        self, buffers: Sequence[tuple[int, int]], labels: Mapping[int, str], granularity: int = DWORD
+        self, buffers: Sequence[tuple[int, int]], labels: Mapping[int, BufferLabel], granularity: int = DWORD
     ) -> AbstractContextManager[None]:
         """While it lasts, kernels may touch host memory; what counts already counts as it is.
 
@@ -362,10 +376,10 @@ class Memory:
     def _lend(
         self,
         buffers: Sequence[tuple[int, int]],
-        labels: Mapping[int, str],
+        labels: Mapping[int, BufferLabel],
         granularity: int,
         own: list[Allocation],
-        named: list[tuple[Allocation, str, int]],
+        named: list[tuple[Allocation, BufferLabel, int]],
     ) -> None:
         """`lent` begins: notes what it lends, and of what counts already which label it had."""
         with self.lock:
@@ -374,12 +388,11 @@ class Memory:
                     if self._overlaps(base, size):
                         known = self.at(base)
                         if known is not None and known.kind is MemoryKind.REGISTERED and base in labels:
-                            named.append((known, known.label, known.granularity))
-                            known.label, known.granularity = labels[base], granularity
+                            named.append((known, *known.renamed(labels[base], granularity)))
                         continue
                     made = self._host_memory(base, size)
                     if base in labels:
-                        made.label, made.granularity = labels[base], granularity
+                        made.renamed(labels[base], granularity)
                     own.append(made)
                     self._lent[made.number] = made
                     self._place_in_order(made)
@@ -389,7 +402,9 @@ class Memory:
             if named:
                 self._changed()
 
-    def _take_back(self, own: Sequence[Allocation], named: Sequence[tuple[Allocation, str, int]]) -> None:
+    def _take_back(
+        self, own: Sequence[Allocation], named: Sequence[tuple[Allocation, BufferLabel, int]]
+    ) -> None:
         """`lent` ends; the lock is held."""
         for made in own:
             # Whoever registered it meanwhile goes on with it.
@@ -400,7 +415,7 @@ class Memory:
             else:
                 self._changed()
         for allocation, label, before in named:
-            allocation.label, allocation.granularity = label, before
+            allocation.renamed(label, before)
         if named:
             self._changed()
 
@@ -418,6 +433,13 @@ class Memory:
             if position >= 0 and address < self._allocations[position].end:
                 return self._allocations[position]
             return None
+
+    def is_near(self, address: int, distance: int) -> bool:
+        """Whether an allocation has a byte at most so many bytes from an address."""
+        with self.lock:
+            position = bisect.bisect_right(self._bases, address)
+            beside = self._allocations[max(0, position - 1) : position + 1]
+            return any(a.base - distance <= address < a.end + distance for a in beside)
 
     def at(self, base: int) -> Allocation | None:
         """The allocation that begins at `base`."""
@@ -532,8 +554,8 @@ class Memory:
                     return f"inside {here.describe()} to which hipMemSetAccess gave no access"
                 over = address + size - here.end
                 if over > 0:
-                    return f"{over} bytes past the end of {here.describe()}"
-                return f"inside {here.describe()}"
+                    return f"{over} bytes past the end of {here.describe()}{here.element_at(address)}"
+                return f"inside {here.describe()}{here.element_at(address)}"
             for old in reversed(self._freed):
                 if old.base <= address < old.end:
                     return f"at byte {address - old.base} of {old.describe()} that was freed"
@@ -546,18 +568,19 @@ class Memory:
             choices = []
             if position > 0:
                 before = self._allocations[position - 1]
-                choices.append((address - before.end, f"past the end of {before.describe()}", 1))
+                choices.append((address - before.end, "past the end of", before, 1))
             if position < len(self._allocations):
                 after = self._allocations[position]
-                choices.append((after.base - address, f"before the start of {after.describe()}", 0))
+                choices.append((after.base - address, "before the start of", after, 0))
             if not choices:
                 return "and nothing is allocated"
-            distance, words, past = min(choices)
+            distance, words, near, past = min(choices, key=lambda choice: choice[0])
             if distance > _LARGEST_RESERVATION:
                 return "far from every allocation"
             # The first byte past the end is "1 byte past the end".
             count = distance + past
-            return f"{count} byte{'' if count == 1 else 's'} {words}"
+            where = f"{count} byte{'' if count == 1 else 's'} {words} {near.describe()}"
+            return where + near.element_at(address)
 
     def _place(self, size: int, alignment: int = _PAGE) -> int:
         span = max(size, 1)
@@ -649,12 +672,16 @@ class _Lent:
     """See `Memory.lent`; a class, since a launch enters and leaves it."""
 
     def __init__(
-        self, memory: Memory, buffers: Sequence[tuple[int, int]], labels: Mapping[int, str], granularity: int
+        self,
+        memory: Memory,
+        buffers: Sequence[tuple[int, int]],
+        labels: Mapping[int, BufferLabel],
+        granularity: int,
     ) -> None:
         self._memory = memory
         self._what = buffers, labels, granularity
         self._own: list[Allocation] = []
-        self._named: list[tuple[Allocation, str, int]] = []
+        self._named: list[tuple[Allocation, BufferLabel, int]] = []
 
     def __enter__(self) -> None:
         self._memory._lend(*self._what, self._own, self._named)

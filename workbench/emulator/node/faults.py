@@ -16,6 +16,10 @@ from workbench.emulator.node import hostcall
 from workbench.emulator.node.allocations import Memory
 from workbench.emulator.node.console import Assertion
 from workbench.emulator.node.dispatch import Geometry, Outcome
+from workbench.live_tensors import tensor_text, tensors_at
+
+_NEAR = 4096
+"""Bytes from an allocation within which an address is taken for a slip of an index."""
 
 SourceOf = Callable[[int], tuple[str, int, int] | None]
 SharedArrays = Callable[[str, int], tuple[SharedArray, ...]]
@@ -317,7 +321,8 @@ def what_happened(scene: Scene, report: abi.CData) -> str:
             if service:
                 return f"{who} {service}"
             where = scene.memory.whereabouts(fault.address, fault.size, scene.device)
-            return f"{verb} {size} at {fault.address:#x}, {where}"
+            there = _tensor_there(scene, int(fault.address))
+            return f"{verb} {size} at {fault.address:#x}, {where}{there}"
         case abi.FAULT_READ_ONLY:
             return f"{who} wrote {size} at {fault.address:#x}, in memory that is read-only"
         case abi.FAULT_ALIGNMENT:
@@ -382,6 +387,22 @@ def overrun(scene: Scene, report: abi.CData) -> str:
     return (
         f"{scene.who(address)}: {who} {beyond_shared(scene, report.first)} ({scene.what(address)}){others}. "
         "A GPU does not stop there; HIPKITTENS_SHARED_BOUNDS=exact does, and wb.sanitize lists every place."
+    )
+
+
+def _tensor_there(scene: Scene, address: int) -> str:
+    """The live tensor in which an address lies that no launch may touch, and how it may.
+
+    Not near an allocation: a slip of an index is no address of another tensor.
+    """
+    if scene.memory.is_near(address, _NEAR):
+        return ""
+    tensor = tensors_at([address]).get(address)
+    if tensor is None:
+        return ""
+    return (
+        f"; a {tensor_text(tensor)} of this process lies there: if the kernel has its address, have "
+        "`with wb.lend(tensor):` around the launch"
     )
 
 

@@ -277,11 +277,14 @@ def _hazard(scene: Scene, report: CData) -> str:
 
 
 def _memory(scene: Scene, report: CData, offset: bool = True) -> str:
-    """Which allocation the address of a report is in: " (argument 'x' (float32 tensor 64), byte 12)"."""
+    """Which allocation the address of a report is in: " (argument 'x' (float32 tensor 64), byte 12, ...)"."""
     found = scene.memory.find(int(report.address))
     if found is None:
         return ""
-    place = f", byte {int(report.address) - found.base}" if offset else ""
+    byte = int(report.address) - found.base
+    place = f", byte {byte}" if offset else ""
+    if offset and found.element:
+        place += f", element {byte // found.element}"
     return f" ({found.describe().removeprefix('a ')}{place})"
 
 

@@ -1,0 +1,106 @@
+"""Tensors that kernels reach by their addresses alone, while they are lent."""
+
+from __future__ import annotations
+
+import contextlib
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from workbench.errors import ArgumentError
+from workbench.kernel.devices import Place, kind_of, place_of, resolve_device
+from workbench.kernel.scalars import described, is_tensor
+from workbench.launches import BufferLabel
+from workbench.live_tensors import tensor_text
+from workbench.runtime import Device
+
+if TYPE_CHECKING:
+    import torch
+
+_loans: set[Loan] = set()
+"""Those that last, so that their tensors stay."""
+
+
+class Loan:
+    """Tensors that kernels reach, as `lend` makes one; it lasts until `end`, or until its `with` block ends.
+
+    Attributes:
+        tensors: what is lent.
+    """
+
+    def __init__(self, tensors: tuple[torch.Tensor, ...], device: Device) -> None:
+        self.tensors = tensors
+        self._stack = contextlib.ExitStack()
+        if device.torch_device == "cpu":
+            storages = [tensor.untyped_storage() for tensor in tensors]
+            buffers = [(each.data_ptr(), each.nbytes()) for each in storages if each.nbytes()]
+            labels = {s.data_ptr(): _label(t) for s, t in zip(storages, tensors, strict=True)}
+            self._stack.enter_context(device.lent(buffers, labels))
+        _loans.add(self)
+
+    def end(self) -> None:
+        """Kernels no longer reach the tensors; nothing where the loan has ended before."""
+        self._stack.close()
+        _loans.discard(self)
+
+    def __enter__(self) -> Loan:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def __repr__(self) -> str:
+        state = "lent" if self in _loans else "no longer lent"
+        return f"<Loan of {', '.join(map(tensor_text, self.tensors))}: {state}>"
+
+
+def lend(*tensors: torch.Tensor, device: Device | str | None = None) -> Loan:
+    """Lets kernels reach tensors whose addresses they have, though no launch is given the tensors.
+
+        with wb.lend(weights, state):
+            module["step"][grid, block](blob, n)      # blob holds weights.data_ptr() and state.data_ptr()
+
+    A launch reaches the tensors among its arguments, and live ones whose `data_ptr()` is an argument, in a
+    struct, or in a tensor of at most 65,536 64-bit integers. Lend what it finds in no other way: addresses in
+    bytes, behind pointers in other pointers' memory, or kept by a kernel from an earlier launch. Without
+    `with`, the loan lasts until you call its `end()`; it keeps the tensors alive.
+
+    Args:
+        tensors: of any shape and strides, on the CPU for an emulated device; all of their storages are lent.
+        device: a device or its name; None for the default device. All emulated devices of the process reach
+            the tensors. On a GPU, kernels reach every tensor, and nothing changes.
+
+    Returns:
+        the loan, which has begun.
+
+    Raises:
+        ArgumentError: something is no tensor, or is not where the device has its memory.
+        DeviceError: there is no such device, or a tensor's memory cannot be read.
+    """
+    chosen = resolve_device(device)
+    place = place_of(chosen)
+    for number, tensor in enumerate(tensors):
+        _check(number, tensor, place)
+    return Loan(tensors, chosen)
+
+
+def _check(number: int, tensor: object, place: Place) -> None:
+    if not is_tensor(tensor):
+        hint = "; wrap the array with torch.from_numpy" if type(tensor).__module__ == "numpy" else ""
+        raise ArgumentError(f"lend: tensor {number} is {described(tensor)}; expected a torch tensor{hint}")
+    if kind_of(tensor) != place.type:
+        raise ArgumentError(
+            f"lend: tensor {number} is on {kind_of(tensor)}; expected one on {place.type}, where "
+            f"{place.device} has its memory"
+        )
+
+
+def _label(tensor: torch.Tensor) -> BufferLabel:
+    return BufferLabel(f"lent {tensor_text(tensor)}", 0 if tensor.storage_offset() else tensor.element_size())
+
+
+__all__ = ["Loan", "lend"]

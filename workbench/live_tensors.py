@@ -1,0 +1,63 @@
+"""PyTorch tensors of this process by their addresses, for kernels that get addresses as numbers.
+
+Python's garbage collector knows each tensor that Python holds; to go through them takes some ten
+milliseconds.
+"""
+
+from __future__ import annotations
+
+import bisect
+import gc
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+_LOWEST, _END = 1 << 22, 1 << 57
+"""Below this a number is a size, a stride or a flag; from there on no system has addresses of a process."""
+
+
+def is_address(number: int) -> bool:
+    """Whether a number may be the address of a tensor's memory."""
+    return _LOWEST <= number < _END
+
+
+def extent(tensor: Any) -> int:
+    """Elements from a tensor's first to its last in memory, both included."""
+    count: int = tensor.numel()
+    if not count or tensor.is_contiguous():
+        return count
+    last: int = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return last + 1
+
+
+def tensors_at(addresses: Iterable[int]) -> dict[int, Any]:
+    """The live CPU tensors in whose memory addresses point: of several at one, that with the most memory."""
+    torch = sys.modules.get("torch")
+    wanted = sorted({address for address in addresses if is_address(address)})
+    if torch is None or not wanted:
+        return {}
+    sizes: dict[int, int] = {}
+    tensors: dict[int, Any] = {}
+    for held in gc.get_objects():
+        # type() and not isinstance(): some objects answer the latter with code of their own.
+        if not issubclass(type(held), torch.Tensor) or not held.is_cpu or held.layout is not torch.strided:
+            continue
+        try:
+            start, size = held.data_ptr(), extent(held) * held.element_size()
+        except RuntimeError:
+            # A tensor of PyTorch's own tracing has no memory.
+            continue
+        for address in wanted[bisect.bisect_left(wanted, start) :]:
+            if address >= start + size:
+                break
+            if size > sizes.get(address, 0):
+                sizes[address], tensors[address] = size, held
+    return tensors
+
+
+def tensor_text(tensor: Any) -> str:
+    """A tensor in a few words: "float32 tensor 64x64", and of a view its strides: ", strides 80, 1"."""
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    shape = "x".join(map(str, tensor.shape)) or "of one value"
+    strides = "" if tensor.is_contiguous() else f", strides {', '.join(map(str, tensor.stride()))}"
+    return f"{dtype} tensor {shape}{strides}"
