@@ -42,6 +42,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
                 "check",
                 "doctor",
                 "hardware",
+                "kernel",
                 "lab",
                 "profile",
                 "runtime",

@@ -12,7 +12,7 @@ from IPython.core.error import UsageError
 from IPython.utils.capture import capture_output
 
 import workbench as wb
-from workbench.errors import CompileError, ToolchainError
+from workbench.errors import CompileError, ProgramError, ToolchainError
 from workbench.toolchain import device_libraries
 
 CELL = """
@@ -329,3 +329,75 @@ def test_what_is_wrong_with_ones_own_reference_is_said(shell, line, message):
         run(shell, line)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+PROGRAM = """#include <hip/hip_runtime.h>
+#include <cstdio>
+__global__ void fill(int *x, int by) { x[threadIdx.x] = by * threadIdx.x; }
+int main(int count, char **words) {
+    int *x;
+    hipMallocManaged(&x, 256);
+    fill<<<1, 64>>>(x, count);
+    hipDeviceSynchronize();
+    printf("%d", x[63]);
+    for (int i = 1; i < count; i++) printf(" %s", words[i]);
+    fprintf(stderr, "beside");
+    return count > 3;
+}
+"""
+
+
+def test_a_cell_s_main_runs_as_a_program(shell):
+    out = run(shell, "--program", PROGRAM)
+    assert (out.stdout, out.stderr) == ("63", "beside")
+    out = run(shell, 'p --arch gfx942 --program "a b" --time', PROGRAM)
+    assert out.stdout == "189 a b --time"
+    assert (shell.user_ns["p"].exit_code, shell.user_ns["p"].device) == (0, "emulated:gfx942")
+    with capture_output(), pytest.raises(ProgramError, match="p on emulated:gfx950 ended with exit status 1"):
+        shell.run_cell_magic("hipkittens", "p --program 1 2 3", PROGRAM)
+    assert shell.user_ns["p"].exit_code == 1
+    assert "ended with exit status 1" in run(shell, "--fails --program 1 2 3", PROGRAM).stdout
+
+
+def test_a_fault_of_a_program_has_the_cell_s_line(shell):
+    out = run(shell, "--program", PROGRAM.replace("256", "128"))
+    assert "kernel fill at program.cpp:4: lane 32 of wave 0" in out.stderr
+
+
+def test_an_error_in_a_program_has_the_cell_s_line(shell):
+    with capture_output(), pytest.raises(CompileError) as raised:
+        shell.run_cell_magic("hipkittens", "--program", PROGRAM.replace("int *x;", "", 1))
+    assert raised.value.diagnostics[0].line == 7
+
+
+@pytest.mark.parametrize(
+    ("line", "cell", "message"),
+    [
+        ("", PROGRAM, "the following arguments are required: NAME. .*--program runs the cell's main"),
+        ("--program", CELL, "no `int main`: expected a program"),
+        ("m --profile --program", PROGRAM, "--profile and --program: .*leave out one"),
+        ("a b --program", PROGRAM, "unrecognized arguments: b"),
+        ("print --program", PROGRAM, "a function or value of Python's own"),
+    ],
+)
+def test_what_a_program_is_not(shell, line, cell, message):
+    with pytest.raises(UsageError, match=message):
+        shell.run_cell_magic("hipkittens", line, cell)
+
+
+def test_a_main_that_does_not_run_is_said(shell):
+    assert "the cell's main has not run; `%%hipkittens --program` runs it" in run(shell, "m", PROGRAM).stdout
+    assert "main" not in run(shell, "m", CELL + "// int main() {}").stdout
+
+
+def test_a_cell_of_cuda_compiles_under_hip_s_names(shell):
+    cell = "#include <cuda_bf16.h>\n__global__ void k(__nv_bfloat16 *x) { x[0] = x[1]; __nanosleep(9); }\n"
+    with capture_output() as out, pytest.raises(CompileError):
+        shell.run_cell_magic("hipkittens", "m --hipify", cell)
+    assert "2 names exchanged, 1 left to do\nline 3: `__nanosleep`: HIP has no __nanosleep" in out.stdout
+    out = run(shell, "m --hipify", cell.replace("__nanosleep(9);", ""))
+    x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.bfloat16)
+    shell.user_ns["m"]["k"][1, 1](x)
+    assert x.tolist() == [2.0, 2.0, 3.0]
+    said = run(shell, "m --hipify --program", PROGRAM.replace("hip/hip_", "cuda_").replace("hipM", "cudaM"))
+    assert said.stdout == "hipify: 2 names exchanged, 0 left to do\n63"

@@ -69,6 +69,8 @@ from .step import provenance as provenance
 from .step import step as step
 from .tiles import LayoutResult as LayoutResult
 from .tiles import view_layout as view_layout
+from .toolchain.hipify import HipifyResult as HipifyResult
+from .toolchain.hipify import hipify as hipify
 from .torch_gpu import torch_as_gpu as torch_as_gpu
 from .triton_driver import triton as triton
 from .views.controls import panel as panel

@@ -41,6 +41,11 @@ def commands() -> argparse.ArgumentParser:
         help="compile and link HIP sources as ROCm's hipcc does, for the emulated device",
         add_help=False,
     )
+    exchanged = commands.add_parser("hipify", help="give CUDA sources HIP's names; list what is left to do")
+    exchanged.add_argument("files", nargs="+", metavar="FILE", help="C++ sources and headers of CUDA")
+    exchanged.add_argument(
+        "--in-place", action="store_true", help="write the files anew; default: print them"
+    )
     script = commands.add_parser(
         "install-hipcc", help="write a script named hipcc that runs the command above, for makefiles"
     )
@@ -83,6 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _bench(chosen)
         if chosen.command == "doctor":
             return _doctor()
+        if chosen.command == "hipify":
+            return _hipify(chosen.files, chosen.in_place)
         if chosen.command == "install-hipcc":
             return _install_hipcc(chosen.folder)
         if chosen.command in ("devices", "kernels"):
@@ -223,6 +230,21 @@ def _hipcc(words: Sequence[str]) -> int:
     from workbench.toolchain.hipcc import main as hipcc
 
     return hipcc(words, lambda: device().arch)
+
+
+def _hipify(files: Sequence[str], in_place: bool) -> int:
+    from workbench.kernel.files import read_file
+    from workbench.toolchain.hipify import hipify
+    from workbench.toolchain.source_text import source_text
+
+    for name in files:
+        result = hipify(source_text(read_file("hipify", name, "a C++ file")))
+        if in_place:
+            Path(name).write_text(result.source, encoding="utf-8")
+        else:
+            print(result.source, end="")
+        print(f"{name}: {result}", file=sys.stderr)
+    return 0
 
 
 def _train(words: Sequence[str]) -> int:

@@ -17,6 +17,7 @@ class Option:
         metavar: what its value is called; "" for one that takes none.
         dest: name of its value; the flag's own where it is "".
         repeated: whether it may be given several times.
+        rest: whether all that stands behind it on the line are words of its value.
     """
 
     flag: str
@@ -24,6 +25,7 @@ class Option:
     metavar: str = ""
     dest: str = ""
     repeated: bool = False
+    rest: bool = False
 
     def __str__(self) -> str:
         return f"{self.flag} {self.metavar}".rstrip()
@@ -56,7 +58,14 @@ OPTIONS = (
     Option("--time", "time a launch: measured on a GPU, modelled on an emulated device"),
     Option("--profile", "count events of a launch, under rocprof's names"),
     Option("--sanitize", "look for missing waits, races, uninitialised values"),
+    Option("--hipify", "the cell is CUDA: exchange its names for HIP's, and list what is left to do"),
     Option("--fails", "it fails on purpose: print the error, and go on with the next cell"),
+    Option(
+        "--program",
+        "run the cell's main with these words as arguments; NAME is its result, or left out",
+        "[ARG ...]",
+        rest=True,
+    ),
 )
 
 FLAGS = tuple(option.flag for option in OPTIONS)

@@ -19,7 +19,7 @@ from workbench.errors import CompileError
 from workbench.paths import include_dir
 from workbench.toolchain import Diagnostic
 from workbench.toolchain.diagnostics import FixIt
-from workbench.toolchain.mistakes import SILENT, SPOKEN, unsaid
+from workbench.toolchain.mistakes import CUDA, SILENT, SPOKEN, explained, unsaid
 from workbench.toolchain.mistakes.cell_text import Cell
 
 ARCH = "gfx950"
@@ -464,5 +464,67 @@ def test_sentences_of_checks_are_those_of_the_headers() -> None:
 def test_the_table_lists_every_mistake() -> None:
     page = (Path(__file__).parents[2] / "docs/mistakes.md").read_text()
     rows = re.findall(r"^\| ([^|`]+?) \|", page, re.MULTILINE)
-    names = [mistake.name for mistake in (*SPOKEN, *SILENT)]
+    names = [mistake.name for mistake in (*SPOKEN, *SILENT, *CUDA)]
     assert [row for row in rows if row != "Mistake"] == names
+
+
+CUDA_CASES = (
+    Case(
+        "A header of CUDA's", "#include <cuda_runtime.h>", "HIP's is `#include <hip/hip_runtime.h>`", "cuda_r"
+    ),
+    Case("A header of CUDA's", '#include "cuda_bf16.h"', "HIP's is `#include <hip/hip_bf16.h>`", "cuda_b"),
+    Case("A header of CUDA's", "#include <mma.h>", "use the tile library's mma_AB", "mma.h"),
+    Case("A name of CUDA's", "__device__ __nv_bfloat16 v;", "HIP's is `__hip_bfloat16`", "__nv_bfloat16"),
+    Case("A name of CUDA's", "__device__ nv_bfloat162 v;", "HIP's is `__hip_bfloat162`", "nv_bfloat162"),
+    Case("A name of CUDA's", "void f(int *p) { cudaFree(p); }", "HIP's is `hipFree`", "cudaFree"),
+    Case("A name of CUDA's", "auto f() { return cudaSuccess; }", "HIP's is `hipSuccess`", "cudaSuccess"),
+    Case("A name of CUDA's", "cudaStream_t f();", "HIP's is `hipStream_t`", "cudaStream_t"),
+    Case(
+        "A name of CUDA's", "using namespace nvcuda;", "nvcuda::wmma drives NVIDIA's tensor cores", "nvcuda"
+    ),
+    Case("A name of CUDA's", "cuda::barrier<int> *b;", "libcu++ has no counterpart here", "cuda::"),
+    Case(
+        "Assembly of NVIDIA's (PTX)",
+        '__global__ void k(float *o) { asm("mul.f32 %0, %1, %1;" : "=f"(o[0]) : "f"(o[1])); }',
+        "inline PTX is NVIDIA's instruction set",
+        "asm(",
+    ),
+    Case(
+        "Assembly of NVIDIA's (PTX)",
+        '__global__ void k() { asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "v"(1), "v"(2)); }',
+        "cp.async copies to shared memory on NVIDIA GPUs",
+        "asm volatile",
+    ),
+)
+
+
+@pytest.mark.parametrize("case", CUDA_CASES, ids=lambda case: case.body[:30])
+def test_cuda_is_said_with_hip_s_names(case: Case) -> None:
+    (error, *_) = failure(case.body)
+    assert error.mistake == case.mistake
+    assert case.says in error.message
+    assert case.body[error.column - 1 :].startswith(case.at)
+    if "HIP's is" in case.says:
+        assert case.says.split("`")[1].removeprefix("#include <").rstrip(">") in mend(case.body, error.fixits)
+
+
+def test_a_mask_of_32_lanes_is_one_of_64() -> None:
+    """The check is of the headers, which have it as ROCm 7 does."""
+    source = "__device__ int f(int v) { return __shfl_xor_sync(0xffffffff, v, 1); }"
+    said = "static assertion failed: The mask must be a 64-bit integer."
+    column = source.index("__shfl") + 1
+    found = Diagnostic(9, 5, "error", said, "hip/device/sync.h", cell_line=1, cell_column=column, text=said)
+    (error,) = explained([found], Cell(source), "cell.hip", lambda file: False)
+    assert error.mistake == "A mask for warps of 32 lanes"
+    assert "`0xffffffff` has 32" in error.message
+    assert mend(source, error.fixits) == source.replace("0xffffffff", "0xffffffffffffffffull")
+
+
+def test_assembly_of_amd_s_is_not_nvidia_s() -> None:
+    (error,) = failure('__global__ void k() { asm volatile("v_foo_b32 v0, v1"); }')
+    assert not error.mistake
+
+
+def test_every_mistake_with_cuda_is_tested() -> None:
+    alone = {"A mask for warps of 32 lanes"}
+    assert {case.mistake for case in CUDA_CASES} | alone == {mistake.name for mistake in CUDA}

@@ -11,6 +11,7 @@ from workbench import magic_options
 from workbench.errors import CompileError, ShapeError, UnknownKernel, UsageError, WorkbenchError
 from workbench.magics.failures import quiet
 from workbench.magics.line import parsed, split
+from workbench.toolchain.mistakes.cell_text import Cell
 
 if TYPE_CHECKING:
     import argparse
@@ -37,6 +38,9 @@ otherwise they repeat the last launch that you made of the same kernel through N
 --outputs and --reference are Python over the notebook's variables. IPython expands braces and $ on the line,
 so double the braces of a dict. Without IPython: wb.compile, wb.verify, wb.time, wb.profile, wb.sanitize.
 
+--program compiles the cell as a host program instead, runs its main on the device, and shows what it writes:
+`%%hipkittens --program 1024 fast` runs it with two arguments. A status that is not 0 is an error.
+
 A compile error shows the cell's own line and column and stops "run all", unless --fails is there. Lines count
 as in the editor: the magic is line 1.
 """
@@ -48,13 +52,21 @@ def hipkittens_cell(shell: InteractiveShell, line: str, cell: str) -> None:
     if "-h" in words or "--help" in words:
         print(CELL_HELP)
         return
-    options = parsed("%%hipkittens", words, magic_options.OPTIONS, shell)
-    from workbench.magics import presenter, run
+    try:
+        options = parsed("%%hipkittens", words, magic_options.OPTIONS, shell)
+    except IPythonUsageError as error:
+        hint = " --program runs the cell's main." if has_main(cell) and "--program" not in words else ""
+        raise IPythonUsageError(f"{error}{hint}") from None
+    from workbench.magics import presenter, run, run_program
 
     try:
-        result = run.run_cell(shell.user_ns, options, cell)
+        source = run.hip_source(options, cell)
+        if options.program is not None:
+            run_program.run_cell(shell.user_ns, options, source)
+            return
+        result = run.run_cell(shell.user_ns, options, source)
     except CompileError as error:
-        presenter.show_failure(options.name, cell, error)
+        presenter.show_failure(options.name or run_program.NAME, cell, error)
         _end(error, options)
         return
     except (UsageError, UnknownKernel, ShapeError) as error:
@@ -63,8 +75,15 @@ def hipkittens_cell(shell: InteractiveShell, line: str, cell: str) -> None:
         _end(error, options)
         return
     presenter.show(result, cell)
+    if has_main(cell):
+        print(f"{options.name}: the cell's main has not run; `%%hipkittens --program` runs it as a program")
     if result.error is not None:
         _end(result.error, options)
+
+
+def has_main(cell: str) -> bool:
+    """Whether a cell defines `int main`, comments and texts aside."""
+    return re.search(r"\bint\s+main\s*\(", Cell(cell).code) is not None
 
 
 def _end(error: WorkbenchError, options: argparse.Namespace) -> None:
@@ -95,4 +114,6 @@ def written(shell: InteractiveShell | None, text: str) -> tuple[str, CompileOpti
     options = parsed("%%hipkittens", words, magic_options.OPTIONS, shell)
     from workbench.magics import run
 
+    if options.hipify:
+        source = run.hipify(source, run.FIRST_LINE).source
     return source, run.compilation(options)[2]

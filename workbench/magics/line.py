@@ -38,14 +38,19 @@ def parsed(
 ) -> argparse.Namespace:
     """The values of a magic's options by name, and the `name` that it binds.
 
-    Without a shell nothing is bound, and any name will do.
+    Without a shell nothing is bound, and any name will do. Where an option takes the rest of the line, the
+    name may be left out and is "".
 
     Raises:
         IPython's UsageError: an option is wrong, or the name cannot be bound.
     """
     parser = _Parser(prog=magic, add_help=False, allow_abbrev=False)
-    parser.add_argument("name", metavar=magic_options.NAME.flag)
+    rests = {option.flag: option.dest or option.flag.lstrip("-") for option in options if option.rest}
+    end = next((at for at, word in enumerate(words) if word in rests), len(words))
+    parser.set_defaults(**dict.fromkeys(rests.values()))
     for option in options:
+        if option.rest:
+            continue
         dest = option.dest or option.flag.lstrip("-")
         if not option.metavar:
             parser.add_argument(option.flag, dest=dest, action="store_true")
@@ -53,8 +58,17 @@ def parsed(
             parser.add_argument(option.flag, dest=dest, action="append", default=[])
         else:
             parser.add_argument(option.flag, dest=dest, default="")
-    found = parser.parse_args(list(words))
-    if shell is not None:
+    # The name is no argument of the parser's: one that may be left out would be taken as such too early.
+    found, names = parser.parse_known_args(list(words[:end]))
+    unknown = [word for word in names if word.startswith("-")] or names[1:]
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if end < len(words):
+        setattr(found, rests[words[end]], list(words[end + 1 :]))
+    elif not names:
+        parser.error(f"the following arguments are required: {magic_options.NAME.flag}")
+    found.name = names[0] if names else ""
+    if shell is not None and names:
         _check_name(magic, found.name, shell)
     return found
 

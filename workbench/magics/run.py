@@ -18,6 +18,7 @@ from workbench.operators.subject import Target, resolve
 from workbench.profile.profiler import profile_target
 from workbench.profile.timing import time_target
 from workbench.toolchain import CompileOptions
+from workbench.toolchain.hipify import hipify
 from workbench.views.cell import CellResult
 
 FIRST_LINE = 2
@@ -34,6 +35,15 @@ def _shape(text: str) -> dict[str, Any] | None:
             raise UsageError(f"--shape {text}: {part.strip()!r} is not NAME=VALUE")
         found[key] = int(value) if value.strip().lstrip("-").isdigit() else value.strip()
     return found
+
+
+def hip_source(options: argparse.Namespace, cell: str) -> str:
+    """A cell's C++ with HIP's names where `--hipify` asks for them; says what is left to do."""
+    if not options.hipify:
+        return cell
+    found = hipify(cell, FIRST_LINE)
+    print(found)
+    return found.source
 
 
 def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) -> CellResult:

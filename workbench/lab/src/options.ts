@@ -106,9 +106,21 @@ export const OPTIONS: readonly IOption[] = [
     "takesValue": false
   },
   {
+    "name": "--hipify",
+    "signature": "--hipify",
+    "doc": "The cell is CUDA: exchange its names for HIP's, and list what is left to do.",
+    "takesValue": false
+  },
+  {
     "name": "--fails",
     "signature": "--fails",
     "doc": "It fails on purpose: print the error, and go on with the next cell.",
     "takesValue": false
+  },
+  {
+    "name": "--program",
+    "signature": "--program [ARG ...]",
+    "doc": "Run the cell's main with these words as arguments; NAME is its result, or left out.",
+    "takesValue": true
   }
 ];

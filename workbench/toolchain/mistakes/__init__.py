@@ -1,15 +1,16 @@
 """Mistakes with tiles, said so that a person can act: a sentence, a place and, where it can be, a fix.
 
 Clang tells such a mistake in the words of the headers: a page of types for one wrong argument, or ten errors
-for one missing include. Each mistake here is one record (`spoken` for what the compiler refuses, `silent` for
-what it lets pass), known by what the compiler says, which for the checks of the tile library is the sentence
-of its own `static_assert`. `docs/mistakes.md` lists them by name.
+for one missing include. Each mistake here is one record (`spoken` for what the compiler refuses, `cuda` for
+what of it is CUDA's, `silent` for what it lets pass), known by what the compiler says, which for the checks
+of the tile library is the sentence of its own `static_assert`. `docs/mistakes.md` lists them by name.
 """
 
 from __future__ import annotations
 
+from workbench.toolchain.mistakes.cuda import CUDA
 from workbench.toolchain.mistakes.explain import explained, unsaid
 from workbench.toolchain.mistakes.silent import SILENT
 from workbench.toolchain.mistakes.spoken import SPOKEN
 
-__all__ = ["SILENT", "SPOKEN", "explained", "unsaid"]
+__all__ = ["CUDA", "SILENT", "SPOKEN", "explained", "unsaid"]

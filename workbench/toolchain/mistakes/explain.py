@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from workbench.toolchain.diagnostics import Diagnostic
 from workbench.toolchain.mistakes.cell_text import Cell, Span
+from workbench.toolchain.mistakes.cuda import CUDA
 from workbench.toolchain.mistakes.said import Change, Explanation, Mistake, Said, fixits
 from workbench.toolchain.mistakes.silent import SILENT
 from workbench.toolchain.mistakes.spoken import SPOKEN, with_operands
@@ -55,7 +56,7 @@ def _one(
     if finding.severity != "error":
         return None, _brief(finding)
     said = Said(finding, cell)
-    for mistake in SPOKEN:
+    for mistake in (*SPOKEN, *CUDA):
         if mistake.says.search(said.message):
             explanation = mistake.explain(said)
             if explanation:

@@ -1,0 +1,170 @@
+"""CUDA C++ as HIP C++: names exchanged, line by line, and a list of what a person has to do.
+
+A text is changed, not understood: what kernels assume of warps of 32 lanes stays, and is listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workbench.errors import UsageError
+from workbench.toolchain import cuda_names
+from workbench.toolchain.mistakes.cell_text import Cell
+
+_INCLUDE = re.compile(r"^([ \t]*#[ \t]*include[ \t]*[<\"])([^<>\"\n]+)(?=[>\"])", re.MULTILINE)
+_NAME = re.compile(r"(?<![\w.])(?:cub(?=\s*::)|[A-Za-z_]\w*)")
+_DEFINED = re.compile(r"(#[ \t]*ifn?def[ \t]+|\bdefined[ \t]*\(?[ \t]*)__CUDA_ARCH__\b")
+_WIDENED = "its mask has 64 lanes now, as a wave does: see that nothing assumes warps of 32"
+_SYNC = re.compile(
+    r"\b__(?:shfl(?:_up|_down|_xor)?|any|all|ballot|match_any|match_all|reduce_\w+)_sync\s*(?=\()"
+)
+_ASM = re.compile(r"\b(?:asm|__asm__)\b[\s\w]*(?=\()")
+_OWN = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(\w+)|^[ \t]*(?:[\w:*&<>]+[ \t]+)+[*&]?(\w+)\s*\([^;{}()]*\)\s*\{",
+    re.MULTILINE,
+)
+_OF_32 = re.compile(
+    r"\b(?:threadIdx\.x|tid|lane\w*|\w*[iI]d\w*|thread\w*)\s*(?:(?:[%/]\s*32|&\s*(?:31|0x1[fF])|>>\s*5)\b)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """Something that is left to a person.
+
+    Attributes:
+        line: from 1.
+        text: as it stands there.
+        why: what it is, and what to do.
+    """
+
+    line: int
+    text: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: `{self.text}`: {self.why}"
+
+
+@dataclass(frozen=True)
+class HipifyResult:
+    """A source in HIP's names.
+
+    Attributes:
+        source: the text; its lines are those of the original.
+        names: HIP's name or header by CUDA's, as far as they were exchanged.
+        leftovers: what is left to do, by line.
+    """
+
+    source: str
+    names: dict[str, str]
+    leftovers: tuple[Leftover, ...] = ()
+
+    def __str__(self) -> str:
+        names = f"{len(self.names)} name{'' if len(self.names) == 1 else 's'} exchanged"
+        return "\n".join([f"hipify: {names}, {len(self.leftovers)} left to do", *map(str, self.leftovers)])
+
+    def __repr__(self) -> str:
+        return f"<HipifyResult: {str(self).partition(chr(10))[0].removeprefix('hipify: ')}>"
+
+
+def hipify(source: str, first_line: int = 1) -> HipifyResult:
+    """Gives CUDA C++ HIP's names: headers, types, functions and constants, those of libraries too.
+
+    Comments and texts stay. The names are those of PyTorch's hipify, and some more.
+
+    Args:
+        source: the C++ text.
+        first_line: number of its first line.
+
+    Returns:
+        the new text, and what has no counterpart: PTX, wmma, textures, and masks and indices for 32 lanes. A
+        wave of these GPUs has 64 lanes.
+
+    Raises:
+        UsageError: the source is no text.
+    """
+    if not isinstance(source, str):
+        raise UsageError(f"hipify: got a {type(source).__name__}; expected the C++ text")
+    cell = Cell(source, first_line)
+    changes: dict[int, tuple[int, str]] = {}
+    names: dict[str, str] = {}
+    leftovers = list(_absent(cell))
+    for found in _INCLUDE.finditer(source):
+        name = found[2]
+        if cell.code[found.start(1) : found.end(1) - 1] != found[1][:-1]:
+            continue  # in a comment
+        new = cuda_names.header(name)
+        if new is not None and new != name:
+            changes[found.start(2)] = found.end(2), new
+            names[name] = new
+        elif name in cuda_names.ABSENT_HEADERS:
+            leftovers.append(_leftover(cell, found.start(2), name, cuda_names.ABSENT_HEADERS[name]))
+    own = {name for each in _OWN.finditer(cell.code) for name in each.groups() if name}
+    for found in _NAME.finditer(cell.code):
+        name = found[0]
+        if name in own:
+            continue
+        new = "hipcub" if name == "cub" else cuda_names.counterpart(name)
+        if new is None or any(start <= found.start() < end for start, (end, _) in changes.items()):
+            continue
+        changes[found.start()] = found.end(), new
+        if name not in names and name != "cub" and cuda_names.is_guess(name):
+            why = f"became {new} as its like do, which no table has: see whether HIP has it"
+            leftovers.append(_leftover(cell, found.start(), name, why))
+        names[name] = new
+    for found in _DEFINED.finditer(cell.code):
+        changes[found.end() - len("__CUDA_ARCH__")] = found.end(), "__HIP_DEVICE_COMPILE__"
+        names["__CUDA_ARCH__"] = "__HIP_DEVICE_COMPILE__"
+    for start, end in _masks(cell, leftovers):
+        changes[start] = end, cuda_names.FULL_MASK
+    for start, (end, new) in sorted(changes.items(), reverse=True):
+        source = source[:start] + new + source[end:]
+    return HipifyResult(source, names, tuple(sorted(dict.fromkeys(leftovers), key=lambda each: each.line)))
+
+
+def _absent(cell: Cell) -> Iterator[Leftover]:
+    asked = {found.end() for found in _DEFINED.finditer(cell.code)}
+    for absent in cuda_names.ABSENT:
+        for found in absent.pattern.finditer(cell.code):
+            if found.end() not in asked:
+                yield _leftover(cell, found.start(), found[0], absent.why)
+    for found in _ASM.finditer(cell.code):
+        why = cuda_names.ptx(cell, found.end())
+        if why:
+            yield _leftover(cell, found.start(), found[0].strip(), why)
+    for found in _OF_32.finditer(cell.code):
+        why = "counts in warps of 32 lanes; a wave has 64 (warpSize)"
+        yield _leftover(cell, found.start(), found[0], why)
+
+
+def _masks(cell: Cell, leftovers: list[Leftover]) -> Iterator[tuple[int, int]]:
+    """Where a mask of 32 lanes stands for all lanes: as an argument, or where its name is defined."""
+    for found in _SYNC.finditer(cell.code):
+        spans = cell.split(found.end())
+        if not spans:
+            continue
+        mask, name = spans[0], found[0].strip()
+        if cuda_names.FULL_MASK_OF_32.fullmatch(mask.text):
+            yield mask.start, mask.end
+            leftovers.append(_leftover(cell, found.start(), name, _WIDENED))
+            continue
+        full = cuda_names.FULL_MASK_OF_32.pattern
+        defined = re.search(
+            rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(mask.text)}[ \t]+({full})[ \t]*$", cell.code, re.MULTILINE
+        )
+        if defined:
+            yield defined.span(1)
+            why = _WIDENED
+        else:
+            why = f"its mask `{mask.text}` needs 64 bits (unsigned long long), one for each lane of a wave"
+        leftovers.append(_leftover(cell, found.start(), name, why))
+
+
+def _leftover(cell: Cell, offset: int, text: str, why: str) -> Leftover:
+    return Leftover(cell.place(offset)[0], " ".join(text.split()), why)
+
+
+__all__ = ["HipifyResult", "Leftover", "hipify"]
