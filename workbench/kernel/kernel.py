@@ -323,8 +323,9 @@ class Launcher:
         """Runs the kernel once; see `Kernel.launch`. Arguments go in order or by name.
 
         A parameter that is a struct of `gl`s takes its members by name: `(x=x, weight=w, out=out, eps=1e-5)`.
-        Tensors are contiguous, of the parameter's dtype and on the device: CPU tensors on an emulated one,
-        which are written in place. Numbers are checked against the parameter's type and range.
+        Tensors are of the parameter's dtype and on the device: CPU tensors on an emulated one, which are
+        written in place. A pointer takes a view as it is: the kernel is told its strides by other arguments.
+        Numbers are checked against the parameter's type and range.
 
         Raises:
             ArgumentError: an argument is wrong; nothing has run.

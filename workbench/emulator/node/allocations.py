@@ -27,6 +27,7 @@ from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.sanitizer.written import Written
 from workbench.launches import DWORD, BufferLabel
+from workbench.live_tensors import tensor_text, tensors_at
 
 ALIGNMENT = 256
 _PAGE = mmap.PAGESIZE
@@ -138,12 +139,21 @@ class Allocation:
         name = f" ({self.label})" if self.label else ""
         return f"a {self.size}-byte {self.kind.value}{name}"
 
-    def element_at(self, address: int) -> str:
-        """Which element an address is at: ": element 1000 of 1000 (0 to 999)"; "" where it has none."""
-        if not self.element:
-            return ""
-        index, count = (address - self.base) // self.element, self.size // self.element
-        return f": element {index} of {count} (0 to {count - 1})"
+    def describe_at(self, address: int) -> str:
+        """What it is, and which of its elements an address is at: "...: element 1000 of 1000 (0 to 999)".
+
+        Host memory without a label is told by the live tensor that begins there.
+        """
+        words, element = self.describe(), self.element
+        if self.kind is MemoryKind.REGISTERED and not self.label:
+            tensor = tensors_at([self.base]).get(self.base)
+            if tensor is not None:
+                words += f" ({tensor_text(tensor)})"
+                element = tensor.element_size() if tensor.data_ptr() == self.base else 0
+        if not element:
+            return words
+        index, count = (address - self.base) // element, self.size // element
+        return f"{words}: element {index} of {count} (0 to {count - 1})"
 
     def renamed(self, label: BufferLabel, granularity: int) -> tuple[BufferLabel, int]:
         """Takes another name and granularity; gives those before."""
@@ -554,8 +564,8 @@ class Memory:
                     return f"inside {here.describe()} to which hipMemSetAccess gave no access"
                 over = address + size - here.end
                 if over > 0:
-                    return f"{over} bytes past the end of {here.describe()}{here.element_at(address)}"
-                return f"inside {here.describe()}{here.element_at(address)}"
+                    return f"{over} bytes past the end of {here.describe_at(address)}"
+                return f"inside {here.describe_at(address)}"
             for old in reversed(self._freed):
                 if old.base <= address < old.end:
                     return f"at byte {address - old.base} of {old.describe()} that was freed"
@@ -579,8 +589,7 @@ class Memory:
                 return "far from every allocation"
             # The first byte past the end is "1 byte past the end".
             count = distance + past
-            where = f"{count} byte{'' if count == 1 else 's'} {words} {near.describe()}"
-            return where + near.element_at(address)
+            return f"{count} byte{'' if count == 1 else 's'} {words} {near.describe_at(address)}"
 
     def _place(self, size: int, alignment: int = _PAGE) -> int:
         span = max(size, 1)
