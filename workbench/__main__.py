@@ -56,6 +56,12 @@ def commands() -> argparse.ArgumentParser:
         usage="python -m workbench script [--device DEVICE] (FILE | -m MODULE) [ARGUMENT ...]",
     )
     commands.add_parser(
+        "sanitize",
+        help="run a program and look for races, missing waits and the like in every launch that it or its "
+        "processes make; exits with 1 if there are findings, with 2 if nothing was launched",
+        usage="python -m workbench sanitize PROGRAM [ARGUMENT ...]",
+    )
+    commands.add_parser(
         "train",
         help="train a small language model on the kernels; needs transformers; train --help says more",
         add_help=False,
@@ -74,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Everything that follows belongs to it, even what looks like an option of ours.
     whole = given[:1] in (["hipcc"], ["train"]) or (
-        given[:1] == ["script"] and given[1:] not in ([], ["-h"], ["--help"])
+        given[:1] in (["script"], ["sanitize"]) and given[1:] not in ([], ["-h"], ["--help"])
     )
     chosen = parser.parse_args(given[:1] if whole else given)
     if chosen.command == "script":
@@ -82,6 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if chosen.command == "hipcc":
             return _hipcc(given[1:])
+        if chosen.command == "sanitize":
+            return _sanitize(given[1:], parser)
         if chosen.command == "train":
             return _train(given[1:])
         if chosen.command == "bench":
@@ -251,6 +259,14 @@ def _train(words: Sequence[str]) -> int:
     from workbench.training.train import main as train
 
     return train(words)
+
+
+def _sanitize(words: list[str], parser: argparse.ArgumentParser) -> int:
+    if not words:
+        parser.error("sanitize: expected a program, then its arguments")
+    from workbench.check.command import run
+
+    return run(words)
 
 
 def _script(words: list[str], parser: argparse.ArgumentParser) -> int:

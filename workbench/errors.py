@@ -205,6 +205,14 @@ class SanitizerError(WorkbenchError):
     """
 
 
+class NothingSanitized(SanitizerError, UsageError):
+    """The sanitizer was asked, and saw no launch, so nothing is known.
+
+    Cure: Launch on an emulated device, in this process or in one that inherits its environment
+    (`HIPKITTENS_SANITIZE`); a GPU cannot watch itself.
+    """
+
+
 class KernelFault(WorkbenchError):
     """A kernel did something that stops the device; the process and other allocations are unharmed.
 
@@ -218,9 +226,11 @@ class KernelFault(WorkbenchError):
         wave: index of the wave in its work-group, None where unknown.
         lane: lane in the wave, None where the whole wave is meant.
         findings: what the sanitizer had found before, where it was asked.
+        code: digest of the code object that ran, as `Module.digest`; "" where it is not known.
     """
 
     findings: tuple[Any, ...] = ()
+    code: str = ""
 
     def __init__(
         self,

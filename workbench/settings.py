@@ -92,6 +92,12 @@ SETTINGS = (
         "`modelled`",
     ),
     Setting("HIPKITTENS_TIMEOUT", "seconds that a launch may take", "600"),
+    Setting(
+        "HIPKITTENS_SANITIZE",
+        "sanitizes every launch of a process and of those that it starts ([page](sanitizer.md#programs)): "
+        "`1` prints what is found on standard error; a file's path appends it there, a line of JSON a launch",
+        "launches are not sanitized",
+    ),
     Setting("HIPKITTENS_PROGRAM_TIMEOUT", "seconds that a program of `wb.run_program` may take", "300"),
     Setting(
         "HIPKITTENS_TUNING",

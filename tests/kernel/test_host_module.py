@@ -268,6 +268,16 @@ def test_a_fault_in_a_kernel_is_raised_though_the_module_did_not_look(pointers: 
 
 
 @needs.python_headers
+def test_what_a_call_launches_is_sanitized(pointers: wb.HostModule) -> None:
+    a, b, c = torch.ones(300), torch.ones(300), torch.zeros(300)
+    assert wb.sanitize(lambda: pointers.add(a, b, c)).check().passed
+    assert torch.equal(c, a + b)
+    result = wb.sanitize(pointers.wild, c)
+    assert [(f.category, f.line > 0) for f in result.findings] == [("out of bounds", True)], str(result)
+    assert result.name == "wild"
+
+
+@needs.python_headers
 def test_tensors_of_other_calls_are_not_device_memory(pointers: wb.HostModule) -> None:
     with pytest.raises(errors.AddressFault):
         pointers.module.wild(numbers(5)), pointers.wild(torch.zeros(1))

@@ -6,152 +6,38 @@ on the source lines that a person wrote, each instruction once.
 
 from __future__ import annotations
 
-import functools
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 from workbench.approximation import seeds_of
 from workbench.check.exactness import CATEGORY, need
 from workbench.check.repeated import Repeated
 from workbench.codeobject import CodeObject, printer
-from workbench.codeobject.debug import DebugInfo
-from workbench.codeobject.decoder import decode_one
 from workbench.display import Presented
-from workbench.errors import CodeObjectError, KernelFault, KernelTimeout, SanitizerError
+from workbench.errors import CodeObjectError, KernelFault, KernelTimeout, NothingSanitized, SanitizerError
 from workbench.events import hub
-from workbench.kernel import Kernel, Launcher, Module
-from workbench.kernel.code import DeviceCode
-from workbench.launches import AFTER_RACE, LaunchOptions, LaunchRecord, RawFinding
+from workbench.kernel import Kernel, Launcher, Module, recording
+from workbench.kernel.code import DeviceCode, known_code
+from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
 from workbench.operators import KernelSpec, Shape, shape_text
 from workbench.operators.subject import Request, Target, resolve
-from workbench.runtime import Device, watching
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One instruction that does what it must not.
-
-    Attributes:
-        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard",
-            "missed barrier" or "fault"; "note" for what is no error by itself.
-        message: what is wrong and what to do about it.
-        file, line, column: the source line that a person wrote which the instruction comes from; "" and 0
-            without debug info.
-        is_own: whether the file is the module's own source, such as the cell.
-        instruction: its text.
-        pc: its address in the code object.
-        workgroup, wave, lane: who did it first; None where it is not known or the whole wave is meant.
-        address: device address, or byte offset in shared memory; None where it has no meaning.
-        count: how often it was seen, by lane or register.
-        related: (file, line) of the instruction on the other side: the load, the other access.
-        kind: as `RawFinding.kind`.
-    """
-
-    category: str
-    message: str
-    file: str
-    line: int
-    column: int
-    is_own: bool
-    instruction: str
-    pc: int
-    workgroup: tuple[int, int, int] | None
-    wave: int | None
-    lane: int | None
-    address: int | None
-    count: int = 1
-    related: tuple[str, int] | None = None
-    kind: str = ""
-
-    @property
-    def who(self) -> str:
-        """Such as "work-group (0, 0, 0), wave 1, lane 5, address 0x40"."""
-        parts = [f"work-group {self.workgroup}"] if self.workgroup is not None else []
-        parts += [f"wave {self.wave}"] if self.wave is not None else []
-        parts += [f"lane {self.lane}"] if self.lane is not None else []
-        parts += [f"address {self.address:#x}"] if self.address is not None else []
-        return ", ".join(parts)
-
-    @property
-    def place(self) -> str:
-        """Such as "scale.hip:12"; the code address without debug info."""
-        return f"{self.file}:{self.line}" if self.line else f"code address {self.pc:#x}"
-
-    def __str__(self) -> str:
-        times = f", {self.count:,} times" if self.count > 1 else ""
-        return f"{self.place}: {self.message} [`{self.instruction}`; {self.who}{times}]"
-
-
-@dataclass(frozen=True)
-class Cause:
-    """Findings of one kind between the same source lines, as one slip makes in unrolled or inlined code.
-
-    Attributes:
-        findings: of each instruction, in the code's order.
-    """
-
-    findings: tuple[Finding, ...]
-
-    @property
-    def first(self) -> Finding:
-        return self.findings[0]
-
-    @property
-    def count(self) -> int:
-        """How often they were seen together."""
-        return sum(finding.count for finding in self.findings)
-
-    @property
-    def more(self) -> str:
-        """What to add to the first, as "and 14 more instructions between these lines, 120 times in all"."""
-        others = len(self.findings) - 1
-        if not others:
-            return ""
-        where = "of this line" if self.first.related in (None, self._place) else "between these lines"
-        return (
-            f"and {others} more instruction{'' if others == 1 else 's'} {where}, {self.count:,} times in all"
-        )
-
-    @property
-    def _place(self) -> tuple[str, int]:
-        return self.first.file, self.first.line
-
-    def by_line(self) -> tuple[Finding, ...]:
-        """The first finding on each line that has one."""
-        return tuple({(f.file, f.line): f for f in reversed(self.findings)}.values())[::-1]
-
-    def __str__(self) -> str:
-        return f"{self.first}; {self.more}" if self.more else str(self.first)
-
-
-def causes(findings: Iterable[Finding]) -> tuple[Cause, ...]:
-    """Findings grouped by kind and pair of source lines, in their order; without lines each is alone.
-
-    Which side of a race comes second is chance, so the pair has no order; and what a race leaves
-    uninitialised is of its cause.
-    """
-    groups: dict[tuple[str, str, frozenset[object]], list[Finding]] = {}
-    after: list[Finding] = []
-    for finding in findings:
-        if finding.kind == AFTER_RACE and finding.line:
-            after.append(finding)
-        else:
-            groups.setdefault(_key(finding), []).append(finding)
-    for finding in after:
-        origin = finding.related or (finding.file, finding.line)
-        races = (key for key in groups if key[0] in ("race", "missing wait") and origin in key[2])
-        groups.setdefault(next(races, _key(finding)), []).append(finding)
-    return tuple(Cause(tuple(group)) for group in groups.values())
-
-
-def _key(finding: Finding) -> tuple[str, str, frozenset[object]]:
-    """Equal for findings of one cause."""
-    place = (finding.file, finding.line)
-    pair = {place, finding.related or place} if finding.line else {finding.pc}
-    return finding.category, finding.kind, frozenset(pair)
+from workbench.runtime import Device, reports, watching
+from workbench.runtime.findings import (
+    Cause,
+    Finding,
+    PlacedCode,
+    causes,
+    distinct,
+    findings,
+    of_fault,
+    tell,
+)
+from workbench.runtime.reports import ReportFile
 
 
 @dataclass(frozen=True)
@@ -168,6 +54,8 @@ class SanitizeResult(Presented):
         seconds: wall time of the launches; None where one faulted.
         again: what was launched, to step from a finding; None where nobody can launch it again.
         launches: of each finding, in which of an operator's launches it is.
+        code: `Module.digest` of what ran; of several modules, all of them; "" where they are not known.
+        process: which other process launched it, such as "prog (process 4711)"; "" for this one.
     """
 
     name: str
@@ -179,6 +67,8 @@ class SanitizeResult(Presented):
     seconds: float | None = field(default=None, compare=False)
     again: Request | None = field(default=None, repr=False, compare=False)
     launches: tuple[int, ...] = field(default=(), repr=False, compare=False)
+    code: str = field(default="", repr=False, compare=False)
+    process: str = field(default="", compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         # Arguments stay where they are.
@@ -211,7 +101,8 @@ class SanitizeResult(Presented):
         size = shape_text(self.shape)
         count = len(self.causes)
         verdict = "nothing found" if self.passed else f"{count} finding{'' if count == 1 else 's'}"
-        lines = [f"sanitize {self.name}{f' ({size})' if size else ''} on {self.device}: {verdict}"]
+        where = f" of {self.process}" if self.process else ""
+        lines = [f"sanitize {self.name}{f' ({size})' if size else ''}{where} on {self.device}: {verdict}"]
         lines += [f"  {cause}" for cause in self.causes]
         lines += [f"  note: {cause}" for cause in causes(self.notes)]
         if self.stopped:
@@ -239,6 +130,9 @@ def sanitize(
     of shared memory; uninitialised values that are stored to global memory, decide a branch or become an
     address; and pairs of instructions with too few s_nop in between (docs/sanitizer.md).
 
+    A function is called once, and every launch that it makes is looked at: those of host modules, and of
+    processes that it starts, as by `sanitizing`.
+
     Args:
         approximate: launch again with errors that hardware's v_rcp, v_exp and the like may make
             (`workbench.approximation`), with a seed or, where it is True, a few; an instruction by whose
@@ -247,30 +141,71 @@ def sanitize(
     Raises:
         DeviceError: the device is a GPU; only an emulated device can watch a launch.
         UsageError: `target` cannot be launched; `approximate` is no seed.
+        NothingSanitized: a function launched nothing.
         KernelTimeout: the launch ran past its time limit.
     """
     seeds = seeds_of(approximate, "approximate")
     options = {"spec": spec, "shape": shape, "seed": seed, "device": device}
+    if callable(target) and not isinstance(target, (KernelSpec, Launcher, Kernel)) and not seeds:
+        return _sanitized_call(target, args, kwargs)
     found = sanitize_target(resolve(target, args, kwargs, **options), seeds)  # type: ignore[arg-type]
     return found if found.passed else replace(found, again=Request(target, args, kwargs, options))
 
 
-@dataclass
 class Watch:
     """What the sanitizer has found in launches that were watched together.
 
-    Attributes:
-        results: one for each launch with findings or notes, in order.
-        launches: how many were watched.
+    Launches of other processes are among them as soon as they have ended.
     """
 
-    results: list[SanitizeResult] = field(default_factory=list)
-    launches: int = 0
+    def __init__(self, children: ReportFile) -> None:
+        self._children = children
+        self._lock = threading.RLock()
+        self._results: list[SanitizeResult] = []
+        self._launches = 0
+        self._own_launches = 0
+        self._seconds = 0.0
+        # Of each kernel, by name, device and code: what was found in its launches.
+        self._kernels: dict[tuple[str, str, str], list[SanitizeResult]] = {}
+
+    def _take(self, result: SanitizeResult, seconds: float) -> None:
+        """Takes a launch of this process."""
+        with self._lock:
+            self._seconds += seconds
+            self._add(replace(result, launches=(self._own_launches,) * len(result.findings)))
+            self._own_launches += 1
+
+    def _read(self) -> None:
+        """Takes what came of other processes."""
+        for report in self._children.new():
+            result = _result(report.kernel, report.device, report.findings, report.stopped)
+            self._add(replace(result, process=report.where))
+
+    def _add(self, result: SanitizeResult) -> None:
+        self._launches += 1
+        same = self._kernels.setdefault((result.name, result.device, result.code), [])
+        if result.findings or result.notes:
+            self._results.append(result)
+            same.append(result)
+
+    @property
+    def results(self) -> list[SanitizeResult]:
+        """One for each launch with findings or notes, in order."""
+        with self._lock:
+            self._read()
+            return list(self._results)
+
+    @property
+    def launches(self) -> int:
+        """How many were watched."""
+        with self._lock:
+            self._read()
+            return self._launches
 
     @property
     def passed(self) -> bool:
-        """Nothing was found."""
-        return all(result.passed for result in self.results)
+        """There were launches, and nothing was found in them."""
+        return bool(self.launches) and all(result.passed for result in self.results)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -278,48 +213,141 @@ class Watch:
         return tuple(finding for result in self.results for finding in result.findings)
 
     def check(self) -> Watch:
-        """Itself where nothing was found.
+        """Itself where launches were watched and nothing was found.
 
         Raises:
             SanitizerError: something was; the message lists it.
+            NothingSanitized: no launch was watched, so nothing is known.
         """
+        if not self.launches:
+            raise NothingSanitized(str(self))
         if not self.passed:
             raise SanitizerError(str(self))
         return self
 
     def __str__(self) -> str:
-        count = f"{self.launches} launch{'' if self.launches == 1 else 'es'}"
-        found = sum(not result.passed for result in self.results)
-        verdict = f"findings in {found}" if found else "nothing found"
-        return "\n".join((f"sanitize {count}: {verdict}", *map(str, self.results)))
+        results, launches = self.results, self.launches
+        if not launches:
+            return f"sanitize 0 launches: {_NOTHING}"
+        count = f"{launches} launch{'' if launches == 1 else 'es'}"
+        number = sum(not result.passed for result in results)
+        verdict = f"findings in {number}" if number else "nothing found"
+        # A kernel that is launched a thousand times has its fault each time.
+        alike: dict[Any, list[SanitizeResult]] = {}
+        for each in results:
+            places = tuple((f.category, f.pc) for f in (*each.findings, *each.notes))
+            alike.setdefault((each.name, each.device, each.process, places), []).append(each)
+        lines = [f"{same[0]}{_and_more(len(same) - 1)}" for same in alike.values()]
+        return "\n".join((f"sanitize {count}: {verdict}", *lines))
+
+    __repr__ = __str__
+
+
+_NOTHING = (
+    "nothing was looked at. Launches on emulated devices are, of this process and of those that it starts "
+    f"meanwhile with the environment variable {reports.VARIABLE} that it hands on"
+)
+
+
+def _and_more(count: int) -> str:
+    return f"\n  and the same in {count} more launch{'' if count == 1 else 'es'}" if count else ""
 
 
 @contextmanager
 def sanitizing() -> Iterator[Watch]:
-    """Sanitizes every launch of this process on emulated devices, no matter what code makes it.
+    """Sanitizes every launch on emulated devices, no matter what code makes it, here or in other processes.
 
     Use it for launches that you cannot pass to `sanitize` one by one: those of a library's tests, of a module
-    with host code, of HIP graphs, or several that share memory from hipMalloc. Results and counters stay the
-    same; a launch takes up to 20 times as long, and runs on one thread.
+    with host code, of HIP graphs, of programs, or several that share memory from hipMalloc. Processes that
+    are started inside the block (`run_program`, `subprocess`, `multiprocessing`) sanitize theirs and tell
+    this one, also what they found before they crashed; they learn of it by their environment
+    (HIPKITTENS_SANITIZE). Results and counters stay the same; a launch takes up to 20 times as long, and runs
+    on one thread.
 
     with wb.sanitizing() as watch:
         run_everything()
     watch.check()
     """
-    watch = Watch()
+    with _watched() as watch:
+        try:
+            yield watch
+        finally:
+            _ = watch.launches
+            for (name, device, code), results in watch._kernels.items():
+                seen = distinct(f for result in results for f in (*result.findings, *result.notes))
+                tell(name, device, seen, code=code)
 
-    @functools.cache
-    def places(code: CodeObject) -> _Code:
-        return _Code.of_code_object(code)
 
-    def watcher(record: LaunchRecord, code: CodeObject, fault: KernelFault | None) -> None:
-        watch.launches += 1
-        if record.findings or fault is not None:
-            name = code.kernels[record.kernel].short_name
-            watch.results.append(_result(name, record.device, {}, places(code), record.findings, fault, None))
+@contextmanager
+def _watched() -> Iterator[Watch]:
+    with reports.of_children() as file:
+        watch = Watch(file)
+        process = os.getpid()
+        placed = cache(_placed)
 
-    with watching(watcher):
-        yield watch
+        def watcher(record: LaunchRecord, code: CodeObject, fault: KernelFault | None) -> None:
+            if os.getpid() != process:
+                # In a forked process: the block that reads is its parent's.
+                reports.append(file.path, reports.report_of(record, code, fault).line())
+                return
+            seen, stopped = findings(placed(code), record.findings, fault)
+            result = _result(code.kernels[record.kernel].short_name, record.device, seen, stopped)
+            watch._take(replace(result, code=code.digest), record.wall_seconds)
+
+        with watching(watcher):
+            try:
+                yield watch
+            finally:
+                # The file goes with the block.
+                _ = watch.launches
+
+
+def _placed(code: CodeObject) -> PlacedCode:
+    """Of a module that somebody holds, with the lines of its own source, such as a cell."""
+    module = known_code(code.digest)
+    return _of_module(module) if module is not None else PlacedCode.of_code_object(code)
+
+
+def _sanitized_call(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> SanitizeResult:
+    """What the sanitizer finds in the launches of one call."""
+    called = getattr(function, "__name__", type(function).__name__)
+    fault: KernelFault | None = None
+    with hub.failures("sanitize", called), _watched() as watch, recording() as recorded:
+        try:
+            with hub.muted():
+                function(*args, **kwargs)
+        except KernelTimeout:
+            raise
+        except KernelFault as error:
+            fault = error
+            if not watch.findings:
+                raise
+    for _, last in recorded:
+        last.device.check_observes("what happens inside")
+    if not watch.launches:
+        raise NothingSanitized(f"{called} launched nothing: {_NOTHING}")
+    results = watch.results
+    launched = [*watch._kernels]
+    own = watch.launches == watch._own_launches == len(recorded)
+    name, device, _ = launched[0]
+    result = SanitizeResult(
+        name if watch.launches == 1 else called,
+        device,
+        {},
+        findings=tuple(finding for result in results for finding in result.findings),
+        notes=distinct(note for result in results for note in result.notes),
+        stopped=fault is not None or any(result.stopped for result in results),
+        seconds=watch._seconds if fault is None and watch.launches == watch._own_launches else None,
+        # Only launches that were recorded can be found again, by their number.
+        again=Request(function, args, kwargs) if own and not watch.passed else None,
+        launches=tuple(number for result in results for number in result.launches),
+        code="+".join(dict.fromkeys(code for _, _, code in launched if code)),
+        process=", ".join(dict.fromkeys(result.process for result in results if result.process)),
+    )
+    _tell(result)
+    return result
 
 
 def sanitize_target(target: Target, seeds: Sequence[int] = ()) -> SanitizeResult:
@@ -348,9 +376,9 @@ def sanitize_target(target: Target, seeds: Sequence[int] = ()) -> SanitizeResult
         notes=tuple(note for result in results for note in result.notes),
         seconds=sum(times) if len(times) == len(results) else None,
         launches=tuple(number for number, result in enumerate(results) for _ in result.findings),
+        code=target.code,
     )
-    first = found.findings[0].message.partition("\n")[0] if found.findings else ""
-    hub.publish("sanitize", found.name, {"findings": len(found.causes), "first": first})
+    _tell(found)
     return found
 
 
@@ -372,7 +400,12 @@ def _with_exactness(result: SanitizeResult, repeated: Repeated, seeds: Sequence[
 def finding_at(module: DeviceCode, category: str, message: str, pc: int) -> Finding:
     """A finding about an instruction, whoever ran it."""
     raw = RawFinding(category, message, pc, None, (0, 0, 0), 0, None, None, 1)
-    return replace(_finding(_Code.of_module(module), raw), workgroup=None, wave=None)
+    (finding,), _ = findings(_of_module(module), [raw], None)
+    return replace(finding, workgroup=None, wave=None)
+
+
+def _tell(result: SanitizeResult) -> None:
+    tell(result.name, result.device, (*result.findings, *result.notes), result.shape, result.code)
 
 
 def _sanitized(target: Target) -> SanitizeResult:
@@ -387,8 +420,8 @@ def _sanitized(target: Target) -> SanitizeResult:
         raise
     except KernelFault as error:
         fault, raw = error, error.findings
-    code = _Code.of_module(target.kernel.module)
-    return _result(target.name, target.device.name, target.shape, code, raw, fault, seconds)
+    seen, stopped = findings(_of_module(target.kernel.module), raw, fault)
+    return _result(target.name, target.device.name, seen, stopped, shape=target.shape, seconds=seconds)
 
 
 def finding_of(fault: KernelFault, own_file: str, module: DeviceCode | None = None) -> Finding:
@@ -398,120 +431,42 @@ def finding_of(fault: KernelFault, own_file: str, module: DeviceCode | None = No
         own_file: name of the file that is the source itself rather than a header.
         module: what ran; without it the finding has no instruction.
     """
-    if module is not None:
-        return _of_fault(_Code.of_module(module), fault)
-    code = _Code(lambda _: fault.source, lambda file: Path(file).name == own_file, lambda _: "")
-    return _of_fault(code, fault)
+    code = _of_module(module) if module is not None else PlacedCode.of_fault(fault, own_file)
+    return of_fault(code, fault)
 
 
-@dataclass(frozen=True)
-class _Code:
-    """A code object's source lines and instructions, from whoever holds it.
+def _of_module(module: DeviceCode) -> PlacedCode:
+    def place(address: int) -> tuple[str, int, int] | None:
+        return module.debug.place_of(address) if module.debug is not None else None
 
-    Attributes:
-        place: (file, line, column) of a code address; None without debug info.
-        is_own: whether a file is the source itself rather than a header.
-        text: an instruction's text by its code address.
-    """
+    def text(address: int) -> str:
+        try:
+            return printer.text(module.instruction(address))
+        except CodeObjectError:
+            return ""
 
-    place: Callable[[int], tuple[str, int, int] | None]
-    is_own: Callable[[str], bool]
-    text: Callable[[int], str]
-
-    @classmethod
-    def of_module(cls, module: DeviceCode) -> _Code:
-        def place(address: int) -> tuple[str, int, int] | None:
-            return module.debug.place_of(address) if module.debug is not None else None
-
-        return cls(place, module.is_own_source, lambda address: printer.text(module.instruction(address)))
-
-    @classmethod
-    def of_code_object(cls, code: CodeObject) -> _Code:
-        debug = DebugInfo(code)
-
-        def place(address: int) -> tuple[str, int, int] | None:
-            try:
-                return debug.place_of(address)
-            except CodeObjectError:
-                return None
-
-        def text(address: int) -> str:
-            instruction = decode_one(code.text.data, address - code.text.address, address, code.target)
-            return printer.text(instruction)
-
-        return cls(place, lambda _: False, text)
+    return PlacedCode(place, module.is_own_source, text)
 
 
 def _result(
     name: str,
     device: str,
-    shape: Shape,
-    code: _Code,
-    raw: Iterable[RawFinding],
-    fault: KernelFault | None,
-    seconds: float | None,
+    seen: Iterable[Finding],
+    stopped: bool,
+    *,
+    shape: Shape | None = None,
+    seconds: float | None = None,
 ) -> SanitizeResult:
-    findings = [_finding(code, each) for each in raw]
-    # An access out of bounds is among the findings, and the launch went on.
-    stopped = fault is not None and all(f.pc != fault.address or f.category not in _GOES_ON for f in findings)
-    if fault is not None and stopped:
-        findings.append(_of_fault(code, fault))
-    findings.sort(key=lambda f: (not f.is_own, f.file, f.line, f.pc))
+    """A launch's result, from its findings and notes."""
+    both = list(seen)
     return SanitizeResult(
         name,
         device,
-        shape,
-        findings=tuple(f for f in findings if f.category != "note"),
-        notes=tuple(f for f in findings if f.category == "note"),
+        shape or {},
+        findings=tuple(f for f in both if f.category != "note"),
+        notes=tuple(f for f in both if f.category == "note"),
         stopped=stopped,
         seconds=seconds,
-    )
-
-
-def _finding(code: _Code, raw: RawFinding) -> Finding:
-    file, line, column = code.place(raw.pc) or ("", 0, 0)
-    other = code.place(raw.other_pc) or ("", 0, 0) if raw.other_pc is not None else None
-    return Finding(
-        category=raw.category,
-        message=raw.message,
-        file=file,
-        line=line,
-        column=column,
-        is_own=code.is_own(file),
-        instruction=code.text(raw.pc).strip(),
-        pc=raw.pc,
-        workgroup=raw.workgroup,
-        wave=raw.wave,
-        lane=raw.lane,
-        address=raw.address,
-        count=raw.count,
-        related=other[:2] if other is not None else None,
-        kind=raw.kind,
-    )
-
-
-_GOES_ON = ("out of bounds", "misaligned")
-"""Categories of accesses that end a plain launch and not a sanitized one."""
-
-_OUT_OF_BOUNDS = ("AddressFault", "SharedMemoryFault", "ScratchFault")
-
-
-def _of_fault(code: _Code, fault: KernelFault) -> Finding:
-    address = fault.address
-    file, line, column = (code.place(address) if address is not None else None) or ("", 0, 0)
-    return Finding(
-        category="out of bounds" if type(fault).__name__ in _OUT_OF_BOUNDS else "fault",
-        message=str(fault),
-        file=file,
-        line=line,
-        column=column,
-        is_own=code.is_own(file),
-        instruction=code.text(address).strip() if address is not None else "",
-        pc=address or 0,
-        workgroup=fault.workgroup,
-        wave=fault.wave,
-        lane=fault.lane,
-        address=None,
     )
 
 

@@ -7,10 +7,12 @@ Whatever the input, damage is reported as CodeObjectError and nothing else.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -193,6 +195,11 @@ class CodeObject:
             )
         with damage_reported("the code object"):
             self._read()
+
+    @cached_property
+    def digest(self) -> str:
+        """Name of the file's very bytes: 16 hexadecimal digits of their SHA-256."""
+        return hashlib.sha256(self.data).hexdigest()[:16]
 
     @classmethod
     def from_bytes(cls, data: bytes, arch: str | None = None) -> CodeObject:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import weakref
 from functools import cached_property
 from pathlib import Path
@@ -59,7 +58,7 @@ class DeviceCode:
     @cached_property
     def digest(self) -> str:
         """Name of the code's very bytes: 16 hexadecimal digits of their SHA-256."""
-        found = hashlib.sha256(self.code).hexdigest()[:16]
+        found = self.code_object.digest
         _known[found] = self
         return found
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from numbers import Number
 from pathlib import Path
@@ -23,11 +24,19 @@ from elftools.elf.sections import SymbolTableSection
 
 from workbench import paths
 from workbench.approximation import VARIABLE, default_approximation
-from workbench.errors import ProgramError, ProgramTimeout, UncaughtException, UsageError
+from workbench.errors import (
+    NothingSanitized,
+    ProgramError,
+    ProgramTimeout,
+    SanitizerError,
+    UncaughtException,
+    UsageError,
+)
 from workbench.kernel import compiler_trial
 from workbench.kernel.devices import device_of, resolve_device
 from workbench.kernel.files import read_file
-from workbench.runtime import Device
+from workbench.runtime import Device, reports
+from workbench.runtime.findings import Finding, distinct, tell
 from workbench.toolchain import CompileOptions
 from workbench.toolchain.host import compile_host
 from workbench.toolchain.source_text import source_text
@@ -54,6 +63,9 @@ class ProgramResult:
         seconds: wall time of the run on this computer, without compiling; no measure of a GPU's.
         device: on which its kernels ran.
         notes: what is to be known of its compilation: another compiler than the usual one, warnings.
+        launches: how many were sanitized, those of processes that it started among them; None where that was
+            not asked for.
+        findings: what the sanitizer found in them, each instruction once.
     """
 
     name: str
@@ -63,15 +75,25 @@ class ProgramResult:
     seconds: float = field(compare=False)
     device: str
     notes: tuple[str, ...] = field(default=(), compare=False)
+    launches: int | None = field(default=None, compare=False)
+    findings: tuple[Finding, ...] = field(default=(), compare=False)
 
     def check(self) -> ProgramResult:
-        """Itself where the program ended well.
+        """Itself where the program ended well, and the sanitizer, if it was asked, found nothing.
 
         Raises:
+            SanitizerError: it found something; the message lists it.
             UncaughtException: a C++ exception ended it.
             ProgramError: its exit status is not 0; the message has its last words.
+            NothingSanitized: the program launched nothing that the sanitizer saw.
         """
+        if self.findings:
+            raise SanitizerError("\n  ".join((f"{self.name}: {self._sanitized}", *map(str, self.findings))))
         if self.exit_code == 0:
+            if self.launches == 0:
+                raise NothingSanitized(
+                    f"{self.name}: {self._sanitized}; expected a program that launches kernels"
+                )
             return self
         words = _words(self.stderr, self.stdout)
         uncaught = _UNCAUGHT.search(self.stderr) if self.exit_code == -signal.SIGABRT else None
@@ -83,8 +105,20 @@ class ProgramResult:
         ended = f"{self.name} {_ending(self.exit_code)}, by a C++ exception{of} that nothing caught"
         raise UncaughtException(f"{ended}{words}", self, exception, what)
 
+    @property
+    def _sanitized(self) -> str:
+        """What the sanitizer says of it; "" where nobody asked."""
+        if self.launches is None:
+            return ""
+        if not self.launches:
+            return "it launched nothing, so nothing was sanitized"
+        count = f"{self.launches} launch{'' if self.launches == 1 else 'es'} sanitized"
+        number = len(self.findings)
+        return f"{count}, {number or 'no'} finding{'' if number == 1 else 's'}"
+
     def __repr__(self) -> str:
-        return f"<{self.name} on {self.device}: {_ending(self.exit_code)}>"
+        said = f", {self._sanitized}" if self._sanitized else ""
+        return f"<{self.name} on {self.device}: {_ending(self.exit_code)}{said}>"
 
 
 def run_program(
@@ -100,6 +134,7 @@ def run_program(
     flags: str | Sequence[str] = (),
     define: Sequence[str] | Mapping[str, object] = (),
     compile_timeout: float | None = None,
+    sanitize: bool = False,
 ) -> ProgramResult:
     """Compiles a HIP program and runs it on a device.
 
@@ -113,15 +148,18 @@ def run_program(
         cwd: folder that it runs in; None for this process's.
         include, flags, define: as for `wb.compile`; flags such as `-lm` go to the linker.
         compile_timeout: seconds that the compiler may take.
+        sanitize: look for races, missing waits and the like in every launch, as `wb.sanitize` does; those of
+            processes that it starts too. Only on an emulated device.
 
     Returns:
-        what it wrote and its exit status. A program that fails raises nothing: see `ProgramResult.check`. On
-        an emulated device, standard error explains a kernel's fault.
+        what it wrote and its exit status. A program that fails raises nothing, nor do findings of the
+        sanitizer: see `ProgramResult.check`. On an emulated device, standard error explains a kernel's fault.
 
     Raises:
         CompileError: the source does not compile.
         UsageError: it has no main, or an argument is of another type.
         MissingFile, UnreadableFile
+        DeviceError: `sanitize` is asked of a GPU.
         ProgramTimeout: it ran past its time limit; `result` has what it wrote until then.
     """
     given, limit = _arguments(args), _time_limit(timeout)
@@ -132,6 +170,8 @@ def run_program(
         raise UsageError(f"cwd is {str(cwd)!r}; expected an existing folder")
     text, name = _read(source)
     chosen = resolve_device(device) if device is not None else device_of(())
+    if sanitize:
+        chosen.check_observes("what happens inside")
     options = CompileOptions(
         chosen.arch, name=name, include=include, flags=flags, define=define, timeout=compile_timeout
     )
@@ -155,17 +195,24 @@ def run_program(
     command += given
     # Here, not by the program: its time limit is for what it does, and ending it would lose what was built.
     chosen.build()
-    started = time.perf_counter()
-    out, err, code = _run(command, stdin, limit, environment, cwd)
+    with reports.of_process(environment) if sanitize else nullcontext() as launched:
+        started = time.perf_counter()
+        out, err, code = _run(command, stdin, limit, environment, cwd)
+        seconds = time.perf_counter() - started
+        told = launched.new() if launched is not None else []
     result = ProgramResult(
         name=Path(name).name,
         stdout=out,
         stderr=err,
         exit_code=code if code is not None else -signal.SIGKILL,
-        seconds=time.perf_counter() - started,
+        seconds=seconds,
         device=chosen.name,
         notes=tuple(str(diagnostic) for diagnostic in built.diagnostics),
+        launches=len(told) if sanitize else None,
+        findings=distinct(f for launch in told for f in launch.findings if f.category != "note"),
     )
+    if told:
+        tell(result.name, result.device, result.findings)
     if code is None:
         raise ProgramTimeout(
             f"{result.name} did not end within {limit:g} s and was stopped. If it is not an endless loop, "

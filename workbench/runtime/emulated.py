@@ -6,6 +6,7 @@ This module alone imports the emulator, and is itself imported when a device is 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 import time
@@ -24,6 +25,7 @@ from workbench.errors import DeviceError, WorkbenchError
 from workbench.launches import BufferLabel, LaunchModel, LaunchOptions, LaunchRecord
 from workbench.numerics import FAST, VARIABLE
 from workbench.origin import Origin
+from workbench.runtime import reports
 from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher, merged
 from workbench.runtime.hip import Hip
 from workbench.targets import product
@@ -69,6 +71,7 @@ class EmulatedBackend:
     def load(self) -> Mapping[str, str]:
         # Asked here too: behind the C API an exception is but a number.
         usable_memory()
+        _sanitize_where_asked()
         return {name: str(library.path) for name, library in emulator.load_all().items()}
 
     def build(self) -> None:
@@ -153,6 +156,15 @@ class EmulatedBackend:
     def enter_program(self, node: Node, write: Callable[[str, bool], None]) -> None:
         show_only(node.name)
         os.environ[VARIABLE] = node.numerics
+        _sanitize_where_asked()
         emulator.load_all()
         console.writer = write
         failure_listeners.append(lambda error: write(f"hipkittens: {error}\n", True))
+
+
+@functools.cache
+def _sanitize_where_asked() -> None:
+    """Has this process's launches sanitized for one that started it, once."""
+    reporter = reports.reporter()
+    if reporter is not None:
+        node().watchers.append(reporter)

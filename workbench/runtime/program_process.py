@@ -73,6 +73,8 @@ def _run(chosen: Device, library: str, name: str, arguments: Sequence[str]) -> N
         data = text.encode("utf-8", "surrogateescape")
         libc.fwrite(data, ctypes.c_size_t(1), ctypes.c_size_t(len(data)), stream)
 
+    # What is said of this process names the program, not what loads it.
+    sys.argv[:] = [name, *arguments]
     chosen.enter_program(write)
     try:
         program = ctypes.CDLL(library)

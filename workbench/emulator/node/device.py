@@ -258,14 +258,15 @@ class EmulatedDevice:
             )
             fault = _fault(scene, outcome.fault or observer.fault, assertions, record)
             self.node.tell(record, loaded.code_object, fault)
-            if fault is not None:
-                raise fault
-            if outcome.deadlocked:
-                raise faults.deadlock(scene, outcome)
-            if outcome.timed_out:
+            if fault is None and outcome.deadlocked:
+                fault = faults.deadlock(scene, outcome)
+            if fault is None and outcome.timed_out:
                 hint = "If it is not an endless loop, raise the limit: timeout= or HIPKITTENS_TIMEOUT."
                 waits = faults.waits(scene, outcome)
-                raise faults.timeout(scene, outcome.stopped_at, timeout or 0.0, hint, waits)
+                fault = faults.timeout(scene, outcome.stopped_at, timeout or 0.0, hint, waits)
+            if fault is not None:
+                fault.code = loaded.code_object.digest
+                raise fault
         record = observer.completed(record, outcome)
         if timed is not None:
             record = timed.ended(record, outcome.counts, asked)

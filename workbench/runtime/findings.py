@@ -1,0 +1,306 @@
+"""What the sanitizer found in a launch, at the source lines that a person wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from workbench.codeobject import CodeObject, printer
+from workbench.codeobject.debug import DebugInfo
+from workbench.codeobject.decoder import decode_one
+from workbench.errors import CodeObjectError, KernelFault
+from workbench.events import hub
+from workbench.launches import AFTER_RACE, RawFinding
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One instruction that does what it must not.
+
+    Attributes:
+        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard",
+            "missed barrier" or "fault"; "note" for what is no error by itself.
+        message: what is wrong and what to do about it.
+        file, line, column: the source line that a person wrote which the instruction comes from; "" and 0
+            without debug info.
+        is_own: whether the file is the module's own source, such as the cell.
+        instruction: its text.
+        pc: its address in the code object.
+        workgroup, wave, lane: who did it first; None where it is not known or the whole wave is meant.
+        address: device address, or byte offset in shared memory; None where it has no meaning.
+        count: how often it was seen, by lane or register.
+        related: (file, line) of the instruction on the other side: the load, the other access.
+        kind: as `RawFinding.kind`.
+    """
+
+    category: str
+    message: str
+    file: str
+    line: int
+    column: int
+    is_own: bool
+    instruction: str
+    pc: int
+    workgroup: tuple[int, int, int] | None
+    wave: int | None
+    lane: int | None
+    address: int | None
+    count: int = 1
+    related: tuple[str, int] | None = None
+    kind: str = ""
+
+    @property
+    def who(self) -> str:
+        """Such as "work-group (0, 0, 0), wave 1, lane 5, address 0x40"."""
+        parts = [f"work-group {self.workgroup}"] if self.workgroup is not None else []
+        parts += [f"wave {self.wave}"] if self.wave is not None else []
+        parts += [f"lane {self.lane}"] if self.lane is not None else []
+        parts += [f"address {self.address:#x}"] if self.address is not None else []
+        return ", ".join(parts)
+
+    @property
+    def place(self) -> str:
+        """Such as "scale.hip:12"; the code address without debug info."""
+        return f"{self.file}:{self.line}" if self.line else f"code address {self.pc:#x}"
+
+    def __str__(self) -> str:
+        times = f", {self.count:,} times" if self.count > 1 else ""
+        return f"{self.place}: {self.message} [`{self.instruction}`; {self.who}{times}]"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Findings of one kind between the same source lines, as one slip makes in unrolled or inlined code.
+
+    Attributes:
+        findings: of each instruction, in the code's order.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def first(self) -> Finding:
+        return self.findings[0]
+
+    @property
+    def count(self) -> int:
+        """How often they were seen together."""
+        return sum(finding.count for finding in self.findings)
+
+    @property
+    def more(self) -> str:
+        """What to add to the first, as "and 14 more instructions between these lines, 120 times in all"."""
+        others = len(self.findings) - 1
+        if not others:
+            return ""
+        where = "of this line" if self.first.related in (None, self._place) else "between these lines"
+        return (
+            f"and {others} more instruction{'' if others == 1 else 's'} {where}, {self.count:,} times in all"
+        )
+
+    @property
+    def _place(self) -> tuple[str, int]:
+        return self.first.file, self.first.line
+
+    def by_line(self) -> tuple[Finding, ...]:
+        """The first finding on each line that has one."""
+        return tuple({(f.file, f.line): f for f in reversed(self.findings)}.values())[::-1]
+
+    def __str__(self) -> str:
+        return f"{self.first}; {self.more}" if self.more else str(self.first)
+
+
+def causes(findings: Iterable[Finding]) -> tuple[Cause, ...]:
+    """Findings grouped by kind and pair of source lines, in their order; without lines each is alone.
+
+    Which side of a race comes second is chance, so the pair has no order; and what a race leaves
+    uninitialised is of its cause.
+    """
+    groups: dict[tuple[str, str, frozenset[object]], list[Finding]] = {}
+    after: list[Finding] = []
+    for finding in findings:
+        if finding.kind == AFTER_RACE and finding.line:
+            after.append(finding)
+        else:
+            groups.setdefault(_key(finding), []).append(finding)
+    for finding in after:
+        origin = finding.related or (finding.file, finding.line)
+        races = (key for key in groups if key[0] in ("race", "missing wait") and origin in key[2])
+        groups.setdefault(next(races, _key(finding)), []).append(finding)
+    return tuple(Cause(tuple(group)) for group in groups.values())
+
+
+def _key(finding: Finding) -> tuple[str, str, frozenset[object]]:
+    """Equal for findings of one cause."""
+    place = (finding.file, finding.line)
+    pair = {place, finding.related or place} if finding.line else {finding.pc}
+    return finding.category, finding.kind, frozenset(pair)
+
+
+@dataclass(frozen=True)
+class PlacedCode:
+    """A code object's source lines and instructions, from whoever holds it.
+
+    Attributes:
+        place: (file, line, column) of a code address; None without debug info.
+        is_own: whether a file is the source itself rather than a header.
+        text: an instruction's text by its code address; "" where there is none.
+    """
+
+    place: Callable[[int], tuple[str, int, int] | None]
+    is_own: Callable[[str], bool]
+    text: Callable[[int], str]
+
+    @classmethod
+    def of_code_object(cls, code: CodeObject) -> PlacedCode:
+        """Of code whose source nobody holds: no file of it is anybody's own."""
+
+        @cache
+        def debug() -> DebugInfo:
+            return DebugInfo(code)
+
+        def place(address: int) -> tuple[str, int, int] | None:
+            try:
+                return debug().place_of(address)
+            except CodeObjectError:
+                return None
+
+        def text(address: int) -> str:
+            try:
+                start = address - code.text.address
+                return printer.text(decode_one(code.text.data, start, address, code.target))
+            except CodeObjectError:
+                return ""
+
+        return cls(place, lambda _: False, text)
+
+    @classmethod
+    def of_fault(cls, fault: KernelFault, own_file: str) -> PlacedCode:
+        """Of a fault alone, which has the one place; its instruction has no text.
+
+        Args:
+            own_file: name of the file that is the source itself.
+        """
+        return cls(lambda _: fault.source, lambda file: Path(file).name == own_file, lambda _: "")
+
+
+def findings(
+    code: PlacedCode, raw: Iterable[RawFinding], fault: KernelFault | None
+) -> tuple[tuple[Finding, ...], bool]:
+    """A launch's findings by line, notes and the fault that ended it among them; and whether one did."""
+    placed = [_placed(code, each) for each in raw]
+    # An access out of bounds is among the findings, and the launch went on.
+    stopped = fault is not None and all(f.pc != fault.address or f.category not in _GOES_ON for f in placed)
+    if fault is not None and stopped:
+        placed.append(of_fault(code, fault))
+    placed.sort(key=lambda f: (not f.is_own, f.file, f.line, f.pc))
+    return tuple(placed), stopped
+
+
+def _placed(code: PlacedCode, raw: RawFinding) -> Finding:
+    file, line, column = code.place(raw.pc) or ("", 0, 0)
+    other = code.place(raw.other_pc) or ("", 0, 0) if raw.other_pc is not None else None
+    return Finding(
+        category=raw.category,
+        message=raw.message,
+        file=file,
+        line=line,
+        column=column,
+        is_own=code.is_own(file),
+        instruction=code.text(raw.pc).strip(),
+        pc=raw.pc,
+        workgroup=raw.workgroup,
+        wave=raw.wave,
+        lane=raw.lane,
+        address=raw.address,
+        count=raw.count,
+        related=other[:2] if other is not None else None,
+        kind=raw.kind,
+    )
+
+
+_GOES_ON = ("out of bounds", "misaligned")
+"""Categories of accesses that end a plain launch and not a sanitized one."""
+
+_OUT_OF_BOUNDS = ("AddressFault", "SharedMemoryFault", "ScratchFault")
+
+
+def of_fault(code: PlacedCode, fault: KernelFault) -> Finding:
+    """A fault as a finding."""
+    address = fault.address
+    file, line, column = (code.place(address) if address is not None else None) or ("", 0, 0)
+    return Finding(
+        category="out of bounds" if type(fault).__name__ in _OUT_OF_BOUNDS else "fault",
+        message=str(fault),
+        file=file,
+        line=line,
+        column=column,
+        is_own=code.is_own(file),
+        instruction=code.text(address).strip() if address is not None else "",
+        pc=address or 0,
+        workgroup=fault.workgroup,
+        wave=fault.wave,
+        lane=fault.lane,
+        address=None,
+    )
+
+
+def distinct(seen: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings of several launches, each instruction's once in each category, as it was found first."""
+    first: dict[tuple[str, str, int, int], Finding] = {}
+    for finding in seen:
+        first.setdefault((finding.category, finding.file, finding.line, finding.pc), finding)
+    return tuple(first.values())
+
+
+def tell(
+    name: str,
+    device: str,
+    seen: Iterable[Finding],
+    shape: Mapping[str, Any] | None = None,
+    code: str = "",
+) -> None:
+    """Tells those who list runs, and the cells whose lines it is about, what the sanitizer found.
+
+    Args:
+        name, device, shape: what ran where.
+        seen: by line, notes among them.
+        code: `Module.digest` of what ran; "" where it is not known.
+    """
+    both = tuple(seen)
+    wrong = [finding for finding in both if finding.category != "note"]
+    facts = {
+        "findings": len(causes(wrong)),
+        "first": wrong[0].message.partition("\n")[0] if wrong else "",
+        "shape": dict(shape or {}),
+        "device": device,
+        "code": code,
+        "found": both,
+    }
+    hub.publish("sanitize", name, facts)
+
+
+def from_data(data: dict[str, Any]) -> Finding:
+    """A finding from `dataclasses.asdict` of it, which may have been JSON in between.
+
+    Raises:
+        TypeError: these are not a finding's fields.
+    """
+    pairs = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+    return Finding(**pairs)
+
+
+__all__ = [
+    "Cause",
+    "Finding",
+    "PlacedCode",
+    "causes",
+    "distinct",
+    "findings",
+    "from_data",
+    "of_fault",
+    "tell",
+]
