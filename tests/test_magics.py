@@ -401,3 +401,54 @@ def test_a_cell_of_cuda_compiles_under_hip_s_names(shell):
     assert x.tolist() == [2.0, 2.0, 3.0]
     said = run(shell, "m --hipify --program", PROGRAM.replace("hip/hip_", "cuda_").replace("hipM", "cudaM"))
     assert said.stdout == "hipify: 2 names exchanged, 0 left to do\n63"
+
+
+RACED = """
+__global__ void flip(float *x, int beyond) {
+  __shared__ float s[128];
+  s[threadIdx.x] = x[threadIdx.x];
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "wavefront");
+  x[threadIdx.x + beyond] = s[threadIdx.x ^ 64];
+}
+"""
+PAYLOAD = "application/vnd.hipkittens.cell+json"
+
+
+def test_what_another_cell_finds_is_marked_in_the_cell_of_the_kernel(shell, monkeypatch):
+    monkeypatch.setattr("workbench.display.in_terminal", lambda: False)
+    shell.user_ns.update(torch=torch, wb=wb, x=torch.ones(128))
+    told = run(shell, "raced", RACED).outputs[0]
+    place = told.transient["display_id"]
+
+    def marked(code):
+        """What the cell's output shows after another cell; None where it was not changed."""
+        with capture_output() as out:
+            shell.run_cell(code)
+        updates = [each for each in out.outputs if each.update and each.transient["display_id"] == place]
+        return updates[-1].data if updates else None
+
+    launch = "raced['flip'][1, 128]"
+    found = marked(f"result = wb.sanitize({launch}, x, 0)")
+    marks = found[PAYLOAD]["diagnostics"]
+    assert {mark["source"] for mark in marks} == {"sanitizer"}
+    assert {mark["line"] for mark in marks if mark["option"] == "race"} <= {5, 7}
+    assert len(marks) == len(shell.user_ns["result"].findings)
+    # What it showed before is as it was.
+    assert {**found[PAYLOAD], "diagnostics": []} == told.data[PAYLOAD]
+    assert found["text/html"] == told.data["text/html"]
+    assert marked(f"wb.sanitize({launch}, x, 0);") is None, "nothing else is said"
+    faulted = marked(f"{launch}(x, 1 << 28)")[PAYLOAD]["diagnostics"]
+    assert [mark for mark in faulted if mark["source"] == "sanitizer"] == marks
+    [fault] = [mark for mark in faulted if mark["source"] == "device"]
+    assert (fault["line"], fault["severity"], fault["option"]) == (7, "error", "out of bounds")
+    watched = marked(f"""
+with wb.sanitizing():
+    try:
+        {launch}(x, 1 << 28)
+    except wb.errors.AddressFault:
+        pass
+""")[PAYLOAD]["diagnostics"]
+    assert {mark["option"] for mark in watched if mark["source"] == "sanitizer"} >= {"race", "out of bounds"}
+    # Another compilation of the cell is other code, with nothing found so far.
+    run(shell, "raced", RACED.replace("^ 64", "^ 32"))
+    assert marked("raced['flip'][1, 128](x, 0)") is None

@@ -74,7 +74,7 @@ def told(kernels: int, sessions: int, runs: int) -> str:
             ],
             "failed": [],
             "baselines": [],
-            "none": "nothing was timed or profiled yet",
+            "none": "nothing was timed, profiled or sanitized yet",
             "shown": kernels * sessions * runs,
             "compared": "",
         }
@@ -163,3 +163,14 @@ def test_sliders_have_names_and_figures_a_sentence(page: Page) -> None:
     page.wait_for_function("document.querySelectorAll('[role=slider][aria-label]').length === 2")
     assert page.get_by_role("slider", name="L1 hit rate").count() == 2
     assert page.get_by_role("img", name="Runs: 2 rows").count() == 1
+
+
+def test_what_was_sanitized_has_findings_and_nothing_to_pin(page: Page) -> None:
+    runs = json.loads(told(1, 1, 1))
+    found = {"findings": 2, "text": "2 findings", "told": "race", "number": 2, "when": "", "device": "d"}
+    runs["kernels"][0]["sessions"][0]["runs"].insert(0, {**found, "shape": "n=8", "names": []})
+    page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), json.dumps(runs)])
+    first, second = page.locator(".wb-kernels tr").all()
+    assert "2 findings" in first.inner_text()
+    assert first.locator("button").count() == 0
+    assert second.locator("button").count() > 0

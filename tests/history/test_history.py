@@ -12,10 +12,11 @@ import pytest
 import workbench as wb
 from workbench.errors import HistoryError, UsageError
 from workbench.events import hub
-from workbench.history import recorder
+from workbench.history import recorder, store
 from workbench.history.changes import only_differing
 from workbench.history.codec import decode, encode
 from workbench.history.results import CLASSES
+from workbench.history.store import MIGRATIONS, Store
 from workbench.origin import Figure, Origin
 from workbench.profile import ProfileResult
 from workbench.toolchain.precompiled import top
@@ -205,3 +206,52 @@ def test_only_options_that_differ_are_told() -> None:
     assert only_differing(first, later) == ("", ""), (
         "the first compilation makes the header for those after it"
     )
+
+
+RACED = """
+__global__ void flip(float *x) {
+  __shared__ float s[128];
+  s[threadIdx.x] = x[threadIdx.x];
+  x[threadIdx.x] = s[threadIdx.x ^ 64];
+}
+"""
+
+
+def test_what_was_sanitized_stands_among_the_runs(file: Path) -> None:
+    import torch
+
+    wb.history()
+    raced = wb.compile(RACED, arch="gfx950", name="flip.hip")["flip"]
+    result = wb.sanitize(raced[1, 128], torch.ones(128))
+    run(SOURCE, wb.sanitize)
+    with wb.sanitizing():
+        for _ in range(2):
+            raced[1, 128](torch.ones(128))
+    restarted()
+    first, clean, watched = wb.history()
+    assert [(r.kind, r.kernel, r.finding_count) for r in wb.history()] == [
+        ("sanitize", "flip", len(result.findings)),
+        ("sanitize", "scale", 0),
+        ("sanitize", "flip", len(result.findings)),
+    ]
+    assert first.findings == (*result.findings, *result.notes), "all that was said of them"
+    assert [finding.line for finding in watched.findings] == [finding.line for finding in first.findings]
+    assert first.source == RACED
+    assert str(clean).endswith("scale on emulated:gfx950: nothing found")
+    assert f"flip on emulated:gfx950: {len(result.findings)} finding" in str(first)
+    with pytest.raises(HistoryError, match="needs a time"):
+        wb.history().pin(first.number)
+    html = wb.history()._repr_html_()
+    assert "nothing found" in html
+    assert "failed" not in html
+
+
+def test_a_file_of_an_earlier_version_is_brought_to_this_one(file: Path) -> None:
+    earlier = MIGRATIONS[:1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "MIGRATIONS", earlier)
+        Store(file).close()
+    wb.history()
+    run(SOURCE)
+    run(SOURCE, wb.sanitize)
+    assert [(r.kind, r.finding_count) for r in wb.history()] == [("time", None), ("sanitize", 0)]

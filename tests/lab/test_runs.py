@@ -44,6 +44,20 @@ def test_runs_outside_of_cells_are_told_in_batches() -> None:
     (failed,) = told(runs, sent)
     assert (failed["kind"], failed["error"], failed["verified"]) == ("profile", "wild address", None)
     assert failed["changes"] == ["rows=4, cols=128"]
+    assert "findings" not in failed, "the sanitizer was not asked"
+    sent.clear()
+    found = {
+        "findings": 2,
+        "first": "race in shared memory",
+        "shape": {},
+        "device": "d",
+        "code": "",
+        "details": (),
+    }
+    hub.publish("sanitize", "flip", found)
+    (sanitized,) = told(runs, sent)
+    assert (sanitized["kind"], sanitized["module"], sanitized["findings"]) == ("sanitize", "flip", 2)
+    assert (sanitized["changes"], sanitized["error"]) == (["race in shared memory"], "")
     sent.clear()
     runs.told_by_cell = True
     hub.publish("time", spec, timed)

@@ -195,7 +195,7 @@ def test_code_is_told_by_its_bytes(small):
 
 def test_the_log_tells_what_figures_do_not(small, monkeypatch):
     hub = Hub()
-    for name in ("kernel.compilation", "kernel.kernel", "check.sanitizer", "emulator.node.console"):
+    for name in ("kernel.compilation", "kernel.kernel", "runtime.findings", "emulator.node.console"):
         monkeypatch.setattr(importlib.import_module(f"workbench.{name}"), "hub", hub)
     page = Dashboard(source=hub)
     source = """
@@ -605,17 +605,35 @@ def test_the_copy_has_no_picture_of_nothing(small):
     assert "image/svg+xml" in saved.figure_bundle(something[0])
 
 
+def test_what_was_sanitized_stands_among_the_runs(small):
+    hub = Hub()
+    page = Dashboard(source=hub)
+    told = {"first": "race in shared memory", "shape": {"n": 8}, "device": "d", "code": "", "details": ()}
+    hub.publish("sanitize", small.name, {"findings": 2, **told})
+    hub.publish("profile", small.name, small)
+    hub.publish("sanitize", "clean", {**told, "findings": 0, "first": ""})
+    page.refresh()
+    clean, profiled = json.loads(page.widgets.runs.runs)["kernels"]
+    assert [run["text"] for run in clean["sessions"][0]["runs"]] == ["nothing found"]
+    timed, sanitized = profiled["sessions"][0]["runs"]
+    assert "findings" not in timed
+    assert (sanitized["findings"], sanitized["text"]) == (2, "2 findings")
+    assert (sanitized["told"], sanitized["shape"]) == ("race in shared memory", "n=8")
+    assert [run["number"] for run in (sanitized, timed, *clean["sessions"][0]["runs"])] == [1, 2, 3]
+    page.close()
+
+
 def test_counts_never_stand_above_a_list_of_nothing(small):
     hub = Hub()
     page = Dashboard(source=hub)
     assert "run" not in page.widgets.summary.value.split("</style>")[-1]
-    assert json.loads(page.widgets.runs.runs)["none"] == "nothing was timed or profiled yet"
+    assert json.loads(page.widgets.runs.runs)["none"] == "nothing was timed, profiled or sanitized yet"
     hub.publish("launch", "kernel", {})
     hub.publish("launch", "kernel", {})
     page.refresh()
     told = json.loads(page.widgets.runs.runs)
     assert told["kernels"] == []
-    assert told["none"].startswith("2 launches in this session, none timed or profiled")
+    assert told["none"].startswith("2 launches in this session, none timed, profiled or sanitized")
     assert "launch" not in page.widgets.summary.value.split("</style>")[-1]
     hub.publish("profile", small.name, small)
     page.refresh()

@@ -164,7 +164,8 @@ def dashboard_pages(pages: Pages, made: Mapping[str, Any], text: str) -> None:
     told = {"kind": text, "error": text, "device": text, "shape": {text: text}}
     source.publish("failed", text, told)
     source.publish("print", text, {"text": text})
-    source.publish("sanitize", text, {"findings": 1, "first": text})
+    found = {"findings": 1, "first": text, "shape": {text: text}, "device": text, "code": "", "details": ()}
+    source.publish("sanitize", text, found)
     live = Dashboard(source=source)
     try:
         live.board.take(

@@ -1,4 +1,4 @@
-"""Writes what is timed and profiled into the file of runs, as the hub tells it.
+"""Writes what is timed, profiled and sanitized into the file of runs, as the hub tells it.
 
 Nothing of the workbench's heavy parts is imported here: `%load_ext workbench` starts a recorder. The file is
 made with the first run, not before.
@@ -39,7 +39,7 @@ NOT_KEPT = frozenset(
 GIT_SECONDS = 5.0
 """How long what git said of the folder is taken to hold."""
 
-KINDS = frozenset({"time", "profile", "verify", "failed"})
+KINDS = frozenset({"time", "profile", "verify", "sanitize", "failed"})
 """Events that are taken."""
 
 NUMBERS = 5000
@@ -220,6 +220,19 @@ class Recorder:
                 self._verified.pop(next(iter(self._verified)))
         elif event.kind in ("time", "profile"):
             self._add(event)
+        elif event.kind == "sanitize":
+            told = event.data
+            for digest in _digests(event):
+                self._keep_code(digest)
+            self._insert(
+                event,
+                told["shape"],
+                told["device"],
+                kind=event.kind,
+                code=told["code"],
+                findings=told["findings"],
+                result=_result(told["details"]),
+            )
         elif event.kind == "failed":
             told = event.data
             self._insert(
@@ -324,7 +337,8 @@ class _Waiting:
         # Whoever publishes a run has the kernel loaded.
         from workbench.kernel.code import known_code
 
-        codes = tuple(map(known_code, _digests(event))) if event.kind in ("time", "profile") else ()
+        has_code = event.kind in ("time", "profile", "sanitize")
+        codes = tuple(map(known_code, _digests(event))) if has_code else ()
         return cls(event, time.monotonic() + BACKGROUND_SECONDS, codes)
 
 
@@ -333,7 +347,8 @@ def _timing(event: Event) -> Any:
 
 
 def _digests(event: Event) -> list[str]:
-    return [digest for digest in _timing(event).code.split("+") if digest]
+    code = event.data["code"] if event.kind == "sanitize" else _timing(event).code
+    return [digest for digest in code.split("+") if digest]
 
 
 def _result(result: Any) -> bytes | None:

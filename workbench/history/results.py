@@ -25,12 +25,13 @@ from workbench.origin import Expected, Figure, Origin
 from workbench.profile.model import TimeModel
 from workbench.profile.results import ProfileResult
 from workbench.profile.timing import TimeResult
+from workbench.runtime.findings import Finding, findings_text
 
 CLASSES: Mapping[str, type] = {
     kind.__name__: kind
     for kind in (
-        CacheCounts, Expected, Figure, LaunchRecord, Occupancy, Origin, ProfileResult, Replayed, Resources,
-        TimeModel, TimeResult,
+        CacheCounts, Expected, Figure, Finding, LaunchRecord, Occupancy, Origin, ProfileResult, Replayed,
+        Resources, TimeModel, TimeResult,
     )
 }  # fmt: skip
 """Classes that results in the file are made of."""
@@ -63,15 +64,16 @@ class RecordedRun(Shown):
         number: counts up over all notebooks of the folder.
         session: the session that made it.
         seconds: Unix time.
-        kind: "time" or "profile"; of one that failed what was tried.
+        kind: "time", "profile" or "sanitize"; of one that failed what was tried.
         kernel: kernel or spec.
         shape, device: what ran where.
         code: `Module.digest` of what ran; of several modules, all of them joined by "+".
-        time: its median; None where it failed.
+        time: its median; None where it failed, or was sanitized.
         verified: whether the last verification of the same code, shape and device before it passed.
         error: first line of what ended it; "" where it went well.
         revision, branch, modified: what git said of the folder.
         baselines: names that it is pinned under.
+        finding_count: how many findings the sanitizer had; None where it was not asked.
     """
 
     number: int
@@ -89,6 +91,7 @@ class RecordedRun(Shown):
     branch: str
     modified: bool | None
     baselines: tuple[str, ...]
+    finding_count: int | None
     _store: Store = field(repr=False, compare=False)
 
     @cached_property
@@ -105,6 +108,18 @@ class RecordedRun(Shown):
     def profile(self) -> ProfileResult | None:
         """Its counters; None where it was only timed, long ago, or with a version that kept others."""
         return self._result if isinstance(self._result, ProfileResult) else None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the sanitizer found, notes among it; empty also where only the number is kept."""
+        return self._result if self.finding_count is not None and isinstance(self._result, tuple) else ()
+
+    @property
+    def outcome(self) -> str:
+        """Such as "12.3 us", "3 findings", or why it failed."""
+        if self.finding_count is not None:
+            return findings_text(self.finding_count)
+        return str(self.time) if self.time is not None else self.error
 
     @property
     def timing(self) -> TimeResult | None:
@@ -184,7 +199,7 @@ class RecordedRun(Shown):
         )
 
     def __str__(self) -> str:
-        return f"{self.label} on {self.device}: {self.time if self.time is not None else self.error}"
+        return f"{self.label} on {self.device}: {self.outcome}"
 
     __repr__ = __str__
 
@@ -249,7 +264,9 @@ class History(Shown):
         """
         found = self._one(run)
         if found.time is None:
-            raise HistoryError(f"{found.label} failed; a baseline needs a time: pin a run that succeeded")
+            raise HistoryError(
+                f"{found.label} was not timed, and a baseline needs a time: pin a run that was"
+            )
         chosen = name or f"{found.kernel} #{found.number}"
         self._store.write(
             "INSERT OR REPLACE INTO baseline(name, run, pinned) VALUES (?, ?, julianday('now'))",
@@ -326,7 +343,7 @@ class History(Shown):
 
 
 def history(kernel: str = "", *, path: str | Path | None = None) -> History:
-    """Lists the runs that you timed or profiled in this folder, now and in earlier sessions, with baselines.
+    """Lists what you timed, profiled or sanitized in this folder, now and in earlier sessions; baselines too.
 
     `%load_ext workbench` records runs in `.hipkittens/runs.sqlite` beside the notebook; without it, a process
     records them from its first call of `history` on. $HIPKITTENS_HISTORY names another file; "off": none.
@@ -363,7 +380,7 @@ def _read(store: Store, where: str = "", values: Sequence[Any] = ()) -> Iterator
     }
     query = (
         "SELECT number, session, seconds, kind, kernel, shape, device, code, value, unit, origin, verified, "
-        "error, revision, branch, modified FROM run"
+        "error, revision, branch, modified, findings FROM run"
     )
     condition = f" WHERE {where}" if where else ""
     rows = store.rows(f"{query}{condition} ORDER BY number", values)
@@ -404,6 +421,7 @@ def _run(store: Store, row: Any, session: Session, names: Mapping[int, Sequence[
         branch=row["branch"],
         modified=None if row["modified"] is None else bool(row["modified"]),
         baselines=tuple(names.get(row["number"], ())),
+        finding_count=row["findings"],
         _store=store,
     )
 

@@ -51,6 +51,7 @@ MIGRATIONS: Sequence[str] = (
         name TEXT PRIMARY KEY, run INTEGER NOT NULL REFERENCES run(number), pinned REAL NOT NULL);
     CREATE TABLE setting(key TEXT PRIMARY KEY, value TEXT NOT NULL);
     """,
+    "ALTER TABLE run ADD COLUMN findings INTEGER",
 )
 """What makes each schema version of the one before; `PRAGMA user_version` counts them."""
 

@@ -298,6 +298,16 @@ def bundle(payload: CellPayload, html: str, text: str = "") -> dict[str, Any]:
     return {"text/plain": plain, "text/html": html, MIME_TYPE: payload.to_dict()}
 
 
+def with_launch_findings(told: Mapping[str, Any], found: Iterable[Finding]) -> dict[str, Any]:
+    """A bundle whose findings of launches are these; what the compiler said stays."""
+    data = told[MIME_TYPE]
+    compiled = [finding for finding in data["diagnostics"] if finding["source"] == "compiler"]
+    return {
+        **told,
+        MIME_TYPE: {**data, "diagnostics": [*compiled, *(_plain(asdict(each)) for each in found)]},
+    }
+
+
 def findings(diagnostics: Iterable[Any]) -> tuple[Finding, ...]:
     """Findings from diagnostics of the toolchain (`workbench.toolchain.Diagnostic`).
 

@@ -14,6 +14,7 @@ from workbench.lab.payload import Time
 
 if TYPE_CHECKING:
     from workbench.history.results import RecordedRun
+    from workbench.origin import Figure
 
 RUNS = 200
 """Runs told at once, the latest: as many as the history keeps of a notebook (`LIMIT` in src/history.ts)."""
@@ -23,7 +24,7 @@ RUNS_SECONDS = 0.25
 
 
 class Runs:
-    """What was timed, profiled, verified, or failed outside of `%%hipkittens` cells, told in batches.
+    """What was timed, profiled, verified, sanitized, or failed outside of C++ cells, told in batches.
 
     Args:
         send: takes what is told.
@@ -67,42 +68,56 @@ class Runs:
 
 def recorded(run: RecordedRun) -> dict[str, Any]:
     """A run of the file as the extension's run history keeps it."""
-    size = ", ".join(f"{key}={value}" for key, value in run.shape.items())
-    figure = run.time
-    return {
-        "kind": run.kind,
-        "at": datetime.fromtimestamp(run.seconds, UTC).isoformat(timespec="microseconds"),
-        "module": run.kernel,
-        "kernel": "",
-        "time": None if figure is None else asdict(Time.of(figure)),
-        "verified": run.verified,
-        "changes": [size] if size else [],
-        "error": run.error,
-    }
+    findings, first = run.finding_count, run.findings[0].message if run.findings else ""
+    place = run.kind, run.seconds, run.kernel, run.shape
+    return _entry(*place, run.time, run.verified, run.error, findings, first)
 
 
 def _run(event: Event) -> dict[str, Any] | None:
     """An event as the extension's run history keeps it; None where it is no run."""
-    figure, verified, error = None, None, ""
+    figure, verified, error, findings, first = None, None, "", None, ""
     shape: Mapping[str, Any] = {}
     if event.kind == "failed":
         shape, error = shape_told(event.data), event.data["error"]
     elif event.kind == "verify":
         verified, shape = bool(event.data["passed"]), event.data["shape"]
+    elif event.kind == "sanitize":
+        findings, first, shape = event.data["findings"], event.data["first"], event.data["shape"]
     elif event.kind in ("time", "profile"):
         timing = event.data.timing if event.kind == "profile" else event.data
         figure, shape = timing.median, timing.shape
     else:
         return None
+    kind = event.data["kind"] if event.kind == "failed" else event.kind
+    return _entry(kind, event.seconds, event.name, shape, figure, verified, error, findings, first)
+
+
+def _entry(
+    kind: str,
+    seconds: float,
+    name: str,
+    shape: Mapping[str, Any],
+    time: Figure | None,
+    verified: bool | None,
+    error: str,
+    findings: int | None,
+    first: str,
+) -> dict[str, Any]:
+    """A line of the extension's run history (`IHistoryEntry` in src/history.ts).
+
+    Args:
+        findings: how many the sanitizer had, `first` the first of them; None where it was not asked.
+    """
     size = ", ".join(f"{key}={value}" for key, value in shape.items())
     return {
-        "kind": event.data["kind"] if event.kind == "failed" else event.kind,
+        "kind": kind,
         # The history knows a run by its moment, and a small launch takes less than a millisecond.
-        "at": datetime.fromtimestamp(event.seconds, UTC).isoformat(timespec="microseconds"),
-        "module": event.name,
+        "at": datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds"),
+        "module": name,
         "kernel": "",
-        "time": None if figure is None else asdict(Time.of(figure)),
+        "time": None if time is None else asdict(Time.of(time)),
         "verified": verified,
-        "changes": [size] if size else [],
+        "changes": [text for text in (size, first.partition("\n")[0]) if text],
         "error": error,
+        **({} if findings is None else {"findings": findings}),
     }

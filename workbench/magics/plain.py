@@ -1,7 +1,8 @@
 """Plain Python cells with Triton kernels: what the last line shows is marked at the lines, as by `%%triton`.
 
 A cell that defines a kernel, launches it and ends with `wb.profile(...)` has heat, and machine code linked
-with its lines; one that ends with `wb.sanitize(...)`, or that a fault ends, has squiggles.
+with its lines; one that ends with `wb.sanitize(...)`, or that a fault ends, has squiggles. A fault of another
+cell's kernel has one there.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from workbench.errors import KernelFault
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
@@ -31,6 +34,11 @@ class PlainCells:
         self._shell.events.unregister("post_run_cell", self._after)
 
     def _after(self, result: ExecutionResult) -> None:
+        fault = result.error_in_exec
+        if isinstance(fault, KernelFault):
+            from workbench.magics import marks
+
+            marks.mark_fault(fault)
         driver = sys.modules.get("workbench.triton_driver.launched")
         cell = result.info.raw_cell if result.info is not None else ""
         # IPython takes empty lines at the start away, and what a magic gets is not the cell.

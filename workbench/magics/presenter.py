@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from IPython.display import display
+from IPython.display import DisplayHandle, display
 
 from workbench.errors import CompileError, KernelFault
 from workbench.lab.cell import cell_bundle, failure_bundle
+from workbench.magics import marks
 from workbench.toolchain import Diagnostic
 from workbench.views.cell import CellFailure, CellResult
 
 
 def show(result: CellResult, cell: str) -> None:
     """Displays a cell's result, and the figures that one wants to see with it."""
-    _display(cell_bundle(result, cell))
+    told = cell_bundle(result, cell)
+    marks.remember(result, told, _display(told))
     for figure in result.figures():
         display(figure)  # type: ignore[no-untyped-call]
 
@@ -26,7 +28,7 @@ def show_beside(result: CellResult, cell: str) -> None:
     told = cell_bundle(result, cell)
     bare = replace(result, results=())
     told["text/html"], told["text/plain"] = bare._repr_html_(), str(bare)
-    _display(told)
+    marks.remember(result, told, _display(told))
 
 
 def show_failure(name: str, cell: str, error: CompileError) -> None:
@@ -45,5 +47,7 @@ def show_fault(name: str, cell: str, fault: KernelFault, own_file: str) -> None:
     _display(failure_bundle(CellFailure.of_fault(name, fault, own_file), cell))
 
 
-def _display(bundle: dict[str, Any]) -> None:
-    display(bundle, raw=True)  # type: ignore[no-untyped-call]
+def _display(bundle: dict[str, Any]) -> DisplayHandle | None:
+    """Displays it so that it can be changed later; None where nothing can display."""
+    handle: DisplayHandle | None = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+    return handle

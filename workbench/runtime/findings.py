@@ -256,6 +256,11 @@ def distinct(seen: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(first.values())
 
 
+def findings_text(count: int) -> str:
+    """A number of findings as a list of runs has it."""
+    return f"{count} finding{'' if count == 1 else 's'}" if count else "nothing found"
+
+
 def tell(
     name: str,
     device: str,
@@ -278,7 +283,7 @@ def tell(
         "shape": dict(shape or {}),
         "device": device,
         "code": code,
-        "found": both,
+        "details": both,
     }
     hub.publish("sanitize", name, facts)
 
@@ -300,6 +305,7 @@ __all__ = [
     "causes",
     "distinct",
     "findings",
+    "findings_text",
     "from_data",
     "of_fault",
     "tell",

@@ -118,6 +118,38 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Sanitized:
+    """A launch, or several, in which the sanitizer looked.
+
+    Attributes:
+        number: counted with the runs.
+        name: kernel, spec or program.
+        shape, device: what ran where.
+        findings: how many there were.
+        first: first line of the first finding; "" where there is none.
+        seconds: Unix time.
+        session: when the session began that it is of, Unix time; 0 for this one.
+    """
+
+    number: int
+    name: str
+    shape: Shape
+    device: str
+    findings: int
+    first: str
+    seconds: float
+    session: float = 0.0
+
+    @classmethod
+    def recorded(cls, run: RecordedRun) -> Sanitized:
+        """One of the file."""
+        first = run.findings[0].message.partition("\n")[0] if run.findings else ""
+        count = run.finding_count or 0
+        place = run.shape, run.device
+        return cls(run.number, run.kernel, *place, count, _short(first), run.seconds, run.session.started)
+
+
+@dataclass(frozen=True)
 class Pinned:
     """A baseline.
 
@@ -198,10 +230,11 @@ class Board:
         self._compared: str | None = None
         self._compiled: dict[tuple[str, str], str] = {}
         self._place_of: dict[str, tuple[str, str]] = {}
-        self._past: list[Run] | None = None
+        self._past: list[Run | Sanitized] | None = None
         self._lock = threading.RLock()
         self._runs: deque[Run] = deque(maxlen=runs)
         self._failures: deque[Failure] = deque(maxlen=FAILURES)
+        self._sanitized: deque[Sanitized] = deque(maxlen=runs)
         self._verified: dict[Any, bool] = {}
         self._number = 0
         self._chosen: Run | None = None
@@ -236,6 +269,14 @@ class Board:
                 place = (event.name, str(event.data["arch"]))
                 self._compiled[place] = event.data["code"]
                 self._place_of[event.data["code"]] = place
+            elif event.kind == "sanitize":
+                self._count(event)
+                told = event.data
+                place = told["shape"], told["device"]
+                first = _short(told["first"])
+                self._sanitized.append(
+                    Sanitized(self._number, event.name, *place, told["findings"], first, event.seconds)
+                )
             elif event.kind == "failed":
                 self._count(event)
                 told = event.data
@@ -340,14 +381,27 @@ class Board:
     @property
     def past(self) -> list[Run]:
         """Runs of earlier sessions that ended well, oldest first, without their counters."""
+        return [run for run in self._earlier if isinstance(run, Run)]
+
+    @property
+    def sanitized(self) -> list[Sanitized]:
+        """What was sanitized, in earlier sessions too, oldest first."""
+        with self._lock:
+            return [*(run for run in self._earlier if isinstance(run, Sanitized)), *self._sanitized]
+
+    @property
+    def _earlier(self) -> list[Run | Sanitized]:
+        """Of earlier sessions, oldest first."""
         with self._lock:
             if self._past is None:
                 history, recorder = self._history, self._recorder
                 known = history.latest(PAST) if history is not None else ()
                 self._past = [
-                    Run.recorded(run)
+                    Run.recorded(run) if run.time is not None else Sanitized.recorded(run)
                     for run in known
-                    if run.time is not None and recorder is not None and run.session.id != recorder.session
+                    if (run.time is not None or run.finding_count is not None)
+                    and recorder is not None
+                    and run.session.id != recorder.session
                 ]
             return self._past
 

@@ -96,12 +96,19 @@ def _row(run: RecordedRun) -> tuple[Any, ...]:
         clock(run.seconds),
         shape_text(run.shape),
         run.device,
-        number(run.time.value, ",.4g") if run.time is not None else Cell("failed", "wb-bad", run.error),
+        _outcome(run),
         badge(run.time) if run.time is not None else run.kind,
         verified,
         f"{run.revision}{' *' if run.modified else ''}",
         ", ".join(run.baselines),
     )
+
+
+def _outcome(run: RecordedRun) -> Any:
+    if run.finding_count is not None:
+        first = run.findings[0].message if run.findings else ""
+        return Cell(run.outcome, "wb-bad" if run.finding_count else "wb-ok", first)
+    return number(run.time.value, ",.4g") if run.time is not None else Cell("failed", "wb-bad", run.error)
 
 
 @shows(Changes)
@@ -140,7 +147,7 @@ def changes_html(found: Changes) -> Markup:
 
 
 def _time(figure: Figure | None) -> Any:
-    return Markup("{} us {}").format(f"{figure.value:.4g}", badge(figure)) if figure is not None else "failed"
+    return Markup("{} us {}").format(f"{figure.value:.4g}", badge(figure)) if figure is not None else "none"
 
 
 def _code(change: CodeChange) -> Markup:

@@ -210,6 +210,9 @@ class List {
 
   run(run, kernel) {
     const row = element('tr');
+    if (run.findings !== undefined) {
+      return this.sanitized(run, row);
+    }
     const shown = run.number === this.told.shown;
     row.classList.toggle('wb-shown', shown);
     const show = button(`#${run.number}`, `Show run ${run.number} of ${kernel}`, () =>
@@ -249,6 +252,22 @@ class List {
       row.append(cell);
     }
     row.addEventListener('click', () => this.send('show', { number: run.number }));
+    return row;
+  }
+
+  // What the sanitizer looked at has findings instead of a time, and nothing to be shown or compared.
+  sanitized(run, row) {
+    const verdict = element('span', run.findings ? 'wb-bad' : 'wb-ok', run.text);
+    verdict.title = run.told;
+    const cells = {
+      number: `#${run.number}`, us: verdict, origin: 'sanitized', verified: '', stale: '', acts: '',
+      shape: run.shape, device: run.device, when: run.when
+    };
+    for (const [name, content] of Object.entries(cells)) {
+      const cell = element('td', `wb-run-${name}`);
+      cell.append(content);
+      row.append(cell);
+    }
     return row;
   }
 

@@ -9,7 +9,8 @@ from importlib import resources
 from typing import Any
 
 from workbench.operators import shape_text
-from workbench.views.board import Board, Run
+from workbench.runtime.findings import findings_text
+from workbench.views.board import Board, Run, Sanitized
 from workbench.views.history import clock
 
 OF_A_SESSION = 50
@@ -42,8 +43,10 @@ def listen(widget: Any, does: Mapping[str, Callable[[Mapping[str, Any]], None]])
 
 def told_of(board: Board) -> dict[str, Any]:
     """What the page gets: kernels, the latest first, each with its sessions, and these with their runs."""
-    runs = [*board.past, *board.runs]
-    by_kernel: dict[str, dict[float, list[Run]]] = {}
+    runs: list[Run | Sanitized] = [*board.past, *board.runs, *board.sanitized]
+    # This session's are the last, whatever numbers others have meanwhile.
+    runs.sort(key=lambda run: (not run.session, run.number))
+    by_kernel: dict[str, dict[float, list[Run | Sanitized]]] = {}
     for run in reversed(runs):
         by_kernel.setdefault(run.name, {}).setdefault(run.session, []).append(run)
     shown, pinned, baselines = board.shown, board.pinned, board.baselines
@@ -81,14 +84,26 @@ def told_of(board: Board) -> dict[str, Any]:
 def _none(launches: int) -> str:
     """What is said where there is no run to list."""
     if not launches:
-        return "nothing was timed or profiled yet"
+        return "nothing was timed, profiled or sanitized yet"
     count = f"{launches} launch{'' if launches == 1 else 'es'}"
     return (
-        f"{count} in this session, none timed or profiled: --time or --profile of a cell does, or wb.profile"
+        f"{count} in this session, none timed, profiled or sanitized: --time, --profile or --sanitize of a "
+        "cell does, or wb.profile"
     )
 
 
-def _row(run: Run, board: Board, names: Any) -> dict[str, Any]:
+def _row(run: Run | Sanitized, board: Board, names: Any) -> dict[str, Any]:
+    if isinstance(run, Sanitized):
+        return {
+            "number": run.number,
+            "when": clock(run.seconds),
+            "shape": shape_text(run.shape),
+            "device": run.device,
+            "findings": run.findings,
+            "text": findings_text(run.findings),
+            "told": run.first,
+            "names": [],
+        }
     return {
         "number": run.number,
         "when": clock(run.seconds),

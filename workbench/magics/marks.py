@@ -1,0 +1,98 @@
+"""Marks at the lines of a cell of what was found later: its kernel was launched by another cell.
+
+What a cell shows stands in its output, from where the editor has its marks. What the sanitizer finds in a
+launch of its kernels after that, or what stops one, is written into the same output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from workbench import display
+from workbench.check.sanitizer import SanitizeResult, finding_of
+from workbench.errors import KernelFault
+from workbench.events import Event, hub
+from workbench.lab.payload import Finding, with_launch_findings
+
+if TYPE_CHECKING:
+    from IPython.core.display_functions import DisplayHandle
+
+    from workbench.kernel.code import DeviceCode
+    from workbench.views.cell import CellResult
+
+_SANITIZER, _DEVICE = "sanitizer", "device"
+
+
+@dataclass
+class _Output:
+    """A cell's output.
+
+    Attributes:
+        handle: by which it is changed.
+        bundle: what it shows.
+        codes: the cell's code by digest; no launch of it, whose tensors would live on.
+        marks: by who found them and in which kernel: the latest launch of each.
+    """
+
+    handle: DisplayHandle
+    bundle: dict[str, Any]
+    codes: dict[str, DeviceCode]
+    marks: dict[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
+
+    def mark(self, source: str, kernel: str, findings: tuple[Finding, ...]) -> None:
+        """Puts these in the place of those before of the same kernel."""
+        if self.marks.get((source, kernel), ()) == findings:
+            return
+        self.marks[source, kernel] = findings
+        told = dict.fromkeys(each for marks in self.marks.values() for each in marks)
+        self.handle.update(with_launch_findings(self.bundle, told), raw=True)
+
+
+_outputs: dict[str, _Output] = {}
+"""The latest output of each cell, by the name that its module is bound to."""
+
+
+def remember(result: CellResult, bundle: dict[str, Any], handle: DisplayHandle | None) -> None:
+    """Marks a cell's lines from now on, in the output that `handle` changes."""
+    # A terminal cannot change what it has printed: it would print it again.
+    if handle is None or display.in_terminal():
+        _outputs.pop(result.name, None)
+        return
+    modules = {kernel.module.digest: kernel.module for kernel in result.module.kernels.values()}
+    codes = {digest: module.without_launches() for digest, module in modules.items()}
+    output = _outputs[result.name] = _Output(handle, bundle, codes)
+    for each in result.results:
+        if isinstance(each, SanitizeResult):
+            output.marks[_SANITIZER, each.name] = _marks(_SANITIZER, (*each.findings, *each.notes))
+    if isinstance(result.error, KernelFault):
+        mark_fault(result.error)
+    global _is_listening
+    if not _is_listening:
+        _is_listening = True
+        hub.subscribe(_take)
+
+
+_is_listening = False
+
+
+def mark_fault(fault: KernelFault) -> None:
+    """Marks the line at which a kernel was stopped, in the cell that it is from."""
+    for output in [*_outputs.values()]:
+        code = output.codes.get(fault.code)
+        if code is not None:
+            finding = finding_of(fault, code.own_file, code)
+            output.mark(_DEVICE, fault.kernel or "", _marks(_DEVICE, (finding,)))
+
+
+def _take(event: Event) -> None:
+    if event.kind != "sanitize":
+        return
+    digests = set(event.data["code"].split("+"))
+    for output in [*_outputs.values()]:
+        if digests & output.codes.keys():
+            output.mark(_SANITIZER, event.name, _marks(_SANITIZER, event.data["details"]))
+
+
+def _marks(source: str, findings: Any) -> tuple[Finding, ...]:
+    return tuple(Finding.of(finding, source) for finding in findings)
