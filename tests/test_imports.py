@@ -193,14 +193,17 @@ def test_private_layers() -> None:
 
 
 def test_the_editor_is_told_what_the_cell_answers() -> None:
-    """What a cell made is asked in `views.cell`; those who pass it on ask no result or kernel beside it."""
+    """What a cell made is asked in `views.cell`; those who pass it on ask no result or kernel beside it.
+
+    `magics.marks` has what is found later.
+    """
     asked = {
         i.imported
         for i in imports()
         if i.importer in ("workbench.lab.cell", "workbench.magics.presenter")
         and layer(i.imported) not in ("lab", "errors", "runtime", "toolchain")
     }
-    assert asked == {"workbench.views.cell"}
+    assert asked == {"workbench.magics.marks", "workbench.views.cell"}
 
 
 def test_no_circle_between_modules() -> None:

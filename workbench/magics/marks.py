@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench import display
-from workbench.check.sanitizer import SanitizeResult, finding_of
-from workbench.errors import KernelFault
+from workbench.check.sanitizer import finding_of
 from workbench.events import Event, hub
 from workbench.lab.payload import Finding, with_launch_findings
 
 if TYPE_CHECKING:
     from IPython.core.display_functions import DisplayHandle
 
+    from workbench.errors import KernelFault
     from workbench.kernel.code import DeviceCode
     from workbench.views.cell import CellResult
 
@@ -46,7 +46,7 @@ class _Output:
             return
         self.marks[source, kernel] = findings
         told = dict.fromkeys(each for marks in self.marks.values() for each in marks)
-        self.handle.update(with_launch_findings(self.bundle, told), raw=True)
+        self.handle.update(with_launch_findings(self.bundle, told), raw=True)  # type: ignore[no-untyped-call]
 
 
 _outputs: dict[str, _Output] = {}
@@ -59,14 +59,10 @@ def remember(result: CellResult, bundle: dict[str, Any], handle: DisplayHandle |
     if handle is None or display.in_terminal():
         _outputs.pop(result.name, None)
         return
-    modules = {kernel.module.digest: kernel.module for kernel in result.module.kernels.values()}
-    codes = {digest: module.without_launches() for digest, module in modules.items()}
-    output = _outputs[result.name] = _Output(handle, bundle, codes)
-    for each in result.results:
-        if isinstance(each, SanitizeResult):
-            output.marks[_SANITIZER, each.name] = _marks(_SANITIZER, (*each.findings, *each.notes))
-    if isinstance(result.error, KernelFault):
-        mark_fault(result.error)
+    output = _outputs[result.name] = _Output(handle, bundle, result.codes())
+    for found in result.found():
+        before = output.marks.get((found.source, found.kernel), ())
+        output.marks[found.source, found.kernel] = (*before, *_marks(found.source, [found.finding]))
     global _is_listening
     if not _is_listening:
         _is_listening = True
@@ -82,7 +78,7 @@ def mark_fault(fault: KernelFault) -> None:
         code = output.codes.get(fault.code)
         if code is not None:
             finding = finding_of(fault, code.own_file, code)
-            output.mark(_DEVICE, fault.kernel or "", _marks(_DEVICE, (finding,)))
+            output.mark(_DEVICE, fault.kernel or "", _marks(_DEVICE, [finding]))
 
 
 def _take(event: Event) -> None:

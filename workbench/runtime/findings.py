@@ -294,7 +294,9 @@ def from_data(data: dict[str, Any]) -> Finding:
     Raises:
         TypeError: these are not a finding's fields.
     """
-    pairs = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+    pairs: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
+    }
     return Finding(**pairs)
 
 

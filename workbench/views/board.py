@@ -141,12 +141,19 @@ class Sanitized:
     session: float = 0.0
 
     @classmethod
+    def told(cls, number: int, event: Event) -> Sanitized:
+        """One of this session."""
+        facts = event.data
+        place = event.name, dict(facts["shape"]), facts["device"]
+        return cls(number, *place, facts["findings"], _short(facts["first"]), event.seconds)
+
+    @classmethod
     def recorded(cls, run: RecordedRun) -> Sanitized:
         """One of the file."""
         first = run.findings[0].message.partition("\n")[0] if run.findings else ""
         count = run.finding_count or 0
-        place = run.shape, run.device
-        return cls(run.number, run.kernel, *place, count, _short(first), run.seconds, run.session.started)
+        place = run.kernel, run.shape, run.device
+        return cls(run.number, *place, count, _short(first), run.seconds, run.session.started)
 
 
 @dataclass(frozen=True)
@@ -271,12 +278,7 @@ class Board:
                 self._place_of[event.data["code"]] = place
             elif event.kind == "sanitize":
                 self._count(event)
-                told = event.data
-                place = told["shape"], told["device"]
-                first = _short(told["first"])
-                self._sanitized.append(
-                    Sanitized(self._number, event.name, *place, told["findings"], first, event.seconds)
-                )
+                self._sanitized.append(Sanitized.told(self._number, event))
             elif event.kind == "failed":
                 self._count(event)
                 told = event.data

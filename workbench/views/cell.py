@@ -25,6 +25,7 @@ from workbench.views.resources import changes, kernel_table
 if TYPE_CHECKING:
     from workbench.errors import CompileError, WorkbenchError
     from workbench.kernel import Kernel, Kernels, Module
+    from workbench.kernel.code import DeviceCode
     from workbench.profile.instructions import InstructionProfile
     from workbench.runtime import Device
     from workbench.toolchain import Diagnostic
@@ -35,10 +36,11 @@ NO_KERNEL = "no kernel: is a function marked __global__, and a template instanti
 
 @dataclass(frozen=True)
 class Found:
-    """What was found in a launch, and who found it: "sanitizer", or "device" for a fault."""
+    """What was found in a launch, by whom ("sanitizer", or "device" for a fault), and in which kernel."""
 
     finding: Finding
     source: str
+    kernel: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,11 @@ class CellResult:
     results: Sequence[Any] = ()
     error: WorkbenchError | None = None
 
+    def codes(self) -> dict[str, DeviceCode]:
+        """Its code by digest, launched by nobody: who holds it keeps no launch's tensors alive."""
+        modules = {kernel.module.digest: kernel.module for kernel in self.module.kernels.values()}
+        return {digest: module.without_launches() for digest, module in modules.items()}
+
     @property
     def compile_text(self) -> str:
         """Such as "compiled in 1.24 s" or "cached (0.03 s)"."""
@@ -112,7 +119,7 @@ class CellResult:
     def found(self) -> tuple[Found, ...]:
         """What the sanitizer found, and the fault that ended a check."""
         told = [
-            Found(finding, "sanitizer")
+            Found(finding, "sanitizer", result.name)
             for result in self.results
             if isinstance(result, SanitizeResult)
             for cause in (*result.causes, *causes(result.notes))
@@ -121,7 +128,7 @@ class CellResult:
         if isinstance(self.error, KernelFault):
             kernels = self.module.kernels
             code = (kernels.get(self.error.kernel or "") or next(iter(kernels.values()))).module
-            told.append(Found(finding_of(self.error, code.own_file, code), "device"))
+            told.append(Found(finding_of(self.error, code.own_file, code), "device", self.error.kernel or ""))
         return tuple(told)
 
     def ran(self) -> Ran:
