@@ -86,3 +86,29 @@ def test_status_follows_scc_vcc_and_exec(module):
     assert not vcc_set & VCC_ZERO
     assert exec_zero & EXEC_ZERO
     assert not vcc_zero & EXEC_ZERO
+
+
+SLEEP = """
+__global__ void slept(long long *out) {
+    const long long clock = clock64(), wall = wall_clock64();
+    for (int i = 0; i < 10; i++) __builtin_amdgcn_s_sleep(127);
+    const long long clock_after = clock64(), wall_after = wall_clock64();
+    out[0] = clock_after - clock;
+    out[1] = wall_after - wall;
+    __builtin_amdgcn_s_sleep(100);
+    out[2] = wall_clock64() - wall_after;
+    out[3] = clock64() - clock_after;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", TILE_TARGETS)
+def test_a_wave_that_sleeps_finds_its_cycles_gone(arch: str) -> None:
+    """64 for each unit; the constant clock of 100 MHz has a tick for 20 of the 2 GHz clock's cycles."""
+    out = torch.zeros(4, dtype=torch.int64)
+    wb.compile(SLEEP, arch=arch, name="slept.hip")["slept"][1, 64](out)
+    clock, wall, second_wall, second_clock = out.tolist()
+    assert clock >= 10 * 127 * 64
+    assert wall >= 10 * 127 * 64 // 20
+    assert second_wall >= 100 * 64 // 20
+    assert second_clock >= 100 * 64

@@ -10,12 +10,10 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.errors import AddressFault, LaunchError, TrapFault
 
 HEAD = """
 #include <hip/hip_cooperative_groups.h>
-#include <hip/cooperative_groups/hip_reduce.h>
-#include <hip/cooperative_groups/hip_scan.h>
-#include <hip/cooperative_groups/memcpy_async.h>
 namespace cg = cooperative_groups;
 """
 
@@ -68,7 +66,7 @@ def test_a_tile_of_a_block(generator: np.random.Generator, arch: str, flag: str,
     out[7 * 192] = tile.any(v == 4) + 2 * tile.all(v < 4);
     out[8 * 192] = (int)tile.match_any(v);
     out[9 * 192] = (int)tile.match_all(v / 8, same) + same;
-    out[10 * 192] = cg::reduce(tile, v) + 1000 * cg::reduce(tile, v, cg::greater<int>());
+    out[10 * 192] = cg::reduce(tile, v, cg::plus<int>()) + 1000 * cg::reduce(tile, v, cg::greater<int>());
     out[11 * 192] = cg::inclusive_scan(tile, v);
     out[12 * 192] = cg::exclusive_scan(tile, v, cg::plus<int>());
     out[13 * 192] = cg::exclusive_scan(tile, v, cg::less<int>());
@@ -140,8 +138,8 @@ def test_the_threads_that_are_active(generator: np.random.Generator, arch: str, 
         out[64] = group.shfl(v, 2) + 10 * group.shfl_down(v, 3) + 100 * group.shfl_up(v, 1);
         out[128] = (int)group.ballot(v == 5);
         out[192] = group.any(v == 1) + 2 * group.all(v > 1) + 4 * group.any(v == 5);
-        out[256] = (int)group.match_any(v) ^ (int)group.match_all(v > 0, same) * same;
-        out[320] = cg::reduce(group, v) + 1000 * cg::inclusive_scan(group, v);
+        out[256] = (int)group.match_any(v) ^ (int)group.match_all(int(v > 0), same) * same;
+        out[320] = cg::reduce(group, v, cg::plus<int>()) + 1000 * cg::inclusive_scan(group, v);
         auto part = cg::tiled_partition(group, 8);
         out[384] = part.size() + 100 * part.thread_rank() + 10000 * part.meta_group_rank() +
                    1000000 * part.meta_group_size();
@@ -234,6 +232,8 @@ def test_a_block_that_copies_and_waits_in_two_steps(generator: np.random.Generat
     char *bytes = (char *)(b + 384);
     if (i < 32) cg::memcpy_async(tile, bytes + 1, (const char *)a + 2, 37u);
     if (i < 32) cg::memcpy_async(tile, b + 400, 9u, (const int *)a, 5u);
+    cg::wait(tile);
+    cg::wait_prior<1>(block);
     if (i == 0) b[500] = block.dim_threads().x + 1000 * block.group_index().x + block.thread_index().y;""",
         128,
         source,
@@ -251,12 +251,12 @@ def test_a_block_that_copies_and_waits_in_two_steps(generator: np.random.Generat
 def test_structures_of_up_to_32_bytes_travel() -> None:
     out = np.zeros((64, 4), np.int64)
     source = f"""{HEAD}
-struct Four {{ long long v[4]; __device__ friend Four operator+(Four a, Four b) {{
+struct Four {{ long long v[4]; __device__ friend Four operator+(Four a, const Four &b) {{
     for (int j = 0; j < 4; ++j) a.v[j] += b.v[j]; return a; }} }};
 __global__ void k(Four *out) {{
     long long i = threadIdx.x;
     Four mine{{{{i, 2 * i, i << 33, 1}}}};
-    out[i] = cg::reduce(cg::tiled_partition<16>(cg::this_thread_block()), mine);
+    out[i] = cg::reduce(cg::tiled_partition<16>(cg::this_thread_block()), mine, cg::plus<Four>());
 }}"""
     wb.compile(source, name="groups.hip", arch="gfx950")["k"][1, 64](torch.from_numpy(out))
     sums = np.arange(64).reshape(4, 16).sum(1).repeat(16)
@@ -271,3 +271,150 @@ def test_what_a_tile_cannot_be_is_said() -> None:
                 64,
                 np.zeros(64, np.int32),
             )
+
+
+@pytest.mark.parametrize(("arch", "flag"), [("gfx950", "-O0"), ("gfx950", "-O3"), ("gfx942", "-O3")])
+def test_partitions_by_a_label(generator: np.random.Generator, arch: str, flag: str) -> None:
+    values = generator.integers(-2, 3, 64).astype(np.int32)
+    values[5], values[40] = -2, -1
+    out = np.full((3, 64), -99, np.int32)
+    run(
+        """
+    int v = a[i], *out = b + i;
+    if (v > -2) {
+        auto part = cg::labeled_partition(cg::coalesced_threads(), v);
+        out[0] = part.size() + 100 * part.thread_rank() + 10000 * part.meta_group_rank() +
+                 1000000 * part.meta_group_size();
+        out[64] = cg::reduce(part, i, cg::plus<int>());
+    }
+    auto part = cg::labeled_partition(cg::tiled_partition<16>(cg::this_thread_block()), (unsigned char)v);
+    out[128] = cg::reduce(part, i, cg::greater<int>()) + 100 * part.size();""",
+        64,
+        values,
+        out,
+        arch=arch,
+        flag=flag,
+    )
+    active = np.flatnonzero(values > -2)
+    labels = list(dict.fromkeys(values[active].tolist()))
+    for lane in range(64):
+        tile = lane // 16 * 16
+        same = [other for other in range(tile, tile + 16) if values[other] == values[lane]]
+        assert out[2, lane] == max(same) + 100 * len(same)
+        if lane not in active:
+            assert out[:2, lane].tolist() == [-99, -99]
+            continue
+        part = [other for other in active if values[other] == values[lane]]
+        number = labels.index(values[lane])
+        expected = len(part) + 100 * part.index(lane) + 10000 * number + 1000000 * len(labels)
+        assert out[:2, lane].tolist() == [expected, sum(part)]
+
+
+def test_a_float_sum_is_that_of_a_tree_of_neighbours(generator: np.random.Generator) -> None:
+    values = generator.standard_normal(64).astype(np.float32)
+    out = np.zeros((2, 64), np.int32)
+    run(
+        """
+    float v = __int_as_float(a[i]);
+    b[i] = __float_as_int(cg::reduce(cg::tiled_partition<32>(cg::this_thread_block()), v, cg::plus<float>()));
+    if (i < 23) b[64 + i] = __float_as_int(cg::reduce(cg::coalesced_threads(), v, cg::plus<float>()));""",
+        64,
+        values.view(np.int32),
+        out,
+    )
+
+    def tree(row: np.ndarray) -> np.float32:
+        while len(row) > 1:
+            pairs = [row[i] + row[i + 1] for i in range(0, len(row) - 1, 2)]
+            row = np.array([*pairs, *row[2 * len(pairs) :]], np.float32)
+        return row[0]
+
+    sums = out.view(np.float32)
+    assert (sums[0] == np.repeat([tree(values[:32]), tree(values[32:])], 32)).all()
+    assert (sums[1, :23] == tree(values[:23])).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("cg::reduce(cg::this_thread_block(), i, cg::plus<int>())", "a tile whose size is known"),
+        (
+            "cg::reduce(cg::coalesced_threads(), i, [](int x, int y) { return 0.5 * (x + y); })",
+            "gives values of the type that it takes",
+        ),
+        ("cg::reduce(cg::coalesced_threads(), i)", "no matching function"),
+        ("cg::coalesced_threads().match_any((short)i)", "values that are matched are int"),
+    ],
+)
+def test_what_rocm_refuses_is_refused(call: str, words: str) -> None:
+    with pytest.raises(wb.CompileError, match=words):
+        run(f"a[i] = {call};", 64, np.zeros(64, np.int32))
+
+
+def test_a_vote_of_a_tile_needs_all_of_its_threads() -> None:
+    out = np.zeros(64, np.int32)
+    with pytest.raises(TrapFault, match=r"groups.hip:6: .*mask 0xffffffff00000000, .* lanes 32-39 "):
+        run(
+            "auto tile = cg::tiled_partition<32>(cg::this_thread_block());\n"
+            "if (i < 40) a[i] = tile.any(i == 7);",
+            64,
+            out,
+        )
+
+
+GRID = f"""{HEAD}
+__global__ void turn(int *a, int *out, int n) {{
+    auto grid = cg::this_grid();
+    const int i = grid.thread_rank();
+    a[i] = i;
+    grid.sync();
+    out[i] = a[(i + 64) % n];
+}}
+__global__ void valid(int *out) {{
+    out[0] = cg::this_grid().is_valid() + 2 * cg::this_multi_grid().is_valid();
+}}
+__global__ void grids(int *out) {{ out[0] = cg::this_multi_grid().num_grids(); }}
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_the_barrier_of_a_grid_is_for_cooperative_launches(arch: str) -> None:
+    module = wb.compile(GRID, arch=arch, name="grid.hip")
+    a, out, flag = (
+        torch.zeros(512, dtype=torch.int32),
+        torch.zeros(512, dtype=torch.int32),
+        torch.ones(1).int(),
+    )
+    for _ in range(2):
+        module["turn"].cooperative[8, 64](a, out.zero_(), 512)
+        assert out.tolist() == [(i + 64) % 512 for i in range(512)]
+    module["valid"].cooperative[1, 1](flag)
+    assert flag.item() == 1
+    module["valid"][1, 1](flag)
+    assert flag.item() == 0
+    with pytest.raises(AddressFault, match=r"grid.hip:9: .*hipLaunchCooperativeKernel.*kernel\.coop"):
+        module["turn"][8, 64](a, out, 512)
+    # Nobody has arrived in the launch after one that was stopped.
+    module["turn"].cooperative[8, 64](a, out.zero_(), 512)
+    assert out[0] == 64
+    with pytest.raises(AddressFault, match="hipLaunchCooperativeKernel"):
+        module["grids"][1, 1](flag)
+    module["grids"].cooperative[1, 1](flag)
+    assert flag.item() == 0
+    with pytest.raises(LaunchError, match="hipErrorCooperativeLaunchTooLarge"):
+        module["turn"].cooperative[100_000, 1024](a, out, 512)
+
+
+def test_the_barrier_of_a_grid_sanitized() -> None:
+    module = wb.compile(GRID, arch="gfx950", name="grid.hip")
+    a, out = torch.zeros(512, dtype=torch.int32), torch.zeros(512, dtype=torch.int32)
+    wb.sanitize(module["turn"].cooperative[8, 64], a, out, 512).check()
+    found = wb.sanitize(module["turn"][8, 64], a, out, 512)
+    assert any("hipLaunchCooperativeKernel" in finding.message for finding in found.findings)
+
+
+def test_a_null_pointer_of_another_kernel_is_no_barrier() -> None:
+    module = wb.compile("__global__ void k(int *a) { a[8] = 1; }", arch="gfx950", name="null.hip")
+    with pytest.raises(AddressFault) as caught:
+        module["k"][1, 1](0)
+    assert "Cooperative" not in str(caught.value)

@@ -203,9 +203,9 @@ __global__ void k(const int *a, long long *out) {
         out[128 + i] = __reduce_and_sync(mask, v + 4u) + 100 * __reduce_or_sync(mask, v) +
                        10000 * __reduce_xor_sync(mask, v);
         out[192 + i] = __match_any_sync(mask, v);
-        out[256 + i] = __match_all_sync(mask, v > 1, &same) * same;
+        out[256 + i] = __match_all_sync(mask, int(v > 1), &same) * same;
         out[320 + i] = __match_all_sync(mask, v, &same) + same;
-        out[384 + i] = __reduce_add_sync(mask, 0.5 * i) * 2;
+        out[384 + i] = __reduce_add_sync(mask, i);
     }
     out[448 + i] = __fns64(mask, i, 2) + 1000ll * __fns64(mask, i, -1) + 1000000ll * __fns64(mask, i, 0);
     out[512 + i] = __fns32(mask, i % 32, 1);

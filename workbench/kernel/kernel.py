@@ -104,6 +104,11 @@ class Kernel(Shown):
         """Name and parameters with their types, as text."""
         return self.plan.signature
 
+    @cached_property
+    def _own_offsets(self) -> tuple[int, ...]:
+        """Of the arguments in their block, hidden ones left out."""
+        return tuple(arg.offset for arg in self.info.args if not arg.hidden)
+
     @property
     def source(self) -> str | None:
         """The C++ source of the module; None for loaded code."""
@@ -178,6 +183,9 @@ class Kernel(Shown):
 
         Grid counts work-groups and block work-items, each an int or a tuple of up to three.
         """
+        return self._launcher(shape, cooperative=False)
+
+    def _launcher(self, shape: Any, cooperative: bool) -> Launcher:
         if not isinstance(shape, tuple) or len(shape) not in (2, 3):
             raise LaunchError(
                 f"{self.name}[{shape!r}]: expected kernel[grid, block] or "
@@ -190,7 +198,16 @@ class Kernel(Shown):
             shared = -1
         if shared < 0:
             raise LaunchError(f"{self.name}: dynamic shared memory is {given!r}; expected bytes, 0 or more")
-        return Launcher(self, Launch(shape[0], shape[1], shared))
+        return Launcher(self, Launch(shape[0], shape[1], shared, cooperative))
+
+    @property
+    def cooperative(self) -> CooperativeKernel:
+        """`kernel.cooperative[grid, block](...)`: a launch whose work-groups may wait for each other.
+
+        A kernel with `cooperative_groups::this_grid().sync()` needs it. HIP's call is
+        hipModuleLaunchCooperativeKernel.
+        """
+        return CooperativeKernel(self)
 
     def __call__(self, *_: Any, **__: Any) -> None:
         """A kernel needs a grid and a block before it can be called."""
@@ -281,6 +298,7 @@ class Kernel(Shown):
             labels=packed.labels if showing is None else {**packed.labels, **showing.labels},
             granularity=self.plan.granularity,
             options=options,
+            cooperative=self._own_offsets if launch.cooperative else None,
         )
         if showing is not None:
             record = replace(record, shown=showing.values())
@@ -305,6 +323,17 @@ class Kernel(Shown):
 def digest_of(kernels: Iterable[Kernel]) -> str:
     """`Module.digest` of what several launches ran; of several modules, all of them."""
     return "+".join(dict.fromkeys(kernel.module.digest for kernel in kernels))
+
+
+@dataclass(frozen=True)
+class CooperativeKernel:
+    """A kernel whose work-groups may wait for each other; `Kernel.cooperative`."""
+
+    kernel: Kernel
+
+    def __getitem__(self, shape: Any) -> Launcher:
+        """As of `Kernel`. Its launch raises a `LaunchError` where the work-groups do not fit at once."""
+        return self.kernel._launcher(shape, cooperative=True)
 
 
 @dataclass(frozen=True)
@@ -336,4 +365,5 @@ class Launcher:
 
     def __repr__(self) -> str:
         shared = f", {self.launch.dynamic_shared:,} B" if self.launch.dynamic_shared else ""
-        return f"<{self.kernel.name}[{self.launch.grid}, {self.launch.block}{shared}]>"
+        cooperative = ".cooperative" if self.launch.cooperative else ""
+        return f"<{self.kernel.name}{cooperative}[{self.launch.grid}, {self.launch.block}{shared}]>"

@@ -45,11 +45,14 @@ class Launch:
         grid: work-groups in x, y, z; an int or a shorter tuple is filled up with ones.
         block: work-items of a work-group in x, y, z; likewise.
         dynamic_shared: bytes of dynamic shared memory (LDS) of a work-group.
+        cooperative: whether the work-groups may wait for each other, as `grid.sync()` does: they have to fit
+            on the device at once.
     """
 
     grid: Any
     block: Any
     dynamic_shared: int = 0
+    cooperative: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "grid", _dims("grid", self.grid))

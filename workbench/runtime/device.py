@@ -7,10 +7,10 @@ import contextlib
 import ctypes
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from workbench.errors import DeviceError, LaunchError, WorkbenchError
@@ -335,6 +335,7 @@ class Function:
         labels: Mapping[int, BufferLabel] | None = None,
         granularity: int = DWORD,
         options: LaunchOptions | None = None,
+        cooperative: Sequence[int] | None = None,
     ) -> LaunchRecord:
         """Run the kernel once and wait for its end.
 
@@ -349,6 +350,8 @@ class Function:
             granularity: bytes of which the allocator of the buffers gives a multiple: up to there an emulated
                 device lets a kernel read that it does not sanitize.
             options: what the launch is to tell, and its time limit.
+            cooperative: for a launch whose work-groups may wait for each other, and so have to fit at once,
+                the arguments' offsets in `kernargs`; None for a plain one.
 
         Raises:
             LaunchError: a shape or a size that the device or the kernel cannot take.
@@ -371,7 +374,12 @@ class Function:
             options=device._options(options),
         )
         with device.hip() as hip:
-            return device.backend.launch(hip, invocation, lambda: self._call(hip, invocation, kernargs))
+            call = (
+                partial(self._call, hip, invocation, kernargs)
+                if cooperative is None
+                else partial(self._call_cooperative, hip, invocation, kernargs, cooperative)
+            )
+            return device.backend.launch(hip, invocation, call)
 
     def _call(self, hip: Hip, invocation: Invocation, kernargs: bytes) -> None:
         # HIP's `extra`, the size that it points to, and the arguments, one behind the other.
@@ -390,6 +398,24 @@ class Function:
             None,
             extra,
             what=f"the launch of {self.name}",
+        )
+
+    def _call_cooperative(
+        self, hip: Hip, invocation: Invocation, kernargs: bytes, offsets: Sequence[int]
+    ) -> None:
+        # This call of HIP takes a pointer to each argument.
+        block = ctypes.create_string_buffer(kernargs)
+        first = ctypes.addressof(block)
+        pointers = (ctypes.c_void_p * max(len(offsets), 1))(*(first + offset for offset in offsets))
+        hip.call(
+            "hipModuleLaunchCooperativeKernel",
+            self._handle,
+            *invocation.grid,
+            *invocation.block,
+            invocation.dynamic_shared,
+            None,
+            ctypes.addressof(pointers),
+            what=f"the cooperative launch of {self.name}",
         )
 
 

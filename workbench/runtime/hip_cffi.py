@@ -45,6 +45,8 @@ hipError_t hipModuleGetFunction(uintptr_t *, void *, const char *);
 hipError_t hipModuleGetGlobal(uintptr_t *, size_t *, void *, const char *);
 hipError_t hipModuleLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                  void *, void *, void *);
+hipError_t hipModuleLaunchCooperativeKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                            unsigned, unsigned, void *, void *);
 """
 _SYMBOLS = {"hipGetDeviceProperties": "hipGetDevicePropertiesR0600"}
 """What the C header's macros rename."""

@@ -111,8 +111,7 @@ def with_symbol_at(data: bytes, name: str, address: int) -> bytes:
 
 VARIABLES = {
     "hipkittens_console": """__global__ void k(int *p) { printf("%d", *p); }""",
-    "hipkittens_grid_barrier": """__device__ unsigned hipkittens_grid_barrier;
-__global__ void k(unsigned *p) { *p = hipkittens_grid_barrier; }""",
+    "hipkittens_heap": "__global__ void k(void **p) { *p = malloc(8); }",
 }
 
 

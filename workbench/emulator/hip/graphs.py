@@ -405,8 +405,13 @@ def _set_kernel_node(node: int, parameters: int) -> None:
     chosen = _node(node)
     if chosen.kind is not NodeKind.KERNEL:
         raise HipError(structures.INVALID_VALUE)
-    work = kernel_work(_kernel_parameters(parameters))
+    work = kernel_work(_kernel_parameters(parameters), _is_cooperative(chosen))
     chosen.action, chosen.detail = work.run, work
+
+
+def _is_cooperative(node: Node) -> bool:
+    """Whether a kernel's node stands for a cooperative launch, which new parameters leave it."""
+    return isinstance(node.detail, KernelWork) and node.detail.cooperative
 
 
 def _node_of(handle: int, kind: NodeKind) -> Node:
@@ -526,7 +531,7 @@ def _destroy_executable(handle: int) -> None:
 @call("hipGraphExecKernelNodeSetParams", arguments=(HANDLE, HANDLE, POINTER))
 def _set_executable_kernel(handle: int, node: int, parameters: int) -> None:
     step = _step(handle, node, NodeKind.KERNEL)
-    step.action = kernel_work(_kernel_parameters(parameters)).run
+    step.action = kernel_work(_kernel_parameters(parameters), _is_cooperative(_node(node))).run
 
 
 @call("hipGraphExecMemcpyNodeSetParams1D", arguments=(HANDLE, HANDLE, POINTER, POINTER, SIZE, INT))

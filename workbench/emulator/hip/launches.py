@@ -79,13 +79,21 @@ def _buffer_of(extra: int) -> bytes:
 
 
 def launch(
-    handle: int, geometry: Geometry, dynamic_shared: int, stream: int, parameters: int, extra: int
+    handle: int,
+    geometry: Geometry,
+    dynamic_shared: int,
+    stream: int,
+    parameters: int,
+    extra: int,
+    cooperative: bool = False,
 ) -> None:
     """Run a kernel to its end; on a stream that is being captured, record it."""
     try:
         function = function_of(handle)
+        if cooperative:
+            _check_cooperative(function, geometry, dynamic_shared)
         arguments = gather_arguments(function.kernel, parameters, extra)
-        work = KernelWork(handle, function, geometry, dynamic_shared, arguments)
+        work = KernelWork(handle, function, geometry, dynamic_shared, arguments, cooperative)
         streams.submit(stream, NodeKind.KERNEL, work.run, work)
     except BaseException as error:
         if not isinstance(error, HipError):
@@ -100,6 +108,7 @@ class KernelWork:
     Attributes:
         handle: by which the program names the kernel.
         arguments: the bytes of its own arguments.
+        cooperative: whether its work-groups may wait for each other.
     """
 
     handle: int
@@ -107,23 +116,29 @@ class KernelWork:
     geometry: Geometry
     dynamic_shared: int
     arguments: bytes
+    cooperative: bool = False
 
     def run(self) -> None:
         """Launch it."""
         function = self.function
         function.device.launch(
-            function.loaded, function.kernel.name, self.geometry, self.dynamic_shared, self.arguments
+            function.loaded,
+            function.kernel.name,
+            self.geometry,
+            self.dynamic_shared,
+            self.arguments,
+            self.cooperative,
         )
 
 
-def kernel_work(record: structures.KernelNodeParams) -> KernelWork:
+def kernel_work(record: structures.KernelNodeParams, cooperative: bool = False) -> KernelWork:
     """The launch that a graph's kernel node stands for."""
     function = function_of(record.func)
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
     arguments = gather_arguments(function.kernel, record.kernelParams, record.extra)
     geometry = Geometry.of_blocks(grid, block)
     function.device.check(function.kernel, geometry, record.sharedMemBytes)
-    return KernelWork(record.func, function, geometry, record.sharedMemBytes, arguments)
+    return KernelWork(record.func, function, geometry, record.sharedMemBytes, arguments, cooperative)
 
 
 _SIZES = (UINT,) * 6
@@ -186,12 +201,10 @@ def _ext_module_launch(
 def _module_launch_cooperative(
     handle: int, geometry: Geometry, dynamic_shared: int, stream: int, parameters: int
 ) -> None:
-    _check_cooperative(handle, geometry, dynamic_shared)
-    launch(handle, geometry, dynamic_shared, stream, parameters, 0)
+    launch(handle, geometry, dynamic_shared, stream, parameters, 0, cooperative=True)
 
 
-def _check_cooperative(handle: int, geometry: Geometry, dynamic_shared: int) -> None:
-    function = function_of(handle)
+def _check_cooperative(function: Function, geometry: Geometry, dynamic_shared: int) -> None:
     units = function.device.product.compute_units
     fits = units * groups_per_cu(function, geometry.block_size, dynamic_shared)
     if geometry.group_count > fits:
@@ -206,6 +219,12 @@ def _launch_kernel(
     launch(handle, geometry, dynamic_shared, stream, parameters, 0)
 
 
+def _asks_for_groups(attributes: int, count: int) -> bool:
+    """Whether a launch's attributes make it cooperative."""
+    records = (structures.LaunchAttribute * count).from_address(attributes) if attributes else ()
+    return any(record.id == structures.ATTRIBUTE_COOPERATIVE and record.cooperative for record in records)
+
+
 @call("hipLaunchKernelExC", arguments=(POINTER, HANDLE, POINTER))
 def _launch_kernel_config(config: int, handle: int, parameters: int) -> None:
     if not config:
@@ -213,7 +232,8 @@ def _launch_kernel_config(config: int, handle: int, parameters: int) -> None:
     record = structures.LaunchConfig.from_address(config)
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
     geometry = Geometry.of_blocks(grid, block)
-    launch(handle, geometry, record.dynamicSmemBytes, record.stream, parameters, 0)
+    cooperative = _asks_for_groups(record.attrs, record.numAttrs)
+    launch(handle, geometry, record.dynamicSmemBytes, record.stream, parameters, 0, cooperative)
 
 
 @call("hipDrvLaunchKernelEx", arguments=(POINTER, HANDLE, POINTER, POINTER))
@@ -222,7 +242,9 @@ def _driver_launch_config(config: int, handle: int, parameters: int, extra: int)
         raise HipError(structures.INVALID_VALUE)
     record = structures.DriverLaunchConfig.from_address(config)
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
-    launch(handle, Geometry.of_blocks(grid, block), record.sharedMemBytes, record.hStream, parameters, extra)
+    geometry = Geometry.of_blocks(grid, block)
+    cooperative = _asks_for_groups(record.attrs, record.numAttrs)
+    launch(handle, geometry, record.sharedMemBytes, record.hStream, parameters, extra, cooperative)
 
 
 @call(
@@ -254,5 +276,4 @@ def _ext_launch_kernel(
 def _launch_cooperative(
     handle: int, geometry: Geometry, parameters: int, dynamic_shared: int, stream: int
 ) -> None:
-    _check_cooperative(handle, geometry, dynamic_shared)
-    launch(handle, geometry, dynamic_shared, stream, parameters, 0)
+    launch(handle, geometry, dynamic_shared, stream, parameters, 0, cooperative=True)

@@ -399,6 +399,16 @@ class HostNodeParams(ctypes.Structure):
     _fields_ = (("fn", c_size_t), ("userData", c_size_t))
 
 
+ATTRIBUTE_COOPERATIVE = 2
+"""hipLaunchAttributeCooperative."""
+
+
+class LaunchAttribute(ctypes.Structure):
+    """hipLaunchAttribute_st, of whose values this is the one that matters here."""
+
+    _fields_ = (("id", c_int), ("pad", c_int), ("cooperative", c_int), ("others", c_int * 15))
+
+
 class LaunchConfig(ctypes.Structure):
     """hipLaunchConfig_t."""
 

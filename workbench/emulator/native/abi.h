@@ -58,7 +58,13 @@ enum {
     HK_FAULT_UNSUPPORTED = 10, /* a case of the instruction seen only when it runs */
     HK_FAULT_END = 12,         /* execution ran past the end of a function; address: code object address there */
     HK_FAULT_SERVICE = 11,     /* set by the driver: a hostcall that nobody answers; address: the service */
+    HK_FAULT_MASK = 12, /* lanes came to a function with another's mask; address: the mask, size | is_write << 32:
+                           the lanes that came with it */
 };
+
+/* s_trap with this operand is trap 2 to hardware, which reads 8 bits of it: a HK_FAULT_MASK, with the mask in s[0:1]
+ * and the lanes in s[2:3] (hip/device/lanes.h). */
+#define HK_MASK_TRAP 0x4d02
 
 typedef struct Wave Wave;
 typedef struct Group Group;
@@ -124,6 +130,9 @@ struct Wave {
     uint32_t reads_dwords; /* nonzero: loads may go to the end of an allocation's last dword whatever its `read_end` */
     uint64_t packet;       /* a hostcall that it has submitted and nobody has answered: pointer to the packet, else 0 */
     HkWay *way;            /* the blocks that it ran, or NULL */
+    uint64_t clock;        /* cycles: what it last read of its clock */
+    uint64_t slept;        /* cycles of s_sleep since then */
+    uint64_t unused[6];    /* waves begin at cache lines */
     uint32_t scratch_low, scratch_high; /* bytes of a lane's scratch that were written since the tape looked */
     /* By row, nonzero: a chain of matrix instructions made what is in it, and later ones may add to it without a look
        at it (ops/matrix.c). Generated code clears those of rows that anything else writes. */

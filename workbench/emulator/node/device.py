@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cache
@@ -21,6 +22,7 @@ from workbench.emulator.node import console, dispatch, faults, limits
 from workbench.emulator.node.allocations import Allocation, Memory, MemoryKind
 from workbench.emulator.node.clock import Clock
 from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome
+from workbench.emulator.node.faults import GRID_STATE
 from workbench.emulator.node.loaded import LoadedCode
 from workbench.emulator.node.observer import Observer, counts_addresses
 from workbench.emulator.node.services import Served, Services
@@ -34,9 +36,13 @@ from workbench.targets import Product, default_product
 # aligned to 64 at most.
 _ARGUMENT_OFFSET = 256
 _ZEROS = bytes(_ARGUMENT_OFFSET)
+# Between them lies what the hidden argument multigrid_sync_arg of a cooperative launch points to, as ROCm's
+# device libraries lay it out (ockl/src/cg.cl): several devices' barrier and numbers, all 0; two words in
+# which work-groups arrive at the grid's barrier; the number of work-groups. Each launch begins with nobody
+# arrived.
+_GRID_STATE_OFFSET = 128
+_GRID_STATE = struct.Struct("<QIIQQIII")
 _NO_BINARY = 209
-# The counter of hip_cooperative_groups.h, which a launch that was stopped leaves half way.
-_GRID_BARRIER = "hipkittens_grid_barrier"
 # The pointer of hip/device/heap.h, the bytes in front of the heap's blocks, and HIP's default for its size.
 _HEAP = "hipkittens_heap"
 _HEAP_HEAD = 1024
@@ -166,9 +172,6 @@ class EmulatedDevice:
         variable = code_object.variable(_HEAP)
         if variable is not None and variable.size == 8:
             ctypes.c_uint64.from_address(image.base + variable.address).value = self._heap_address()
-        barrier = code_object.variable(_GRID_BARRIER)
-        if barrier is not None and barrier.size == 4:
-            loaded.grid_barrier = image.base + barrier.address
         # Code reaches a managed variable through a pointer; a program that registers its variables sets it.
         for name in code_object.symbols:
             if not name.endswith(_MANAGED):
@@ -208,12 +211,14 @@ class EmulatedDevice:
         geometry: Geometry,
         dynamic_shared: int,
         arguments: bytes,
+        cooperative: bool = False,
     ) -> LaunchRecord:
         """Run a kernel to its end.
 
         Args:
             arguments: the bytes of the kernel's own arguments, zeros where they end early, as ROCm leaves the
                 rest alone; hidden ones are filled in here.
+            cooperative: whether its work-groups may wait for each other.
 
         Raises:
             LaunchError: a bad shape, too much shared memory, too many argument bytes.
@@ -229,9 +234,10 @@ class EmulatedDevice:
             options = timed.options
         timeout = limits.time_limit(options.timeout)
         started = time.monotonic()
-        asked = options.approximate or default_approximation()
-        erring = asked.of(kernel_name) if asked is not None else None
-        form = self._form(loaded, kernel_name, geometry, dynamic_shared, options, erring is not None)
+        approximation = options.approximate or default_approximation()
+        erring = approximation.of(kernel_name) if approximation is not None else None
+        errs = erring is not None
+        form = self._form(loaded, kernel_name, geometry, dynamic_shared, options, errs, cooperative)
         translating = time.monotonic() - started
         limits.check_arguments(form.scene.kernel, arguments)
         scene = form.scene
@@ -283,12 +289,23 @@ class EmulatedDevice:
         dynamic_shared: int,
         options: LaunchOptions,
         errs: bool,
+        cooperative: bool,
     ) -> _Form:
         """What a launch has in common with others like it, made and checked for the first."""
         profile = counts_addresses(options)
         single = options.tape is not None
         exact = (options.numerics or default_numerics()) == EXACT
-        key = kernel_name, geometry, dynamic_shared, profile, options.sanitize, single, exact, errs
+        key = (
+            kernel_name,
+            geometry,
+            dynamic_shared,
+            profile,
+            options.sanitize,
+            single,
+            exact,
+            errs,
+            cooperative,
+        )
         found: _Form | None = loaded.forms.get(key)
         if found is not None:
             return found
@@ -316,6 +333,7 @@ class EmulatedDevice:
             shared_arrays=loaded.shared_arrays,
             variable_of=loaded.variable_of,
             has_data=loaded.has_data,
+            cooperative=cooperative,
         )
         description = dispatch.describe(
             translation=translation,
@@ -332,7 +350,8 @@ class EmulatedDevice:
         )
         if len(loaded.forms) >= _FORMS:
             loaded.forms.clear()
-        made = loaded.forms[key] = _Form(scene, description, dynamic_shared)
+        services = {GRID_STATE: self._arguments().base + _GRID_STATE_OFFSET} if cooperative else {}
+        made = loaded.forms[key] = _Form(scene, description, dynamic_shared, services)
         return made
 
     def _prepare(
@@ -345,8 +364,6 @@ class EmulatedDevice:
         erring: Approximation | None,
     ) -> Dispatch:
         """Puts a launch's arguments into device memory and describes it for the C side."""
-        if loaded.grid_barrier:
-            ctypes.c_uint32.from_address(loaded.grid_barrier).value = 0
         packet, kernarg = self._place_arguments(form, block, loaded)
         descriptor = form.scene.kernel.descriptor
         if descriptor.kernarg_preload_length or not form.registers:
@@ -367,25 +384,31 @@ class EmulatedDevice:
             approximation=erring,
         )
 
-    def _place_arguments(self, form: _Form, block: bytes, loaded: LoadedCode) -> tuple[int, int]:
-        """Addresses of the dispatch packet and of the argument block, both written into device memory."""
+    def _arguments(self) -> Allocation:
+        """Where a launch's packet and arguments lie, made for the first launch."""
         if self._argument_block is None:
             self._argument_block = self.node.memory.allocate(
                 _ARGUMENT_OFFSET + limits.MAX_ARGUMENT_BYTES + _ARGUMENT_OFFSET,
                 MemoryKind.INTERNAL,
                 self.ordinal,
             )
-        place = self._argument_block
+        return self._argument_block
+
+    def _place_arguments(self, form: _Form, block: bytes, loaded: LoadedCode) -> tuple[int, int]:
+        """Addresses of the dispatch packet and of the argument block, both written into device memory."""
+        place = self._arguments()
         packet, kernarg = place.base, place.base + _ARGUMENT_OFFSET
         if not form.packet:
             scene = form.scene
-            form.packet = dispatch.dispatch_packet(
+            described = dispatch.dispatch_packet(
                 scene.geometry,
                 scene.scratch_bytes,
                 scene.shared_bytes,
                 loaded.base + scene.kernel.descriptor_address,
                 kernarg,
-            ).ljust(_ARGUMENT_OFFSET, b"\0")
+            )
+            state = _GRID_STATE.pack(0, 0, 0, 0, 0, 0, 0, scene.geometry.group_count & 0xFFFFFFFF)
+            form.packet = (described.ljust(_GRID_STATE_OFFSET, b"\0") + state).ljust(_ARGUMENT_OFFSET, b"\0")
         content = b"".join((form.packet, block, _ZEROS))
         ctypes.memmove(packet, content, len(content))
         return packet, kernarg
@@ -398,6 +421,7 @@ class _Form:
         scene: what the words of a fault are made from.
         description: what the C side is told.
         dynamic_shared: bytes of LDS that the launch adds.
+        services: values of hidden arguments by kind, the same in each launch.
 
     Attributes:
         name: the kernel's, for a person.
@@ -408,7 +432,13 @@ class _Form:
         packet: what lies before the arguments, the same in each launch; empty before the first.
     """
 
-    def __init__(self, scene: faults.Scene, description: dispatch.Description, dynamic_shared: int) -> None:
+    def __init__(
+        self,
+        scene: faults.Scene,
+        description: dispatch.Description,
+        dynamic_shared: int,
+        services: Mapping[str, int],
+    ) -> None:
         self.scene = scene
         self.description = description
         kernel = scene.kernel
@@ -418,14 +448,16 @@ class _Form:
         self.registers: tuple[int, ...] = ()
         self.packet = b""
         self._dynamic_shared = dynamic_shared
-        self._hidden = dispatch.argument_block(kernel, b"", scene.geometry, dynamic_shared)
+        self._services = services
+        self._hidden = dispatch.argument_block(kernel, b"", scene.geometry, dynamic_shared, services)
 
     def block(self, arguments: bytes, served: Served) -> bytes:
         """The whole argument block, from the bytes of the kernel's own arguments."""
         if len(arguments) == self.own_bytes and not served.arguments:
             return arguments + self._hidden[len(arguments) :]
         kernel, geometry = self.scene.kernel, self.scene.geometry
-        return dispatch.argument_block(kernel, arguments, geometry, self._dynamic_shared, served.arguments)
+        services = {**self._services, **served.arguments}
+        return dispatch.argument_block(kernel, arguments, geometry, self._dynamic_shared, services)
 
 
 class _Telling:

@@ -21,6 +21,12 @@ from workbench.live_tensors import tensor_text, tensors_at
 _NEAR = 4096
 """Bytes from an allocation within which an address is taken for a slip of an index."""
 
+GRID_STATE = "hidden_multigrid_sync_arg"
+"""The hidden argument that points to what a grid's work-groups wait with; 0 unless they were launched so."""
+
+_GRID_STATE_BYTES = 48
+_MOST_PIECES = 6
+
 SourceOf = Callable[[int], tuple[str, int, int] | None]
 SharedArrays = Callable[[str, int], tuple[SharedArray, ...]]
 VariableOf = Callable[[int], Symbol | None]
@@ -43,6 +49,7 @@ class Scene:
         shared_arrays: variables in the shared memory of a kernel with so many bytes, likewise.
         variable_of: the code object's variable that holds a device address.
         has_data: whether the code object may have data there, also without a name.
+        cooperative: whether work-groups may wait for each other.
     """
 
     kernel: KernelInfo
@@ -58,6 +65,7 @@ class Scene:
     shared_arrays: SharedArrays = lambda kernel, total: ()
     variable_of: VariableOf = lambda address: None
     has_data: Callable[[int], bool] = lambda address: False
+    cooperative: bool = False
 
     @cached_property
     def _instructions(self) -> dict[int, Instruction]:
@@ -114,6 +122,7 @@ _CLASSES: dict[int, type[errors.KernelFault]] = {
     abi.FAULT_END: errors.EndFault,
     abi.FAULT_UNSUPPORTED: errors.TrapFault,
     abi.FAULT_SERVICE: errors.TrapFault,
+    abi.FAULT_MASK: errors.TrapFault,
 }
 
 
@@ -321,8 +330,9 @@ def what_happened(scene: Scene, report: abi.CData) -> str:
             if service:
                 return f"{who} {service}"
             where = scene.memory.whereabouts(fault.address, fault.size, scene.device)
-            there = _tensor_there(scene, int(fault.address))
-            return f"{verb} {size} at {fault.address:#x}, {where}{there}"
+            address = int(fault.address)
+            there = _tensor_there(scene, address) or _no_grid(scene, address)
+            return f"{verb} {size} at {address:#x}, {where}{there}"
         case abi.FAULT_READ_ONLY:
             return f"{who} wrote {size} at {fault.address:#x}, in memory that is read-only"
         case abi.FAULT_ALIGNMENT:
@@ -340,6 +350,8 @@ def what_happened(scene: Scene, report: abi.CData) -> str:
         case abi.FAULT_TRAP:
             reason = " (a failed assertion or __builtin_trap)" if fault.address == 2 else ""
             return f"{who} executed trap {fault.address}{reason}"
+        case abi.FAULT_MASK:
+            return f"{who} {_wrong_mask(int(fault.address), fault.size | fault.is_write << 32)}"
         case abi.FAULT_HALT:
             return f"{who} halted itself"
         case abi.FAULT_JUMP:
@@ -406,6 +418,17 @@ def _tensor_there(scene: Scene, address: int) -> str:
     )
 
 
+def _no_grid(scene: Scene, address: int) -> str:
+    """What a grid group lacks in a launch that is not cooperative; "" where it is not that."""
+    uses_grid = any(arg.value_kind == GRID_STATE for arg in scene.kernel.args)
+    if scene.cooperative or not uses_grid or address >= _GRID_STATE_BYTES:
+        return ""
+    return (
+        "; sync() of a grid group uses what lies there, and only a cooperative launch has it: is_valid() is "
+        "false here. Launch with hipLaunchCooperativeKernel, from Python with kernel.cooperative[grid, block]"
+    )
+
+
 def _missing_service(address: int) -> str:
     """What a kernel wanted that went to a hidden argument whose service an emulated device does not have."""
     if address & abi.APERTURE_MASK == abi.HEAP_APERTURE:
@@ -460,16 +483,45 @@ def _waiting(scene: Scene, report: abi.CData) -> str:
     return ", ".join(parts)
 
 
+def _wrong_mask(mask: int, lanes: int) -> str:
+    """What lanes that came to a function with a mask did wrong; bit i stands for lane i."""
+    missing, strange = mask & ~lanes, lanes & ~mask
+    wrong = []
+    if missing:
+        wrong.append(f"{_lanes(missing)} of the mask {'do' if missing.bit_count() > 1 else 'does'} not")
+    if strange:
+        wrong.append(f"{_lanes(strange)} {'are' if strange.bit_count() > 1 else 'is'} not in the mask")
+    return (
+        f"called a function with the lane mask {mask:#x}, and those that execute this call with it are "
+        f"{_lanes(lanes)} ({lanes:#x}): {', and '.join(wrong)}. ROCm's headers trap here: pass the lanes "
+        "that take part, no more and no fewer, such as ~0ull outside of branches, or a __ballot(condition) "
+        "from before `if (condition)`; a wave has 64 lanes, so CUDA's 0xffffffff names half of them"
+    )
+
+
+def _lanes(mask: int) -> str:
+    """ "lane 3" or "lanes 0-31, 40"; "32 lanes, from 1 to 63" where they are many pieces."""
+    indices = [index for index in range(abi.LANES) if mask >> index & 1]
+    text = _ranges(indices)
+    if text.count(",") > _MOST_PIECES:
+        return f"{len(indices)} lanes, from {indices[0]} to {indices[-1]}"
+    return f"lane{'' if len(indices) == 1 else 's'} {text}"
+
+
 def _waves(indices: list[int]) -> str:
     """ "wave 3" or "waves 0-2, 5"."""
+    return f"wave{'' if len(indices) == 1 else 's'} {_ranges(indices)}"
+
+
+def _ranges(indices: list[int]) -> str:
+    """Numbers in order as "0-2, 5"."""
     ranges: list[list[int]] = []
     for index in indices:
         if ranges and ranges[-1][1] == index - 1:
             ranges[-1][1] = index
         else:
             ranges.append([index, index])
-    text = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
-    return f"wave{'' if len(indices) == 1 else 's'} {text}"
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
 
 
 def _signed(value: int) -> int:

@@ -34,7 +34,6 @@ class LoadedCode:
     image: Allocation
     translations: dict[tuple[str, bool, bool, bool, bool], TranslatedKernel] = field(default_factory=dict)
     prints: bool = False
-    grid_barrier: int = 0
     forms: dict[Any, Any] = field(default_factory=dict)
     timed: dict[str, dict[Any, Any]] = field(default_factory=dict)
     _addresses: dict[str, list[list[int]]] = field(default_factory=dict)

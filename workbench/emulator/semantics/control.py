@@ -99,7 +99,16 @@ def barrier(block: BlockTranslator, instruction: Instruction) -> None:
 
 @ends_block("s_sleep")
 def sleep(block: BlockTranslator, instruction: Instruction) -> None:
-    """Another wave takes its turn: what this one waits for is done by another."""
+    """Another wave takes its turn: what this one waits for is done by another.
+
+    The wave's clock goes on by 64 cycles a unit (CDNA3 ISA guide, S_SLEEP).
+    """
+    units = _immediate(instruction) & 0x7F
+    if units:
+        block.close_run()
+        place = block.function.field("slept")
+        emitter = block.emitter
+        emitter.store(emitter.load(I64, place, 8) + 64 * units, place, 8)
     _resume_later(block, abi.YIELD)
 
 
@@ -149,16 +158,30 @@ def _immediate(instruction: Instruction) -> int:
     return int(instruction.src[0].value or 0) if instruction.src else 0
 
 
-def _fault(block: BlockTranslator, instruction: Instruction, kind: int, value: int) -> None:
-    """Record a fault of the whole wave and end."""
+def _fault(
+    block: BlockTranslator,
+    instruction: Instruction,
+    kind: int,
+    value: int | Value,
+    further: tuple[Value, Value] | None = None,
+) -> None:
+    """Record a fault of the whole wave and end.
+
+    Args:
+        value: Fault.address, an i64.
+        further: Fault.size and Fault.is_write, i32 each; 0 where None.
+    """
     block.close_run()
     emitter = block.emitter
+    zero = emitter.const(I32, 0)
+    size, is_write = further or (zero, zero)
+    address = value if isinstance(value, Value) else emitter.const(I64, value)
     emitter.store(emitter.const(I64, instruction.address), block.function.field("pc"), 8)
     emitter.store(emitter.const(I32, kind), block.function.field("fault", "kind"), 4)
     emitter.store(emitter.const(I32, -1), block.function.field("fault", "lane"), 4)
-    emitter.store(emitter.const(I64, value), block.function.field("fault", "address"), 8)
-    emitter.store(emitter.const(I32, 0), block.function.field("fault", "size"), 4)
-    emitter.store(emitter.const(I32, 0), block.function.field("fault", "is_write"), 4)
+    emitter.store(address, block.function.field("fault", "address"), 8)
+    emitter.store(size, block.function.field("fault", "size"), 4)
+    emitter.store(is_write, block.function.field("fault", "is_write"), 4)
     block.finish(abi.FAULT)
 
 
@@ -169,7 +192,11 @@ def trap(block: BlockTranslator, instruction: Instruction) -> None:
         # llvm.debugtrap: goes on where no debugger listens.
         block.finish()
         return
-    _fault(block, instruction, abi.FAULT_TRAP, identifier)
+    if identifier == abi.MASK_TRAP:
+        mask, lanes = block.register(0, 2), (block.register(2), block.register(3))
+        _fault(block, instruction, abi.FAULT_MASK, mask, lanes)
+        return
+    _fault(block, instruction, abi.FAULT_TRAP, identifier & 0xFF)
 
 
 @ends_block("s_sethalt")

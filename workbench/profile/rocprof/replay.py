@@ -69,6 +69,7 @@ def save(target: Target, folder: str | Path) -> Saved:
         "grid": last.launch.grid,
         "block": last.launch.block,
         "dynamic_shared": last.launch.dynamic_shared,
+        "cooperative": last.launch.cooperative,
     }
     (place / LAUNCH).write_text(json.dumps(told, indent=1))
     kernel.launch(last.launch, last.args, last.kwargs, device=last.device)
@@ -95,7 +96,8 @@ def replay(folder: str | Path, repeat: int = 1) -> dict[str, str]:
     except (OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
         raise ProfilerError(f"{place} holds no saved launch: {error}") from error
     kernel: Kernel = Module(code)[told["kernel"]]
-    launch = Launch(tuple(told["grid"]), tuple(told["block"]), told["dynamic_shared"])
+    shape = tuple(told["grid"]), tuple(told["block"]), told["dynamic_shared"]
+    launch = Launch(*shape, cooperative=told.get("cooperative", False))
     device = runtime.device(told["device"])
     found: dict[str, str] = {}
     for i in range(max(1, repeat)):

@@ -155,22 +155,31 @@ static void store_clock(Wave *w, const Op *op, uint64_t ticks) {
     w->s[op->sdst + 1] = (uint32_t)(ticks >> 32);
 }
 
-static uint64_t nanoseconds(void) {
+/* Cycles of both clocks: at 2 GHz, about that of a shader, and at 100 MHz. */
+#define CYCLES_OF_NANOSECOND 2
+#define CYCLES_OF_CONSTANT_TICK 20
+
+/* The host's time in cycles; but a wave that has slept since it last looked finds at least these cycles gone. */
+static uint64_t cycles(Wave *w) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    const uint64_t nanoseconds = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    const uint64_t host = nanoseconds * CYCLES_OF_NANOSECOND, awake = w->clock + w->slept;
+    w->clock = host > awake ? host : awake;
+    w->slept = 0;
+    return w->clock;
 }
 
-/* The shader clock: the host's time in ticks of about 2 GHz. */
+/* The shader clock. */
 HK_EXPORT int32_t hk_s_memtime(Wave *w, const Op *op);
 int32_t hk_s_memtime(Wave *w, const Op *op) {
-    store_clock(w, op, nanoseconds() * 2);
+    store_clock(w, op, cycles(w));
     return 0;
 }
 
 /* The constant clock of 100 MHz. */
 HK_EXPORT int32_t hk_s_memrealtime(Wave *w, const Op *op);
 int32_t hk_s_memrealtime(Wave *w, const Op *op) {
-    store_clock(w, op, nanoseconds() / 10);
+    store_clock(w, op, cycles(w) / CYCLES_OF_CONSTANT_TICK);
     return 0;
 }

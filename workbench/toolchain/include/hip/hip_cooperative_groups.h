@@ -9,14 +9,24 @@
 
 #include "hip/hip_runtime.h"
 
-// Half a period of this counter is one barrier. Whoever loads the code object begins each launch with zero.
-extern "C" {
-inline __device__ unsigned hipkittens_grid_barrier = 0;
-}
-
 namespace cooperative_groups {
 
 namespace impl {
+
+// What the hidden argument multigrid_sync_arg points to, null in a launch that is not cooperative: ROCm's device
+// libraries lay it out so (ockl/src/cg.cl), and the runtime gives each launch one in which nobody has arrived.
+struct launch_state_t {
+    unsigned *grid_arrivals;
+    unsigned grid, grids;
+    unsigned long long threads_before, all_threads;
+    unsigned arrivals, unused;
+    unsigned blocks;
+};
+__device__ inline launch_state_t *launch_state() {
+    // LLVM AMDGPUUsage, "Code Object V5 Kernel Argument Metadata": byte 88 of the hidden arguments.
+    using pointer = launch_state_t *;
+    return ((const __attribute__((address_space(4))) pointer *)__builtin_amdgcn_implicitarg_ptr())[11];
+}
 
 __device__ inline unsigned threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
 __device__ inline unsigned rank_in_block() {
@@ -36,6 +46,11 @@ __device__ inline unsigned long long by_rank(unsigned long long bits, unsigned l
 
 template <typename T>
 constexpr bool movable = std::is_trivially_copyable<T>::value && sizeof(T) <= 32;
+
+template <typename Group>
+__device__ inline unsigned long long lanes_of(const Group &group) {
+    return group.lanes_;
+}
 
 } // namespace impl
 
@@ -66,6 +81,8 @@ class thread_group {
 
     friend __device__ thread_group tiled_partition(const thread_group &, unsigned);
     friend __device__ coalesced_group tiled_partition(const coalesced_group &, unsigned);
+    template <typename Group>
+    friend __device__ unsigned long long impl::lanes_of(const Group &);
 
     unsigned long long lanes_;
     unsigned meta_rank_, meta_size_;
@@ -110,12 +127,13 @@ class grid_group {
     __device__ static dim3 block_index() { return blockIdx; }
     __device__ static unsigned num_blocks() { return gridDim.x * gridDim.y * gridDim.z; }
     __device__ static unsigned block_rank() { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
-    __device__ static unsigned long long num_threads() { return 1ull * num_blocks() * impl::threads_of_block(); }
-    __device__ static unsigned long long size() { return num_threads(); }
-    __device__ static unsigned long long thread_rank() {
-        return 1ull * block_rank() * impl::threads_of_block() + impl::rank_in_block();
-    }
-    __device__ static bool is_valid() { return true; }
+    // 32 bits, as ROCm counts threads.
+    __device__ static unsigned num_threads() { return num_blocks() * impl::threads_of_block(); }
+    __device__ static unsigned size() { return num_threads(); }
+    __device__ static unsigned thread_rank() { return block_rank() * impl::threads_of_block() + impl::rank_in_block(); }
+    // Whether the launch was cooperative.
+    __device__ static bool is_valid() { return impl::launch_state() != nullptr; }
+    // In a launch that was not cooperative this is a fault: there is nothing at the counter's address.
     __device__ void sync() const { barrier_wait(barrier_arrive()); }
     // Arrivals add up to half the counter's period, so its top bit changes with the last one.
     __device__ arrival_token barrier_arrive() const {
@@ -124,15 +142,16 @@ class grid_group {
         __syncthreads();
         if (impl::rank_in_block() == 0) {
             const unsigned mine = block_rank() == 0 ? half - (num_blocks() - 1) : 1;
-            token.before =
-                __hip_atomic_fetch_add(&hipkittens_grid_barrier, mine, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+            token.before = __hip_atomic_fetch_add(&impl::launch_state()->arrivals, mine, __ATOMIC_ACQ_REL,
+                                                  __HIP_MEMORY_SCOPE_AGENT);
         }
         return token;
     }
     __device__ void barrier_wait(arrival_token &&token) const {
-        if (impl::rank_in_block() == 0) {
+        // A sanitized launch goes on after the fault in barrier_arrive, and nobody would end its wait.
+        if (impl::rank_in_block() == 0 && is_valid()) {
             while (((token.before ^
-                     __hip_atomic_load(&hipkittens_grid_barrier, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT)) &
+                     __hip_atomic_load(&impl::launch_state()->arrivals, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT)) &
                     half) == 0)
                 __builtin_amdgcn_s_sleep(1);
         }
@@ -141,6 +160,36 @@ class grid_group {
 
   private:
     static constexpr unsigned half = 0x80000000u;
+};
+
+// The grids of one launch on several devices. A launch on one device is none: is_valid() is false then, and the rest is
+// a fault where the launch was not cooperative either.
+class multi_grid_group {
+  public:
+    __device__ static bool is_valid() { return impl::launch_state() != nullptr && num_grids() > 0; }
+    __device__ static unsigned num_grids() { return impl::launch_state()->grids; }
+    __device__ static unsigned grid_rank() { return impl::launch_state()->grid; }
+    __device__ static unsigned num_threads() { return static_cast<unsigned>(impl::launch_state()->all_threads); }
+    __device__ static unsigned size() { return num_threads(); }
+    __device__ static unsigned thread_rank() {
+        return static_cast<unsigned>(impl::launch_state()->threads_before) + grid_group::thread_rank();
+    }
+    __device__ void sync() const {
+        const grid_group grid;
+        grid.sync();
+        if (grid_group::thread_rank() == 0 && num_grids() > 1) {
+            // The last grid to arrive counts on in the upper bits.
+            unsigned *arrivals = impl::launch_state()->grid_arrivals;
+            const unsigned before = __hip_atomic_fetch_add(arrivals, 1u, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_SYSTEM);
+            if ((before & 0xff) == num_grids() - 1)
+                __hip_atomic_fetch_add(arrivals, 0x100 - num_grids(), __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_SYSTEM);
+            else
+                while ((__hip_atomic_load(arrivals, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM) & ~0xffu) ==
+                       (before & ~0xffu))
+                    __builtin_amdgcn_s_sleep(2);
+        }
+        grid.sync();
+    }
 };
 
 // Some lanes of a wave: those that were active, or a part of them.
@@ -169,22 +218,22 @@ class coalesced_group : public thread_group {
         const unsigned rank = thread_rank();
         return __hip_from_lane(value, impl::lane_of_rank(lanes_, delta <= rank ? rank - delta : rank));
     }
-    // Bit i of a vote is that of rank i.
+#if !defined(HIP_DISABLE_WARP_SYNC_BUILTINS)
+    // Bit i of a vote is that of rank i. As ROCm has them, votes trap where other lanes than the group's take part.
     __device__ unsigned long long ballot(int predicate) const {
-        return impl::by_rank(__ballot(predicate) & lanes_, lanes_);
+        return impl::by_rank(__ballot_sync(lanes_, predicate), lanes_);
     }
-    __device__ int any(int predicate) const { return (__ballot(predicate) & lanes_) != 0; }
-    __device__ int all(int predicate) const { return (__ballot(predicate) & lanes_) == lanes_; }
+    __device__ int any(int predicate) const { return __any_sync(lanes_, predicate); }
+    __device__ int all(int predicate) const { return __all_sync(lanes_, predicate); }
     template <typename T>
     __device__ unsigned long long match_any(T value) const {
-        return impl::by_rank(__match_any(value) & lanes_, lanes_);
+        return impl::by_rank(__match_any_sync(lanes_, value), lanes_);
     }
     template <typename T>
     __device__ unsigned long long match_all(T value, int &predicate) const {
-        const T first = shfl(value, 0);
-        predicate = all(__hip_same_bits(first, value));
-        return predicate ? impl::first_lanes(size()) : 0;
+        return impl::by_rank(__match_all_sync(lanes_, value, &predicate), lanes_);
     }
+#endif
 
   private:
     __device__ explicit coalesced_group(unsigned long long lanes, unsigned meta_rank = 0, unsigned meta_size = 1)
@@ -193,11 +242,13 @@ class coalesced_group : public thread_group {
     friend __device__ coalesced_group coalesced_threads();
     friend __device__ coalesced_group tiled_partition(const coalesced_group &, unsigned);
     friend __device__ coalesced_group binary_partition(const coalesced_group &, bool);
+    template <typename Label, __hip_if<std::is_integral<Label>::value>>
+    friend __device__ coalesced_group labeled_partition(const coalesced_group &, Label);
     template <unsigned Size, typename Parent>
     friend class thread_block_tile;
 };
 
-__device__ inline coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
+__device__ inline coalesced_group coalesced_threads() { return coalesced_group(__hip_active_lanes()); }
 
 // `Size` neighbouring threads of a block, which lie within one wave. `Parent` is the group that was divided, or void.
 template <unsigned Size, typename Parent = void>
@@ -233,19 +284,20 @@ class thread_block_tile : public thread_group {
     __device__ T shfl_xor(T value, unsigned mask) const {
         return __shfl_xor(value, static_cast<int>(mask), Size);
     }
-    __device__ unsigned long long ballot(int predicate) const { return own(__ballot(predicate)); }
-    __device__ int any(int predicate) const { return ballot(predicate) != 0; }
-    __device__ int all(int predicate) const { return own(__ballot(predicate == 0)) == 0; }
+#if !defined(HIP_DISABLE_WARP_SYNC_BUILTINS)
+    // These trap, as ROCm has them, where not all threads of the tile take part.
+    __device__ unsigned long long ballot(int predicate) const { return own(__ballot_sync(lanes_, predicate)); }
+    __device__ int any(int predicate) const { return __any_sync(lanes_, predicate); }
+    __device__ int all(int predicate) const { return __all_sync(lanes_, predicate); }
     template <typename T>
     __device__ unsigned long long match_any(T value) const {
-        return own(__match_any(value));
+        return own(__match_any_sync(lanes_, value));
     }
     template <typename T>
     __device__ unsigned long long match_all(T value, int &predicate) const {
-        const T first = shfl(value, 0);
-        predicate = all(__hip_same_bits(first, value));
-        return predicate ? impl::first_lanes(Size) : 0;
+        return own(__match_all_sync(lanes_, value, &predicate));
     }
+#endif
 
   private:
     __device__ static unsigned first_lane() { return __lane_id() & ~(Size - 1); }
@@ -262,12 +314,15 @@ class thread_block_tile : public thread_group {
     friend __device__ thread_block_tile<N, thread_block_tile<M, G>> tiled_partition(const thread_block_tile<M, G> &);
     template <unsigned M, typename G>
     friend __device__ coalesced_group binary_partition(const thread_block_tile<M, G> &, bool);
+    template <unsigned M, typename G, typename Label>
+    friend __device__ coalesced_group labeled_partition(const thread_block_tile<M, G> &, Label);
     template <unsigned M, typename G>
     friend class thread_block_tile;
 };
 
 __device__ inline thread_block this_thread_block() { return {}; }
 __device__ inline grid_group this_grid() { return {}; }
+__device__ inline multi_grid_group this_multi_grid() { return {}; }
 
 template <unsigned N>
 __device__ inline thread_block_tile<N, thread_block> tiled_partition(const thread_block &) {
@@ -301,15 +356,35 @@ __device__ inline coalesced_group tiled_partition(const coalesced_group &parent,
     return coalesced_group(part.lanes_, part.meta_rank_, part.meta_size_);
 }
 
+#if !defined(HIP_DISABLE_WARP_SYNC_BUILTINS)
 // The threads for which the predicate has the same value; those where it holds are number 1.
 __device__ inline coalesced_group binary_partition(const coalesced_group &group, bool predicate) {
-    const unsigned long long yes = __ballot(predicate) & group.lanes_;
+    const unsigned long long yes = __ballot_sync(group.lanes_, predicate);
     return coalesced_group(predicate ? yes : group.lanes_ & ~yes, predicate, 2);
 }
 template <unsigned M, typename G>
 __device__ inline coalesced_group binary_partition(const thread_block_tile<M, G> &group, bool predicate) {
     return binary_partition(static_cast<coalesced_group>(group), predicate);
 }
+
+// The threads with the same label, an integer; the parts are numbered by their first thread.
+template <typename Label, __hip_if<std::is_integral<Label>::value> = 0>
+__device__ inline coalesced_group labeled_partition(const coalesced_group &group, Label label) {
+    unsigned long long left = group.lanes_, own = 0;
+    unsigned number = 0, parts = 0;
+    for (__hip_check_mask(left); left != 0; ++parts) {
+        const Label first = __hip_from_lane(label, __builtin_ctzll(left));
+        const unsigned long long same = __ballot(first == label) & left;
+        if (same >> __lane_id() & 1) own = same, number = parts;
+        left &= ~same;
+    }
+    return coalesced_group(own, number, parts);
+}
+template <unsigned M, typename G, typename Label>
+__device__ inline coalesced_group labeled_partition(const thread_block_tile<M, G> &group, Label label) {
+    return labeled_partition(static_cast<coalesced_group>(group), label);
+}
+#endif
 
 template <typename Group>
 __device__ inline void sync(const Group &group) {
@@ -330,25 +405,23 @@ __device__ inline bool is_valid(const Group &group) {
 
 // What `reduce` and the scans combine with: less and greater give the smaller and the larger.
 #define __HIP_GROUP_OPERATION(name, result)                                                                            \
-    template <typename T = void>                                                                                       \
+    template <typename T>                                                                                              \
     struct name {                                                                                                      \
-        __host__ __device__ constexpr T operator()(const T &a, const T &b) const { return result; }                    \
-    };                                                                                                                 \
-    template <>                                                                                                        \
-    struct name<void> {                                                                                                \
-        template <typename T>                                                                                          \
-        __host__ __device__ constexpr T operator()(const T &a, const T &b) const {                                     \
-            return result;                                                                                             \
-        }                                                                                                              \
+        __device__ T operator()(const T &a, const T &b) const { return result; }                                       \
     };
-__HIP_GROUP_OPERATION(plus, static_cast<T>(a + b))
-__HIP_GROUP_OPERATION(less, b < a ? b : a)
+__HIP_GROUP_OPERATION(plus, a + b)
+__HIP_GROUP_OPERATION(less, a < b ? a : b)
 __HIP_GROUP_OPERATION(greater, a < b ? b : a)
-__HIP_GROUP_OPERATION(bit_and, static_cast<T>(a &b))
-__HIP_GROUP_OPERATION(bit_or, static_cast<T>(a | b))
-__HIP_GROUP_OPERATION(bit_xor, static_cast<T>(a ^ b))
+__HIP_GROUP_OPERATION(bit_and, a &b)
+__HIP_GROUP_OPERATION(bit_or, a | b)
+__HIP_GROUP_OPERATION(bit_xor, a ^ b)
 #undef __HIP_GROUP_OPERATION
 
 } // namespace cooperative_groups
+
+// This header alone is enough for what ROCm 7 and CUDA have in others.
+#include "hip/cooperative_groups/hip_reduce.h"
+#include "hip/cooperative_groups/hip_scan.h"
+#include "hip/cooperative_groups/memcpy_async.h"
 
 #include "hip/device/pop_names.h"

@@ -7,23 +7,22 @@
 
 namespace cooperative_groups {
 
-// The operation is taken for associative and commutative, as HIP takes it: floating-point sums are those of a tree.
+#if !defined(HIP_DISABLE_WARP_SYNC_BUILTINS)
+// The operation is taken for associative, as HIP takes it: floating-point sums are those of a tree of neighbours. The
+// group's threads that do not take part count as absent.
 template <typename Group, typename T, typename Operation>
-__device__ inline __remove_cvref(T) reduce(const Group &group, T &&value, Operation &&operation) {
-    __remove_cvref(T) result = value;
-    const unsigned size = group.size(), rank = group.thread_rank();
-#pragma unroll
-    for (unsigned step = 32; step != 0; step /= 2) {
-        if (step >= size) continue;
-        const __remove_cvref(T) other = group.shfl_down(result, step);
-        if (rank < step && rank + step < size) result = operation(result, other);
-    }
-    return group.shfl(result, 0);
+__device__ inline auto reduce(const Group &group, T &&value, Operation &&operation)
+    -> decltype(operation(value, value)) {
+    using U = __remove_cvref(T);
+    static_assert(std::is_base_of<thread_group, Group>::value && !std::is_same<thread_group, Group>::value &&
+                      !std::is_same<thread_block, Group>::value,
+                  "reduce takes a tile whose size is known when it is compiled, or a coalesced group");
+    static_assert(std::is_same<U, __remove_cvref(decltype(operation(value, value)))>::value,
+                  "the operation gives values of the type that it takes");
+    static_assert(impl::movable<U>, "values are trivially copyable and of 32 bytes at most");
+    return __hip_reduce(impl::lanes_of(group) & __hip_active_lanes(), static_cast<U>(value), operation);
 }
-template <typename Group, typename T>
-__device__ inline __remove_cvref(T) reduce(const Group &group, T &&value) {
-    return reduce(group, static_cast<T &&>(value), plus<__remove_cvref(T)>());
-}
+#endif
 
 } // namespace cooperative_groups
 

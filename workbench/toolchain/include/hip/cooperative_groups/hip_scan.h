@@ -15,11 +15,11 @@ namespace impl {
 template <typename T, typename Operation>
 __device__ inline T identity_of() {
     using limits = std::numeric_limits<T>;
-    if constexpr (std::is_same<Operation, less<T>>::value || std::is_same<Operation, less<>>::value)
+    if constexpr (std::is_same<Operation, less<T>>::value)
         return limits::has_infinity ? limits::infinity() : limits::max();
-    else if constexpr (std::is_same<Operation, greater<T>>::value || std::is_same<Operation, greater<>>::value)
+    else if constexpr (std::is_same<Operation, greater<T>>::value)
         return limits::has_infinity ? -limits::infinity() : limits::lowest();
-    else if constexpr (std::is_same<Operation, bit_and<T>>::value || std::is_same<Operation, bit_and<>>::value)
+    else if constexpr (std::is_same<Operation, bit_and<T>>::value)
         return static_cast<T>(~T{});
     else
         return T{};

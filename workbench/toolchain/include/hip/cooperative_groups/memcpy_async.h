@@ -43,6 +43,17 @@ __device__ inline void memcpy_async(const Group &group, T *to, const To &to_coun
     impl::copy(group, to, from, (there < here ? there : here) * sizeof(T));
 }
 
+// Until what the group copied is there for all of its threads; copies are not told apart, so waiting for all but the
+// last few is the same.
+template <typename Group>
+__device__ inline void wait(const Group &group) {
+    group.sync();
+}
+template <unsigned Stages, typename Group>
+__device__ inline void wait_prior(const Group &group) {
+    group.sync();
+}
+
 } // namespace cooperative_groups
 
 #include "hip/device/pop_names.h"

@@ -3,6 +3,7 @@
 
 #include "hip/device/attributes.h"
 #include "hip/device/integers.h"
+#include "hip/device/synchronization.h"
 
 #include <type_traits>
 
@@ -27,7 +28,7 @@ __hip_device_inline unsigned __smid() {
 
 __hip_device_inline unsigned long long __ballot(int predicate) { return __builtin_amdgcn_ballot_w64(predicate != 0); }
 __hip_device_inline unsigned long long __ballot64(int predicate) { return __ballot(predicate); }
-__hip_device_inline unsigned long long __activemask() { return __builtin_amdgcn_ballot_w64(true); }
+__hip_device_inline unsigned long long __hip_active_lanes() { return __builtin_amdgcn_ballot_w64(true); }
 __hip_device_inline int __any(int predicate) { return __ballot(predicate) != 0; }
 __hip_device_inline int __all(int predicate) { return __ballot(predicate == 0) == 0; }
 __hip_device_inline unsigned long long __lanemask_lt() { return (1ull << __lane_id()) - 1; }
@@ -70,102 +71,172 @@ __device__ inline __attribute__((always_inline)) T __shfl_xor(T value, int mask,
     return __hip_from_lane(value, source >= ((self + width) & ~(width - 1)) ? self : source);
 }
 
-// The forms with a mask of lanes that take part: all active lanes do so at once on this target.
+// The lanes of the mask combined in a tree of neighbours, as ROCm's headers do; each of them gets the result.
+template <typename T, typename Operation>
+__device__ inline T __hip_reduce(unsigned long long mask, T value, Operation operation) {
+    const unsigned count = (unsigned)__builtin_popcountll(mask);
+    const unsigned rank = (unsigned)__builtin_popcountll(mask & __lanemask_lt());
+    for (unsigned step = 1; step < count; step *= 2) {
+        const bool there = rank + step < count;
+        const T other = __hip_from_lane(value, there ? (int)__hip_nth_bit(mask, rank + step) : (int)__lane_id());
+        if (there) value = operation(value, other);
+    }
+    return __hip_from_lane(value, __builtin_ctzll(mask));
+}
+
+// What ROCm 7 leaves out with this macro.
+#if !defined(HIP_DISABLE_WARP_SYNC_BUILTINS)
+__hip_device_inline unsigned long long __activemask() { return __hip_active_lanes(); }
+
+// Stops the wave because of a mask, which s[0:1] has; s[2:3] has the lanes that came with it. For a device this is trap
+// 2, that of __builtin_trap: the bits above the trap's number say nothing to it, and the emulated device what happened.
+__device__ __attribute__((always_inline)) inline void __hip_mask_trap(unsigned long long mask,
+                                                                      unsigned long long lanes) {
+    // What readfirstlane gives is in scalar registers at -O0 too.
+    asm volatile(
+        "s_mov_b32 s0, %0\n\ts_mov_b32 s1, %1\n\ts_mov_b32 s2, %2\n\ts_mov_b32 s3, %3\n\ts_trap 0x4d02"
+        :
+        : "s"(__builtin_amdgcn_readfirstlane((int)mask)), "s"(__builtin_amdgcn_readfirstlane((int)(mask >> 32))),
+          "s"(__builtin_amdgcn_readfirstlane((int)lanes)), "s"(__builtin_amdgcn_readfirstlane((int)(lanes >> 32)))
+        : "s0", "s1", "s2", "s3");
+    __builtin_trap();
+}
+
+// What ROCm's headers ask of a mask: lanes that come with one mask are exactly those that it names, so that the masks
+// of a divergent one divide the active lanes among them. They trap where it is not so, unless NDEBUG is defined
+// (amd_warp_sync_functions.h, __hip_check_mask).
+template <typename M>
+__device__ __attribute__((always_inline)) inline void __hip_check_mask(M mask) {
+    static_assert(std::is_integral<M>::value && sizeof(M) == 8,
+                  "The mask must be a 64-bit integer, one bit a lane of the wave: write ~0ull or a 64-bit variable. A "
+                  "smaller one that is promoted is almost always an error");
+#if !defined(NDEBUG)
+    const unsigned long long bits = (unsigned long long)mask, active = __hip_active_lanes();
+    if (__builtin_constant_p(mask)) {
+        if (bits != active) __hip_mask_trap(bits, active);
+        return;
+    }
+    unsigned long long left = __builtin_amdgcn_ballot_w64(bits != active);
+    while (left != 0) {
+        const int first = __builtin_ctzll(left);
+        const unsigned low = (unsigned)__builtin_amdgcn_readlane((int)(unsigned)bits, first);
+        const unsigned high = (unsigned)__builtin_amdgcn_readlane((int)(unsigned)(bits >> 32), first);
+        const unsigned long long chosen = (unsigned long long)high << 32 | low;
+        const unsigned long long lanes = __builtin_amdgcn_ballot_w64(bits == chosen);
+        if (lanes != chosen) __hip_mask_trap(chosen, lanes);
+        left &= ~lanes;
+    }
+#endif
+}
+
+template <typename M>
+__device__ __attribute__((always_inline)) inline void __syncwarp(M mask) {
+    __hip_check_mask(mask);
+    __syncwarp();
+}
+template <typename M>
+__device__ __attribute__((always_inline)) inline unsigned long long __ballot_sync(M mask, int predicate) {
+    __hip_check_mask(mask);
+    return __ballot(predicate) & (unsigned long long)mask;
+}
+template <typename M>
+__device__ __attribute__((always_inline)) inline int __any_sync(M mask, int predicate) {
+    return __ballot_sync(mask, predicate) != 0;
+}
+template <typename M>
+__device__ __attribute__((always_inline)) inline int __all_sync(M mask, int predicate) {
+    return __ballot_sync(mask, predicate) == (unsigned long long)mask;
+}
+
 template <typename M, typename T>
-__device__ inline __attribute__((always_inline)) T __shfl_sync(M, T value, int source, int width = 64) {
+__device__ __attribute__((always_inline)) inline auto __shfl_sync(M mask, T value, int source, int width = 64)
+    -> decltype(__shfl(value, source, width)) {
+    __hip_check_mask(mask);
     return __shfl(value, source, width);
 }
 template <typename M, typename T>
-__device__ inline __attribute__((always_inline)) T __shfl_up_sync(M, T value, unsigned delta, int width = 64) {
+__device__ __attribute__((always_inline)) inline auto __shfl_up_sync(M mask, T value, unsigned delta, int width = 64)
+    -> decltype(__shfl_up(value, delta, width)) {
+    __hip_check_mask(mask);
     return __shfl_up(value, delta, width);
 }
 template <typename M, typename T>
-__device__ inline __attribute__((always_inline)) T __shfl_down_sync(M, T value, unsigned delta, int width = 64) {
+__device__ __attribute__((always_inline)) inline auto __shfl_down_sync(M mask, T value, unsigned delta, int width = 64)
+    -> decltype(__shfl_down(value, delta, width)) {
+    __hip_check_mask(mask);
     return __shfl_down(value, delta, width);
 }
 template <typename M, typename T>
-__device__ inline __attribute__((always_inline)) T __shfl_xor_sync(M, T value, int mask, int width = 64) {
-    return __shfl_xor(value, mask, width);
-}
-__hip_device_inline unsigned long long __ballot_sync(unsigned long long mask, int predicate) {
-    return __ballot(predicate) & mask;
-}
-__hip_device_inline int __any_sync(unsigned long long mask, int predicate) {
-    return __ballot_sync(mask, predicate) != 0;
-}
-__hip_device_inline int __all_sync(unsigned long long mask, int predicate) {
-    return __ballot_sync(mask, predicate == 0) == 0;
+__device__ __attribute__((always_inline)) inline auto __shfl_xor_sync(M mask, T value, int lanes, int width = 64)
+    -> decltype(__shfl_xor(value, lanes, width)) {
+    __hip_check_mask(mask);
+    return __shfl_xor(value, lanes, width);
 }
 
-// Whether two values have the same bits.
-template <typename T, __hip_if<std::is_trivially_copyable<T>::value> = 0>
-__device__ inline __attribute__((always_inline)) bool __hip_same_bits(T a, T b) {
-    if constexpr (sizeof(T) == 1)
-        return __builtin_bit_cast(unsigned char, a) == __builtin_bit_cast(unsigned char, b);
-    else if constexpr (sizeof(T) == 2)
-        return __builtin_bit_cast(unsigned short, a) == __builtin_bit_cast(unsigned short, b);
-    else if constexpr (sizeof(T) == 4)
-        return __builtin_bit_cast(unsigned, a) == __builtin_bit_cast(unsigned, b);
-    else {
-        static_assert(sizeof(T) == 8, "values of 1, 2, 4 or 8 bytes are compared");
-        return __builtin_bit_cast(unsigned long long, a) == __builtin_bit_cast(unsigned long long, b);
-    }
-}
-
-// For each lane the active lanes that hold the same value.
+// For each lane the active lanes that hold the same value. As with ROCm, one that equals nothing, a NaN, has no end.
 template <typename T>
 __device__ inline unsigned long long __match_any(T value) {
-    unsigned long long left = __activemask(), result = 0;
+    static_assert(std::is_arithmetic<T>::value && (sizeof(T) == 4 || sizeof(T) == 8),
+                  "values that are matched are int, long, long long, signed or unsigned, float or double");
+    unsigned long long left = __hip_active_lanes(), result = 0;
     while (left != 0) {
-        T first = __hip_from_lane(value, __builtin_ctzll(left));
-        unsigned long long same = __builtin_amdgcn_ballot_w64(__hip_same_bits(first, value)) & left;
+        const T first = __hip_from_lane(value, __builtin_ctzll(left));
+        const unsigned long long same = __builtin_amdgcn_ballot_w64(first == value) & left;
         if (same >> __lane_id() & 1) result = same;
         left &= ~same;
     }
     return result;
 }
 template <typename T>
+__device__ inline unsigned long long __hip_match_all(unsigned long long lanes, T value, int *predicate) {
+    static_assert(std::is_arithmetic<T>::value && (sizeof(T) == 4 || sizeof(T) == 8),
+                  "values that are matched are int, long, long long, signed or unsigned, float or double");
+    const T first = __hip_from_lane(value, __builtin_ctzll(lanes));
+    *predicate = (__ballot(first == value) & lanes) == lanes;
+    return *predicate ? lanes : 0;
+}
+template <typename T>
 __device__ inline unsigned long long __match_all(T value, int *predicate) {
-    unsigned long long active = __activemask();
-    T first = __hip_from_lane(value, __builtin_ctzll(active));
-    *predicate = __all(__hip_same_bits(first, value));
-    return *predicate ? active : 0;
+    return __hip_match_all(__hip_active_lanes(), value, predicate);
 }
-template <typename T>
-__device__ inline unsigned long long __match_any_sync(unsigned long long mask, T value) {
-    return __match_any(value) & mask;
+template <typename M, typename T>
+__device__ __attribute__((always_inline)) inline unsigned long long __match_any_sync(M mask, T value) {
+    __hip_check_mask(mask);
+    return __match_any(value) & (unsigned long long)mask;
 }
-template <typename T>
-__device__ inline unsigned long long __match_all_sync(unsigned long long mask, T value, int *predicate) {
-    const T first = __hip_from_lane(value, __builtin_ctzll(mask));
-    *predicate = __all_sync(mask, __hip_same_bits(first, value));
-    return *predicate ? mask : 0;
+template <typename M, typename T>
+__device__ __attribute__((always_inline)) inline unsigned long long __match_all_sync(M mask, T value, int *predicate) {
+    __hip_check_mask(mask);
+    return __hip_match_all((unsigned long long)mask, value, predicate);
 }
 
-// The lanes of the mask combined in a tree of their order; each of them gets the result.
-template <typename T, typename Operation>
-__device__ inline T __hip_reduce(unsigned long long mask, T value, Operation operation) {
-    const unsigned count = (unsigned)__builtin_popcountll(mask);
-    const unsigned rank = (unsigned)__builtin_popcountll(mask & __lanemask_lt());
-    for (unsigned step = 32; step != 0; step /= 2) {
-        const bool there = rank < step && rank + step < count;
-        const T other = __hip_from_lane(value, there ? (int)__hip_nth_bit(mask, rank + step) : (int)__lane_id());
-        if (there) value = operation(value, other);
+// As ROCm has them: sums, minima and maxima of int and unsigned, bits of unsigned; of further types where the program
+// asks for them.
+#define __HIP_REDUCE(name, T, result)                                                                                  \
+    template <typename M>                                                                                              \
+    __device__ __attribute__((always_inline)) inline T __reduce_##name##_sync(M mask, T value) {                       \
+        __hip_check_mask(mask);                                                                                        \
+        return __hip_reduce((unsigned long long)mask, value, [](T a, T b) -> T { return result; });                    \
     }
-    return __hip_from_lane(value, __builtin_ctzll(mask));
-}
-#define __HIP_REDUCE(name, result)                                                                                     \
-    template <typename T>                                                                                              \
-    __device__ inline T __reduce_##name##_sync(unsigned long long mask, T value) {                                     \
-        return __hip_reduce(mask, value, [](T a, T b) -> T { return result; });                                        \
-    }
-__HIP_REDUCE(add, a + b)
-__HIP_REDUCE(min, b < a ? b : a)
-__HIP_REDUCE(max, a < b ? b : a)
-__HIP_REDUCE(and, a &b)
-__HIP_REDUCE(or, a | b)
-__HIP_REDUCE(xor, a ^ b)
+#define __HIP_REDUCE_NUMBERS(T)                                                                                        \
+    __HIP_REDUCE(add, T, a + b) __HIP_REDUCE(min, T, b < a ? b : a) __HIP_REDUCE(max, T, a < b ? b : a)
+#define __HIP_REDUCE_BITS(T) __HIP_REDUCE(and, T, a &b) __HIP_REDUCE(or, T, a | b) __HIP_REDUCE(xor, T, a ^ b)
+__HIP_REDUCE_NUMBERS(int)
+__HIP_REDUCE_NUMBERS(unsigned)
+__HIP_REDUCE_BITS(unsigned)
+#if defined(HIP_ENABLE_EXTRA_WARP_SYNC_TYPES)
+__HIP_REDUCE_NUMBERS(long long)
+__HIP_REDUCE_NUMBERS(unsigned long long)
+__HIP_REDUCE_NUMBERS(float)
+__HIP_REDUCE_NUMBERS(double)
+__HIP_REDUCE_BITS(int)
+__HIP_REDUCE_BITS(long long)
+__HIP_REDUCE_BITS(unsigned long long)
+#endif
+#undef __HIP_REDUCE_BITS
+#undef __HIP_REDUCE_NUMBERS
 #undef __HIP_REDUCE
+#endif
 
 // The instructions behind, by HIP's names: indices of ds_permute and ds_bpermute count bytes.
 __hip_device_inline int __hip_ds_bpermute(int index, int value) { return __builtin_amdgcn_ds_bpermute(index, value); }

@@ -9,7 +9,7 @@ __hip_device_inline void __syncthreads() {
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
-__hip_device_inline void __syncwarp(unsigned long long = ~0ull) {
+__hip_device_inline void __syncwarp() {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
     __builtin_amdgcn_wave_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
