@@ -23,7 +23,8 @@ from workbench.profile.timing import SweepResult
 from workbench.toolchain.host import HostResult
 from workbench.views.cell import CellResult
 
-SOURCE = """__global__ void twice(const float *x, float *out) {
+SOURCE = """#include <hip/hip_runtime.h>
+__global__ void twice(const float *x, float *out) {
     __shared__ float store[64];
     store[threadIdx.x] = x[threadIdx.x];
     out[threadIdx.x] = 2 * store[63 - threadIdx.x];

@@ -15,7 +15,7 @@ import workbench as wb
 from workbench.errors import CompileError, ProgramError, ToolchainError
 from workbench.toolchain import device_libraries
 
-CELL = """
+CELL = """#include <hip/hip_runtime.h>
 __global__ void scale(float *x, float factor, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) x[i] *= factor;
@@ -66,6 +66,7 @@ def test_payload_for_the_editor(shell):
 def test_options_reach_the_compiler(shell, tmp_path):
     (tmp_path / "answer.h").write_text("#define ANSWER 42\n")
     cell = (
+        "#include <hip/hip_runtime.h>\n"
         '#include "answer.h"\n__global__ void k(int *x) { x[threadIdx.x] = ANSWER + EXTRA; }\n'
         "#ifndef FAST\n#error slow\n#endif"
     )
@@ -81,7 +82,7 @@ def test_rocms_device_libraries(shell, monkeypatch, tmp_path):
     """Without the option the error names it; with it the libraries are looked for where the user says."""
     monkeypatch.setenv(device_libraries.FOLDER, str(tmp_path))
     cell = (
-        'extern "C" __device__ float __ocml_i1_f32(float);\n'
+        '#include <hip/hip_runtime.h>\nextern "C" __device__ float __ocml_i1_f32(float);\n'
         "__global__ void k(float *x) { x[threadIdx.x] = __ocml_i1_f32(x[threadIdx.x]); }"
     )
     with pytest.raises(CompileError, match=r"not linked.*--device-libraries"):
@@ -251,7 +252,7 @@ def test_an_unchanged_cell_shows_no_change_after_a_launch(shell):
     assert told["kernels"][0]["changes"] == []
 
 
-WILD = """
+WILD = """#include <hip/hip_runtime.h>
 __global__ void scale(float *x, float factor, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   x[i + (1 << 28)] *= factor;

@@ -16,7 +16,7 @@ from workbench import kernel as kernel_module
 from workbench.errors import ArgumentError, ShapeError, UsageError
 from workbench.origin import Origin
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 __global__ __launch_bounds__(64) void rowsum(const float *x, float *out, float factor) {
   float total = 0;
   for (int i = threadIdx.x; i < COLS; i += 64) total += x[blockIdx.x * COLS + i];

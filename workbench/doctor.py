@@ -33,7 +33,9 @@ PACKAGES = (
 )
 """Packages whose versions decide what works."""
 
-_KERNEL = "__global__ void twice(int *x) { x[blockIdx.x * 64 + threadIdx.x] *= 2; }\n"
+_KERNEL = (
+    "#include <hip/hip_runtime.h>\n__global__ void twice(int *x) { x[blockIdx.x * 64 + threadIdx.x] *= 2; }\n"
+)
 
 
 @dataclass(frozen=True)

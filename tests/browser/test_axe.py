@@ -27,6 +27,7 @@ CELLS = [
 import torch
 import workbench as wb""",
     """\
+#include <hip/hip_runtime.h>
 %%hipkittens scale
 __global__ void scale(float *x, float by) {
     x[threadIdx.x] *= by;

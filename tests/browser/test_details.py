@@ -19,6 +19,7 @@ pytestmark = pytest.mark.timeout(1800)
 
 PYTHON, BANKS, LAUNCH, FAULT = range(4)
 SOURCE = """\
+#include <hip/hip_runtime.h>
 %%hipkittens banks
 /**
  * @brief Reads with a stride.

@@ -23,6 +23,7 @@ import workbench as wb
 quote = "don't"  # it's Python""",
     "",
     """\
+#include <hip/hip_runtime.h>
 %%hipkittens race
 __global__ void flip(const float *x, float *out) {
     __shared__ float s[128];

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.timeout(1800)
 
 PYTHON, CPP, LAUNCH = range(3)
 SCALE = """\
+#include <hip/hip_runtime.h>
 %%hipkittens scale
 __global__ void scale(float *x, float by) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1800)
 
 SOURCE = """\
+#include <hip/hip_runtime.h>
 %%hipkittens scale
 __global__ void scale(float *x, float by) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

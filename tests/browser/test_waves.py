@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1800)
 
 SOURCE = """\
+#include <hip/hip_runtime.h>
 %%hipkittens turns
 __global__ void turns(const float *x, float *out) {
     __shared__ float tile[256];

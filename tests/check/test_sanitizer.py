@@ -12,7 +12,7 @@ import workbench as wb
 from workbench.errors import AddressFault, SanitizerError, ShapeError
 from workbench.targets import TILE_TARGETS
 
-RACE = """
+RACE = """#include <hip/hip_runtime.h>
 __global__ void flip(const float *x, float *out) {
   __shared__ float s[128];
   s[threadIdx.x] = x[threadIdx.x];
@@ -67,7 +67,7 @@ def test_result_says_who_and_where() -> None:
 
 
 def test_a_fault_is_a_finding_and_the_result_is_repeatable() -> None:
-    source = "__global__ void k(float *x) { x[threadIdx.x] = 1.0f; }"
+    source = "#include <hip/hip_runtime.h>\n__global__ void k(float *x) { x[threadIdx.x] = 1.0f; }"
     module = wb.compile(source, arch="gfx950", name="fault.hip")
     first, second = (wb.sanitize(module["k"][1, 64], torch.zeros(63)) for _ in range(2))
     assert not first.stopped
@@ -80,7 +80,7 @@ def test_a_fault_is_a_finding_and_the_result_is_repeatable() -> None:
     assert [f.pc for f in first.findings] == [f.pc for f in second.findings]
 
 
-BEYOND = """
+BEYOND = """#include <hip/hip_runtime.h>
 __global__ void k(float *x, float *y, int n) {
     __shared__ float s[64];
     s[threadIdx.x] = 0.0f;
@@ -108,7 +108,7 @@ def test_a_launch_goes_on_without_the_lanes_that_are_out_of_bounds(arch: str) ->
     assert y[60:].tolist() == [0, 1, 0, 1]
 
 
-STRUCT = """
+STRUCT = """#include <hip/hip_runtime.h>
 struct globals { const float *given; float *made; int n; };
 __global__ void k(const globals g) {
     int i = blockIdx.x * 64 + threadIdx.x;

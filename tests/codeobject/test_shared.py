@@ -15,7 +15,7 @@ from workbench.targets import TILE_TARGETS
 
 TYPES = {"float": 4, "char": 1, "double": 8, "float4": 16, "short": 2}
 KERNELS = 12
-OTHERS = """
+OTHERS = """#include <hip/hip_runtime.h>
 template <int N> __device__ void turn(float *o) {
     __shared__ float inner[N];
     inner[threadIdx.x] = o[threadIdx.x];

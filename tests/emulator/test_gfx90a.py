@@ -11,7 +11,7 @@ import torch
 import workbench as wb
 from workbench.errors import WorkbenchError
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 typedef float float4_ __attribute__((ext_vector_type(4)));
 typedef double double4_ __attribute__((ext_vector_type(4)));
 typedef short short4_ __attribute__((ext_vector_type(4)));

@@ -55,7 +55,7 @@ def test_a_negated_byte_in_64_bits(name: str, monkeypatch: pytest.MonkeyPatch) -
     np.testing.assert_array_equal(got.astype(np.uint32), wanted.astype(np.uint32))
 
 
-TWO_WAYS_BEHIND_A_MATRIX_INSTRUCTION = """
+TWO_WAYS_BEHIND_A_MATRIX_INSTRUCTION = """#include <hip/hip_runtime.h>
 typedef float f16v __attribute__((ext_vector_type(16)));
 typedef _Float16 h4 __attribute__((ext_vector_type(4)));
 __global__ void k(const h4 *a, float *out, int n, int m, float c) {

@@ -133,7 +133,7 @@ def source(target: str) -> str:
             for i in each.selections
         )
         kernels.append(
-            f"__global__ void {each.name}({ARGUMENTS}) {{\n"
+            f"#include <hip/hip_runtime.h>\n__global__ void {each.name}({ARGUMENTS}) {{\n"
             "    const unsigned l = threadIdx.x, w = words[l], old = olds[l];\n"
             f"    const {kind} x = ({kind})values[2 * l], y = ({kind})values[2 * l + 1];\n"
             f"    const float scale = {SCALE}f;\n    (void)w, (void)old, (void)x, (void)y, (void)scale;\n"
@@ -146,7 +146,7 @@ def source(target: str) -> str:
             for i in range(2)
         )
         kernels.append(
-            f"__global__ void cvt_sr_{large}_f32({ARGUMENTS}) {{\n"
+            f"#include <hip/hip_runtime.h>\n__global__ void cvt_sr_{large}_f32({ARGUMENTS}) {{\n"
             f"    const unsigned l = threadIdx.x;\n{calls}\n}}\n"
         )
     bit = "template <typename T> __device__ T bit(unsigned x) { return __builtin_bit_cast(T, x); }\n"

@@ -21,7 +21,7 @@ from workbench.origin import Figure, Origin
 from workbench.profile import ProfileResult
 from workbench.toolchain.precompiled import top
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 extern "C" __global__ void scale(float* x, float by) { x[blockIdx.x * 64 + threadIdx.x] *= by; }
 """
 SLOWER = SOURCE.replace("*= by", "= sinf(x[threadIdx.x]) * by")

@@ -18,7 +18,7 @@ from workbench.targets import TILE_TARGETS
 from workbench.toolchain import host, native
 from workbench.toolchain.native import build
 
-POINTERS = r"""
+POINTERS = r"""#include <hip/hip_runtime.h>
 #include <pybind11/pybind11.h>
 #include <stdexcept>
 #include <thread>
@@ -348,7 +348,7 @@ def test_wrong_arguments_are_named(tiles: wb.HostModule, arguments, error, messa
         tiles.scale(*arguments(x))
 
 
-PLAIN = r"""
+PLAIN = r"""#include <hip/hip_runtime.h>
 #include <Python.h>
 __global__ void twice(float *x) { x[threadIdx.x] *= 2; }
 static PyObject *run(PyObject *, PyObject *address) {

@@ -28,7 +28,7 @@ from workbench.errors import (
 from workbench.targets import TILE_TARGETS
 from workbench.views.resources import kernel_table
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 __global__ void scale(float *x, float factor, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) x[i] *= factor;
@@ -260,7 +260,8 @@ def test_several_kernels_print_one_table(module):
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_a_block_that_has_no_room_for_its_registers(arch):
     """Assembly may name more registers than the largest block can have; nothing tells the compiler."""
-    source = """__global__ void many(int *p) {
+    source = """#include <hip/hip_runtime.h>
+__global__ void many(int *p) {
       asm volatile("" ::: "v250");
       p[threadIdx.x] = 1;
     }"""
@@ -315,7 +316,10 @@ def test_load_from_bytes_and_file(module, tmp_path):
 
 
 def test_macros_in_every_form():
-    source = "__global__ void k(int *x) { x[threadIdx.x] = COUNT\n#ifdef FAST\n + 1\n#endif\n; }"
+    source = (
+        "#include <hip/hip_runtime.h>\n"
+        "__global__ void k(int *x) { x[threadIdx.x] = COUNT\n#ifdef FAST\n + 1\n#endif\n; }"
+    )
     for define, wanted in (
         (("COUNT=4",), 4),
         (("COUNT=4", "FAST"), 5),
@@ -372,7 +376,7 @@ def test_default_arch_is_the_default_devices():
 
 def test_occupancy_is_of_what_the_hardware_gives_out() -> None:
     """Told to allow two waves a SIMD at most, the compiler has more registers given out than code uses."""
-    source = """
+    source = """#include <hip/hip_runtime.h>
     extern "C" __global__ __launch_bounds__(64) __attribute__((amdgpu_waves_per_eu(2, 2)))
     void few(float *x) { x[threadIdx.x] *= 2; }
     extern "C" __global__ void many(float *x) { x[threadIdx.x] *= 2; }

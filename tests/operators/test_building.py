@@ -10,7 +10,7 @@ from workbench.errors import CompileError, ShapeError
 from workbench.operators import Choice, KernelRegistry, KernelSpec, Launch, building
 from workbench.targets import TILE_TARGETS
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 template <int N> __global__ void fill(float *out) { out[threadIdx.x] = VALUE; }
 """
 

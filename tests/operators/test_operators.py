@@ -14,7 +14,7 @@ from workbench.errors import ShapeError, UsageError, WorkbenchError
 from workbench.operators import FlashRule, KernelSpec, Launch, Range, Step, Strided, Variant
 from workbench.operators.subject import resolve
 
-SUMS = """
+SUMS = """#include <hip/hip_runtime.h>
 struct partial_globals { const float *x; float *partial; int n; };
 __global__ void partial_sums(const partial_globals g) {
     const int chunk = g.n / static_cast<int>(gridDim.x * blockDim.x);
@@ -153,7 +153,7 @@ def test_a_step_that_is_not_needed():
     assert [each.step.name for each in spec.steps_of({"n": 512})] == ["partial", "never", "total"]
 
 
-SCALE = """
+SCALE = """#include <hip/hip_runtime.h>
 struct globals { const float *x; const float *globals; float *out; int n, stride; };
 template <int TIMES> __global__ void scale(const globals globals) {
     const int at = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);

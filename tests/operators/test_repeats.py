@@ -13,7 +13,7 @@ from workbench.errors import ArgumentError, KernelFault
 from workbench.kernel import recording
 from workbench.operators import Choice, Index, KernelSpec, Launch, Range
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 extern "C" __global__ void add(const float *x, const float *y, float *out, float by) {
     int astray = x[0] > 1e6f ? 1 << 12 : 0;
     out[threadIdx.x] = x[threadIdx.x] + by * y[threadIdx.x + astray];
@@ -107,7 +107,7 @@ def test_launches_by_a_plan_are_recorded_watched_and_stopped():
     called(spec, x, y)
 
 
-CHOSEN = """
+CHOSEN = """#include <hip/hip_runtime.h>
 extern "C" __global__ void chosen(const float *x, const long *at, float *out, int n) {
     if (threadIdx.x < n) out[threadIdx.x] = x[at[threadIdx.x]];
 }

@@ -8,7 +8,7 @@ import torch
 from workbench.errors import WorkbenchError
 from workbench.operators import Choice, KernelRegistry, KernelSpec, Launch, Range
 
-LIBRARY = '''
+LIBRARY = '''#include <hip/hip_runtime.h>
 from __future__ import annotations
 import torch
 from workbench.operators import KernelSpec, Launch, Range
@@ -88,7 +88,7 @@ def counted(x: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
 def scale(**changes):
     fields = {
         "name": "maps/scale",
-        "source": """
+        "source": """#include <hip/hip_runtime.h>
 __global__ void scale(const float *x, const float *bias, float *out, float factor, int n) {
     const int at = static_cast<int>(threadIdx.x);
     if (at < n) out[at] = factor * x[at] + (bias != nullptr ? bias[at] : 0.0f);

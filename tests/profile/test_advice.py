@@ -16,7 +16,7 @@ from workbench.profile.findings import WORTH, Advice, summed
 from workbench.profile.rules import RULES
 from workbench.views.verdict import verdict
 
-SOURCE = r"""
+SOURCE = r"""#include <hip/hip_runtime.h>
 #define EACH int i = blockIdx.x * blockDim.x + threadIdx.x
 __device__ inline float shared_sum(float *tile, int stride, float *out) {
     float sum = 0;

@@ -12,7 +12,7 @@ from workbench.profile.counters import COUNTERS
 from workbench.profile.machine import hierarchy, machine
 from workbench.targets import TILE_TARGETS
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 typedef float f4 __attribute__((ext_vector_type(4)));
 __global__ void copy(const f4 *x, f4 *out) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -114,7 +114,8 @@ def test_a_time_alone_counts_bytes_in_some_work_groups_only(module):
 def test_levels_by_instruction(module):
     """The weights that all read come from caches, what each reads for itself from HBM."""
     code = wb.compile(
-        """__global__ void scale(const float *x, const float *w, float *out) {
+        """#include <hip/hip_runtime.h>
+__global__ void scale(const float *x, const float *w, float *out) {
           int i = blockIdx.x * blockDim.x + threadIdx.x;
           out[i] = x[i] * w[threadIdx.x];
         }""",

@@ -125,7 +125,9 @@ def test_times_and_profiles_carry_it_and_say_what_they_are_the_time_of() -> None
 
 
 def test_a_kernel_of_no_spec_has_the_error_of_its_regime() -> None:
-    source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
+    source = (
+        '#include <hip/hip_runtime.h>\nextern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
+    )
     twice = wb.compile(source, arch="gfx950")["twice"]
     found = wb.time(twice[1, 64], torch.ones(64))
     assert found.model is not None

@@ -9,6 +9,7 @@ import workbench as wb
 
 GROUP = 64
 SOURCE = """\
+#include <hip/hip_runtime.h>
 __global__ void scale(const float *x, float *out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = 2.0f * x[i] + x[n - 1 - i];

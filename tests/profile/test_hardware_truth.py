@@ -10,7 +10,7 @@ import torch
 
 import workbench as wb
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 __global__ void store(unsigned long long *out, int stride, int lanes) {
   __shared__ unsigned long long kept[2048];
   unsigned address = (unsigned)(unsigned long long)(__attribute__((address_space(3))) void *)kept;
@@ -51,7 +51,7 @@ def test_neighbouring_lanes_do_not_conflict(kernel):
     assert found["lds_bytes_written"].value == 512
 
 
-ELEMENTWISE = """
+ELEMENTWISE = """#include <hip/hip_runtime.h>
 typedef float f4 __attribute__((ext_vector_type(4)));
 __global__ void add(const f4 *a, const f4 *b, f4 *out) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;

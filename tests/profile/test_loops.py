@@ -7,7 +7,7 @@ import pytest
 import workbench as wb
 from workbench.profile.loops import InnerLoop, inner_loops, is_load
 
-SOURCE = r"""
+SOURCE = r"""#include <hip/hip_runtime.h>
 extern "C" __global__ void nested(const float *x, float *out) {
     float sum = 0;
 #pragma unroll 1

@@ -11,7 +11,7 @@ from workbench.profile.operands import live_share
 from workbench.profile.timing import live_operands
 
 # Sixteen MFMAs on end, often, whose operands come from memory.
-MFMA = """
+MFMA = """#include <hip/hip_runtime.h>
 typedef float f16 __attribute__((ext_vector_type(16)));
 typedef _Float16 h4 __attribute__((ext_vector_type(4)));
 extern "C" __global__ void matrices(const h4 *from, float *to) {

@@ -11,7 +11,7 @@ from workbench.launches import Hierarchy, LaunchOptions, StepOptions, TrafficOpt
 from workbench.profile import partial
 from workbench.runtime import device
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 __global__ void rows(float *out, int axis) {
   int turns = axis == 0 ? 3 : axis == 1 ? blockIdx.y : blockIdx.x ^ blockIdx.y;
   float v = 0;

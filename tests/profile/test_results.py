@@ -10,7 +10,7 @@ import torch
 import workbench as wb
 from workbench.profile.results import waits_of
 
-SOURCE = r"""
+SOURCE = r"""#include <hip/hip_runtime.h>
 extern "C" __global__ void doubled(float *x) {
     x[blockIdx.x * 64 + threadIdx.x] *= 2.0f;
 }

@@ -16,7 +16,7 @@ from workbench.lab.listing import listing
 from workbench.profile.simulation.unit import REASONS
 from workbench.profile.stalls import Branch, _by_line
 
-SOURCE = r"""
+SOURCE = r"""#include <hip/hip_runtime.h>
 extern "C" __global__ void chase(const int *next, int *out) {
     int at = threadIdx.x;
     for (int turn = 0; turn < 8; turn++) at = next[at];

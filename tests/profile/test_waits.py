@@ -9,7 +9,7 @@ import workbench as wb
 from workbench.origin import Origin
 from workbench.targets import TILE_TARGETS
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 extern "C" __global__ void chase(const int *next, int *to) {
     int at = threadIdx.x;
     for (int i = 0; i < 64; i++) at = next[at];

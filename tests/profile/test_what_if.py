@@ -10,7 +10,7 @@ import torch
 import workbench as wb
 from workbench.targets import TILE_TARGETS
 
-SOURCE = r"""
+SOURCE = r"""#include <hip/hip_runtime.h>
 // The compiler is not to see it: it would take wider instructions where places are aligned.
 template <int stride> __device__ inline int place_of() {
     int place = threadIdx.x * stride;

@@ -111,7 +111,7 @@ def test_a_library_that_is_none(tmp_path: Path) -> None:
         HipByCffi(str(path))
 
 
-WITHOUT = """
+WITHOUT = """#include <hip/hip_runtime.h>
 import sys
 sys.modules["hip"] = None
 import importlib.metadata as metadata

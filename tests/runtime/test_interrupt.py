@@ -55,7 +55,7 @@ def test_sigint_stops_a_launch_and_the_process_goes_on() -> None:
         assert "ignored" not in process.stderr.read()
 
 
-INTERRUPTED = """
+INTERRUPTED = """#include <hip/hip_runtime.h>
 import signal, threading, time
 import torch
 import workbench as wb

@@ -26,7 +26,8 @@ TRANSPOSED = """__global__ void product(const halves a, const halves b, const fl
 }
 """
 
-SWIZZLE = """__global__ void copied(const halves x, const floats out) {
+SWIZZLE = """#include <hip/hip_runtime.h>
+__global__ void copied(const halves x, const floats out) {
     extern __shared__ alignment_dummy memory[];
     shared_allocator al(reinterpret_cast<int *>(memory));
     st_bf<32, 32> &kept = al.allocate<st_bf<32, 32>>();
@@ -42,7 +43,8 @@ SWIZZLE = """__global__ void copied(const halves x, const floats out) {
 }
 """
 
-HASTY = """__global__ void hasty(const float *x, float *out) {
+HASTY = """#include <hip/hip_runtime.h>
+__global__ void hasty(const float *x, float *out) {
     float value;
     asm volatile("global_load_dword %0, %1, off" : "=v"(value) : "v"(x + threadIdx.x));
     out[threadIdx.x] = 2.0f * value;

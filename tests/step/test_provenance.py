@@ -9,7 +9,8 @@ import workbench as wb
 from workbench.errors import UsageError
 from workbench.targets import TILE_TARGETS
 
-REVERSED = """__global__ void turned(const float *x, const float *y, float *out) {
+REVERSED = """#include <hip/hip_runtime.h>
+__global__ void turned(const float *x, const float *y, float *out) {
     __shared__ float kept[256];
     kept[threadIdx.x] = x[threadIdx.x] * y[0];
     __syncthreads();

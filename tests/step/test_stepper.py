@@ -14,7 +14,8 @@ from workbench.kernel.show import Kind
 from workbench.step import Stepper
 from workbench.targets import TILE_TARGETS
 
-TURNS = """__global__ void turns(const float *x, float *out, int count) {
+TURNS = """#include <hip/hip_runtime.h>
+__global__ void turns(const float *x, float *out, int count) {
     __shared__ float tile[256];
     float sum = 0;
     for (int turn = 0; turn < count; turn++) {
@@ -203,7 +204,8 @@ def test_an_operator_and_what_is_skipped() -> None:
 
 def test_registers_that_m0_counts_from() -> None:
     """Instructions between s_set_gpr_idx_on and _off are one step, and what they write is on the tape."""
-    source = """__global__ void pick(const float *x, float *out, int at) {
+    source = """#include <hip/hip_runtime.h>
+__global__ void pick(const float *x, float *out, int at) {
     float kept[16];
     for (int i = 0; i < 16; i++) kept[i] = x[16 * threadIdx.x + i];
     kept[15 - at] = 7.0f;

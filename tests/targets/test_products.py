@@ -107,7 +107,9 @@ def test_a_new_product_is_one_record(with_another_product: Product) -> None:
 
 def test_a_kernel_on_another_product_of_its_target() -> None:
     """The same code and counts; the clock of the product that was named."""
-    kernel = wb.compile("__global__ void one(float *x) { x[threadIdx.x] += 1; }", arch="gfx950")["one"]
+    kernel = wb.compile(
+        "#include <hip/hip_runtime.h>\n__global__ void one(float *x) { x[threadIdx.x] += 1; }", arch="gfx950"
+    )["one"]
     usual, slower = (
         wb.time(kernel[256, 256], torch.zeros(256), device=f"emulated:{name}")
         for name in ("MI355X", "MI350X")

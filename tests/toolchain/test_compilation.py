@@ -31,7 +31,7 @@ from workbench.toolchain import (
 )
 
 RUNTIME = (precompiled.RUNTIME,)
-SCALE = "__global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }\n"
+SCALE = "#include <hip/hip_runtime.h>\n__global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }\n"
 
 
 def unique(source: str) -> str:
@@ -84,7 +84,7 @@ def test_the_targets_macro(zig: toolchain.Compiler) -> None:
 
 
 def test_standard_headers_work_on_the_device(any_compiler: toolchain.Compiler) -> None:
-    source = """
+    source = """#include <hip/hip_runtime.h>
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -627,7 +627,10 @@ def test_another_compiler_compiles_a_module_or_a_program_too(
     known = host_library._problem
     monkeypatch.setattr(host_library, "_problem", lambda of, library: known(of, library) if of is zig else "")
     monkeypatch.delenv("HIPKITTENS_COMPILER", raising=False)
-    source = "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return hipDeviceSynchronize(); }\n"
+    source = (
+        "#include <hip/hip_runtime.h>\n"
+        "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return hipDeviceSynchronize(); }\n"
+    )
     for cached in (False, True):
         result = host.compile_host(source, CompileOptions("gfx950"), module=False)
         assert result.compiler is zig

@@ -19,7 +19,7 @@ from workbench.emulator.hip.library import function_names, interface
 from workbench.toolchain import CompileOptions, host, host_library, precompiled
 from workbench.toolchain.compiler import INCLUDE
 
-PROGRAM = r"""
+PROGRAM = r"""#include <hip/hip_runtime.h>
 #include <cstdio>
 #include <map>
 #include <stdexcept>
@@ -42,7 +42,7 @@ int main() {
 """
 
 
-ABSOLUTE = r"""
+ABSOLUTE = r"""#include <hip/hip_runtime.h>
 #include <cstdio>
 __global__ void nothing() {}
 template <typename T> bool kept(T x) {

@@ -36,7 +36,7 @@ def run(
 def test_classes_with_virtual_functions(arch: str, flag: str) -> None:
     out = np.zeros((2, 64), np.float32)
     run(
-        """
+        """#include <hip/hip_runtime.h>
 #include <new>
 struct Shape {
     __device__ virtual ~Shape() {}
@@ -85,7 +85,7 @@ __global__ void k(float *out) {
 def test_memory_functions(flag: str) -> None:
     out = np.full((64, 40), 0x55, np.uint8)
     run(
-        """
+        """#include <hip/hip_runtime.h>
 #include <cstring>
 __global__ void k(unsigned char *out) {
     __shared__ unsigned char shared[64][16];
@@ -118,7 +118,7 @@ def test_complex_numbers(generator: np.random.Generator, kind: str) -> None:
     a = np.concatenate([pairs, values]).astype(dtype)
     out = np.zeros((len(a), 8), dtype)
     run(
-        f"""
+        f"""#include <hip/hip_runtime.h>
 #include <complex>
 #include <hip/hip_complex.h>
 __global__ void k(const {kind} *a, {kind} *out, const int *n) {{
@@ -169,7 +169,7 @@ __global__ void k(const {kind} *a, {kind} *out, const int *n) {{
 
 @pytest.mark.parametrize("arch", NAMES)
 def test_managed_variables(arch: str) -> None:
-    source = """
+    source = """#include <hip/hip_runtime.h>
 __managed__ int counter = 5;
 __managed__ float table[100] = {1, 2, 3};
 __device__ int plain = 7;
@@ -192,7 +192,7 @@ def test_the_lanes_of_a_mask(generator: np.random.Generator) -> None:
     mask = sum(1 << lane for lane in range(64) if values[lane] > 1)
     out = np.full((12, 64), -99, np.int64)
     run(
-        """
+        """#include <hip/hip_runtime.h>
 __global__ void k(const int *a, long long *out) {
     const int i = threadIdx.x, v = a[i];
     const unsigned long long mask = __ballot(v > 1);
@@ -286,7 +286,8 @@ def test_conversions_round_as_their_names_say(generator: np.random.Generator) ->
     out = np.zeros((len(lines), 128))
     body = "\n".join(lines)
     run(
-        f"""__global__ void k(const long long *a, const double *b, double *out) {{
+        f"""#include <hip/hip_runtime.h>
+__global__ void k(const long long *a, const double *b, double *out) {{
     const int i = threadIdx.x;
     const long long l = a[i];
     const double d = b[i];
@@ -330,9 +331,9 @@ def test_numbers_of_two_types_and_lengths_of_vectors(generator: np.random.Genera
     y[:6] = [1e300, 2e300, -2e300, 0, 1, 2]
     out = np.zeros((7, 64))
     run(
-        """
+        """#include <hip/hip_runtime.h>
 #include <hip/hip_math_constants.h>
-static_assert(HIP_VERSION_MAJOR == 6 && HIP_PI_F == 3.14159265358979f && HIP_LN2 == 0.6931471805599453);
+static_assert(HIP_VERSION_MAJOR == 7 && HIP_PI_F == 3.14159265358979f && HIP_LN2 == 0.6931471805599453);
 static_assert(__is_same(decltype(max(1.0f, 2.0)), double) && __is_same(decltype(max(1, 2l)), long));
 static_assert(__is_same(decltype(min((short)1, 2)), int) && __is_same(decltype(min(1, 2u)), unsigned));
 __global__ void k(const float *x, const double *y, double *out) {
@@ -367,7 +368,7 @@ def test_vectors_as_the_compilers_own(generator: np.random.Generator) -> None:
     x = generator.standard_normal((64, 4)).astype(np.float32)
     out, three = np.zeros((64, 8), np.float32), np.zeros((64, 3), np.int32)
     module = wb.compile(
-        """
+        """#include <hip/hip_runtime.h>
 constexpr float4 four{1, 2u, 3.0, 4};
 static_assert(four.z == 3 && four[3] == 4 && (four + four).y == 4);
 static_assert(float2(3).y == 3 && int3{1, 2, 3}.z == 3);

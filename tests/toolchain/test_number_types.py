@@ -42,7 +42,7 @@ extern "C" void double_to_fp8(const double *x, unsigned char *y, long n, int sat
         y[i] = __hip_cvt_double_to_fp8(x[i], (__hip_saturation_t)saturate, (__hip_fp8_interpretation_t)kind);
 }
 extern "C" void of_fp8(const unsigned char *x, float *y, long n, int kind) {
-    for (long i = 0; i < n; ++i) y[i] = __hip_cvt_fp8_to_float(x[i], (__hip_fp8_interpretation_t)kind);
+    for (long i = 0; i < n; ++i) y[i] = __hip_fp8_to_float(x[i], (__hip_fp8_interpretation_t)kind);
 }
 extern "C" void to_bf16(const float *x, unsigned short *y, long n) {
     for (long i = 0; i < n; ++i) y[i] = __bfloat16_as_ushort(__float2bfloat16(x[i]));
@@ -127,14 +127,14 @@ def test_fp8_rounds_to_nearest_even(functions: Any, generator: np.random.Generat
         real = ~np.isnan(meaning)
         assert np.array_equal(got[real], wanted[real])
 
-    clamped = np.where(np.isnan(values), values, np.clip(values, -largest, largest)).astype(np.float32)
-    compared(1, codes(clamped, FORMATS[kind]))
-    # Without saturation what rounds past the largest number is infinity or NaN; of the ties above it only
-    # e4m3's goes down, to an even code.
-    tie = largest + (finite[-1] - finite[-2]) / 2
-    over = np.abs(values) > tie if kind == 0 else np.abs(values) >= tie
-    beyond = np.where(np.signbit(values), 0x80, 0).astype(np.uint8) | np.uint8([0x7F, 0x7C, 0x80, 0x80][kind])
-    compared(0, np.where(over, beyond, codes(clamped, FORMATS[kind])))
+    # Infinity is not too large a number: it stays itself, or NaN where the format has none. ROCm's arithmetic
+    # calls too large what is beyond the largest number before it is rounded (amd_hip_fp8.h, cast_to_f8).
+    infinite = np.where(np.signbit(values), 0x80, 0).astype(np.uint8) | np.uint8(
+        [0x7F, 0x7C, 0x80, 0x80][kind]
+    )
+    nearest = codes(np.clip(values, -largest, largest).astype(np.float32), FORMATS[kind])
+    compared(1, np.where(np.isinf(values), infinite, nearest))
+    compared(0, np.where(np.abs(values) > largest, infinite, nearest))
 
 
 SMALL = {"fp6_e2m3": (2, 3), "fp6_e3m2": (3, 2), "fp4_e2m1": (2, 1)}

@@ -28,7 +28,7 @@ template <int R> __device__ float get() {
 # Four AGPRs hold 1 to 4 while the compiler has MANY values at once, of which NV says how many find registers.
 CROWDED = (
     PINS
-    + """
+    + """#include <hip/hip_runtime.h>
 __global__ __launch_bounds__(64) __attribute__((amdgpu_num_vgpr(NV))) void crowded(volatile float *x) {
     asm volatile("" ::: "a0", "a1", "a2", "a3");
     put<0>(1); put<1>(2); put<2>(3); put<3>(4);
@@ -46,7 +46,7 @@ def functions(source: str, arch: str = "gfx950", **options: object) -> list[pinn
     return pinned.kernels(listing.splitlines())
 
 
-NAMED = """
+NAMED = """#include <hip/hip_runtime.h>
 template <int R> __device__ void one(float x) {
     asm volatile("v_add_f32 v[%0+1], v[%0], %1" ::"n"(R), "v"(x));
     asm volatile("v_mov_b32 v80, 0\\n\\tds_read_b96 a[%0:%0 + 3 - 1], %1" ::"n"(R), "v"(0) : "v80");
@@ -126,7 +126,7 @@ def test_ways_on_which_both_have_a_register(blocks: dict[int, tuple[str, list[in
 
 
 def test_what_a_called_function_writes_counts() -> None:
-    source = """
+    source = """#include <hip/hip_runtime.h>
     __device__ __attribute__((noinline)) float other(float x) {
         for (int i = 0; i < 64; i++) x = __builtin_sinf(x) / (x + i);
         return x;
@@ -149,7 +149,7 @@ def test_a_number_that_cannot_be_read_is_said() -> None:
 # As sources for LLVM 21 and earlier count: NV VGPRs, and as many AGPRs, where all are named.
 EARLIER = (
     PINS
-    + """
+    + """#include <hip/hip_runtime.h>
 __global__ __launch_bounds__(256) __attribute__((amdgpu_num_vgpr(NV))) void earlier(volatile float *x) {
     asm volatile("" ::: "a255");
     put<0>(1); put<255>(2);

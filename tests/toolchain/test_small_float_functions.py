@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import numpy as np
-import pytest
 import torch
 
 import workbench as wb
@@ -34,7 +33,7 @@ def run(lines: list[str], kind: str, arch: str, *arrays: np.ndarray) -> np.ndarr
         "bfloat16": ("hip_bf16.h", "bfloat16", "__ushort_as_bfloat16"),
     }[kind]
     body = "\n".join(f"    out[{n} * 65536 + i] = {line};" for n, line in enumerate(lines))
-    source = f"""
+    source = f"""#include <hip/hip_runtime.h>
 #include <hip/{header}>
 __global__ void k(const unsigned short *a, const unsigned short *b, const unsigned short *c, const float *f,
                   double *out) {{
@@ -49,10 +48,8 @@ __global__ void k(const unsigned short *a, const unsigned short *b, const unsign
     return out
 
 
-@pytest.mark.parametrize(
-    ("kind", "arch"), [("half", "gfx950"), ("bfloat16", "gfx950"), ("bfloat16", "gfx942")]
-)
-def test_functions_of_small_floats(kind: str, arch: str) -> None:
+def test_functions_of_halves() -> None:
+    kind = "half"
     seed = random.randrange(1 << 30)
     print("seed", seed)
     generator = np.random.default_rng(seed)
@@ -66,23 +63,23 @@ def test_functions_of_small_floats(kind: str, arch: str) -> None:
     )
     f = f.astype(np.float32)
     f[:4] = [0, -0.0, np.inf, -np.inf]
-    p = short = "half" if kind == "half" else "bfloat16"
     integers = [
-        (f"__{p}2{to}_{mode}(x)", mode, low, high)
-        for to, low, high in (("short", -(2**15), 2**15 - 1), ("ushort", 0, 2**16 - 1))
+        (f"__half2{to}_{mode}(x)", mode, low, high)
+        for to, low, high in (
+            ("short", -(2**15), 2**15 - 1),
+            ("ushort", 0, 2**16 - 1),
+            ("int", -(2**31), 2**31 - 1),
+        )
         for mode in ("rn", "rz", "ru", "rd")
     ]
-    integers += [(f"__{p}2char_rz(x)", "rz", -128, 127), (f"__{p}2uchar_rz(x)", "rz", 0, 255)]
-    integers += [(f"__{p}2int_{mode}(x)", mode, -(2**31), 2**31 - 1) for mode in ("rn", "rz", "ru", "rd")]
     others = [
-        "__hfma_sat(x, y, z)", "__hfma_relu(x, y, z)", "__hmax_nan(x, y)", "__hmin_nan(x, y)",
-        "__hsub_sat(x, y)", "htanh(x)", "__high2float(__hisnan2(xy))", "__low2float(__hisnan2(xy))",
-        f"__float2{short}_rz(f[i])", f"__float2{short}_ru(f[i])", f"__float2{short}_rd(f[i])",
+        "__hfma_sat(x, y, z)", "__hmax_nan(x, y)", "__hmin_nan(x, y)", "__hsub_sat(x, y)",
+        "__high2float(__hisnan2(xy))", "__low2float(__hisnan2(xy))",
+        "__float2half_rz(f[i])", "__float2half_ru(f[i])", "__float2half_rd(f[i])",
+        "__int2half_rz(i - 32768 << 3)", "__ll2half_ru((long long)(i - 32768) << (i & 31))",
+        "__ull2half_rd((unsigned long long)i << (i & 47))", "__hbequ2(xy, xy)",
     ]  # fmt: skip
-    if kind == "half":
-        others += ["__int2half_rz(i - 32768 << 3)", "__ll2half_ru((long long)(i - 32768) << (i & 31))"]
-        others += ["__ull2half_rd((unsigned long long)i << (i & 47))", "(float)__hbequ2(xy, xy)"]
-    out = run([line for line, *_ in integers] + others, p, arch, CODES, b, c, f)
+    out = run([line for line, *_ in integers] + others, kind, "gfx950", CODES, b, c, f)
     x, y, z = (floats(codes, kind) for codes in (CODES, b, c))
     with np.errstate(all="ignore"):
         rounded = {"rn": np.rint(x), "rz": np.trunc(x), "ru": np.ceil(x), "rd": np.floor(x)}
@@ -91,46 +88,38 @@ def test_functions_of_small_floats(kind: str, arch: str) -> None:
             np.testing.assert_array_equal(out[n], wanted, err_msg=line)
         # Products of two such numbers are exact in float64, and sums of three but for what no rounding sees:
         # where the halves' exponents differ by more than float64 is wide.
-        exact = x * y + z
-        fused = exact.astype(np.float16).astype(float) if kind == "half" else nearest(exact, kind)
+        fused = (x * y + z).astype(np.float16).astype(float)
         rest = out[len(integers) :]
-        same = {"equal_nan": True}
-        close = 2.0**-10 if kind == "half" else 2.0**-7
         unclamped = np.where(np.isnan(fused), 0, np.clip(fused, 0, 1))
-        assert np.allclose(rest[0], unclamped, rtol=close, atol=2.0**-24, **same)
-        assert np.allclose(rest[1], np.where(fused < 0, 0, fused), rtol=close, atol=2.0**-24, **same)
-        np.testing.assert_array_equal(rest[2], np.maximum(x, y))
-        np.testing.assert_array_equal(rest[3], np.minimum(x, y))
+        assert np.allclose(rest[0], unclamped, rtol=2.0**-10, atol=2.0**-24, equal_nan=True)
+        np.testing.assert_array_equal(rest[1], np.maximum(x, y))
+        np.testing.assert_array_equal(rest[2], np.minimum(x, y))
         difference = nearest(x - y, kind)
-        assert np.array_equal(rest[4], np.where(np.isnan(difference), 0, np.clip(difference, 0, 1)))
-        assert np.allclose(rest[5], np.tanh(x), rtol=close, atol=2.0**-24, **same)
-        assert np.array_equal(rest[6], np.isnan(y))
-        assert np.array_equal(rest[7], np.isnan(x))
+        assert np.array_equal(rest[3], np.where(np.isnan(difference), 0, np.clip(difference, 0, 1)))
+        assert np.array_equal(rest[4], np.isnan(y))
+        assert np.array_equal(rest[5], np.isnan(x))
         # On the wanted side of the float, and no other of the format is nearer on that side.
         every = np.unique(floats(CODES, kind)[~np.isnan(floats(CODES, kind))])
         at = np.searchsorted(every, f.astype(float), "left")
         above, below = every[at], every[np.searchsorted(every, f.astype(float), "right") - 1]
-        np.testing.assert_array_equal(rest[8], np.where(f > 0, below, above))
-        np.testing.assert_array_equal(rest[9], above)
-        np.testing.assert_array_equal(rest[10], below)
-        if kind == "half":
-            i = np.arange(1 << 16)
-            wide = (i - 32768) * 8.0
-            wanted = np.where(
-                wide > 0,
-                every[np.searchsorted(every, wide, "right") - 1],
-                every[np.searchsorted(every, wide)],
-            )
-            np.testing.assert_array_equal(rest[11], wanted)
-            wide = (i - 32768) * 2.0 ** (i & 31)
-            np.testing.assert_array_equal(rest[12], every[np.searchsorted(every, wide)])
-            wide = i * 2.0 ** (i & 47)
-            np.testing.assert_array_equal(rest[13], every[np.searchsorted(every, wide, "right") - 1])
-            assert (rest[14] == 1).all()
+        np.testing.assert_array_equal(rest[6], np.where(f > 0, below, above))
+        np.testing.assert_array_equal(rest[7], above)
+        np.testing.assert_array_equal(rest[8], below)
+        i = np.arange(1 << 16)
+        wide = (i - 32768) * 8.0
+        wanted = np.where(
+            wide > 0, every[np.searchsorted(every, wide, "right") - 1], every[np.searchsorted(every, wide)]
+        )
+        np.testing.assert_array_equal(rest[9], wanted)
+        wide = (i - 32768) * 2.0 ** (i & 31)
+        np.testing.assert_array_equal(rest[10], every[np.searchsorted(every, wide)])
+        wide = i * 2.0 ** (i & 47)
+        np.testing.assert_array_equal(rest[11], every[np.searchsorted(every, wide, "right") - 1])
+        assert (rest[12] == 1).all()
 
 
 def test_constants() -> None:
-    out = np.zeros(6)
+    out = np.zeros(4)
     source = """
 #include <hip/hip_fp16.h>
 #include <hip/hip_bf16.h>
@@ -139,10 +128,6 @@ __global__ void k(double *out) {
     out[1] = HIPRT_MAX_NORMAL_FP16;
     out[2] = HIPRT_ONE_BF16;
     out[3] = HIPRT_MIN_DENORM_BF16;
-    const __half2 a(1.0f, 2.0f), b(3.0f, -1.0f), c(0.5f, 0.25f), r = __hcmadd(a, b, c);
-    out[4] = r.x;
-    out[5] = r.y;
 }"""
     wb.compile(source, arch="gfx950", name="constants.hip")["k"][1, 1](torch.from_numpy(out))
-    result = (1 + 2j) * (3 - 1j) + (0.5 + 0.25j)
-    assert out.tolist() == [np.inf, 65504, 1, 2.0**-133, result.real, result.imag]
+    assert out.tolist() == [np.inf, 65504, 1, 2.0**-133]

@@ -252,6 +252,7 @@ def test_the_time_is_that_of_the_model() -> None:
     # The second finds in the Infinity Cache what the first left there.
     assert once < twice <= 2 * once
     kernel = wb.compile(
+        "#include <hip/hip_runtime.h>\n"
         "__global__ void scale(const float *x, float *out, float factor, int n) {\n"
         "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = factor * x[i];\n}\n",
         arch="gfx950",

@@ -198,7 +198,7 @@ def test_the_log_tells_what_figures_do_not(small, monkeypatch):
     for name in ("kernel.compilation", "kernel.kernel", "runtime.findings", "emulator.node.console"):
         monkeypatch.setattr(importlib.import_module(f"workbench.{name}"), "hub", hub)
     page = Dashboard(source=hub)
-    source = """
+    source = """#include <hip/hip_runtime.h>
 __global__ void say(float *x) {
   if (threadIdx.x == 0) printf("lane %d says <hello>", 0);
   x[threadIdx.x] = 1;

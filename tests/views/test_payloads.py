@@ -51,7 +51,10 @@ from workbench.views.picture import svg_of
 from workbench.views.run_summary import RunSummary
 
 DEVICE = "emulated:gfx950"
-SCALE = 'extern "C" __global__ void scale(float* x, float by) { x[blockIdx.x * 64 + threadIdx.x] *= by; }'
+SCALE = (
+    "#include <hip/hip_runtime.h>\n"
+    'extern "C" __global__ void scale(float* x, float by) { x[blockIdx.x * 64 + threadIdx.x] *= by; }'
+)
 
 
 def found_by_the_sanitizer() -> SanitizeResult:
@@ -212,7 +215,7 @@ def compiled_pages(pages: Pages, text: str) -> None:
     # What stands behind an @ is a version to a linker.
     symbol = json.dumps(text.replace("@", ""), ensure_ascii=False)
     source = (
-        f"#warning {text.splitlines()[0]}\n"
+        f"#include <hip/hip_runtime.h>\n#warning {text.splitlines()[0]}\n"
         f"__global__ void scale(float* x, float by) __asm__({symbol});\n"
         "__global__ void scale(float* x, float by) { x[threadIdx.x] *= by; }\n"
     )

@@ -16,7 +16,7 @@ from workbench.profile.findings import advise
 from workbench.views.latest import Latest
 from workbench.views.live import Dashboard
 
-SOURCE = r"""
+SOURCE = r"""#include <hip/hip_runtime.h>
 extern "C" __global__ void turned(float *out) {
     __shared__ float tile[64 * 64];
     for (int turn = 0; turn < 32; turn++) {

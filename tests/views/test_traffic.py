@@ -13,7 +13,7 @@ from workbench.profile.machine import machine
 from workbench.profile.metrics import derive
 from workbench.views.figures.memory import traffic
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 __global__ void copy(const float *x, float *out) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   out[i] = x[i];

@@ -19,7 +19,7 @@ from workbench.views.waves.hues import FAMILIES, OF_KIND
 from workbench.views.waves.packed import STALL, WORK, meanings
 from workbench.views.waves.picture import raster
 
-SOURCE = r"""
+SOURCE = r"""#include <hip/hip_runtime.h>
 extern "C" __global__ void turns(const float *x, float *out) {
     __shared__ float tile[256];
     float sum = 0;

@@ -14,9 +14,9 @@ from workbench.display import Shown
 from workbench.kernel import Kernel, Module
 from workbench.kernel.resources import HEADINGS
 from workbench.origin import Figure
-from workbench.toolchain.precompiled import top
+from workbench.toolchain.precompiled import PLAIN_TOP, precompiled_top
 
-_PRECOMPILED = re.compile(re.escape(" ".join(top(Path("/")))) + r"\S+")
+_PRECOMPILED = re.compile(re.escape(" ".join(precompiled_top(Path("/")))) + r"\S+")
 
 AROUND = 3
 """Lines of the source, and instructions, that are shown around a change."""
@@ -190,7 +190,7 @@ def only_differing(before: str, after: str) -> tuple[str, str]:
     Where files stand changes no code, and neither does a precompiled header instead of the header itself.
     Beside a run whose options are not known, those of the other are no change: most are the workbench's own.
     """
-    old, new = (_PRECOMPILED.sub(" ".join(top(None)), each).split() for each in (before, after))
+    old, new = (_PRECOMPILED.sub(" ".join(PLAIN_TOP), each).split() for each in (before, after))
     if not old or not new:
         return "", ""
     return _only_in(old, new), _only_in(new, old)

@@ -58,7 +58,7 @@ def compile_device(
 ) -> CompileResult:
     """Compile HIP source to a code object.
 
-    `hip/hip_runtime.h` is included in front of the source; the headers of the kernel library are on the
+    The source includes `hip/hip_runtime.h` itself, as for hipcc; the headers of the kernel library are on the
     include path, with KITTENS_CDNA4 (gfx950), KITTENS_CDNA3 (gfx942) or KITTENS_CDNA2 (gfx90a) defined.
     Quoted includes are looked for in the current folder first, or beside the source where its name is a file.
 
@@ -166,7 +166,7 @@ def _command(job: Job, ready: Path | None, output: str, *further: str) -> list[s
         *job.own,
         *job.common,
         *job.linked,
-        *precompiled.top(ready),
+        *precompiled.top(ready, job.compiler),
         "-fno-crash-diagnostics",
         *further,
         *("-", "-o", output),
@@ -217,5 +217,5 @@ def editor_arguments(arch: str) -> list[str]:
         *compiler.arguments,
         f"-D{target(arch).macro}",
         *(part for folder in include_folders() for part in ("-I", str(folder))),
-        *("-include", precompiled.RUNTIME),
+        *precompiled.top(None, compiler),
     ]

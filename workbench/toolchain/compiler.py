@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from workbench import paths
@@ -70,6 +72,14 @@ class Compiler:
             "-fuse-cuid=none",
             *self.arguments,
         ]
+
+
+@cache
+def hip_version() -> tuple[int, int, int]:
+    """Major, minor and patch of the HIP that our headers are of, and the emulated device's libraries."""
+    text = (INCLUDE / "hip" / "hip_version.h").read_text()
+    major, minor, patch = re.findall(r"define HIP_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", text)
+    return int(major), int(minor), int(patch)
 
 
 def kernel_headers() -> Path:

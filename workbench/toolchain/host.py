@@ -203,7 +203,6 @@ class _Build:
             *("-x", "hip", f"--offload-arch={self.job.options.arch}", "-shared", "-no-hip-rt"),
             *self.job.own,
             *self.common,
-            *precompiled.top(None),
             *self.host,
             *("-MMD", "-MF", os.path.join(folder, "headers.d"), "-MT", "x"),
             *("-", "-o", output),
@@ -283,7 +282,13 @@ class _Half:
 
         def run(ready: Path | None) -> tuple[bytes, tuple[Diagnostic, ...], list[str]]:
             listed = to_front_end("-dependency-file", f"{output}.d", "-MT", "x", "-sys-header-deps")
-            command = [*self.start, *self.job.own, *self.common, *precompiled.top(ready), *listed]
+            command = [
+                *self.start,
+                *self.job.own,
+                *self.common,
+                *precompiled.top(ready, self.job.compiler),
+                *listed,
+            ]
             command += [*further, "-", "-o", output]
             made, diagnostics, _ = self.job.start(
                 command, output, folder, ready=ready is not None, group=group

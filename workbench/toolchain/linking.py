@@ -42,7 +42,7 @@ def compile_bitcode(source: str, options: CompileOptions) -> tuple[bytes, tuple[
             *job.own,
             *job.common,
             *job.linked,
-            *precompiled.top(None),
+            *precompiled.top(None, job.compiler),
             # A symbol that each file has says which it is: one name each, and the same every time.
             *("-fgpu-rdc", f"-cuid={digest(job.key)[:16]}", "-emit-llvm", "-c"),
             *("-", "-o", output),

@@ -1,8 +1,9 @@
 """Parses the headers that every cell includes once, not with every cell.
 
-A precompiled header holds `hip/hip_runtime.h`, and `kittens.cuh` and pybind11 where the source includes them.
-It is made after the first compilation that would have used it, beside the user's work, or at set-up by
-`warm`; until then sources compile without it, to the same code.
+A precompiled header holds what stands in front of every source, or `hip/hip_runtime.h`, which begins with it,
+where the source includes that; and `kittens.cuh` and pybind11 likewise. It is made after the first
+compilation that would have used it, beside the user's work, or at set-up by `warm`; until then sources
+compile without it, to the same code.
 """
 
 from __future__ import annotations
@@ -15,16 +16,21 @@ import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from workbench.cache import Cache, digest
 from workbench.toolchain import process
-from workbench.toolchain.compiler import INCLUDE, Compiler, kernel_headers
+from workbench.toolchain.compiler import INCLUDE, SHORT_NAMES, Compiler, include_folders, kernel_headers
 from workbench.toolchain.job import HeaderRejectedError, to_front_end
 from workbench.toolchain.scratch import in_folder
 from workbench.toolchain.store import content
+
+PRELUDE = "hip/device/prelude.h"
+"""In front of every source, as a clang with ROCm has its own in front."""
+
+PLAIN_TOP = ("-include", PRELUDE)
 
 RUNTIME = "hip/hip_runtime.h"
 TILES = "kittens.cuh"
@@ -67,9 +73,11 @@ def headers_for(
     runtime = _headers_in(INCLUDE)
     if hidden(RUNTIME) or _seen(set(defines), runtime):
         return ()
-    found = [RUNTIME]
     beginning = _Beginning(folders)
     beginning.read(source)
+    if beginning.runtime is None or _seen(beginning.runtime, runtime):
+        return (PRELUDE,)
+    found = [RUNTIME]
     tiles = beginning.tiles if (kernel_headers() / TILES).is_file() else None
     if tiles is not None and not _seen({*defines, *tiles}, _our_headers()):
         found.append(TILES)
@@ -85,12 +93,15 @@ class _Beginning:
     """What a source includes and defines before its first line of code, in the user's own headers too.
 
     Attributes:
+        runtime: the macros defined before hip_runtime.h is included, by itself or by another header of ours;
+            None where it is not.
         tiles: the macros defined before our tile library is included; None where it is not, or where a header
             of the user's stands before it.
         pybind: the macros defined before pybind11 is included; None where it is not.
     """
 
     def __init__(self, folders: Sequence[str]) -> None:
+        self.runtime: set[str] | None = None
         self.tiles: set[str] | None = None
         self.pybind: set[str] | None = None
         self._folders = folders
@@ -112,6 +123,8 @@ class _Beginning:
         paths = (os.path.normpath(os.path.join(folder, name)) for folder in folders)
         path = next((p for p in paths if os.path.isfile(p)), None)
         if path is None:
+            if self.runtime is None and _brings_runtime(name):
+                self.runtime = set(self._macros)
             if name == TILES and self.tiles is None and not self._read:
                 self.tiles = set(self._macros)
             if name.startswith(("pybind11/", "pyutils/")) and self.pybind is None:
@@ -241,9 +254,19 @@ class PrecompiledHeader:
         ]
 
 
-def top(ready: Path | None) -> list[str]:
-    """Arguments that put a precompiled header in front of a source, or else the header of every source."""
-    return to_front_end("-include-pch", str(ready)) if ready else ["-include", RUNTIME]
+def top(ready: Path | None, compiler: Compiler) -> list[str]:
+    """Arguments that put a precompiled header in front of a source, or else what every source has there.
+
+    hipcc has a header of its own in front.
+    """
+    if ready is not None:
+        return precompiled_top(ready)
+    return [] if compiler.kind == "hipcc" else [*PLAIN_TOP]
+
+
+def precompiled_top(ready: Path) -> list[str]:
+    """Arguments that put a precompiled header in front of a source."""
+    return to_front_end("-include-pch", str(ready))
 
 
 def wait() -> None:
@@ -284,6 +307,21 @@ def _stop_all() -> None:
         left = list(_running)
     for running in left:
         process.stop(running)
+
+
+def _brings_runtime(name: str) -> bool:
+    """Whether a header that a source includes is ours and is hip_runtime.h, or includes it."""
+    folders = [INCLUDE, *(INCLUDE / short for short in SHORT_NAMES), *include_folders()]
+    path = next((folder / name for folder in folders if (folder / name).is_file()), None)
+    return path is not None and (path == INCLUDE / RUNTIME or _includes_runtime(path, content(path)))
+
+
+@cache
+def _includes_runtime(path: Path, _content: str) -> bool:
+    lines = _COMMENT.sub(" ", path.read_text(encoding="utf-8", errors="replace")).splitlines()
+    return any(
+        _brings_runtime(match[1] or match[2]) for line in lines if (match := _INCLUDE_LINE.match(line))
+    )
 
 
 def _our_headers() -> list[str]:

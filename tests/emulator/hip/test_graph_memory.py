@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import workbench as wb
 
-PROGRAM = r"""
+PROGRAM = r"""#include <hip/hip_runtime.h>
 #include <cstdio>
 #define OK(call)                                                     \
     if (hipError_t e = (call)) {                                     \

@@ -19,7 +19,7 @@ from workbench.runtime.hip import api as load_hip
 from workbench.toolchain import CompileOptions
 from workbench.toolchain.linking import compile_bitcode
 
-KERNEL = """
+KERNEL = """#include <hip/hip_runtime.h>
 extern "C" __device__ float twice(float x);
 extern "C" __global__ void k(float *x) {
     __shared__ float s[64];

@@ -9,7 +9,7 @@ from workbench import errors, runtime
 from workbench.runtime.hip import api as load_hip
 from workbench.targets import TILE_TARGETS
 
-KERNEL = """
+KERNEL = """#include <hip/hip_runtime.h>
 __global__ void sample(hipTextureObject_t texture, float *out) {
     out[threadIdx.x] = texture ? tex2D<float>(texture, threadIdx.x + 0.5f, 0.5f) : 1.0f;
 }

@@ -17,7 +17,7 @@ from workbench.runtime.hip import api as load_hip
 
 PAGE = 2 << 20
 
-KERNELS = """
+KERNELS = """#include <hip/hip_runtime.h>
 __global__ void fill(int *x, int v) { x[threadIdx.x] = v; }
 """
 
@@ -218,7 +218,7 @@ def test_what_is_no_handle(call: Handle, kind: int, error: int, words: str) -> N
     assert words in str(calls.take_exception())
 
 
-IMPORTER = r"""
+IMPORTER = r"""#include <hip/hip_runtime.h>
 #include <fcntl.h>
 __global__ void fill(int *x) { x[threadIdx.x] = 7 + threadIdx.x; }
 int main(int, char **arguments) {
@@ -235,7 +235,7 @@ int main(int, char **arguments) {
     return hipDeviceSynchronize();
 }
 """
-PROGRAM = r"""
+PROGRAM = r"""#include <hip/hip_runtime.h>
 #include <cstdio>
 __global__ void fill(int *x, int n, int v) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[i] = v + i;

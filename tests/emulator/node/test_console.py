@@ -70,7 +70,7 @@ def test_other_conversions() -> None:
     assert console.format_text("%zu %lld", [2**64 - 1, 2**64 - 1]) == f"{2**64 - 1} -1"
 
 
-KERNELS = r"""
+KERNELS = r"""#include <hip/hip_runtime.h>
 #include <cassert>
 #include <cstdio>
 __global__ void everything(int *x) {
@@ -145,7 +145,7 @@ def test_an_assertion_names_itself_and_the_thread(module: wb.Module) -> None:
 def test_a_kernel_that_overwrites_the_buffer_is_no_trouble(
     length: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = f"""
+    source = f"""#include <hip/hip_runtime.h>
     #include <cstdio>
     __global__ void wild(int *x) {{
         if (threadIdx.x == 70) printf("not reached");
@@ -169,7 +169,7 @@ def test_a_kernel_that_overwrites_the_buffer_is_no_trouble(
 
 
 def test_bytes_that_are_no_utf_8_are_shown_as_such(capsys: pytest.CaptureFixture[str]) -> None:
-    source = r"""
+    source = r"""#include <hip/hip_runtime.h>
     #include <cstdio>
     __global__ void k(const char *text) { if (threadIdx.x == 0) printf("<%s>", text); }
     """

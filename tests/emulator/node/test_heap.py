@@ -9,7 +9,7 @@ import workbench as wb
 from workbench import errors
 from workbench.targets import TILE_TARGETS
 
-SOURCE = r"""
+SOURCE = r"""#include <hip/hip_runtime.h>
 #include <cstdlib>
 struct node { int value; node *next; };
 struct shape { __device__ virtual int corners() = 0; __device__ virtual ~shape() {} };
@@ -118,7 +118,7 @@ def test_the_sanitizer_has_nothing_to_say(kernels: wb.Module) -> None:
     assert not wb.sanitize(kernels["lists"][4, 256], out).findings
 
 
-FAULTS = r"""
+FAULTS = r"""#include <hip/hip_runtime.h>
 #include <cstdlib>
 struct pair { int a, b; };
 __global__ void past(int *out, int n, int fault) {
@@ -208,7 +208,7 @@ def test_blocks_that_were_kept_apart_are_given_when_nothing_else_is_left(kernels
         assert out.tolist() == [400 * (i % 256) + 79800 for i in range(1024)]
 
 
-PROGRAM = r"""
+PROGRAM = r"""#include <hip/hip_runtime.h>
 #include <cstdio>
 __global__ void count(int *out) { if (malloc(1 << 20) != nullptr) atomicAdd(out, 1); }
 int main() {

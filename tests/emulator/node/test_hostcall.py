@@ -23,7 +23,7 @@ from workbench.targets import NAMES
 
 HEADER = Path(__file__).with_name("hostcall.h")
 
-KERNELS = r"""
+KERNELS = r"""#include <hip/hip_runtime.h>
 extern "C" __global__ void everything(int *results) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i % 50 == 7)
@@ -44,7 +44,7 @@ extern "C" __global__ void nested(int *x) {
 }
 extern "C" __global__ void many(int *x) { printf("%d\n", int(blockIdx.x * blockDim.x + threadIdx.x)); }
 """
-OWN = r"""
+OWN = r"""#include <hip/hip_runtime.h>
 // clang turns this into calls of its own; the workbench's printf is another function.
 #define printf __builtin_printf
 __device__ void fail(const char *condition, const char *file, u32 line, const char *function) {
@@ -239,7 +239,7 @@ def test_a_kernel_that_overwrites_the_buffer_is_no_trouble(
     assert capsys.readouterr().out.splitlines() == [str(i) for i in range(64)]
 
 
-BUFFERED = r"""
+BUFFERED = r"""#include <hip/hip_runtime.h>
 #define printf __builtin_printf
 extern "C" __global__ void known(int *x) {
     const int i = threadIdx.x;
@@ -358,7 +358,7 @@ def test_on_rocms_device_libraries(
 
 
 # What HIP's headers have around the device libraries.
-ROCM = r"""
+ROCM = r"""#include <hip/hip_runtime.h>
 #define __global__ __attribute__((global, amdgpu_flat_work_group_size(1, 1024)))
 #define __device__ __attribute__((device))
 typedef unsigned u32;

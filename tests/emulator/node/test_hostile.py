@@ -110,8 +110,10 @@ def with_symbol_at(data: bytes, name: str, address: int) -> bytes:
 
 
 VARIABLES = {
-    "hipkittens_console": """__global__ void k(int *p) { printf("%d", *p); }""",
-    "hipkittens_heap": "__global__ void k(void **p) { *p = malloc(8); }",
+    "hipkittens_console": """#include <hip/hip_runtime.h>
+__global__ void k(int *p) { printf("%d", *p); }""",
+    "hipkittens_heap": """#include <hip/hip_runtime.h>
+__global__ void k(void **p) { *p = malloc(8); }""",
 }
 
 

@@ -17,7 +17,7 @@ from workbench.emulator.node import interrupts  # noqa: E402
 from workbench.errors import KernelInterrupt  # noqa: E402
 from workbench.runtime import LaunchOptions  # noqa: E402
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 // Who reads the clock may end by itself, and is no deadlock.
 __global__ void spin(volatile int *flag) { while (*flag == 0 && __builtin_readcyclecounter() != 0) {} }
 __global__ void quick(int *out) { out[threadIdx.x] = threadIdx.x; }

@@ -115,7 +115,7 @@ def test_a_plain_load_past_the_end_is_found(arch: str) -> None:
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_a_race_on_the_last_element_is_found(arch: str) -> None:
     source = SOURCE + (
-        "__global__ void race(_Float16 *x, int n) {\n"
+        "#include <hip/hip_runtime.h>\n__global__ void race(_Float16 *x, int n) {\n"
         "    if (threadIdx.x >= 64) x[n - 1] = 1;\n"
         "    else __hip_atomic_fetch_add(x + n - 1, (_Float16)1, AGENT);\n}"
     )

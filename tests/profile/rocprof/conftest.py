@@ -8,7 +8,7 @@ import torch
 import workbench as wb
 from workbench.operators.subject import Target, resolve
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 __global__ void twice(float *out, const float *x, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = x[i] + x[i];

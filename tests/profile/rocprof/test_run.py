@@ -190,7 +190,7 @@ def test_arguments_of_every_kind_are_replayed(tmp_path):
     class Pair(ctypes.Structure):
         _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_float))
 
-    source = """
+    source = """#include <hip/hip_runtime.h>
     struct pair { int a; float b; };
     struct box { int *out; int values[2]; };
     __global__ void all(box g, pair p, pair q, short s, double d, unsigned char c, bool flag, float *none) {

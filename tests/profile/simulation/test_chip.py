@@ -14,14 +14,14 @@ from workbench.profile.simulation import chip
 from workbench.targets import MI355X, PRODUCTS
 
 LINE = 128
-COPY = """
+COPY = """#include <hip/hip_runtime.h>
 extern "C" __global__ void copy(const float4 *from, float4 *to) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     to[i] = from[i];
 }
 """
 
-CAUSAL = """
+CAUSAL = """#include <hip/hip_runtime.h>
 extern "C" __global__ void causal(const float *from, float *to) {
     __shared__ float held[24 << 10];  // One work-group fills a compute unit.
     held[threadIdx.x] = from[0];
@@ -94,7 +94,7 @@ def test_what_passes_the_infinity_cache_puts_nothing_out():
     assert evicted_lines(counted(2 * some, 0), MI355X, streamed=(1.0, 0.0)) == 0
 
 
-STREAM = """
+STREAM = """#include <hip/hip_runtime.h>
 extern "C" __global__ void plain(const int *from, int *to) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     to[i] = from[i];

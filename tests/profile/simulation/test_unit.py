@@ -20,7 +20,7 @@ REASON = {name: number for number, name in enumerate(REASONS)}
 LEVELS = {"L1": (1, 0, 0, 0), "L2": (0, 1, 0, 0), "Infinity Cache": (0, 0, 1, 0), "HBM": (0, 0, 0, 1)}
 
 # Each runs its instruction N times; the difference of two N leaves out what comes before and after.
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 typedef float f16 __attribute__((ext_vector_type(16)));
 typedef float f4 __attribute__((ext_vector_type(4)));
 typedef _Float16 h4 __attribute__((ext_vector_type(4)));

@@ -22,6 +22,7 @@ from workbench.emulator.hip import devices, structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, Call, HipError, thread
 from workbench.toolchain import CompileOptions, compile_device
 from workbench.toolchain.linking import compile_bitcode
+from workbench.toolchain.precompiled import RUNTIME
 
 _RESULTS = {
     0: "HIPRTC_SUCCESS",
@@ -167,6 +168,8 @@ def _compile(handle: int, count: int, options: int) -> None:
             f'extern "C" {{ __device__ __attribute__((used)) const void *{_VARIABLE}{index} = '
             f"reinterpret_cast<const void *>(&{expression.strip().removeprefix('&')}); }}\n"
         )
+    # What hiprtc's own built-in header has is known without an include.
+    source = f'#include "{RUNTIME}"\n#line 1 "{program.name}"\n{program.source}{addresses}'
     try:
         texts = _texts(options, count)
         arch, folders, macros, flags = _options([text for text in texts if text not in _RELOCATABLE])
@@ -180,10 +183,10 @@ def _compile(handle: int, count: int, options: int) -> None:
         if _RELOCATABLE.intersection(texts):
             if program.expressions:
                 raise errors.UsageError("name expressions are found in whole programs, without -fgpu-rdc")
-            program.bitcode, said = compile_bitcode(program.source, chosen)
+            program.bitcode, said = compile_bitcode(source, chosen)
             program.log = _log(said)
             return
-        compiled = compile_device(f"{program.source}{addresses}", chosen)
+        compiled = compile_device(source, chosen)
     except errors.CompileError as error:
         program.log = _log(error.diagnostics)
         raise fail("COMPILATION") from None

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from workbench.emulator.hip.library import interface
+from workbench.toolchain.compiler import hip_version
 
 SUCCESS: Final = 0
 INVALID_VALUE: Final = 1
@@ -63,8 +64,8 @@ MEMORY_ARRAY: Final = 10
 # HIP_LAUNCH_PARAM_*
 PARAM_BUFFER_POINTER, PARAM_BUFFER_SIZE, PARAM_END = 1, 2, 3
 
-VERSION: Final = 7_02_00000
-"""HIP 7.2, as hipRuntimeGetVersion says it: major * 10**7 + minor * 10**5 + patch."""
+VERSION: Final = sum(number * unit for number, unit in zip(hip_version(), (10**7, 10**5, 1), strict=True))
+"""HIP's version as hipRuntimeGetVersion says it: major * 10**7 + minor * 10**5 + patch."""
 
 
 class DeviceProp(ctypes.Structure):

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import NoReturn
 
 from workbench.errors import CompileError, ToolchainError, UsageError
-from workbench.toolchain.compiler import INCLUDE, Compiler
+from workbench.toolchain.compiler import Compiler, hip_version
 from workbench.toolchain.hipcc.command_line import LINKED, CommandLine, Source, Stage, read
 from workbench.toolchain.hipcc.device_linking import linked_device_code
 from workbench.toolchain.hipcc.linking import archive, link_library, link_program
@@ -75,11 +75,7 @@ def _ended_whole() -> Iterator[None]:
 
 def _version(compiler: Compiler) -> int:
     """In the form that builds read: HIP's version first, then clang's own words."""
-    numbers = {}
-    for line in (INCLUDE / "hip" / "hip_version.h").read_text().splitlines():
-        name, _, number = line.removeprefix("#define HIP_VERSION_").partition(" ")
-        numbers[name] = number
-    version = ".".join(numbers[part] for part in ("MAJOR", "MINOR", "PATCH"))
+    version = ".".join(map(str, hip_version()))
     print(f"HIP version: {version} (the workbench's, for the emulated device)", flush=True)
     return subprocess.run([*compiler.command, "--version"], check=False).returncode
 

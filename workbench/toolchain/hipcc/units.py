@@ -182,7 +182,7 @@ class Unit:
             *self._common(),
             *_words(self.line.device),
             f"-D{target(arch).macro}",
-            *precompiled.top(None),
+            *precompiled.top(None, self.compiler),
         ]
 
     def _host(self) -> list[str]:
@@ -192,7 +192,7 @@ class Unit:
             *self._common(),
             *_words(self.line.host),
             f"-D{target(self.archs[0]).macro}",
-            *precompiled.top(None),
+            *precompiled.top(None, self.compiler),
             "-fPIC",
         ]
 

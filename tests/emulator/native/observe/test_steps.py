@@ -13,7 +13,7 @@ from workbench.launches import LaunchOptions, StepOptions, TrafficOptions
 from workbench.runtime import device
 from workbench.targets import TILE_TARGETS
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 __global__ void turns(const float *x, float *out) {
   __shared__ float table[128];
   float v = x[threadIdx.x];
@@ -94,7 +94,7 @@ def test_chosen_groups(total, groups):
 
 
 LANES = 64
-TURNS = """
+TURNS = """#include <hip/hip_runtime.h>
 extern "C" __global__ void narrow(const unsigned short *x, int at, int apart, unsigned *out) {
     out[threadIdx.x] = x[at + apart * (int)threadIdx.x];
 }

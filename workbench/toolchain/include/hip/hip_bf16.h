@@ -3,7 +3,7 @@
 
 #include "hip/device/push_names.h"
 
-#include "hip/hip_runtime.h"
+#include "hip/device/half_words.h"
 
 typedef __bf16 __hip_bf16x2_native __attribute__((ext_vector_type(2)));
 typedef float __hip_f32x2_native __attribute__((ext_vector_type(2)));
@@ -15,21 +15,55 @@ struct __hip_bfloat162_raw {
     unsigned short x, y;
 };
 
+// Comes from and goes to most numbers implicitly, so an operator with a __hip_bfloat16 and a number is ambiguous: one
+// of the two is converted by name.
 struct alignas(2) __hip_bfloat16 {
+  protected:
     unsigned short __x;
 
+  public:
     __hip_bfloat16() = default;
     __host__ __device__ constexpr __hip_bfloat16(const __hip_bfloat16_raw &raw) : __x(raw.x) {}
-    __host__ __device__ __hip_bfloat16(float value) : __x(nearest(value)) {}
-    __host__ __device__ __hip_bfloat16(double value) : __x(of(value)) {}
-    template <typename T, __hip_if<std::is_integral<T>::value> = 0>
-    __host__ __device__ __hip_bfloat16(T value) : __x(of(static_cast<double>(value))) {}
-
-    __host__ __device__ operator float() const { return __builtin_bit_cast(float, static_cast<unsigned>(__x) << 16); }
+    __host__ __device__ __hip_bfloat16(__bf16 value) : __x(__builtin_bit_cast(unsigned short, value)) {}
+#define __HIP_BF16_FROM(T, of)                                                                                         \
+    __host__ __device__ __hip_bfloat16(T value) : __x(of(value)) {}                                                    \
+    __host__ __device__ __hip_bfloat16 &operator=(T value) {                                                           \
+        __x = of(value);                                                                                               \
+        return *this;                                                                                                  \
+    }
+    __HIP_BF16_FROM(float, nearest)
+    __HIP_BF16_FROM(double, of_double)
+    __HIP_BF16_FROM(int, of_double)
+    __HIP_BF16_FROM(unsigned, of_double)
+    __HIP_BF16_FROM(short, of_double)
+    __HIP_BF16_FROM(unsigned short, of_double)
+#undef __HIP_BF16_FROM
+    __host__ __device__ __hip_bfloat16 &operator=(const __hip_bfloat16_raw &raw) {
+        __x = raw.x;
+        return *this;
+    }
     __host__ __device__ operator __hip_bfloat16_raw() const { return {__x}; }
-    __host__ __device__ explicit operator bool() const { return (__x & 0x7fff) != 0; }
+    __host__ __device__ operator __hip_bfloat16_raw() const volatile { return {__x}; }
+    __host__ __device__ operator __bf16() const { return __builtin_bit_cast(__bf16, __x); }
+    __host__ __device__ operator float() const { return as_float(); }
+    __host__ __device__ operator bool() const { return (__x & 0x7fff) != 0; }
+#define __HIP_BF16_TO(T)                                                                                               \
+    __host__ __device__ operator T() const { return static_cast<T>(as_float()); }
+    __HIP_BF16_TO(char)
+    __HIP_BF16_TO(signed char)
+    __HIP_BF16_TO(unsigned char)
+    __HIP_BF16_TO(short)
+    __HIP_BF16_TO(unsigned short)
+    __HIP_BF16_TO(int)
+    __HIP_BF16_TO(unsigned)
+    __HIP_BF16_TO(long)
+    __HIP_BF16_TO(unsigned long)
+    __HIP_BF16_TO(long long)
+    __HIP_BF16_TO(unsigned long long)
+#undef __HIP_BF16_TO
 
   private:
+    __host__ __device__ float as_float() const { return __builtin_bit_cast(float, static_cast<unsigned>(__x) << 16); }
     // Ties go to even and NaN stays NaN.
     __host__ __device__ static unsigned short nearest(float value) {
 #if defined(__HIP_DEVICE_COMPILE__)
@@ -42,7 +76,7 @@ struct alignas(2) __hip_bfloat16 {
 #endif
     }
     // Through float with its last bit set where something was cut off, so that rounding happens once.
-    __host__ __device__ static unsigned short of(double value) {
+    __host__ __device__ static unsigned short of_double(double value) {
         float single = static_cast<float>(value);
         unsigned bits = __builtin_bit_cast(unsigned, single);
         double back = single;
@@ -58,96 +92,51 @@ struct alignas(4) __hip_bfloat162 {
     __hip_bfloat16 x, y;
 
     __hip_bfloat162() = default;
-    __host__ __device__ __hip_bfloat162(const __hip_bfloat16 &x, const __hip_bfloat16 &y) : x(x), y(y) {}
-    __host__ __device__ constexpr __hip_bfloat162(const __hip_bfloat162_raw &raw)
+    __host__ __device__ constexpr __hip_bfloat162(const __hip_bfloat16 &x, const __hip_bfloat16 &y) : x(x), y(y) {}
+    __host__ __device__ __hip_bfloat162(const __hip_bfloat162_raw &raw)
         : x(__hip_bfloat16_raw{raw.x}), y(__hip_bfloat16_raw{raw.y}) {}
-    __host__ __device__ explicit __hip_bfloat162(const float2 &value)
-        : __hip_bfloat162(of(__hip_f32x2_native{value.x, value.y})) {}
-    __host__ __device__ operator float2() const { return {x, y}; }
-    __host__ __device__ operator __hip_bfloat162_raw() const { return {x.__x, y.__x}; }
-
-    // Both elements in one conversion, which gfx950 has an instruction for.
-    __host__ __device__ static __hip_bfloat162 of(__hip_f32x2_native value) {
-#if defined(__HIP_DEVICE_COMPILE__)
-        return __builtin_bit_cast(__hip_bfloat162, __builtin_convertvector(value, __hip_bf16x2_native));
-#else
-        return {__hip_bfloat16(value.x), __hip_bfloat16(value.y)};
-#endif
+    __host__ __device__ __hip_bfloat162(__hip_bf16x2_native value) : x(value.x), y(value.y) {}
+    __host__ __device__ __hip_bfloat162 &operator=(const __hip_bfloat162_raw &raw) {
+        return *this = __hip_bfloat162(raw);
     }
-    __host__ __device__ __hip_f32x2_native floats() const {
-        return __hip_f32x2_native{static_cast<float>(x), static_cast<float>(y)};
+    __host__ __device__ operator float2() const { return {static_cast<float>(x), static_cast<float>(y)}; }
+    __host__ __device__ operator __hip_bf16x2_native() const { return __builtin_bit_cast(__hip_bf16x2_native, *this); }
+    __host__ __device__ operator __hip_bfloat162_raw() const {
+        return {static_cast<__hip_bfloat16_raw>(x).x, static_cast<__hip_bfloat16_raw>(y).x};
     }
 };
 
-typedef __hip_bfloat16 hip_bfloat16;
-typedef __hip_bfloat16 __nv_bfloat16;
-typedef __hip_bfloat162 __nv_bfloat162;
+// Both elements in one conversion, which gfx950 has an instruction for.
+__hip_host_device_inline __hip_bfloat162 __hip_bf162(__hip_f32x2_native value) {
+#if defined(__HIP_DEVICE_COMPILE__)
+    return __builtin_bit_cast(__hip_bfloat162, __builtin_convertvector(value, __hip_bf16x2_native));
+#else
+    return {__hip_bfloat16(value.x), __hip_bfloat16(value.y)};
+#endif
+}
+__hip_host_device_inline __hip_f32x2_native __hip_f32x2(const __hip_bfloat162 &value) {
+    return __hip_f32x2_native{static_cast<float>(value.x), static_cast<float>(value.y)};
+}
 
 #define __HIP_FUNCTION __host__ __device__ static inline
 
 // Conversions.
 __HIP_FUNCTION __hip_bfloat16 __float2bfloat16(float x) { return x; }
-__HIP_FUNCTION __hip_bfloat16 __float2bfloat16_rn(float x) { return x; }
 __HIP_FUNCTION __hip_bfloat16 __double2bfloat16(double x) { return x; }
 __HIP_FUNCTION __hip_bfloat16 __int2bfloat16_rn(int x) { return x; }
-__HIP_FUNCTION __hip_bfloat16 __uint2bfloat16_rn(unsigned x) { return x; }
-__HIP_FUNCTION __hip_bfloat16 __short2bfloat16_rn(short x) { return x; }
-__HIP_FUNCTION __hip_bfloat16 __ushort2bfloat16_rn(unsigned short x) { return x; }
-__HIP_FUNCTION __hip_bfloat16 __ll2bfloat16_rn(long long x) { return static_cast<float>(x); }
-__HIP_FUNCTION __hip_bfloat16 __ull2bfloat16_rn(unsigned long long x) { return static_cast<float>(x); }
-// The nearest bfloat16 on the side of x that is wanted: what the upper half of a float cuts off says which.
-__HIP_FUNCTION __hip_bfloat16 __hip_bfloat16_towards(float x, bool up) {
-    const unsigned bits = __builtin_bit_cast(unsigned, x);
-    if (x != x) return x;
-    const unsigned cut = bits >> 16, rest = bits & 0xffff;
-    const bool grow = rest != 0 && up == (bits >> 31 == 0);
-    return __hip_bfloat16_raw{static_cast<unsigned short>(cut + grow)};
-}
-__HIP_FUNCTION __hip_bfloat16 __float2bfloat16_rz(float x) { return __hip_bfloat16_towards(x, x < 0); }
-__HIP_FUNCTION __hip_bfloat16 __float2bfloat16_ru(float x) { return __hip_bfloat16_towards(x, true); }
-__HIP_FUNCTION __hip_bfloat16 __float2bfloat16_rd(float x) { return __hip_bfloat16_towards(x, false); }
-#define __HIP_BF16_TO(to, To)                                                                                          \
-    __device__ static inline To __bfloat162##to##_rn(__hip_bfloat16 x) { return __float2##to##_rn(x); }                \
-    __device__ static inline To __bfloat162##to##_rz(__hip_bfloat16 x) { return __float2##to##_rz(x); }                \
-    __device__ static inline To __bfloat162##to##_ru(__hip_bfloat16 x) { return __float2##to##_ru(x); }                \
-    __device__ static inline To __bfloat162##to##_rd(__hip_bfloat16 x) { return __float2##to##_rd(x); }
-__HIP_BF16_TO(int, int)
-__HIP_BF16_TO(uint, unsigned)
-__HIP_BF16_TO(ll, long long)
-__HIP_BF16_TO(ull, unsigned long long)
-#undef __HIP_BF16_TO
-#define __HIP_BF16_TO(to, To, mode, lowest, highest)                                                                   \
-    __device__ static inline To __bfloat162##to##_##mode(__hip_bfloat16 x) {                                           \
-        const int value = __float2int_##mode(x);                                                                       \
-        return static_cast<To>(value < lowest ? lowest : value > highest ? highest : value);                           \
-    }
-#define __HIP_BF16_TO_SHORT(mode)                                                                                      \
-    __HIP_BF16_TO(short, short, mode, -32768, 32767)                                                                   \
-    __HIP_BF16_TO(ushort, unsigned short, mode, 0, 65535)
-__HIP_BF16_TO_SHORT(rn)
-__HIP_BF16_TO_SHORT(rz)
-__HIP_BF16_TO_SHORT(ru)
-__HIP_BF16_TO_SHORT(rd)
-__HIP_BF16_TO(char, signed char, rz, -128, 127)
-__HIP_BF16_TO(uchar, unsigned char, rz, 0, 255)
-#undef __HIP_BF16_TO_SHORT
-#undef __HIP_BF16_TO
 __HIP_FUNCTION float __bfloat162float(__hip_bfloat16 x) { return x; }
-__HIP_FUNCTION __hip_bfloat162 __float22bfloat162_rn(float2 x) { return __hip_bfloat162(x); }
-__HIP_FUNCTION __hip_bfloat162 __floats2bfloat162_rn(float x, float y) { return __hip_bfloat162(float2{x, y}); }
-__HIP_FUNCTION __hip_bfloat162 __float2bfloat162_rn(float x) { return __hip_bfloat162(float2{x, x}); }
+__HIP_FUNCTION __hip_bfloat162 __float22bfloat162_rn(float2 x) { return __hip_bf162(__hip_f32x2_native{x.x, x.y}); }
 __HIP_FUNCTION float2 __bfloat1622float2(__hip_bfloat162 x) { return x; }
 __HIP_FUNCTION __hip_bfloat162 __bfloat162bfloat162(__hip_bfloat16 x) { return {x, x}; }
-__HIP_FUNCTION short __bfloat16_as_short(__hip_bfloat16 x) { return static_cast<short>(x.__x); }
-__HIP_FUNCTION unsigned short __bfloat16_as_ushort(__hip_bfloat16 x) { return x.__x; }
+__HIP_FUNCTION unsigned short __bfloat16_as_ushort(__hip_bfloat16 x) { return static_cast<__hip_bfloat16_raw>(x).x; }
+__HIP_FUNCTION short __bfloat16_as_short(__hip_bfloat16 x) { return static_cast<short>(__bfloat16_as_ushort(x)); }
+__HIP_FUNCTION __hip_bfloat16 __ushort_as_bfloat16(unsigned short x) { return __hip_bfloat16_raw{x}; }
 __HIP_FUNCTION __hip_bfloat16 __short_as_bfloat16(short x) {
     return __hip_bfloat16_raw{static_cast<unsigned short>(x)};
 }
-__HIP_FUNCTION __hip_bfloat16 __ushort_as_bfloat16(unsigned short x) { return __hip_bfloat16_raw{x}; }
 
 // Pairs and their halves.
 __HIP_FUNCTION __hip_bfloat162 __halves2bfloat162(__hip_bfloat16 x, __hip_bfloat16 y) { return {x, y}; }
-__HIP_FUNCTION __hip_bfloat162 make_bfloat162(__hip_bfloat16 x, __hip_bfloat16 y) { return {x, y}; }
 __HIP_FUNCTION __hip_bfloat16 __low2bfloat16(__hip_bfloat162 x) { return x.x; }
 __HIP_FUNCTION __hip_bfloat16 __high2bfloat16(__hip_bfloat162 x) { return x.y; }
 __HIP_FUNCTION __hip_bfloat162 __low2bfloat162(__hip_bfloat162 x) { return {x.x, x.x}; }
@@ -158,103 +147,86 @@ __HIP_FUNCTION __hip_bfloat162 __highs2bfloat162(__hip_bfloat162 a, __hip_bfloat
 __HIP_FUNCTION float __low2float(__hip_bfloat162 x) { return x.x; }
 __HIP_FUNCTION float __high2float(__hip_bfloat162 x) { return x.y; }
 
-// Arithmetic.
-#define __HIP_BF16_OPERATOR(op, name)                                                                                  \
-    __HIP_FUNCTION __hip_bfloat16 operator op(const __hip_bfloat16 &a, const __hip_bfloat16 &b) {                      \
+// Arithmetic. _rn is never fused, as nothing is that is rounded to 16 bits.
+#define __HIP_BF16_OPERATOR(op, name, name2)                                                                           \
+    __HIP_FUNCTION __hip_bfloat16 name(__hip_bfloat16 a, __hip_bfloat16 b) {                                           \
         return static_cast<float>(a) op static_cast<float>(b);                                                         \
     }                                                                                                                  \
-    __HIP_FUNCTION __hip_bfloat16 &operator op## = (__hip_bfloat16 & a, const __hip_bfloat16 &b) {                     \
-        return a = a op b;                                                                                             \
+    __HIP_FUNCTION __hip_bfloat162 name2(__hip_bfloat162 a, __hip_bfloat162 b) {                                       \
+        return __hip_bf162(__hip_f32x2(a) op __hip_f32x2(b));                                                          \
     }                                                                                                                  \
+    __HIP_FUNCTION __hip_bfloat16 operator op(const __hip_bfloat16 &a, const __hip_bfloat16 &b) { return name(a, b); } \
     __HIP_FUNCTION __hip_bfloat162 operator op(const __hip_bfloat162 &a, const __hip_bfloat162 &b) {                   \
-        return __hip_bfloat162::of(a.floats() op b.floats());                                                          \
+        return name2(a, b);                                                                                            \
+    }                                                                                                                  \
+    __HIP_FUNCTION __hip_bfloat16 &operator op## = (__hip_bfloat16 & a, const __hip_bfloat16 &b) {                     \
+        return a = name(a, b);                                                                                         \
     }                                                                                                                  \
     __HIP_FUNCTION __hip_bfloat162 &operator op## = (__hip_bfloat162 & a, const __hip_bfloat162 &b) {                  \
-        return a = a op b;                                                                                             \
-    }                                                                                                                  \
-    __HIP_FUNCTION __hip_bfloat16 name(__hip_bfloat16 a, __hip_bfloat16 b) { return a op b; }                          \
-    __HIP_FUNCTION __hip_bfloat16 name##_rn(__hip_bfloat16 a, __hip_bfloat16 b) { return a op b; }                     \
-    __HIP_FUNCTION __hip_bfloat16 name##_sat(__hip_bfloat16 a, __hip_bfloat16 b) {                                     \
-        return __builtin_fminf(__builtin_fmaxf(a op b, 0.0f), 1.0f);                                                   \
-    }                                                                                                                  \
-    __HIP_FUNCTION __hip_bfloat162 name##2(__hip_bfloat162 a, __hip_bfloat162 b) { return a op b; }                    \
-    __HIP_FUNCTION __hip_bfloat162 name##2_rn(__hip_bfloat162 a, __hip_bfloat162 b) { return a op b; }                 \
-    __HIP_FUNCTION __hip_bfloat162 name##2_sat(__hip_bfloat162 a, __hip_bfloat162 b) {                                 \
-        return {name##_sat(a.x, b.x), name##_sat(a.y, b.y)};                                                           \
+        return a = name2(a, b);                                                                                        \
     }
-__HIP_BF16_OPERATOR(+, __hadd)
-__HIP_BF16_OPERATOR(-, __hsub)
-__HIP_BF16_OPERATOR(*, __hmul)
+#define __HIP_BF16_UNFUSED(name)                                                                                       \
+    __HIP_FUNCTION __hip_bfloat16 name##_rn(__hip_bfloat16 a, __hip_bfloat16 b) { return name(a, b); }                 \
+    __HIP_FUNCTION __hip_bfloat162 name##2_rn(__hip_bfloat162 a, __hip_bfloat162 b) { return name##2(a, b); }
+__HIP_BF16_OPERATOR(+, __hadd, __hadd2)
+__HIP_BF16_OPERATOR(-, __hsub, __hsub2)
+__HIP_BF16_OPERATOR(*, __hmul, __hmul2)
+__HIP_BF16_OPERATOR(/, __hdiv, __h2div)
+__HIP_BF16_UNFUSED(__hadd)
+__HIP_BF16_UNFUSED(__hsub)
+__HIP_BF16_UNFUSED(__hmul)
+#undef __HIP_BF16_UNFUSED
 #undef __HIP_BF16_OPERATOR
-__HIP_FUNCTION __hip_bfloat16 operator/(const __hip_bfloat16 &a, const __hip_bfloat16 &b) {
-    return static_cast<float>(a) / static_cast<float>(b);
+__HIP_FUNCTION __hip_bfloat16 __hneg(__hip_bfloat16 a) {
+    return __ushort_as_bfloat16(static_cast<unsigned short>(__bfloat16_as_ushort(a) ^ 0x8000));
 }
-__HIP_FUNCTION __hip_bfloat16 &operator/=(__hip_bfloat16 &a, const __hip_bfloat16 &b) { return a = a / b; }
-__HIP_FUNCTION __hip_bfloat162 operator/(const __hip_bfloat162 &a, const __hip_bfloat162 &b) {
-    return __hip_bfloat162::of(a.floats() / b.floats());
-}
-__HIP_FUNCTION __hip_bfloat162 &operator/=(__hip_bfloat162 &a, const __hip_bfloat162 &b) { return a = a / b; }
-__HIP_FUNCTION __hip_bfloat16 __hdiv(__hip_bfloat16 a, __hip_bfloat16 b) { return a / b; }
-__HIP_FUNCTION __hip_bfloat162 __h2div(__hip_bfloat162 a, __hip_bfloat162 b) { return a / b; }
-__HIP_FUNCTION __hip_bfloat16 operator+(const __hip_bfloat16 &a) { return a; }
-__HIP_FUNCTION __hip_bfloat16 operator-(const __hip_bfloat16 &a) {
-    return __ushort_as_bfloat16(static_cast<unsigned short>(a.__x ^ 0x8000));
-}
-__HIP_FUNCTION __hip_bfloat162 operator-(const __hip_bfloat162 &a) { return {-a.x, -a.y}; }
-__HIP_FUNCTION __hip_bfloat16 &operator++(__hip_bfloat16 &a) { return a += __hip_bfloat16(1.0f); }
-__HIP_FUNCTION __hip_bfloat16 &operator--(__hip_bfloat16 &a) { return a -= __hip_bfloat16(1.0f); }
-__HIP_FUNCTION __hip_bfloat16 operator++(__hip_bfloat16 &a, int) {
-    __hip_bfloat16 before = a;
-    ++a;
-    return before;
-}
-__HIP_FUNCTION __hip_bfloat16 operator--(__hip_bfloat16 &a, int) {
-    __hip_bfloat16 before = a;
-    --a;
-    return before;
-}
-__HIP_FUNCTION __hip_bfloat16 __hneg(__hip_bfloat16 a) { return -a; }
-__HIP_FUNCTION __hip_bfloat162 __hneg2(__hip_bfloat162 a) { return -a; }
+__HIP_FUNCTION __hip_bfloat162 __hneg2(__hip_bfloat162 a) { return {__hneg(a.x), __hneg(a.y)}; }
+#define __HIP_BF16_STEPS(T, negated, one)                                                                              \
+    __HIP_FUNCTION T operator+(const T &a) { return a; }                                                               \
+    __HIP_FUNCTION T operator-(const T &a) { return negated(a); }                                                      \
+    __HIP_FUNCTION T &operator++(T &a) { return a += one; }                                                            \
+    __HIP_FUNCTION T &operator--(T &a) { return a -= one; }                                                            \
+    __HIP_FUNCTION T operator++(T &a, int) {                                                                           \
+        const T before = a;                                                                                            \
+        a += one;                                                                                                      \
+        return before;                                                                                                 \
+    }                                                                                                                  \
+    __HIP_FUNCTION T operator--(T &a, int) {                                                                           \
+        const T before = a;                                                                                            \
+        a -= one;                                                                                                      \
+        return before;                                                                                                 \
+    }
+__HIP_BF16_STEPS(__hip_bfloat16, __hneg, __hip_bfloat16(1.0f))
+__HIP_BF16_STEPS(__hip_bfloat162, __hneg2, __bfloat162bfloat162(1.0f))
+#undef __HIP_BF16_STEPS
 __HIP_FUNCTION __hip_bfloat16 __habs(__hip_bfloat16 a) {
-    return __ushort_as_bfloat16(static_cast<unsigned short>(a.__x & 0x7fff));
+    return __ushort_as_bfloat16(static_cast<unsigned short>(__bfloat16_as_ushort(a) & 0x7fff));
 }
 __HIP_FUNCTION __hip_bfloat162 __habs2(__hip_bfloat162 a) { return {__habs(a.x), __habs(a.y)}; }
-__HIP_FUNCTION __hip_bfloat16 __hfma(__hip_bfloat16 a, __hip_bfloat16 b, __hip_bfloat16 c) {
-    return __builtin_fmaf(a, b, c);
+__device__ static inline __hip_bfloat16 __hfma(__hip_bfloat16 a, __hip_bfloat16 b, __hip_bfloat16 c) {
+    return __builtin_fmaf(__bfloat162float(a), __bfloat162float(b), __bfloat162float(c));
 }
-__HIP_FUNCTION __hip_bfloat162 __hfma2(__hip_bfloat162 a, __hip_bfloat162 b, __hip_bfloat162 c) {
-    return __hip_bfloat162::of(__builtin_elementwise_fma(a.floats(), b.floats(), c.floats()));
-}
-// Clamped to 0 to 1, NaN to 0; and with what is negative made 0.
-__HIP_FUNCTION __hip_bfloat16 __hfma_sat(__hip_bfloat16 a, __hip_bfloat16 b, __hip_bfloat16 c) {
-    return __builtin_fminf(__builtin_fmaxf(__hfma(a, b, c), 0.0f), 1.0f);
-}
-__HIP_FUNCTION __hip_bfloat16 __hfma_relu(__hip_bfloat16 a, __hip_bfloat16 b, __hip_bfloat16 c) {
-    const float result = __hfma(a, b, c);
-    return result < 0 ? 0.0f : result;
-}
-__HIP_FUNCTION __hip_bfloat162 __hfma2_sat(__hip_bfloat162 a, __hip_bfloat162 b, __hip_bfloat162 c) {
-    return {__hfma_sat(a.x, b.x, c.x), __hfma_sat(a.y, b.y, c.y)};
-}
-__HIP_FUNCTION __hip_bfloat162 __hfma2_relu(__hip_bfloat162 a, __hip_bfloat162 b, __hip_bfloat162 c) {
-    return {__hfma_relu(a.x, b.x, c.x), __hfma_relu(a.y, b.y, c.y)};
+__device__ static inline __hip_bfloat162 __hfma2(__hip_bfloat162 a, __hip_bfloat162 b, __hip_bfloat162 c) {
+    return __hip_bf162(__builtin_elementwise_fma(__hip_f32x2(a), __hip_f32x2(b), __hip_f32x2(c)));
 }
 
 // Comparison; the forms with u hold for NaN too.
 #define __HIP_BF16_COMPARE(op, name)                                                                                   \
-    __HIP_FUNCTION bool operator op(const __hip_bfloat16 &a, const __hip_bfloat16 &b) {                                \
+    __HIP_FUNCTION bool __h##name(__hip_bfloat16 a, __hip_bfloat16 b) {                                                \
         return static_cast<float>(a) op static_cast<float>(b);                                                         \
     }                                                                                                                  \
-    __HIP_FUNCTION bool __h##name(__hip_bfloat16 a, __hip_bfloat16 b) { return a op b; }                               \
+    __HIP_FUNCTION bool operator op(const __hip_bfloat16 &a, const __hip_bfloat16 &b) { return __h##name(a, b); }      \
     __HIP_FUNCTION bool __h##name##u(__hip_bfloat16 a, __hip_bfloat16 b) {                                             \
-        return __builtin_isunordered(static_cast<float>(a), static_cast<float>(b)) || a op b;                          \
+        return __builtin_isunordered(static_cast<float>(a), static_cast<float>(b)) || __h##name(a, b);                 \
     }                                                                                                                  \
-    __HIP_FUNCTION bool __hb##name##2(__hip_bfloat162 a, __hip_bfloat162 b) { return (a.x op b.x) && (a.y op b.y); }   \
+    __HIP_FUNCTION bool __hb##name##2(__hip_bfloat162 a, __hip_bfloat162 b) {                                          \
+        return __h##name(a.x, b.x) && __h##name(a.y, b.y);                                                             \
+    }                                                                                                                  \
     __HIP_FUNCTION bool __hb##name##u2(__hip_bfloat162 a, __hip_bfloat162 b) {                                         \
         return __h##name##u(a.x, b.x) && __h##name##u(a.y, b.y);                                                       \
     }                                                                                                                  \
     __HIP_FUNCTION __hip_bfloat162 __h##name##2(__hip_bfloat162 a, __hip_bfloat162 b) {                                \
-        return {a.x op b.x ? 1.0f : 0.0f, a.y op b.y ? 1.0f : 0.0f};                                                   \
+        return {__h##name(a.x, b.x) ? 1.0f : 0.0f, __h##name(a.y, b.y) ? 1.0f : 0.0f};                                 \
     }
 __HIP_BF16_COMPARE(==, eq)
 __HIP_BF16_COMPARE(!=, ne)
@@ -263,25 +235,28 @@ __HIP_BF16_COMPARE(<=, le)
 __HIP_BF16_COMPARE(>, gt)
 __HIP_BF16_COMPARE(>=, ge)
 #undef __HIP_BF16_COMPARE
-__HIP_FUNCTION bool operator==(const __hip_bfloat162 &a, const __hip_bfloat162 &b) { return a.x == b.x && a.y == b.y; }
+__HIP_FUNCTION bool operator==(const __hip_bfloat162 &a, const __hip_bfloat162 &b) { return __hbeq2(a, b); }
 __HIP_FUNCTION bool operator!=(const __hip_bfloat162 &a, const __hip_bfloat162 &b) { return !(a == b); }
-__HIP_FUNCTION bool __hisnan(__hip_bfloat16 a) { return (a.__x & 0x7fff) > 0x7f80; }
+// As ROCm's amd_hip_bf16.h has them (6.4 to 7.13): the first element of a with both of b.
+#define __HIP_BF16_COMPARE(op)                                                                                         \
+    __HIP_FUNCTION bool operator op(const __hip_bfloat162 &a, const __hip_bfloat162 &b) {                              \
+        return a.x op b.x && a.x op b.y;                                                                               \
+    }
+__HIP_BF16_COMPARE(<)
+__HIP_BF16_COMPARE(<=)
+__HIP_BF16_COMPARE(>)
+__HIP_BF16_COMPARE(>=)
+#undef __HIP_BF16_COMPARE
+__HIP_FUNCTION bool __hisnan(__hip_bfloat16 a) { return (__bfloat16_as_ushort(a) & 0x7fff) > 0x7f80; }
 __HIP_FUNCTION __hip_bfloat162 __hisnan2(__hip_bfloat162 a) {
     return {__hisnan(a.x) ? 1.0f : 0.0f, __hisnan(a.y) ? 1.0f : 0.0f};
 }
-__HIP_FUNCTION int __hisinf(__hip_bfloat16 a) { return (a.__x & 0x7fff) != 0x7f80 ? 0 : a.__x >> 15 ? -1 : 1; }
+__HIP_FUNCTION bool __hisinf(__hip_bfloat16 a) { return (__bfloat16_as_ushort(a) & 0x7fff) == 0x7f80; }
 __HIP_FUNCTION __hip_bfloat16 __hmax(__hip_bfloat16 a, __hip_bfloat16 b) {
     return __builtin_fmaxf(static_cast<float>(a), static_cast<float>(b));
 }
 __HIP_FUNCTION __hip_bfloat16 __hmin(__hip_bfloat16 a, __hip_bfloat16 b) {
     return __builtin_fminf(static_cast<float>(a), static_cast<float>(b));
-}
-// NaN where one of the two is.
-__HIP_FUNCTION __hip_bfloat16 __hmax_nan(__hip_bfloat16 a, __hip_bfloat16 b) {
-    return __hisnan(a) ? a : __hisnan(b) ? b : __hmax(a, b);
-}
-__HIP_FUNCTION __hip_bfloat16 __hmin_nan(__hip_bfloat16 a, __hip_bfloat16 b) {
-    return __hisnan(a) ? a : __hisnan(b) ? b : __hmin(a, b);
 }
 __HIP_FUNCTION __hip_bfloat162 __hmax2(__hip_bfloat162 a, __hip_bfloat162 b) {
     return {__hmax(a.x, b.x), __hmax(a.y, b.y)};
@@ -308,7 +283,6 @@ __HIP_BF16_MATH(rint, rintf)
 __HIP_BF16_MATH(rsqrt, rsqrtf)
 __HIP_BF16_MATH(sin, sinf)
 __HIP_BF16_MATH(sqrt, sqrtf)
-__HIP_BF16_MATH(tanh, tanhf)
 __HIP_BF16_MATH(trunc, truncf)
 #undef __HIP_BF16_MATH
 
@@ -322,30 +296,45 @@ __HIP_BF16_MATH(trunc, truncf)
 
 #undef __HIP_FUNCTION
 
-// Two at once, as the hardware adds them.
+__hip_device_inline __hip_bfloat16 __hip_sum(__hip_bfloat16 a, __hip_bfloat16 b) { return __hadd(a, b); }
+__hip_device_inline __hip_bfloat162 __hip_sum(__hip_bfloat162 a, __hip_bfloat162 b) { return __hadd2(a, b); }
+// As of half: two at once, one as one of the two, and atomicAdd behind a source's own.
 __device__ static inline __hip_bfloat162 unsafeAtomicAdd(__hip_bfloat162 *address, __hip_bfloat162 value) {
 #if defined(__gfx942__) || defined(__gfx950__)
     typedef short pair __attribute__((ext_vector_type(2)));
     return __builtin_bit_cast(
         __hip_bfloat162, __builtin_amdgcn_flat_atomic_fadd_v2bf16((pair *)address, __builtin_bit_cast(pair, value)));
 #else
-    unsigned old = *(unsigned *)address, seen;
-    do {
-        seen = old;
-        old = atomicCAS((unsigned *)address, seen,
-                        __builtin_bit_cast(unsigned, __builtin_bit_cast(__hip_bfloat162, seen) + value));
-    } while (old != seen);
-    return __builtin_bit_cast(__hip_bfloat162, old);
+    return __hip_atomic_sum(address, value);
 #endif
 }
-__device__ static inline __hip_bfloat162 atomicAdd(__hip_bfloat162 *address, __hip_bfloat162 value) {
-    unsigned old = *(unsigned *)address, seen;
-    do {
-        seen = old;
-        old = atomicCAS((unsigned *)address, seen,
-                        __builtin_bit_cast(unsigned, __builtin_bit_cast(__hip_bfloat162, seen) + value));
-    } while (old != seen);
-    return __builtin_bit_cast(__hip_bfloat162, old);
+__device__ static inline __hip_bfloat16 unsafeAtomicAdd(__hip_bfloat16 *address, __hip_bfloat16 value) {
+    return __hip_atomic_add_half_of_pair<__hip_bfloat162>(address, value);
 }
+template <typename T, __hip_if<std::is_same<T, __hip_bfloat16>::value || std::is_same<T, __hip_bfloat162>::value> = 0,
+          int = 0>
+__device__ inline T atomicAdd(T *address, T value) {
+    return __hip_atomic_sum(address, value);
+}
+// Exchanged as a word; pairs under a mask alone.
+#define __HIP_BF16_SHUFFLE(name, Argument)                                                                             \
+    __hip_device_inline __hip_bfloat16 name(__hip_bfloat16 value, Argument lane, int width = warpSize) {               \
+        const int word = name(static_cast<int>(__bfloat16_as_ushort(value)), lane, width);                             \
+        return __ushort_as_bfloat16(static_cast<unsigned short>(word));                                                \
+    }                                                                                                                  \
+    __hip_device_inline __hip_bfloat16 name##_sync(unsigned long long mask, __hip_bfloat16 value, Argument lane,       \
+                                                   int width = warpSize) {                                             \
+        const int word = name##_sync(mask, static_cast<int>(__bfloat16_as_ushort(value)), lane, width);                \
+        return __ushort_as_bfloat16(static_cast<unsigned short>(word));                                                \
+    }                                                                                                                  \
+    __hip_device_inline __hip_bfloat162 name##_sync(unsigned long long mask, __hip_bfloat162 value, Argument lane,     \
+                                                    int width = warpSize) {                                            \
+        return __builtin_bit_cast(__hip_bfloat162, name##_sync(mask, __builtin_bit_cast(int, value), lane, width));    \
+    }
+__HIP_BF16_SHUFFLE(__shfl, int)
+__HIP_BF16_SHUFFLE(__shfl_up, unsigned)
+__HIP_BF16_SHUFFLE(__shfl_down, unsigned)
+__HIP_BF16_SHUFFLE(__shfl_xor, int)
+#undef __HIP_BF16_SHUFFLE
 
 #include "hip/device/pop_names.h"

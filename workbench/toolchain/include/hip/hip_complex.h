@@ -3,7 +3,7 @@
 
 #include "hip/device/push_names.h"
 
-#include "hip/hip_runtime.h"
+#include "hip/hip_vector_types.h"
 
 typedef float2 hipFloatComplex;
 typedef double2 hipDoubleComplex;

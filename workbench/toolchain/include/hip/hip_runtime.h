@@ -10,17 +10,8 @@
 #endif
 
 #define __HIP_PLATFORM_AMD__ 1
-#include "hip/hip_version.h"
-#include "hip/device/attributes.h"
-#include "hip/device/math_declarations.h"
-#include "hip/device/memory.h"
+#include "hip/device/functions.h"
 
-// The headers of C too: they give the global abs and its like their overloads, and `abs(float)` is not an int.
-#include <math.h>
-#include <stdlib.h>
-
-#include <cassert>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -44,18 +35,8 @@
 #endif
 #endif
 
-#include "hip/hip_vector_types.h"
 #include "hip/hip_runtime_api.h"
 #include "hip/device/index.h"
-#include "hip/device/synchronization.h"
-#include "hip/device/lanes.h"
-#include "hip/device/integers.h"
-#include "hip/device/conversions.h"
-#include "hip/device/atomics.h"
-#include "hip/device/math.h"
-#include "hip/device/rounded.h"
-#include "hip/device/dot.h"
-#include "hip/device/complex.h"
 #include "hip/device/console.h"
 #include "hip/device/textures.h"
 

@@ -1,82 +1,41 @@
 // char1 to double4 and dim3, with HIP's sizes and alignments: a vector of 1, 2 or 4 elements is aligned to its size,
-// one of 3 to its element. `data` is the same elements as one vector of the compiler's (of 3, which the compiler would
-// pad to 4, an array).
+// one of 3 to its element. Since HIP 7 an element has no second name in a vector of the compiler's.
 #pragma once
 
 #include "hip/device/push_names.h"
 
-#include "hip/device/attributes.h"
+#include "hip/amd_detail/host_defines.h"
 
 #include <cstdint>
 #include <type_traits>
 
 namespace __hip_vector {
 
-template <typename T>
-struct three {
-    T d[3];
-    __host__ __device__ T &operator[](unsigned index) { return d[index]; }
-    __host__ __device__ constexpr const T &operator[](unsigned index) const { return d[index]; }
-};
-
-template <typename T, unsigned N>
-struct native {
-    typedef T type __attribute__((ext_vector_type(N)));
-};
-template <typename T>
-struct native<T, 3> {
-    using type = three<T>;
-};
-
 template <typename T, unsigned N>
 struct elements;
 template <typename T>
 struct alignas(sizeof(T)) elements<T, 1> {
-    using Native_vec_ = typename native<T, 1>::type;
-    union {
-        struct {
-            T x;
-        };
-        Native_vec_ data;
-    };
+    T x;
     elements() = default;
     __host__ __device__ constexpr explicit elements(T x) : x(x) {}
 };
 template <typename T>
 struct alignas(2 * sizeof(T)) elements<T, 2> {
-    using Native_vec_ = typename native<T, 2>::type;
-    union {
-        struct {
-            T x, y;
-        };
-        Native_vec_ data;
-    };
+    T x, y;
     elements() = default;
     __host__ __device__ constexpr explicit elements(T x) : x(x), y(x) {}
     __host__ __device__ constexpr elements(T x, T y) : x(x), y(y) {}
 };
 template <typename T>
 struct elements<T, 3> {
-    using Native_vec_ = typename native<T, 3>::type;
-    union {
-        struct {
-            T x, y, z;
-        };
-        Native_vec_ data;
-    };
+    T x, y, z;
     elements() = default;
     __host__ __device__ constexpr explicit elements(T x) : x(x), y(x), z(x) {}
     __host__ __device__ constexpr elements(T x, T y, T z) : x(x), y(y), z(z) {}
 };
 template <typename T>
 struct alignas(4 * sizeof(T)) elements<T, 4> {
-    using Native_vec_ = typename native<T, 4>::type;
-    union {
-        struct {
-            T x, y, z, w;
-        };
-        Native_vec_ data;
-    };
+    T x, y, z, w;
     elements() = default;
     __host__ __device__ constexpr explicit elements(T x) : x(x), y(x), z(x), w(x) {}
     __host__ __device__ constexpr elements(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
@@ -89,9 +48,7 @@ template <typename T, unsigned N>
 struct HIP_vector_type : __hip_vector::elements<T, N> {
     using value_type = T;
     HIP_vector_type() = default;
-    template <typename U, __hip_if<N == 1 && std::is_convertible<U, T>::value> = 0>
-    __host__ __device__ constexpr HIP_vector_type(U x) : __hip_vector::elements<T, N>(static_cast<T>(x)) {}
-    template <typename U, __hip_if<(N > 1) && std::is_convertible<U, T>::value> = 0, int = 0>
+    template <typename U, __hip_if<std::is_convertible<U, T>::value> = 0>
     __host__ __device__ constexpr explicit HIP_vector_type(U all) : __hip_vector::elements<T, N>(static_cast<T>(all)) {}
     template <typename... U, __hip_if<(N > 1) && sizeof...(U) == N && (std::is_convertible<U, T>::value && ...)> = 0>
     __host__ __device__ constexpr HIP_vector_type(U... each) : __hip_vector::elements<T, N>(static_cast<T>(each)...) {}
@@ -113,9 +70,10 @@ struct HIP_vector_type : __hip_vector::elements<T, N> {
     }
 };
 
-// Element by element, between vectors and between a vector and a number.
+// Element by element, between vectors and between a vector and a number; what integers alone have, of integers.
+#define __HIP_VECTOR_ELEMENT(T)
 #define __HIP_VECTOR_ASSIGN(op)                                                                                        \
-    template <typename T, unsigned N>                                                                                  \
+    template <typename T, unsigned N __HIP_VECTOR_ELEMENT(T)>                                                          \
     __host__ __device__ constexpr HIP_vector_type<T, N> &operator op(HIP_vector_type<T, N> &a,                         \
                                                                      const HIP_vector_type<T, N> &b) {                 \
         a.x op b.x;                                                                                                    \
@@ -124,37 +82,42 @@ struct HIP_vector_type : __hip_vector::elements<T, N> {
         if constexpr (N > 3) a.w op b.w;                                                                               \
         return a;                                                                                                      \
     }                                                                                                                  \
-    template <typename T, unsigned N, typename U, __hip_if<std::is_convertible<U, T>::value> = 0>                      \
+    template <typename T, unsigned N, typename U,                                                                      \
+              __hip_if<std::is_convertible<U, T>::value> = 0 __HIP_VECTOR_ELEMENT(T)>                                  \
     __host__ __device__ constexpr HIP_vector_type<T, N> &operator op(HIP_vector_type<T, N> &a, U b) {                  \
         return a op HIP_vector_type<T, N>::splat(static_cast<T>(b));                                                   \
     }
 #define __HIP_VECTOR_BINARY(op, assign)                                                                                \
     __HIP_VECTOR_ASSIGN(assign)                                                                                        \
-    template <typename T, unsigned N>                                                                                  \
+    template <typename T, unsigned N __HIP_VECTOR_ELEMENT(T)>                                                          \
     __host__ __device__ constexpr HIP_vector_type<T, N> operator op(HIP_vector_type<T, N> a,                           \
                                                                     const HIP_vector_type<T, N> &b) {                  \
         return a assign b;                                                                                             \
     }                                                                                                                  \
-    template <typename T, unsigned N, typename U, __hip_if<std::is_convertible<U, T>::value> = 0>                      \
+    template <typename T, unsigned N, typename U,                                                                      \
+              __hip_if<std::is_convertible<U, T>::value> = 0 __HIP_VECTOR_ELEMENT(T)>                                  \
     __host__ __device__ constexpr HIP_vector_type<T, N> operator op(HIP_vector_type<T, N> a, U b) {                    \
         return a assign b;                                                                                             \
     }                                                                                                                  \
-    template <typename T, unsigned N, typename U, __hip_if<std::is_convertible<U, T>::value> = 0>                      \
+    template <typename T, unsigned N, typename U,                                                                      \
+              __hip_if<std::is_convertible<U, T>::value> = 0 __HIP_VECTOR_ELEMENT(T)>                                  \
     __host__ __device__ constexpr HIP_vector_type<T, N> operator op(U a, const HIP_vector_type<T, N> &b) {             \
         HIP_vector_type<T, N> result = HIP_vector_type<T, N>::splat(static_cast<T>(a));                                \
         return result assign b;                                                                                        \
     }
-
 __HIP_VECTOR_BINARY(+, +=)
 __HIP_VECTOR_BINARY(-, -=)
 __HIP_VECTOR_BINARY(*, *=)
 __HIP_VECTOR_BINARY(/, /=)
+#undef __HIP_VECTOR_ELEMENT
+#define __HIP_VECTOR_ELEMENT(T) , __hip_if<std::is_integral<T>::value> = 0
 __HIP_VECTOR_BINARY(%, %=)
 __HIP_VECTOR_BINARY(&, &=)
 __HIP_VECTOR_BINARY(|, |=)
 __HIP_VECTOR_BINARY(^, ^=)
 __HIP_VECTOR_BINARY(<<, <<=)
 __HIP_VECTOR_BINARY(>>, >>=)
+#undef __HIP_VECTOR_ELEMENT
 #undef __HIP_VECTOR_BINARY
 #undef __HIP_VECTOR_ASSIGN
 
@@ -170,7 +133,7 @@ __host__ __device__ constexpr HIP_vector_type<T, N> operator-(HIP_vector_type<T,
     if constexpr (N > 3) a.w = -a.w;
     return a;
 }
-template <typename T, unsigned N>
+template <typename T, unsigned N, __hip_if<std::is_integral<T>::value> = 0>
 __host__ __device__ constexpr HIP_vector_type<T, N> operator~(HIP_vector_type<T, N> a) {
     a.x = ~a.x;
     if constexpr (N > 1) a.y = ~a.y;
@@ -214,7 +177,7 @@ __host__ __device__ constexpr bool operator==(const HIP_vector_type<T, N> &a, co
     using name##2 = HIP_vector_type<T, 2>;                                                                             \
     using name##3 = HIP_vector_type<T, 3>;                                                                             \
     using name##4 = HIP_vector_type<T, 4>;                                                                             \
-    __hip_host_device_inline constexpr name##1 make_##name##1(T x) { return {x}; }                                     \
+    __hip_host_device_inline constexpr name##1 make_##name##1(T x) { return name##1(x); }                              \
     __hip_host_device_inline constexpr name##2 make_##name##2(T x, T y) { return {x, y}; }                             \
     __hip_host_device_inline constexpr name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                     \
     __hip_host_device_inline constexpr name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
@@ -233,12 +196,21 @@ __HIP_VECTOR_NAMES(float, float)
 __HIP_VECTOR_NAMES(double, double)
 #undef __HIP_VECTOR_NAMES
 
+// A load with a hint about caches, which is not followed.
+template <typename T, __hip_if<std::is_arithmetic<T>::value> = 0>
+__hip_device_inline T __ldg(const T *address) {
+    return *address;
+}
+template <typename T, unsigned N>
+__hip_device_inline HIP_vector_type<T, N> __ldg(const HIP_vector_type<T, N> *address) {
+    return *address;
+}
+
 struct dim3 {
     std::uint32_t x, y, z;
     __host__ __device__ constexpr dim3(std::uint32_t x = 1, std::uint32_t y = 1, std::uint32_t z = 1)
         : x(x), y(y), z(z) {}
     __host__ __device__ constexpr dim3(const uint3 &v) : x(v.x), y(v.y), z(v.z) {}
-    __host__ __device__ constexpr operator uint3() const { return {x, y, z}; }
 };
 
 #include "hip/device/pop_names.h"

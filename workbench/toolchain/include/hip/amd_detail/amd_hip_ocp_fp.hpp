@@ -97,8 +97,8 @@ __hip_host_device_inline __amd_bf16_storage_t __amd_cvt_float_to_bf16_sr(const f
 
 // Between these types and HIP's own.
 __hip_host_device_inline float2 __amd_cvt_floatx2_to_float2(const __amd_floatx2_storage_t x) { return {x[0], x[1]}; }
-__hip_host_device_inline __half __amd_cvt_fp16_to_half(const __amd_fp16_storage_t x) { return __half(x); }
-__hip_host_device_inline __amd_fp16_storage_t __amd_cvt_half_to_fp16(const __half x) { return x.data; }
+__hip_host_device_inline __half __amd_cvt_fp16_to_half(const __amd_fp16_storage_t x) { return __hip_half(x); }
+__hip_host_device_inline __amd_fp16_storage_t __amd_cvt_half_to_fp16(const __half x) { return __hip_f16(x); }
 __hip_host_device_inline __half2 __amd_cvt_fp16x2_to_half2(const __amd_fp16x2_storage_t x) {
     return __builtin_bit_cast(__half2, x);
 }

@@ -1,4 +1,11 @@
-// ROCm's inner header of attributes.
+// Attributes that come with HIP's headers, not with the compiler.
 #pragma once
 
+// The guard of ROCm's header of these, by which Thrust sees that they are not its own to define.
+#define HIP_INCLUDE_HIP_AMD_DETAIL_HOST_DEFINES_H
+
 #include "hip/device/attributes.h"
+
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))

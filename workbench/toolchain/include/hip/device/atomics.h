@@ -11,12 +11,11 @@
     __hip_device_inline T name##_system(T *address, T value) {                                                         \
         return builtin(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);                                   \
     }
+// Of integers of 64 bits the signed ones are HIP's for the least and the greatest alone.
 #define __HIP_ATOMIC_INTEGERS(name, builtin)                                                                           \
     __HIP_ATOMIC(name, builtin, int)                                                                                   \
     __HIP_ATOMIC(name, builtin, unsigned)                                                                              \
-    __HIP_ATOMIC(name, builtin, long)                                                                                  \
     __HIP_ATOMIC(name, builtin, unsigned long)                                                                         \
-    __HIP_ATOMIC(name, builtin, long long)                                                                             \
     __HIP_ATOMIC(name, builtin, unsigned long long)
 #define __HIP_ATOMIC_NUMBERS(name, builtin)                                                                            \
     __HIP_ATOMIC_INTEGERS(name, builtin)                                                                               \
@@ -30,6 +29,8 @@ __HIP_ATOMIC_NUMBERS(atomicExch, __hip_atomic_exchange)
 __HIP_ATOMIC_INTEGERS(atomicAnd, __hip_atomic_fetch_and)
 __HIP_ATOMIC_INTEGERS(atomicOr, __hip_atomic_fetch_or)
 __HIP_ATOMIC_INTEGERS(atomicXor, __hip_atomic_fetch_xor)
+__HIP_ATOMIC(atomicMin, __hip_atomic_fetch_min, long long)
+__HIP_ATOMIC(atomicMax, __hip_atomic_fetch_max, long long)
 #undef __HIP_ATOMIC
 #undef __HIP_ATOMIC_INTEGERS
 #undef __HIP_ATOMIC_NUMBERS
@@ -51,9 +52,7 @@ __HIP_ATOMIC_INTEGERS(atomicXor, __hip_atomic_fetch_xor)
     }
 __HIP_ATOMIC(int)
 __HIP_ATOMIC(unsigned)
-__HIP_ATOMIC(long)
 __HIP_ATOMIC(unsigned long)
-__HIP_ATOMIC(long long)
 __HIP_ATOMIC(unsigned long long)
 __HIP_ATOMIC(float)
 __HIP_ATOMIC(double)

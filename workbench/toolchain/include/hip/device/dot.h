@@ -1,4 +1,4 @@
-// Dot products of packed integers with a sum of 32 bits: HIP's amd_mixed_dot.
+// Dot products of packed integers with a sum of 32 bits: HIP's amd_mixed_dot; and sums and products of four bytes.
 #pragma once
 
 #include "hip/hip_vector_types.h"
@@ -18,3 +18,7 @@ __HIP_DOT(unsigned, uchar4, unsigned, udot4)
 __HIP_DOT(int, int, int, sdot8)
 __HIP_DOT(unsigned, unsigned, unsigned, udot8)
 #undef __HIP_DOT
+
+__hip_device_inline char4 __hip_hc_add8pk(char4 a, char4 b) { return a + b; }
+__hip_device_inline char4 __hip_hc_sub8pk(char4 a, char4 b) { return a - b; }
+__hip_device_inline char4 __hip_hc_mul8pk(char4 a, char4 b) { return a * b; }

@@ -1,7 +1,17 @@
-// threadIdx, blockIdx, blockDim and gridDim: objects without storage whose members read the hardware's ids.
+// What kernels and their launches say: launch bounds, shared memory of a launch, and threadIdx, blockIdx, blockDim and
+// gridDim, objects without storage whose members read the hardware's ids.
 #pragma once
 
 #include "hip/hip_vector_types.h"
+
+// __launch_bounds__(threads) and __launch_bounds__(threads, waves): the most work-items of a group, and how
+// many waves are to fit on a SIMD.
+#define __launch_bounds__(threads, ...)                                                                                \
+    __attribute__((amdgpu_flat_work_group_size(1, threads) __VA_OPT__(, amdgpu_waves_per_eu(__VA_ARGS__))))
+
+#define HIP_KERNEL_NAME(...) __VA_ARGS__
+#define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
+#define HIP_SYMBOL(symbol) symbol
 
 struct __hip_thread_index {
     __device__ static unsigned get_x() { return __builtin_amdgcn_workitem_id_x(); }
@@ -37,15 +47,12 @@ struct __hip_coordinates : Source {
     __declspec(property(get = get_y)) unsigned y;
     __declspec(property(get = get_z)) unsigned z;
     __device__ operator dim3() const { return dim3(Source::get_x(), Source::get_y(), Source::get_z()); }
-    __device__ operator uint3() const { return uint3{Source::get_x(), Source::get_y(), Source::get_z()}; }
 };
 
 extern const __device__ __attribute__((weak)) __hip_coordinates<__hip_thread_index> threadIdx;
 extern const __device__ __attribute__((weak)) __hip_coordinates<__hip_block_index> blockIdx;
 extern const __device__ __attribute__((weak)) __hip_coordinates<__hip_block_size> blockDim;
 extern const __device__ __attribute__((weak)) __hip_coordinates<__hip_grid_size> gridDim;
-
-static constexpr int warpSize = 64;
 
 #define hipThreadIdx_x threadIdx.x
 #define hipThreadIdx_y threadIdx.y

@@ -120,15 +120,3 @@ __hip_device_inline int __fns32(unsigned long long bits, unsigned base, int offs
     return __fns64(bits & 0xffffffff, base, offset);
 }
 __hip_device_inline int __fns(unsigned bits, unsigned base, int offset) { return __fns32(bits, base, offset); }
-
-// Loads with a hint about caches, which is not followed.
-#define __HIP_LOAD(name)                                                                                               \
-    template <typename T>                                                                                              \
-    __device__ inline __attribute__((always_inline)) T name(const T *pointer) {                                        \
-        return *pointer;                                                                                               \
-    }
-__HIP_LOAD(__ldg)
-__HIP_LOAD(__ldca)
-__HIP_LOAD(__ldcg)
-__HIP_LOAD(__ldcs)
-#undef __HIP_LOAD

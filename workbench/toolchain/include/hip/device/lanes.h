@@ -50,22 +50,22 @@ __device__ inline __attribute__((always_inline)) T __hip_from_lane(T value, int 
 }
 
 // The lanes form groups of `width`, a power of two up to 64. A source outside the group is the lane itself.
-template <typename T>
+template <typename T, __hip_if<std::is_arithmetic<T>::value> = 0>
 __device__ inline __attribute__((always_inline)) T __shfl(T value, int source, int width = 64) {
     int self = (int)__lane_id();
     return __hip_from_lane(value, (source & (width - 1)) + (self & ~(width - 1)));
 }
-template <typename T>
+template <typename T, __hip_if<std::is_arithmetic<T>::value> = 0>
 __device__ inline __attribute__((always_inline)) T __shfl_up(T value, unsigned delta, int width = 64) {
     int self = (int)__lane_id(), source = self - (int)delta;
     return __hip_from_lane(value, source < (self & ~(width - 1)) ? self : source);
 }
-template <typename T>
+template <typename T, __hip_if<std::is_arithmetic<T>::value> = 0>
 __device__ inline __attribute__((always_inline)) T __shfl_down(T value, unsigned delta, int width = 64) {
     int self = (int)__lane_id();
     return __hip_from_lane(value, (int)((self & (width - 1)) + delta) >= width ? self : self + (int)delta);
 }
-template <typename T>
+template <typename T, __hip_if<std::is_arithmetic<T>::value> = 0>
 __device__ inline __attribute__((always_inline)) T __shfl_xor(T value, int mask, int width = 64) {
     int self = (int)__lane_id(), source = self ^ mask;
     return __hip_from_lane(value, source >= ((self + width) & ~(width - 1)) ? self : source);

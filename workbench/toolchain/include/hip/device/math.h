@@ -249,6 +249,16 @@ __host__ __device__ static inline __hip_either<T, U> max(T a, U b) {
     return max(x, y);
 }
 
+// Of any other type that can be compared.
+template <typename T>
+__device__ static inline T min(T a, T b) {
+    return a < b ? a : b;
+}
+template <typename T>
+__device__ static inline T max(T a, T b) {
+    return a > b ? a : b;
+}
+
 __device__ static inline float powif(float x, int n) { return powf(x, (float)n); }
 __device__ static inline double powi(double x, int n) { return pow(x, (double)n); }
 __device__ static inline float nanf(const char *) { return __builtin_nanf(""); }
@@ -372,12 +382,10 @@ __device__ static inline float rnormf(int dimension, const float *x) { return 1 
 __device__ static inline float rnorm3df(float x, float y, float z) { return 1 / norm3df(x, y, z); }
 __device__ static inline float rnorm4df(float x, float y, float z, float w) { return 1 / norm4df(x, y, z, w); }
 __device__ static inline float fdividef(float x, float y) { return x / y; }
-__device__ static inline float saturatef(float x) { return __builtin_amdgcn_fmed3f(x, 0.0f, 1.0f); }
-__device__ static inline float __saturatef(float x) { return saturatef(x); }
+__device__ static inline float __saturatef(float x) { return __builtin_amdgcn_fmed3f(x, 0.0f, 1.0f); }
 
 // The fast forms: one or two instructions, subnormals may be lost, arguments of __sinf and __cosf are best
 // within a few turns.
-__hip_device_inline float __exp2f(float x) { return __builtin_amdgcn_exp2f(x); }
 __hip_device_inline float __expf(float x) { return __builtin_amdgcn_exp2f(x * 0x1.715476p+0f); }
 __hip_device_inline float __exp10f(float x) { return __builtin_amdgcn_exp2f(x * 0x1.a934f0p+1f); }
 __hip_device_inline float __log2f(float x) { return __builtin_amdgcn_logf(x); }

@@ -2,9 +2,13 @@
 //
 // MODE has float's rounding in bits 1:0 and double's in bits 3:2 (CDNA3 and CDNA4 ISA guides, "MODE register"). An
 // operation sets both and goes back to the nearest in one piece of assembly, so no other instruction comes between.
+//
+// Declared on request, as by clang's own header.
 #pragma once
 
 #include "hip/device/math.h"
+
+#if defined(OCML_BASIC_ROUNDED_OPERATIONS)
 
 namespace __hip_math {
 
@@ -122,3 +126,4 @@ __HIP_ROUNDINGS(ru, __hip_math::upward)
 __HIP_ROUNDINGS(rd, __hip_math::downward)
 __HIP_ROUNDINGS(rz, __hip_math::to_zero)
 #undef __HIP_ROUNDINGS
+#endif

@@ -73,7 +73,7 @@ __host__ __device__ inline float to_odd(double x) {
     }                                                                                                                  \
     __hip_host_device_inline __hip_##fpN##_storage_t __hip_cvt_halfraw_to_##fpN(                                       \
         __half_raw x, __hip_##fpN##_interpretation_t kind, hipRoundMode round) {                                       \
-        return __hip_cvt_float_to_##fpN(__half(x), kind, round);                                                       \
+        return __hip_cvt_float_to_##fpN(x.data, kind, round);                                                          \
     }                                                                                                                  \
     __hip_host_device_inline __hip_##fpN##_storage_t __hip_cvt_bfloat16raw_to_##fpN(                                   \
         __hip_bfloat16_raw x, __hip_##fpN##_interpretation_t kind, hipRoundMode round) {                               \
@@ -90,21 +90,21 @@ __host__ __device__ inline float to_odd(double x) {
     }                                                                                                                  \
     __hip_host_device_inline __hip_##fpN##x2_storage_t __hip_cvt_halfraw2_to_##fpN##x2(                                \
         __half2_raw x, __hip_##fpN##_interpretation_t kind, hipRoundMode round) {                                      \
-        return __hip_cvt_float2_to_##fpN##x2({__half(__half_raw{x.x}), __half(__half_raw{x.y})}, kind, round);         \
+        return __hip_cvt_float2_to_##fpN##x2(__half22float2(x), kind, round);                                          \
     }                                                                                                                  \
     __hip_host_device_inline __hip_##fpN##x2_storage_t __hip_cvt_bfloat16raw2_to_##fpN##x2(                            \
         __hip_bfloat162_raw x, __hip_##fpN##_interpretation_t kind, hipRoundMode round) {                              \
-        return __hip_cvt_float2_to_##fpN##x2(__hip_bfloat162(x), kind, round);                                         \
+        return __hip_cvt_float2_to_##fpN##x2(__bfloat1622float2(x), kind, round);                                      \
     }                                                                                                                  \
     __hip_host_device_inline __half_raw __hip_cvt_##fpN##_to_halfraw(__hip_##fpN##_storage_t x,                        \
                                                                      __hip_##fpN##_interpretation_t kind) {            \
-        return __half(__hip_small::decode(x, __hip_##fpN##_format(kind)));                                             \
+        return __float2half(__hip_small::decode(x, __hip_##fpN##_format(kind)));                                       \
     }                                                                                                                  \
     __hip_host_device_inline __half2_raw __hip_cvt_##fpN##x2_to_halfraw2(__hip_##fpN##x2_storage_t x,                  \
                                                                          __hip_##fpN##_interpretation_t kind) {        \
         return __half2(                                                                                                \
-            __half(__hip_small::decode(static_cast<unsigned char>(x), __hip_##fpN##_format(kind))),                    \
-            __half(__hip_small::decode(static_cast<unsigned char>(x >> stride), __hip_##fpN##_format(kind))));         \
+            __float2half(__hip_small::decode(static_cast<unsigned char>(x), __hip_##fpN##_format(kind))),              \
+            __float2half(__hip_small::decode(static_cast<unsigned char>(x >> stride), __hip_##fpN##_format(kind))));   \
     }
 
 #define __HIP_SMALL_TYPES(fpN, name, kind, stride)                                                                     \
@@ -121,7 +121,7 @@ __host__ __device__ inline float to_odd(double x) {
         template <typename T, __hip_if<std::is_integral<T>::value> = 0>                                                \
         __host__ __device__ explicit __hip_##fpN##_##name(T x) : __hip_##fpN##_##name(static_cast<double>(x)) {}       \
         __host__ __device__ operator float() const { return __hip_small::decode(__x, __hip_##fpN##_format(kind)); }    \
-        __host__ __device__ explicit operator __half() const { return static_cast<float>(*this); }                     \
+        __host__ __device__ explicit operator __half() const { return __float2half(static_cast<float>(*this)); }       \
         __host__ __device__ explicit operator __hip_bfloat16() const { return static_cast<float>(*this); }             \
     };                                                                                                                 \
     struct __hip_##fpN##x2_##name {                                                                                    \

@@ -19,6 +19,8 @@ __hip_device_inline void __threadfence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_C
 __hip_device_inline void __threadfence_block() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"); }
 __hip_device_inline void __threadfence_system() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, ""); }
 
+__hip_device_inline void __named_sync() { __builtin_amdgcn_s_barrier(); }
+
 // The number of work-items of the group for which the predicate holds; every one gets it.
 __device__ inline int __syncthreads_count(int predicate) {
     __shared__ int count;
@@ -43,6 +45,4 @@ __hip_device_inline long long clock() { return clock64(); }
 __hip_device_inline long long __clock() { return clock64(); }
 __hip_device_inline long long wall_clock64() { return (long long)__builtin_amdgcn_s_memrealtime(); }
 
-__hip_device_inline void __trap() { __builtin_trap(); }
 __hip_device_inline void abort() { __builtin_trap(); }
-#define __brkpt() __builtin_debugtrap()
