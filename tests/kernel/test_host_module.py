@@ -13,9 +13,10 @@ import torch
 
 import workbench as wb
 from workbench import errors
-from workbench.kernel.host_module import tensors
+from workbench.kernel.host_module import exceptions_of, tensors
 from workbench.targets import TILE_TARGETS
 from workbench.toolchain import host, native
+from workbench.toolchain.host_library import SYSTEM
 from workbench.toolchain.native import build
 
 POINTERS = r"""#include <hip/hip_runtime.h>
@@ -253,6 +254,14 @@ def test_an_exception_that_is_none_of_stds_names_module_and_function(pointers: w
     with pytest.raises(RuntimeError, match="its own words") as own:
         pointers.throws(0)
     assert not isinstance(own.value, errors.WorkbenchError)
+
+
+@pytest.mark.parametrize(("library", "hint"), [(SYSTEM, False), ("", False), ("libc++ of zig", True)])
+def test_an_exception_of_another_c_plus_plus_library_counts_as_unknown(library: str, hint: bool) -> None:
+    with pytest.raises(errors.HostException, match="threw a C") as caught, exceptions_of(print, "m", library):
+        raise RuntimeError("Caught an unknown exception!")
+    assert ("HIPKITTENS_CXX_LIBRARY=system" in str(caught.value)) == hint
+    assert (library or "its C++ library") in str(caught.value)
 
 
 @needs.python_headers

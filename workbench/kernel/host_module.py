@@ -31,6 +31,7 @@ from workbench.live_tensors import is_address, tensors_at
 from workbench.runtime import Device
 from workbench.toolchain import CompileOptions
 from workbench.toolchain.host import HostResult, compile_host
+from workbench.toolchain.host_library import SYSTEM
 
 _INIT = re.compile(rb"\0PyInit_(\w+)\0")
 _DEPTH = 4
@@ -108,7 +109,9 @@ class HostModule:
         with (
             self.device.host_code(lambda: tensors((args, kwargs))),
             made_tensors(self.device),
-            exceptions_of(function, self.module.__name__),
+            exceptions_of(
+                function, self.module.__name__, self.result.standard_library if self.result else ""
+            ),
         ):
             if self._stands_in:
                 return itself(function(*map(on_device, args), **{k: on_device(v) for k, v in kwargs.items()}))
@@ -130,11 +133,14 @@ _UNKNOWN = "Caught an unknown exception!"
 
 
 @contextlib.contextmanager
-def exceptions_of(function: Callable[..., Any], module: str | None = None) -> Iterator[None]:
+def exceptions_of(
+    function: Callable[..., Any], module: str | None = None, library: str = ""
+) -> Iterator[None]:
     """Around a call of a compiled function: of an exception that pybind11 does not know it says whose it is.
 
     Args:
         module: its name where it is another than the function's own.
+        library: the C++ library that the module was compiled with, for people; "" where nobody knows.
 
     Raises:
         HostException
@@ -149,13 +155,18 @@ def exceptions_of(function: Callable[..., Any], module: str | None = None) -> It
         # pybind11 writes the signature first, which tells whose method it is.
         signature = str(getattr(function, "__doc__", None) or "").partition("\n")[0]
         called = signature if signature.startswith(f"{name}(") else name
-        raise HostException(
-            f"{module}: {called} threw a C++ exception that is no std::exception, so what it says is lost. "
-            "Throw std::runtime_error or a class derived from std::exception, catch it in the function, or "
-            "give pybind11 a translator for it (py::register_exception_translator).",
-            module,
-            name,
-        ) from error
+        message = (
+            f"{module}: {called} threw a C++ exception that is no std::exception of "
+            f"{library or 'its C++ library'}, so what it says is lost. Throw std::runtime_error or a class "
+            "derived from std::exception, catch it in the function, or give pybind11 a translator for it "
+            "(py::register_exception_translator)."
+        )
+        if library and library != SYSTEM:
+            message += (
+                " One that comes from code with another C++ library, such as PyTorch's, counts as unknown "
+                "too: install g++ and set HIPKITTENS_CXX_LIBRARY=system."
+            )
+        raise HostException(message, module, name) from error
 
 
 _LAUNCHING = ("__call__", "__init__")

@@ -26,6 +26,9 @@ _PROBE = (
     "    return int(std::to_string(n).size());\n}\n"
 )
 
+SYSTEM = "the system's C++ library"
+"""The name of the one that other libraries here are linked with, for people."""
+
 
 @dataclass(frozen=True)
 class Library:
@@ -81,7 +84,7 @@ def host_library(compiler: Compiler) -> Library:
     if chosen not in ("", "system", "zig"):
         raise UsageError(f"HIPKITTENS_CXX_LIBRARY={chosen}: expected system or zig")
     if compiler.kind == "hipcc":
-        return Library("the system's C++ library", (), (), (), ("/usr/",))
+        return Library(SYSTEM, (), (), (), ("/usr/",))
     problem = ""
     if chosen != "zig":
         system = _system(compiler)
@@ -136,7 +139,7 @@ def _system(compiler: Compiler) -> Library:
     script = f'#!/bin/sh\nexec "{tools}/lld" -flavor gnu "$@"\n'
     linker = caches.tools({"ld.lld": script}) / "ld.lld"
     command = (*compiler.command, "--driver-mode=g++", "-shared", f"--ld-path={linker}")
-    return Library("the system's C++ library", tuple(arguments), command, (), ("/usr/",))
+    return Library(SYSTEM, tuple(arguments), command, (), ("/usr/",))
 
 
 def _problem(compiler: Compiler, library: Library) -> str:
