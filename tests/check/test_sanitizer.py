@@ -62,7 +62,10 @@ def test_result_says_who_and_where() -> None:
     # Wave 0 has its turn first, so wave 1 is the one that reads what another wrote.
     assert (finding.file, finding.wave, finding.lane) == ("race.hip", 1, 0)
     assert finding.count == 64
-    with pytest.raises(SanitizerError, match=r"race\.hip:6: race in shared memory"):
+    # Both sides of it, and what it leaves uninitialised, are one cause.
+    [cause] = result.causes
+    assert {f.line for f in cause.findings} == {READ_LINE - 2, READ_LINE}
+    with pytest.raises(SanitizerError, match=r": 1 finding\n  race\.hip:4: race in shared memory .* line 6"):
         result.check()
 
 

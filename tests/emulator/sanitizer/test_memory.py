@@ -333,7 +333,7 @@ def test_a_load_to_lds_that_is_dropped_is_a_note(arch: str) -> None:
     result = wb.sanitize(launcher, given, out, 240, device=device).check()
     assert out.tolist() == [7] * 60 + [100, 101, 102, 103]
     [note] = result.notes
-    assert "goes to byte 256 of the work-group's 256 bytes" in note.message
+    assert "goes to byte 256, beyond the work-group's 256 bytes" in note.message
     assert note.lane == 4
     launcher(given, out, 256)
     assert out.tolist() == [7] * 64

@@ -105,11 +105,11 @@ def test_writes_behind_the_end(arch: str) -> None:
     result, out = run(arch, "written", 32)
     assert out == [*map(float, range(32)), *32 * [-1.0]]
     assert [(f.category, f.line, f.count) for f in result.findings] == [("out of bounds", 20, 32)]
-    result, _ = run(arch, "loaded", 32)
-    assert [(f.category, f.line, f.lane) for f in result.findings] == [("out of bounds", 33, 32)]
-    result, _ = run(arch, "loaded", target(arch).lds_granule // 4)
-    assert result.passed
-    assert ["is dropped" in note.message for note in result.notes] == [True]
+    # A load to LDS may mean to mask its lanes there.
+    for by in (32, target(arch).lds_granule // 4):
+        result, _ = run(arch, "loaded", by)
+        assert result.passed, str(result)
+        assert ["has no effect there" in note.message for note in result.notes] == [True]
 
 
 def test_a_stop_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

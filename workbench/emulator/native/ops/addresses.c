@@ -125,10 +125,8 @@ int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64
     uint32_t start = (w->s[HK_M0] & w->group->machine->lds_address_mask) + (uint32_t)op->offset;
     uint32_t rows = data == HK_B96 ? 3 : data == HK_B128 ? 4 : 1;
     uint32_t step = rows == 1 ? 4 : 16, width = 4 * rows;
-    exec &= hk_lanes_in_lds(w, start, step, width);
+    exec &= hk_lanes_below(w->group->lds_end, start, step, width); /* hardware drops what the others load */
     if (exec == 0) return 0;
-    if (__builtin_expect((uint64_t)start + (HK_LANES - 1) * step + width > w->lds_size, 0))
-        HK_FOR_LANES(lane, exec) hk_check_lds(w, op, (uint64_t)start + lane * step, width, 1, (int32_t)lane);
     out_of_range &= exec;
     if (w->group->profile) {
         Counters *c = w->group->counters;

@@ -84,11 +84,10 @@ HK_INLINE int32_t hk_check_addresses(Wave *w, const Op *op, const HkAddresses *a
 /* Loads and stores of the lanes' own scratch at `uniform` plus, where `row` is not NULL, the lane's offset in it. */
 int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, const uint32_t *row, int is_write);
 
-/* The lanes of a load to LDS, `step` bytes apart from `start` on, that have their place in the LDS of the work-group;
- * hardware drops what the others load. */
-HK_INLINE uint64_t hk_lanes_in_lds(const Wave *w, uint32_t start, uint32_t step, uint32_t width) {
-    if (!hk_has_lds(w, start, width)) return 0;
-    uint64_t last = (w->group->lds_end - width - start) / step;
+/* The lanes of a load to LDS, `step` bytes apart from `start` on, that have their place before `end`. */
+HK_INLINE uint64_t hk_lanes_below(uint32_t end, uint32_t start, uint32_t step, uint32_t width) {
+    if ((uint64_t)start + width > end) return 0;
+    uint64_t last = (end - width - start) / step;
     return last >= HK_LANES - 1 ? HK_ALL_LANES : (2ull << last) - 1;
 }
 

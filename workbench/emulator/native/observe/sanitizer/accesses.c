@@ -204,11 +204,12 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         uint32_t m0 = w->s[HK_M0] & w->group->machine->lds_address_mask;
         uint32_t width = o->bytes < 4 ? 4 : o->bytes, step = o->bytes <= 4 ? 4 : 16, unused, places[HK_LANES];
         for (uint32_t lane = 0; lane < HK_LANES; lane++) places[lane] = m0 + (uint32_t)o->op.offset + lane * step;
-        uint64_t dropped = exec & ~hk_lanes_in_lds(w, places[0], step, width);
-        if (dropped != 0) {
-            unsigned first = hk_first_lane(dropped);
+        uint64_t beyond = exec & ~hk_lanes_below(w->lds_size, places[0], step, width);
+        if (beyond != 0) {
+            unsigned first = hk_first_lane(beyond);
             san_found(w, SAN_FOUND_DROPPED, &o->op, ~0ull, (int32_t)first, places[first], w->lds_size, 0, 0);
-            if ((exec &= ~dropped) == 0) return;
+            exec &= hk_lanes_below(w->group->lds_end, places[0], step, width);
+            if (exec == 0) return;
         }
         san_check_reads(w, sw, o, exec, places, width);
         HK_FOR_LANES(lane, exec) {
