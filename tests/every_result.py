@@ -20,6 +20,7 @@ from workbench.kernel.program import ProgramResult
 from workbench.kernel.show import ShownValues
 from workbench.profile.rocprof import RocprofResult
 from workbench.profile.timing import SweepResult
+from workbench.toolchain.hipify import hipify
 from workbench.toolchain.host import HostResult
 from workbench.views.cell import CellResult
 
@@ -94,6 +95,7 @@ def every_result() -> dict[str, Any]:
         wb.view_layout("rt_bf<16, 32>", arch="gfx950"),
         wb.doctor(),
         ProgramResult("twice.cpp", "out", "", 0, 1.0, device.name),
+        hipify("cudaError_t e;\n__nanosleep(1);\n"),
         RocprofResult(Path("folder"), {"SQ_WAVES": 1.0}, [2.5], None, None, (), ()),
         launcher(x, out),
         CheckResult("04.1", False, "the keys behind the last whole block are missing", {"keys": 70}),

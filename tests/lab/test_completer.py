@@ -13,7 +13,10 @@ def test_completion_in_cells_only() -> None:
     assert start == "row"
     assert ("rows_here", "text") in found
     assert any(name == "row_sum" for name, _ in found)
-    assert completer.candidates(cell, 0, "%%hipkittens k --pro") == ("--pro", [("--profile", "flag")])
+    assert completer.candidates(cell, 0, "%%hipkittens k --pro") == (
+        "--pro",
+        [("--profile", "flag"), ("--program", "flag")],
+    )
     assert completer.candidates("x = 1\nrow", 1, "row") is None
     assert completer.candidates("%%hipkittens_other\nrow", 1, "row") is None
 

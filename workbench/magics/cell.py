@@ -11,7 +11,6 @@ from workbench import magic_options
 from workbench.errors import CompileError, ShapeError, UnknownKernel, UsageError, WorkbenchError
 from workbench.magics.failures import quiet
 from workbench.magics.line import parsed, split
-from workbench.toolchain.mistakes.cell_text import Cell
 
 if TYPE_CHECKING:
     import argparse
@@ -52,13 +51,14 @@ def hipkittens_cell(shell: InteractiveShell, line: str, cell: str) -> None:
     if "-h" in words or "--help" in words:
         print(CELL_HELP)
         return
+    from workbench.magics import presenter, run, run_program
+
+    is_program = run_program.has_main(cell)
     try:
         options = parsed("%%hipkittens", words, magic_options.OPTIONS, shell)
     except IPythonUsageError as error:
-        hint = " --program runs the cell's main." if has_main(cell) and "--program" not in words else ""
+        hint = " --program runs the cell's main." if is_program and "--program" not in words else ""
         raise IPythonUsageError(f"{error}{hint}") from None
-    from workbench.magics import presenter, run, run_program
-
     try:
         source = run.hip_source(options, cell)
         if options.program is not None:
@@ -75,15 +75,10 @@ def hipkittens_cell(shell: InteractiveShell, line: str, cell: str) -> None:
         _end(error, options)
         return
     presenter.show(result, cell)
-    if has_main(cell):
+    if is_program:
         print(f"{options.name}: the cell's main has not run; `%%hipkittens --program` runs it as a program")
     if result.error is not None:
         _end(result.error, options)
-
-
-def has_main(cell: str) -> bool:
-    """Whether a cell defines `int main`, comments and texts aside."""
-    return re.search(r"\bint\s+main\s*\(", Cell(cell).code) is not None
 
 
 def _end(error: WorkbenchError, options: argparse.Namespace) -> None:
@@ -114,6 +109,4 @@ def written(shell: InteractiveShell | None, text: str) -> tuple[str, CompileOpti
     options = parsed("%%hipkittens", words, magic_options.OPTIONS, shell)
     from workbench.magics import run
 
-    if options.hipify:
-        source = run.hipify(source, run.FIRST_LINE).source
-    return source, run.compilation(options)[2]
+    return run.hip_source(options, source, tells=False), run.compilation(options)[2]

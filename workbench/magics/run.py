@@ -37,13 +37,14 @@ def _shape(text: str) -> dict[str, Any] | None:
     return found
 
 
-def hip_source(options: argparse.Namespace, cell: str) -> str:
-    """A cell's C++ with HIP's names where `--hipify` asks for them; says what is left to do."""
+def hip_source(options: argparse.Namespace, cell: str, *, tells: bool = True) -> str:
+    """A cell's C++, with HIP's names where `--hipify` asks for them; says what is left to do."""
     if not options.hipify:
         return cell
-    found = hipify(cell, FIRST_LINE)
-    print(found)
-    return found.source
+    result = hipify(cell, FIRST_LINE)
+    if tells:
+        print(result)
+    return result.source
 
 
 def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) -> CellResult:
@@ -108,7 +109,7 @@ def compilation(options: argparse.Namespace) -> tuple[KernelSpec | None, Any, Co
         shape,
         CompileOptions(
             arch,
-            name=f"{options.name}.hip",
+            name=f"{options.name or 'program'}.hip",
             include=options.include,
             flags=options.flags,
             define={**macros, **own, **({SHOW_MACRO: None} if options.show else {})},

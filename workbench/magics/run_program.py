@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from typing import Any
 
 from workbench.errors import ProgramError, UsageError
 from workbench.kernel import device_of, run_program
 from workbench.magic_options import OPTIONS
+from workbench.toolchain.mistakes.cell_text import Cell
 
 NAME = "program"
 """What a cell without a name is called."""
 _TAKEN = ("--arch", "-I", "-D", "--flags", "--hipify", "--program", "--fails")
+
+
+def has_main(cell: str) -> bool:
+    """Whether a cell defines `int main`, comments and texts aside."""
+    return re.search(r"\bint\s+main\s*\(", Cell(cell).code) is not None
 
 
 def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) -> None:
