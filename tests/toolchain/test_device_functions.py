@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from workbench import runtime, toolchain
+from workbench.errors import CompileError
 from workbench.targets import TILE_TARGETS
 from workbench.toolchain import CompileOptions, compile_device
 
@@ -156,12 +157,25 @@ def test_shuffles(zig: toolchain.Compiler, generator: np.random.Generator, kind:
 def test_small_types_shuffle_too(zig: toolchain.Compiler) -> None:
     values = np.arange(64, dtype=np.float32)
     launch(
-        "a[i] = float(__shfl_xor(__float2bfloat16(a[i]), 1)) + float(__shfl_xor(__float2half(a[i]), 2))\n"
-        "     + __shfl_xor_sync(~0ull, float4{a[i], 0, 0, a[i]}, 4).w;",
+        "a[i] = float(__shfl_xor_sync(~0ull, __float2bfloat16(a[i]), 1))\n"
+        "     + float(__shfl_xor(__float2half(a[i]), 2))\n"
+        "     + __shfl_xor((unsigned char)a[i], 4) + __low2float(__shfl_xor(__float2half2_rn(a[i]), 8));",
         values,
     )
     lane = np.arange(64)
-    assert np.array_equal(values, (lane ^ 1) + (lane ^ 2) + (lane ^ 4))
+    assert np.array_equal(values, (lane ^ 1) + (lane ^ 2) + (lane ^ 4) + (lane ^ 8))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["float4{1, 2, 3, 4}", "a", "(_Float16)1", "__float2bfloat16(1)"],
+    ids=("float4", "pointer", "_Float16", "bf16"),
+)
+def test_what_rocm_does_not_shuffle_is_refused(zig: toolchain.Compiler, value: str) -> None:
+    with pytest.raises(
+        CompileError, match=r"(no matching|deleted) function .*'__shfl'|'__shfl' is ambiguous"
+    ):
+        launch(f"auto x = __shfl({value}, 0);", np.zeros(64, np.float32))
 
 
 def test_votes_and_lanes(zig: toolchain.Compiler, generator: np.random.Generator) -> None:

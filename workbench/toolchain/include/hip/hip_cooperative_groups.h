@@ -203,20 +203,22 @@ class coalesced_group : public thread_group {
     __device__ unsigned meta_group_size() const { return meta_size_; }
 
     // From the thread of a rank, which counts modulo the size.
-    template <typename T, __hip_if<impl::movable<T>> = 0>
+    template <typename T>
     __device__ T shfl(T value, int source) const {
-        return __hip_from_lane(value, impl::lane_of_rank(lanes_, static_cast<unsigned>(source) % size()));
+        return __shfl(value, static_cast<int>(impl::lane_of_rank(lanes_, static_cast<unsigned>(source) % size())));
     }
     // From `delta` ranks further up or down; where there is none, its own value.
-    template <typename T, __hip_if<impl::movable<T>> = 0>
+    template <typename T>
     __device__ T shfl_down(T value, unsigned delta) const {
         const unsigned rank = thread_rank();
-        return __hip_from_lane(value, impl::lane_of_rank(lanes_, delta < size() - rank ? rank + delta : rank));
+        const unsigned from = delta < size() - rank ? rank + delta : rank;
+        return __shfl(value, static_cast<int>(impl::lane_of_rank(lanes_, from)));
     }
-    template <typename T, __hip_if<impl::movable<T>> = 0>
+    template <typename T>
     __device__ T shfl_up(T value, unsigned delta) const {
         const unsigned rank = thread_rank();
-        return __hip_from_lane(value, impl::lane_of_rank(lanes_, delta <= rank ? rank - delta : rank));
+        const unsigned from = delta <= rank ? rank - delta : rank;
+        return __shfl(value, static_cast<int>(impl::lane_of_rank(lanes_, from)));
     }
 #if !defined(HIP_DISABLE_WARP_SYNC_BUILTINS)
     // Bit i of a vote is that of rank i. As ROCm has them, votes trap where other lanes than the group's take part.
@@ -268,19 +270,19 @@ class thread_block_tile : public thread_group {
     __device__ unsigned meta_group_rank() const { return meta_rank_; }
     __device__ unsigned meta_group_size() const { return meta_size_; }
 
-    template <typename T, __hip_if<impl::movable<T>> = 0>
+    template <typename T>
     __device__ T shfl(T value, int source) const {
         return __shfl(value, source, Size);
     }
-    template <typename T, __hip_if<impl::movable<T>> = 0>
+    template <typename T>
     __device__ T shfl_down(T value, unsigned delta) const {
         return __shfl_down(value, delta, Size);
     }
-    template <typename T, __hip_if<impl::movable<T>> = 0>
+    template <typename T>
     __device__ T shfl_up(T value, unsigned delta) const {
         return __shfl_up(value, delta, Size);
     }
-    template <typename T, __hip_if<impl::movable<T>> = 0>
+    template <typename T>
     __device__ T shfl_xor(T value, unsigned mask) const {
         return __shfl_xor(value, static_cast<int>(mask), Size);
     }

@@ -89,7 +89,7 @@ struct initial_value {
 template <typename T, typename Op>
 __device__ inline T inclusive_in_wave(T value, Op op, int lane, int width) {
     for (int offset = 1; offset < width; offset *= 2) {
-        const T other = __shfl_up(value, offset, width);
+        const T other = __hip_shfl_up(value, offset, width);
         if (lane >= offset) value = op(other, value);
     }
     return value;
@@ -97,7 +97,7 @@ __device__ inline T inclusive_in_wave(T value, Op op, int lane, int width) {
 template <typename T, typename Op>
 __device__ inline T reduced_in_wave(T value, Op op, int lane, int width, int valid) {
     for (int offset = 1; offset < width; offset *= 2) {
-        const T other = __shfl_down(value, offset, width);
+        const T other = __hip_shfl_down(value, offset, width);
         if (lane + offset < valid) value = op(value, other);
     }
     return value;
@@ -137,7 +137,7 @@ class WarpScan : public detail::with_storage<NullType> {
     __device__ void ExclusiveScan(T in, T &out, Op op, Total &...total) {
         T inclusive;
         InclusiveScan(in, inclusive, op, total...);
-        out = __shfl_up(inclusive, 1, Width);
+        out = __hip_shfl_up(inclusive, 1, Width);
     }
     template <typename Op, typename... Total, __hip_if<std::is_invocable<Op, T, T>::value> = 0>
     __device__ void ExclusiveScan(T in, T &out, detail::same<T> initial, Op op, Total &...total) {
@@ -147,7 +147,7 @@ class WarpScan : public detail::with_storage<NullType> {
     template <typename Op>
     __device__ void Scan(T in, T &inclusive, T &exclusive, Op op) {
         InclusiveScan(in, inclusive, op);
-        exclusive = __shfl_up(inclusive, 1, Width);
+        exclusive = __hip_shfl_up(inclusive, 1, Width);
     }
     template <typename... Total>
     __device__ void InclusiveSum(T in, T &out, Total &...total) {
@@ -157,7 +157,7 @@ class WarpScan : public detail::with_storage<NullType> {
     __device__ void ExclusiveSum(T in, T &out, Total &...total) {
         ExclusiveScan(in, out, T(0), hipcub::Sum(), total...);
     }
-    __device__ T Broadcast(T value, unsigned from) { return __shfl(value, from, Width); }
+    __device__ T Broadcast(T value, unsigned from) { return __hip_shfl(value, from, Width); }
 };
 
 // Results are the first work-item's.
@@ -208,7 +208,7 @@ class BlockScan : public detail::with_storage<detail::raw<T, (X * Y * Z + 63) / 
         const T up_to_me = detail::inclusive_in_wave(mine, op, lane, 64);
         if (lane == 63 || this->id == threads - 1) this->storage[wave] = up_to_me;
         __syncthreads();
-        T before = __shfl_up(up_to_me, 1, 64), total = this->storage[0];
+        T before = __hip_shfl_up(up_to_me, 1, 64), total = this->storage[0];
         for (int i = 1; i < waves; i++) {
             if (i == wave) before = lane == 0 ? total : op(total, before);
             total = op(total, this->storage[i]);

@@ -25,6 +25,13 @@ __device__ inline T identity_of() {
         return T{};
 }
 
+// The value of the thread `step` ranks below; where there is none, its own.
+template <typename Group, typename T>
+__device__ inline T from_below(const Group &group, T value, unsigned step) {
+    const unsigned rank = group.thread_rank();
+    return __hip_from_lane(value, static_cast<int>(lane_of_rank(lanes_of(group), rank >= step ? rank - step : rank)));
+}
+
 } // namespace impl
 
 template <typename Group, typename T, typename Operation>
@@ -34,7 +41,7 @@ __device__ inline __remove_cvref(T) inclusive_scan(const Group &group, T &&value
 #pragma unroll
     for (unsigned step = 1; step < 64; step *= 2) {
         if (step >= size) continue;
-        const __remove_cvref(T) other = group.shfl_up(result, step);
+        const __remove_cvref(T) other = impl::from_below(group, result, step);
         if (rank >= step) result = operation(other, result);
     }
     return result;
@@ -47,7 +54,7 @@ __device__ inline __remove_cvref(T) inclusive_scan(const Group &group, T &&value
 template <typename Group, typename T, typename Operation>
 __device__ inline __remove_cvref(T) exclusive_scan(const Group &group, T &&value, Operation &&operation) {
     using U = __remove_cvref(T);
-    const U before = group.shfl_up(inclusive_scan(group, static_cast<T &&>(value), operation), 1);
+    const U before = impl::from_below(group, inclusive_scan(group, static_cast<T &&>(value), operation), 1);
     return group.thread_rank() == 0 ? impl::identity_of<U, __remove_cvref(Operation)>() : before;
 }
 template <typename Group, typename T>

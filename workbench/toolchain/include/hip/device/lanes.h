@@ -50,26 +50,66 @@ __device__ inline __attribute__((always_inline)) T __hip_from_lane(T value, int 
 }
 
 // The lanes form groups of `width`, a power of two up to 64. A source outside the group is the lane itself.
-template <typename T, __hip_if<std::is_arithmetic<T>::value> = 0>
-__device__ inline __attribute__((always_inline)) T __shfl(T value, int source, int width = 64) {
+template <typename T>
+__device__ inline __attribute__((always_inline)) T __hip_shfl(T value, int source, int width) {
     int self = (int)__lane_id();
     return __hip_from_lane(value, (source & (width - 1)) + (self & ~(width - 1)));
 }
-template <typename T, __hip_if<std::is_arithmetic<T>::value> = 0>
-__device__ inline __attribute__((always_inline)) T __shfl_up(T value, unsigned delta, int width = 64) {
+template <typename T>
+__device__ inline __attribute__((always_inline)) T __hip_shfl_up(T value, unsigned delta, int width) {
     int self = (int)__lane_id(), source = self - (int)delta;
     return __hip_from_lane(value, source < (self & ~(width - 1)) ? self : source);
 }
-template <typename T, __hip_if<std::is_arithmetic<T>::value> = 0>
-__device__ inline __attribute__((always_inline)) T __shfl_down(T value, unsigned delta, int width = 64) {
+template <typename T>
+__device__ inline __attribute__((always_inline)) T __hip_shfl_down(T value, unsigned delta, int width) {
     int self = (int)__lane_id();
     return __hip_from_lane(value, (int)((self & (width - 1)) + delta) >= width ? self : self + (int)delta);
 }
-template <typename T, __hip_if<std::is_arithmetic<T>::value> = 0>
-__device__ inline __attribute__((always_inline)) T __shfl_xor(T value, int mask, int width = 64) {
+template <typename T>
+__device__ inline __attribute__((always_inline)) T __hip_shfl_xor(T value, int mask, int width) {
     int self = (int)__lane_id(), source = self ^ mask;
     return __hip_from_lane(value, source >= ((self + width) & ~(width - 1)) ? self : source);
 }
+
+// As ROCm's headers have them (amd_warp_functions.h, amd_hip_fp16.h): numbers of 4 and 8 bytes, to which smaller ones
+// are promoted, and halfs.
+#define __HIP_SHUFFLE(name, T, Source)                                                                                 \
+    __device__ inline __attribute__((always_inline)) T __##name(T value, Source source, int width = 64) {              \
+        return __hip_##name(value, source, width);                                                                     \
+    }
+#define __HIP_SHUFFLES(T)                                                                                              \
+    __HIP_SHUFFLE(shfl, T, int)                                                                                        \
+    __HIP_SHUFFLE(shfl_up, T, unsigned) __HIP_SHUFFLE(shfl_down, T, unsigned) __HIP_SHUFFLE(shfl_xor, T, int)
+__HIP_SHUFFLES(int)
+__HIP_SHUFFLES(unsigned)
+__HIP_SHUFFLES(long)
+__HIP_SHUFFLES(unsigned long)
+__HIP_SHUFFLES(long long)
+__HIP_SHUFFLES(unsigned long long)
+__HIP_SHUFFLES(float)
+__HIP_SHUFFLES(double)
+#undef __HIP_SHUFFLES
+#undef __HIP_SHUFFLE
+
+// ROCm shuffles bf16 with a mask alone (amd_hip_bf16.h): the other call is ambiguous there.
+struct __half;
+struct __half2;
+struct __hip_bfloat16;
+struct __hip_bfloat162;
+template <typename T, typename... Others>
+inline constexpr bool __hip_is_any = (std::is_same<T, Others>::value || ...);
+#define __HIP_SHUFFLE(name, Source)                                                                                    \
+    template <typename T, __hip_if<__hip_is_any<T, __half, __half2>> = 0>                                              \
+    __device__ inline __attribute__((always_inline)) T __##name(T value, Source source, int width = 64) {              \
+        return __hip_##name(value, source, width);                                                                     \
+    }                                                                                                                  \
+    template <typename T, __hip_if<__hip_is_any<T, __hip_bfloat16, __hip_bfloat162>> = 0>                              \
+    __device__ T __##name(T value, Source source, int width = 64) = delete;
+__HIP_SHUFFLE(shfl, int)
+__HIP_SHUFFLE(shfl_up, unsigned)
+__HIP_SHUFFLE(shfl_down, unsigned)
+__HIP_SHUFFLE(shfl_xor, int)
+#undef __HIP_SHUFFLE
 
 // The lanes of the mask combined in a tree of neighbours, as ROCm's headers do; each of them gets the result.
 template <typename T, typename Operation>
@@ -148,30 +188,25 @@ __device__ __attribute__((always_inline)) inline int __all_sync(M mask, int pred
     return __ballot_sync(mask, predicate) == (unsigned long long)mask;
 }
 
-template <typename M, typename T>
-__device__ __attribute__((always_inline)) inline auto __shfl_sync(M mask, T value, int source, int width = 64)
-    -> decltype(__shfl(value, source, width)) {
-    __hip_check_mask(mask);
-    return __shfl(value, source, width);
-}
-template <typename M, typename T>
-__device__ __attribute__((always_inline)) inline auto __shfl_up_sync(M mask, T value, unsigned delta, int width = 64)
-    -> decltype(__shfl_up(value, delta, width)) {
-    __hip_check_mask(mask);
-    return __shfl_up(value, delta, width);
-}
-template <typename M, typename T>
-__device__ __attribute__((always_inline)) inline auto __shfl_down_sync(M mask, T value, unsigned delta, int width = 64)
-    -> decltype(__shfl_down(value, delta, width)) {
-    __hip_check_mask(mask);
-    return __shfl_down(value, delta, width);
-}
-template <typename M, typename T>
-__device__ __attribute__((always_inline)) inline auto __shfl_xor_sync(M mask, T value, int lanes, int width = 64)
-    -> decltype(__shfl_xor(value, lanes, width)) {
-    __hip_check_mask(mask);
-    return __shfl_xor(value, lanes, width);
-}
+// The shuffles' types, and bf16.
+#define __HIP_SHUFFLE_SYNC(name, Source)                                                                               \
+    template <typename M, typename T>                                                                                  \
+    __device__ __attribute__((always_inline)) inline auto __##name##_sync(                                             \
+        M mask, T value, Source source, int width = 64) -> decltype(__##name(value, source, width)) {                  \
+        __hip_check_mask(mask);                                                                                        \
+        return __##name(value, source, width);                                                                         \
+    }                                                                                                                  \
+    template <typename M, typename T, __hip_if<__hip_is_any<T, __hip_bfloat16, __hip_bfloat162>> = 0>                  \
+    __device__ __attribute__((always_inline)) inline T __##name##_sync(M mask, T value, Source source,                 \
+                                                                       int width = 64) {                               \
+        __hip_check_mask(mask);                                                                                        \
+        return __hip_##name(value, source, width);                                                                     \
+    }
+__HIP_SHUFFLE_SYNC(shfl, int)
+__HIP_SHUFFLE_SYNC(shfl_up, unsigned)
+__HIP_SHUFFLE_SYNC(shfl_down, unsigned)
+__HIP_SHUFFLE_SYNC(shfl_xor, int)
+#undef __HIP_SHUFFLE_SYNC
 
 // For each lane the active lanes that hold the same value. As with ROCm, one that equals nothing, a NaN, has no end.
 template <typename T>
