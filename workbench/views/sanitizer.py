@@ -20,7 +20,8 @@ HEAD = ("", "line", "finding", "first seen", "count")
 @shows(SanitizeResult)
 def sanitizer_html(result: SanitizeResult, key: str = "") -> Markup:
     """The findings, one a cause; with a key, each with a button that opens the stepper at its first one."""
-    caption = f"sanitize: {result.name} on {result.device}"
+    where = f" of {result.process}" if result.process else ""
+    caption = f"sanitize: {result.name}{where} on {result.device}"
     parts: list[Any] = []
     if result.passed:
         parts += [caption, ": ", tag("span", "✓ nothing found", kind="wb-ok")]
