@@ -30,6 +30,7 @@ from workbench.emulator.hip.calls import (
     UINT,
     HipError,
     call,
+    failure_listeners,
     launch_failed,
     report_faults,
     thread,
@@ -535,7 +536,13 @@ def _elapsed(result: int, start: int, stop: int) -> None:
         raise HipError(structures.INVALID_HANDLE)
     product = node().devices[first.device].product
     clock.label(product)
-    elapsed = node().clock.milliseconds(first, last) if first.timed and last.timed else None
+    try:
+        elapsed = node().clock.milliseconds(first, last) if first.timed and last.timed else None
+    except errors.WorkbenchError as error:
+        # A program sees but a number.
+        for listener in failure_listeners:
+            listener(error)
+        raise
     if elapsed is None:
         elapsed = (last.nanoseconds - first.nanoseconds) / 1e6
     structures.store(result, c_float, elapsed)

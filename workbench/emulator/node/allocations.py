@@ -203,6 +203,7 @@ class Memory:
         self._tables: dict[tuple[int, bool, Lent], CData] = {}
         self._fixed: dict[tuple[int, bool], _Fixed] = {}
         self._lent: dict[int, Allocation] = {}
+        self._epoch = 0
         self._heaps: dict[int | None, Allocation] = {}
         self.limit = usable_memory()
         self.used = 0
@@ -436,6 +437,11 @@ class Memory:
             if allocation.uses == 0:
                 self._remove(allocation)
 
+    @property
+    def epoch(self) -> int | None:
+        """A number that is another one when what is allocated has changed; None while something is lent."""
+        return None if self._lent else self._epoch
+
     def find(self, address: int) -> Allocation | None:
         """The allocation that holds the byte at `address`."""
         with self.lock:
@@ -640,6 +646,7 @@ class Memory:
 
     def _changed(self) -> None:
         """What is not lent has changed."""
+        self._epoch += 1
         self._tables.clear()
         self._fixed.clear()
 

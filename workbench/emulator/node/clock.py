@@ -11,8 +11,8 @@ import array
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -100,6 +100,20 @@ class Kind:
         return times.overhead + (whole - times.overhead) * executed / max(1, self.executed)
 
 
+class _Kernel:
+    """What the clock knows of a kernel's launches.
+
+    Attributes:
+        kinds: those that were observed, by shape and arguments but for where memory lies.
+        recent: the same by shape and arguments, as long as `Memory.epoch` is `epoch`.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: dict[Hashable, Kind] = {}
+        self.recent: dict[Hashable, Kind] = {}
+        self.epoch: int | None = None
+
+
 @dataclass(eq=False)
 class _Command:
     """What a stream was sent by one call: bytes that it moves by each engine, and what a launch costs."""
@@ -109,6 +123,20 @@ class _Command:
     moved: dict[str, float] = field(default_factory=dict)
     size: int = 0
     launched: bool = False
+
+
+class _Sending:
+    """See `Clock.command`; a class, since a launch enters and leaves it."""
+
+    def __init__(self, clock: Clock, command: _Command) -> None:
+        self._clock, self._command = clock, command
+
+    def __enter__(self) -> None:
+        self._clock._thread.command = self._command
+
+    def __exit__(self, *_: object) -> None:
+        self._clock._thread.command = None
+        self._clock._send_moved(self._command)
 
 
 class _Thread(threading.local):
@@ -155,20 +183,13 @@ class Clock:
 
     # What streams are sent
 
-    @contextmanager
-    def command(self, stream: Stream, *, in_graph: bool = False) -> Iterator[None]:
+    def command(self, stream: Stream, *, in_graph: bool = False) -> AbstractContextManager[None]:
         """Around what one call sends to a stream; inside another it is part of that."""
         outer = self._thread.command
         if outer is not None:
             outer.in_graph |= in_graph
-            yield
-            return
-        command = self._thread.command = _Command(stream, in_graph)
-        try:
-            yield
-        finally:
-            self._thread.command = None
-            self._send_moved(command)
+            return nullcontext()
+        return _Sending(self, _Command(stream, in_graph))
 
     def moved(self, target: int, source: int, size: int) -> None:
         """Bytes were copied; outside a command the host waits for them."""
@@ -296,11 +317,23 @@ class Clock:
             shape: what the launch's time depends on beside its arguments.
             options: what is to be observed of it anyway.
         """
-        kinds: dict[Hashable, Kind] = loaded.timed.setdefault(kernel, {})
-        form, argument_bytes = self._form(arguments)
-        key = (shape, form)
-        launching = Launching(self, loaded, kernel, arguments, options, argument_bytes, kinds, key)
-        launching.kind = kinds.get(key)
+        state: _Kernel = loaded.timed.get(kernel) or loaded.timed.setdefault(kernel, _Kernel())
+        place = shape, arguments
+        epoch = self._memory.epoch
+        if epoch is None or epoch != state.epoch or len(state.recent) >= _MOST_PLACES:
+            state.recent.clear()
+            state.epoch = epoch
+        kind = state.recent.get(place)
+        launching = Launching(self, loaded, kernel, place, options, state)
+        if kind is not None:
+            launching.kind = kind
+            return launching
+        form, launching.argument_bytes = self._form(arguments)
+        launching.key = shape, form
+        kinds = state.kinds
+        kind = launching.kind = kinds.get(launching.key)
+        if kind is not None and epoch is not None:
+            state.recent[place] = kind
         asks = options.traffic is not None or options.steps is not None or options.tape is not None
         if launching.kind is None and not asks and not options.trace and self._has_room(kinds):
             launching.options = replace(options, count=True, traffic=TIMED.traffic, steps=TIMED.steps)
@@ -374,16 +407,17 @@ class Launching:
     Attributes:
         options: how it runs, so that the clock learns of it what it needs.
         kind: that it is of; None before the first of the kind has ended.
+        key, argument_bytes: of the kind, where it is not one of the recent ones.
     """
 
     _clock: Clock
     _loaded: LoadedCode
     _kernel: str
-    _arguments: bytes
+    _place: Hashable
     options: LaunchOptions
-    _argument_bytes: int
-    _kinds: dict[Hashable, Kind]
-    _key: Hashable
+    _state: _Kernel
+    key: Hashable = None
+    argument_bytes: int = 0
     kind: Kind | None = None
 
     def ended(
@@ -398,8 +432,8 @@ class Launching:
         loaded, kernel = self._loaded, self._kernel
         executed = int(np.dot(counts, loaded.block_sizes(kernel)))
         if self.options is not options:
-            self.kind = Kind(executed, loaded.code_object.data, record, self._argument_bytes)
-            self._kinds[self._key] = self.kind
+            self.kind = Kind(executed, loaded.code_object.data, record, self.argument_bytes)
+            self._state.kinds[self.key] = self.kind
             self._clock._observed(self.kind)
             record = replace(
                 record,
@@ -408,12 +442,10 @@ class Launching:
                 traffic=None,
                 steps=None,
             )
-        elif self.kind is None and self._kinds:
-            self.kind = min(self._kinds.values(), key=lambda kind: abs(kind.executed - executed))
+        elif self.kind is None and self._state.kinds:
+            self.kind = min(self._state.kinds.values(), key=lambda kind: abs(kind.executed - executed))
         if self.kind is not None:
-            self._clock._launched(
-                self.kind, executed, (loaded, kernel, self._key, self._arguments), loaded.device
-            )
+            self._clock._launched(self.kind, executed, (loaded, kernel, self._place), loaded.device)
         return record
 
 

@@ -226,7 +226,7 @@ class EmulatedDevice:
             KernelFault: what the kernel did wrong, KernelTimeout, or KernelDeadlock.
             KernelInterrupt: the launch was interrupted and has stopped.
         """
-        asked = options = self.node.options()
+        requested = options = self.node.options()
         clock, timed = self.node.clock, None
         if clock.active and options.tape is None:
             shape = geometry.groups, geometry.block, dynamic_shared
@@ -275,7 +275,7 @@ class EmulatedDevice:
                 raise fault
         record = observer.completed(record, outcome)
         if timed is not None:
-            record = timed.ended(record, outcome.counts, asked)
+            record = timed.ended(record, outcome.counts, requested)
         self.node.keep(record)
         for note in record.notes:
             _warn(note)

@@ -35,7 +35,7 @@ class LoadedCode:
     translations: dict[tuple[str, bool, bool, bool, bool], TranslatedKernel] = field(default_factory=dict)
     prints: bool = False
     forms: dict[Any, Any] = field(default_factory=dict)
-    timed: dict[str, dict[Any, Any]] = field(default_factory=dict)
+    timed: dict[str, Any] = field(default_factory=dict)
     _addresses: dict[str, list[list[int]]] = field(default_factory=dict)
     _kinds: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict)
     _sizes: dict[str, npt.NDArray[np.uint64]] = field(default_factory=dict)
