@@ -160,6 +160,21 @@ def test_who_observes_a_launch_gets_what_was_asked_for(module: wb.Module, events
     assert module["spin"][1, 64](out, 4).counts is None
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_sanitized_or_exact_launch_takes_the_same_time(
+    module: wb.Module, events: list[Event], exact: bool
+) -> None:
+    out = torch.zeros(64)
+    launch = module["spin"][2, 64]
+    options = LaunchOptions(numerics="exact") if exact else LaunchOptions(sanitize=True)
+    events[0].record()
+    record = launch.kernel.launch(launch.launch, (out, 50), {}, options=options)
+    events[1].record()
+    assert record.findings == ()
+    seconds = 1e-9 * executed(launch, out, 50) + GAP
+    assert events[0].seconds_until(events[1]) == pytest.approx(seconds, rel=1e-6)
+
+
 def test_nothing_is_observed_without_events_that_can_be_timed(
     module: wb.Module, model: Nanoseconds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
