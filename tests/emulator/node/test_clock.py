@@ -3,6 +3,7 @@ instruction, so that every time is known."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +16,7 @@ from workbench.errors import UsageError
 from workbench.kernel import Launcher
 from workbench.launches import LaunchOptions, LaunchRecord, LaunchTimes
 from workbench.runtime import device
+from workbench.targets import product
 
 DEVICE = "emulated:gfx950"
 SOURCE = """
@@ -213,3 +215,31 @@ def test_a_wrong_choice_is_an_error(model: Nanoseconds, monkeypatch: pytest.Monk
     monkeypatch.setenv(clock.VARIABLE, "wall")
     with pytest.raises(UsageError, match=r"HIPKITTENS_EVENT_TIMES is 'wall'; expected 'modelled' or 'host'"):
         Event()
+
+
+def test_a_product_without_a_model_keeps_the_hosts_clock_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(clock, "_labelled", False)
+    assert clock.can_model(product("MI300X"))
+    assert not clock.can_model(product("MI210"))
+    for _ in range(2):
+        clock.label(product("MI210"))
+    text = capsys.readouterr().err
+    assert text == (
+        "hipkittens: times of HIP events are this computer's clock: there is no timing model of MI210\n"
+    )
+    monkeypatch.setattr(clock, "_labelled", False)
+    monkeypatch.setenv(clock.VARIABLE, clock.HOST)
+    clock.label(product("MI300X"))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_child_process_does_not_wait_for_its_parents_threads(model: Nanoseconds) -> None:
+    lock = node().clock._lock
+    with lock:
+        node().clock.forked()
+        thread = threading.Thread(target=node().clock.settle, daemon=True)
+        thread.start()
+        thread.join(timeout=60)
+        assert not thread.is_alive()

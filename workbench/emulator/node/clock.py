@@ -181,6 +181,10 @@ class Clock:
             with self._lock:
                 self._steps.clear()
 
+    def forked(self) -> None:
+        """In a child process: nobody holds the lock."""
+        self._lock = threading.RLock()
+
     # What streams are sent
 
     def command(self, stream: Stream, *, in_graph: bool = False) -> AbstractContextManager[None]:

@@ -578,6 +578,7 @@ class Node:
         """
         self.memory.lock.release()
         self.launch_lock = threading.RLock()
+        self.clock.forked()
 
     def options(self) -> LaunchOptions:
         """How the calling thread's next launch runs."""
