@@ -31,6 +31,7 @@ from workbench.toolchain import (
 )
 
 RUNTIME = (precompiled.RUNTIME,)
+PRELUDE = (precompiled.PRELUDE,)
 SCALE = "#include <hip/hip_runtime.h>\n__global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }\n"
 
 
@@ -496,21 +497,25 @@ def test_a_damaged_precompiled_header_is_not_used(zig: toolchain.Compiler, own_c
 @pytest.mark.parametrize(
     ("source", "defines", "headers"),
     [
-        ("__global__ void k() {}", [], RUNTIME),
+        ("__global__ void k() {}", [], PRELUDE),
+        ("__global__ void k() {}\n#include <hip/hip_runtime.h>\n", [], PRELUDE),
+        ("#include <hip/hip_fp16.h>\n", [], PRELUDE),
+        ("#include <hip/hip_cooperative_groups.h>\n", [], RUNTIME),
+        ("#include <hip_runtime.h>\n", [], RUNTIME),
         (
-            "// c\n/* d\n */\n#pragma once\n#include <cmath>\n__global__ void k() {}",
+            "// c\n/* d\n */\n#pragma once\n#include <hip/hip_runtime.h>\n__global__ void k() {}",
             ["MINE"],
             RUNTIME,
         ),
         ("#include <cmath>\n#include <hip/hip_runtime.h>\n", [], RUNTIME),
-        ('#define warpSize 32\n#include "kittens.cuh"\n', [], RUNTIME),
-        ("__global__ void k() {}\n#include <kittens.cuh>\n", [], RUNTIME),
+        ('#define warpSize 32\n#include "kittens.cuh"\n', [], PRELUDE),
+        ("__global__ void k() {}\n#include <kittens.cuh>\n", [], PRELUDE),
         ("", ["__launch_bounds__"], ()),
         ("", ["_FORTIFY_SOURCE"], ()),
         ('#include "kittens.cuh"\n', [], (*RUNTIME, precompiled.TILES)),
-        ("#include <pybind11/stl.h>\n", [], (*RUNTIME, precompiled.PYBIND)),
-        ("#define PYBIND11_NAMESPACE mine\n#include <pybind11/stl.h>\n", [], RUNTIME),
-        ("#include <pybind11/stl.h>\n", ["PY_SSIZE_T_CLEAN"], RUNTIME),
+        ("#include <pybind11/stl.h>\n", [], (*PRELUDE, precompiled.PYBIND)),
+        ("#define PYBIND11_NAMESPACE mine\n#include <pybind11/stl.h>\n", [], PRELUDE),
+        ("#include <pybind11/stl.h>\n", ["PY_SSIZE_T_CLEAN"], PRELUDE),
         (
             '#include "kittens.cuh"\n#include "pyutils/pyutils.cuh"\n',
             ["N=4"],
@@ -522,8 +527,8 @@ def test_a_damaged_precompiled_header_is_not_used(zig: toolchain.Compiler, own_c
             ["KITTENS_CDNA4"],
             (*RUNTIME, precompiled.PYBIND),
         ),
-        ("#define __forceinline__\n#include <pybind11/stl.h>\n", [], (*RUNTIME, precompiled.PYBIND)),
-        ("#define __noinline__\n#include <pybind11/stl.h>\n", [], RUNTIME),
+        ("#define __forceinline__\n#include <pybind11/stl.h>\n", [], (*PRELUDE, precompiled.PYBIND)),
+        ("#define __mine__\n#include <pybind11/stl.h>\n", [], PRELUDE),
     ],
 )
 def test_which_precompiled_headers_may_stand_in(
@@ -535,7 +540,7 @@ def test_which_precompiled_headers_may_stand_in(
 
 def test_a_header_of_the_users_own_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "kittens.cuh").write_text("\n")
-    assert precompiled.headers_for('#include "kittens.cuh"\n', [], [str(tmp_path)]) == RUNTIME
+    assert precompiled.headers_for('#include "kittens.cuh"\n', [], [str(tmp_path)]) == PRELUDE
     (tmp_path / "hip").mkdir()
     (tmp_path / "hip" / "hip_runtime.h").write_text("\n")
     assert precompiled.headers_for("", [], [str(tmp_path)]) == ()
@@ -548,9 +553,9 @@ def test_macros_of_the_users_own_headers_keep_pybind_out(tmp_path: Path) -> None
         'namespace mine {}\n#include "names.h"\n#include <pybind11/stl.h>\n'
     )
     (tmp_path / "mine" / "names.h").write_text("#define HARMLESS\n")
-    assert precompiled.headers_for(source, [], [str(tmp_path)], folder) == (*RUNTIME, precompiled.PYBIND)
+    assert precompiled.headers_for(source, [], [str(tmp_path)], folder) == (*PRELUDE, precompiled.PYBIND)
     (tmp_path / "mine" / "names.h").write_text("#define PYBIND11_NAMESPACE mine\n")
-    assert precompiled.headers_for(source, [], [str(tmp_path)], folder) == RUNTIME
+    assert precompiled.headers_for(source, [], [str(tmp_path)], folder) == PRELUDE
 
 
 # A compiler that misbehaves.

@@ -131,7 +131,8 @@ def test_directed_roundings() -> None:
             function = f"__{letter}{name}" if name != "fma" else "__fmaf" if letter == "f" else "__fma"
             given = {"fma": "a[i], b[i], c[i]", "rcp": "a[i]", "sqrt": "fabs(a[i])"}.get(name, "a[i], b[i]")
             lines.append(f"d[{64 * at} + i] = {function}_{suffix}({given});")
-        launch("\n".join(lines), x, y, z, out, arch="gfx942")
+        flags = ["-DOCML_BASIC_ROUNDED_OPERATIONS"]
+        launch("\n".join(lines), x, y, z, out, arch="gfx942", flags=flags)
         for (name, suffix), row in zip(names, out, strict=True):
             for values, got in zip(
                 zip(x.tolist(), y.tolist(), z.tolist(), strict=True), row.tolist(), strict=True

@@ -311,6 +311,16 @@ def test_missing_include_is_one_finding(head: str) -> None:
     wb.compile(mend(source, error.fixits), arch=ARCH, name="cell.hip")
 
 
+def test_missing_runtime_header_is_one_finding() -> None:
+    source = (
+        "__global__ void f(float *x) {\n  x[threadIdx.x] = float4{1, 2, 3, 4}.x;\n  __syncthreads();\n}\n"
+    )
+    (error,) = failure(source)
+    assert error.mistake == "HIP's header is missing"
+    assert error.line == 2
+    wb.compile(mend(source, error.fixits), arch=ARCH, name="cell.hip")
+
+
 def test_missing_namespace_is_one_finding() -> None:
     source = (
         '#include "kittens.cuh"\n__global__ void f(gl<bf16, -1, -1, -1, -1> x) { rt_bf<16, 32> a; zero(a); }'
@@ -430,6 +440,7 @@ def test_the_house_s_kernels_have_no_warning() -> None:
 def test_every_mistake_is_tested() -> None:
     alone = {
         "The header is missing",
+        "HIP's header is missing",
         "The namespace is missing",
         "Too much shared memory",
         "A template without an end",
@@ -444,6 +455,7 @@ def test_sentences_of_checks_are_those_of_the_headers() -> None:
     text = re.sub(r'"\s*\\?\s*"', "", text)  # sentences of several literals
     clang = {
         "The header is missing",
+        "HIP's header is missing",
         "The namespace is missing",
         "Ranges of registers without their namespace",
         ARGUMENT,

@@ -75,11 +75,10 @@ def headers_for(
         return ()
     beginning = _Beginning(folders)
     beginning.read(source)
-    if beginning.runtime is None or _seen(beginning.runtime, runtime):
-        return (PRELUDE,)
-    found = [RUNTIME]
+    is_early = beginning.runtime is not None and not _seen(beginning.runtime, runtime)
+    found = [RUNTIME if is_early else PRELUDE]
     tiles = beginning.tiles if (kernel_headers() / TILES).is_file() else None
-    if tiles is not None and not _seen({*defines, *tiles}, _our_headers()):
+    if is_early and tiles is not None and not _seen({*defines, *tiles}, _our_headers()):
         found.append(TILES)
     if pybind is not None and beginning.pybind is not None and not hidden(PYBIND):
         # What our runtime headers define stands in front of every source already.
@@ -143,7 +142,7 @@ class PrecompiledHeader:
         compiler: which makes and reads it.
         command: command line of the compilations with it, but for what is a source's own: folders, macros,
             input and output.
-        headers: RUNTIME and what follows it, in order.
+        headers: PRELUDE or RUNTIME and what follows it, in order.
         instantiate: whether templates that the headers themselves need are instantiated in it.
         pybind: folder of pybind11's headers, where it is among them.
     """

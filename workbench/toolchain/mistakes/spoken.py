@@ -28,6 +28,14 @@ _ALLOWED_LINE = 230
 """Characters of a sentence, past which operands are left to the source."""
 
 
+_HIP_NAMES = (
+    r"threadIdx|blockIdx|blockDim|gridDim|dim3|warpSize|printf|atomic\w+|__sync\w+|__shfl\w*|hip[A-Z]\w+"
+)
+_HIP_NAMES += r"|__hipPushCallConfiguration|make_\w+[1-4]"
+_HIP_TYPES = r"dim3|(?:u?char|u?short|u?int|u?long|float|double)[1-4]|hip[A-Z]\w+"
+"""What sources say that forget HIP's header."""
+
+
 def _line(text: str) -> str:
     return text if len(text) <= _ALLOWED_LINE else text[: _ALLOWED_LINE - 1] + "…"
 
@@ -50,6 +58,17 @@ def _no_include(said: Said) -> Explanation | None:
         'the tile library is not included: `#include "kittens.cuh"` is missing',
         None,
         (Change(start, '#include "kittens.cuh"\n'),),
+    )
+
+
+def _no_runtime(said: Said) -> Explanation | None:
+    if re.search(r"^\s*#\s*include\b.*(?:hip_runtime\.h|kittens\.cuh)", said.cell.text, re.MULTILINE):
+        return None
+    line = "#include <hip/hip_runtime.h>"
+    return Explanation(
+        f"HIP's names are known where `{line}` stands, which is missing; hipcc refuses this too",
+        None,
+        (Change(Span(0, 0, ""), f"{line}\n"),),
     )
 
 
@@ -573,6 +592,12 @@ SPOKEN = (
             rf"|no template named '(?:{_NAMES})'|unknown type name '(?:{_NAMES})'"
         ),
         _no_include,
+        "rest",
+    ),
+    Mistake(
+        "HIP's header is missing",
+        re.compile(rf"use of undeclared identifier '(?:{_HIP_NAMES})'|unknown type name '(?:{_HIP_TYPES})'"),
+        _no_runtime,
         "rest",
     ),
     Mistake(
