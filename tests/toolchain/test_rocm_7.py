@@ -121,7 +121,8 @@ __global__ void k(int *o, float x, float big, float inf) {
     const __hip_bfloat162 b = __float22bfloat162_rn(make_float2(x, x));
     *o++ = HIP_FP8_TYPE_OCP * 2 + HIP_FP8_TYPE_FNUZ;
     *o++ = one(x).__x; *o++ = one(big).__x; *o++ = one(-big).__x; *o++ = one(inf).__x;
-    *o++ = two(make_float2(x, x)).__x; *o++ = two(h).__x; *o++ = two(b).__x; *o++ = two(make_double2(x, big)).__x;
+    *o++ = two(make_float2(x, x)).__x; *o++ = two(h).__x; *o++ = two(b).__x;
+    *o++ = two(make_double2(x, big)).__x;
     *o++ = two(make_float2(x, big)).__x;
     *o++ = four(h, h).__x; *o++ = four(b, b).__x; *o++ = four(make_double4(x, x, x, x)).__x;
     const __half2 back = two(make_float2(x, x));
@@ -137,7 +138,7 @@ __global__ void k(int *o, float x, float big, float inf) {
     ("arch", "one", "largest", "nan"), [("gfx942", 0x40, 0x7F, 0x80), ("gfx950", 0x38, 0x7E, 0x7F)]
 )
 def test_float8_is_the_targets(arch: str, one: int, largest: int, nan: int) -> None:
-    """Too large becomes the largest number, infinity NaN; a pair of floats is not clamped, so both are NaN."""
+    """Too large becomes the largest number, infinity NaN; a pair of floats is not clamped: both are NaN."""
     import torch
 
     out = torch.zeros(15, dtype=torch.int32)
