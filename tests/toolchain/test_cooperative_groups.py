@@ -418,3 +418,37 @@ def test_a_null_pointer_of_another_kernel_is_no_barrier() -> None:
     with pytest.raises(AddressFault) as caught:
         module["k"][1, 1](0)
     assert "Cooperative" not in str(caught.value)
+
+
+PROGRAM = (
+    GRID
+    + """
+#include <cstdio>
+int main() {
+    int n = 256, *a, *out, wrong = 0, held[256];
+    if (hipMalloc(&a, sizeof held) || hipMalloc(&out, sizeof held)) return 1;
+    void *arguments[] = {&a, &out, &n};
+    hipLaunchAttribute attribute = {};
+    attribute.id = hipLaunchAttributeCooperative;
+    hipLaunchConfig_t config = {};
+    config.gridDim = dim3(4), config.blockDim = dim3(64), config.attrs = &attribute, config.numAttrs = 1;
+    for (int way = 0; way < 2; ++way) {
+        attribute.val.cooperative = 1;
+        hipError_t error = way ? hipLaunchCooperativeKernel(turn, dim3(4), dim3(64), arguments, 0, nullptr)
+                               : hipLaunchKernelExC(&config, (const void *)turn, arguments);
+        if (error || hipMemcpy(held, out, sizeof held, hipMemcpyDeviceToHost)) return 2 + way;
+        for (int i = 0; i < n; i++) wrong += held[i] != (i + 64) % n;
+    }
+    printf("%d wrong\\n", wrong);
+    attribute.val.cooperative = 0;
+    hipError_t error = hipLaunchKernelExC(&config, (const void *)turn, arguments);
+    printf("%s\\n", hipGetErrorName(error ? error : hipDeviceSynchronize()));
+}
+"""
+)
+
+
+def test_a_program_launches_for_a_grid() -> None:
+    result = wb.run_program(PROGRAM)
+    assert result.stdout.split("\n")[:2] == ["0 wrong", "hipErrorIllegalAddress"]
+    assert "hipLaunchCooperativeKernel" in result.stderr
