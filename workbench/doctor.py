@@ -240,6 +240,7 @@ def _run() -> list[Finding]:
             if name in compiler_trial.LIMITS:
                 limited.setdefault(name, []).append(arch)
         good = "passed the trial" + ("" if not names else " but for the limits below")
+        good += "; docs/compilers.md lists what the newest release still gets wrong"
         text = f"{compiler.version}: " + (f"wrong code of {', '.join(wrong)}" if wrong else good)
         remedy = f"{sys.executable} -m pip install {zig.WHEEL}" if wrong else ""
         trials.append(Finding(f"trial {arch}", "note" if names else "ok", text, remedy))
