@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cache
+from types import FrameType
 
 from workbench import errors, targets
 from workbench.approximation import Approximation, default_approximation
@@ -512,7 +513,8 @@ def _run(
 
 def _warn(text: str) -> None:
     """Warns of an access beyond shared memory, at the line that made the launch."""
-    level, frame = 1, sys._getframe()
+    level = 1
+    frame: FrameType | None = sys._getframe()
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, errors.SharedMemoryOverrun, stacklevel=level)

@@ -467,8 +467,8 @@ def _message(scene: Scene, report: CData) -> str:
             )
         case abi.SAN_FOUND_DROPPED:
             return (
-                f"a load to LDS goes to byte {int(report.address)}, beyond the work-group's {detail} bytes, and "
-                "has no effect there; right where that is meant to mask it"
+                f"a load to LDS goes to byte {int(report.address)}, beyond the work-group's {detail} bytes, "
+                "and has no effect there; right where that is meant to mask it"
             )
         case abi.SAN_FOUND_OBJECT:
             return _outside(scene, report)
