@@ -312,11 +312,11 @@ def _brings_runtime(name: str) -> bool:
     """Whether a header that a source includes is ours and is hip_runtime.h, or includes it."""
     folders = [INCLUDE, *(INCLUDE / short for short in SHORT_NAMES), *include_folders()]
     path = next((folder / name for folder in folders if (folder / name).is_file()), None)
-    return path is not None and (path == INCLUDE / RUNTIME or _includes_runtime(path, content(path)))
+    return path is not None and (path == INCLUDE / RUNTIME or _includes_runtime(path, content(str(path))))
 
 
 @cache
-def _includes_runtime(path: Path, _content: str) -> bool:
+def _includes_runtime(path: Path, _content: str | None) -> bool:
     lines = _COMMENT.sub(" ", path.read_text(encoding="utf-8", errors="replace")).splitlines()
     return any(
         _brings_runtime(match[1] or match[2]) for line in lines if (match := _INCLUDE_LINE.match(line))
