@@ -310,17 +310,27 @@ def _stop_all() -> None:
 
 def _brings_runtime(name: str) -> bool:
     """Whether a header that a source includes is ours and is hip_runtime.h, or includes it."""
-    folders = [INCLUDE, *(INCLUDE / short for short in SHORT_NAMES), *include_folders()]
-    path = next((folder / name for folder in folders if (folder / name).is_file()), None)
-    return path is not None and (path == INCLUDE / RUNTIME or _includes_runtime(path, content(str(path))))
+    waiting, seen = [_ours(name)], set[Path]()
+    while waiting:
+        path = waiting.pop()
+        if path == INCLUDE / RUNTIME:
+            return True
+        if path is not None and path not in seen:
+            seen.add(path)
+            waiting += [_ours(other, path.parent) for other in _included(path, content(str(path)))]
+    return False
+
+
+def _ours(name: str, *beside: Path) -> Path | None:
+    """The header of ours that an include of this name reads."""
+    folders = [*beside, INCLUDE, *(INCLUDE / short for short in SHORT_NAMES), *include_folders()]
+    return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
 @cache
-def _includes_runtime(path: Path, _content: str | None) -> bool:
+def _included(path: Path, _content: str | None) -> tuple[str, ...]:
     lines = _COMMENT.sub(" ", path.read_text(encoding="utf-8", errors="replace")).splitlines()
-    return any(
-        _brings_runtime(match[1] or match[2]) for line in lines if (match := _INCLUDE_LINE.match(line))
-    )
+    return tuple(match[1] or match[2] for line in lines if (match := _INCLUDE_LINE.match(line)))
 
 
 def _our_headers() -> list[str]:
