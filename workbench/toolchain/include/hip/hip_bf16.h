@@ -95,7 +95,9 @@ struct alignas(4) __hip_bfloat162 {
     __host__ __device__ constexpr __hip_bfloat162(const __hip_bfloat16 &x, const __hip_bfloat16 &y) : x(x), y(y) {}
     __host__ __device__ __hip_bfloat162(const __hip_bfloat162_raw &raw)
         : x(__hip_bfloat16_raw{raw.x}), y(__hip_bfloat16_raw{raw.y}) {}
-    __host__ __device__ __hip_bfloat162(__hip_bf16x2_native value) : x(value.x), y(value.y) {}
+    // A number is no pair, although the compiler would make a vector of it.
+    template <typename V, __hip_if<std::is_same<V, __hip_bf16x2_native>::value> = 0>
+    __host__ __device__ __hip_bfloat162(V value) : x(value.x), y(value.y) {}
     __host__ __device__ __hip_bfloat162 &operator=(const __hip_bfloat162_raw &raw) {
         return *this = __hip_bfloat162(raw);
     }
