@@ -404,7 +404,7 @@ def test_a_cell_of_cuda_compiles_under_hip_s_names(shell):
     assert said.stdout == "hipify: 2 names exchanged, 0 left to do\n63"
 
 
-RACED = """
+RACED = """#include <hip/hip_runtime.h>
 __global__ void flip(float *x, int beyond) {
   __shared__ float s[128];
   s[threadIdx.x] = x[threadIdx.x];
@@ -433,7 +433,7 @@ def test_what_another_cell_finds_is_marked_in_the_cell_of_the_kernel(shell, monk
     marks = found[PAYLOAD]["diagnostics"]
     assert {mark["source"] for mark in marks} == {"sanitizer"}
     assert {mark["line"] for mark in marks if mark["option"] == "race"} <= {5, 7}
-    assert len(marks) == len(shell.user_ns["result"].findings)
+    assert len(marks) >= len(shell.user_ns["result"].causes)
     # What it showed before is as it was.
     assert {**found[PAYLOAD], "diagnostics": []} == told.data[PAYLOAD]
     assert found["text/html"] == told.data["text/html"]

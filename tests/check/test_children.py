@@ -15,6 +15,7 @@ import torch
 
 import workbench as wb
 from workbench.__main__ import main
+from workbench.check.sanitizer import causes
 from workbench.errors import AddressFault, NothingSanitized, ProgramTimeout, SanitizerError
 from workbench.events import hub
 from workbench.kernel import program as kernel_program
@@ -93,7 +94,7 @@ def test_a_program_by_itself(program: Path) -> None:
     ):
         result.check()
     told = hub.history("sanitize")[-1]
-    assert (told.name, told.data["findings"]) == ("prog.hip", len(result.findings))
+    assert (told.name, told.data["findings"]) == ("prog.hip", len(causes(result.findings)))
     clean = wb.run_program(program, ["clean"], device=DEVICE, sanitize=True).check()
     assert (clean.launches, clean.findings) == (1, ())
     assert repr(clean).endswith("exit status 0, 1 launch sanitized, no findings>")
@@ -141,7 +142,7 @@ def test_a_process_that_hides_is_no_all_clear(program: Path) -> None:
         watch.check()
 
 
-KERNEL = """
+KERNEL = """#include <hip/hip_runtime.h>
 __global__ void turn(float *x) {
     __shared__ float s[128];
     s[threadIdx.x] = x[threadIdx.x];
@@ -215,7 +216,7 @@ def test_the_same_in_many_launches_is_said_once() -> None:
     assert str(watch).count("sanitize turn on") == 1
     assert "and the same in 2 more launches" in str(watch)
     told = hub.history("sanitize")[-1]
-    assert (told.name, told.data["findings"]) == ("turn", len(watch.results[0].findings))
+    assert (told.name, told.data["findings"]) == ("turn", len(watch.results[0].causes))
 
 
 def test_by_hand_findings_are_printed_once(program: Path) -> None:
@@ -230,7 +231,7 @@ def test_by_hand_findings_are_printed_once(program: Path) -> None:
     [line] = filter(None, path.read_text().splitlines())
     told = json.loads(line)
     assert (told["kernel"], told["device"], told["program"]) == ("raced", DEVICE, "prog.hip")
-    assert len(told["findings"]) == len(lines)
+    assert len(told["findings"]) >= len(lines)
 
 
 def test_the_command(

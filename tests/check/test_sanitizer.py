@@ -65,7 +65,9 @@ def test_result_says_who_and_where() -> None:
     # Both sides of it, and what it leaves uninitialised, are one cause.
     [cause] = result.causes
     assert {f.line for f in cause.findings} == {READ_LINE - 2, READ_LINE}
-    with pytest.raises(SanitizerError, match=r": 1 finding\n  race\.hip:4: race in shared memory .*line 6"):
+    with pytest.raises(
+        SanitizerError, match=r": 1 finding\n  race\.hip:4: race in shared memory .*\(line 6\)"
+    ):
         result.check()
 
 

@@ -208,7 +208,7 @@ def test_only_options_that_differ_are_told() -> None:
     )
 
 
-RACED = """
+RACED = """#include <hip/hip_runtime.h>
 __global__ void flip(float *x) {
   __shared__ float s[128];
   s[threadIdx.x] = x[threadIdx.x];
@@ -230,15 +230,15 @@ def test_what_was_sanitized_stands_among_the_runs(file: Path) -> None:
     restarted()
     first, clean, watched = wb.history()
     assert [(r.kind, r.kernel, r.finding_count) for r in wb.history()] == [
-        ("sanitize", "flip", len(result.findings)),
+        ("sanitize", "flip", len(result.causes)),
         ("sanitize", "scale", 0),
-        ("sanitize", "flip", len(result.findings)),
+        ("sanitize", "flip", len(result.causes)),
     ]
     assert first.findings == (*result.findings, *result.notes), "all that was said of them"
     assert [finding.line for finding in watched.findings] == [finding.line for finding in first.findings]
     assert first.source == RACED
     assert str(clean).endswith("scale on emulated:gfx950: nothing found")
-    assert f"flip on emulated:gfx950: {len(result.findings)} finding" in str(first)
+    assert f"flip on emulated:gfx950: {len(result.causes)} finding" in str(first)
     with pytest.raises(HistoryError, match="needs a time"):
         wb.history().pin(first.number)
     html = wb.history()._repr_html_()

@@ -36,7 +36,7 @@ from workbench.kernel import compiler_trial
 from workbench.kernel.devices import device_of, resolve_device
 from workbench.kernel.files import read_file
 from workbench.runtime import Device, reports
-from workbench.runtime.findings import Finding, distinct, tell
+from workbench.runtime.findings import Finding, causes, distinct, tell
 from workbench.toolchain import CompileOptions
 from workbench.toolchain.host import compile_host
 from workbench.toolchain.source_text import source_text
@@ -88,7 +88,8 @@ class ProgramResult:
             NothingSanitized: the program launched nothing that the sanitizer saw.
         """
         if self.findings:
-            raise SanitizerError("\n  ".join((f"{self.name}: {self._sanitized}", *map(str, self.findings))))
+            lines = map(str, causes(self.findings))
+            raise SanitizerError("\n  ".join((f"{self.name}: {self._sanitized}", *lines)))
         if self.exit_code == 0:
             if self.launches == 0:
                 raise NothingSanitized(
@@ -113,7 +114,7 @@ class ProgramResult:
         if not self.launches:
             return "it launched nothing, so nothing was sanitized"
         count = f"{self.launches} launch{'' if self.launches == 1 else 'es'} sanitized"
-        number = len(self.findings)
+        number = len(causes(self.findings))
         return f"{count}, {number or 'no'} finding{'' if number == 1 else 's'}"
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench import display
-from workbench.check.sanitizer import finding_of
+from workbench.check.sanitizer import causes, finding_of
 from workbench.events import Event, hub
 from workbench.lab.payload import Finding, with_launch_findings
 
@@ -87,7 +87,8 @@ def _take(event: Event) -> None:
     digests = set(event.data["code"].split("+"))
     for output in [*_outputs.values()]:
         if digests & output.codes.keys():
-            output.mark(_SANITIZER, event.name, _marks(_SANITIZER, event.data["details"]))
+            lines = (finding for cause in causes(event.data["details"]) for finding in cause.by_line())
+            output.mark(_SANITIZER, event.name, _marks(_SANITIZER, lines))
 
 
 def _marks(source: str, findings: Any) -> tuple[Finding, ...]:

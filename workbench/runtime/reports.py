@@ -20,7 +20,7 @@ from pathlib import Path
 from workbench.codeobject import CodeObject
 from workbench.errors import KernelFault
 from workbench.launches import LaunchRecord
-from workbench.runtime.findings import Finding, PlacedCode, findings, from_data
+from workbench.runtime.findings import Finding, PlacedCode, causes, findings, from_data
 
 VARIABLE = "HIPKITTENS_SANITIZE"
 """Environment variable: files to append to, with `os.pathsep` between them, or `PRINT`."""
@@ -199,13 +199,13 @@ class Reporter:
         if not self._begun:
             self._begun = True
             _say(f"launches of {report.where} are sanitized, as {VARIABLE} asks")
-        for finding in report.findings:
+        for cause in causes(report.findings):
             # A kernel that is launched a thousand times has its fault each time.
-            key = report.kernel, finding.category, finding.pc
+            key = report.kernel, cause.first.category, cause.first.pc
             if key not in self._printed:
                 self._printed.add(key)
-                note = "note: " if finding.category == "note" else ""
-                _say(f"sanitize {report.kernel} on {report.device}: {note}{finding}")
+                note = "note: " if cause.first.category == "note" else ""
+                _say(f"sanitize {report.kernel} on {report.device}: {note}{cause}")
 
 
 def append(path: str, line: bytes) -> None:
