@@ -78,7 +78,7 @@ def test_a_fault_is_a_finding_and_the_result_is_repeatable() -> None:
     assert not first.stopped
     [finding] = first.findings
     assert finding.category == "out of bounds"
-    assert (finding.line, finding.wave, finding.lane) == (1, 0, 63)
+    assert (finding.line, finding.wave, finding.lane) == (2, 0, 63)
     assert "1 byte past the end of argument 'x' (float32 tensor 63), 252 bytes: element 63 of 63" in (
         finding.message
     )

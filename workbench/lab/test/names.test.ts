@@ -49,7 +49,7 @@ function at(text: string): [string, number] {
 
 describe('completion', () => {
   it('offers options on the magic line', async () => {
-    const found = candidates(await names(), ...at('%%hipkittens k --pro|'));
+    const found = candidates(await names(), ...at('%%hipkittens k --prof|'));
     expect(found.entries.map(entry => entry.name)).toEqual(['--profile']);
     expect(found.start).toBe(15);
     expect(candidates(await names(), ...at('%%hipkittens ro|')).entries).toEqual([]);
