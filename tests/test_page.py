@@ -14,8 +14,8 @@ from workbench.errors import MissingFile, UnreadableFile, UsageError
 from workbench.history import recorder
 
 CELL = """\
-#include <hip/hip_runtime.h>
 %%hipkittens scale --arch gfx950
+#include <hip/hip_runtime.h>
 __global__ void scale(float *x, float by) {
     x[threadIdx.x] *= by;
 }"""

@@ -27,8 +27,8 @@ CELLS = [
 import torch
 import workbench as wb""",
     """\
-#include <hip/hip_runtime.h>
 %%hipkittens scale
+#include <hip/hip_runtime.h>
 __global__ void scale(float *x, float by) {
     x[threadIdx.x] *= by;
 }""",

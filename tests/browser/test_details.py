@@ -19,8 +19,8 @@ pytestmark = pytest.mark.timeout(1800)
 
 PYTHON, BANKS, LAUNCH, FAULT = range(4)
 SOURCE = """\
-#include <hip/hip_runtime.h>
 %%hipkittens banks
+#include <hip/hip_runtime.h>
 /**
  * @brief Reads with a stride.
  * @tparam N how far, see @c s

@@ -23,8 +23,8 @@ import workbench as wb
 quote = "don't"  # it's Python""",
     "",
     """\
-#include <hip/hip_runtime.h>
 %%hipkittens race
+#include <hip/hip_runtime.h>
 __global__ void flip(const float *x, float *out) {
     __shared__ float s[128];
     s[threadIdx.x] = x[threadIdx.x];

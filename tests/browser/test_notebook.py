@@ -15,8 +15,8 @@ pytestmark = pytest.mark.timeout(1800)
 
 PYTHON, CPP, LAUNCH = range(3)
 SCALE = """\
-#include <hip/hip_runtime.h>
 %%hipkittens scale
+#include <hip/hip_runtime.h>
 __global__ void scale(float *x, float by) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     x[i] *= by;

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1800)
 
 SOURCE = """\
-#include <hip/hip_runtime.h>
 %%hipkittens scale
+#include <hip/hip_runtime.h>
 __global__ void scale(float *x, float by) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     x[i] *= by;

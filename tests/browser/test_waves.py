@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1800)
 
 SOURCE = """\
-#include <hip/hip_runtime.h>
 %%hipkittens turns
+#include <hip/hip_runtime.h>
 __global__ void turns(const float *x, float *out) {
     __shared__ float tile[256];
     float sum = 0;

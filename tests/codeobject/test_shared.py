@@ -93,7 +93,7 @@ def test_each_variable_is_where_the_kernel_has_it(arch: str) -> None:
         ]
         for number in range(KERNELS)
     }
-    module = wb.compile("".join(kernel(*each) for each in kernels.items()) + OTHERS, arch=arch)
+    module = wb.compile(OTHERS + "".join(kernel(*each) for each in kernels.items()), arch=arch)
     debug = DebugInfo(CodeObject.from_bytes(module.code))
     for name, variables in kernels.items():
         out = torch.zeros(8, dtype=torch.int32)

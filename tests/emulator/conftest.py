@@ -39,13 +39,13 @@ class LoneWave:
         target: str = "gfx950",
         rows: int = 512,
         lds_size: int = 65536,
-        lds_end: int | None = None,
         scratch_size: int = 256,
         memory: Sequence[np.ndarray] = (),
         read_only: Sequence[np.ndarray] = (),
         profile: bool = False,
         acc_offset: int = 256,
         exact: bool = False,
+        lds_end: int | None = None,
     ) -> None:
         from workbench.emulator.native.ops import Rows
 

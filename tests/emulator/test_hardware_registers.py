@@ -88,7 +88,7 @@ def test_status_follows_scc_vcc_and_exec(module):
     assert not vcc_zero & EXEC_ZERO
 
 
-SLEEP = """
+SLEEP = """#include <hip/hip_runtime.h>
 __global__ void slept(long long *out) {
     const long long clock = clock64(), wall = wall_clock64();
     for (int i = 0; i < 10; i++) __builtin_amdgcn_s_sleep(127);

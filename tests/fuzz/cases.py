@@ -14,9 +14,11 @@ import signal
 import struct
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, cached_property, partial
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -532,43 +534,88 @@ def time_limit(generator: random.Random, world: World) -> None:
     options = runtime.LaunchOptions(
         timeout=limit, count=generator.random() < 0.3, sanitize=generator.random() < 0.3
     )
-    function.launch(grid, (block, 1, 1), 0, content, options=options)
+    try:
+        function.launch(grid, (block, 1, 1), 0, content, options=options)
+    except errors.KernelTimeout:
+        raise
+    except errors.WorkbenchError as error:
+        raise Broken(f"{function.name} did not come to its limit") from error
     raise Broken(f"{function.name} ended")
+
+
+class _Presses:
+    """Ctrl-C from another thread, as often as it takes; none comes after `settle`."""
+
+    def __init__(self) -> None:
+        self.pressed = self.heard = 0
+        self.dropped: list[str] = []
+        self._raising = True
+        self._timers: list[threading.Timer] = []
+        self._handler = signal.signal(signal.SIGINT, self._hear)
+        self._hook = sys.unraisablehook
+        sys.unraisablehook = self._unraisable
+
+    def press(self, after: float) -> None:
+        # From another thread: what `os.kill` raises within the hook is dropped as well.
+        timer = threading.Timer(after, self._kill)
+        self._timers.append(timer)
+        timer.start()
+
+    def settle(self) -> None:
+        """Wait for what was pressed.
+
+        Raises:
+            Broken: an interrupt was not heard, or was heard twice.
+        """
+        self._raising = False
+        for timer in self._timers:
+            timer.cancel()
+            if timer.ident is not None:
+                timer.join()
+        end = time.monotonic() + 10
+        while self.heard < self.pressed and time.monotonic() < end:
+            time.sleep(0.001)
+        sys.unraisablehook = self._hook
+        signal.signal(signal.SIGINT, self._handler)
+        if self.heard != self.pressed:
+            raise Broken(f"{self.pressed} interrupts were heard {self.heard} times")
+
+    def _kill(self) -> None:
+        self.pressed += 1
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        self.heard += 1
+        if self._raising:
+            raise KeyboardInterrupt
+
+    def _unraisable(self, what: sys.UnraisableHookArgs) -> None:
+        # Python itself drops an interrupt that comes in a finalizer or in a weak reference's callback, which
+        # collecting garbage calls on the way to a launch. A person presses again. What is lost in a
+        # callback of ours from C is our fault.
+        self.dropped.append(f"{what.err_msg} {what.object!r}: {what.exc_value!r}")
+        if what.exc_type is KeyboardInterrupt and "callback function" not in (what.err_msg or ""):
+            self.press(0.5)
+        else:
+            self._hook(what)
 
 
 def interrupt(generator: random.Random, world: World) -> None:
     """Ctrl-C at a random moment: the launch stops soon, and the next one works."""
-
     function, grid, block, content = _endless(generator, world)
     options = runtime.LaunchOptions(timeout=5.0, sanitize=generator.random() < 0.2)
     delay = generator.choice((1e-4, 1e-3, 0.01, 0.05)) * (0.5 + generator.random())
-    before = sys.unraisablehook
-    dropped: list[str] = []
-
-    def press(after: float) -> None:
-        # From another thread: what `os.kill` raises within the hook is dropped as well.
-        threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
-
-    def unraisable(what: sys.UnraisableHookArgs) -> None:
-        # Python itself drops an interrupt that comes in a finalizer or in a weak reference's callback, which
-        # collecting garbage calls on the way to a launch. A person presses again. What is lost in a
-        # callback of ours from C is our fault.
-        dropped.append(f"{what.err_msg} {what.object!r}: {what.exc_value!r}")
-        if what.exc_type is KeyboardInterrupt and "callback function" not in (what.err_msg or ""):
-            press(0.5)
-        else:
-            before(what)
-
-    sys.unraisablehook = unraisable
+    presses = _Presses()
     try:
-        press(delay)
+        presses.press(delay)
         function.launch(grid, (block, 1, 1), 0, content, options=options)
+        raise Broken(f"{function.name} ended")
     except KeyboardInterrupt:
         pass
-    except errors.KernelTimeout as error:
-        raise Broken(f"an interrupt was lost; Python dropped {dropped}") from error
+    except errors.WorkbenchError as error:
+        raise Broken(f"{function.name} was not interrupted; Python dropped {presses.dropped}") from error
     finally:
-        sys.unraisablehook = before
+        presses.settle()
     world.examine(generator)
 
 

@@ -133,8 +133,12 @@ GLOBAL void spin_atomic(int *flag, int who) {{
     while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != -12345) __builtin_amdgcn_s_sleep(1);
 }}
 GLOBAL void compute(int *flag, int who) {{
+    // The compiler leaves nothing of a loop without an end and an effect.
     unsigned x = LANE | 1;
-    while (x) x = x * 2654435761u | 1;
+    while (x) {{
+        x = x * 2654435761u | 1;
+        asm volatile("" : "+v"(x));
+    }}
     *flag = x;
 }}
 GLOBAL void between_barriers(volatile int *flag, int who) {{

@@ -10,7 +10,7 @@ import torch
 import workbench as wb
 from workbench.errors import AddressFault, ArgumentError
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 __global__ void gather(float *const *rows, float *out, int n) {
   if (threadIdx.x < n) out[threadIdx.x] = rows[threadIdx.x][0];
 }

@@ -21,6 +21,8 @@ from workbench.emulator.hip.threads import PerThread
 from workbench.kernel import program
 from workbench.runtime import Device
 
+INCLUDE = "#include <hip/hip_runtime.h>\n"
+
 PROGRAMS = Path(__file__).parents[1] / "emulator" / "hip" / "programs"
 
 GREETINGS = [f"group {g}, thread {t}:  0.{25 * t:02}|-7  |0xff|z" for g in range(3) for t in range(2)]
@@ -224,18 +226,19 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 def test_a_source_without_main() -> None:
     with pytest.raises(errors.UsageError, match="no `int main`"):
-        wb.run_program("__global__ void k() {}\nvoid f() { k<<<1, 1>>>(); }\n")
+        wb.run_program("#include <hip/hip_runtime.h>\n__global__ void k() {}\nvoid f() { k<<<1, 1>>>(); }\n")
 
 
 def test_errors_of_the_compiler_name_the_line_in_device_and_in_host_code() -> None:
     with pytest.raises(errors.CompileError) as device:
-        wb.run_program("__global__ void k(int *x) {\n  *x = nothing;\n}\nint main() { return 0; }\n")
-    assert [d.line for d in device.value.diagnostics if d.severity == "error"] == [2]
+        wb.run_program(f"{INCLUDE}__global__ void k(int *x) {{\n  *x = nothing;\n}}\nint main() {{ return 0; }}\n")
+    assert [d.line for d in device.value.diagnostics if d.severity == "error"] == [3]
     with pytest.raises(errors.CompileError) as host:
         wb.run_program(
-            "__global__ void k() {}\n#ifndef __HIP_DEVICE_COMPILE__\nint main() { return no; }\n#endif\n"
+            f"{INCLUDE}__global__ void k() {{}}\n"
+            "#ifndef __HIP_DEVICE_COMPILE__\nint main() { return no; }\n#endif\n"
         )
-    assert [d.line for d in host.value.diagnostics if d.severity == "error"] == [3]
+    assert [d.line for d in host.value.diagnostics if d.severity == "error"] == [4]
 
 
 def test_a_symbol_that_nobody_has() -> None:

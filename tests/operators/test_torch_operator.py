@@ -8,12 +8,12 @@ import torch
 from workbench.errors import WorkbenchError
 from workbench.operators import Choice, KernelRegistry, KernelSpec, Launch, Range
 
-LIBRARY = '''#include <hip/hip_runtime.h>
+LIBRARY = '''
 from __future__ import annotations
 import torch
 from workbench.operators import KernelSpec, Launch, Range
 
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 __global__ void cube(const float *x, float *y, float *dxdy, int n) {
     const int at = static_cast<int>(threadIdx.x);
     if (at < n) y[at] = x[at] * x[at] * x[at];

@@ -27,9 +27,8 @@ def module() -> wb.Module:
     kernels = [(_name(each.name, "faulty"), each.faulty) for each in FAULTS]
     kernels += [(_name(each.name, "repaired"), each.repaired) for each in FAULTS]
     kernels += [(_name(each.name, "good"), each.source) for each in GOOD]
-    return wb.compile(
-        "\n".join(text.replace(" kernel(", f" {name}(") for name, text in kernels), arch="gfx950"
-    )
+    renamed = [text.replace(" kernel(", f" {name}(") for name, text in kernels]
+    return wb.compile("\n".join(["#include <hip/hip_runtime.h>", *renamed]), arch="gfx950")
 
 
 @cache

@@ -9,7 +9,7 @@ from workbench.profile.launch import QUANTITIES
 from workbench.targets import MI300X
 
 N = 192
-KERNEL = """
+KERNEL = """#include <hip/hip_runtime.h>
 __global__ void gemm(const float *a, const float *b, float *c, int n) {
     __shared__ float as[16][16], bs[16][16];
     int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;

@@ -111,7 +111,7 @@ def test_a_library_that_is_none(tmp_path: Path) -> None:
         HipByCffi(str(path))
 
 
-WITHOUT = """#include <hip/hip_runtime.h>
+WITHOUT = """
 import sys
 sys.modules["hip"] = None
 import importlib.metadata as metadata
@@ -124,7 +124,9 @@ def version(name):
     return found(name)
 metadata.version = version
 print(wb.doctor())
-module = wb.compile("__device__ int seen; __global__ void twice(int *x) { x[threadIdx.x] *= 2; seen = 7; }")
+module = wb.compile('''#include <hip/hip_runtime.h>
+__device__ int seen;
+__global__ void twice(int *x) { x[threadIdx.x] *= 2; seen = 7; }''')
 x = torch.arange(64, dtype=torch.int32)
 module["twice"][1, 64](x)
 print(bool((x == 2 * torch.arange(64)).all()))

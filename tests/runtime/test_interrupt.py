@@ -55,12 +55,12 @@ def test_sigint_stops_a_launch_and_the_process_goes_on() -> None:
         assert "ignored" not in process.stderr.read()
 
 
-INTERRUPTED = """#include <hip/hip_runtime.h>
+INTERRUPTED = """
 import signal, threading, time
 import torch
 import workbench as wb
 from workbench.events import hub
-kernel = wb.compile('''
+kernel = wb.compile('''#include <hip/hip_runtime.h>
 extern "C" __global__ void slow(int* x) {
     for (int i = 0; blockIdx.x > 3 && i < 2000000000; i++)
         if (__hip_atomic_load(x, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)) return;

@@ -51,7 +51,7 @@ def test_through_shared_memory() -> None:
         assert (found.stepper.wave, found.lane) == divmod(at, 64)
         wave = (255 - at) // 64
         (write,) = [cause for cause in found.causes if cause.text.startswith("ds_write")]
-        assert (write.wave, write.line) == (wave, 3)
+        assert (write.wave, write.line) == (wave, 4)
     # Of a constant nothing is behind it.
     found = wb.provenance(kernel[1, 256], x, y, out, of="out", at=200)
     assert found.value == 2

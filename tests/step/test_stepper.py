@@ -27,7 +27,7 @@ __global__ void turns(const float *x, float *out, int count) {
     out[blockIdx.x * 256 + threadIdx.x] = sum;
 }
 """
-LOAD, ADD, STORE = 5, 7, 10
+LOAD, ADD, STORE = 6, 8, 11
 
 TILES = """#include "kittens.cuh"
 using namespace kittens;
@@ -132,7 +132,7 @@ def test_waves_stand_where_the_scheduler_left_them() -> None:
     assert [each.done for each in s.waves] == [each.done for each in at]
     s.to("barrier").step()
     assert s.waves[0].state == "at a barrier"
-    assert s.waves[0].line in (6, ADD)
+    assert s.waves[0].line in (7, ADD)
     with pytest.raises(UsageError, match="wave 4 was not recorded; expected one of 0, 1, 2, 3"):
         s.choose(4)
 

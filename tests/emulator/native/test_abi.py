@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,15 @@ def test_numbers_have_their_names_in_c_without_the_prefix() -> None:
     assert (abi.LANES, abi.FAULT, abi.SAN_HAZARD, abi.MATRIX_LINKED) == (64, -3, 12, 1 << 31)
     with pytest.raises(AttributeError, match="no number HK_LANE or LANE"):
         _ = abi.LANE
+
+
+def test_names_of_one_enumeration_have_different_numbers() -> None:
+    """Two branches that each add the next one merge without a conflict."""
+    enumerations = [
+        re.findall(r"^ *HK_(\w+) =", body, re.MULTILINE)
+        for body in re.findall(r"^enum \w*\s*\{(.*?)^\}", abi.HEADER.read_text(), re.MULTILINE | re.DOTALL)
+    ]
+    assert "FAULT_MASK" in {name for names in enumerations for name in names}
+    for names in enumerations:
+        numbers = [getattr(abi, name) for name in names]
+        assert len(set(numbers)) == len(numbers), dict(zip(names, numbers, strict=True))

@@ -19,7 +19,7 @@ from workbench.runtime import device
 from workbench.targets import product
 
 DEVICE = "emulated:gfx950"
-SOURCE = """
+SOURCE = """#include <hip/hip_runtime.h>
 __global__ void spin(float *out, int n) {
     for (int i = 0; i < n; ++i) asm volatile("s_nop 0");
     out[threadIdx.x] = n;

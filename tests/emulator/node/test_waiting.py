@@ -315,7 +315,7 @@ def test_work_groups_that_do_not_wait_run_one_after_the_other(
 def test_the_device_holds_what_its_occupancy_says(
     target: str, units: int, outcomes: list[dispatch.Outcome]
 ) -> None:
-    source = """
+    source = """#include <hip/hip_runtime.h>
     extern "C" __global__ void k(int *x, int n) {
         extern __shared__ int s[]; s[threadIdx.x] = n; __syncthreads(); x[threadIdx.x] = s[n];
     }"""

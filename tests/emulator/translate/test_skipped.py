@@ -16,7 +16,7 @@ from workbench.kernel import Launcher
 from workbench.launches import LaunchOptions
 from workbench.targets import TILE_TARGETS
 
-SOURCE = r"""
+SOURCE = r"""#include <hip/hip_runtime.h>
 // Each takes bits of a mask: `out[lane]` and `scalar` tell what ran.
 __global__ void kinds(int *out, int *other, int *scalar, int mask) {
     __shared__ int shared[64];
@@ -159,7 +159,7 @@ def test_random_code_against_a_model(module: wb.Module) -> None:
     lines = "\n".join(
         f'"{line}\\n\\t"' for line in "\n\t".join([*text, "s_setvskip 0, 0", "s_nop 1"]).split("\n\t")
     )
-    source = f"""
+    source = f"""#include <hip/hip_runtime.h>
     __global__ void drawn(int *out, unsigned bits) {{
         int vector = 7, scalar = 5;
         asm volatile({lines} : [vector] "+v"(vector), [scalar] "+s"(scalar) : [bits] "s"(bits) : "scc");

@@ -56,9 +56,9 @@ enum {
     HK_FAULT_ALIGNMENT = 8,    /* an address that the instruction wants aligned to `size` */
     HK_FAULT_READ_ONLY = 9,    /* a write into memory that the host mapped read-only */
     HK_FAULT_UNSUPPORTED = 10, /* a case of the instruction seen only when it runs */
-    HK_FAULT_END = 12,         /* execution ran past the end of a function; address: code object address there */
     HK_FAULT_SERVICE = 11,     /* set by the driver: a hostcall that nobody answers; address: the service */
-    HK_FAULT_MASK = 12, /* lanes came to a function with another's mask; address: the mask, size | is_write << 32:
+    HK_FAULT_END = 12,         /* execution ran past the end of a function; address: code object address there */
+    HK_FAULT_MASK = 13, /* lanes came to a function with another's mask; address: the mask, size | is_write << 32:
                            the lanes that came with it */
 };
 
