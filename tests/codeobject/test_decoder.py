@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 import struct
 
 import pytest
@@ -49,6 +50,19 @@ def test_text_is_llvms(target: str) -> None:
     assert wrong == []
 
 
+LOSES_SC1 = re.compile(r"(flat|global)_atomic_(add|min|max)_f64 a\[.* sc1")
+"""Of the f64 atomics that return to AGPRs clang 22's assembler writes sc1 and leaves its bit out."""
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("opcode", [79, 80, 81])
+def test_an_atomic_that_returns_to_agprs_keeps_sc1(target: str, opcode: int) -> None:
+    fields = {"vdst": 4, "vaddr": 6, "vdata": 8, "acc": 1, "bit16": 1}
+    for sc1 in (0, 1):
+        encoding = encode("FLAT", opcode, {**fields, "bit25": sc1})
+        assert text(one(encoding, target)).endswith(" sc0 sc1" if sc1 else " sc0")
+
+
 @pytest.mark.parametrize("target", NAMES)
 def test_random_instructions_are_what_llvm_assembles(target: str) -> None:
     """LLVM's assembler takes our text, and says how it writes and encodes that: the decoder must agree.
@@ -67,7 +81,11 @@ def test_random_instructions_are_what_llvm_assembles(target: str) -> None:
                 texts.append(text(decode_one(data, 0, 0, target)))
     # The others break a rule that only the assembler checks, as that of the constant bus, or LLVM itself
     # cannot write what it has encoded, as a literal where it has a register's name.
-    answers = [answer for answer in assembled(texts, target) if answer is not None and "/*" not in answer[0]]
+    answers = [
+        answer
+        for answer in assembled(texts, target)
+        if answer is not None and "/*" not in answer[0] and not LOSES_SC1.match(answer[0])
+    ]
     assert len(answers) > len(texts) * 3 // 4
     wrong = [
         (encoding.hex(), wanted, found)

@@ -202,7 +202,10 @@ def test_only_options_that_differ_are_told() -> None:
     old, new = "-O3 -DTILE=64 -o /tmp/a/x.o /tmp/a/x.hip", "-O3 -DTILE=128 -g -o /tmp/b/x.o /tmp/b/x.hip"
     assert only_differing(old, new) == ("-DTILE=64", "-DTILE=128 -g")
     assert only_differing("", new) == ("", "")
-    first, later = (" ".join(["-O3", *top(ready, find_compiler()), "-"]) for ready in (None, Path("/cache/12.file-34")))
+    compiler = find_compiler()
+    first, later = (
+        " ".join(["-O3", *top(ready, compiler), "-"]) for ready in (None, Path("/cache/12.file-34"))
+    )
     assert first != later
     assert only_differing(first, later) == ("", ""), (
         "the first compilation makes the header for those after it"

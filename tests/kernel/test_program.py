@@ -231,7 +231,7 @@ def test_a_source_without_main() -> None:
 
 def test_errors_of_the_compiler_name_the_line_in_device_and_in_host_code() -> None:
     with pytest.raises(errors.CompileError) as device:
-        wb.run_program(f"{INCLUDE}__global__ void k(int *x) {{\n  *x = nothing;\n}}\nint main() {{ return 0; }}\n")
+        wb.run_program(f"{INCLUDE}__global__ void k(int *x) {{\n  *x = nothing;\n}}\nint main() {{}}\n")
     assert [d.line for d in device.value.diagnostics if d.severity == "error"] == [3]
     with pytest.raises(errors.CompileError) as host:
         wb.run_program(
