@@ -12,7 +12,7 @@ from IPython.core.error import UsageError
 from IPython.utils.capture import capture_output
 
 import workbench as wb
-from workbench.errors import CompileError, ProgramError, ToolchainError
+from workbench.errors import CompileError, ProgramError, SanitizerError, ToolchainError
 from workbench.toolchain import device_libraries
 
 CELL = """#include <hip/hip_runtime.h>
@@ -358,6 +358,18 @@ def test_a_cell_s_main_runs_as_a_program(shell):
         shell.run_cell_magic("hipkittens", "p --program 1 2 3", PROGRAM)
     assert shell.user_ns["p"].exit_code == 1
     assert "ended with exit status 1" in run(shell, "--fails --program 1 2 3", PROGRAM).stdout
+
+
+def test_a_program_is_sanitized(shell):
+    out = run(shell, "p --sanitize --program", PROGRAM)
+    assert "1 launch sanitized, no findings" in out.stdout
+    assert shell.user_ns["p"].launches == 1
+    raced = PROGRAM.replace("x[threadIdx.x] = by", "x[threadIdx.x / 128] = by").replace("1, 64", "1, 128")
+    with capture_output(), pytest.raises(SanitizerError, match=r"race .*program\.cpp|program\.cpp:4: race"):
+        shell.run_cell_magic("hipkittens", "p --sanitize --program", raced)
+    empty = '#include <cstdio>\nint main() { puts("hi"); }\n'
+    with capture_output(), pytest.raises(UsageError, match="launched nothing, so nothing was sanitized"):
+        shell.run_cell_magic("hipkittens", "p --sanitize --program", empty)
 
 
 def test_a_fault_of_a_program_has_the_cell_s_line(shell):

@@ -14,7 +14,7 @@ from workbench.toolchain.mistakes.cell_text import Cell
 
 NAME = "program"
 """What a cell without a name is called."""
-_TAKEN = ("--arch", "-I", "-D", "--flags", "--hipify", "--program", "--fails")
+_TAKEN = ("--arch", "-I", "-D", "--flags", "--sanitize", "--hipify", "--program", "--fails")
 
 
 def has_main(cell: str) -> bool:
@@ -34,6 +34,7 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
         CompileError: the cell does not compile; nothing is bound.
         UsageError: the cell has no main, or an option is for kernels that Python launches.
         ProgramError: its exit status is not 0.
+        SanitizerError: with --sanitize, something was found, or nothing was launched.
         ProgramTimeout: it ran past its time limit.
     """
     unfit = [
@@ -54,6 +55,7 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
         include=options.include,
         flags=options.flags,
         define=options.define,
+        sanitize=options.sanitize,
     )
     for note in result.notes:
         print(note)
@@ -64,3 +66,5 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
     if result.exit_code:
         ending = repr(result).partition(": ")[2].removesuffix(">")
         raise ProgramError(f"{options.name or NAME} on {result.device} {ending}", result)
+    if options.sanitize:
+        print(repr(result.check()).strip("<>"))
