@@ -373,6 +373,20 @@ def test_a_wave_that_waits_in_shared_memory(module: Module, soon: None, kernel: 
     assert caught.value.wave == 1
 
 
+def test_what_is_waited_for_lies_beyond_shared_memory(soon: None) -> None:
+    """There 0 is read, of no memory that could be looked at."""
+    source = """#include <hip/hip_runtime.h>
+    extern "C" __global__ void k(int *out, int at) {
+        __shared__ volatile int s[16];
+        s[threadIdx.x & 15] = 0;
+        while (s[at] == 0) __builtin_amdgcn_s_sleep(1);
+        out[threadIdx.x] = s[0];
+    }"""
+    kernel = wb.compile(source, arch="gfx942", name="k.hip")["k"]
+    with pytest.raises(errors.KernelDeadlock, match="for 4 bytes of shared memory at byte 1073741824"):
+        kernel[1, 64](words(64), 1 << 28)
+
+
 def test_two_that_hold_what_the_other_wants(module: Module, soon: None, threads: str) -> None:
     with pytest.raises(errors.KernelDeadlock) as caught:
         module["crossed_locks"][2, 64](words(3))

@@ -85,7 +85,7 @@ static Resident *allocate(const Launch *l, uint32_t waves) {
     r->registers = r->lds + lds;
     r->scratch = r->registers + registers;
     r->shadow = r->scratch + scratch;
-    r->lds_bytes = l->lds_size;
+    r->lds_bytes = l->lds_end;
     r->rows = l->row_count;
     r->wave_room = waves;
     r->watch = NULL;

@@ -126,11 +126,19 @@ static const void *place(const Resident *r, const HkWatched *range) {
     return (const void *)(uintptr_t)range->address;
 }
 
+/* Bytes of a range that are there: beyond the LDS 0 is read, and what is written is dropped. */
+static uint32_t present(const Resident *r, const HkWatched *range) {
+    if (!is_shared(range->address)) return range->bytes;
+    uint32_t offset = (uint32_t)range->address;
+    if (offset >= r->lds_bytes) return 0;
+    return range->bytes < r->lds_bytes - offset ? range->bytes : r->lds_bytes - offset;
+}
+
 static uint64_t content(const Resident *r) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < r->watch->count; i++) {
         const HkWatched *range = &r->watch->ranges[i];
-        sum += digest(place(r, range), range->bytes, i + 1);
+        sum += digest(place(r, range), present(r, range), i + 1);
     }
     return sum;
 }
@@ -240,7 +248,8 @@ void hk_watch_wait(const Resident *r, HkWait *wait) {
         wait->bytes = range->bytes;
         wait->pc = range->pc;
         wait->wave = range->wave;
-        memcpy(&wait->value, place(r, range), range->bytes < 8 ? range->bytes : 8);
+        uint32_t bytes = present(r, range);
+        memcpy(&wait->value, place(r, range), bytes < 8 ? bytes : 8);
     }
     wait->block = r->waves[wait->wave].block;
 }
