@@ -183,8 +183,8 @@ typedef struct SanWave {
     uint64_t marks[SAN_MARKS]; /* when the first instruction of each pair was over; 0: it has not run */
     uint32_t scalar_undefined[SCALARS + 3];
     uint32_t scalar_wait[SCALARS + 3]; /* number of the scalar load << 1 | whether it is of more than a dword */
-    uint64_t *undefined;           /* [rows] lanes */
-    uint32_t *vm_wait, *lgkm_wait; /* [rows] number of the load under way */
+    uint64_t *undefined;               /* [rows] lanes */
+    uint32_t *vm_wait, *lgkm_wait;     /* [rows] number of the load under way */
     uint32_t *vm_pc, *lgkm_pc;
     uint64_t *origin; /* [rows] what made the register undefined, as SAN_ORIGIN_WHAT says; 0: it was never written */
     uint32_t scalar_pc[SCALARS + 3];
