@@ -52,6 +52,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/views/test_payloads.py::test_texts_stay_texts", 10),
     ("tests/views/test_renderer.py", 2),
     ("tests/toolchain/test_hipcc.py", 8),
+    ("tests/toolchain/test_header_corpus.py::test_accepts_and_refuses_what_rocm_does", 8),
     ("tests/toolchain/test_cooperative_groups.py", 6),
     ("tests/toolchain/test_host.py", 2),
     ("tests/toolchain/test_hip_programs.py::test_of_a_list", 4),

@@ -23,7 +23,7 @@ CALLS = (
     "__reduce_xor_sync({}, (unsigned)v)",
     "(__syncwarp({}), 0)",
 )
-KERNEL = """
+KERNEL = """#include <hip/hip_runtime.h>
 __global__ void k(int *out, unsigned long long m) {{
     int lane = threadIdx.x, v = lane, same;
     {}
@@ -49,7 +49,7 @@ def test_a_mask_has_64_bits() -> None:
         kernel("\n    ".join(lines))
     errors = [found for found in caught.value.diagnostics if found.severity == "error"]
     assert len(errors) == len(CALLS)
-    assert all("The mask must be a 64-bit integer" in found.message for found in errors)
+    assert all("the mask has 64 bits, one for each lane" in found.message for found in errors)
     kernel("\n    ".join(f"v += {call.format(mask)};" for call in CALLS for mask in ("~0ull", "(long)m")))
 
 
@@ -128,3 +128,29 @@ def test_reductions_of_further_types_are_asked_for(call: str) -> None:
     with pytest.raises(wb.CompileError, match="ambiguous"):
         kernel(f"v = {call};")
     kernel(f"v = {call};", flags=("-DHIP_ENABLE_EXTRA_WARP_SYNC_TYPES",))
+
+
+BFLOAT16 = """#include <hip/hip_runtime.h>
+#include <hip/hip_bf16.h>
+__global__ void k(float *out, long mask, int narrow) {{
+    __hip_bfloat16 one = static_cast<float>(threadIdx.x);
+    __hip_bfloat162 two(one, one);
+    {};
+    out[threadIdx.x] = static_cast<float>(one) + static_cast<float>(two.y);
+}}
+"""
+
+
+def test_masks_of_bfloat16() -> None:
+    """Pairs, which no plain shuffle takes, have functions whose mask is unsigned long long."""
+    body = "one = __shfl_xor_sync(mask, one, 1); two = __shfl_xor_sync(~0ull, two, 2)"
+    out = torch.zeros(64)
+    wb.compile(BFLOAT16.format(body), arch="gfx950", name="masks.hip")["k"][1, 64](out, -1, 0)
+    assert out.tolist() == [(lane ^ 1) + (lane ^ 2) for lane in range(64)]
+    for call, words in (
+        ("one = __shfl_sync(narrow, one, 1)", "the mask has 64 bits"),
+        ("two = __shfl_sync(narrow, two, 1)", "the mask has 64 bits"),
+        ("two = __shfl_sync(mask, two, 1)", "deleted function '__shfl'"),
+    ):
+        with pytest.raises(wb.CompileError, match=words):
+            wb.compile(BFLOAT16.format(call), arch="gfx950", name="masks.hip")

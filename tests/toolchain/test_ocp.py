@@ -13,7 +13,7 @@ import workbench as wb
 LANES, ROUNDS = 64, 16
 
 # Each writes what the header gives and what the instruction gives, a word a lane.
-AGAINST_INSTRUCTIONS = """
+AGAINST_INSTRUCTIONS = """#include <hip/hip_runtime.h>
 #include <hip/hip_ext_ocp.h>
 typedef short s2 __attribute__((ext_vector_type(2)));
 template <typename A, typename B> __device__ void both(unsigned *&out, A header, B instruction) {
@@ -108,7 +108,7 @@ def test_conversions_are_those_of_the_instructions(generator: np.random.Generato
     assert (out[:, :, COUNT - 1, 0] == 32).all()
 
 
-ON_EVERY_TARGET = """
+ON_EVERY_TARGET = """#include <hip/hip_runtime.h>
 #include <hip/hip_ext_ocp.h>
 __global__ void k(const float *x, float *out) {
     const int lane = threadIdx.x;

@@ -71,8 +71,8 @@ __device__ inline __attribute__((always_inline)) T __hip_shfl_xor(T value, int m
     return __hip_from_lane(value, source >= ((self + width) & ~(width - 1)) ? self : source);
 }
 
-// As ROCm's headers have them (amd_warp_functions.h, amd_hip_fp16.h): numbers of 4 and 8 bytes, to which smaller ones
-// are promoted, and halfs.
+// As ROCm's headers have them (amd_warp_functions.h): numbers of 4 and 8 bytes, to which smaller ones are promoted.
+// hip_fp16.h and hip_bf16.h add their types.
 #define __HIP_SHUFFLE(name, T, Source)                                                                                 \
     __device__ inline __attribute__((always_inline)) T __##name(T value, Source source, int width = 64) {              \
         return __hip_##name(value, source, width);                                                                     \
@@ -91,19 +91,10 @@ __HIP_SHUFFLES(double)
 #undef __HIP_SHUFFLES
 #undef __HIP_SHUFFLE
 
-// ROCm shuffles bf16 with a mask alone (amd_hip_bf16.h): the other call is ambiguous there.
-struct __half;
-struct __half2;
-struct __hip_bfloat16;
+// Pairs of bf16 are shuffled with a mask alone (amd_hip_bf16.h).
 struct __hip_bfloat162;
-template <typename T, typename... Others>
-inline constexpr bool __hip_is_any = (std::is_same<T, Others>::value || ...);
 #define __HIP_SHUFFLE(name, Source)                                                                                    \
-    template <typename T, __hip_if<__hip_is_any<T, __half, __half2>> = 0>                                              \
-    __device__ inline __attribute__((always_inline)) T __##name(T value, Source source, int width = 64) {              \
-        return __hip_##name(value, source, width);                                                                     \
-    }                                                                                                                  \
-    template <typename T, __hip_if<__hip_is_any<T, __hip_bfloat16, __hip_bfloat162>> = 0>                              \
+    template <typename T, __hip_if<std::is_same<T, __hip_bfloat162>::value> = 0>                                       \
     __device__ T __##name(T value, Source source, int width = 64) = delete;
 __HIP_SHUFFLE(shfl, int)
 __HIP_SHUFFLE(shfl_up, unsigned)
@@ -188,19 +179,19 @@ __device__ __attribute__((always_inline)) inline int __all_sync(M mask, int pred
     return __ballot_sync(mask, predicate) == (unsigned long long)mask;
 }
 
-// The shuffles' types, and bf16.
+// The shuffles' types. For pairs of bf16 hip_bf16.h has functions whose masks are unsigned long long and no other type.
 #define __HIP_SHUFFLE_SYNC(name, Source)                                                                               \
     template <typename M, typename T>                                                                                  \
     __device__ __attribute__((always_inline)) inline auto __##name##_sync(                                             \
-        M mask, T value, Source source, int width = 64) -> decltype(__##name(value, source, width)) {                  \
+        M mask, T value, Source source, int width = 64) -> decltype(static_cast<T>(__##name(value, source, width))) {  \
         __hip_check_mask(mask);                                                                                        \
-        return __##name(value, source, width);                                                                         \
+        return static_cast<T>(__##name(value, source, width));                                                         \
     }                                                                                                                  \
-    template <typename M, typename T, __hip_if<__hip_is_any<T, __hip_bfloat16, __hip_bfloat162>> = 0>                  \
+    template <typename M, typename T, __hip_if<std::is_same<T, __hip_bfloat162>::value> = 0>                           \
     __device__ __attribute__((always_inline)) inline T __##name##_sync(M mask, T value, Source source,                 \
                                                                        int width = 64) {                               \
         __hip_check_mask(mask);                                                                                        \
-        return __hip_##name(value, source, width);                                                                     \
+        return __##name(value, source, width);                                                                         \
     }
 __HIP_SHUFFLE_SYNC(shfl, int)
 __HIP_SHUFFLE_SYNC(shfl_up, unsigned)
