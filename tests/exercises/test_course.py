@@ -173,7 +173,7 @@ WRONG: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "06.1": {
         "nobody gains by it": ("wait_vmcnt<LOADS>", "wait_vmcnt<0>"),
-        "of the same wave is under way": ("wait_vmcnt<0>", "wait_vmcnt<LOADS>"),
+        "of the same wave may still be in flight": ("wait_vmcnt<0>", "wait_vmcnt<LOADS>"),
         "race in shared memory": (
             "        barrier();\n        if (step + 2 < steps) start(step + 2);\n",
             "        if (step + 2 < steps) start(step + 2);\n        barrier();\n",
@@ -183,12 +183,12 @@ WRONG: dict[str, dict[str, tuple[str, ...]]] = {
     "06.2": {
         "a load has no turn more": ("wait_vmcnt<2 * LOADS>", "wait_vmcnt<LOADS>"),
         "before its read": ("step % 5", "step % 4"),
-        "of the same wave is under way": ("wait_vmcnt<0>", "wait_vmcnt<LOADS>"),
+        "of the same wave may still be in flight": ("wait_vmcnt<0>", "wait_vmcnt<LOADS>"),
     },
     "06.3": {
         "left out where the number of steps is odd": ("pair < steps;", "pair + 1 < steps;"),
         "One step too many": ("            if (step >= steps) return;\n", ""),
-        "of the same wave is under way": (
+        "of the same wave may still be in flight": (
             "else schedule::end_stage<0>",
             "else schedule::end_stage<2 * LOADS>",
         ),
