@@ -388,7 +388,7 @@ def test_the_other_target_is_another_module() -> None:
 @needs.python_headers
 def test_a_source_without_a_module() -> None:
     with pytest.raises(errors.UsageError, match="PYBIND11_MODULE"):
-        wb.compile("__global__ void k() {}\n", host=True, arch="gfx950")
+        wb.compile("#include <hip/hip_runtime.h>\n__global__ void k() {}\n", host=True, arch="gfx950")
 
 
 @needs.python_headers

@@ -337,13 +337,14 @@ def test_those_that_never_start_are_named(module: Module, soon: None, threads: s
     line = line_of("while (LOAD(p) < least)")
     assert caught.value.source is not None
     assert caught.value.source[1] == line
-    assert (
-        f"{LARGE_ON_GFX942} work-groups from 0 to {LARGE_ON_GFX942 - 1} wait at waiting.hip:{line} for"
-        in text
-    )
+    # Each thread but the first may begin with one more.
+    counts = re.search(rf"; (\d+) work-groups from 0 to \d+ wait at waiting\.hip:{line} for", text)
+    assert counts is not None
+    held = int(counts[1])
+    assert LARGE_ON_GFX942 <= held <= LARGE_ON_GFX942 + int(threads) - 1
     assert re.search(r"for 4 bytes at 0x[0-9a-f]+, byte 0 of argument 'arrived' \(int32 tensor 1\)", text)
-    assert f"which hold {LARGE_ON_GFX942};" in text
-    assert f"3 work-groups from {groups - 3} to {groups - 1} never started" in text
+    assert f"which hold {held};" in text
+    assert re.search(rf"work-groups?( from)? {held}( to {groups - 1})? never started", text)
     assert f"the device holds {LARGE_ON_GFX942} of them at once" in text
 
 
