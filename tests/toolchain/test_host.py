@@ -124,7 +124,7 @@ def test_linker_flags(tmp_path: Path) -> None:
     assert made.library.is_file()
 
 
-MODULE = """
+MODULE = """#include <hip/hip_runtime.h>
 #include <pybind11/pybind11.h>
 __global__ void k(int *x) { *x = 1; }
 PYBIND11_MODULE(small, m) { m.def("seven", [] { return 7; }); }
@@ -145,7 +145,7 @@ def test_precompiled_headers_change_nothing_but_the_time() -> None:
     assert device[0] == device[1]
     assert wb.load_module(with_them.library).seven() == 7
     assert host.compile_host(MODULE, options, module=True).cached
-    with pytest.raises(errors.CompileError, match=r"small\.cpp:6:1"):
+    with pytest.raises(errors.CompileError, match=r"small\.cpp:5:1"):
         host.compile_host(MODULE + "oops\n", options, module=True)
 
 
@@ -183,7 +183,7 @@ STRUCTURES = {
 
 def test_structures_and_numbers_of_the_headers_are_the_librarys() -> None:
     """The compiler itself compares them, so that one small compilation tests all."""
-    lines = ["#include <cstddef>"]
+    lines = ["#include <hip/hip_runtime.h>", "#include <cstddef>"]
     for name, structure in STRUCTURES.items():
         lines.append(f"static_assert(sizeof({name}) == {ctypes.sizeof(structure)});")
         for field, *_ in structure._fields_:
