@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from docs_modules import load
 
 from workbench.bench.results import Result
 
@@ -17,13 +16,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture(scope="module")
 def pages() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("benchmark_pages", DOCS / "benchmark_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["benchmark_pages"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load("benchmark_pages")
 
 
 def test_the_page_is_a_summary_of_the_results(pages: ModuleType) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from docs_modules import load
 
 from workbench import magic_options
 from workbench.settings import SETTINGS
@@ -21,13 +20,7 @@ PROGRAMS = re.compile(r"`python (-m [\w.]+|tests/[\w/.]+\.py)")
 
 @pytest.fixture(scope="module")
 def made() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("made", DOCS / "made.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["made"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load("made")
 
 
 def test_every_record_is_on_its_page(made: ModuleType) -> None:

@@ -81,7 +81,6 @@ def verify(
         device: a device or its name; the default device where it is None.
         numerics: "exact" or "fast" arithmetic of an emulated device's matrix instructions
             (docs/numerics.md), or several, one after the other; the device's own where it is None.
-
         approximate: where it passes, run it again with errors that hardware's v_rcp, v_exp and the like may
             make (`workbench.approximation`), with a seed or, where it is True, a few; `.inexact` names the
             instructions that it needs exact.
