@@ -83,7 +83,7 @@ def test_a_wrong_number_opens_where_it_comes_from(shown: list[Any]) -> None:
 def test_a_click_asks_whose_fault_a_wrong_number_is(shown: list[Any]) -> None:
     widgets = pytest.importorskip("ipywidgets")
     doubled = "__global__ void doubled(const int *in, int *out) { out[threadIdx.x] = 2 * in[threadIdx.x]; }"
-    kernel = wb.compile(doubled)["doubled"]
+    kernel = wb.compile(f"#include <hip/hip_runtime.h>\n{doubled}")["doubled"]
     inputs = {"in": torch.arange(64, dtype=torch.int32), "out": torch.zeros(64, dtype=torch.int32)}
     result = wb.verify(kernel[1, 64], lambda **given: 3 * given["in"], inputs=inputs, outputs=("out",))
     verify.present(result)
