@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import re
 import threading
+import time
+from collections.abc import Callable
 
 import pytest
 import torch
 
 import workbench as wb
 from workbench import errors
-from workbench.emulator.node import dispatch
+from workbench.emulator.node import dispatch, helpers
 from workbench.kernel import Module
 from workbench.runtime import LaunchOptions
 
@@ -337,15 +339,49 @@ def test_those_that_never_start_are_named(module: Module, soon: None, threads: s
     line = line_of("while (LOAD(p) < least)")
     assert caught.value.source is not None
     assert caught.value.source[1] == line
-    # Each thread but the first may begin with one more.
-    counts = re.search(rf"; (\d+) work-groups from 0 to \d+ wait at waiting\.hip:{line} for", text)
-    assert counts is not None
-    held = int(counts[1])
-    assert LARGE_ON_GFX942 <= held <= LARGE_ON_GFX942 + int(threads) - 1
+    assert f"; 304 work-groups from 0 to 303 wait at waiting.hip:{line} for" in text
     assert re.search(r"for 4 bytes at 0x[0-9a-f]+, byte 0 of argument 'arrived' \(int32 tensor 1\)", text)
-    assert f"which hold {held};" in text
-    assert re.search(rf"work-groups?( from)? {held}( to {groups - 1})? never started", text)
-    assert f"the device holds {LARGE_ON_GFX942} of them at once" in text
+    assert "which hold 304;" in text
+    assert "work-groups from 304 to 306 never started" in text
+    assert "the device holds 304 of them at once" in text
+
+
+def test_threads_that_come_late_have_a_place_left(module: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_THREADS", "4")
+    monkeypatch.setattr(dispatch, "DEADLOCK_SECONDS", 0.5)
+
+    class LateHelper(helpers.Helper):
+        def start(self, work: Callable[[], None]) -> None:
+            def work_late() -> None:
+                time.sleep(0.1)
+                work()
+
+            super().start(work_late)
+
+    monkeypatch.setattr(helpers, "taken", LateHelper)
+    monkeypatch.setattr(helpers, "given_back", lambda helper: None)
+    with pytest.raises(errors.KernelDeadlock, match="work-groups from 304 to 306 never started"):
+        module["large"][LARGE_ON_GFX942 + 3, 64](words(1), words(LARGE_ON_GFX942 + 3))
+    out = words(LARGE_ON_GFX942)
+    module["large"][LARGE_ON_GFX942, 64](words(1), out)
+    assert torch.equal(out, torch.arange(LARGE_ON_GFX942, dtype=torch.int32))
+
+
+def test_no_place_is_left_for_threads_that_cannot_start(
+    module: Module, soon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIPKITTENS_THREADS", "4")
+    taken = iter([helpers.taken()])
+
+    def refuse() -> helpers.Helper:
+        helper = next(taken, None)
+        if helper is None:
+            raise RuntimeError("can't start new thread")
+        return helper
+
+    monkeypatch.setattr(helpers, "taken", refuse)
+    with pytest.raises(errors.KernelDeadlock, match="work-groups from 304 to 306 never started"):
+        module["large"][LARGE_ON_GFX942 + 3, 64](words(1), words(LARGE_ON_GFX942 + 3))
 
 
 def test_all_that_the_device_holds_start(module: Module, soon: None) -> None:

@@ -306,7 +306,7 @@ typedef struct Launch {
     uint64_t next_group;
     uint64_t waiting;    /* driver's own: workers that wait for memory to change; see dispatch.c */
     uint64_t waits_on;   /* HK_ALLOCATION_* flags of the memory that they wait for */
-    uint32_t workers;    /* that have work-groups, or look for some */
+    uint32_t workers;    /* that have work-groups, look for some, or are to come; at most max_resident */
     uint32_t companions; /* work-groups that a worker holds beside another one */
     uint32_t share; /* work-groups that a worker leaves it at while others may start the rest; 0: it starts no second
                        one, since how many workers there are is not known yet */
@@ -346,7 +346,6 @@ typedef struct Worker {
     uint32_t due;           /* driver's own: value of `started` at which they are next, before any other starts */
     uint32_t quanta;        /* driver's own: times that a work-group had its share since one was last started */
     uint32_t wants_company; /* driver's own: nonzero where a work-group goes on and on and another is to start */
-    uint32_t has_joined;    /* driver's own: it is among Launch.workers */
     uint32_t is_waiting;    /* driver's own: all that it holds is stuck */
     uint32_t held_back;     /* driver's own: it started none because it has its share */
     uint32_t hurries;       /* driver's own: the others did not start the rest, so it does */

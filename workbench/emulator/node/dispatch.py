@@ -392,6 +392,7 @@ def describe(
             "max_resident": max(1, min(resident, _RESIDENT_BYTES // max(1, group_bytes))),
             "max_company": max(1, min(_MOST_COMPANY, _COMPANY_BYTES // max(1, group_bytes))),
             "group_total": geometry.group_count,
+            "workers": 1,
             "last_group": _NO_GROUP,
             "xcds": xcds,
             "units": units,
@@ -557,16 +558,21 @@ class _Running:
 
     def _begin_help(self) -> None:
         """Has other threads run work-groups, too, as many as there are cores and work-groups for."""
-        if self._launch.share:
+        launch = self._launch
+        if launch.share:
             return
-        count = min(self._threads or thread_count(), int(self._launch.group_total))
-        self._launch.share = -(-min(int(self._launch.group_total), int(self._launch.max_resident)) // count)
-        self._workers += [self._worker() for _ in range(1, count)]
-        with suppress(RuntimeError):  # Python ends, and starts no threads: this one does it all
-            for worker in self._workers[1:]:
-                helper = helpers.taken()
-                self._helpers.append(helper)
-                helper.start(partial(self._help, worker))
+        capacity = min(int(launch.group_total), int(launch.max_resident))
+        # When Python ends it starts no more threads: those that there are do it all.
+        with suppress(RuntimeError):
+            for _ in range(1, min(self._threads or thread_count(), capacity)):
+                self._helpers.append(helpers.taken())
+        # Before any of them comes: each has a place for its first work-group, and takes part in a deadlock.
+        launch.workers = 1 + len(self._helpers)
+        launch.share = -(-capacity // launch.workers)
+        for helper in self._helpers:
+            worker = self._worker()
+            self._workers.append(worker)
+            helper.start(partial(self._help, worker))
 
     def _help(self, worker: CData) -> None:
         while self._turn(worker, _SLICE_NANOSECONDS) == abi.RUN_AGAIN:

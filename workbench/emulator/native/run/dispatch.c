@@ -13,9 +13,9 @@
  * change. One that goes on and on without being seen to wait shares the worker with others after a while.
  *
  * Where all that a worker holds is stuck and it may start nothing, it says so in Launch.waiting: above 16 bits an
- * epoch, which each worker raises when it joins, leaves, begins to wait and ceases to; below, the workers that have
- * found their work-groups stuck in this epoch. When these are all workers, nobody has run between the looks of all, and
- * nothing that the launch does can change anything any more.
+ * epoch, which each worker raises when it leaves, begins to wait and ceases to; below, the workers that have found
+ * their work-groups stuck in this epoch. When these are all workers, those that are still to come included, nobody has
+ * run between the looks of all, and nothing that the launch does can change anything any more.
  */
 #define _GNU_SOURCE
 #include "run/group.h"
@@ -277,14 +277,14 @@ static Resident *take_first(HkQueue *queue) {
 }
 
 /* Lets a worker hold another work-group, as long as the launch holds no more than the device would. A worker's first is
- * not counted, so that those which run one after the other cost nothing. */
+ * not counted, so that those which run one after the other cost nothing: each worker has a place for it, even before it
+ * comes. */
 static int has_room(Worker *worker) {
     Launch *l = worker->launch;
     if (worker->resident_count == 0) return 1;
     worker->held_back = worker->resident_count >= __atomic_load_n(&l->share, __ATOMIC_RELAXED) && !worker->hurries;
     if (worker->held_back) return 0;
-    uint32_t firsts = __atomic_load_n(&l->workers, __ATOMIC_RELAXED);
-    uint32_t room = l->max_resident > firsts ? l->max_resident - firsts : 0;
+    uint32_t room = l->max_resident - __atomic_load_n(&l->workers, __ATOMIC_RELAXED);
     if (__atomic_fetch_add(&l->companions, 1, __ATOMIC_RELAXED) < room) return 1;
     __atomic_fetch_sub(&l->companions, 1, __ATOMIC_RELAXED);
     return 0;
@@ -367,16 +367,11 @@ static void raise_epoch(Launch *l) {
     }
 }
 
-static void join(Worker *worker) {
-    worker->has_joined = 1;
-    __atomic_fetch_add(&worker->launch->workers, 1, __ATOMIC_SEQ_CST);
-    raise_epoch(worker->launch);
-}
-
-static void leave(Worker *worker) {
-    worker->has_joined = 0;
-    __atomic_fetch_sub(&worker->launch->workers, 1, __ATOMIC_SEQ_CST);
-    raise_epoch(worker->launch);
+/* A worker for which nothing is left to do no longer counts. First those that wait are to look again: it may have
+ * written what they wait for. */
+static void leave(Launch *l) {
+    raise_epoch(l);
+    __atomic_fetch_sub(&l->workers, 1, __ATOMIC_SEQ_CST);
 }
 
 /* Counts a worker among those that wait, once an epoch: it has just seen that nothing has changed for any of its
@@ -451,7 +446,6 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
     Launch *l = worker->launch;
     uint64_t deadline = now() + slice_nanoseconds;
     uint32_t looks = 0; /* that found nothing to do, one after the other */
-    if (!worker->has_joined) join(worker);
     for (;;) {
         if (__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
             report_stop(worker);
@@ -467,7 +461,7 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
             looks = 0;
             run_turn(worker, r, deadline);
         } else if (worker->parked.first == NULL) {
-            leave(worker);
+            leave(l);
             return HK_RUN_DONE;
         } else if (!worker->is_waiting) {
             worker->is_waiting = 1;
