@@ -9,12 +9,12 @@ The launch decides, else a `with approximate(...)` block, else HIPKITTENS_APPROX
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from workbench import settings
 from workbench.errors import UsageError
 
 VARIABLE = "HIPKITTENS_APPROXIMATE"
@@ -81,7 +81,7 @@ def default_approximation() -> Approximation | None:
     chosen = _chosen.get()
     if chosen is not None:
         return chosen
-    text = os.environ.get(VARIABLE)
+    text = settings.value_of(VARIABLE)
     if not text:
         return None
     return Approximation(checked_seed(int(text) if text.isdecimal() else text, VARIABLE))

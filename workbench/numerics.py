@@ -7,11 +7,11 @@ block, else HIPKITTENS_NUMERICS; the default is fast.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from workbench import settings
 from workbench.errors import UsageError
 
 FAST, EXACT = "fast", "exact"
@@ -41,7 +41,7 @@ def default_numerics() -> str:
     Raises:
         UsageError: HIPKITTENS_NUMERICS names none.
     """
-    return _chosen.get() or checked(os.environ.get(VARIABLE) or FAST, VARIABLE)
+    return _chosen.get() or checked(settings.value_of(VARIABLE) or FAST, VARIABLE)
 
 
 @contextmanager

@@ -11,8 +11,9 @@ import ctypes
 import difflib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cache, cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import ArgumentError
@@ -132,18 +133,19 @@ class Plan:
         if self.storages:
             return None
         parts: list[Any] = [place.device, *kwargs]
-        kinds = _tensor_types()
+        plain = _plain_tensors()
         for value in values:
             kind = type(value)
             if kind is Strided:
                 value = value.tensor
                 parts.append(Strided)
-            if type(value) in kinds and value.layout is kinds[2]:
-                where = value.is_cpu or value.device
-                lazy = value.is_conj() or value.is_neg()
-                if lazy or _may_have_addresses(value):
+            if type(value) in plain.types and value.layout is plain.layout:
+                dtype = value.dtype
+                if value.is_conj() or value.is_neg():
                     return None
-                parts += (value.dtype, value.shape, value.stride(), where)
+                if dtype in plain.wide and _may_have_addresses(value):
+                    return None
+                parts += (dtype, value.shape, value.stride(), value.is_cpu or value.device)
             elif kind is int and is_address(value):
                 # Another tensor may lie there the next time.
                 return None
@@ -440,9 +442,7 @@ def _words(name: str, kind: Type, offset: int) -> Iterator[tuple[str, int]]:
 
 def _may_have_addresses(tensor: Any) -> bool:
     """Whether a tensor is a table of at most so many 64-bit integers in this computer's memory."""
-    dtype = tensor.dtype
-    wide = dtype.itemsize == 8 and not dtype.is_floating_point and not dtype.is_complex
-    return wide and tensor.is_cpu and tensor.numel() <= _MOST_ADDRESSES
+    return tensor.dtype in _plain_tensors().wide and tensor.is_cpu and tensor.numel() <= _MOST_ADDRESSES
 
 
 def _numbers(tensor: Any) -> list[int]:
@@ -471,10 +471,28 @@ def _cast(tensor: Any, dtype: str) -> str:
     return f"convert with .to(torch.{dtype}), or pass its bytes as they are with {as_bytes}"
 
 
-def _tensor_types() -> tuple[Any, Any, Any]:
-    """The types of plain tensors, and their layout; nothing where nobody has imported PyTorch."""
+class _PlainTensors(NamedTuple):
+    """Tensors of which type, dtype, shape and strides say all: types, layout; dtypes of 64-bit integers."""
+
+    types: frozenset[Any]
+    layout: Any
+    wide: frozenset[Any]
+
+
+_NO_TENSORS = _PlainTensors(frozenset(), None, frozenset())
+
+
+def _plain_tensors() -> _PlainTensors:
+    """Those of PyTorch; none where nobody has imported it."""
     torch = sys.modules.get("torch")
-    return (None, None, None) if torch is None else (torch.Tensor, torch.nn.Parameter, torch.strided)
+    return _NO_TENSORS if torch is None else _plain_tensors_of(torch)
+
+
+@cache
+def _plain_tensors_of(torch: ModuleType) -> _PlainTensors:
+    # PyTorch 2.2 has no uint64.
+    wide = (getattr(torch, name, torch.int64) for name in ("int64", "uint64"))
+    return _PlainTensors(frozenset((torch.Tensor, torch.nn.Parameter)), torch.strided, frozenset(wide))
 
 
 def plan(info: KernelInfo, code_object: CodeObject, debug: DebugInfo | None, name: str) -> Plan:

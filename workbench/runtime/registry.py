@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copyreg
-import os
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from workbench import targets
+from workbench import settings, targets
 from workbench.errors import DeviceError
 from workbench.numerics import FAST, checked, default_numerics
 from workbench.runtime import hip
@@ -67,7 +66,7 @@ def device(name: str | None = None) -> Device:
     """
     if name is not None and not isinstance(name, str):
         raise DeviceError(f"got {name!r}; expected a device's name, such as 'emulated:gfx950'")
-    wanted = name or os.environ.get("HIPKITTENS_DEVICE")
+    wanted = name or settings.value_of("HIPKITTENS_DEVICE")
     if not wanted:
         return next(d for d in _all() if hip.used() in (None, d.backend))
     wanted, _, asked = str(wanted).partition(_NUMERICS)

@@ -97,6 +97,8 @@ def submit(handle: int, kind: NodeKind, action: Action, detail: Any = None) -> N
     capture = None if handle in _BUILT_IN else stream(handle).capture
     if capture is not None:
         capture.append(handle, kind, action, detail)
+    elif not node().clock.active:
+        action()
     else:
         with one_command(handle, in_graph=kind is NodeKind.GRAPH):
             action()

@@ -403,7 +403,7 @@ class Memory:
                         continue
                     made = self._host_memory(base, size)
                     if base in labels:
-                        made.renamed(labels[base], granularity)
+                        (made.label, made.element), made.granularity = labels[base], granularity
                     own.append(made)
                     self._lent[made.number] = made
                     self._place_in_order(made)

@@ -16,7 +16,7 @@ from functools import cache
 from types import FrameType
 
 from workbench import errors, targets
-from workbench.approximation import Approximation, default_approximation
+from workbench.approximation import default_approximation
 from workbench.codeobject import CodeObject, KernelInfo
 from workbench.emulator.native import abi
 from workbench.emulator.node import console, dispatch, faults, limits
@@ -25,11 +25,11 @@ from workbench.emulator.node.clock import Clock
 from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome
 from workbench.emulator.node.faults import GRID_STATE
 from workbench.emulator.node.loaded import LoadedCode
-from workbench.emulator.node.observer import Observer, counts_addresses
+from workbench.emulator.node.observer import Observer
+from workbench.emulator.node.request import Request
 from workbench.emulator.node.services import Served, Services
 from workbench.events import hub
 from workbench.launches import LaunchOptions, LaunchRecord
-from workbench.numerics import EXACT, default_numerics
 from workbench.progress import counted
 from workbench.targets import Product, default_product
 
@@ -236,18 +236,19 @@ class EmulatedDevice:
         timeout = limits.time_limit(options.timeout)
         started = time.monotonic()
         approximation = options.approximate or default_approximation()
-        erring = approximation.of(kernel_name) if approximation is not None else None
-        errs = erring is not None
-        form = self._form(loaded, kernel_name, geometry, dynamic_shared, options, errs, cooperative)
+        if approximation is not None:
+            approximation = approximation.of(kernel_name)
+        request = Request(
+            loaded, kernel_name, geometry, dynamic_shared, arguments, cooperative, options, approximation
+        )
+        form = self._form(request)
         translating = time.monotonic() - started
-        limits.check_arguments(form.scene.kernel, arguments)
         scene = form.scene
+        limits.check_arguments(scene.kernel, arguments)
         with self.node.launch_lock:
             served = self.node.services.of(loaded, form.kinds)
-            block = form.block(arguments, served)
-            prepared = self._prepare(form, loaded, block, served, options, erring)
-            observer = Observer(options, prepared, loaded, kernel_name, geometry, self.node.memory)
-            observer.argument_bytes = len(arguments)
+            prepared = self._prepare(form, request, served)
+            observer = Observer(request, prepared, self.node.memory)
             try:
                 outcome, assertions = _run(prepared, observer, served, timeout, form.name)
             except dispatch.Interrupted as stopped:
@@ -282,43 +283,34 @@ class EmulatedDevice:
             _warn(note)
         return record
 
-    def _form(
-        self,
-        loaded: LoadedCode,
-        kernel_name: str,
-        geometry: Geometry,
-        dynamic_shared: int,
-        options: LaunchOptions,
-        errs: bool,
-        cooperative: bool,
-    ) -> _Form:
+    def _form(self, request: Request) -> _Form:
         """What a launch has in common with others like it, made and checked for the first."""
-        profile = counts_addresses(options)
-        single = options.tape is not None
-        exact = (options.numerics or default_numerics()) == EXACT
-        key = (
-            kernel_name,
-            geometry,
-            dynamic_shared,
-            profile,
-            options.sanitize,
-            single,
-            exact,
-            errs,
-            cooperative,
-        )
-        found: _Form | None = loaded.forms.get(key)
-        if found is not None:
-            return found
-        kernel = loaded.code_object.kernels[kernel_name]
+        key = request.form
+        form: _Form | None = request.loaded.forms.get(key)
+        if form is None:
+            form = self._new_form(request)
+            if len(request.loaded.forms) >= _FORMS:
+                request.loaded.forms.clear()
+            request.loaded.forms[key] = form
+        return form
+
+    def _new_form(self, request: Request) -> _Form:
+        loaded, geometry, dynamic_shared = request.loaded, request.geometry, request.dynamic_shared
+        kernel = loaded.code_object.kernels[request.kernel]
         self.check(kernel, geometry, dynamic_shared)
-        if exact and not self.product.target.matrix_arithmetic:
+        if request.is_exact and not self.product.target.matrix_arithmetic:
             raise errors.DeviceError(
                 f"numerics is 'exact', and how a matrix core of {self.product.arch} rounds is not known "
                 "to the bit; use 'fast' there, or a device that has it: emulated:gfx942, emulated:gfx950."
             )
         limits.check_argument_bytes(kernel, max(kernel.kernarg_size, limits.own_bytes(kernel)))
-        translation = loaded.translation(kernel_name, options.sanitize, single, exact, errs)
+        translation = loaded.translation(
+            request.kernel,
+            sanitize=request.options.sanitize,
+            single=request.is_single,
+            exact=request.is_exact,
+            approximate=request.approximation is not None,
+        )
         shared = limits.static_shared(kernel) + dynamic_shared
         scene = faults.Scene(
             kernel=kernel,
@@ -334,7 +326,7 @@ class EmulatedDevice:
             shared_arrays=loaded.shared_arrays,
             variable_of=loaded.variable_of,
             has_data=loaded.has_data,
-            cooperative=cooperative,
+            cooperative=request.cooperative,
         )
         description = dispatch.describe(
             translation=translation,
@@ -343,29 +335,19 @@ class EmulatedDevice:
             shared_bytes=shared,
             code_base=loaded.base,
             target=self.product.arch,
-            profile=profile,
+            profile=request.profile,
             xcds=self.product.xcds,
             units=self.product.units_per_xcd,
             resident=self.product.compute_units
             * limits.groups_per_unit(kernel, geometry.block_size, dynamic_shared, self.product.target),
         )
-        if len(loaded.forms) >= _FORMS:
-            loaded.forms.clear()
-        services = {GRID_STATE: self._arguments().base + _GRID_STATE_OFFSET} if cooperative else {}
-        made = loaded.forms[key] = _Form(scene, description, dynamic_shared, services)
-        return made
+        services = {GRID_STATE: self._arguments().base + _GRID_STATE_OFFSET} if request.cooperative else {}
+        return _Form(scene, description, dynamic_shared, services)
 
-    def _prepare(
-        self,
-        form: _Form,
-        loaded: LoadedCode,
-        block: bytes,
-        served: Served,
-        options: LaunchOptions,
-        erring: Approximation | None,
-    ) -> Dispatch:
+    def _prepare(self, form: _Form, request: Request, served: Served) -> Dispatch:
         """Puts a launch's arguments into device memory and describes it for the C side."""
-        packet, kernarg = self._place_arguments(form, block, loaded)
+        block = form.block(request.arguments, served)
+        packet, kernarg = self._place_arguments(form, block, request.loaded)
         descriptor = form.scene.kernel.descriptor
         if descriptor.kernarg_preload_length or not form.registers:
             form.registers = dispatch.user_sgprs(
@@ -378,11 +360,11 @@ class EmulatedDevice:
         return dispatch.prepare(
             form.description,
             registers=form.registers,
-            allocations=self.node.memory.table(self.ordinal, options.sanitize),
+            allocations=self.node.memory.table(self.ordinal, request.options.sanitize),
             hostcalls=served.hostcalls,
             serve=served.callback,
-            exact_shared=limits.exact_shared(options.shared_bounds),
-            approximation=erring,
+            exact_shared=limits.exact_shared(request.options.shared_bounds),
+            approximation=request.approximation,
         )
 
     def _arguments(self) -> Allocation:

@@ -137,12 +137,10 @@ class Outcome:
         fault: the `FaultReport` of the work-group with the lowest index that faulted, None without a fault.
         overrun: the `HkOverrun` of the lowest work-group that went beyond its LDS, None where none did.
         timed_out: whether the time limit ended it; `stopped_at` then says where a wave was.
-        groups_done: work-groups that have ended.
+        held: work-groups that had not ended when it was stopped.
         deadlocked: whether it was ended because its work-groups waited for what nobody could change.
         waits: what the work-groups that had not ended waited for, by their number.
-        begun: work-groups that had started, the first ones of the grid.
-        resident: work-groups that the device holds at once.
-        turns: of work-groups, from one change to another on a thread to the next.
+        launch, workers: the C side's records, for what few ask for.
     """
 
     counts: npt.NDArray[np.uint64]
@@ -151,13 +149,32 @@ class Outcome:
     fault: CData | None = None
     timed_out: bool = False
     stopped_at: CData | None = None
-    groups_done: int = 0
+    held: int = 0
     deadlocked: bool = False
     waits: tuple[Wait, ...] = ()
-    begun: int = 0
-    resident: int = 0
-    turns: int = 0
     overrun: CData | None = None
+    launch: CData = field(kw_only=True)
+    workers: Sequence[CData] = field(kw_only=True)
+
+    @property
+    def begun(self) -> int:
+        """Work-groups that had started, the first ones of the grid."""
+        return _begun(self.launch)
+
+    @property
+    def groups_done(self) -> int:
+        """Work-groups that had ended."""
+        return max(0, self.begun - self.held)
+
+    @property
+    def resident(self) -> int:
+        """Work-groups that the device holds at once."""
+        return int(self.launch.max_resident)
+
+    @property
+    def turns(self) -> int:
+        """Turns of work-groups, each from one change to another on a thread to the next."""
+        return sum(int(worker.turns) for worker in self.workers)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -514,7 +531,7 @@ class _Running:
         self._helpers: list[helpers.Helper] = []
         self._progress = progress
         self._told = 0.0
-        self._groups_done: int | None = None
+        self._held: int | None = None
         self.interrupted = interrupts.deliver
         self._library = native_library()
         self._started = time.monotonic()
@@ -592,7 +609,8 @@ class _Running:
         now = time.monotonic()
         if self._progress is not None and now - max(self._told, self._started) > PROGRESS_SECONDS:
             self._told = now
-            self._progress(self._done(), int(self._launch.group_total))
+            done = max(0, _begun(self._launch) - self._in_progress())
+            self._progress(done, int(self._launch.group_total))
         if self._timeout is not None and now - self._started > self._timeout:
             self._timed_out = True
             self._launch.stop = 1
@@ -614,16 +632,13 @@ class _Running:
             self._deadlocked = not self._timed_out
             self._launch.stop = 1
 
-    def _begun(self) -> int:
-        return min(int(self._launch.next_group), int(self._launch.group_total))
-
-    def _done(self) -> int:
-        """Work-groups that have ended, as far as the workers' own counts say."""
-        return max(0, self._begun() - sum(int(worker.resident_count) for worker in self._workers))
+    def _in_progress(self) -> int:
+        """Work-groups that have begun and not ended, as far as the workers' own counts say."""
+        return sum(int(worker.resident_count) for worker in self._workers)
 
     def stop(self) -> None:
         """End all threads and free what they hold; counts and reports stay."""
-        if self._groups_done is not None:
+        if self._held is not None:
             return
         if not self._all_ended:
             self._launch.stop = 1
@@ -633,7 +648,7 @@ class _Running:
         # Each once, although an interrupt may come in between and this be called again.
         while self._helpers:
             helpers.given_back(self._helpers.pop())
-        self._groups_done = self._done()
+        self._held = 0 if self._all_ended else self._in_progress()
         if self._launch.stop:
             self._waits = self._waiting()
         for worker in self._workers:
@@ -674,30 +689,42 @@ class _Running:
                 f"{self._launch.scratch_size} bytes of scratch a lane; close other programs or make the "
                 "kernel smaller."
             )
-        reports = [w.report for w in self._workers if w.report.wave_count]
-        reports.sort(key=lambda r: int(r.group))
-        fault = next((r for r in reports if r.fault.kind != abi.FAULT_NONE), None)
-        stopped_at = next((r for r in reports if r.fault.kind == abi.FAULT_NONE), None)
+        fault, stopped_at = _reports(self._workers)
         return Outcome(
             counts=reduce(np.add, self._counts),
             counters=_sum([w.counters for w in self._workers]) if self._launch.profile else dict(_NOTHING),
             seconds=self._seconds,
-            fault=_copied(fault),
+            fault=fault,
             timed_out=self._timed_out and fault is None,
-            stopped_at=_copied(stopped_at),
-            groups_done=self._groups_done or 0,
+            stopped_at=stopped_at,
+            held=self._held or 0,
             deadlocked=self._deadlocked and fault is None,
             waits=self._waits,
-            begun=self._begun(),
-            resident=int(self._launch.max_resident),
-            turns=sum(int(worker.turns) for worker in self._workers),
             overrun=_overrun(self._workers),
+            launch=self._launch,
+            workers=self._workers,
         )
+
+
+def _begun(launch: CData) -> int:
+    """Work-groups that have started, the first ones of the grid."""
+    return min(int(launch.next_group), int(launch.group_total))
+
+
+def _reports(workers: Sequence[CData]) -> tuple[CData | None, CData | None]:
+    """The report of the first fault, and of the first place where a wave was stopped."""
+    reports = [report for worker in workers if (report := worker.report).wave_count]
+    if not reports:
+        return None, None
+    reports.sort(key=lambda report: int(report.group))
+    fault = next((r for r in reports if r.fault.kind != abi.FAULT_NONE), None)
+    stopped_at = next((r for r in reports if r.fault.kind == abi.FAULT_NONE), None)
+    return _copied(fault), _copied(stopped_at)
 
 
 def _overrun(workers: Sequence[CData]) -> CData | None:
     """The first access beyond the LDS, with the count of all."""
-    overruns = [w.overrun for w in workers if w.overrun.count]
+    overruns = [overrun for worker in workers if (overrun := worker.overrun).count]
     if not overruns:
         return None
     first = ffi.new("HkOverrun *", min(overruns, key=lambda o: int(o.group)))

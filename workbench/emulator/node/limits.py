@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 
+from workbench import settings
 from workbench.codeobject import KernelArg, KernelInfo, occupancy
 from workbench.emulator.node import dispatch
 from workbench.emulator.node.dispatch import Geometry
@@ -155,7 +155,7 @@ def exact_shared(choice: str | None) -> bool:
         UsageError: it, or HIPKITTENS_SHARED_BOUNDS, is neither "hardware" nor "exact".
     """
     origin = "shared_bounds" if choice else _SHARED_BOUNDS
-    value = choice or os.environ.get(_SHARED_BOUNDS) or "hardware"
+    value = choice or settings.value_of(_SHARED_BOUNDS) or "hardware"
     if value not in ("hardware", "exact"):
         raise UsageError(f"{origin} is {value!r}; expected 'hardware' or 'exact'.")
     return value == "exact"
@@ -168,7 +168,7 @@ def time_limit(chosen: float | None) -> float | None:
         UsageError: HIPKITTENS_TIMEOUT is not a number.
     """
     if chosen is None:
-        text = os.environ.get("HIPKITTENS_TIMEOUT")
+        text = settings.value_of("HIPKITTENS_TIMEOUT")
         try:
             chosen = float(text) if text else _DEFAULT_TIMEOUT_SECONDS
         except ValueError:

@@ -13,36 +13,24 @@ from workbench.emulator.native.observe.trace import Trace
 from workbench.emulator.native.observe.traffic import TrafficRecorder
 from workbench.emulator.node import limits
 from workbench.emulator.node.allocations import Memory
-from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome
+from workbench.emulator.node.dispatch import Dispatch, Outcome
 from workbench.emulator.node.faults import Scene
-from workbench.emulator.node.loaded import LoadedCode
+from workbench.emulator.node.request import Request
 from workbench.emulator.sanitizer.findings import Shadow
-from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
+from workbench.launches import LaunchRecord, RawFinding
 
 _HEAP_SANITIZED = 8 * 98
 """Byte of the heap, of hip/device/heap.h, that says whether the launch is sanitized."""
-
-
-def counts_addresses(options: LaunchOptions) -> int:
-    """What the launch counts of that which depends on addresses: Launch.profile.
-
-    A launch that records ways profiles the work-groups of these alone, and only the lines of the others.
-    """
-    if options.profile or options.trace or options.tape is not None:
-        return abi.PROFILE_ALL
-    if options.traffic is not None:
-        return abi.PROFILE_ALL if options.steps is None else abi.PROFILE_LINES
-    return abi.PROFILE_NONE
 
 
 class Observer:
     """Watches one launch.
 
     Args:
+        request: what it asks for.
         prepared: the launch, which is told where to record.
 
     Attributes:
-        argument_bytes: that the launch gave of the kernel's own arguments.
         traffic: recorder of what is asked of memory; None unless asked for.
         fault: an access out of bounds that a sanitized launch went on after; known after `findings`.
     """
@@ -51,22 +39,13 @@ class Observer:
     _trace: Trace | None = None
     _steps: StepRecorder | None = None
     _tape: TapeRecorder | None = None
-    argument_bytes = 0
     traffic: TrafficRecorder | None = None
     fault: abi.CData | None = None
 
-    def __init__(
-        self,
-        options: LaunchOptions,
-        prepared: Dispatch,
-        loaded: LoadedCode,
-        kernel: str,
-        geometry: Geometry,
-        memory: Memory,
-    ) -> None:
-        self._options = options
-        self._loaded = loaded
+    def __init__(self, request: Request, prepared: Dispatch, memory: Memory) -> None:
+        self._request = request
         self._memory = memory
+        options, loaded, geometry = request.options, request.loaded, request.geometry
         heap = memory.heap(loaded.device)
         if heap is not None:
             # malloc and free act accordingly.
@@ -87,7 +66,7 @@ class Observer:
             self.traffic = TrafficRecorder(
                 options.traffic,
                 loaded.code_object.text.address,
-                loaded.line_kinds(kernel),
+                loaded.line_kinds(request.kernel),
                 geometry.group_count,
                 -(-geometry.block_size // abi.LANES),
             )
@@ -95,7 +74,7 @@ class Observer:
             self._steps = StepRecorder(
                 options.steps,
                 loaded.code_object.text.address,
-                loaded.block_addresses(kernel),
+                loaded.block_addresses(request.kernel),
                 geometry.group_count,
                 -(-geometry.block_size // abi.LANES),
             )
@@ -103,8 +82,8 @@ class Observer:
             prepared.launch.only = self._steps.only
             prepared.keep.append(self._steps)
         if options.tape is not None:
-            blocks = [block.instructions for block in loaded.translation(kernel, single=True).blocks]
-            descriptor = loaded.code_object.kernels[kernel].descriptor
+            blocks = [block.instructions for block in loaded.translation(request.kernel, single=True).blocks]
+            descriptor = loaded.code_object.kernels[request.kernel].descriptor
             self._tape = TapeRecorder(options.tape, prepared.launch, blocks, descriptor.accum_offset)
             self._tape.tell(prepared.launch)
             prepared.keep.append(self._tape)
@@ -121,17 +100,18 @@ class Observer:
         found = (*self._shadow.take(scene), *self._missing_arguments(scene))
         self.fault = self._shadow.fault
         if self._shadow.lost_writes:
-            self._memory.note_unseen(self._loaded.device)
+            self._memory.note_unseen(self._request.loaded.device)
         return found
 
     def _missing_arguments(self, scene: Scene) -> Iterator[RawFinding]:
         """A note of the arguments that the launch did not give."""
         kernel = scene.kernel
-        missing = limits.missing_arguments(kernel, self.argument_bytes)
+        size = len(self._request.arguments)
+        missing = limits.missing_arguments(kernel, size)
         if missing:
             names = ", ".join(arg.name or f"that at byte {arg.offset}" for arg in missing)
             message = (
-                f"the launch gave {self.argument_bytes} of {limits.own_bytes(kernel)} bytes of arguments; "
+                f"the launch gave {size} of {limits.own_bytes(kernel)} bytes of arguments; "
                 f"not given: {names}. They are zero here, and on a GPU whatever lies there: make the block "
                 "of HIP_LAUNCH_PARAM_BUFFER_SIZE as long as the kernel's arguments."
             )
@@ -143,15 +123,16 @@ class Observer:
         Raises:
             LaunchError: a trace had no room for all accesses.
         """
-        if not self._options.observed:
+        options = self._request.options
+        if not options.observed:
             return record
         counts = None
-        if self._options.count:
-            counts = self._loaded.by_instruction(record.kernel, outcome.counts)
+        if options.count:
+            counts = self._request.loaded.by_instruction(record.kernel, outcome.counts)
         return replace(
             record,
             counts=counts,
-            counters=outcome.counters if counts_addresses(self._options) == abi.PROFILE_ALL else {},
+            counters=outcome.counters if self._request.profile == abi.PROFILE_ALL else {},
             accesses=self._trace.take() if self._trace is not None else (),
             traffic=self.traffic,
             steps=self._steps,

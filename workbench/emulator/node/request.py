@@ -1,0 +1,77 @@
+"""What a launch asks of a device."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from workbench.approximation import Approximation
+from workbench.emulator.native import abi
+from workbench.emulator.node.dispatch import Geometry
+from workbench.emulator.node.loaded import LoadedCode
+from workbench.launches import LaunchOptions
+from workbench.numerics import EXACT, default_numerics
+
+
+class Request(NamedTuple):
+    """One launch as it was asked for.
+
+    Attributes:
+        loaded: the code.
+        kernel: symbol of the kernel in it.
+        geometry: work-groups and work-items.
+        dynamic_shared: bytes of LDS that the launch adds.
+        arguments: bytes of the kernel's own arguments.
+        cooperative: whether its work-groups may wait for each other.
+        options: what is observed, and how it is computed.
+        approximation: how the kernel's transcendental instructions err; None where they do not.
+    """
+
+    loaded: LoadedCode
+    kernel: str
+    geometry: Geometry
+    dynamic_shared: int
+    arguments: bytes
+    cooperative: bool
+    options: LaunchOptions
+    approximation: Approximation | None
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """What is the same in launches that have all in common but arguments and what is observed."""
+        geometry = self.geometry
+        return (
+            self.kernel,
+            geometry.groups,
+            geometry.block,
+            geometry.items,
+            self.dynamic_shared,
+            self.cooperative,
+            self.profile,
+            self.options.sanitize,
+            self.is_single,
+            self.is_exact,
+            self.approximation is not None,
+        )
+
+    @property
+    def profile(self) -> int:
+        """What is counted of that which depends on addresses: Launch.profile.
+
+        A launch that records ways profiles the work-groups of these alone, and only the lines of the others.
+        """
+        options = self.options
+        if options.profile or options.trace or options.tape is not None:
+            return abi.PROFILE_ALL
+        if options.traffic is not None:
+            return abi.PROFILE_ALL if options.steps is None else abi.PROFILE_LINES
+        return abi.PROFILE_NONE
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether matrix instructions give a matrix core's bits."""
+        return (self.options.numerics or default_numerics()) == EXACT
+
+    @property
+    def is_single(self) -> bool:
+        """Whether each instruction is a block of its own."""
+        return self.options.tape is not None
