@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_a_program_that_is_ended_has_told_until_then(program: Path, monkeypatch:
     assert {f.category for f in wild.findings} >= {"race", "out of bounds"}
     run = kernel_program._run
     # As where it was stopped at its time limit.
-    monkeypatch.setattr(kernel_program, "_run", lambda *given: (*run(*given)[:2], None))
+    monkeypatch.setattr(kernel_program, "_run", lambda *given: replace(run(*given), code=None))
     with pytest.raises(ProgramTimeout) as caught:
         wb.run_program(program, ["race"], device=DEVICE, sanitize=True)
     assert races(caught.value.result.findings)

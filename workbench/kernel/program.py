@@ -38,7 +38,7 @@ from workbench.kernel.files import read_file
 from workbench.runtime import Device, reports
 from workbench.runtime.findings import Finding, causes, distinct, tell
 from workbench.toolchain import CompileOptions
-from workbench.toolchain.host import compile_host
+from workbench.toolchain.host import HostResult, compile_host
 from workbench.toolchain.source_text import source_text
 
 DEFAULT_TIMEOUT = 300.0
@@ -163,8 +163,7 @@ def run_program(
         DeviceError: `sanitize` is asked of a GPU.
         ProgramTimeout: it ran past its time limit; `result` has what it wrote until then.
     """
-    given, limit = _arguments(args), _time_limit(timeout)
-    environment = _environment(env)
+    words, limit, environment = _arguments(args), _time_limit(timeout), _environment(env)
     if not isinstance(stdin, str):
         raise UsageError(f"stdin is {stdin!r}; expected a text")
     if cwd is not None and not Path(cwd).is_dir():
@@ -176,51 +175,52 @@ def run_program(
     options = CompileOptions(
         chosen.arch, name=name, include=include, flags=flags, define=define, timeout=compile_timeout
     )
-    chosen.build_later()
+    built = _build(text, options, chosen)
+    command = [sys.executable, "-m", "workbench.runtime.program_process", str(os.getpid())]
+    command += [chosen.name, str(built.library), name, *words]
+    with reports.of_process(environment) if sanitize else nullcontext() as launched:
+        ended = _run(command, stdin, limit, environment, cwd)
+        launches = launched.new() if launched is not None else None
+    result = ProgramResult(
+        name=Path(name).name,
+        stdout=ended.stdout,
+        stderr=ended.stderr,
+        exit_code=ended.code if ended.code is not None else -signal.SIGKILL,
+        seconds=ended.seconds,
+        device=chosen.name,
+        notes=tuple(str(diagnostic) for diagnostic in built.diagnostics),
+        launches=len(launches) if launches is not None else None,
+        findings=distinct(f for launch in launches or () for f in launch.findings if f.category != "note"),
+    )
+    if launches:
+        tell(result.name, result.device, result.findings)
+    if ended.code is None:
+        raise ProgramTimeout(
+            f"{result.name} did not end within {limit:g} s and was stopped. If it is not an endless loop, "
+            f"give a longer timeout.{_words(ended.stderr, ended.stdout)}",
+            result,
+        )
+    return result
+
+
+def _build(text: str, options: CompileOptions, device: Device) -> HostResult:
+    """The program as a library, and all that its process needs.
+
+    Raises:
+        CompileError: it does not compile.
+        UsageError: it has no main.
+    """
+    device.build_later()
     compiler_trial.check(options.arch)
     built = compile_host(text, options, module=False)
     if not _has_main(built.library):
         raise UsageError(
-            f"{Path(name).name} has no `int main`: expected a program. A pybind11 module is compiled with "
-            "wb.compile(source, host=True), kernels alone with wb.compile(source)."
+            f"{Path(options.name).name} has no `int main`: expected a program. A pybind11 module is compiled "
+            "with wb.compile(source, host=True), kernels alone with wb.compile(source)."
         )
-    command = [
-        sys.executable,
-        "-m",
-        "workbench.runtime.program_process",
-        str(os.getpid()),
-        chosen.name,
-        str(built.library),
-        name,
-    ]
-    command += given
     # Here, not by the program: its time limit is for what it does, and ending it would lose what was built.
-    chosen.build()
-    with reports.of_process(environment) if sanitize else nullcontext() as launched:
-        started = time.perf_counter()
-        out, err, code = _run(command, stdin, limit, environment, cwd)
-        seconds = time.perf_counter() - started
-        told = launched.new() if launched is not None else []
-    result = ProgramResult(
-        name=Path(name).name,
-        stdout=out,
-        stderr=err,
-        exit_code=code if code is not None else -signal.SIGKILL,
-        seconds=seconds,
-        device=chosen.name,
-        notes=tuple(str(diagnostic) for diagnostic in built.diagnostics),
-        launches=len(told) if sanitize else None,
-        findings=distinct(f for launch in told for f in launch.findings if f.category != "note"),
-    )
-    if told:
-        tell(result.name, result.device, result.findings)
-    if code is None:
-        raise ProgramTimeout(
-            f"{result.name} did not end within {limit:g} s and was stopped. If it is not an endless loop, "
-            f"give a longer timeout.{_words(err, out)}",
-            result,
-        )
-    return result
+    device.build()
+    return built
 
 
 def _arguments(args: Sequence[str | int | float | Path]) -> list[str]:
@@ -290,10 +290,21 @@ def _time_limit(timeout: float | None) -> float:
     return timeout
 
 
+@dataclass(frozen=True)
+class _Ended:
+    """What a process wrote, its exit status (None where its time limit stopped it) and wall time."""
+
+    stdout: str
+    stderr: str
+    code: int | None
+    seconds: float
+
+
 def _run(
     command: Sequence[str], stdin: str, timeout: float, environment: Mapping[str, str], cwd: str | Path | None
-) -> tuple[str, str, int | None]:
-    """Both outputs and the exit status; None where it was stopped at its time limit."""
+) -> _Ended:
+    """Runs a process to its end or its time limit."""
+    started = time.perf_counter()
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -314,7 +325,8 @@ def _run(
         _kill(process)
         process.wait()
         raise
-    return out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), code
+    seconds = time.perf_counter() - started
+    return _Ended(out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), code, seconds)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
