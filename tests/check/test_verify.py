@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import assert_type
 
 import pytest
 import torch
 
 import workbench as wb
 from workbench.check.compare import BAD_LUCK, FLASH_FACTOR, compare, flash_factor, most_outside
+from workbench.check.results import VerifyResult, VerifyResults
 from workbench.check.verify import verify
 from workbench.errors import UsageError, VerificationError
 from workbench.operators import TOLERANCES, Tolerance
@@ -259,3 +261,17 @@ def test_nothing_launched():
     given = {"x": torch.randn(100), "out": torch.zeros(100), "n": 100}
     with pytest.raises(UsageError, match="nothing was launched"):
         wb.verify(lambda **_: None, lambda x: x, inputs=given, outputs=("out",))
+
+
+def test_one_comparison_is_a_result_and_several_are_results() -> None:
+    """For type checkers as well: mypy looks at the types that are asserted here."""
+    function, inputs = torch.relu, {"input": torch.ones(4)}
+    single = assert_type(verify(function, torch.relu, inputs=inputs), VerifyResult)
+    assert isinstance(single, VerifyResult)
+    again = assert_type(verify(function, torch.relu, inputs=inputs, numerics="fast"), VerifyResult)
+    assert isinstance(again, VerifyResult)
+    both = assert_type(verify(function, torch.relu, inputs=inputs, numerics=("fast", "exact")), VerifyResults)
+    assert isinstance(both, VerifyResults)
+    assert len(both) == 2
+    with pytest.raises(UsageError, match="shapes is \\[\\]"):
+        assert_type(verify("activations/softmax", shapes=[]), VerifyResults)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from workbench.approximation import Approximation, seeds_of
 from workbench.approximation import approximate as approximately
@@ -37,16 +38,52 @@ from workbench.runtime import Device, with_numerics
 if TYPE_CHECKING:
     import torch
 
+VerifyTarget = KernelSpec | Kernel | Module | Launcher | Callable[..., Any] | str
+VerifyReference = KernelSpec | Callable[..., Any] | str | None
+VerifyInputs = Mapping[str, Any] | Callable[["torch.Generator"], Mapping[str, Any]]
 _Results = VerifyResult | VerifyResults
 
 
+@dataclass(frozen=True, slots=True)
+class _VerifyRequest:
+    """What `verify` was asked to compare; its parameters' names."""
+
+    target: VerifyTarget
+    reference: VerifyReference
+    shape: Shape | None
+    shapes: Sequence[Shape] | str | None
+    inputs: VerifyInputs | None
+    outputs: Sequence[str]
+    seed: int
+    tolerance: Bounds | None
+    device: Device | str | None
+    numerics: str | Sequence[str] | None
+
+
+@overload
 def verify(
-    target: KernelSpec | Kernel | Module | Launcher | Callable[..., Any] | str,
-    reference: KernelSpec | Callable[..., Any] | str | None = None,
+    target: VerifyTarget,
+    reference: VerifyReference = None,
     *,
     shape: Shape | None = None,
-    shapes: Sequence[Shape] | str | None = None,
-    inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]] | None = None,
+    shapes: None = None,
+    inputs: VerifyInputs | None = None,
+    outputs: Sequence[str] = (),
+    seed: int = 0,
+    tolerance: Bounds | None = None,
+    device: Device | str | None = None,
+    numerics: str | None = None,
+    approximate: bool | int = False,
+    diagnose: bool = False,
+) -> VerifyResult: ...
+@overload
+def verify(
+    target: VerifyTarget,
+    reference: VerifyReference = None,
+    *,
+    shape: Shape | None = None,
+    shapes: Sequence[Shape] | str,
+    inputs: VerifyInputs | None = None,
     outputs: Sequence[str] = (),
     seed: int = 0,
     tolerance: Bounds | None = None,
@@ -54,7 +91,54 @@ def verify(
     numerics: str | Sequence[str] | None = None,
     approximate: bool | int = False,
     diagnose: bool = False,
-) -> Any:
+) -> VerifyResults: ...
+@overload
+def verify(
+    target: VerifyTarget,
+    reference: VerifyReference = None,
+    *,
+    shape: Shape | None = None,
+    shapes: Sequence[Shape] | str | None = None,
+    inputs: VerifyInputs | None = None,
+    outputs: Sequence[str] = (),
+    seed: int = 0,
+    tolerance: Bounds | None = None,
+    device: Device | str | None = None,
+    numerics: list[str] | tuple[str, ...],
+    approximate: bool | int = False,
+    diagnose: bool = False,
+) -> VerifyResults: ...
+@overload
+def verify(
+    target: VerifyTarget,
+    reference: VerifyReference = None,
+    *,
+    shape: Shape | None = None,
+    shapes: Sequence[Shape] | str | None = None,
+    inputs: VerifyInputs | None = None,
+    outputs: Sequence[str] = (),
+    seed: int = 0,
+    tolerance: Bounds | None = None,
+    device: Device | str | None = None,
+    numerics: str | Sequence[str] | None = None,
+    approximate: bool | int = False,
+    diagnose: bool = False,
+) -> VerifyResult | VerifyResults: ...
+def verify(
+    target: VerifyTarget,
+    reference: VerifyReference = None,
+    *,
+    shape: Shape | None = None,
+    shapes: Sequence[Shape] | str | None = None,
+    inputs: VerifyInputs | None = None,
+    outputs: Sequence[str] = (),
+    seed: int = 0,
+    tolerance: Bounds | None = None,
+    device: Device | str | None = None,
+    numerics: str | Sequence[str] | None = None,
+    approximate: bool | int = False,
+    diagnose: bool = False,
+) -> VerifyResult | VerifyResults:
     """Runs a kernel on fresh inputs and compares what it wrote with PyTorch.
 
     Four forms:
@@ -98,35 +182,25 @@ def verify(
         DeviceError: the device has no such numerics.
     """
     seeds = seeds_of(approximate, "approximate")
-    again = partial(
-        _verify,
-        target,
-        reference,
-        shape=shape,
-        shapes=shapes,
-        inputs=inputs,
-        outputs=outputs,
-        seed=seed,
-        tolerance=tolerance,
-        device=device,
-        numerics=numerics,
+    request = _VerifyRequest(
+        target, reference, shape, shapes, inputs, outputs, seed, tolerance, device, numerics
     )
-    result = again()
+    result = _verify(request)
     if not result.passed:
-        return _explained(result, again, diagnose)
+        return _explained(result, request, diagnose)
     for draw in seeds:
-        erring = _approximate(again, draw)
+        erring = _approximate(request, draw)
         if not erring.passed:
             return erring
     return result
 
 
-def _approximate(again: Callable[[], _Results], seed: int) -> _Results:
+def _approximate(request: _VerifyRequest, seed: int) -> _Results:
     """The verification with errors of transcendental instructions; where it fails, with those at fault."""
 
     def run(errors: Approximation) -> _Results:
         with approximately(errors):
-            return again()
+            return _verify(request)
 
     with recording() as launches:
         result = run(Approximation(seed))
@@ -151,57 +225,35 @@ def _approximate(again: Callable[[], _Results], seed: int) -> _Results:
     return VerifyResults([each if each.passed else named(each) for each in result])
 
 
-def _explained(result: _Results, again: Callable[..., Any], diagnose: bool) -> _Results:
+def _explained(result: _Results, request: _VerifyRequest, diagnose: bool) -> _Results:
     """Results with what tells whose fault those are that failed, or with that told."""
     if isinstance(result, VerifyResult):
-        return _blamed(result, again, diagnose)
+        return _blamed(result, request, diagnose)
+    single = partial(dataclasses.replace, request, shapes=None, numerics=None)
     return VerifyResults(
-        [
-            _blamed(
-                each,
-                partial(again, shapes=None, shape=each.shape or None, device=each.device, numerics=None),
-                diagnose,
-            )
-            for each in result
-        ]
+        [_blamed(each, single(shape=each.shape or None, device=each.device), diagnose) for each in result]
     )
 
 
-def _blamed(result: VerifyResult, again: Callable[[], Any], diagnose: bool) -> VerifyResult:
+def _blamed(result: VerifyResult, request: _VerifyRequest, diagnose: bool) -> VerifyResult:
+    """The result of a request for one, with what tells whose fault it is, or with that told."""
     if result.passed or result.inputs_changed:
         return result
+
+    def again() -> VerifyResult:
+        repeated = _verify(request)
+        assert isinstance(repeated, VerifyResult)
+        return repeated
+
     if diagnose:
         return dataclasses.replace(result, diagnosis=diagnosed(again))
     return dataclasses.replace(result, retry=partial(diagnosed, again))
 
 
-def _verify(
-    target: KernelSpec | Kernel | Module | Launcher | Callable[..., Any] | str,
-    reference: KernelSpec | Callable[..., Any] | str | None,
-    *,
-    shape: Shape | None,
-    shapes: Sequence[Shape] | str | None,
-    inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]] | None,
-    outputs: Sequence[str],
-    seed: int,
-    tolerance: Bounds | None,
-    device: Device | str | None,
-    numerics: str | Sequence[str] | None,
-) -> Any:
-    if numerics is not None:
-        again = partial(
-            _verify,
-            target,
-            reference,
-            shape=shape,
-            shapes=shapes,
-            inputs=inputs,
-            outputs=outputs,
-            seed=seed,
-            tolerance=tolerance,
-            numerics=None,
-        )
-        return _with_numerics(again, numerics, device)
+def _verify(request: _VerifyRequest) -> _Results:
+    if request.numerics is not None:
+        return _with_numerics(request, request.numerics)
+    target, reference, inputs = request.target, request.reference, request.inputs
     if isinstance(target, str):
         target = kernels[target]
     if isinstance(reference, str):
@@ -210,7 +262,7 @@ def _verify(
         target if isinstance(target, KernelSpec) else reference if isinstance(reference, KernelSpec) else None
     )
     if spec is None:
-        return _verify_callable(target, reference, inputs, outputs, seed, tolerance)
+        return _verify_callable(target, reference, inputs, request.outputs, request.seed, request.tolerance)
     kernel = None if target is spec else target
     if kernel is not None and not isinstance(kernel, (Kernel, Module)):
         raise UsageError(
@@ -220,9 +272,13 @@ def _verify(
         raise UsageError(
             "verify: inputs is a function; expected a dict of tensors by name, as a spec is given"
         )
+    shape, shapes = request.shape, request.shapes
+    run = partial(
+        _verify_spec, spec, kernel, seed=request.seed, tolerance=request.tolerance, device=request.device
+    )
     if shapes is None:
         with hub.failures("verify", spec.name, shape=shape):
-            return _verify_spec(spec, kernel, shape, inputs, seed, tolerance, device)
+            return run(shape, inputs)
     if isinstance(shapes, str):
         if shapes != "all":
             raise UsageError(f'verify: shapes is {shapes!r}; expected a list of shapes, or "all"')
@@ -235,19 +291,18 @@ def _verify(
     results = []
     for each in track(shapes, f"verify {spec.name}", total=len(shapes)):
         with hub.failures("verify", spec.name, shape=each):
-            results.append(_verify_spec(spec, kernel, each, None, seed, tolerance, device, alone=False))
+            results.append(run(each, alone=False))
     return VerifyResults(results)
 
 
-def _with_numerics(
-    again: Callable[..., Any], choices: str | Sequence[str], device: Device | str | None
-) -> Any:
+def _with_numerics(request: _VerifyRequest, choices: str | Sequence[str]) -> _Results:
     """`verify` with each choice of numerics."""
+    device = request.device
     results: list[VerifyResult] = []
     for choice in [choices] if isinstance(choices, str) else choices:
         with numerics_of_devices(choice):
             where = with_numerics(resolve_device(device), choice) if device is not None else None
-            found = again(device=where)
+            found = _verify(dataclasses.replace(request, numerics=None, device=where))
         if isinstance(choices, str):
             return found
         results += [found] if isinstance(found, VerifyResult) else found
@@ -259,7 +314,7 @@ def _with_numerics(
 def _verify_callable(
     target: Any,
     reference: Any,
-    inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]] | None,
+    inputs: VerifyInputs | None,
     outputs: Sequence[str],
     seed: int,
     tolerance: Bounds | None,
@@ -290,7 +345,8 @@ def _verify_spec(
     spec: KernelSpec,
     code: Kernel | Module | None,
     shape: Shape | None,
-    inputs: Mapping[str, Any] | None,
+    inputs: Mapping[str, Any] | None = None,
+    *,
     seed: int,
     tolerance: Bounds | None,
     device: Device | str | None,
@@ -354,7 +410,7 @@ def _verify_spec(
 def _verify_launch(
     launch: Callable[..., Any],
     reference: Callable[..., Any],
-    inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]],
+    inputs: VerifyInputs,
     outputs: Sequence[str],
     seed: int,
     tolerance: Bounds | None,
@@ -412,9 +468,7 @@ def _told(name: str, result: VerifyResult) -> VerifyResult:
     return result
 
 
-def _made(
-    inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]], seed: int
-) -> dict[str, Any]:
+def _made(inputs: VerifyInputs, seed: int) -> dict[str, Any]:
     import torch
 
     return dict(inputs(torch.Generator().manual_seed(seed)) if callable(inputs) else inputs)
@@ -423,7 +477,7 @@ def _made(
 def _verify_function(
     function: Callable[..., Any],
     reference: Callable[..., Any],
-    inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]],
+    inputs: VerifyInputs,
     seed: int,
     tolerance: Bounds | None,
     *,
