@@ -13,6 +13,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +43,21 @@ class Event:
 
 
 Listener = Callable[[Event], None]
+
+
+class _Failures:
+    """See `Hub.failures`; a class, since each launch enters and leaves it."""
+
+    __slots__ = ("_event", "_hub")
+
+    def __init__(self, hub: Hub, *event: Any) -> None:
+        self._hub, self._event = hub, event
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: object) -> None:
+        if isinstance(error, Exception):
+            self._hub._failed(error, *self._event)
 
 
 class Hub:
@@ -93,22 +109,20 @@ class Hub:
         finally:
             self._muted.depth -= 1
 
-    @contextlib.contextmanager
-    def failures(self, kind: str, name: str, **facts: Any) -> Iterator[None]:
+    def failures(self, kind: str, name: str, **facts: Any) -> AbstractContextManager[None]:
         """An exception that leaves the block is told once, as "failed", and goes on.
 
         Its data is {"kind": what failed, "error": the first line of the message, **facts}. Inside of `muted`
         it is left to whoever muted.
         """
-        try:
-            yield
-        except Exception as error:
-            # Marked on the exception: a reference to it would keep its frames' tensors alive.
-            if not getattr(self._muted, "depth", 0) and not vars(error).get("_told"):
-                vars(error)["_told"] = True
-                text = str(error).strip().partition("\n")[0] or type(error).__name__
-                self.publish("failed", name, {"kind": kind, "error": text, **facts})
-            raise
+        return _Failures(self, kind, name, facts)
+
+    def _failed(self, error: Exception, kind: str, name: str, facts: Mapping[str, Any]) -> None:
+        # Marked on the exception: a reference to it would keep its frames' tensors alive.
+        if not getattr(self._muted, "depth", 0) and not vars(error).get("_told"):
+            vars(error)["_told"] = True
+            text = str(error).strip().partition("\n")[0] or type(error).__name__
+            self.publish("failed", name, {"kind": kind, "error": text, **facts})
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Calls `listener` with each event from now on; returns what ends that."""

@@ -15,8 +15,8 @@ import importlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
 
@@ -113,30 +113,39 @@ def deliver() -> None:
         _held.deliver()
 
 
-@contextmanager
-def heard() -> Iterator[Callable[[], None]]:
+def heard() -> AbstractContextManager[Callable[[], None]]:
     """What raises the interrupts that came since, in the thread that calls it; for one launch at a time.
 
     Raises:
         KeyboardInterrupt: from what it gives, in any thread.
     """
-    if threading.current_thread() is threading.main_thread():
-        yield deliver
-        return
-    global _listening
-    library = native_library()
-    _listening = True
-    start = library.hk_hear_interrupts()
+    return _Hearing()
 
-    def look() -> None:
-        if library.hk_hear_interrupts() != start:
-            raise KeyboardInterrupt
 
-    try:
-        yield look
-    finally:
-        _listening = False
-        library.hk_leave_interrupts()
+class _Hearing:
+    """See `heard`; a class, since a launch enters and leaves it."""
+
+    _listens = False
+
+    def __enter__(self) -> Callable[[], None]:
+        if threading.current_thread() is threading.main_thread():
+            return deliver
+        global _listening
+        library = native_library()
+        _listening = self._listens = True
+        start = library.hk_hear_interrupts()
+
+        def look() -> None:
+            if library.hk_hear_interrupts() != start:
+                raise KeyboardInterrupt
+
+        return look
+
+    def __exit__(self, *_: object) -> None:
+        global _listening
+        if self._listens:
+            _listening = False
+            native_library().hk_leave_interrupts()
 
 
 __all__ = ["deliver", "heard", "held"]
