@@ -346,6 +346,17 @@ def test_those_that_never_start_are_named(module: Module, soon: None, threads: s
     assert "the device holds 304 of them at once" in text
 
 
+def test_calls_that_end_after_each_look_find_a_deadlock(
+    module: Module, soon: None, threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy computer a thread may not come to look twice before its time is over."""
+    monkeypatch.setattr(dispatch, "_SLICE_NANOSECONDS", 1)
+    kernel = module["large"]
+    launch = kernel[LARGE_ON_GFX942 + 3, 64].launch
+    with pytest.raises(errors.KernelDeadlock, match="work-groups from 304 to 306 never started"):
+        kernel.launch(launch, (words(1), words(LARGE_ON_GFX942 + 3)), {}, options=LaunchOptions(timeout=60))
+
+
 def test_threads_that_come_late_have_a_place_left(module: Module, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_THREADS", "4")
     monkeypatch.setattr(dispatch, "DEADLOCK_SECONDS", 0.5)

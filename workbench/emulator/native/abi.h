@@ -349,6 +349,7 @@ typedef struct Worker {
     uint32_t is_waiting;    /* driver's own: all that it holds is stuck */
     uint32_t held_back;     /* driver's own: it started none because it has its share */
     uint32_t hurries;       /* driver's own: the others did not start the rest, so it does */
+    uint32_t looks;         /* driver's own: that found nothing to do, one after the other */
     uint64_t confirmed;     /* driver's own: value of Launch.waiting at which it was counted there */
     uint64_t turns;         /* of work-groups */
     HkTraffic *traffic;     /* what it records, or NULL */

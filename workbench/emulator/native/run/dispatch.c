@@ -282,9 +282,11 @@ static Resident *take_first(HkQueue *queue) {
 static int has_room(Worker *worker) {
     Launch *l = worker->launch;
     if (worker->resident_count == 0) return 1;
+    uint32_t room = l->max_resident - __atomic_load_n(&l->workers, __ATOMIC_RELAXED);
+    /* Where there is none, nobody starts what this one leaves to others. */
+    if (__atomic_load_n(&l->companions, __ATOMIC_RELAXED) >= room) return 0;
     worker->held_back = worker->resident_count >= __atomic_load_n(&l->share, __ATOMIC_RELAXED) && !worker->hurries;
     if (worker->held_back) return 0;
-    uint32_t room = l->max_resident - __atomic_load_n(&l->workers, __ATOMIC_RELAXED);
     if (__atomic_fetch_add(&l->companions, 1, __ATOMIC_RELAXED) < room) return 1;
     __atomic_fetch_sub(&l->companions, 1, __ATOMIC_RELAXED);
     return 0;
@@ -445,7 +447,6 @@ static void run_turn(Worker *worker, Resident *r, uint64_t deadline) {
 HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
     Launch *l = worker->launch;
     uint64_t deadline = now() + slice_nanoseconds;
-    uint32_t looks = 0; /* that found nothing to do, one after the other */
     for (;;) {
         if (__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
             report_stop(worker);
@@ -458,7 +459,7 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
         if (r != NULL) {
             if (worker->is_waiting) raise_epoch(l);
             worker->is_waiting = 0;
-            looks = 0;
+            worker->looks = 0;
             run_turn(worker, r, deadline);
         } else if (worker->parked.first == NULL) {
             leave(l);
@@ -469,9 +470,9 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
         } else {
             if (!worker->held_back)
                 confirm(worker, epoch);
-            else if (looks >= PATIENCE && __atomic_load_n(&l->share, __ATOMIC_RELAXED) != 0)
+            else if (worker->looks >= PATIENCE && __atomic_load_n(&l->share, __ATOMIC_RELAXED) != 0)
                 worker->hurries = 1;
-            if (looks++ < SPINS)
+            if (worker->looks++ < SPINS)
                 sched_yield();
             else
                 nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
