@@ -80,7 +80,13 @@ __global__ void everything(int *x) {
         printf("%s %d %u %lld %g %c %s|\n", local, -int(threadIdx.x), 3000000000u, -(1LL << 40), 0.1f, 'q',
                blockIdx.x ? "a longer text than a word" : "");
 }
-__global__ void returned(int *x) { x[threadIdx.x] = printf("%d%d", 1, 2) + 10 * printf(""); }
+__global__ void returned(int *x) {
+    const int group = blockIdx.x, i = threadIdx.x + blockDim.x * group;
+    const int first = threadIdx.x % 3 ? printf("%d|%5.1f|\xc3\xa9%c\n", i, 0.25 * i, 0xe9) : -7;
+    x[i] = first;
+    const char *nothing = nullptr;
+    if (threadIdx.x >= 60) x[i] += 100 * printf("%s%4s%s", i % 2 ? "odd" : "even", "\xc3\xa9", nothing);
+}
 __global__ void flood(int *x) {
     const char *text = "0123456789012345678901234567890123456789012345678901234567890123";
     for (int i = 0; i < 200; i++) printf("%s\n", text);
@@ -108,11 +114,80 @@ def test_arguments_of_every_kind(module: wb.Module, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.splitlines() == lines
 
 
-def test_printf_counts_its_arguments(module: wb.Module, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_printf_returns_the_bytes_that_it_prints(
+    module: wb.Module, threads: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As C's printf on the host, for lanes that go different ways and several work-groups."""
+    monkeypatch.setenv("HIPKITTENS_THREADS", threads)
     values = x()
-    module["returned"][1, 64](values)
-    assert (values[:64] == 2).all()
-    assert capsys.readouterr().out == "12" * 64
+    module["returned"][3, 64](values)
+    first = {i: f"{i}|{0.25 * i:5.1f}|".encode() + b"\xc3\xa9\xe9\n" for i in range(192)}
+    second = {i: (b"odd" if i % 2 else b"even") + b"  \xc3\xa9" for i in range(192) if i % 64 >= 60}
+    assert values[:192].tolist() == [
+        (len(first[i]) if i % 64 % 3 else -7) + 100 * len(second.get(i, b"")) for i in range(192)
+    ]
+    first = {i: text for i, text in first.items() if i % 64 % 3}
+    printed = b"".join(
+        texts[i]
+        for g in range(0, 192, 64)
+        for texts in (first, second)
+        for i in range(g, g + 64)
+        if i in texts
+    )
+    assert capsys.readouterr().out == printed.decode("utf-8", "replace")
+
+
+BOTH = r"""#include <hip/hip_runtime.h>
+#include <cstdio>
+__device__ const char *names[] = {"zero", "one", "a longer string of some forty characters or so"};
+const char *host_names[] = {"zero", "one", "a longer string of some forty characters or so"};
+// Whether host or device: one text, so that both print the same.
+#define ALL(names) \
+    printf("%d %5d|%-5d|%05d %u %x %#X %o %c %% %i\n", v, v, v, v, 4000000000u, 255, 255, 8, 'Z', -7); \
+    printf("%ld %lu %lld %llx %zu %hd %hhd\n", -5000000000l, 5000000000ul, -1ll, ~0ull, sizeof(int), \
+           short(-3), (signed char)(-4)); \
+    printf("%f %.3f %10.2e %g %a|%+.1f|%-8.2f|\n", d, d, d, d, d, d, d); \
+    printf("[%s] [%10s] [%-8s] [%.3s] [%s]\n", names[1], "right", "left", "truncated", names[2]); \
+    printf("%*d|%-*d|%.*f\n", 6, v, 6, v, 2, d); \
+    int bytes = printf("no arguments \xc3\xa9\n"); \
+    bytes += printf("%d %d %d %d %d %d %d %d %d %d\n", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10); \
+    printf("returned %d\n", bytes);
+__global__ void k(int v, double d) {
+    if (threadIdx.x == 0) { ALL(names) }
+}
+__global__ void later() { printf("t%d.%d ", int(blockIdx.x), int(threadIdx.x)); }
+int main() {
+    int v = 42;
+    double d = 3.14159;
+    ALL(host_names)
+    puts("---");
+    fflush(stdout);
+    k<<<1, 64>>>(v, d);
+    if (hipDeviceSynchronize()) return 1;
+    puts("---");
+    fflush(stdout);
+    later<<<2, 2>>>();  // at exit at the latest
+}
+"""
+
+
+def test_device_and_host_print_alike() -> None:
+    """A text of the device's memory, and a kernel that nobody waits for, among them."""
+    result = wb.run_program(BOTH, device="emulated:gfx950").check()
+    host, device, last = result.stdout.split("---\n")
+    assert device == host
+    assert "returned 37" in host
+    assert last == "t0.0 t0.1 t1.0 t1.1 "
+
+
+def test_a_result_that_nobody_uses_costs_no_call(module: wb.Module) -> None:
+    source = """#include <hip/hip_runtime.h>
+    __global__ void k(int *x) { printf("%d %s\\n", x[0], "text"); (void)printf("again"); }
+    """
+    symbols = wb.compile(source, arch="gfx942").code_object.symbols
+    assert "hipkittens_console" in symbols
+    assert "hipkittens_hostcalls" not in symbols
 
 
 def test_a_full_buffer_says_so(module: wb.Module, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,8 +196,8 @@ def test_a_full_buffer_says_so(module: wb.Module, capsys: pytest.CaptureFixture[
     assert lines[-1] == "hipkittens: the kernel printed more than 16 MB; the rest is lost"
     assert len(lines) > 100_000
     # And the next launch has all of it again.
-    module["returned"][1, 64](x())
-    assert capsys.readouterr().out == "12" * 64
+    module["everything"][1, 64](x())
+    assert capsys.readouterr().out.startswith("a 0 3000000000")
 
 
 def test_an_assertion_names_itself_and_the_thread(module: wb.Module) -> None:

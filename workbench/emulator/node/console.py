@@ -19,6 +19,9 @@ from workbench.events import hub
 SYMBOL = "hipkittens_console"
 """The variable of a code object that holds the buffer's address."""
 
+HOSTCALLS_SYMBOL = "hipkittens_hostcalls"
+"""The variable that holds the address of the buffer of hostcalls, where a printf's result is used."""
+
 BYTES = 16 << 20
 """Size of the buffer; memory of the computer is taken only as far as kernels print."""
 
@@ -30,7 +33,6 @@ _ROOM_WORDS = BYTES // 8 - _HEAD_WORDS
 _RECORD_WORDS = 3
 _PRINT, _ASSERTION = 1, 2
 _INTEGER, _REAL, _TEXT = 1, 2, 3
-_NULL_TEXT = 2**64 - 1
 _CONVERSION = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d+)?)?"
     r"(?P<length>hh|h|ll|l|q|j|z|t|L)?(?P<kind>[diouxXeEfFgGaAcspn%])"
@@ -40,7 +42,7 @@ _WIDEST = 4096
 _BITS = {"hh": 8, "h": 16, None: 32}
 
 Value = int | float | str | None
-"""An argument of printf; None: a null pointer to a text."""
+"""An argument of printf; None: a text at an address where none can be read."""
 
 
 def _print(text: str, to_stderr: bool) -> None:
@@ -98,7 +100,7 @@ def drain(address: int) -> tuple[str, list[Assertion]]:
                 printed.append((group, reader.formatted()))
             elif kind == _ASSERTION:
                 line = reader.word()
-                texts = [reader.text() or "" for _ in range(3)]
+                texts = [reader.text() for _ in range(3)]
                 assertions.append(Assertion(group, item, texts[0], texts[1], line, texts[2]))
         except _DamagedRecord:
             printed.append((group, "hipkittens: a record of printf was overwritten by the kernel\n"))
@@ -108,6 +110,31 @@ def drain(address: int) -> tuple[str, list[Assertion]]:
     if used > _ROOM_WORDS:
         text += LOST
     return text, assertions
+
+
+def printed_bytes(address: int, record: int) -> int:
+    """Bytes that one record of the buffer prints; -1 for what is no whole record of printf in it.
+
+    Args:
+        address: the buffer's.
+        record: device address of the record's head.
+    """
+    start, end = address + 8 * _HEAD_WORDS, address + BYTES
+    if not start <= record <= end - 8 * _RECORD_WORDS or record % 8:
+        return -1
+    head = ctypes.c_uint64.from_address(record).value
+    size = 8 * (head & 0xFFFFFFFF)
+    if head >> 32 != _PRINT or size < 8 * _RECORD_WORDS or record + size > end:
+        return -1
+    try:
+        return bytes_of(_Reader(ctypes.string_at(record, size), 8 * _RECORD_WORDS, size).formatted())
+    except _DamagedRecord:
+        return -1
+
+
+def bytes_of(text: str) -> int:
+    """Bytes of a text that a kernel prints."""
+    return len(text.encode("utf-8", "surrogateescape"))
 
 
 class _DamagedRecord(Exception):
@@ -131,10 +158,8 @@ class _Reader:
     def word(self) -> int:
         return int.from_bytes(self._take(8), "little")
 
-    def text(self) -> str | None:
+    def text(self) -> str:
         length = self.word()
-        if length == _NULL_TEXT:
-            return None
         return self._take(-(-length // 8) * 8)[:length].decode("utf-8", "surrogateescape")
 
     def values(self) -> Iterator[Value]:
@@ -148,7 +173,7 @@ class _Reader:
                 yield self.word()
 
     def formatted(self) -> str:
-        return format_text(self.text() or "", list(self.values()))
+        return format_text(self.text(), list(self.values()))
 
 
 def _records(content: bytes) -> Iterator[tuple[int, int, int, _Reader]]:
@@ -182,7 +207,8 @@ def format_text(text: str, values: list[Value]) -> str:
         values: integers as 64-bit patterns, floats, texts (None for a null pointer). A conversion without an
             argument stays as it is.
     """
-    left = iter(values)
+    # C's widths, precisions and %c are of bytes: a character of Latin-1 stands for each.
+    left = iter(_latin(value) if isinstance(value, str) else value for value in values)
     missing = object()
 
     def number(given: str | None) -> int | None:
@@ -214,7 +240,12 @@ def format_text(text: str, values: list[Value]) -> str:
         specification += str(width) if width is not None else ""
         return _convert(kind, match["length"], specification, precision, value)
 
-    return _CONVERSION.sub(replace, text)
+    formatted = _CONVERSION.sub(replace, _latin(text))
+    return formatted.encode("latin-1").decode("utf-8", "surrogateescape")
+
+
+def _latin(text: str) -> str:
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def _convert(kind: str, length: str | None, specification: str, precision: int | None, value: object) -> str:

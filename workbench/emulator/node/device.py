@@ -170,6 +170,11 @@ class EmulatedDevice:
         if variable is not None and variable.size == 8:
             ctypes.c_uint64.from_address(image.base + variable.address).value = self.node.services.console()
             loaded.prints = True
+        variable = code_object.variable(console.HOSTCALLS_SYMBOL)
+        if variable is not None and variable.size == 8:
+            buffer = self.node.services.hostcalls()
+            ctypes.c_uint64.from_address(image.base + variable.address).value = buffer.address
+            loaded.asks = True
         variable = code_object.variable(_HEAP)
         if variable is not None and variable.size == 8:
             ctypes.c_uint64.from_address(image.base + variable.address).value = self._heap_address()

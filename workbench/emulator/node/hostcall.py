@@ -25,10 +25,21 @@ import numpy as np
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.node.allocations import Allocation, Memory, MemoryKind
-from workbench.emulator.node.console import BYTES, Assertion, Value, format_text, text_conversions
+from workbench.emulator.node.console import (
+    BYTES,
+    Assertion,
+    Value,
+    bytes_of,
+    format_text,
+    printed_bytes,
+    text_conversions,
+)
 
 FUNCTION_CALL, PRINTF, DEVICE_MEMORY, SANITIZER = 1, 2, 3, 4
-"""Numbers of the services."""
+"""Numbers of ROCm's services."""
+
+PRINTED_BYTES = 0x68690001
+"""A service of the workbench's own headers: how many bytes a record of `console` prints."""
 
 ARGUMENT = "hidden_hostcall_buffer"
 PRINTF_ARGUMENT = "hidden_printf_buffer"
@@ -122,13 +133,17 @@ class _Printed:
 class Listener:
     """Answers one launch's hostcalls and keeps what it printed.
 
+    Args:
+        console: address of the buffer of `console`; 0 where the kernel has none.
+
     Attributes:
         buffer: its address and bytes.
         callback: what answers the waves, as Launch.serve.
         error: what went wrong here, to be raised when the launch has ended.
     """
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: Buffer, console: int) -> None:
+        self._console = console
         self.buffer = buffer.address, buffer.allocation.size
         self._buffer = buffer
         self._messages: dict[int, _Message] = {}
@@ -143,14 +158,19 @@ class Listener:
         """0: the packet is answered; else the number of a service that does not exist, or -1."""
         try:
             header = self._buffer.header(pointer)
-            if header.service != PRINTF:
-                return int(header.service) or -1
+            service = int(header.service)
+            if service != PRINTF and not (service == PRINTED_BYTES and self._console):
+                return service or -1
             slots = self._buffer.slots(pointer)
             for lane in range(abi.LANES):
                 if header.lanes >> lane & 1:
                     at = lane * _SLOT_WORDS
                     item = wave * abi.LANES + lane
-                    slots[at] = self._receive(group, item, list(slots[at : at + _SLOT_WORDS]))
+                    words = list(slots[at : at + _SLOT_WORDS])
+                    if service == PRINTED_BYTES:
+                        slots[at] = printed_bytes(self._console, words[0]) & (2**64 - 1)
+                    else:
+                        slots[at] = self._receive(group, item, words)
                     slots[at + 1] = 0
             header.control &= ~_READY
         except BaseException as error:
@@ -181,7 +201,7 @@ class Listener:
         printed = _message(group, item, message.words)
         if not self._lost:
             self._printed.append(printed)
-        return len(printed.text)
+        return bytes_of(printed.text)
 
     def _begin(self) -> int:
         """The number of a new message, 0 where there is no room for one."""
@@ -325,6 +345,7 @@ __all__ = [
     "ARGUMENT",
     "DEVICE_MEMORY",
     "FUNCTION_CALL",
+    "PRINTED_BYTES",
     "PRINTF",
     "PRINTF_ARGUMENT",
     "PRINTF_BYTES",

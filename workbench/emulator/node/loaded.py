@@ -25,6 +25,8 @@ class LoadedCode:
     """A code object on a device.
 
     Attributes:
+        prints: whether its kernels print into the buffer of `console`.
+        asks: whether they use what printf returns.
         forms: what launches have in common, by kernel and shape.
         timed: what the clock knows of launches, by kernel.
     """
@@ -34,6 +36,7 @@ class LoadedCode:
     image: Allocation
     translations: dict[tuple[str, bool, bool, bool, bool], TranslatedKernel] = field(default_factory=dict)
     prints: bool = False
+    asks: bool = False
     forms: dict[Any, Any] = field(default_factory=dict)
     timed: dict[str, Any] = field(default_factory=dict)
     _addresses: dict[str, list[list[int]]] = field(default_factory=dict)

@@ -34,6 +34,13 @@ class Services:
                 console.prepare(self._console)
             return self._console
 
+    def hostcalls(self) -> hostcall.Buffer:
+        """The buffer through which waves call the host while they run."""
+        with self._lock:
+            if self._hostcalls is None:
+                self._hostcalls = hostcall.Buffer(self._memory, _PACKETS)
+            return self._hostcalls
+
     def of(self, loaded: LoadedCode, wanted: Set[str]) -> Served:
         """What one launch of a kernel gets, emptied of what earlier ones left.
 
@@ -46,13 +53,13 @@ class Services:
                 self._printf = self._memory.map_apart(hostcall.PRINTF_BYTES, MemoryKind.CONSOLE).base
             hostcall.prepare_printf(self._printf)
             served.arguments[hostcall.PRINTF_ARGUMENT] = self._printf
-        if hostcall.ARGUMENT in wanted:
-            if self._hostcalls is None:
-                self._hostcalls = hostcall.Buffer(self._memory, _PACKETS)
+        if hostcall.ARGUMENT in wanted or loaded.asks:
+            buffer = self.hostcalls()
             # Waves that were stopped have kept their packets, and kernels can write here what they like.
-            self._hostcalls.empty()
-            served.arguments[hostcall.ARGUMENT] = self._hostcalls.address
-            served.listener = hostcall.Listener(self._hostcalls)
+            buffer.empty()
+            if hostcall.ARGUMENT in wanted:
+                served.arguments[hostcall.ARGUMENT] = buffer.address
+            served.listener = hostcall.Listener(buffer, served.console)
         return served
 
 
@@ -61,13 +68,14 @@ class Served:
     """The host's side of one launch.
 
     Attributes:
+        console: address of the buffer of `console`; 0 where the kernel has none.
         arguments: values of the kernel's hidden arguments by kind.
         listener: answers hostcalls; None where the kernel makes none.
     """
 
     _loaded: LoadedCode
     _text_at: Callable[[int], str | None]
-    _console: int
+    console: int
     arguments: dict[str, int] = field(default_factory=dict)
     listener: hostcall.Listener | None = None
 
@@ -99,7 +107,7 @@ class Served:
             trapped: work-group whose trap ended the launch: an exception is about to say what its assertions
                 say.
         """
-        text, assertions = console.drain(self._console) if self._console else ("", [])
+        text, assertions = console.drain(self.console) if self.console else ("", [])
         if text:
             console.writer(text, False)
         if hostcall.PRINTF_ARGUMENT in self.arguments:
