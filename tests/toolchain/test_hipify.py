@@ -107,6 +107,31 @@ def test_what_is_none_of_cuda_s_stays(source: str) -> None:
     assert "__ballot_sync" in source or not result.leftovers
 
 
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        ("__global__ void k(int *x) { x[threadIdx.x] = 1; }\n", True),
+        ("// a licence\n#include <cstdio>\n#include <cuda_fp16.h>\n__device__ half h;\n", True),
+        ("#include <cuda_runtime_api.h>\nint main() { f<<<1, 2>>>(); }\n", True),
+        ("// #include <cuda_runtime.h>\n__shared__ int x;\n", True),
+        ("#include <cuda_runtime.h>\n__device__ int x;\n", False),
+        ("#include <cstdio>\n  # include <hip/hip_runtime.h>\n__device__ int x;\n", False),
+        ("int main() { cudaFree(nullptr); } // __global__\n", False),
+        ('const char *s = "__global__ f<<<1, 2>>>";\n', False),
+    ],
+)
+def test_device_code_includes_the_runtime_as_under_nvcc(source: str, missing: bool) -> None:
+    result = wb.hipify(source)
+    assert result.includes_runtime == missing
+    assert result.source.startswith("#include <hip/hip_runtime.h>\n") == (
+        missing or "cuda_runtime.h>\n" in source[:32]
+    )
+    assert len(result.source.splitlines()) == len(source.splitlines()) + missing
+    again = wb.hipify(result.source)
+    assert (again.source, again.includes_runtime) == (result.source, False)
+    assert ("hip/hip_runtime.h included" in str(result)) == missing
+
+
 def test_families_of_names() -> None:
     pairs = {
         "cublasSgemm": "hipblasSgemm",

@@ -520,15 +520,29 @@ def test_cuda_is_said_with_hip_s_names(case: Case) -> None:
         assert case.says.split("`")[1].removeprefix("#include <").rstrip(">") in mend(case.body, error.fixits)
 
 
-def test_a_mask_of_32_lanes_is_one_of_64() -> None:
+@pytest.mark.parametrize(
+    ("type_", "told"),
+    [
+        ("unsigned int", "`0xffffffff` is of type unsigned int and has 32: all lanes"),
+        ("int", "`0xffffffff` is of type int and has 32: all lanes"),
+        ("unsigned char", "is of type unsigned char and has 8: all"),
+        ("signed char", "is of type signed char and has 8: all"),
+        ("short", "is of type short and has 16: all"),
+        ("bool", "is of type bool and has 8: all"),
+        ("unsigned __int128", "and has 128: all"),
+        ("mask_t", "is of type mask_t: all"),
+    ],
+)
+def test_a_mask_of_32_lanes_is_one_of_64(type_: str, told: str) -> None:
     """The check is of the headers, which have it as ROCm 7 does."""
     source = "__device__ int f(int v) { return __shfl_xor_sync(0xffffffff, v, 1); }"
-    said = "static assertion failed: The mask must be a 64-bit integer."
+    why = "The mask must be a 64-bit integer."
+    said = f"static assertion failed due to requirement 'sizeof({type_}) == 8': {why}"
     column = source.index("__shfl") + 1
     found = Diagnostic(9, 5, "error", said, "hip/device/sync.h", cell_line=1, cell_column=column, text=said)
     (error,) = explained([found], Cell(source), "cell.hip", lambda file: False)
     assert error.mistake == "A mask for warps of 32 lanes"
-    assert "`0xffffffff` has 32" in error.message
+    assert told in error.message
     assert mend(source, error.fixits) == source.replace("0xffffffff", "0xffffffffffffffffull")
 
 

@@ -18,7 +18,8 @@ from workbench.operators.subject import Target, resolve
 from workbench.profile.profiler import profile_target
 from workbench.profile.timing import time_target
 from workbench.toolchain import CompileOptions
-from workbench.toolchain.hipify import hipify
+from workbench.toolchain.cuda_names import RUNTIME_HEADER
+from workbench.toolchain.hipify import RUNTIME_INCLUDE, hipify
 from workbench.views.cell import CellResult
 
 FIRST_LINE = 2
@@ -38,13 +39,18 @@ def _shape(text: str) -> dict[str, Any] | None:
 
 
 def hip_source(options: argparse.Namespace, cell: str, *, tells: bool = True) -> str:
-    """A cell's C++, with HIP's names where `--hipify` asks for them; says what is left to do."""
+    """A cell's C++, with HIP's names where `--hipify` asks for them; says what is left to do.
+
+    Lines are the cell's: a header that is missing becomes a flag of `options`.
+    """
     if not options.hipify:
         return cell
     result = hipify(cell, FIRST_LINE)
     if tells:
         print(result)
-    return result.source
+    if result.includes_runtime:
+        options.flags = [*options.flags, "-include", RUNTIME_HEADER]
+    return result.source.removeprefix(RUNTIME_INCLUDE) if result.includes_runtime else result.source
 
 
 def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) -> CellResult:

@@ -15,6 +15,10 @@ from workbench.toolchain.mistakes.cell_text import Cell
 
 _INCLUDE = re.compile(r"^([ \t]*#[ \t]*include[ \t]*[<\"])([^<>\"\n]+)(?=[>\"])", re.MULTILINE)
 _NAME = re.compile(r"(?<![\w.])(?:cub(?=\s*::)|[A-Za-z_]\w*)")
+# What no C++ for the host alone has; nvcc includes its runtime's header before every source, hipcc does not.
+_DEVICE_CODE = re.compile(r"\b__(?:global|device|host|shared|constant|managed|launch_bounds)__|<<<")
+RUNTIME_INCLUDE = f"#include <{cuda_names.RUNTIME_HEADER}>\n"
+"""The line that a source with device code begins with where it relied on nvcc for it."""
 _DEFINED = re.compile(r"(#[ \t]*ifn?def[ \t]+|\bdefined[ \t]*\(?[ \t]*)__CUDA_ARCH__\b")
 _WIDENED = "its mask has 64 lanes now, as a wave does: see that nothing assumes warps of 32"
 _SYNC = re.compile(
@@ -53,18 +57,22 @@ class HipifyResult:
     """A source in HIP's names.
 
     Attributes:
-        source: the text; its lines are those of the original.
+        source: the text; its lines are those of the original, after RUNTIME_INCLUDE where that was added.
         names: HIP's name or header by CUDA's, as far as they were exchanged.
-        leftovers: what is left to do, by line.
+        leftovers: what is left to do, by line of the original.
+        includes_runtime: whether RUNTIME_INCLUDE was added.
     """
 
     source: str
     names: dict[str, str]
     leftovers: tuple[Leftover, ...] = ()
+    includes_runtime: bool = False
 
     def __str__(self) -> str:
         names = f"{len(self.names)} name{'' if len(self.names) == 1 else 's'} exchanged"
-        return "\n".join([f"hipify: {names}, {len(self.leftovers)} left to do", *map(str, self.leftovers)])
+        added = f", {cuda_names.RUNTIME_HEADER} included" if self.includes_runtime else ""
+        head = f"hipify: {names}{added}, {len(self.leftovers)} left to do"
+        return "\n".join([head, *map(str, self.leftovers)])
 
     def __repr__(self) -> str:
         return f"<HipifyResult: {str(self).partition(chr(10))[0].removeprefix('hipify: ')}>"
@@ -73,7 +81,8 @@ class HipifyResult:
 def hipify(source: str, first_line: int = 1) -> HipifyResult:
     """Gives CUDA C++ HIP's names: headers, types, functions and constants, those of libraries too.
 
-    Comments and texts stay. The names are those of PyTorch's hipify, and some more.
+    Comments and texts stay. The names are those of PyTorch's hipify, and some more. Where device code
+    includes no header of the runtime, because nvcc does it, a first line includes HIP's.
 
     Args:
         source: the C++ text.
@@ -92,11 +101,13 @@ def hipify(source: str, first_line: int = 1) -> HipifyResult:
     changes: dict[int, tuple[int, str]] = {}
     names: dict[str, str] = {}
     leftovers = list(_absent(cell))
+    needs_runtime = _DEVICE_CODE.search(cell.code) is not None
     for found in _INCLUDE.finditer(source):
         name = found[2]
         if cell.code[found.start(1) : found.end(1) - 1] != found[1][:-1]:
             continue  # in a comment
         new = cuda_names.header(name)
+        needs_runtime &= (new or name) != cuda_names.RUNTIME_HEADER
         if new is not None and new != name:
             changes[found.start(2)] = found.end(2), new
             names[name] = new
@@ -122,7 +133,10 @@ def hipify(source: str, first_line: int = 1) -> HipifyResult:
         changes[start] = end, cuda_names.FULL_MASK
     for start, (end, new) in sorted(changes.items(), reverse=True):
         source = source[:start] + new + source[end:]
-    return HipifyResult(source, names, tuple(sorted(dict.fromkeys(leftovers), key=lambda each: each.line)))
+    if needs_runtime:
+        source = RUNTIME_INCLUDE + source
+    left = tuple(sorted(dict.fromkeys(leftovers), key=lambda each: each.line))
+    return HipifyResult(source, names, left, needs_runtime)
 
 
 def _absent(cell: Cell) -> Iterator[Leftover]:
@@ -167,4 +181,4 @@ def _leftover(cell: Cell, offset: int, text: str, why: str) -> Leftover:
     return Leftover(cell.place(offset)[0], " ".join(text.split()), why)
 
 
-__all__ = ["HipifyResult", "Leftover", "hipify"]
+__all__ = ["RUNTIME_INCLUDE", "HipifyResult", "Leftover", "hipify"]

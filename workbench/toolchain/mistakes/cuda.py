@@ -76,12 +76,25 @@ def _assembly(said: Said) -> Explanation | None:
     return Explanation(why, at) if why else None
 
 
+# Bits of the integers that a mask may wrongly be, as clang prints their types.
+_BITS = {"bool": 8, "char": 8, "short": 16, "int": 32, "__int128": 128}
+
+
+def _mask_width(said: Said, text: str) -> str:
+    """What a mask has instead, by the type in the compiler's sentence; "" where it names none."""
+    named = re.search(r"requirement '[^']*\b(?:sizeof\(|is_integral<)([\w ]+)[)>]", said.error.message)
+    if named is None:
+        return ""
+    bits = _BITS.get(re.sub(r"\b(?:un)?signed ", "", named[1]))
+    return f"; `{text}` is of type {named[1]}" + (f" and has {bits}" if bits else "")
+
+
 def _mask(said: Said) -> Explanation | None:
     mask = said.operand(0)
     message = "a wave has 64 lanes, a warp 32: the mask has 64 bits, one for each lane"
     if said.call is None or mask is None:
         return Explanation(message)
-    message = f"{message}; `{mask.text}` has 32"
+    message += _mask_width(said, mask.text)
     if cuda_names.FULL_MASK_OF_32.fullmatch(mask.text):
         message = f"{message}: all lanes are {cuda_names.FULL_MASK}"
         return Explanation(message, mask, (Change(mask, cuda_names.FULL_MASK),))
