@@ -195,7 +195,12 @@ class LaunchError(WorkbenchError, ValueError):
     """The device or the kernel cannot take this grid, block or size of shared memory.
 
     Cure: Stay within the limit that the message names.
+
+    Attributes:
+        code: the hipError_t of the HIP call that launched, None where none did.
     """
+
+    code: int | None = None
 
 
 class SanitizerError(WorkbenchError):

@@ -47,6 +47,11 @@ def test_memory_symbols_occupancy_and_launches() -> None:
     )
 
 
+def test_hip_7_errors_and_captures() -> None:
+    result = wb.run_program(PROGRAMS / "hip7.cpp", device="emulated:gfx942").check()
+    assert result.stdout == "HIP 7 is right\n"
+
+
 def test_streams_events_and_graphs() -> None:
     assert (
         wb.run_program(PROGRAMS / "graphs.cpp", device="emulated:gfx950").check().stdout

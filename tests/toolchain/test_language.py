@@ -371,7 +371,8 @@ def test_vectors_in_arguments_and_shared_memory(generator: np.random.Generator) 
         """#include <hip/hip_runtime.h>
 constexpr float4 four{1, 2u, 3.0, 4};
 static_assert(four.z == 3 && four[3] == 4 && (four + four).y == 4);
-static_assert(float2(3).y == 3 && int3{1, 2, 3}.z == 3);
+static_assert(float2(3).x == 3 && float2(3).y == 0 && int4{2}.w == 0 && int3{1, 2, 3}.z == 3);
+static_assert((float2(3) + 1).y == 1 && (2 * make_float2(1, 2)).y == 4);
 static_assert(sizeof(float3) == 12 && alignof(float3) == 4 && sizeof(char3) == 3 && alignof(double4) == 32);
 static_assert(std::is_trivially_default_constructible_v<float4> && std::is_trivially_copyable_v<uint2>);
 __global__ void k(const float4 *x, float4 *out, int3 *three, float4 add) {

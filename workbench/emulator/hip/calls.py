@@ -63,10 +63,11 @@ class _Thread:
     def __init__(self) -> None:
         self.device = _first_device
         self.last_error = structures.SUCCESS
+        self.last_code = structures.SUCCESS
         self.pending: BaseException | None = None
         self.launch_failure: BaseException | None = None
         self.configurations: list[tuple[tuple[int, int, int], tuple[int, int, int], int, int]] = []
-        # hipStreamCaptureMode. Nothing here is unsafe to call during a capture, so it changes nothing.
+        # hipStreamCaptureMode: whose captures end by a call that none allows (streams.outside_captures).
         self.capture_mode = 0
 
 
@@ -141,7 +142,7 @@ def take_launch_failure() -> BaseException | None:
     Whoever takes it knows: hipGetLastError begins anew.
     """
     failure, thread().launch_failure = thread().launch_failure, None
-    thread().last_error = structures.SUCCESS
+    thread().last_error = thread().last_code = structures.SUCCESS
     return failure
 
 
@@ -193,7 +194,7 @@ def error_code(error: BaseException) -> int:
     """The hipError_t that a caller of the C ABI gets for an exception."""
     if isinstance(error, HipError):
         return error.code
-    if isinstance(error, errors.DeviceError) and error.code is not None:
+    if isinstance(error, errors.DeviceError | errors.LaunchError) and error.code is not None:
         return error.code
     for kind, code in _KERNEL_CODES:
         if isinstance(error, kind):
@@ -219,7 +220,8 @@ def callback(entry: Call) -> Any:
             code = error_code(error)
             if entry.result is not c_int32:
                 return 0
-        if code != structures.SUCCESS:
+        thread().last_code = code
+        if code not in (structures.SUCCESS, structures.NOT_READY):
             thread().last_error = code
         return code
 

@@ -20,6 +20,7 @@ from workbench.emulator.hip.calls import (
     report_faults,
     thread,
 )
+from workbench.emulator.hip.streams import check_no_capture, outside_captures
 from workbench.emulator.node.device import EmulatedDevice, device_name, node
 from workbench.emulator.node.limits import MAX_GRID_BLOCKS, MAX_WORK_ITEMS
 from workbench.targets import Product
@@ -288,6 +289,7 @@ def _memory_info(free: int, total: int) -> None:
 
 @call("hipDeviceSynchronize", "hipCtxSynchronize")
 def _synchronize() -> None:
+    check_no_capture(structures.STREAM_CAPTURE_UNSUPPORTED)
     if node().clock.active:
         node().clock.wait_for_stream(None)
     # A launch ends before its call returns; only one of another thread can be under way.
@@ -333,6 +335,7 @@ def _get_config(result: int) -> None:
     "hipCtxSetSharedMemConfig",
     arguments=(INT,),
 )
+@outside_captures
 def _set_config(value: int) -> None:
     return None
 
@@ -483,9 +486,17 @@ def _device_of(context: int) -> int:
 # Errors
 
 
-@call("hipGetLastError", "hipExtGetLastError", records=False)
+# The thread's last error until it is asked for, whatever succeeds since (HIP's docs/hip-7-changes.rst).
+@call("hipGetLastError", records=False)
 def _last_error() -> int:
     code, thread().last_error = thread().last_error, structures.SUCCESS
+    return code
+
+
+# What the thread's last call came to, as hipGetLastError said before HIP 7.
+@call("hipExtGetLastError", records=False)
+def _last_code() -> int:
+    code, thread().last_code = thread().last_code, structures.SUCCESS
     return code
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -84,14 +85,20 @@ class Capture:
     Attributes:
         origin: handle of the stream that it began on.
         tails: by stream handle, the nodes that its next work comes after.
+        mode: hipStreamCaptureMode, which says where calls that cannot be recorded end it.
+        thread: identifier of the thread that began it.
         shown: handles that the program was shown an array of.
+        invalidated: whether such a call has ended it.
     """
 
     graph: Graph
     origin: int
     tails: dict[int, list[Node]]
     sequence: int
+    mode: int = 0
+    thread: int = field(default_factory=threading.get_ident)
     shown: Any = None
+    invalidated: bool = False
 
     def append(self, stream: int, kind: NodeKind, action: Action, detail: Any) -> None:
         """Record work that was sent to a stream."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from ctypes import c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from workbench import errors
 from workbench.codeobject import KernelInfo
@@ -78,6 +79,56 @@ def _buffer_of(extra: int) -> bytes:
     raise HipError(structures.INVALID_VALUE)
 
 
+@dataclass(frozen=True, slots=True)
+class _Refusals:
+    """The hipError_t of launches that are refused, which differ by the call.
+
+    Those of ROCm 7's clr (hipamd/src/hip_module.cpp); HIP's docs/hip-7-changes.rst lists what changed.
+
+    Attributes:
+        stream: there is no such stream.
+        empty: a dimension of the grid or of the block is 0.
+        block: the block has more work-items than a work-group may have.
+        shared: more dynamic shared memory than a work-group may have.
+        cooperative: whether the launch's work-groups may wait for each other.
+    """
+
+    stream: int
+    empty: int
+    block: int
+    shared: int
+    cooperative: bool = False
+
+    def code(self, function: Function, geometry: Geometry, dynamic_shared: int) -> int:
+        """Of a launch that a device cannot take."""
+        if 0 in (*geometry.groups, *geometry.block):
+            return self.empty
+        if geometry.block_size > limits.MAX_WORK_ITEMS:
+            return self.block
+        if dynamic_shared > function.device.product.target.lds_bytes:
+            return self.shared
+        if geometry.block_size > (function.kernel.max_workgroup_size or limits.MAX_WORK_ITEMS):
+            return structures.LAUNCH_FAILURE
+        return structures.INVALID_CONFIGURATION
+
+
+_PROGRAM = _Refusals(
+    stream=structures.INVALID_VALUE,
+    empty=structures.INVALID_CONFIGURATION,
+    block=structures.INVALID_CONFIGURATION,
+    shared=structures.INVALID_VALUE,
+)
+_PROGRAM_COOPERATIVE = replace(_PROGRAM, shared=structures.COOPERATIVE_LAUNCH_TOO_LARGE, cooperative=True)
+_MODULE = _Refusals(
+    stream=structures.CONTEXT_IS_DESTROYED,
+    empty=structures.INVALID_VALUE,
+    block=structures.INVALID_VALUE,
+    shared=structures.INVALID_VALUE,
+)
+_MODULE_COOPERATIVE = replace(_MODULE, cooperative=True)
+_MODULE_EXTENDED = replace(_MODULE, block=structures.INVALID_CONFIGURATION)
+
+
 def launch(
     handle: int,
     geometry: Geometry,
@@ -85,17 +136,23 @@ def launch(
     stream: int,
     parameters: int,
     extra: int,
-    cooperative: bool = False,
+    refusals: _Refusals,
 ) -> None:
     """Run a kernel to its end; on a stream that is being captured, record it."""
+    if not streams.exists(stream):
+        raise HipError(refusals.stream)
+    cooperative = refusals.cooperative
     try:
         function = function_of(handle)
         if cooperative:
+            function.device.check(function.kernel, geometry, dynamic_shared)
             _check_cooperative(function, geometry, dynamic_shared)
         arguments = gather_arguments(function.kernel, parameters, extra)
         work = KernelWork(handle, function, geometry, dynamic_shared, arguments, cooperative)
         streams.submit(stream, NodeKind.KERNEL, work.run, work)
     except BaseException as error:
+        if isinstance(error, errors.LaunchError):
+            error.code = refusals.code(function, geometry, dynamic_shared)
         if not isinstance(error, HipError):
             launch_failed(error)
         raise
@@ -163,7 +220,7 @@ def _two_dim3(handler: Callable[..., None]) -> Callable[..., None]:
 
 
 call("hipModuleLaunchKernel", arguments=(HANDLE, *_SIZES, UINT, HANDLE, POINTER, POINTER))(
-    _blocks_and_threads(launch)
+    _blocks_and_threads(partial(launch, refusals=_MODULE))
 )
 
 
@@ -189,10 +246,10 @@ def _ext_module_launch(
     flags: int,
 ) -> None:
     if 0 in (bx, by, bz):
-        raise HipError(structures.INVALID_CONFIGURATION)
+        raise HipError(_MODULE_EXTENDED.empty)
     streams.record(start, stream, begins=True)
     geometry = Geometry.of_items((ix, iy, iz), (bx, by, bz))
-    launch(handle, geometry, dynamic_shared, stream, parameters, extra)
+    launch(handle, geometry, dynamic_shared, stream, parameters, extra, _MODULE_EXTENDED)
     streams.record(stop, stream)
 
 
@@ -201,7 +258,7 @@ def _ext_module_launch(
 def _module_launch_cooperative(
     handle: int, geometry: Geometry, dynamic_shared: int, stream: int, parameters: int
 ) -> None:
-    launch(handle, geometry, dynamic_shared, stream, parameters, 0, cooperative=True)
+    launch(handle, geometry, dynamic_shared, stream, parameters, 0, _MODULE_COOPERATIVE)
 
 
 def _check_cooperative(function: Function, geometry: Geometry, dynamic_shared: int) -> None:
@@ -216,7 +273,7 @@ def _check_cooperative(function: Function, geometry: Geometry, dynamic_shared: i
 def _launch_kernel(
     handle: int, geometry: Geometry, parameters: int, dynamic_shared: int, stream: int
 ) -> None:
-    launch(handle, geometry, dynamic_shared, stream, parameters, 0)
+    launch(handle, geometry, dynamic_shared, stream, parameters, 0, _PROGRAM)
 
 
 def _asks_for_groups(attributes: int, count: int) -> bool:
@@ -232,8 +289,8 @@ def _launch_kernel_config(config: int, handle: int, parameters: int) -> None:
     record = structures.LaunchConfig.from_address(config)
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
     geometry = Geometry.of_blocks(grid, block)
-    cooperative = _asks_for_groups(record.attrs, record.numAttrs)
-    launch(handle, geometry, record.dynamicSmemBytes, record.stream, parameters, 0, cooperative)
+    refusals = _PROGRAM_COOPERATIVE if _asks_for_groups(record.attrs, record.numAttrs) else _PROGRAM
+    launch(handle, geometry, record.dynamicSmemBytes, record.stream, parameters, 0, refusals)
 
 
 @call("hipDrvLaunchKernelEx", arguments=(POINTER, HANDLE, POINTER, POINTER))
@@ -243,8 +300,8 @@ def _driver_launch_config(config: int, handle: int, parameters: int, extra: int)
     record = structures.DriverLaunchConfig.from_address(config)
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
     geometry = Geometry.of_blocks(grid, block)
-    cooperative = _asks_for_groups(record.attrs, record.numAttrs)
-    launch(handle, geometry, record.sharedMemBytes, record.hStream, parameters, extra, cooperative)
+    refusals = _MODULE_COOPERATIVE if _asks_for_groups(record.attrs, record.numAttrs) else _MODULE
+    launch(handle, geometry, record.sharedMemBytes, record.hStream, parameters, extra, refusals)
 
 
 @call(
@@ -263,7 +320,7 @@ def _ext_launch_kernel(
     flags: int,
 ) -> None:
     streams.record(start, stream, begins=True)
-    launch(handle, geometry, dynamic_shared, stream, parameters, 0)
+    launch(handle, geometry, dynamic_shared, stream, parameters, 0, _PROGRAM)
     streams.record(stop, stream)
 
 
@@ -276,4 +333,4 @@ def _ext_launch_kernel(
 def _launch_cooperative(
     handle: int, geometry: Geometry, parameters: int, dynamic_shared: int, stream: int
 ) -> None:
-    launch(handle, geometry, dynamic_shared, stream, parameters, 0, cooperative=True)
+    launch(handle, geometry, dynamic_shared, stream, parameters, 0, _PROGRAM_COOPERATIVE)

@@ -12,7 +12,7 @@ from workbench.emulator.hip import structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, UINT, HipError, call, thread
 from workbench.emulator.hip.devices import device
 from workbench.emulator.hip.graph_nodes import NodeKind
-from workbench.emulator.hip.streams import one_command, stream, submit
+from workbench.emulator.hip.streams import check_no_capture, one_command, outside_captures, stream, submit
 from workbench.emulator.node.allocations import Allocation, MemoryKind
 from workbench.emulator.node.device import node
 
@@ -84,22 +84,26 @@ def copy(target: int, source: int, size: int, kind: int = structures.MEMCPY_DEFA
 
 
 @call("hipMalloc", arguments=(POINTER, SIZE))
+@outside_captures
 def _malloc(result: int, size: int) -> None:
     structures.store(result, POINTER, 0)
     structures.store(result, POINTER, allocate(size, MemoryKind.DEVICE))
 
 
 @call("hipExtMallocWithFlags", arguments=(POINTER, SIZE, UINT))
+@outside_captures
 def _ext_malloc(result: int, size: int, flags: int) -> None:
     structures.store(result, POINTER, allocate(size, MemoryKind.DEVICE, flags))
 
 
 @call("hipMallocManaged", arguments=(POINTER, SIZE, UINT))
+@outside_captures
 def _malloc_managed(result: int, size: int, flags: int) -> None:
     structures.store(result, POINTER, allocate(size, MemoryKind.MANAGED, flags))
 
 
 @call("hipMallocPitch", arguments=(POINTER, POINTER, SIZE, SIZE))
+@outside_captures
 def _malloc_pitch(result: int, pitch: int, width: int, height: int) -> None:
     row = -(-width // _PITCH) * _PITCH
     structures.store(pitch, SIZE, row)
@@ -107,6 +111,7 @@ def _malloc_pitch(result: int, pitch: int, width: int, height: int) -> None:
 
 
 @call("hipMemAllocPitch", arguments=(POINTER, POINTER, SIZE, SIZE, UINT))
+@outside_captures
 def _alloc_pitch(result: int, pitch: int, width: int, height: int, element: int) -> None:
     if element not in (4, 8, 16):
         raise HipError(structures.INVALID_VALUE)
@@ -114,16 +119,19 @@ def _alloc_pitch(result: int, pitch: int, width: int, height: int, element: int)
 
 
 @call("hipHostMalloc", "hipHostAlloc", arguments=(POINTER, SIZE, UINT))
+@outside_captures
 def _host_malloc(result: int, size: int, flags: int) -> None:
     structures.store(result, POINTER, allocate(size, MemoryKind.HOST, flags))
 
 
 @call("hipMallocHost", "hipMemAllocHost", arguments=(POINTER, SIZE))
+@outside_captures
 def _malloc_host(result: int, size: int) -> None:
     structures.store(result, POINTER, allocate(size, MemoryKind.HOST))
 
 
 @call("hipFree", arguments=(POINTER,))
+@outside_captures
 def _hip_free(address: int) -> None:
     free(address, (MemoryKind.DEVICE, MemoryKind.MANAGED, MemoryKind.HOST))
 
@@ -134,6 +142,7 @@ def _free_async(address: int, stream: int) -> None:
 
 
 @call("hipHostFree", "hipFreeHost", arguments=(POINTER,))
+@outside_captures
 def _host_free(address: int) -> None:
     free(address, _HOST_KINDS)
 
@@ -182,7 +191,8 @@ def _memory_type(found: Allocation | None) -> int:
 @call("hipPointerGetAttributes", arguments=(POINTER, POINTER))
 def _pointer_attributes(result: int, address: int) -> None:
     if not result:
-        raise HipError(structures.INVALID_VALUE)
+        # HIP 7 answers as CUDA does since 11 (HIP's docs/hip-7-changes.rst).
+        return
     found = node().memory.find(address)
     type_ = _memory_type(found)
     record = structures.PointerAttributes.from_address(result)
@@ -261,6 +271,7 @@ def _pointer_size(address: int, size: int) -> None:
 
 @call("hipMemcpy", "hipMemcpy_spt", arguments=(POINTER, POINTER, SIZE, INT))
 def _memcpy(target: int, source: int, size: int, kind: int) -> None:
+    check_no_capture(structures.STREAM_CAPTURE_IMPLICIT)
     copy(target, source, size, kind)
 
 
@@ -376,6 +387,7 @@ def _memcpy_3d_async(parameters: int, stream: int) -> None:
 
 
 @call("hipMalloc3D", arguments=(POINTER, structures.Extent))
+@outside_captures
 def _malloc_3d(result: int, extent: structures.Extent) -> None:
     if not result:
         raise HipError(structures.INVALID_VALUE)
@@ -408,6 +420,7 @@ def fill(target: int, pattern: bytes, count: int) -> None:
 
 @call("hipMemset", "hipMemset_spt", "hipMemsetD8", arguments=(POINTER, INT, SIZE))
 def _memset(target: int, value: int, size: int) -> None:
+    check_no_capture(structures.STREAM_CAPTURE_IMPLICIT)
     fill(target, bytes([value & 0xFF]), size)
 
 
@@ -595,5 +608,6 @@ def _prefetch(address: int, size: int, ordinal: int, stream: int) -> None:
 
 
 @call("hipMemAdvise", arguments=(POINTER, SIZE, INT, INT))
+@outside_captures
 def _advise(address: int, size: int, advice: int, ordinal: int) -> None:
     check_range(address, size)

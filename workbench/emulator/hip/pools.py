@@ -101,6 +101,7 @@ def _malloc_from_pool(result: int, size: int, pool: int, stream: int) -> None:
 
 
 @call("hipMemPoolCreate", arguments=(POINTER, POINTER))
+@streams.outside_captures
 def _create(result: int, properties: int) -> None:
     if not properties:
         raise HipError(structures.INVALID_VALUE)
@@ -118,6 +119,7 @@ def _create(result: int, properties: int) -> None:
 
 
 @call("hipMemPoolDestroy", arguments=(HANDLE,))
+@streams.outside_captures
 def _destroy(handle: int) -> None:
     _pool(handle)
     if handle in _defaults.values():
@@ -209,6 +211,7 @@ def _device_pool(result: int, ordinal: int) -> None:
 
 
 @call("hipDeviceSetMemPool", arguments=(INT, HANDLE))
+@streams.outside_captures
 def _set_device_pool(ordinal: int, handle: int) -> None:
     device(ordinal)
     if _pool(handle).device != ordinal:

@@ -13,11 +13,12 @@ import ctypes
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from ctypes import c_float
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from workbench import errors
 from workbench.emulator.hip import structures
@@ -92,9 +93,16 @@ def stream(handle: int) -> _Stream:
     return _streams[handle]
 
 
+def exists(handle: int) -> bool:
+    """Whether there is such a stream."""
+    return handle in _BUILT_IN or handle in _streams
+
+
 def submit(handle: int, kind: NodeKind, action: Action, detail: Any = None) -> None:
     """Do what was sent to a stream, now, or record it where the stream is being captured."""
     capture = None if handle in _BUILT_IN else stream(handle).capture
+    if capture is not None and capture.invalidated:
+        raise HipError(structures.STREAM_CAPTURE_INVALIDATED)
     if capture is not None:
         capture.append(handle, kind, action, detail)
     elif not node().clock.active:
@@ -102,6 +110,55 @@ def submit(handle: int, kind: NodeKind, action: Action, detail: Any = None) -> N
     else:
         with one_command(handle, in_graph=kind is NodeKind.GRAPH):
             action()
+
+
+# hipStreamCaptureMode
+_GLOBAL, _THREAD_LOCAL, _RELAXED = range(3)
+_H = TypeVar("_H", bound=Callable[..., Any])
+
+
+def _captures() -> list[Capture]:
+    captures = (stream.capture for stream in _streams.values() if stream.capture is not None)
+    return list(dict.fromkeys(captures))
+
+
+def _invalidate(captures: Iterable[Capture], code: int) -> None:
+    """Ends captures, of which nothing can come any more; where there are some, the call fails with `code`."""
+    ended = list(captures)
+    for capture in ended:
+        capture.invalidated = True
+    if ended:
+        raise HipError(code)
+
+
+def outside_captures(handler: _H) -> _H:
+    """A call that may not be made while work is captured, except in relaxed mode: one that allocates, say.
+
+    CHECK_STREAM_CAPTURE_SUPPORTED in clr's hip_internal.hpp (ROCm 7): a thread in global or thread-local mode
+    ends its own captures of these modes, and in global mode every thread's that began in global mode.
+    """
+
+    @wraps(handler)
+    def checked(*arguments: Any) -> Any:
+        mode = thread().capture_mode
+        if mode != _RELAXED:
+            mine = threading.get_ident()
+            captures = _captures()
+            own = [c for c in captures if c.mode != _RELAXED and c.thread == mine]
+            others = [c for c in captures if c.mode == _GLOBAL] if mode == _GLOBAL else []
+            _invalidate(own or others, structures.STREAM_CAPTURE_UNSUPPORTED)
+        return handler(*arguments)
+
+    return cast(_H, checked)
+
+
+def check_no_capture(code: int) -> None:
+    """Fails with `code` where any stream is captured, in whatever mode, and ends the captures.
+
+    As clr does in calls that wait for the device or copy at once (CHECK_STREAM_CAPTURING and
+    CHECK_SUPPORTED_DURING_CAPTURE in its hip_internal.hpp).
+    """
+    _invalidate(_captures(), code)
 
 
 def one_command(handle: int = 0, *, in_graph: bool = False) -> AbstractContextManager[None]:
@@ -157,10 +214,15 @@ def _stream_destroy(handle: int) -> None:
     _masks.pop(handle, None)
 
 
+def _check_not_captured(handle: int) -> None:
+    """A call that waits for a stream ends the stream's capture."""
+    capture = stream(handle).capture
+    _invalidate([capture] if capture is not None else [], structures.STREAM_CAPTURE_UNSUPPORTED)
+
+
 @call("hipStreamSynchronize", "hipStreamSynchronize_spt", arguments=(HANDLE,))
 def _stream_synchronize(handle: int) -> None:
-    if stream(handle).capture is not None:
-        raise HipError(structures.STREAM_CAPTURE_UNSUPPORTED)
+    _check_not_captured(handle)
     if node().clock.active:
         node().clock.wait_for_stream(_timed_stream(handle))
     with node().launch_lock:
@@ -169,7 +231,7 @@ def _stream_synchronize(handle: int) -> None:
 
 @call("hipStreamQuery", "hipStreamQuery_spt", arguments=(HANDLE,))
 def _stream_query(handle: int) -> None:
-    stream(handle)
+    _check_not_captured(handle)
     if node().clock.active:
         node().clock.wait_for_stream(_timed_stream(handle))
 
@@ -219,7 +281,12 @@ def _stream_id(handle: int, result: int) -> None:
 
 @call("hipStreamIsCapturing", "hipStreamIsCapturing_spt", arguments=(HANDLE, POINTER))
 def _is_capturing(handle: int, result: int) -> None:
-    structures.store(result, INT, stream(handle).capture is not None)
+    structures.store(result, INT, _status(stream(handle).capture))
+
+
+def _status(capture: Capture | None) -> int:
+    """hipStreamCaptureStatus: none, active, invalidated."""
+    return 0 if capture is None else 1 + capture.invalidated
 
 
 @call("hipStreamBeginCapture", "hipStreamBeginCapture_spt", arguments=(HANDLE, INT))
@@ -229,7 +296,9 @@ def _begin_capture(handle: int, mode: int) -> None:
     chosen = stream(handle)
     if chosen.capture is not None:
         raise HipError(structures.ILLEGAL_STATE)
-    chosen.capture = Capture(Graph(), handle, {handle: []}, next(_capture_numbers))
+    if not _GLOBAL <= mode <= _RELAXED:
+        raise HipError(structures.INVALID_VALUE)
+    chosen.capture = Capture(Graph(), handle, {handle: []}, next(_capture_numbers), mode)
 
 
 @call("hipStreamEndCapture", "hipStreamEndCapture_spt", arguments=(HANDLE, POINTER))
@@ -245,6 +314,9 @@ def _end_capture(handle: int, result: int) -> None:
     for event in _events.values():
         if event.capture is capture:
             event.capture, event.tails = None, ()
+    if capture.invalidated:
+        structures.store(result, HANDLE, 0)
+        raise HipError(structures.STREAM_CAPTURE_INVALIDATED)
     reached = _before(capture.tails[handle])
     if any(tail not in reached for tails in capture.tails.values() for tail in tails):
         structures.store(result, HANDLE, 0)
@@ -268,7 +340,7 @@ def _before(nodes: list[Node]) -> set[Node]:
 @call("hipStreamGetCaptureInfo", "hipStreamGetCaptureInfo_spt", arguments=(HANDLE, POINTER, POINTER))
 def _capture_info(handle: int, status: int, number: int) -> None:
     capture = stream(handle).capture
-    structures.store(status, INT, capture is not None)
+    structures.store(status, INT, _status(capture))
     if capture is not None:
         structures.store_if(number, U64, capture.sequence)
 
@@ -280,7 +352,7 @@ def _capture_info(handle: int, status: int, number: int) -> None:
 )
 def _capture_info_2(handle: int, status: int, number: int, graph: int, dependencies: int, count: int) -> None:
     capture = stream(handle).capture
-    structures.store(status, INT, capture is not None)
+    structures.store(status, INT, _status(capture))
     if capture is None:
         return
     # The program adds nodes to the graph while it is recorded.
@@ -328,7 +400,7 @@ def _begin_capture_to(handle: int, graph: int, dependencies: int, data: int, cou
         raise HipError(structures.INVALID_VALUE)
     before = _nodes_of(graphs[graph], dependencies, count)
     _begin_capture(handle, mode)
-    stream(handle).capture = Capture(graphs[graph], handle, {handle: before}, next(_capture_numbers))
+    stream(handle).capture = Capture(graphs[graph], handle, {handle: before}, next(_capture_numbers), mode)
 
 
 @call("hipThreadExchangeStreamCaptureMode", arguments=(POINTER,))
@@ -339,8 +411,8 @@ def _exchange_mode(mode: int) -> None:
 
 @call("hipStreamAddCallback", "hipStreamAddCallback_spt", arguments=(HANDLE, POINTER, POINTER, UINT))
 def _add_callback(handle: int, function: int, data: int, flags: int) -> None:
-    if stream(handle).capture is not None:
-        raise HipError(structures.STREAM_CAPTURE_UNSUPPORTED)
+    stream(handle)
+    check_no_capture(structures.STREAM_CAPTURE_UNSUPPORTED)
     ctypes.CFUNCTYPE(None, HANDLE, INT, POINTER)(function)(handle, structures.SUCCESS, data)
 
 
@@ -511,17 +583,24 @@ def record(handle: int, on: int | None = None, *, begins: bool = False) -> None:
 
 
 @call("hipEventQuery", arguments=(HANDLE,))
+@outside_captures
 def _event_query(handle: int) -> None:
     event = _event(handle)
+    _check_event(event)
     if node().clock.active:
         node().clock.wait_for_event(None, event)
+
+
+def _check_event(event: _Event) -> None:
+    """A call that waits for an event of a capture ends the capture."""
+    captures = [event.capture] if event.capture is not None else []
+    _invalidate(captures, structures.CAPTURED_EVENT)
 
 
 @call("hipEventSynchronize", arguments=(HANDLE,))
 def _event_synchronize(handle: int) -> None:
     event = _event(handle)
-    if event.capture is not None:
-        raise HipError(structures.CAPTURED_EVENT)
+    _check_event(event)
     if node().clock.active:
         node().clock.wait_for_event(None, event)
     report_faults()

@@ -210,7 +210,7 @@ static void launches() {
     REQUIRE(std::memcmp(around, expected, sizeof around) == 0);
 
     tile<256><<<1, 512>>>(out);
-    REQUIRE(hipGetLastError() == hipErrorInvalidConfiguration);
+    REQUIRE(hipGetLastError() == hipErrorLaunchFailure);
     CHECK(hipFree(out));
     CHECK(hipFree(words));
 }

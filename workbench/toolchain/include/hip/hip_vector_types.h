@@ -23,37 +23,43 @@ template <typename T>
 struct alignas(2 * sizeof(T)) elements<T, 2> {
     T x, y;
     elements() = default;
-    __host__ __device__ constexpr explicit elements(T x) : x(x), y(x) {}
+    __host__ __device__ constexpr explicit elements(T x) : x(x), y() {}
     __host__ __device__ constexpr elements(T x, T y) : x(x), y(y) {}
 };
 template <typename T>
 struct elements<T, 3> {
     T x, y, z;
     elements() = default;
-    __host__ __device__ constexpr explicit elements(T x) : x(x), y(x), z(x) {}
+    __host__ __device__ constexpr explicit elements(T x) : x(x), y(), z() {}
     __host__ __device__ constexpr elements(T x, T y, T z) : x(x), y(y), z(z) {}
 };
 template <typename T>
 struct alignas(4 * sizeof(T)) elements<T, 4> {
     T x, y, z, w;
     elements() = default;
-    __host__ __device__ constexpr explicit elements(T x) : x(x), y(x), z(x), w(x) {}
+    __host__ __device__ constexpr explicit elements(T x) : x(x), y(), z(), w() {}
     __host__ __device__ constexpr elements(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
 };
 
 } // namespace __hip_vector
 
-// As HIP has it: made of N numbers of any type, or of one that all elements get.
+// As HIP 7 has it (its amd_hip_vector_types.h): made of N numbers of any type, or of the first; then the others are 0.
 template <typename T, unsigned N>
 struct HIP_vector_type : __hip_vector::elements<T, N> {
     using value_type = T;
     HIP_vector_type() = default;
     template <typename U, __hip_if<std::is_convertible<U, T>::value> = 0>
-    __host__ __device__ constexpr explicit HIP_vector_type(U all) : __hip_vector::elements<T, N>(static_cast<T>(all)) {}
+    __host__ __device__ constexpr explicit HIP_vector_type(U x) : __hip_vector::elements<T, N>(static_cast<T>(x)) {}
     template <typename... U, __hip_if<(N > 1) && sizeof...(U) == N && (std::is_convertible<U, T>::value && ...)> = 0>
     __host__ __device__ constexpr HIP_vector_type(U... each) : __hip_vector::elements<T, N>(static_cast<T>(each)...) {}
 
-    __hip_host_device_inline constexpr HIP_vector_type splat(T value) { return HIP_vector_type(value); }
+    __hip_host_device_inline constexpr HIP_vector_type splat(T value) {
+        HIP_vector_type all(value);
+        if constexpr (N > 1) all.y = value;
+        if constexpr (N > 2) all.z = value;
+        if constexpr (N > 3) all.w = value;
+        return all;
+    }
     __host__ __device__ T &operator[](unsigned index) { return at<T>(*this, index); }
     __host__ __device__ constexpr const T &operator[](unsigned index) const { return at<const T>(*this, index); }
 
