@@ -357,18 +357,26 @@ class CounterRejected(ProfilerError):
 
 
 class HostException(WorkbenchError, RuntimeError):
-    """Host code of a compiled module threw an exception that is no std::exception: what it says is lost.
+    """Host code of a compiled module threw an exception that does not reach Python.
 
-    Cure: Throw a class derived from std::exception, or catch it in the function that the message names.
+    It is no std::exception, so what it says is lost, or it was thrown while the module was imported.
+
+    Cure: Throw a class derived from std::exception, or catch it in the function that the message names; catch
+    what the initialiser of a static object or the module's body throws.
 
     Attributes:
-        module, function: whose host code it was.
+        module, function: whose host code it was; no function of an import.
+        exception, what: the type and the text of what an import threw, as far as the C++ library says them.
     """
 
-    def __init__(self, message: str, module: str = "", function: str = "") -> None:
+    def __init__(
+        self, message: str, module: str = "", function: str = "", exception: str = "", what: str = ""
+    ) -> None:
         super().__init__(message)
         self.module = module
         self.function = function
+        self.exception = exception
+        self.what = what
 
 
 class ProgramError(WorkbenchError):

@@ -385,6 +385,49 @@ def test_the_other_target_is_another_module() -> None:
     assert again.module is other.module
 
 
+THROWS = r"""#include <hip/hip_runtime.h>
+#include <Python.h>
+#include <stdexcept>
+struct odd { int number; };
+#ifdef STATIC
+static int thrown() { throw EXCEPTION; }
+static int number = thrown();
+#endif
+static PyModuleDef def = {PyModuleDef_HEAD_INIT, "thrower", "", -1, nullptr};
+PyMODINIT_FUNC PyInit_thrower() {
+#ifndef STATIC
+    if (Py_IsInitialized()) throw EXCEPTION;
+#endif
+    return PyModule_Create(&def);
+}
+"""
+
+
+@needs.python_headers
+@pytest.mark.parametrize(
+    ("macros", "exception", "what"),
+    [
+        (["STATIC", 'EXCEPTION=std::runtime_error("no_table")'], "std::runtime_error", "no_table"),
+        (['EXCEPTION=std::out_of_range("too_far")'], "std::out_of_range", "too_far"),
+        (["EXCEPTION=odd{7}"], "odd", ""),
+    ],
+)
+def test_an_exception_while_a_module_is_imported(macros: list[str], exception: str, what: str) -> None:
+    """This process lives on, and says the same of the next attempt."""
+    for _ in range(2):
+        with pytest.raises(
+            errors.HostException, match=r"thrower of thrower\.cpp .* while it was imported"
+        ) as caught:
+            wb.compile(THROWS, host=True, arch="gfx942", name="thrower.cpp", define=macros)
+        assert (caught.value.module, caught.value.exception, caught.value.what) == (
+            "thrower",
+            exception,
+            what,
+        )
+        assert exception in str(caught.value)
+        assert what in str(caught.value)
+
+
 @needs.python_headers
 def test_a_source_without_a_module() -> None:
     with pytest.raises(errors.UsageError, match="PYBIND11_MODULE"):

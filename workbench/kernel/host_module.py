@@ -22,7 +22,7 @@ from typing import Any
 from workbench import cache
 from workbench.codeobject import CodeObject
 from workbench.errors import HostException, ToolchainError, UsageError
-from workbench.kernel import compiler_trial
+from workbench.kernel import compiler_trial, import_trial
 from workbench.kernel.devices import device_of, kind_of
 from workbench.kernel.files import read_file
 from workbench.kernel.module import Module
@@ -315,9 +315,17 @@ def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inne
         loader = importlib.machinery.ExtensionFileLoader(full_name, str(file))
         spec = importlib.util.spec_from_loader(full_name, loader)
         assert spec is not None
+
+        def load() -> ModuleType:
+            module = importlib.util.module_from_spec(spec)
+            _exec_module(loader, module)
+            return module
+
+        if device.torch_device == "cpu" and any(word in content for word in _THROWS):
+            # A GPU's runtime does not outlive a fork, so there the process ends, as C++ has it.
+            _try_import(load, key, module_name, library, name)
         try:
-            made = importlib.util.module_from_spec(spec)
-            _exec_module(loader, made)
+            made = load()
         except ImportError as error:
             raise ToolchainError(
                 f"the module {module_name} of {name} does not load: {error}. Is a library missing "
@@ -328,6 +336,35 @@ def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inne
         made.__name__ = module_name
         _imported[library, key] = made, inner
         return made, inner
+
+
+_THROWS = (b"__cxa_throw", b"__cxa_rethrow")
+"""What a library calls that throws C++ exceptions."""
+
+
+def _try_import(load: Callable[[], ModuleType], key: str, module_name: str, library: Path, name: str) -> None:
+    """Raises what an import would end the process with; a library that was imported once is not tried again.
+
+    Raises:
+        HostException
+    """
+    imports = cache.Cache("imports")
+    if imports.get(key) is not None:
+        return
+    thrown = import_trial.attempt(load)
+    if thrown is None:
+        imports.put(key, b"")
+        return
+    says = f": {thrown.what}" if thrown.what else ""
+    raise HostException(
+        f"{module_name} of {name} ({library}) does not load: {thrown} was thrown while it was imported{says}"
+        ". Catch it where a static object is initialised, or in the module's body (PYBIND11_MODULE, PyInit_*); "
+        "what a function of the module throws reaches Python.",
+        module_name,
+        "",
+        thrown.exception,
+        thrown.what,
+    )
 
 
 def compile_module(source: str, options: CompileOptions) -> HostModule:

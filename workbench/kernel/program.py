@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -35,6 +34,7 @@ from workbench.errors import (
 from workbench.kernel import compiler_trial
 from workbench.kernel.devices import device_of, resolve_device
 from workbench.kernel.files import read_file
+from workbench.kernel.import_trial import uncaught
 from workbench.runtime import Device, reports
 from workbench.runtime.findings import Finding, causes, distinct, tell
 from workbench.toolchain import CompileOptions
@@ -43,13 +43,6 @@ from workbench.toolchain.source_text import source_text
 
 DEFAULT_TIMEOUT = 300.0
 _LAST_LINES = 20
-# What std::terminate of GNU's C++ library and of LLVM's says.
-_UNCAUGHT = re.compile(
-    r"^terminate called after throwing an instance of '(?P<gnu>.*)'(?:\n +what\(\): +(?P<says>.*))?"
-    r"|^libc\+\+abi: terminating due to uncaught (?:foreign )?exception"
-    r"(?: of type (?P<llvm>.*?)(?:: (?P<said>.*))?)?$",
-    re.MULTILINE,
-)
 
 
 @dataclass(frozen=True)
@@ -97,14 +90,11 @@ class ProgramResult:
                 )
             return self
         words = _words(self.stderr, self.stdout)
-        uncaught = _UNCAUGHT.search(self.stderr) if self.exit_code == -signal.SIGABRT else None
-        if uncaught is None:
+        thrown = uncaught(self.stderr) if self.exit_code == -signal.SIGABRT else None
+        if thrown is None:
             raise ProgramError(f"{self.name} {_ending(self.exit_code)}{words}", self)
-        exception = uncaught["gnu"] or uncaught["llvm"] or ""
-        what = (uncaught["says"] or uncaught["said"] or "").strip()
-        of = f" of type {exception}" if exception else ""
-        ended = f"{self.name} {_ending(self.exit_code)}, by a C++ exception{of} that nothing caught"
-        raise UncaughtException(f"{ended}{words}", self, exception, what)
+        ended = f"{self.name} {_ending(self.exit_code)}, by {thrown}"
+        raise UncaughtException(f"{ended}{words}", self, thrown.exception, thrown.what)
 
     @property
     def _sanitized(self) -> str:

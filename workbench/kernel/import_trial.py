@@ -1,0 +1,93 @@
+"""Tries the import of a compiled module in a child, because a C++ exception in it would end the process.
+
+The constructors of a library's static objects run inside the dynamic linker, and a module's init function
+inside Python: neither lets an exception through, so std::terminate ends the process, whatever one catches
+around the import.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import re
+import signal
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_PATIENCE_SECONDS = 60
+# What std::terminate of GNU's C++ library and of LLVM's says.
+_UNCAUGHT = re.compile(
+    r"^terminate called after throwing an instance of '(?P<gnu>.*)'(?:\n +what\(\): +(?P<says>.*))?"
+    r"|^libc\+\+abi: terminating due to uncaught (?:foreign )?exception"
+    r"(?: of type (?P<llvm>.*?)(?:: (?P<said>.*))?)?$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Uncaught:
+    """A C++ exception that nothing caught.
+
+    Attributes:
+        exception: its type; "" where the C++ library does not say.
+        what: its text, "" where it has none.
+    """
+
+    exception: str
+    what: str
+
+    def __str__(self) -> str:
+        of = f" of type {self.exception}" if self.exception else ""
+        return f"a C++ exception{of} that nothing caught"
+
+
+def uncaught(stderr: str) -> Uncaught | None:
+    """The exception that ended a process, from what it wrote on standard error; None where it names none."""
+    match = _UNCAUGHT.search(stderr)
+    if match is None:
+        return None
+    return Uncaught(match["gnu"] or match["llvm"] or "", (match["says"] or match["said"] or "").strip())
+
+
+def attempt(action: Callable[[], object]) -> Uncaught | None:
+    """Does something in a forked child; the C++ exception that ended the child, None where none did.
+
+    Whatever else happens there, this process meets when it does the same: Python exceptions are no news, and
+    a child that was stopped after a minute, because a lock was held when it was made, tells nothing.
+    """
+    with tempfile.TemporaryFile() as output:
+        with warnings.catch_warnings():
+            # What may be locked in a child of several threads is waited for no longer than the alarm.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            _in_child(action, output.fileno())
+        _, status = os.waitpid(child, 0)
+        if not os.WIFSIGNALED(status) or os.WTERMSIG(status) != signal.SIGABRT:
+            return None
+        output.seek(0)
+        return uncaught(output.read().decode("utf-8", "replace"))
+
+
+def _in_child(action: Callable[[], object], output: int) -> None:
+    """Never returns. What is said goes to the output, and no core file is written."""
+    try:
+        import resource  # not on Windows, which does not fork either
+
+        for number in (signal.SIGABRT, signal.SIGALRM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.alarm(_PATIENCE_SECONDS)
+        faulthandler.disable()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        with contextlib.suppress(BaseException):
+            action()
+    finally:
+        os._exit(0)
+
+
+__all__ = ["Uncaught", "attempt", "uncaught"]
