@@ -358,8 +358,8 @@ def _try_import(load: Callable[[], ModuleType], key: str, module_name: str, libr
     says = f": {thrown.what}" if thrown.what else ""
     raise HostException(
         f"{module_name} of {name} ({library}) does not load: {thrown} was thrown while it was imported{says}"
-        ". Catch it where a static object is initialised, or in the module's body (PYBIND11_MODULE, PyInit_*); "
-        "what a function of the module throws reaches Python.",
+        ". Catch it where a static object is initialised, or in the module's body (PYBIND11_MODULE, "
+        "PyInit_*); what a function of the module throws reaches Python.",
         module_name,
         "",
         thrown.exception,
