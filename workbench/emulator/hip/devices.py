@@ -486,7 +486,7 @@ def _device_of(context: int) -> int:
 # Errors
 
 
-# The thread's last error until it is asked for, whatever succeeds since (HIP's docs/hip-7-changes.rst).
+# The thread's last error until it is asked for, whatever succeeds since (HIP's page hip-7-changes.rst).
 @call("hipGetLastError", records=False)
 def _last_error() -> int:
     code, thread().last_error = thread().last_error, structures.SUCCESS

@@ -83,7 +83,7 @@ def _buffer_of(extra: int) -> bytes:
 class _Refusals:
     """The hipError_t of launches that are refused, which differ by the call.
 
-    Those of ROCm 7's clr (hipamd/src/hip_module.cpp); HIP's docs/hip-7-changes.rst lists what changed.
+    Those of ROCm 7's clr (hipamd/src/hip_module.cpp); HIP's page hip-7-changes.rst lists what changed.
 
     Attributes:
         stream: there is no such stream.

@@ -191,7 +191,7 @@ def _memory_type(found: Allocation | None) -> int:
 @call("hipPointerGetAttributes", arguments=(POINTER, POINTER))
 def _pointer_attributes(result: int, address: int) -> None:
     if not result:
-        # HIP 7 answers as CUDA does since 11 (HIP's docs/hip-7-changes.rst).
+        # HIP 7 answers as CUDA does since 11 (HIP's page hip-7-changes.rst).
         return
     found = node().memory.find(address)
     type_ = _memory_type(found)

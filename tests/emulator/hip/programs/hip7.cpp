@@ -1,4 +1,4 @@
-// What HIP 7 answers otherwise than HIP 6: the page docs/hip-7-changes.rst of HIP's documentation, point by point, and
+// What HIP 7 answers otherwise than HIP 6: the page hip-7-changes.rst of HIP's documentation, point by point, and
 // the codes of clr's hip_module.cpp and hip_internal.hpp (ROCm 7) behind it.
 #include "check.h"
 
