@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 30
 # What std::terminate of GNU's C++ library and of LLVM's says.
 _UNCAUGHT = re.compile(
     r"^terminate called after throwing an instance of '(?P<gnu>.*)'(?:\n +what\(\): +(?P<says>.*))?"
@@ -56,7 +56,7 @@ def attempt(action: Callable[[], object]) -> Uncaught | None:
     """Does something in a forked child; the C++ exception that ended the child, None where none did.
 
     Whatever else happens there, this process meets when it does the same: Python exceptions are no news, and
-    a child that was stopped after a minute, because a lock was held when it was made, tells nothing.
+    a child that waits for a lock or a thread that it has not is stopped after a while and tells nothing.
     """
     with tempfile.TemporaryFile() as output:
         with warnings.catch_warnings():
