@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -113,6 +114,19 @@ def test_an_unknown_function_says_its_name_once() -> None:
     )
     assert result.stdout.strip() == "[801, 801, 801]"
     assert result.stderr.count("hipIpcGetMemHandle") == 1
+
+
+def test_a_file_without_content_is_no_image(tmp_path: Path) -> None:
+    """As HIP 7 answers; and hiprtc's functions are in its own library alone."""
+    handle = emulated.load().handle
+    module = ctypes.c_void_p()
+    (tmp_path / "empty.co").touch()
+    name = str(tmp_path / "empty.co").encode()
+    assert handle.hipModuleLoad(ctypes.byref(module), name) == structures.INVALID_IMAGE
+    assert handle.hipModuleLoad(ctypes.byref(module), name + b"!") == structures.FILE_NOT_FOUND
+    handle.hipGetLastError()
+    emulated.take_exception()
+    assert not hasattr(handle, "hiprtcCreateProgram")
 
 
 def test_a_failing_callback_keeps_its_exception_and_answers_with_a_number() -> None:
