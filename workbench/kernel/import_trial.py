@@ -16,6 +16,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NoReturn
 
 _PATIENCE_SECONDS = 30
 # What std::terminate of GNU's C++ library and of LLVM's says.
@@ -72,7 +73,7 @@ def attempt(action: Callable[[], object]) -> Uncaught | None:
         return uncaught(output.read().decode("utf-8", "replace"))
 
 
-def _in_child(action: Callable[[], object], output: int) -> None:
+def _in_child(action: Callable[[], object], output: int) -> NoReturn:
     """Never returns. What is said goes to the output, and no core file is written."""
     try:
         import resource  # not on Windows, which does not fork either
