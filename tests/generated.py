@@ -60,7 +60,7 @@ DERIVED = (
 MEASURED = (
     Product(
         "-m workbench.codeobject.instructions.isa.enumerate",
-        ("workbench/codeobject/instructions/isa/",),
+        ("workbench/codeobject/instructions/isa/opcodes.csv",),
         "LLVM's tools, an hour",
     ),
     Product(

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from workbench.codeobject.instructions.isa.enumerate import Text, disassemble, find_llvm_mc, table
+from workbench.codeobject.instructions.isa.enumerate import Text, disassemble, find_llvm_mc, rows
 from workbench.targets import NAMES
 
 COMMAND = "python tests/codeobject/llvm_answers.py"
@@ -70,9 +70,9 @@ def _record(target: str, tool: str) -> str:
         answers.update(zip(encodings, found, strict=True))
         return found
 
-    table(target, ask)
-    rows = ((code.hex(), *((str(said[1]), said[0]) if said else ("", ""))) for code, said in answers.items())
-    return f"{target},,\n" + "".join(f"{','.join(row)}\n" for row in rows)
+    rows(target, ask)
+    lines = ((code.hex(), *((str(said[1]), said[0]) if said else ("", ""))) for code, said in answers.items())
+    return f"{target},,\n" + "".join(f"{','.join(row)}\n" for row in lines)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Turns machine code into instructions, driven by the opcode tables in isa/.
+"""Turns machine code into instructions, driven by the opcode table in isa/.
 
 The tables say which fields an opcode has, in printed order and how wide; encodings.py says where the fields
 lie. What is left here is what the ISA does once for all opcodes: how a source field names a register or a

@@ -20,6 +20,8 @@ import numpy as np
 import pytest
 from assembler import assemble
 
+from tests import json_records
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 ENCODINGS = Path(__file__).with_name("encodings.json")
@@ -27,7 +29,24 @@ ENCODINGS = Path(__file__).with_name("encodings.json")
 
 @functools.cache
 def _known() -> dict[str, dict[str, list[int]]]:
-    return json.loads(ENCODINGS.read_text()) if ENCODINGS.exists() else {}
+    """Dwords of each instruction's text by target; the file has a line for each opcode."""
+    return {
+        target: {
+            f"{opcode} {operands}".rstrip(): code
+            for opcode, codes in opcodes.items()
+            for operands, code in codes.items()
+        }
+        for target, opcodes in json.loads(ENCODINGS.read_text()).items()
+    }
+
+
+def _write() -> None:
+    content: dict[str, dict[str, dict[str, list[int]]]] = {}
+    for target, codes in _known().items():
+        for text, code in codes.items():
+            opcode, _, operands = text.partition(" ")
+            content.setdefault(target, {}).setdefault(opcode, {})[operands] = code
+    ENCODINGS.write_text(json_records.dumps(content, depth=2))
 
 
 def _assemble(texts: list[str], target: str) -> dict[str, list[int]]:
@@ -42,17 +61,7 @@ def encode(texts: Iterable[str], target: str) -> dict[str, list[int]]:
     if missing:
         table.update(_assemble(missing, target))
         if os.environ.get("HIPKITTENS_UPDATE_ENCODINGS"):
-            everything = {name: dict(sorted(codes.items())) for name, codes in sorted(_known().items())}
-            ENCODINGS.write_text(
-                "{\n"
-                + ",\n".join(
-                    f'"{name}": {{\n'
-                    + ",\n".join(f" {json.dumps(text)}: {json.dumps(code)}" for text, code in codes.items())
-                    + "\n}"
-                    for name, codes in everything.items()
-                )
-                + "\n}\n"
-            )
+            _write()
     return {text: table[text] for text in texts}
 
 

@@ -1,6 +1,6 @@
 """One row of an opcode table: which fields an opcode has in one encoding, in printed order and how wide.
 
-The tables in isa/ are LLVM's answers (isa/enumerate.py says how they were asked), one a target.
+The table in isa/ is LLVM's answers (isa/enumerate.py says how they were asked).
 """
 
 from __future__ import annotations
@@ -100,6 +100,6 @@ def forms(target: str) -> Mapping[tuple[str, int], Form]:
     """
     if target not in NAMES:
         raise CodeObjectError(f"no opcode table for target {target!r}; there are {', '.join(NAMES)}.")
-    with files(f"{__package__}.isa").joinpath(f"{target}.csv").open(encoding="utf-8") as file:
-        rows = csv.DictReader(file)
-        return MappingProxyType({(r["format"], int(r["opcode"])): Form.of_row(target, r) for r in rows})
+    with files(f"{__package__}.isa").joinpath("opcodes.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if target in row["targets"].split()]
+    return MappingProxyType({(r["format"], int(r["opcode"])): Form.of_row(target, r) for r in rows})

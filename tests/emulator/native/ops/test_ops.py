@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
 import pytest
 from assembler import assemble
 
-import workbench.codeobject.instructions.isa
 from workbench.codeobject.decoder import decode
+from workbench.codeobject.instructions.form import forms
 from workbench.emulator.native import operations
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops import NATIVE, OpFields, Rows
 from workbench.targets import NAMES
 
-TABLES = Path(workbench.codeobject.instructions.isa.__file__).parent
 FORMATS = ("DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF", "VOP3P_MAI")
 
 # What is no native operation: register moves and cache control are the translator's, the global wave sync of
@@ -24,8 +20,7 @@ ELSEWHERE = ("v_accvgpr_", "buffer_wb", "buffer_inv", "ds_gws_", "ds_nop")
 
 
 def mnemonics(target: str) -> set[str]:
-    with open(TABLES / f"{target}.csv", newline="") as file:
-        return {row["mnemonic"] for row in csv.DictReader(file) if row["format"] in FORMATS}
+    return {form.mnemonic for (name, _), form in forms(target).items() if name in FORMATS}
 
 
 @pytest.mark.parametrize("target", NAMES)

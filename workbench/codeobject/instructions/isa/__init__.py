@@ -1,1 +1,1 @@
-"""The opcode tables, one CSV a target, and the script that makes them with LLVM's disassembler."""
+"""The opcode table of all targets, and the script that makes it with LLVM's disassembler."""

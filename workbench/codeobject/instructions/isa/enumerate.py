@@ -1,16 +1,16 @@
-"""Makes the opcode tables by asking LLVM's disassembler about every opcode number of every format.
+"""Makes the opcode table by asking LLVM's disassembler about every opcode number of every format.
 
 For each opcode a neutral encoding is disassembled, then one more for each field with that field alone
 changed. Where the printed text changes says which operand the field is, how wide, and which modifiers the
-opcode has; an encoding that is refused says that the field is not there. So the tables are observations,
+opcode has; an encoding that is refused says that the field is not there. So the table is observations,
 complete by construction, and can be made again for a new LLVM or target:
 
     python -m workbench.codeobject.instructions.isa.enumerate [--check] [targets...]
 
 Needs llvm-mc (name or path in LLVM_MC, else llvm-mc-22 or llvm-mc on PATH). The decoder reads only the
-tables.
+table.
 
-A row is: format, opcode number, mnemonic, operands in printed order, modifiers.
+A row is: format, opcode number, mnemonic, operands in printed order, modifiers, targets that have it so.
 Operand: `[=|+]field:kind[width][.type]`; "=" is written, "+" is read and, if the atomic returns, written;
 "?" after the field: printed and written only if the atomic returns. Kinds: v VGPR, a AGPR, s scalar
 register, x source of any kind, and those that `_operand_kind` names. Widths are dwords. Types tell how
@@ -36,12 +36,15 @@ from workbench import targets
 from workbench.codeobject.encodings import ENCODINGS
 
 _COLUMNS = ("format", "opcode", "mnemonic", "operands", "modifiers")
+TABLE = Path(__file__).with_name("opcodes.csv")
 
 # After each encoding come three distinct s_nop, which tell where the instruction ended, and a fourth that
 # tells one encoding's output from the next's.
 PADS = b"".join((0xBF80AA01 + i).to_bytes(4, "little") for i in range(3))
 _MARK = (0xBF801234).to_bytes(4, "little")
 
+Row = tuple[str, ...]
+"""An instruction in the order of `_COLUMNS`."""
 Text = tuple[str, int]
 Ask = Callable[[Sequence[bytes]], list[Text | None]]
 """What `disassemble` says of encodings for one target."""
@@ -586,41 +589,57 @@ class Format:
         return other
 
 
-def table(target: str, ask: Ask | None = None) -> str:
-    """The opcode table of a target as CSV text, from llvm-mc's answers or from those that are given.
+def rows(target: str, ask: Ask | None = None) -> list[Row]:
+    """The instructions of a target, from llvm-mc's answers or from those that are given.
 
     Raises:
         RuntimeError: as `disassemble`.
     """
     ask = ask or partial(disassemble, target)
-    rows: list[list[str]] = []
-    for name in ENCODINGS:
-        rows += Format(target, name, ask).run()
+    return [tuple(row) for name in ENCODINGS for row in Format(target, name, ask).run()]
+
+
+def recorded(target: str) -> list[Row]:
+    """The instructions of a target in the table."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return [
+            tuple(row[name] for name in _COLUMNS)
+            for row in csv.DictReader(file)
+            if target in row["targets"].split()
+        ]
+
+
+def table(by_target: Mapping[str, Iterable[Row]]) -> str:
+    """CSV text of the instructions of all targets; one that targets share is a line that names them."""
+    owners: dict[Row, list[str]] = {}
+    for target, instructions in by_target.items():
+        for row in instructions:
+            owners.setdefault(row, []).append(target)
+    formats = list(ENCODINGS)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    writer.writerows(rows)
+    writer.writerow((*_COLUMNS, "targets"))
+    for row in sorted(owners, key=lambda row: (formats.index(row[0]), int(row[1]))):
+        writer.writerow((*row, " ".join(owners[row])))
     return out.getvalue()
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
-    """Writes the tables, or with --check says whether they are what LLVM would give now."""
-    parser = argparse.ArgumentParser(description="Make the opcode tables from LLVM's disassembler.")
+    """Writes the table, or with --check says whether it is what LLVM would give now."""
+    parser = argparse.ArgumentParser(description="Make the opcode table from LLVM's disassembler.")
     parser.add_argument("--check", action="store_true", help="compare, do not write")
     parser.add_argument("targets", nargs="*", default=targets.NAMES)
     options = parser.parse_args(list(arguments) if arguments is not None else None)
-    differs = False
-    for target in options.targets:
-        path = Path(__file__).with_name(f"{target}.csv")
-        text = table(target)
-        if options.check:
-            differs |= not path.exists() or path.read_text() != text
-        else:
-            path.write_text(text)
-        print(f"{target}: {text.count(chr(10)) - 1} rows")
-    if differs:
-        print("the tables differ from what LLVM prints: run without --check", file=sys.stderr)
-    return int(differs)
+    by_target = {name: rows(name) if name in options.targets else recorded(name) for name in targets.NAMES}
+    print(", ".join(f"{name}: {len(by_target[name])} rows" for name in options.targets))
+    text = table(by_target)
+    if options.check:
+        if TABLE.read_text(encoding="utf-8") != text:
+            print("the table differs from what LLVM prints: run without --check", file=sys.stderr)
+            return 1
+    else:
+        TABLE.write_text(text, encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":
