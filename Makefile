@@ -131,6 +131,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	@$(BIN)/python -c 'import torch' 2>/dev/null && constraint= || constraint="-c constraints.txt"; \
 	  set -x; $(PIP) $$constraint -e .
+	$(BIN)/python -m workbench.ops.stub
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed pyproject.toml

@@ -43,7 +43,6 @@ DERIVED = (
         ("docs/reference/magics.md", "docs/reference/commands.md", "docs/environment_variables.md"),
     ),
     Product("docs/benchmark_pages.py", ("docs/benchmarks.md",)),
-    Product("-m workbench.ops.stub", ("workbench/ops/__init__.pyi",)),
     Product("-m workbench.profile.counter_table", ("docs/counters.md",)),
     Product("-m workbench.operators.catalogue_page", ("docs/kernels.md",)),
     Product("-m workbench.lab.operations", ("docs/tile_operations.md",)),
