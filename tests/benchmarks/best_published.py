@@ -3,7 +3,7 @@
     python tests/benchmarks/tuned.py --published 40 [--seed 1] [--out build/tuned] [--largest 2e11]
     python tests/benchmarks/tuned.py --published all
 
-A row is a problem of `tests/data/published_times.csv` with the least time of all implementations that the
+A row is a problem of `tests/data/published_times.jsonl` with the least time of all implementations that the
 tuner took kernel times of. Like is compared with like:
 
 - Both are kernel times (docs/model_error.md): neither has what a launch costs outside of its kernels. Ours

@@ -1,8 +1,9 @@
-"""The published times that the timing model is held against: `tests/data/published_times.csv`, as data."""
+"""The published times that the timing model is held against: `tests/data/published_times.jsonl`, as data."""
 
 from __future__ import annotations
 
 import csv
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,22 +70,26 @@ class Row:
 
 
 def published(name: str = "published_times") -> list[Row]:
-    """All rows of a file, in its order: "published_times", or "published_triton" for Triton's kernels."""
+    """All rows of a file, in its order: "published_times", or "published_triton" for Triton's kernels.
+
+    A line is a series: what one source has of an implementation, taken in one way; `us` is by shape.
+    """
     with (DATA / "published_sources.csv").open(newline="", encoding="utf-8") as file:
-        sources = {each["number"]: each["source"] for each in csv.DictReader(file)}
-    with (DATA / f"{name}.csv").open(newline="", encoding="utf-8") as file:
-        return [
-            Row(
-                each["class"],
-                Problem(each["kernel"], each["shape"], each["gpu"]),
-                each["implementation"],
-                each["like"] == "yes",
-                float(each["us"]),
-                each["quantity"],
-                int(each["runs"]),
-                sources[each["source"]],
-                each["caveat"],
-                each["caches"],
-            )
-            for each in csv.DictReader(file)
-        ]
+        sources = {int(each["number"]): each["source"] for each in csv.DictReader(file)}
+    lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [
+        Row(
+            series["class"],
+            Problem(series["kernel"], shape, series["gpu"]),
+            series["implementation"],
+            series["like"],
+            float(us),
+            series["quantity"],
+            series["runs"],
+            sources[series["source"]],
+            series.get("caveat", ""),
+            series["caches"],
+        )
+        for series in map(json.loads, lines)
+        for shape, us in series["us"].items()
+    ]

@@ -31,6 +31,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import json_records
+
 COMMAND = "python tests/toolchain/rocm_answers.py ROOT [HEADERS]"
 TARGETS = ("gfx942", "gfx950")
 _DATA = Path(__file__).with_name("data")
@@ -242,7 +245,7 @@ def main(root: str, headers: str = "") -> None:
             if any(by_target.values()) and (texts := by_target)
         },
     }
-    _ANSWERS.write_text(json.dumps(record, indent=1) + "\n")
+    _ANSWERS.write_text(json_records.dumps(record, depth=3, sort_keys=False))
 
 
 def _versions(headers: str) -> str:
