@@ -8,8 +8,11 @@ Needs Playwright and a chromium, as the browser tests do.
 from __future__ import annotations
 
 import argparse
+import base64
+import json
 import sys
 import tempfile
+from importlib import resources
 from pathlib import Path
 
 import torch
@@ -18,9 +21,10 @@ from PIL import Image, ImageChops
 import workbench as wb
 from workbench.views.html import report
 from workbench.views.waves import pack
+from workbench.views.waves.packed import Packed, meanings
 
 ROOT = Path(__file__).resolve().parents[2]
-for folder in ("benchmarks", "browser", "profile"):
+for folder in ("browser", "profile"):
     sys.path.insert(0, str(ROOT / "tests" / folder))
 
 SHAPE = {"m": 1024, "n": 1024, "k": 1024}
@@ -31,19 +35,43 @@ NEAR = (12_000, 14_000)
 FAULTS = ("conflicts", "scattered_loads", "spills")
 """Kernels of tests/profile/test_advice.py."""
 
+PAGE = """<!doctype html><meta charset="utf-8"><style>body{margin:16px}%s</style><div id="here"></div>
+<script type="module">
+%s
+const told = JSON.parse(document.getElementById('told').textContent);
+const data = await (await fetch(document.getElementById('data').textContent.trim())).arrayBuffer();
+globalThis.waves = new Waves(document.getElementById('here'), told, data);
+</script>
+<script type="application/json" id="told">%s</script>
+<script type="text/plain" id="data">data:application/octet-stream;base64,%s</script>
+"""
 DARK = ":root{--jp-ui-font-color1:#e0e0e0;--jp-ui-font-color2:#a0a0a0;color-scheme:dark}body{background:#111}"
 MOST_BYTES = 150_000
 MARGIN = 16
 
 
+def timeline_page(timelines: list[Packed]) -> str:
+    """A page that shows timelines, with nothing else."""
+    files = resources.files("workbench.views.waves")
+    data = [each.data() for each in timelines]
+    told = {
+        "meanings": meanings(),
+        "timelines": [{**each.told, "bytes": len(part)} for each, part in zip(timelines, data, strict=True)],
+    }
+    return PAGE % (
+        files.joinpath("waves.css").read_text(),
+        files.joinpath("waves.js").read_text(),
+        json.dumps(told).replace("</", "<\\/"),
+        base64.b64encode(b"".join(data)).decode(),
+    )
+
+
 def timelines() -> str:
     """A page with the timelines of three GEMMs."""
-    from timeline_frames import page
-
     lines = [
         wb.timeline(f"gemm/bf16:{schedule}", shape=SHAPE, device="emulated:gfx950") for schedule in SCHEDULES
     ]
-    return page([pack(line) for line in lines])
+    return timeline_page([pack(line) for line in lines])
 
 
 def advice(folder: Path) -> str:
