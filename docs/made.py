@@ -8,11 +8,14 @@
 from __future__ import annotations
 
 import argparse
+import importlib
+import itertools
 import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -20,7 +23,7 @@ for folder in (DOCS, ROOT):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-from workbench import magic_options  # noqa: E402
+from workbench import magic_options, targets  # noqa: E402
 from workbench.__main__ import commands  # noqa: E402
 from workbench.settings import SETTINGS, Setting  # noqa: E402
 
@@ -164,11 +167,72 @@ WHOLE: dict[str, Callable[[], str]] = {
 """Pages that the site has whole, and of which the repository has a summary."""
 
 
+def _of_tests(module: str, *folders: str) -> Any:
+    """A module of the tests, imported where it is needed: it may need PyTorch."""
+    for folder in ("", *folders):
+        if str(ROOT / "tests" / folder) not in sys.path:
+            sys.path.append(str(ROOT / "tests" / folder))
+    return importlib.import_module(module)
+
+
+def _collection() -> str:
+    document = _of_tests("collection_document")
+    return str(document.page(document.stored()))
+
+
+def _instructions() -> str:
+    from workbench.emulator import instruction_table
+
+    return instruction_table.document()
+
+
+def _model_error() -> str:
+    return str(_of_tests("model_error", "benchmarks").stored_document())
+
+
+SHORT: dict[str, tuple[Callable[[], str], str]] = {
+    "collection": (_collection, "## Where functions differ"),
+    "instructions": (_instructions, "## Refused"),
+    "model_error": (_model_error, "| kernel |"),
+}
+"""Pages of which the repository has the beginning, up to a line that begins so, without long tables."""
+
+WHOLE |= {f"docs/{page}": make for page, (make, _) in SHORT.items()}
+WHOLE["docs/targets"] = targets.document
+
+LONG_TABLE = 25
+"""Rows of a table that the site alone has."""
+
+
+def short(text: str, until: str) -> str:
+    """The beginning of a page, with the number of rows in the place of each long table."""
+    lines = text.splitlines()
+    end = next(i for i, line in enumerate(lines) if line.startswith(until))
+    kept: list[str] = []
+    for is_table, group in itertools.groupby(lines[:end], lambda line: line.startswith("|")):
+        block = list(group)
+        rows = len(block) - 2
+        kept += [f"A table of {rows} rows."] if is_table and rows > LONG_TABLE else block
+    note = "`make docs` builds the whole page, with the tables and sections that are left out here."
+    return "\n".join(("\n".join(kept).rstrip(), "", note, ""))
+
+
 def write() -> None:
+    """Writes the pages that the site shows as they are in the repository."""
     for name, make in PAGES.items():
-        path, text = DOCS / name, make()
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+        _write(name, make())
+
+
+def write_short() -> None:
+    for page, (make, until) in SHORT.items():
+        _write(f"{page}.md", short(make(), until))
+    _write("targets.md", targets.summary())
+
+
+def _write(name: str, text: str) -> None:
+    path = DOCS / name
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
 
 
 def looks() -> dict[str, str]:
@@ -232,3 +296,4 @@ def shown(page: str, text: str) -> str:
 
 if __name__ == "__main__":
     write()
+    write_short()

@@ -1,9 +1,9 @@
 """`docs/collection.md`: the collection's 71 modules and its benchmark tables, beside what is here.
 
-python tests/collection_document.py            # the page, of what `tests/data/collection_results.json` has
-python tests/collection_document.py --run      # runs every case on both targets before
-python tests/modelled_times.py                 # models the time of every problem that was published, before
-python tests/collection_document.py --sources DIR  # compiles the collection's sources there, before
+python tests/collection_document.py --run      # runs every case on both targets
+python tests/modelled_times.py                 # models the time of every problem that was published
+python tests/collection_document.py --sources DIR  # compiles the collection's sources there
+python docs/made.py                            # the page, of what `tests/data/collection_results.json` has
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from workbench.profile.launch import QUANTITIES
 from workbench.targets import TILE_TARGETS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "collection.md"
 DATA = ROOT / "tests" / "data"
 RESULTS = DATA / "collection_results.json"
 SOURCE = "m8than/amd-kernels"
@@ -74,7 +73,7 @@ help(gemm_a8w8_tk.dispatch)  # what it takes, in which orders
 page and binding write arguments in different orders, both are taken, told apart by dtypes and shapes; where
 they can't be, an error says which. Nothing here has run on a GPU: results are of the emulated targets.
 
-Made by `python tests/collection_document.py`."""
+Made by `python docs/made.py`."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +117,6 @@ def page(results: Mapping[str, Any]) -> str:
             "",
         ]
     )
-
-
-def without_lines(text: str) -> str:
-    """The page without its count of lines, which every change of a file changes."""
-    head, _, rest = text.partition("\n## Lines\n")
-    return head + rest.partition("\n## ")[2]
 
 
 def _cases(module: str) -> list[str]:
@@ -432,7 +425,6 @@ def main() -> None:
         run_cases(results)
     if options.sources:
         compile_sources(results, options.sources)
-    PAGE.write_text(page(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -258,9 +258,9 @@ QUANTITIES_SAID = "; ".join(
 
 INTRODUCTION = f"""# How far modelled times are from published ones
 
-`python tests/benchmarks/model_error.py --write` makes this page, after runs of the same command without
-`--write`. Every published time is somebody else's; we measured nothing. A ratio is modelled over published,
-so below 1 the model is too fast. Each published time is compared with a modelled time of the same kind.
+`python docs/made.py` makes this page of what runs of `python tests/benchmarks/model_error.py` have stored.
+Every published time is somebody else's; we measured nothing. A ratio is modelled over published, so below 1
+the model is too fast. Each published time is compared with a modelled time of the same kind.
 
 By who takes it: {QUANTITIES_SAID}.
 

@@ -3,13 +3,14 @@
     python tests/benchmarks/model_error.py [--kernel gemm/bf16 ...] [--like] [--largest 3e12] [--minutes 60]
     python tests/benchmarks/model_error.py --own FOLDER --port FOLDER [...]    # published sources themselves
     python tests/benchmarks/model_error.py --triton [--aiter FOLDER] [...]    # where Triton is installed
-    python tests/benchmarks/model_error.py --write    # the document, and what `wb.time` says of its errors
+    python tests/benchmarks/model_error.py --write    # what `wb.time` says of its errors
+    python docs/made.py                               # the document
 
 Each problem is run once on the emulated device, for all products of its target (`counted_launches`, kept in
 a folder), and modelled with caches that are cleared before the launch and with those that a launch before
 it left. Times are kept in `tests/data/modelled_times.jsonl` (`--store`) with a digest of the model, so that a
-run goes on where the last one ended and a changed model starts again; until then the document marks what
-another model said. `--write` makes the document of what is there.
+run goes on where the last one ended and a changed model starts again. `--write` and the document are of what
+is there.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ from workbench import cache
 from workbench.operators.subject import Target, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = ROOT / "docs" / "model_error.md"
 EXPECTED = ROOT / "workbench" / "profile" / "model_error.json"
 KEPT = ROOT / "tests" / "data" / "modelled_times.jsonl"
 
@@ -104,10 +104,11 @@ class Store:
     """Results by problem in a file of JSON lines, each with the digest of the model that gave it.
 
     Attributes:
-        known: what was said last of each problem; of another model than `model` it is `former`.
+        known: what was said last of each problem; of another model than `model` it is `former`;
+            without a `model` nothing is.
     """
 
-    def __init__(self, path: Path, model: str) -> None:
+    def __init__(self, path: Path, model: str | None = None) -> None:
         self.path, self.model = path, model
         self.known: dict[Problem, Modelled] = {}
         self._models: dict[Problem, str] = {}
@@ -115,9 +116,9 @@ class Store:
             for line in path.read_text(encoding="utf-8").splitlines():
                 one = json.loads(line)
                 problem, said = Problem(**one["problem"]), one["model"]
-                if said == model or self._models.get(problem) != model:
+                if said == model or self._models.get(problem, "") != model:
                     self._models[problem] = said
-                    self.known[problem] = Modelled(**one["modelled"], former=said != model)
+                    self.known[problem] = Modelled(**one["modelled"], former=model not in (None, said))
 
     def is_left(self, problem: Problem) -> bool:
         """Whether the model of today has said nothing of a problem."""
@@ -235,6 +236,12 @@ def run(rows: list[Row], store: Store, largest: float, minutes: float, setting: 
         )
 
 
+def stored_document() -> str:
+    """The document of what is stored."""
+    tritons = published("published_triton") + published("published_aiter")
+    return document(published(), Store(KEPT).known, tritons)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--kernel", nargs="+", help="specs; default all")
@@ -252,7 +259,7 @@ def main() -> None:
     parser.add_argument("--largest", type=float, default=3e12, help="operations of a problem that is run")
     parser.add_argument("--minutes", type=float, default=60, help="after which no further problem is begun")
     parser.add_argument("--store", type=Path, default=KEPT)
-    parser.add_argument("--write", action="store_true", help="write the document; run nothing")
+    parser.add_argument("--write", action="store_true", help="write the stated errors; run nothing")
     options = parser.parse_args()
     store = Store(options.store, digest())
     rows = published("published_triton" if options.triton else "published_times")
@@ -266,7 +273,6 @@ def main() -> None:
     if options.write:
         tritons = published("published_triton") + published("published_aiter")
         store.tidy(problems_of(rows + tritons))
-        DOCUMENT.write_text(document(rows, store.known, tritons), encoding="utf-8")
         told = expected(rows, store.known, tritons)
         EXPECTED.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     else:

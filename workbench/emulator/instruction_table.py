@@ -1,19 +1,13 @@
 """The table of what is executed: every instruction of each target, as the registries have it.
 
-    python -m workbench.emulator.instruction_table            # writes docs/instructions.md in a checkout
-    python -m workbench.emulator.instruction_table --print
-
-The opcode tables of workbench/codeobject/instructions/isa name all that LLVM decodes for a target; whether an
+The opcode table in workbench/codeobject/instructions/isa names all that LLVM decodes for a target; whether an
 instruction is executed stands in the registries alone, and this page is made from both.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from workbench.codeobject.instructions import Form, forms
 from workbench.emulator.native.ops import NATIVE
@@ -91,7 +85,7 @@ def _missing(chosen: Iterable[Entry]) -> int:
 def _head(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
     yield "# Instructions of the emulated device"
     yield ""
-    yield "`python -m workbench.emulator.instruction_table` makes this page from the opcode tables"
+    yield "`python docs/made.py` makes this page from the opcode table"
     yield "(everything that LLVM decodes for a target) and the registries of the emulator; a test keeps it"
     yield "equal to both. A no-op does nothing when it executes: waits, priorities and cache hints, since"
     yield "the device runs in order and has no caches. If an instruction has a form that no compiler emits"
@@ -162,32 +156,3 @@ def _all(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
         yield f"### {family}"
         yield ""
         yield ", ".join(texts)
-
-
-def page() -> Path:
-    """Where the page lies in a checkout."""
-    return Path(__file__).resolve().parents[2] / "docs" / "instructions.md"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Write the table of instructions.")
-    parser.add_argument("--print", action="store_true", help="to standard output instead of docs/")
-    options = parser.parse_args()
-    text = document()
-    if options.print:
-        sys.stdout.write(text)
-        return 0
-    page().parent.mkdir(exist_ok=True)
-    page().write_text(text, encoding="utf-8")
-    for target in sorted(NAMES):
-        found = entries(target)
-        executed, nothing, refused = _counts(found)
-        print(
-            f"{target}: {len(found)} mnemonics, {executed} executed, {nothing} no-op, {refused} refused "
-            f"({_missing(found)} not yet)"
-        )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -27,7 +27,7 @@ from workbench.targets.instruction_sets import (
     target,
 )
 from workbench.targets.lds import CONFLICT_RULES, ConflictRule, conflict_rule
-from workbench.targets.page import document, facts
+from workbench.targets.page import document, facts, summary
 from workbench.targets.products import (
     MI210,
     MI300X,
@@ -71,5 +71,6 @@ __all__ = [
     "document",
     "facts",
     "product",
+    "summary",
     "target",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 
 from workbench.targets.fact import Fact
@@ -27,14 +27,37 @@ def facts(record: Target | Product | Timing) -> dict[str, Fact]:
     return found
 
 
+INTRODUCTION = """# Targets and products
+
+`python docs/made.py` makes this page from the records in `workbench/targets/`. Others published all of these
+figures; we measured none."""
+
+MAIN: dict[str, Callable[[Product], str]] = {
+    "target": lambda product: product.arch,
+    "compute units": lambda product: product.compute_units.stated,
+    "XCDs": lambda product: product.xcds.stated,
+    "clock": lambda product: product.clock_hz.stated,
+    "HBM": lambda product: f"{product.hbm_bytes.stated}, {product.hbm_bytes_per_second.stated}",
+    "L2 a die": lambda product: product.l2_bytes_per_xcd.stated,
+    "Infinity Cache": lambda product: product.infinity_cache_bytes.stated,
+    "LDS a compute unit": lambda product: product.target.lds_bytes.stated,
+}
+"""Figures of a product by what they are called in the summary."""
+
+
+def summary() -> str:
+    """The main figures of each product, as Markdown."""
+    lines = [f"| product | {' | '.join(MAIN)} |", "| --- |" + " --- |" * len(MAIN)]
+    for product in PRODUCTS:
+        lines.append(f"| {product.name} | {' | '.join(read(product) for read in MAIN.values())} |")
+    count = sum(len(facts(record)) for record in (*TARGETS, *PRODUCTS))
+    rest = f"`make docs` builds the whole page: {count} figures, each with its source."
+    return "\n".join((INTRODUCTION, "", *lines, "", rest, ""))
+
+
 def document() -> str:
-    """`docs/targets.md`: every figure with its source, as Markdown."""
-    lines = [
-        "# Targets and products",
-        "",
-        "`python -m workbench.targets` makes this page from the records in `workbench/targets/`. Others",
-        "published all of these figures; we measured none.",
-    ]
+    """Every figure with its source, as Markdown."""
+    lines = [INTRODUCTION]
     records: tuple[Target | Product, ...] = (*TARGETS, *PRODUCTS)
     for record in records:
         title = record.generation if isinstance(record, Target) else record.arch
