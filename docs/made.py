@@ -289,6 +289,8 @@ def shown(page: str, text: str) -> str:
     """What the site shows of a page's source; `page` is its name from the root, without suffix."""
     if page in WHOLE:
         text = WHOLE[page]()
+    if page == "docs/compatibility":
+        text = _of_tests("compatibility_tables", "kernels").filled(text)
     if page == "docs/reference/pages":
         return text.replace("<!-- table of pages -->", reading_times())
     return with_look(page.removeprefix("docs/"), text)

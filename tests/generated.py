@@ -90,7 +90,7 @@ MEASURED = (
         ("tests/data/collection_suite.json",),
         "a checkout of the collection",
     ),
-    Product("tests/kernels/compatibility.py", ("docs/compatibility.md",), "checkouts of HipKittens"),
+    Product("tests/kernels/compatibility.py", ("docs/data/compatibility.json",), "checkouts of HipKittens"),
     Product("tests/kernels/gemm_table.py", ("docs/gemm.md",), "some minutes"),
     Product("tests/kernels/habits.py", ("docs/pytorch_habits.md",), "some minutes"),
     Product(

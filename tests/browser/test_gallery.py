@@ -1,6 +1,6 @@
 """Every figure at three widths: no text overlaps or is cut, and at the narrowest it looks as it did.
 
-Stored pictures are of a light page, halved, and have few colours: they tell a wrong layout, not another font's
+Stored pictures are of a light page, halved, with few colours: they tell a wrong layout, not another font's
 pixels. After a change that is meant, `HIPKITTENS_TEST_ALL=1 HIPKITTENS_TEST_PICTURES=write python -m pytest
 tests/browser/test_gallery.py` writes them anew; look at them before they are committed.
 """

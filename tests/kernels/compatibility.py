@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import compatibility_tables
 import hipkittens_makefiles
 import hipkittens_reasons
 import hipkittens_sources
@@ -41,7 +42,6 @@ from hipkittens_sources import Source
 
 from workbench import targets, toolchain
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"
 HEADERS = Path(__file__).resolve().parents[2] / "kernels" / "include"
 MEMBER_FILES = r"ops/group/(?!group\.cuh)"
 BINDINGS = "pyutils/"
@@ -194,7 +194,7 @@ def stated() -> dict[str, list[Name]]:
     """The names by branch that the page says are here."""
     heads: list[str] = []
     of: dict[str, list[Name]] = {branch: [] for branch in BRANCHES}
-    for line in DOCS.read_text().splitlines():
+    for line in compatibility_tables.section("names").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if cells[:2] == ["name", "kind"]:
             heads = cells[2:]
@@ -412,7 +412,7 @@ def listed(checkouts: Mapping[str, Path]) -> list[Source]:
 
 def stated_results() -> dict[tuple[str, str], tuple[str, str]]:
     """Results with our headers and with theirs by branch and source, of the page's first table."""
-    _, _, text = DOCS.read_text().partition("<!-- sources -->")
+    text = compatibility_tables.section("sources")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
     found: dict[tuple[str, str], tuple[str, str]] = {}
     for row in rows:
@@ -610,15 +610,6 @@ def recheck(checkouts: Mapping[str, Path], given: argparse.Namespace) -> bool:
     return all(same)
 
 
-def write(what: str, table: str) -> None:
-    """Puts a table between its marks in the page."""
-    marks = f"<!-- {what} -->", f"<!-- end of {what} -->"
-    text = DOCS.read_text()
-    before, _, rest = text.partition(marks[0])
-    _, _, behind = rest.partition(marks[1])
-    DOCS.write_text(f"{before}{marks[0]}\n{table}\n{marks[1]}{behind}")
-
-
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=("names", "sources", "modules", "makefiles", "recheck"))
@@ -644,17 +635,17 @@ def main(arguments: Sequence[str]) -> None:
     if not checkouts:
         parser.error("no checkout given")
     if given.what == "names":
-        write("names", names_table(checkouts))
+        compatibility_tables.store("names", names_table(checkouts))
     elif given.what == "modules":
-        write("modules", modules_table(checkouts, given))
+        compatibility_tables.store("modules", modules_table(checkouts, given))
     elif given.what == "recheck":
         sys.exit(0 if recheck(checkouts, given) else 1)
     elif given.results is None:
         parser.error(f"{given.what} wants --results FILE")
     elif given.what == "makefiles":
-        write("makefiles", makefiles_table(checkouts, given))
+        compatibility_tables.store("makefiles", makefiles_table(checkouts, given))
     else:
-        write("sources", sources_table(checkouts, given))
+        compatibility_tables.store("sources", sources_table(checkouts, given))
 
 
 if __name__ == "__main__":

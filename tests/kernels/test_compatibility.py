@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import compatibility
+import compatibility_tables
 import hipkittens_sources
 import pytest
 import torch
@@ -41,7 +42,7 @@ def test_missing_names_are_found() -> None:
 
 
 def test_what_is_not_right_has_its_reason_in_the_page() -> None:
-    _, _, text = compatibility.DOCS.read_text().partition("<!-- sources -->")
+    text = compatibility_tables.section("sources")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
     # The first table is of the compiler that all sources were tried with.
     ours: dict[tuple[str, ...], str] = {}
@@ -55,7 +56,7 @@ def test_what_is_not_right_has_its_reason_in_the_page() -> None:
 
 def test_each_cause_with_its_own_headers_is_in_the_page() -> None:
     """Sources by branch and result are in the table of causes, and no cause is unknown."""
-    _, _, text = compatibility.DOCS.read_text().partition("<!-- sources -->")
+    text = compatibility_tables.section("sources")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
     theirs: dict[tuple[str, str], str] = {}
     for row in rows:
@@ -545,3 +546,23 @@ def test_pinned_tiles_from_every_shared_tile(arch: str) -> None:
             x=x,
         )
     batch.run(arch)
+
+
+def test_tables_are_stored_and_come_back_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The repository's page has short tables, the filled one all."""
+    monkeypatch.setattr(compatibility_tables, "DATA", tmp_path / "tables.json")
+    monkeypatch.setattr(compatibility_tables, "PAGE", tmp_path / "page.md")
+    rows = [f"| `kittens::{scope}::{name}` | type | yes |" for scope in ("rt", "st") for name in "abcdef"]
+    counts = "| branch | names |\n| --- | --- |\n| main | 12 |"
+    text = "\n".join((counts, "", "| name | kind | main |", "| --- | --- | --- |", *rows))
+    marks = "# Page\n\n<!-- names -->\n<!-- end of names -->\n\nThe end.\n"
+    compatibility_tables.PAGE.write_text(marks)
+    compatibility_tables.store("names", text)
+    page = compatibility_tables.PAGE.read_text()
+    assert counts in page
+    assert "A table of 12 rows" in page
+    assert rows[0] not in page
+    assert compatibility_tables.section("names") == text
+    assert compatibility_tables.filled(page) == marks.replace("names -->\n", f"names -->\n{text}\n", 1)
