@@ -186,6 +186,10 @@ def _instructions() -> str:
     return instruction_table.document()
 
 
+def _kernel_costs() -> str:
+    return str(_of_tests("kernel_costs", "kernels").page())
+
+
 def _model_error() -> str:
     return str(_of_tests("model_error", "benchmarks").stored_document())
 
@@ -193,6 +197,7 @@ def _model_error() -> str:
 SHORT: dict[str, tuple[Callable[[], str], str]] = {
     "collection": (_collection, "## Where functions differ"),
     "instructions": (_instructions, "## Refused"),
+    "kernel_costs": (_kernel_costs, "## Beside published times"),
     "model_error": (_model_error, "| kernel |"),
 }
 """Pages of which the repository has the beginning, up to a line that begins so, without long tables."""

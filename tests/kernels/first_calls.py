@@ -1,4 +1,4 @@
-"""What the first call of each operator takes with an empty cache; written to docs/kernel_costs.md.
+"""What the first call of each operator takes with an empty cache; stored for docs/kernel_costs.md.
 
     python tests/kernels/first_calls.py [NAME ...] [--device emulated:gfx950] [--print]
 
@@ -23,7 +23,6 @@ from datetime import date
 import kernel_costs
 
 SERVE = "HIPKITTENS_FIRST_CALLS"
-HEADS = ("operator", "shape", "first call, s", "second call, ms")
 
 
 def calls(names: Sequence[str], device: str) -> Iterator[tuple[str, ...]]:
@@ -51,19 +50,16 @@ def calls(names: Sequence[str], device: str) -> Iterator[tuple[str, ...]]:
 
 
 def known() -> dict[str, list[str]]:
-    """The page's rows by operator."""
-    text = kernel_costs.DOCS.read_text(encoding="utf-8").partition(f"\n{kernel_costs.FIRST}\n")[2]
-    rows = (line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `"))
-    return {row[0].strip("`"): row for row in rows}
+    """The stored rows by operator."""
+    lines = kernel_costs.lines_of("first")
+    return {name: line.strip("| ").split(" | ") for name, stored in lines.items() for line in stored}
 
 
-def section(rows: Mapping[str, Sequence[str]], every: Collection[str], device: str) -> str:
-    """The part of the page, of rows by operator."""
-    there = [rows[name] for name in every if name in rows]
-    seconds = [float(row[2]) for row in there]
+def summary(rows: Mapping[str, Sequence[str]], every: Collection[str], device: str) -> str:
+    """What the page says of rows by operator."""
+    seconds = [float(rows[name][2]) for name in every if name in rows]
     missing = [f"`{name}`" for name in every if name not in rows]
     return (
-        f"{kernel_costs.FIRST}\n\n"
         f"Seconds of the first call of each operator on {device} with an empty cache, and milliseconds\n"
         "of the second, by `python tests/kernels/first_calls.py`: one process, one operator after another,\n"
         f"each at the smallest shape of its spec. Measured {date.today():%d %B %Y} on two cores of a\n"
@@ -71,8 +67,6 @@ def section(rows: Mapping[str, Sequence[str]], every: Collection[str], device: s
         f"The median is {statistics.median(seconds):.1f} s, the longest {max(seconds):.1f} s.\n"
         "`workbench.ops.precompile` does this for a model before its first call, side by side."
         + (f" Not called yet: {', '.join(missing)}." if missing else "")
-        + "\n\n"
-        + kernel_costs.table(HEADS, map(kernel_costs.cells, there))
     )
 
 
@@ -80,7 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="operators; default all")
     parser.add_argument("--device", default="emulated:gfx950")
-    parser.add_argument("--print", action="store_true", help="show it instead of writing it")
+    parser.add_argument("--print", action="store_true", help="show it instead of storing it")
     options = parser.parse_args()
     if os.environ.get(SERVE):
         for row in calls(options.names, options.device):
@@ -100,14 +94,14 @@ def main() -> None:
     ):
         assert server.stdout is not None
         for line in server.stdout:
-            if len(row := line.rstrip("\n").split("\t")) == len(HEADS):
+            if len(row := line.rstrip("\n").split("\t")) == len(kernel_costs.FIRST_HEADS):
                 print(*row, sep="  ", flush=True)
                 rows[row[0].strip("`")] = row
                 if not options.print:
-                    text = kernel_costs.DOCS.read_text(encoding="utf-8")
-                    before = text.partition(f"\n{kernel_costs.FIRST}\n")[0].rstrip("\n")
-                    part = section(rows, wb.kernels, options.device)
-                    kernel_costs.DOCS.write_text(f"{before}\n\n{part}", encoding="utf-8")
+                    kernel_costs.store(row[0].strip("`"), first=[kernel_costs.cells(row)])
+    if not options.print:
+        said = summary(rows, wb.kernels, options.device)
+        kernel_costs.write({**kernel_costs.stored(), "first calls": said})
     if server.returncode:
         sys.exit(f"first_calls: the process that calls ended with {server.returncode}")
 

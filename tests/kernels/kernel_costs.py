@@ -1,8 +1,8 @@
-"""What each kernel costs: registers, LDS, main loop, conflicts, bytes, time; written to docs/kernel_costs.md.
+"""What each kernel costs: registers, LDS, main loop, conflicts, bytes, time; stored for docs/kernel_costs.md.
 
     python tests/kernels/kernel_costs.py               # every operator
     python tests/kernels/kernel_costs.py gemm/ --print # those whose names begin so, on the terminal
-    python tests/kernels/kernel_costs.py gemm/bf16     # anew in the page; the others' rows stay
+    python tests/kernels/kernel_costs.py gemm/bf16     # anew; the others' rows stay
 
 A row is a launch of an operator, of each variant and on each target, at the shape that `shape_of` picks. A
 column is a record in `COLUMNS`. Registers, LDS and the loop are read from the code object; conflicts and
@@ -13,10 +13,13 @@ others published theirs.
 from __future__ import annotations
 
 import argparse
-import re
+import itertools
+import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from main_loop import Loop, loop_of
 from operator_cases import supports
@@ -27,10 +30,14 @@ from workbench.origin import Figure
 from workbench.profile import ProfileResult, StepsProfile
 from workbench.targets import default_product, product
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "kernel_costs.md"
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import json_records
 
-FIRST = "## First calls"
-"""Heading of the part that `first_calls.py` writes."""
+DATA = Path(__file__).resolve().parents[2] / "docs" / "data" / "kernel_costs.json"
+"""Lines of the page's tables by operator, an operator a line."""
+
+FIRST_HEADS = ("operator", "shape", "first call, s", "second call, ms")
+"""Of the table that `first_calls.py` makes."""
 
 MOST_FLOPS, MOST_BYTES = 3e9, 1e8
 """Work of a launch that is small enough to be counted here."""
@@ -40,7 +47,7 @@ TIMED_FLOPS, TIMED_BYTES = 5e12, 2e9
 
 HEAD = """# What the kernels cost
 
-`python tests/kernels/kernel_costs.py` writes one row for each launch of each variant of an operator, on each
+`python tests/kernels/kernel_costs.py` stores one row for each launch of each variant of an operator, on each
 target. It takes the smallest published shape if the emulated device can run it, otherwise the first shape of
 the spec that the variant accepts. We measured nothing here. Registers, LDS (bytes per work-group) and the
 main loop come from the machine code; the main loop is the one with the most matrix instructions (the shortest
@@ -289,51 +296,55 @@ def table(heads: Sequence[str], lines: Iterable[str]) -> str:
     return "\n".join([f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}", *lines]) + "\n"
 
 
-def page(costs: Mapping[str, list[str]], times: Mapping[str, list[str]]) -> str:
-    """The page, of lines by operator."""
-    heads = [column.head for column in COLUMNS], [head for head, _ in TIMES]
-    known = [[text for texts in lines.values() for text in texts] for lines in (costs, times)]
-    made = HEAD + table(heads[0], known[0]) + LEFT + BESIDE + table(heads[1], known[1])
-    _, heading, firsts = _text().partition(f"\n{FIRST}\n")
-    return made + heading + firsts
+def stored() -> dict[str, Any]:
+    """What is stored: lines of each operator by table, and what is said of first calls."""
+    return json.loads(DATA.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
-def operator_of(text: str) -> str:
-    """Which operator a line of the page is of."""
-    found = re.match(r"\| `([^`:]+)", text)
-    return found[1] if found else ""
+def lines_of(part: str) -> dict[str, list[str]]:
+    """The stored lines of a table, "costs", "times" or "first", by operator."""
+    operators = stored()["operators"]
+    return {name: operators.get(name, {}).get(part, []) for name in wb.kernels}
 
 
-def _text() -> str:
-    return DOCS.read_text() if DOCS.exists() else ""
+def store(name: str, **parts: list[str]) -> None:
+    """Keeps lines of an operator."""
+    content = stored()
+    content["operators"].setdefault(name, {}).update(parts)
+    content["operators"] = dict(sorted(content["operators"].items()))
+    write(content)
 
 
-def read() -> tuple[dict[str, list[str]], ...]:
-    """The lines that the page has, by table and operator."""
-    text = _text().partition(f"\n{FIRST}\n")[0]
-    parts = [*text.split(BESIDE.splitlines()[1]), ""][:2]
-    return tuple(
-        {name: [line for line in part.splitlines() if operator_of(line) == name] for name in wb.kernels}
-        for part in parts
-    )
+def write(content: Mapping[str, Any]) -> None:
+    DATA.write_text(json_records.dumps(content, 2, sort_keys=False), encoding="utf-8")
+
+
+def page() -> str:
+    """The page, of what is stored."""
+    heads = ([column.head for column in COLUMNS], [head for head, _ in TIMES], FIRST_HEADS)
+    tables = [
+        table(head, itertools.chain.from_iterable(lines_of(part).values()))
+        for head, part in zip(heads, ("costs", "times", "first"), strict=True)
+    ]
+    first = f"\n## First calls\n\n{stored()['first calls']}\n\n"
+    return HEAD + tables[0] + LEFT + BESIDE + tables[1] + first + tables[2]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write docs/kernel_costs.md.")
+    parser = argparse.ArgumentParser(description="Store what kernels cost, for docs/kernel_costs.md.")
     parser.add_argument("prefix", nargs="*", default=[""], help="operators whose names begin so")
-    parser.add_argument("--print", action="store_true", help="show it instead of writing it")
+    parser.add_argument("--print", action="store_true", help="show it instead of storing it")
     parser.add_argument("--times", action="store_true", help="the second table alone")
     options = parser.parse_args()
     for name in wb.kernels:
         if not any(name.startswith(prefix) for prefix in options.prefix):
             continue
-        costs, times = read()
+        parts = {"times": [cells(of(row) for _, of in TIMES) for row in timed(name)]}
         if not options.times:
-            costs[name] = [line(row) for row in rows_of(name)]
-        times[name] = [cells(of(row) for _, of in TIMES) for row in timed(name)]
-        print("\n".join([*([] if options.times else costs[name]), *times[name]]), flush=True)
+            parts["costs"] = [line(row) for row in rows_of(name)]
+        print("\n".join(itertools.chain.from_iterable(parts.values())), flush=True)
         if not options.print:
-            DOCS.write_text(page(costs, times))
+            store(name, **parts)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import first_calls
 import kernel_costs
 import pytest
@@ -25,23 +27,22 @@ def test_every_column_of_the_command_is_filled(name: str, monkeypatch: pytest.Mo
 
 def test_the_page_has_the_columns_of_the_command() -> None:
     heads = [column.head for column in kernel_costs.COLUMNS], [head for head, _ in kernel_costs.TIMES]
-    lines = kernel_costs.DOCS.read_text().splitlines()
+    lines = kernel_costs.page().splitlines()
     found = [text.strip("| ").split(" | ") for text in lines if text.startswith("| kernel")]
     assert found == list(heads)
-    for known, wanted in zip(kernel_costs.read(), heads, strict=True):
+    for known, wanted in zip(map(kernel_costs.lines_of, ("costs", "times")), heads, strict=True):
         assert any(known.values())
         for text in (text for texts in known.values() for text in texts):
             cells = text.strip("| ").split(" | ")
             assert len(cells) == len(wanted), text
             assert all(cells), f"an empty cell; run python tests/kernels/kernel_costs.py: {text}"
-    rows = [text for text in lines if text.startswith("| `")]
-    assert all(kernel_costs.operator_of(text) in wb.kernels for text in rows)
+    assert set(kernel_costs.stored()["operators"]) <= set(wb.kernels)
 
 
 def test_every_operator_has_a_row_for_each_of_its_targets() -> None:
     heads = [column.head for column in kernel_costs.COLUMNS]
     at = heads.index("target")
-    costs = kernel_costs.read()[0]
+    costs = kernel_costs.lines_of("costs")
     found = {(name, text.strip("| ").split(" | ")[at]) for name, texts in costs.items() for text in texts}
     wanted = {(name, target) for name in wb.kernels for target in wb.kernels[name].targets}
     assert wanted - found == set(), "run python tests/kernels/kernel_costs.py with these names"
@@ -49,7 +50,7 @@ def test_every_operator_has_a_row_for_each_of_its_targets() -> None:
 
 def test_no_launch_of_the_page_touches_scratch() -> None:
     heads = [column.head for column in kernel_costs.COLUMNS]
-    for texts in kernel_costs.read()[0].values():
+    for texts in kernel_costs.lines_of("costs").values():
         for text in texts:
             found = dict(zip(heads, text.strip("| ").split(" | "), strict=True))
             assert found["scratch"] == "0", text
@@ -57,22 +58,32 @@ def test_no_launch_of_the_page_touches_scratch() -> None:
 
 def test_bank_conflicts_are_explained() -> None:
     at = [column.head for column in kernel_costs.COLUMNS].index("conflict cycles")
-    costs = kernel_costs.read()[0]
+    costs = kernel_costs.lines_of("costs")
     found = {
         name for name, texts in costs.items() for text in texts if text.strip("| ").split(" | ")[at] != "0"
     }
     assert found == set(kernel_costs.CONFLICTS)
-    assert kernel_costs.LEFT in kernel_costs.DOCS.read_text()
+    assert kernel_costs.LEFT in kernel_costs.page()
 
 
 def test_first_calls_are_of_operators_and_say_which_they_lack() -> None:
-    head, _, text = kernel_costs.DOCS.read_text().partition(f"\n{kernel_costs.FIRST}\n")
-    rows, said = first_calls.known(), text.partition("\n| ")[0]
+    rows, said = first_calls.known(), kernel_costs.stored()["first calls"]
     assert {name for name in wb.kernels if name in rows or f"`{name}`" in said} == set(wb.kernels)
-    assert set(rows) <= set(wb.kernels)
     assert all(float(row[2]) > 0 and float(row[3]) > 0 for row in rows.values())
-    assert kernel_costs.page(*kernel_costs.read()).endswith(text), "the other command drops them"
-    assert "first call" not in head
+    assert said in kernel_costs.page()
+
+
+def test_an_operator_is_stored_beside_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line an operator; what another command stored of it stays."""
+    monkeypatch.setattr(kernel_costs, "DATA", tmp_path / "costs.json")
+    kernel_costs.write({"first calls": "None yet.", "operators": {"gemm/int8": {"first": ["| 1 |"]}}})
+    kernel_costs.store("gemm/int8", costs=["| 2 |", "| 3 |"])
+    kernel_costs.store("gemm/bf16", costs=["| 4 |"])
+    text = kernel_costs.DATA.read_text()
+    assert len(text.splitlines()) == 7
+    assert list(kernel_costs.stored()["operators"]) == ["gemm/bf16", "gemm/int8"]
+    assert kernel_costs.lines_of("first")["gemm/int8"] == ["| 1 |"]
+    assert kernel_costs.lines_of("costs")["gemm/int8"] == ["| 2 |", "| 3 |"]
 
 
 def test_first_calls_are_of_an_empty_cache(
@@ -80,9 +91,9 @@ def test_first_calls_are_of_an_empty_cache(
 ) -> None:
     """The first compiles, which takes far longer than the second call."""
     monkeypatch.setattr("sys.argv", ["first_calls.py", "activations/relu", "--print"])
-    before = kernel_costs.DOCS.read_text()
+    before = kernel_costs.DATA.read_text()
     first_calls.main()
     (row,) = (line.split("  ") for line in capfd.readouterr().out.splitlines())
     assert row[0] == "`activations/relu`"
     assert 1e3 * float(row[2]) > 3 * float(row[3]) > 0
-    assert kernel_costs.DOCS.read_text() == before
+    assert kernel_costs.DATA.read_text() == before
