@@ -169,7 +169,7 @@ SETTINGS = (
     Setting(
         "HIPKITTENS_TEST_MATRIX_CASES",
         "file with more cases of matrix instructions' bits, in the format of "
-        "`tests/data/matrix_bits_gfx942.npz`",
+        "`tests/data/matrix_bits_gfx942.npz.xz`, or without `.xz`",
     ),
     Setting("HIPKITTENS_TEST_DEVICE_LIBRARIES", "folder of ROCm's device libraries to test with"),
     Setting("HIPKITTENS_SLOW_TESTS", "`1` also runs tests that take minutes"),

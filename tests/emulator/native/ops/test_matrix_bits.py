@@ -1,12 +1,14 @@
 """`numerics=exact`: matrix instructions to the bit, on published cases and against an independent reference.
 
-matrix_bits_gfx942.npz (tests/data) has a part of the cases that MMA-Sim's model made of an MI300X; others in
-the same form are taken where HIPKITTENS_TEST_MATRIX_CASES names their file. published_arithmetic.py has the
+matrix_bits_gfx942.npz.xz (tests/data) has a part of the cases that MMA-Sim's model made of an MI300X; others
+in the same form are taken where HIPKITTENS_TEST_MATRIX_CASES names their file. published_arithmetic.py has the
 same arithmetic again, in Python's integers; other random cases come from it.
 """
 
 from __future__ import annotations
 
+import io
+import lzma
 import os
 import re
 from dataclasses import replace
@@ -36,14 +38,18 @@ from tests.emulator.native.ops.test_matrix import (
 from tests.emulator.translate.test_matrix_chain import chained
 
 DATA = Path(__file__).parents[3] / "data"
-RECORDED = Path(os.environ.get("HIPKITTENS_TEST_MATRIX_CASES") or DATA / "matrix_bits_gfx942.npz")
+RECORDED = Path(os.environ.get("HIPKITTENS_TEST_MATRIX_CASES") or DATA / "matrix_bits_gfx942.npz.xz")
 
 
 @cache
 def recorded() -> dict[tuple[str, str], dict[str, np.ndarray]]:
     """Bits of A, B, C and D by instruction ("f32_16x16x16_f16") and case ("wide")."""
     cases: dict[tuple[str, str], dict[str, np.ndarray]] = {}
-    with np.load(RECORDED) as file:
+    # Hundreds of small arrays: NumPy's own compression, array by array, takes twice the bytes.
+    content = RECORDED.read_bytes()
+    if RECORDED.suffix == ".xz":
+        content = lzma.decompress(content)
+    with np.load(io.BytesIO(content)) as file:
         for key in file.files:
             _, instruction, case, operand = key.split("|")
             cases.setdefault((instruction, case), {})[operand] = file[key]
