@@ -1,8 +1,8 @@
 """`numerics=exact`: matrix instructions to the bit, on published cases and against an independent reference.
 
 matrix_bits_gfx942.npz.xz (tests/data) has a part of the cases that MMA-Sim's model made of an MI300X; others
-in the same form are taken where HIPKITTENS_TEST_MATRIX_CASES names their file. published_arithmetic.py has the
-same arithmetic again, in Python's integers; other random cases come from it.
+in the same form are taken where HIPKITTENS_TEST_MATRIX_CASES names their file. published_arithmetic.py has
+the same arithmetic again, in Python's integers; other random cases come from it.
 """
 
 from __future__ import annotations
