@@ -274,16 +274,17 @@ Goals: median error 20 % over all and 30 % in each class, 60 % of rows within 20
 """
 
 REGIMES_SAID = (
-    "A modelled time says how far it may be off by what its launch is like, whoever wrote the kernel. A\n"
-    "launch is of the first regime that fits: "
+    "A modelled time states how far off it may be. That depends on what limits the launch, whoever wrote\n"
+    "the kernel; a launch belongs to the first regime that fits: "
     + "; ".join(f"*{name}*: {what}" for name, what in REGIMES.items())
     + f" (narrow: less than {NARROW_BYTES:g} bytes a lane on average; short: less than "
-    f"{SHORT_SECONDS * 1e6:g} us). Ratios are net, of the kernel without its launch. They rest on\n"
-    "HipKittens' rows by what stands nearest, on Triton's and on AITER's in Triton. A range is what 80 % of\n"
-    "a regime's rows have, widened until rows of a class that took no part in it (GEMMs, attention, AITER's\n"
-    "LayerNorm, ...) fall into it as often, and at least what 80 % of all rows have. The last column has\n"
-    "rows of each class in the range that the other classes alone would have had stated. Where a regime has\n"
-    "one class, that is tried by its families: a kernel on a target, as bf16 GEMMs on gfx950.\n"
+    f"{SHORT_SECONDS * 1e6:g} us). Ratios are net: of the kernel without its launch. The rows are\n"
+    "HipKittens', each beside what stands nearest to it, and those of Triton's and AITER's Triton kernels.\n"
+    "A range holds 80 % of its regime's rows. It is widened until it also holds 80 % of the rows of any class\n"
+    "(GEMMs, attention, AITER's LayerNorm, ...) that is left out when the range is made, and it is never\n"
+    "narrower than the range of all rows. The last column counts the left-out rows that fall into the range\n"
+    "of the other classes. If a regime has only one class, we leave out its families instead, such as bf16\n"
+    "GEMMs on gfx950.\n"
 )
 
 NEAREST = """\
@@ -300,9 +301,9 @@ THEMSELVES = """The source that was published (`--own`, a checkout of HipKittens
 of m8than/amd-kernels): what is off here is the model.
 """
 
-LATE = """The port's page has rows that are not among the facts that this project was built on. They were
-looked up late: no constant was changed after they were seen, but the model of launches in warm loops was
-written after; cold, these rows come out within 4 % of what they do warm.
+LATE = """These rows of the port's page were looked up after the model's constants were set, and no constant
+was changed for them. The model of launches in warm loops was written later; modelled cold, these rows come
+out within 4 % of their warm times.
 """
 
 TRITONS = """Kernels of `tests/benchmarks/triton_kernels.py`, one program a row, compiled by Triton; the
@@ -311,64 +312,49 @@ published ones' sources and number of warps are not known. AITER's are the publi
 as many memory instructions.
 """
 
-LEFT_OUT = """What one factor on all times would do, fitted to the median ratio of the other classes and
-judged on the class left out: where it does not help, there is no common fault left that a fit could hide.
+LEFT_OUT = """Would one factor on all times help? It is fitted to the median ratio of the other classes and
+judged on the class left out. Where it does not help, no common error is left that a fit could hide.
 """
 
-CAUSES = """- *Narrow accesses out of line.* L1 takes sixteen lanes of at most a dword at once where they
-  lie in one piece of 64 bytes, else four lanes at a time: 4 cycles a wave or 16 ("Understanding
-  Memory Coalescing on GCN", GPUOpen; the Gluon tutorials have both figures on gfx950). Four
-  lanes that lie in two pieces take two turns: that is inferred, from the 64 bytes that L1
-  serves in a cycle. An instruction trace of FlyDSL's softmax on an MI350X
-  (jhinpan/flydsl-kernel-profiling-lib, examples/softmax) shows the 4 for aligned 2-byte loads
-  and stores, each over 64 in a row: narrow ones alone are not dearer than dwords. Triton's code
-  for rows whose length it cannot divide reads 2 bytes a lane from places 16 bytes apart, 16
-  cycles, or 32 where a row begins anywhere. AITER's LayerNorm of 4096 x 8193 was modelled at
-  0.66 of its time without the second turn, and is at 0.79 with it; its other odd lengths are at
-  0.64 to 0.81, as if hardware took 32 cycles for any such access: rows of 2047, 4095 and 8191
-  take 29 to 32 for each access of a wave (kernel time at 2,200 MHz), and the model has 21 turns
-  on average, 27 where x is read and 16 where weights are. No source says so, and FlyDSL's odd
-  rows, whose lanes are neighbours, do not show it: it is not in, and the range of narrow kernels
-  says what is left. Two things that sources do have are not it. Of eight loads of a line seven
-  come while it is on its way: loads leave the 32 KB that a unit has under way in order in the
-  model, too. And L2 takes 64 bytes a clock and channel of what is written, half of what it reads
-  (AMD CDNA 3 white paper): with that two of 254 times here change, by 0.02 and 4 %, none of them
-  AITER's, so it is not in either.
-- *What clears the caches, and what passes them.* The clearing leaves the Infinity Cache full of lines that
-  have to be written back, so that a first launch puts one out for each line it brings in. Non-temporal
-  instructions (`nt`; Triton's .cg and .cs) do not: their lines are the first to go. With that AITER's
-  quantization per token in Triton is within 7 % in four sizes of 88 to 403 MB, where 4096 x 8192 came out
-  at 1.6 times; AITER's HIP kernel and FlyDSL's, without `nt`, take what putting lines out costs.
-- *Small first launches.* vec_add of up to 88 MB takes after that clearing no longer than its bytes need,
-  and from 123 MB on what putting lines out costs, as modelled. Why small ones do not pay is not known: the
-  model makes their memory part up to 1.5 times too long.
-- *An L2 and fabric under load* are not modelled: orders of tiles that differ by 27 % on hardware tie here,
-  and fp8 of 4 and 8 waves are the wrong way round ([what was looked at](model_rankings.md)). No source was
-  found for the latency of a loaded L2; the range of kernels of the matrix cores says what that leaves.
-- *Ours is another kernel.* HipKittens' rotary kernel reads and writes pieces of 32 bytes in 32
-  rows, where ours touches whole lines; its LayerNorm spends twice the vector work on random numbers; the
-  port's row-wise kernels load two bytes a lane. Modelled themselves, they are near what was published.
-- *GEMMs of 1024 and 2048.* HipKittens' rows stand beside our schedule of the same kind (bf16: ping-pong,
-  fp8: interleaved) with its tiles of 256 x 256, if the matrix instructions of such tiles alone need no
-  longer than was published. Twelve rows were faster than that: their tiles are smaller, and not known. Our
-  choice for the size stands in their place; it splits 1024 cubed in bf16 along K on an MI325X, and takes
-  half the time there.
-- *Loops of just the Infinity Cache's size.* Which line it replaces is not published. Least recently used, as
-  assumed, loses all of a loop that is a little larger: LayerNorm of 16384 x 2048 moves 256 MiB and a little,
-  and comes out a third too slow.
-- *The Infinity Cache's bandwidth.* Sources have 11.9, 5.8 and 5.9 TB/s, and 6.4 were drawn from HBM through
-  it; 5.8 is taken on CDNA 3 and 6.4 on CDNA 4. At 11.9 TB/s HipKittens' warm rotary kernels would be off by a
-  median of 22 %.
-- *Attention's backward pass* comes out a quarter too slow: the kernel here is not HipKittens'.
-- *What events contain.* The launch by Python of the loops differs: kernels of about 2 us read 6.0 us where
-  the binding takes addresses, 8.3 to 9.6 where it takes tensors. One figure stands for all of them.
+CAUSES = """- *Narrow, unaligned accesses.* L1 takes sixteen lanes of at most a dword at once if they lie in
+  one piece of 64 bytes, otherwise four lanes at a time: 4 or 16 cycles for a wave ("Understanding
+  Memory Coalescing on GCN", GPUOpen; the Gluon tutorials have both figures on gfx950). We infer that four
+  lanes across two pieces take two turns, since L1 serves 64 bytes a cycle. AITER's LayerNorm of 4096 x 8193
+  is at 0.79 of its published time with that second turn, and would be at 0.66 without; its other odd lengths
+  are at 0.64 to 0.81, as if hardware took 32 cycles for each such access. No source says so, and FlyDSL's odd
+  rows do not show it, so the model leaves it out, and the range of narrow kernels allows for it.
+- *What clears the caches.* Clearing by writes leaves the Infinity Cache full of lines that must be written
+  back, so a first launch evicts one for each line it brings in. Lines of non-temporal instructions (`nt`;
+  Triton's .cg and .cs) go first. With that, AITER's quantization per token in Triton is within 7 % in four
+  sizes of 88 to 403 MB; AITER's HIP kernel and FlyDSL's, without `nt`, pay for the evictions.
+- *Small first launches.* After such clearing, vec_add of up to 88 MB takes no longer than its bytes need, and
+  from 123 MB on it pays for evictions as modelled. We do not know why small ones do not: the model makes
+  their memory part up to 1.5 times too long.
+- *A loaded L2 and fabric* are not modelled: orders of tiles that differ by 27 % on hardware tie here, and fp8
+  GEMMs of 4 and 8 waves are ranked the wrong way round ([details](model_rankings.md)). We found no source for
+  the latency of a loaded L2; the range of kernels of the matrix cores allows for it.
+- *Ours is another kernel.* HipKittens' rotary kernel reads and writes pieces of 32 bytes in 32 rows, where
+  ours touches whole lines; its LayerNorm spends twice the vector work on random numbers; the port's row-wise
+  kernels load two bytes a lane. Modelled themselves, they come close to what was published.
+- *GEMMs of 1024 and 2048.* HipKittens' rows stand beside our schedule of the same kind (bf16: ping-pong, fp8:
+  interleaved) with tiles of 256 x 256, unless the matrix instructions of such tiles alone would take longer
+  than was published. That is so for twelve rows, whose tiles must be smaller. Our own choice for the size
+  stands beside these; on an MI325X it splits 1024 cubed in bf16 along K, and takes half the time.
+- *Loops about as large as the Infinity Cache.* Nobody published which line it replaces. Least recently used,
+  as we assume, loses all of a loop that is a little larger: LayerNorm of 16384 x 2048 moves a little more
+  than 256 MiB, and comes out a third too slow.
+- *The Infinity Cache's bandwidth.* Sources say 11.9, 5.8 and 5.9 TB/s, and 6.4 were drawn from HBM through
+  it. We take 5.8 on CDNA 3 and 6.4 on CDNA 4; at 11.9, HipKittens' warm rotary kernels would be off by a median
+  of 22 %.
+- *Attention's backward pass* comes out a quarter too slow: our kernel is not HipKittens'.
+- *What events contain.* Python launches differ: kernels of about 2 us read as 6.0 us where the binding takes
+  addresses, and as 8.3 to 9.6 where it takes tensors. One figure stands for all of them.
 - *Older versions* of HipKittens' GEMM took up to 1.8 times as long as the later one on the same GPU.
 """
 
-FITTED = """No constant of the model is fitted to a row of these tables, so that each class is already judged
-by what was found without it: leaving a class out changes nothing. What is fitted at all stands in
-`workbench/profile/clock.py` (to clocks that others read off their GPUs, `UnderLoad` in
-`workbench/targets/`) and in `workbench/profile/launch.py`.
+FITTED = """No constant of the model is fitted to a row of these tables, so every class is judged by a model
+that never saw it. What is fitted stands in `workbench/profile/clock.py` (to clocks that others read off their
+GPUs, `UnderLoad` in `workbench/targets/`) and in `workbench/profile/launch.py`.
 """
 
 
