@@ -280,8 +280,8 @@ REGIMES_SAID = (
     + f" (narrow: less than {NARROW_BYTES:g} bytes a lane on average; short: less than "
     f"{SHORT_SECONDS * 1e6:g} us). Ratios are net: of the kernel without its launch. The rows are\n"
     "HipKittens', each beside what stands nearest to it, and those of Triton's and AITER's Triton kernels.\n"
-    "A range holds 80 % of its regime's rows. It is widened until it also holds 80 % of the rows of any class\n"
-    "(GEMMs, attention, AITER's LayerNorm, ...) that is left out when the range is made, and it is never\n"
+    "A range holds 80 % of its regime's rows. It is widened until it also holds 80 % of the rows of any\n"
+    "class (GEMMs, attention, AITER's LayerNorm, ...) that is left out when the range is made, and it is never\n"
     "narrower than the range of all rows. The last column counts the left-out rows that fall into the range\n"
     "of the other classes. If a regime has only one class, we leave out its families instead, such as bf16\n"
     "GEMMs on gfx950.\n"
@@ -344,8 +344,8 @@ CAUSES = """- *Narrow, unaligned accesses.* L1 takes sixteen lanes of at most a 
   as we assume, loses all of a loop that is a little larger: LayerNorm of 16384 x 2048 moves a little more
   than 256 MiB, and comes out a third too slow.
 - *The Infinity Cache's bandwidth.* Sources say 11.9, 5.8 and 5.9 TB/s, and 6.4 were drawn from HBM through
-  it. We take 5.8 on CDNA 3 and 6.4 on CDNA 4; at 11.9, HipKittens' warm rotary kernels would be off by a median
-  of 22 %.
+  it. We take 5.8 on CDNA 3 and 6.4 on CDNA 4; at 11.9, HipKittens' warm rotary kernels would be off by a
+  median of 22 %.
 - *Attention's backward pass* comes out a quarter too slow: our kernel is not HipKittens'.
 - *What events contain.* Python launches differ: kernels of about 2 us read as 6.0 us where the binding takes
   addresses, and as 8.3 to 9.6 where it takes tensors. One figure stands for all of them.
