@@ -281,9 +281,9 @@ REGIMES_SAID = (
     f"{SHORT_SECONDS * 1e6:g} us). Ratios are net: of the kernel without its launch. The rows are\n"
     "HipKittens', each beside what stands nearest to it, and those of Triton's and AITER's Triton kernels.\n"
     "A range holds 80 % of its regime's rows. It is widened until it also holds 80 % of the rows of any\n"
-    "class (GEMMs, attention, AITER's LayerNorm, ...) that is left out when the range is made, and it is never\n"
-    "narrower than the range of all rows. The last column counts the left-out rows that fall into the range\n"
-    "of the other classes. If a regime has only one class, we leave out its families instead, such as bf16\n"
+    "class (GEMMs, attention, AITER's LayerNorm, ...) that is left out when the range is made, and it is\n"
+    "never narrower than the range of all rows. The last column counts the left-out rows that fall into the\n"
+    "range of the other classes. If a regime has only one class, we leave out its families instead, such as bf16\n"
     "GEMMs on gfx950.\n"
 )
 
