@@ -279,12 +279,12 @@ REGIMES_SAID = (
     + "; ".join(f"*{name}*: {what}" for name, what in REGIMES.items())
     + f" (narrow: less than {NARROW_BYTES:g} bytes a lane on average; short: less than "
     f"{SHORT_SECONDS * 1e6:g} us). Ratios are net: of the kernel without its launch. The rows are\n"
-    "HipKittens', each beside what stands nearest to it, and those of Triton's and AITER's Triton kernels.\n"
-    "A range holds 80 % of its regime's rows. It is widened until it also holds 80 % of the rows of any\n"
-    "class (GEMMs, attention, AITER's LayerNorm, ...) that is left out when the range is made, and it is\n"
-    "never narrower than the range of all rows. The last column counts the left-out rows that fall into the\n"
-    "range of the other classes. If a regime has only one class, we leave out its families instead, such as bf16\n"
-    "GEMMs on gfx950.\n"
+    "HipKittens', each beside what stands nearest to it, and those of Triton's and AITER's Triton\n"
+    "kernels. A range holds 80 % of its regime's rows. It is widened until it also holds 80 % of the rows\n"
+    "of any class (GEMMs, attention, AITER's LayerNorm, ...) that is left out when the range is made, and\n"
+    "it is never narrower than the range of all rows. The last column counts the left-out rows that fall\n"
+    "into the range of the other classes. If a regime has only one class, we leave out its families\n"
+    "instead, such as bf16 GEMMs on gfx950.\n"
 )
 
 NEAREST = """\
