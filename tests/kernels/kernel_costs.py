@@ -57,7 +57,7 @@ Times are modelled.
 The column of bytes divides those that reach or leave the memory behind L2 by those that must move. The roof
 is the time that the work needs at the peak matrix rate of its type, or that the bytes need at peak HBM
 bandwidth, whichever is longer; small shapes fill only part of the device. Published times are from others,
-measured on the GPU named; modelled times at larger shapes stand [beside them](#beside-published-times).
+measured on the GPU named; modelled times at larger shapes stand beside them in a table of their own.
 
 Values below 1.00 mean that a small launch left tensors in L2 or did not read all of them. Row-wise kernels
 and rotary move 1.00 at full size. Small ones move more because each XCD's L2 reads the values for columns

@@ -50,7 +50,8 @@ def summary() -> str:
     lines = [f"| product | {' | '.join(MAIN)} |", "| --- |" + " --- |" * len(MAIN)]
     for product in PRODUCTS:
         lines.append(f"| {product.name} | {' | '.join(read(product) for read in MAIN.values())} |")
-    count = sum(len(facts(record)) for record in (*TARGETS, *PRODUCTS))
+    records: tuple[Target | Product, ...] = (*TARGETS, *PRODUCTS)
+    count = sum(len(facts(record)) for record in records)
     rest = f"`make docs` builds the whole page: {count} figures, each with its source."
     return "\n".join((INTRODUCTION, "", *lines, "", rest, ""))
 
