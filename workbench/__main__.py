@@ -51,6 +51,11 @@ def commands() -> argparse.ArgumentParser:
     )
     script.add_argument("folder", nargs="?", help="default: the programs of this Python's environment")
     commands.add_parser(
+        "exec",
+        help="run a program that was built for AMD's runtime, and all that it starts, on the emulated device",
+        usage="python -m workbench exec [--device DEVICE] [--sanitize] [--quiet] -- PROGRAM [ARGUMENT ...]",
+    )
+    commands.add_parser(
         "script",
         help="run a Python script that was written for a GPU: its cuda is the emulated device",
         usage="python -m workbench script [--device DEVICE] (FILE | -m MODULE) [ARGUMENT ...]",
@@ -80,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Everything that follows belongs to it, even what looks like an option of ours.
     whole = given[:1] in (["hipcc"], ["train"]) or (
-        given[:1] in (["script"], ["sanitize"]) and given[1:] not in ([], ["-h"], ["--help"])
+        given[:1] in (["exec"], ["script"], ["sanitize"]) and given[1:] not in ([], ["-h"], ["--help"])
     )
     chosen = parser.parse_args(given[:1] if whole else given)
     if chosen.command == "script":
@@ -88,8 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if chosen.command == "hipcc":
             return _hipcc(given[1:])
+        if chosen.command == "exec":
+            return _exec(given[1:])
         if chosen.command == "sanitize":
-            return _sanitize(given[1:], parser)
+            return _exec(["--sanitize", "--", *given[1:]])
         if chosen.command == "train":
             return _train(given[1:])
         if chosen.command == "bench":
@@ -261,12 +268,12 @@ def _train(words: Sequence[str]) -> int:
     return train(words)
 
 
-def _sanitize(words: list[str], parser: argparse.ArgumentParser) -> int:
-    if not words:
-        parser.error("sanitize: expected a program, then its arguments")
-    from workbench.check.command import run
+def _exec(words: Sequence[str]) -> int:
+    from workbench.execute.command import add_options, run_options
 
-    return run(words)
+    parser = argparse.ArgumentParser(prog="python -m workbench exec")
+    add_options(parser)
+    return run_options(parser.parse_args(list(words)))
 
 
 def _script(words: list[str], parser: argparse.ArgumentParser) -> int:

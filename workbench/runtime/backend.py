@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from workbench.codeobject import CodeObject
@@ -159,9 +160,12 @@ class Backend(Library, Protocol):
             call: makes HIP's launch.
         """
 
-    def enter_program(self, node: Node, write: Callable[[str, bool], None]) -> None:
+    def enter_program(
+        self, node: Node, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None
+    ) -> None:
         """Makes a device number 0 of this process before a HIP program is loaded into it.
 
         Args:
             write: shows a text, on standard error where its second argument says so.
+            libraries: of HIP by name, where the process has loaded them already.
         """

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from workbench.errors import DeviceError, LaunchError, WorkbenchError
@@ -207,13 +208,16 @@ class Device:
         """
         return self.backend.lent(buffers, labels or {})
 
-    def enter_program(self, write: Callable[[str, bool], None]) -> None:
+    def enter_program(
+        self, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None = None
+    ) -> None:
         """Makes it device 0 of this process, into which a HIP program is about to be loaded.
 
         Args:
             write: shows a text, on standard error where its second argument says so.
+            libraries: of HIP by name, where the process has loaded them already.
         """
-        self.backend.enter_program(self._node, write)
+        self.backend.enter_program(self._node, write, libraries)
 
     def __repr__(self) -> str:
         return f"<Device {self.name}: {self.product or 'GPU'}, {self.arch}>"

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from workbench.emulator import hip as emulator
@@ -25,7 +26,7 @@ from workbench.errors import DeviceError, WorkbenchError
 from workbench.launches import BufferLabel, LaunchModel, LaunchOptions, LaunchRecord
 from workbench.numerics import FAST, VARIABLE
 from workbench.origin import Origin
-from workbench.runtime import reports
+from workbench.runtime import reports, tally
 from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher, merged
 from workbench.runtime.hip import Hip
 from workbench.targets import product
@@ -71,8 +72,9 @@ class EmulatedBackend:
     def load(self) -> Mapping[str, str]:
         # Asked here too: behind the C API an exception is but a number.
         usable_memory()
-        _sanitize_where_asked()
-        return {name: str(library.path) for name, library in emulator.load_all().items()}
+        paths = {name: str(library.path) for name, library in emulator.load_all().items()}
+        _report_where_asked()
+        return paths
 
     def build(self) -> None:
         emulator.build_all()
@@ -153,18 +155,42 @@ class EmulatedBackend:
         finally:
             watchers.remove(watcher)
 
-    def enter_program(self, node: Node, write: Callable[[str, bool], None]) -> None:
+    def enter_program(
+        self, node: Node, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None
+    ) -> None:
         show_only(node.name)
         os.environ[VARIABLE] = node.numerics
-        _sanitize_where_asked()
-        emulator.load_all()
+        emulator.load_all(libraries)
+        _report_where_asked()
         console.writer = write
         failure_listeners.append(lambda error: write(f"hipkittens: {error}\n", True))
 
 
+_RELEASES = (5, 6, 7)
+"""Of ROCm, by the number that ends its libraries' SONAMEs."""
+
+
+def drop_in_libraries() -> dict[str, Path]:
+    """The HIP libraries by the names that programs ask for; built unless the cache has them.
+
+    Raises:
+        ToolchainError: they could not be built.
+    """
+    files: dict[str, Path] = {}
+    for name, path in emulator.build_all().items():
+        files[f"lib{name}.so"] = path
+        sonames = [f"lib{name}.so.{release}" for release in _RELEASES]
+        files |= {soname: emulator.build_alias(path, soname) for soname in sonames}
+    return files
+
+
 @functools.cache
-def _sanitize_where_asked() -> None:
-    """Has this process's launches sanitized for one that started it, once."""
+def _report_where_asked() -> None:
+    """Does once what this process's environment asks: has its launches counted, and sanitized.
+
+    After the libraries: at the process's end they are closed last.
+    """
+    tally.keep(node())
     reporter = reports.reporter()
     if reporter is not None:
         node().watchers.append(reporter)

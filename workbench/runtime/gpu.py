@@ -160,6 +160,8 @@ class GpuBackend:
     def watching(self, watcher: Watcher) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
-    def enter_program(self, node: Node, write: Callable[[str, bool], None]) -> None:
+    def enter_program(
+        self, node: Node, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None
+    ) -> None:
         os.environ.setdefault("HIP_VISIBLE_DEVICES", str(node.ordinal))
         self.load()

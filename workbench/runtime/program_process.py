@@ -9,18 +9,20 @@ parent, whose process id comes first; but for one that a shell started, which co
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import faulthandler
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host
 from workbench.errors import CodeObjectError, WorkbenchError
 from workbench.runtime import Device, device, device_for
+from workbench.runtime.registry import look_again
 
 _PR_SET_PDEATHSIG = 1
 _NOT_STARTED = 127
@@ -47,12 +49,12 @@ def start() -> NoReturn:
     """Go on with a program that the workbench's hipcc linked: its file, name and arguments come behind -c."""
     library, name, *arguments = sys.argv[1:]
     try:
-        _run(_device_of(Path(library)), library, name, arguments)
+        _run(device_of(Path(library)), library, name, arguments)
     except WorkbenchError as error:
         sys.exit(f"hipkittens: {error}")
 
 
-def _device_of(library: Path) -> Device:
+def device_of(library: Path) -> Device:
     """The default device where the program has code for it or none at all, else one that it has code for."""
     try:
         entries = bundle_entries(fat_binary_of_host(library.read_bytes()))
@@ -64,8 +66,14 @@ def _device_of(library: Path) -> Device:
     return device_for(known[0])
 
 
-def _run(chosen: Device, library: str, name: str, arguments: Sequence[str]) -> NoReturn:
-    libc = ctypes.CDLL(None)
+def enter(chosen: Device, libc: ctypes.CDLL, libraries: Mapping[str, Path] | None = None) -> None:
+    """Has a device answer this process's HIP calls, and show what kernels print and what stopped them.
+
+    Args:
+        chosen: the device that the program sees as number 0.
+        libc: the C library of the process.
+        libraries: HIP's, where the process has loaded them already; see `emulator.hip.load_all`.
+    """
 
     def write(text: str, to_stderr: bool) -> None:
         # Through C's own buffers, so that host and device output keep their order.
@@ -73,9 +81,19 @@ def _run(chosen: Device, library: str, name: str, arguments: Sequence[str]) -> N
         data = text.encode("utf-8", "surrogateescape")
         libc.fwrite(data, ctypes.c_size_t(1), ctypes.c_size_t(len(data)), stream)
 
+    chosen.enter_program(write, libraries)
+    # It is number 0 now, and alone.
+    look_again()
+
+
+def _run(chosen: Device, library: str, name: str, arguments: Sequence[str]) -> NoReturn:
+    libc = ctypes.CDLL(None)
     # What is said of this process names the program, not what loads it.
     sys.argv[:] = [name, *arguments]
-    chosen.enter_program(write)
+    enter(chosen, libc)
+    # Python's own end comes after the program's destructors, which are registered later.
+    at_exit = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: atexit._run_exitfuncs())
+    libc.__cxa_atexit(at_exit, None, None)
     try:
         program = ctypes.CDLL(library)
     except OSError as error:

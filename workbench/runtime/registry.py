@@ -43,6 +43,11 @@ def _all() -> tuple[Device, ...]:
     return _of(default_numerics())
 
 
+def look_again() -> None:
+    """Has the devices listed anew when they are asked for: others can be seen now."""
+    _of.cache_clear()
+
+
 def devices() -> list[Device]:
     """Lists the devices of this machine: its GPUs, then the emulated ones."""
     return list(_all())

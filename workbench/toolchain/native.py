@@ -155,18 +155,20 @@ def build(
     flags: Sequence[str] = (),
     include: Path | None = None,
     soname: str | None = None,
+    versions: Path | None = None,
 ) -> Path:
     """Path of a shared library made from C or assembly files; built unless a wheel or the cache has it.
 
-    `include` is the folder that `#include "..."` is looked up in besides the source's own. The key is the
-    content of `sources` and `depends`, the flags, the compiler and the CPU. Several processes
-    that ask at once build it once.
+    `include` is the folder that `#include "..."` is looked up in besides the source's own; `versions` is a
+    linker's version script. The key is the content of `sources`, `depends` and `versions`, the flags, the
+    compiler and the CPU. Several processes that ask at once build it once.
 
     Raises:
         CompilerNotFound: the C compiler is missing.
         ToolchainError: the sources do not compile or link.
     """
-    files = [part for path in (*sources, *depends) for part in (path.name, path.read_bytes())]
+    scripts = [versions] if versions is not None else []
+    files = [part for path in (*sources, *depends, *scripts) for part in (path.name, path.read_bytes())]
     made, order = target(), _order.get()
 
     def file_name(level: cpu.Level) -> str:
@@ -180,14 +182,20 @@ def build(
             return path
     options = (*made.arguments(soname), *_FLAGS, *flags)
     key = digest(name, *options, compiler_identity(), cpu.identity(), *files)
-    path = _built(name, sources, include, made, options, key)
+    path = _built(name, sources, include, scripts, made, options, key)
     if order is not None and made.level is not None:
         order.made[file_name(made.level)] = path
     return path
 
 
 def _built(
-    name: str, sources: Sequence[Path], include: Path | None, made: Target, options: Sequence[str], key: str
+    name: str,
+    sources: Sequence[Path],
+    include: Path | None,
+    scripts: Sequence[Path],
+    made: Target,
+    options: Sequence[str],
+    key: str,
 ) -> Path:
     """The library out of the cache, where it is put if it is not there."""
     cache = Cache("native")
@@ -200,6 +208,7 @@ def _built(
         with announced(f"building the emulated device's library {name}, once on this computer"):
             folders = [f"-I{include}"] if include else []
             command = [sys.executable, "-m", "ziglang", "cc", *options, *folders, *map(str, sources)]
+            command += [f"-Wl,--version-script={path}" for path in scripts]
             command += ["-o", str(library)]
             result = _compile(name, [*command, *_NO_HELPERS[made.system]], library)
             if "undefined symbol" in result.stderr:

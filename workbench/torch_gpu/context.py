@@ -68,6 +68,20 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
         yield chosen
 
 
+def enter() -> None:
+    """Makes PyTorch's "cuda" an emulated device for the rest of the process; see `torch_as_gpu`.
+
+    Raises as `torch_as_gpu`.
+    """
+    door = torch_as_gpu()
+    door.__enter__()
+    # What it changed stays until the interpreter is gone.
+    _entered.append(door)
+
+
+_entered: list[contextlib.AbstractContextManager[Device]] = []
+
+
 class _Generator(torch.Generator):
     """Of random numbers, for whatever device."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 
 from workbench.emulator.hip import (
     devices,
@@ -33,7 +34,7 @@ from workbench.emulator.hip.calls import (
     threads_begin_here,
     was_called,
 )
-from workbench.emulator.hip.library import HipLibrary, build, function_names
+from workbench.emulator.hip.library import HipLibrary, build, build_alias, function_names
 
 _lock = threading.Lock()
 _libraries: dict[str, HipLibrary] = {}
@@ -44,14 +45,20 @@ def _functions() -> dict[str, tuple[str, ...]]:
     return {"amdhip64": function_names(), "hiprtc": tuple(sorted(hiprtc.CALLS))}
 
 
-def build_all() -> None:
-    """Build the libraries unless the cache has them; raises ToolchainError where they could not be built."""
-    for name, exported in _functions().items():
-        build(name, exported)
+def build_all() -> Mapping[str, Path]:
+    """Build the libraries unless the cache has them, and give their paths by name.
+
+    Raises:
+        ToolchainError: they could not be built.
+    """
+    return {name: build(name, exported) for name, exported in _functions().items()}
 
 
-def load_all() -> Mapping[str, HipLibrary]:
-    """Build the libraries if need be, load them for the whole process and fill their functions; once.
+def load_all(paths: Mapping[str, Path] | None = None) -> Mapping[str, HipLibrary]:
+    """Load the libraries for the whole process and fill their functions; once.
+
+    Args:
+        paths: of the libraries by name, where the process has them already; None: built if need be.
 
     Returns:
         them by name, "amdhip64" and "hiprtc".
@@ -61,7 +68,8 @@ def load_all() -> Mapping[str, HipLibrary]:
     """
     with _lock:
         if not _libraries:
-            made = {name: HipLibrary(name, exported) for name, exported in _functions().items()}
+            paths = paths or build_all()
+            made = {name: HipLibrary(name, exported, paths[name]) for name, exported in _functions().items()}
             for library, calls in zip(made.values(), (CALLS, hiprtc.CALLS), strict=True):
                 for entry in calls.values():
                     library.fill(entry.name, callback(entry), returns_text=entry.result is POINTER)
@@ -78,6 +86,8 @@ def load() -> HipLibrary:
 
 __all__ = [
     "HipLibrary",
+    "build_alias",
+    "build_all",
     "devices",
     "functions",
     "graphs",

@@ -11,6 +11,7 @@ import atexit
 import ctypes
 import json
 import tempfile
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -54,15 +55,54 @@ def function_names() -> tuple[str, ...]:
     return tuple(sorted({*interface()["functions"], *_HOST_PROGRAM_FUNCTIONS}))
 
 
-# By machine: a jump through a slot, and a slot's default, which says its number.
+# An even number of words with the caller's address: the stack stays aligned. r11 has the slot's number.
+_X86_ARGUMENTS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax", "r11")
+
+
+@dataclass(frozen=True)
+class _Jump:
+    """A machine's instructions.
+
+    Attributes:
+        through_slot: to the function that a slot leads to.
+        default: what a slot leads to at first: says its number and goes to `first`.
+        first: asks C for the function, with every register that may hold an argument kept, and goes there; to
+            `unsupported` with the slot's number where there is none.
+    """
+
+    through_slot: str
+    default: str
+    first: str
+
+
 _JUMPS = {
-    "x86_64": (
+    "x86_64": _Jump(
         "  endbr64\n  jmp *{slots}+{offset}(%rip)\n",
-        "  movl ${index}, %edi\n  jmp {unsupported}\n",
+        "  movl ${index}, %r11d\n  jmp {local}first\n",
+        "  endbr64\n"
+        + "".join(f"  push %{name}\n" for name in _X86_ARGUMENTS)
+        + "  sub $136, %rsp\n"
+        + "".join(f"  movaps %xmm{i}, {16 * i}(%rsp)\n" for i in range(8))
+        + "  movl %r11d, %edi\n  call {first_call}\n  mov %rax, %r10\n"
+        + "".join(f"  movaps {16 * i}(%rsp), %xmm{i}\n" for i in range(8))
+        + "  add $136, %rsp\n"
+        + "".join(f"  pop %{name}\n" for name in reversed(_X86_ARGUMENTS))
+        + "  test %r10, %r10\n  jz {local}none\n  jmp *%r10\n"
+        + "{local}none:\n  movl %r11d, %edi\n  jmp {unsupported}\n",
     ),
-    "aarch64": (
+    "aarch64": _Jump(
         "  adrp x16, {page}\n  add x16, x16, {in_page}\n  ldr x16, [x16, #{offset}]\n  br x16\n",
-        "  mov w0, #{index}\n  b {unsupported}\n",
+        "  mov w16, #{index}\n  b {local}first\n",
+        "  stp x29, x30, [sp, #-224]!\n  mov x29, sp\n"
+        + "".join(f"  stp x{i}, x{i + 1}, [sp, #{16 + 8 * i}]\n" for i in range(0, 8, 2))
+        + "  stp x8, x16, [sp, #80]\n"
+        + "".join(f"  stp q{i}, q{i + 1}, [sp, #{96 + 16 * i}]\n" for i in range(0, 8, 2))
+        + "  mov w0, w16\n  bl {first_call}\n  mov x17, x0\n"
+        + "".join(f"  ldp x{i}, x{i + 1}, [sp, #{16 + 8 * i}]\n" for i in range(0, 8, 2))
+        + "  ldp x8, x16, [sp, #80]\n"
+        + "".join(f"  ldp q{i}, q{i + 1}, [sp, #{96 + 16 * i}]\n" for i in range(0, 8, 2))
+        + "  ldp x29, x30, [sp], #224\n  cbz x17, {local}none\n  br x17\n"
+        + "{local}none:\n  mov w0, w16\n  b {unsupported}\n",
     ),
 }
 
@@ -140,25 +180,52 @@ def trampolines(target: Target, names: tuple[str, ...]) -> str:
             f"the emulated device's HIP library is not written for {target.machine!r}: expected "
             f"{' or '.join(_JUMPS)}."
         )
-    jump, default = _JUMPS[target.machine]
-    how = _FORMATS[target.system]
-    slots, unsupported = f"{how.prefix}hkhip_slots", f"{how.prefix}hkhip_unsupported"
+    machine, how = _JUMPS[target.machine], _FORMATS[target.system]
+    slots = f"{how.prefix}hkhip_slots"
     places = {"slots": slots, "page": how.page.format(slots), "in_page": how.in_page.format(slots)}
-    text = [how.text]
+    calls = {name: f"{how.prefix}hkhip_{name}" for name in ("first_call", "unsupported")}
+    text = [how.text, f"{how.local}first:\n", machine.first.format(local=how.local, **calls)]
     for index, name in enumerate(names):
         symbol = f"{how.prefix}{name}"
         text.append(how.function.format(symbol))
-        text.append(jump.format(offset=8 * index, **places))
+        text.append(machine.through_slot.format(offset=8 * index, **places))
         text.append(how.end.format(symbol))
         text.append(f"{how.local}default{index}:\n")
-        text.append(default.format(index=index, unsupported=unsupported))
+        text.append(machine.default.format(index=index, local=how.local))
     table = "".join(f"  .quad {how.local}default{index}\n" for index in range(len(names)))
     text.append(f"{how.data}{how.hidden.format(slots)}{slots}:\n{table}")
     strings = "".join(f'{how.local}name{index}: .asciz "{name}"\n' for index, name in enumerate(names))
     pointers = "".join(f"  .quad {how.local}name{index}\n" for index in range(len(names)))
-    listed = f"{how.prefix}hkhip_names"
-    text.append(f"{how.constants}{strings}")
-    text.append(f"{how.pointers}{how.hidden.format(listed)}{listed}:\n{pointers}{how.last}")
+    text.append(f"{how.constants}{strings}{how.pointers}")
+    defaults = f"{table}  .quad 0\n"
+    for symbol, content in (
+        (f"{how.prefix}hkhip_names", pointers),
+        (f"{how.prefix}hkhip_defaults", defaults),
+    ):
+        text.append(f"{how.hidden.format(symbol)}{symbol}:\n{content}")
+    text.append(how.last)
+    return "".join(text)
+
+
+@cache
+def symbol_versions() -> dict[str, tuple[str, ...]]:
+    """The versions of AMD's libamdhip64 from the oldest on, each with the functions that it brought."""
+    lines = (_HERE / "symbol_versions.txt").read_text().splitlines()
+    pairs = (line.partition(":")[::2] for line in lines if not line.startswith("#"))
+    return {version: tuple(names.split()) for version, names in pairs}
+
+
+def _version_script(exported: Collection[str]) -> str:
+    """A linker's version script: AMD's versions, of those functions that are exported."""
+    text, previous = [], ""
+    for version, names in symbol_versions().items():
+        members = "".join(f"    {name};\n" for name in names if name in exported)
+        text.append(
+            f"{version} {{\n  global:\n{members}}}{previous};\n"
+            if members
+            else f"{version} {{}}{previous};\n"
+        )
+        previous = f" {version}"
     return "".join(text)
 
 
@@ -169,16 +236,54 @@ def build(name: str, functions: tuple[str, ...]) -> Path:
     """
     made = target()
     with tempfile.TemporaryDirectory(prefix="hipkittens-hip-") as folder:
-        assembly = Path(folder) / "trampolines.S"
+        assembly, script = Path(folder) / "trampolines.S", Path(folder) / "versions.map"
         assembly.write_text(trampolines(made, functions))
-        return build_native(name, [_HERE / "library.c", assembly], soname=f"lib{name}{made.suffix}")
+        script.write_text(_version_script(functions))
+        return build_native(
+            name,
+            [_HERE / "library.c", assembly],
+            # Once in a process for good: its code may be called while the process ends.
+            flags=["-Wl,-z,nodelete"] if made.system == "linux" else [],
+            soname=f"lib{name}{made.suffix}",
+            versions=script if name == "amdhip64" and made.system == "linux" else None,
+        )
+
+
+def build_alias(library: Path, soname: str) -> Path:
+    """Path of a library of AMD's SONAME, such as "libamdhip64.so.6", that loads `library`.
+
+    A program that was linked with AMD's asks for that name and for versions of its functions, and takes the
+    functions themselves from any library of the process.
+
+    Raises as the build of native code.
+    """
+    with tempfile.TemporaryDirectory(prefix="hipkittens-hip-") as folder:
+        source, script = Path(folder) / "alias.c", Path(folder) / "versions.map"
+        # zig knows a library by how its file's name ends, which those in the cache do not have.
+        link = Path(folder) / f"{soname.partition('.')[0]}.so"
+        link.symlink_to(library)
+        source.write_text("")
+        script.write_text(_version_script(()))
+        return build_native(
+            soname,
+            [source, link],
+            flags=["-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN"],
+            soname=soname,
+            versions=script if soname.startswith("libamdhip64") else None,
+        )
 
 
 class HipLibrary:
-    """The loaded library, with the slots that say what each function does."""
+    """A loaded library, with the slots that say what each function does.
 
-    def __init__(self, name: str, functions: tuple[str, ...]) -> None:
-        self.path = path = build(name, functions)
+    Args:
+        name: such as "amdhip64".
+        functions: it exports, in the order of their slots.
+        path: of its file, as `build` gave it.
+    """
+
+    def __init__(self, name: str, functions: tuple[str, ...], path: Path) -> None:
+        self.path = path
         # Global and first: whoever asks for a library of this name afterwards gets this one.
         self.handle = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
         self.slots = {name: index for index, name in enumerate(functions)}
@@ -209,4 +314,12 @@ class HipLibrary:
         self.handle.hkhip_set(ctypes.c_int(index), pointer, ctypes.c_int(returns_text))
 
 
-__all__ = ["HipLibrary", "build", "function_names", "interface", "trampolines"]
+__all__ = [
+    "HipLibrary",
+    "build",
+    "build_alias",
+    "function_names",
+    "interface",
+    "symbol_versions",
+    "trampolines",
+]

@@ -149,6 +149,7 @@ class Clock:
     Attributes:
         active: whether there are.
         asked: whether a program has asked for a time.
+        kernel_seconds: modelled time of the launches whose moments are worked out.
     """
 
     def __init__(self, memory: Memory, products: Sequence[Product]) -> None:
@@ -156,6 +157,7 @@ class Clock:
         self._products = products
         self.active = False
         self.asked = False
+        self.kernel_seconds = 0.0
         self._events = 0
         self._lock = threading.RLock()
         self._thread = _Thread()
@@ -182,8 +184,10 @@ class Clock:
                 self._steps.clear()
 
     def forked(self) -> None:
-        """In a child process: nobody holds the lock."""
+        """In a child process: nobody holds the lock, and what its parent sent is not the child's."""
         self._lock = threading.RLock()
+        self._steps.clear()
+        self.kernel_seconds = 0.0
 
     # What streams are sent
 
@@ -387,6 +391,7 @@ class Clock:
                 self._places.clear()
             self._places[place] = self._passed
             seconds = kind.seconds(by, executed, warm=warm)
+            self.kernel_seconds += seconds
             start = timeline.add(stream, "units", seconds, share=kind.times(by).units, gap=gap())
             for event in self._begun.pop(stream, ()):
                 event.moment = start

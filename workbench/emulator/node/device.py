@@ -547,6 +547,7 @@ class Node:
 
     Attributes:
         watchers: while there are any, every launch is sanitized and they are told of it.
+        launches: that have ended, in this process.
         clock: of HIP events.
     """
 
@@ -556,6 +557,7 @@ class Node:
         self.launch_lock = threading.RLock()
         self.thread = _Thread()
         self.watchers: list[Watcher] = []
+        self.launches = 0
         self.services = Services(self.memory)
         self.clock = Clock(self.memory, products())
         self.devices = tuple(EmulatedDevice(self, n, product) for n, product in enumerate(products()))
@@ -566,6 +568,7 @@ class Node:
         Memory is the child's own copy, whole because a fork waits for its lock.
         """
         self.memory.lock.release()
+        self.launches = 0
         self.launch_lock = threading.RLock()
         self.clock.forked()
 
@@ -584,7 +587,8 @@ class Node:
             self.thread.records.append(record)
 
     def tell(self, record: LaunchRecord, code: CodeObject, fault: errors.KernelFault | None) -> None:
-        """Tell the watchers of a launch that has ended."""
+        """Count a launch that has ended, and tell the watchers of it."""
+        self.launches += 1
         for watcher in tuple(self.watchers):
             watcher(record, code, fault)
 

@@ -1,0 +1,172 @@
+"""Programs that were linked with AMD's libraries run on the emulated device as they are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import needs
+import pytest
+
+from workbench.execute.folder import environment, rocm_folder
+from workbench.toolchain import CompileOptions, compile_device, zig
+
+HERE = Path(__file__).parent
+KERNELS = """#include <hip/hip_runtime.h>
+extern "C" __global__ void twice(float *x) {
+#ifdef UNINITIALISED
+  __shared__ float row[64];
+  if (x[0] < 0) row[threadIdx.x] = 1;
+  x[threadIdx.x] = row[63 - threadIdx.x];
+#endif
+  x[threadIdx.x] *= 2;
+}
+"""
+VERSIONS = "hip_4.2 { hipMalloc; hipFree; hipMemcpy; hipModule*; };"
+
+Link = Callable[[int], Path]
+
+
+def compile_c(*words: object) -> None:
+    command = [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=all", *map(str, words)]
+    subprocess.run(command, check=True, env={"ZIG_GLOBAL_CACHE_DIR": zig.cache_folder()})
+
+
+@pytest.fixture(scope="module")
+def link(tmp_path_factory: pytest.TempPathFactory) -> Link:
+    """Links the program with a stand-in for a release's library: its name, and its functions' versions."""
+    folder = tmp_path_factory.mktemp("programs")
+    modules = [f"Module{name}" for name in ("Load", "Unload", "GetFunction", "LaunchKernel")]
+    names = ["Malloc", "Free", "Memcpy", *modules]
+    (folder / "amd.c").write_text("".join(f"int hip{name}(void) {{ return 999; }}\n" for name in names))
+    (folder / "amd.map").write_text(VERSIONS)
+
+    def linked(release: int) -> Path:
+        program, library = folder / f"foreign{release}", folder / f"libamdhip64.so.{release}"
+        if not program.is_file():
+            versions = f"-Wl,--version-script={folder / 'amd.map'}"
+            compile_c("-shared", versions, f"-Wl,-soname,{library.name}", folder / "amd.c", "-o", library)
+            compile_c(HERE / "foreign.c", f"-L{folder}", f"-l:{library.name}", "-o", program)
+        return program
+
+    return linked
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("code") / "twice.co"
+    path.write_bytes(compile_device(KERNELS, CompileOptions("gfx942")).code_object)
+    return path
+
+
+def execute(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "workbench", "exec", "--device", "MI300X", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+@needs.python_library
+@pytest.mark.parametrize("release", [5, 6, 7])
+def test_a_program_of_any_release(link: Link, code: Path, release: int) -> None:
+    result = execute("--", link(release), code)
+    # The destructor unloads its module after `main`.
+    assert (result.returncode, result.stdout) == (0, "parent: 10\nunload 0\n"), result.stderr
+    assert result.stderr.startswith("hipkittens: 1 launch, ")
+    assert result.stderr.endswith(" us modelled\n")
+
+
+@needs.python_library
+@pytest.mark.parametrize("how", ["fork-first", "fork-after"])
+def test_a_program_that_forks(link: Link, code: Path, how: str) -> None:
+    result = execute("--", link(6), code, how)
+    assert result.returncode == 7, result.stderr
+    assert sorted(result.stdout.splitlines()) == ["child: 10", "parent: 10", "unload 0", "unload 0"]
+    assert "hipkittens: 2 launches in 2 processes, " in result.stderr
+
+
+@needs.python_library
+def test_first_calls_of_several_threads(link: Link, code: Path) -> None:
+    result = execute("--quiet", "--", link(6), code, "threads")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == ["thread: 10"] * 4 + ["unload 0"]
+
+
+@needs.python_library
+def test_sanitized(link: Link, tmp_path: Path, code: Path) -> None:
+    wrong = tmp_path / "wrong.co"
+    source = f"#define UNINITIALISED\n{KERNELS}"
+    wrong.write_bytes(compile_device(source, CompileOptions("gfx942")).code_object)
+    result = execute("--sanitize", "--", link(6), wrong)
+    assert result.returncode == 1
+    assert "uninitialised" in result.stderr
+    assert execute("--sanitize", "--", link(6), code).returncode == 0
+    assert execute("--sanitize", "--", sys.executable, "-c", "").returncode == 2
+
+
+def test_a_process_that_has_a_python(code: Path) -> None:
+    program = f"""
+import ctypes
+hip = ctypes.CDLL("libamdhip64.so.6")
+module, kernel, memory = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+x = (ctypes.c_float * 64)(*range(64))
+assert hip.hipModuleLoad(ctypes.byref(module), {str(code)!r}.encode()) == 0
+assert hip.hipModuleGetFunction(ctypes.byref(kernel), module, b"twice") == 0
+assert hip.hipMalloc(ctypes.byref(memory), 256) == 0
+assert hip.hipMemcpy(memory, x, 256, 1) == 0
+pointers = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
+assert hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, pointers, None) == 0
+assert hip.hipMemcpy(x, memory, 256, 2) == 0
+print(x[5])
+"""
+    result = execute("--", sys.executable, "-c", program)
+    assert (result.returncode, result.stdout) == (0, "10.0\n"), result.stderr
+    assert result.stderr.startswith("hipkittens: 1 launch, ")
+
+
+def test_pytorch_in_a_process_and_its_children() -> None:
+    program = """
+import subprocess, sys, torch
+print(torch.ones(3, device="cuda").device, torch.cuda.get_device_name(), flush=True)
+subprocess.run([sys.executable, "-c", "import torch; print(torch.ones(3).cuda().is_cuda)"])
+"""
+    result = execute("--", sys.executable, "-c", program)
+    assert result.stdout == "cuda:0 AMD Instinct MI300X\nTrue\n", result.stderr
+
+
+def test_programs_of_rocm() -> None:
+    programs = ("hipconfig --version", "echo", "offload-arch", "rocm_agent_enumerator", "rocminfo")
+    script = "; ".join((*programs, '"$ROCM_PATH/bin/hipcc" --version'))
+    result = execute("--quiet", "--", "sh", "-c", script)
+    assert result.stderr == ""
+    lines = result.stdout.splitlines()
+    assert lines[:4] == ["7.2.0", "gfx942", "gfx000", "gfx942"]
+    assert "  Marketing Name:           AMD Instinct MI300X" in lines
+    assert any(line.startswith("HIP version: 7.2.0") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--", "./nowhere"], "exec: ./nowhere does not start (No such file or directory)"),
+        (["--"], "exec: expected a program, then its arguments"),
+        (["--device", "MI9", "--", "true"], "MI9"),
+    ],
+)
+def test_what_cannot_be_run(words: list[str], message: str) -> None:
+    result = execute(*words)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_a_python_without_a_shared_library(link: Link, code: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "rocm"
+    (folder / "lib").mkdir(parents=True)
+    for path in (rocm_folder() / "lib").iterdir():
+        (folder / "lib" / path.name).write_bytes(path.read_bytes())
+    (folder / "lib" / "hipkittens-python").write_text("\n/usr/bin/python3\n/nowhere\n")
+    result = subprocess.run(
+        [link(6), code], env=environment(folder, {}), capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 2
+    assert "needs Python's shared library, and /usr/bin/python3 has none" in result.stderr

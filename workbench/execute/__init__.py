@@ -1,0 +1,5 @@
+"""Programs as they are, on the emulated device: `python -m workbench exec`."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
