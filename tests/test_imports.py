@@ -61,6 +61,10 @@ LAZY: dict[str, tuple[set[str], str]] = {
         {"kernel", "runtime", "targets", "toolchain"},
         "it has to answer where a package that these import is missing",
     ),
+    "workbench.execute.sitecustomize": (
+        {"torch_gpu"},
+        "it runs in every Python process, most of which never import PyTorch",
+    ),
     "workbench.hardware.process": (
         {"hardware", "runtime"},
         "only the process of a side has a device, and its variables are set before",

@@ -249,7 +249,7 @@ def test_the_command(
     assert main(["sanitize", "./prog", "none"]) == 2
     assert "0 launches: nothing was looked at" in capfd.readouterr().err
     assert main(["sanitize", "./missing"]) == 2
-    assert "sanitize: ./missing does not start (No such file" in capfd.readouterr().err
+    assert "./missing does not start (No such file" in capfd.readouterr().err
 
 
 def report(kernel: str) -> reports.LaunchReport:

@@ -148,7 +148,7 @@ def test_programs_of_rocm() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--", "./nowhere"], "exec: ./nowhere does not start (No such file or directory)"),
+        (["--", "./nowhere"], "./nowhere does not start (No such file or directory)"),
         (["--"], "exec: expected a program, then its arguments"),
         (["--device", "MI9", "--", "true"], "MI9"),
     ],

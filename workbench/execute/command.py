@@ -98,7 +98,7 @@ def _start(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.P
         return subprocess.Popen([path or command[0], *command[1:]], env=variables)
     except OSError as error:
         raise UsageError(
-            f"exec: {command[0]} does not start ({error.strerror}); expected a program with its arguments, "
+            f"{command[0]} does not start ({error.strerror}); expected a program with its arguments, "
             "such as ./prog that `python -m workbench hipcc prog.hip -o prog` made"
         ) from None
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from workbench import paths
 from workbench.cache import digest, tool_folder
-from workbench.errors import ToolchainError
+from workbench.errors import ToolchainError, UsageError
 from workbench.execute.tools import TOOLS
 from workbench.runtime.emulated import drop_in_libraries
 from workbench.toolchain import zig
@@ -49,8 +49,11 @@ def rocm_folder() -> Path:
     """The folder, made unless it is there for this very installation.
 
     Raises:
+        UsageError: this is no Linux, where programs for AMD's runtime run.
         ToolchainError: the emulated device's libraries could not be built, or the folder not be written.
     """
+    if sys.platform != "linux":
+        raise UsageError(f"exec runs programs for AMD's runtime, which are Linux's; this is {sys.platform}")
     files = drop_in_libraries()
     start = f"{python_library()}\n{sys.executable}\n{_ROOT}\n"
     texts = dict(_texts())
