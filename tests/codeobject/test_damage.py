@@ -21,6 +21,7 @@ def read_all(data: bytes) -> None:
     """Everything that the workbench asks of a code object."""
     code_object = CodeObject.from_bytes(data)
     code_object.load(0x7F0000000000)
+    assert all(kernel.name in code_object.symbols for kernel in code_object.kernels.values())
     for instruction in decode(code_object.text.data, code_object.text.address, code_object.target):
         text(instruction)
 

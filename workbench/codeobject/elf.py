@@ -16,22 +16,21 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import msgpack
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
-from elftools.elf.sections import NoteSection, SymbolTableSection
-from elftools.elf.segments import NoteSegment
+from elftools.elf.sections import SymbolTableSection
 
 from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host, plain_target
 from workbench.codeobject.damage import damage_reported
 from workbench.codeobject.descriptor import KernelDescriptor
-from workbench.codeobject.names import demangle, short_name
+from workbench.codeobject.metadata import read_metadata
+from workbench.codeobject.names import demangle, first_names, short_name
+from workbench.codeobject.symbols import Symbol, SymbolTable
 from workbench.errors import CodeObjectError
 from workbench.targets import NAMES, TARGETS
 
 EM_AMDGPU = 224
 _OSABI_AMDGPU_HSA = 64
-_NOTE_METADATA = 32
 # e_ident[EI_ABIVERSION] to code object version (LLVM AMDGPUUsage, "ELF code object").
 _VERSIONS = {0: 2, 1: 3, 2: 4, 3: 5, 4: 6}
 # EF_AMDGPU_MACH values that are known: processor, and the target whose instruction table decodes it.
@@ -46,14 +45,6 @@ _NO_OPERATION = b"\0\0\x80\xbf"
 def is_padding(code: bytes) -> bool:
     """Whether these are nothing but s_nop, with which compilers fill up the end for the prefetcher."""
     return len(code) % 4 == 0 and code == _NO_OPERATION * (len(code) // 4)
-
-
-_SYMBOL_KINDS = {
-    "STT_FUNC": "function",
-    "STT_OBJECT": "object",
-    "STT_NOTYPE": "notype",
-    "STT_SECTION": "section",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +106,6 @@ class KernelInfo:
         return short_name(self.demangled)
 
 
-class Symbol(NamedTuple):
-    """A symbol: virtual address and size in bytes; kind is "function", "object", "notype" or "section"."""
-
-    name: str
-    address: int
-    size: int
-    kind: str
-
-
 class Text(NamedTuple):
     """The machine code: virtual address of its first byte, and its bytes."""
 
@@ -166,8 +148,38 @@ _RELOCATIONS: dict[int, tuple[str, int, Callable[[int, int, int], int]]] = {
 _RELATIVE64 = 13
 
 
+class _Kernels(Mapping[str, KernelInfo]):
+    """Kernels by symbol name, each read and checked when somebody asks for it: libraries have thousands."""
+
+    def __init__(
+        self,
+        records: Mapping[str, Mapping[str, Any]],
+        read: Callable[[str, Mapping[str, Any]], KernelInfo],
+    ) -> None:
+        self._records = records
+        self._read = read
+        self._ready: dict[str, KernelInfo] = {}
+
+    def __getitem__(self, name: str) -> KernelInfo:
+        kernel = self._ready.get(name)
+        if kernel is None:
+            record = self._records[name]
+            with damage_reported(f"kernel {name!r} of the code object"):
+                kernel = self._ready[name] = self._read(name, record)
+        return kernel
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._records
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+
 class CodeObject:
-    """An AMDGPU code object, read and checked.
+    """An AMDGPU code object, read and checked; a kernel when somebody asks for it.
 
     Make one with `CodeObject.from_bytes`.
 
@@ -304,11 +316,14 @@ class CodeObject:
         self.elf = ELFFile(io.BytesIO(data))
         self._segments = self._read_segments()
         self.image_size: int = max(s.address + s.memory_size for s in self._segments)
-        self.symbols: Mapping[str, Symbol] = MappingProxyType(self._read_symbols())
+        self.symbols = SymbolTable(data, self.elf)
         self.relocations: tuple[Relocation, ...] = tuple(self._read_relocations())
         self.text: Text = self._read_text()
-        self.metadata: Mapping[str, Any] = self._read_metadata()
-        self.kernels: Mapping[str, KernelInfo] = MappingProxyType(self._read_kernels())
+        self.metadata: Mapping[str, Any] = MappingProxyType(read_metadata(data, self.elf))
+        records = self.metadata.get("amdhsa.kernels", ())
+        self.kernels: Mapping[str, KernelInfo] = _Kernels(
+            {record[".symbol"].removesuffix(".kd"): record for record in records}, self._read_kernel
+        )
 
     def _read_segments(self) -> list[_Segment]:
         segments = []
@@ -339,20 +354,6 @@ class CodeObject:
         if not segments:
             raise CodeObjectError("the code object has nothing to load (no PT_LOAD segment): it is damaged.")
         return segments
-
-    def _read_symbols(self) -> dict[str, Symbol]:
-        symbols: dict[str, Symbol] = {}
-        # .symtab last: it is the fuller of the two, and may be stripped.
-        for name in (".dynsym", ".symtab"):
-            section = self.elf.get_section_by_name(name)
-            if not isinstance(section, SymbolTableSection):
-                continue
-            for symbol in section.iter_symbols():
-                if not symbol.name or symbol["st_shndx"] in ("SHN_UNDEF", "SHN_ABS"):
-                    continue
-                kind = _SYMBOL_KINDS.get(symbol["st_info"]["type"], "notype")
-                symbols[symbol.name] = Symbol(symbol.name, symbol["st_value"], symbol["st_size"], kind)
-        return symbols
 
     def _read_relocations(self) -> Iterator[Relocation]:
         for section in self.elf.iter_sections():
@@ -401,83 +402,67 @@ class CodeObject:
                 return Text(segment.address, self.data[start : start + segment.file_size])
         return Text(0, b"")
 
-    def _read_metadata(self) -> Mapping[str, Any]:
-        for part in (*self.elf.iter_sections(), *self.elf.iter_segments()):
-            if not isinstance(part, NoteSection | NoteSegment):
-                continue
-            for note in part.iter_notes():
-                if note["n_name"] == "AMDGPU" and note["n_type"] in (_NOTE_METADATA, "NT_AMDGPU_METADATA"):
-                    description = note["n_descdata"]
-                    record = msgpack.unpackb(description, strict_map_key=False)
-                    if not isinstance(record, dict):
-                        raise CodeObjectError("the code object is damaged: its metadata is not a map.")
-                    return MappingProxyType(record)
-        raise CodeObjectError("the code object has no AMDGPU metadata note, so its kernels are not known.")
-
-    def _read_kernels(self) -> dict[str, KernelInfo]:
-        kernels = {}
-        for record in self.metadata.get("amdhsa.kernels", ()):
-            symbol_name = record[".symbol"]
-            name = symbol_name.removesuffix(".kd")
-            symbol = self.symbols.get(symbol_name)
-            if symbol is None:
-                raise CodeObjectError(
-                    f"kernel {name!r} has no descriptor symbol {symbol_name!r}: the code object is damaged."
-                )
-            descriptor = KernelDescriptor.from_bytes(self.read(symbol.address, KernelDescriptor.SIZE))
-            entry = symbol.address + descriptor.entry_offset
-            function = self.symbols.get(name)
-            end = self.text.address + len(self.text.data)
-            is_empty = function is not None and not function.size and self._has_nothing_at(entry)
-            if not is_empty and not self.text.address <= entry < end:
-                raise CodeObjectError(
-                    f"kernel {name!r} begins at {entry:#x}, outside the code at {self.text.address:#x}: "
-                    "the code object is damaged."
-                )
-            size = 0 if is_empty else function.size if function and function.size else end - entry
-            required = record.get(".reqd_workgroup_size")
-            kernels[name] = kernel = KernelInfo(
-                name=name,
-                demangled=demangle(name),
-                descriptor=descriptor,
-                descriptor_address=symbol.address,
-                entry=entry,
-                size=min(size, end - entry),
-                args=tuple(
-                    KernelArg(
-                        name=str(arg.get(".name", "")),
-                        offset=_size(name, arg, ".offset"),
-                        size=_size(name, arg, ".size"),
-                        value_kind=str(arg.get(".value_kind", "by_value")),
-                        type_name=str(arg.get(".type_name", "")),
-                        address_space=str(arg.get(".address_space", "")),
-                        is_const=bool(arg.get(".is_const", False)),
-                    )
-                    for arg in record.get(".args", ())
-                ),
-                metadata=MappingProxyType(dict(record)),
-                kernarg_size=_size(name, record, ".kernarg_segment_size", descriptor.kernarg_size),
-                kernarg_align=_size(name, record, ".kernarg_segment_align", 8),
-                group_segment_size=_size(name, record, ".group_segment_fixed_size", 0),
-                private_segment_size=_size(name, record, ".private_segment_fixed_size", 0),
-                max_workgroup_size=_size(name, record, ".max_flat_workgroup_size", 1024),
-                required_workgroup_size=(
-                    (int(required[0]), int(required[1]), int(required[2])) if required else None
-                ),
-                sgpr_count=_size(name, record, ".sgpr_count", descriptor.sgpr_count),
-                vgpr_count=_size(name, record, ".vgpr_count", descriptor.vgpr_count),
-                agpr_count=_size(name, record, ".agpr_count", 0),
-                sgpr_spill_count=_size(name, record, ".sgpr_spill_count", 0),
-                vgpr_spill_count=_size(name, record, ".vgpr_spill_count", 0),
-                uses_dynamic_stack=bool(record.get(".uses_dynamic_stack", descriptor.uses_dynamic_stack)),
+    def _read_kernel(self, name: str, record: Mapping[str, Any]) -> KernelInfo:
+        symbol_name = record[".symbol"]
+        symbol = self.symbols.get(symbol_name)
+        if symbol is None:
+            raise CodeObjectError(
+                f"kernel {name!r} has no descriptor symbol {symbol_name!r}: the code object is damaged."
             )
-            for arg in kernel.args:
-                if arg.offset + arg.size > kernel.kernarg_size:
-                    raise CodeObjectError(
-                        f"the code object is damaged: argument {arg.name!r} of kernel {name!r} ends at "
-                        f"byte {arg.offset + arg.size} of an argument block of {kernel.kernarg_size}."
-                    )
-        return kernels
+        descriptor = KernelDescriptor.from_bytes(self.read(symbol.address, KernelDescriptor.SIZE))
+        entry = symbol.address + descriptor.entry_offset
+        function = self.symbols.get(name)
+        end = self.text.address + len(self.text.data)
+        is_empty = function is not None and not function.size and self._has_nothing_at(entry)
+        if not is_empty and not self.text.address <= entry < end:
+            raise CodeObjectError(
+                f"kernel {name!r} begins at {entry:#x}, outside the code at {self.text.address:#x}: "
+                "the code object is damaged."
+            )
+        size = 0 if is_empty else function.size if function and function.size else end - entry
+        required = record.get(".reqd_workgroup_size")
+        kernel = KernelInfo(
+            name=name,
+            demangled=demangle(name),
+            descriptor=descriptor,
+            descriptor_address=symbol.address,
+            entry=entry,
+            size=min(size, end - entry),
+            args=tuple(
+                KernelArg(
+                    name=str(arg.get(".name", "")),
+                    offset=_size(name, arg, ".offset"),
+                    size=_size(name, arg, ".size"),
+                    value_kind=str(arg.get(".value_kind", "by_value")),
+                    type_name=str(arg.get(".type_name", "")),
+                    address_space=str(arg.get(".address_space", "")),
+                    is_const=bool(arg.get(".is_const", False)),
+                )
+                for arg in record.get(".args", ())
+            ),
+            metadata=MappingProxyType(dict(record)),
+            kernarg_size=_size(name, record, ".kernarg_segment_size", descriptor.kernarg_size),
+            kernarg_align=_size(name, record, ".kernarg_segment_align", 8),
+            group_segment_size=_size(name, record, ".group_segment_fixed_size", 0),
+            private_segment_size=_size(name, record, ".private_segment_fixed_size", 0),
+            max_workgroup_size=_size(name, record, ".max_flat_workgroup_size", 1024),
+            required_workgroup_size=(
+                (int(required[0]), int(required[1]), int(required[2])) if required else None
+            ),
+            sgpr_count=_size(name, record, ".sgpr_count", descriptor.sgpr_count),
+            vgpr_count=_size(name, record, ".vgpr_count", descriptor.vgpr_count),
+            agpr_count=_size(name, record, ".agpr_count", 0),
+            sgpr_spill_count=_size(name, record, ".sgpr_spill_count", 0),
+            vgpr_spill_count=_size(name, record, ".vgpr_spill_count", 0),
+            uses_dynamic_stack=bool(record.get(".uses_dynamic_stack", descriptor.uses_dynamic_stack)),
+        )
+        for arg in kernel.args:
+            if arg.offset + arg.size > kernel.kernarg_size:
+                raise CodeObjectError(
+                    f"the code object is damaged: argument {arg.name!r} of kernel {name!r} ends at "
+                    f"byte {arg.offset + arg.size} of an argument block of {kernel.kernarg_size}."
+                )
+        return kernel
 
     def _has_nothing_at(self, address: int) -> bool:
         """Whether a function of no size that begins here has no instructions.
@@ -485,7 +470,7 @@ class CodeObject:
         A source in assembly may leave the size out of a function that has some: there it is its code that
         follows, not another function, and not the padding at the end alone.
         """
-        if any(s.address == address and s.size and s.kind == "function" for s in self.symbols.values()):
+        if any(s.address == address and s.size for s in self.symbols.of_kind("function")):
             return True
         rest = address - self.text.address
         return 0 <= rest <= len(self.text.data) and is_padding(self.text.data[rest:])
@@ -542,7 +527,7 @@ class CodeObject:
         return image
 
     def __repr__(self) -> str:
-        return f"CodeObject({self.processor}, v{self.version}, kernels: {', '.join(self.kernels) or 'none'})"
+        return f"CodeObject({self.processor}, v{self.version}, kernels: {first_names(self.kernels) or 'none'})"
 
 
 def _size(kernel: str, record: Mapping[str, Any], key: str, default: int | None = None) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import islice
 from typing import Any
 
 from workbench.dtypes import BF16, FP16
@@ -96,6 +98,20 @@ def instance_name(demangled: str) -> str:
 def short_name(demangled: str) -> str:
     """The last component of a demangled function name: "a::rms<int, 4>(float*)" gives "rms"."""
     return _last_component(instance_name(demangled)).partition("<")[0] or demangled
+
+
+_MOST_NAMED = 12
+
+
+def first_names(names: Sequence[str] | Mapping[str, object], form: Callable[[str], str] = str) -> str:
+    """Names for a message: the first of them, and how many more there are.
+
+    Args:
+        form: makes of a name what is shown.
+    """
+    shown = ", ".join(form(name) for name in islice(names, _MOST_NAMED))
+    more = len(names) - _MOST_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _last_component(instance: str) -> str:

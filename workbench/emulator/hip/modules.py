@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench import errors
+from workbench.codeobject.names import first_names
 from workbench.emulator.hip import devices, structures
 from workbench.emulator.hip.calls import (
     HANDLE,
@@ -84,7 +85,7 @@ def _get_function(result: int, handle: int, name: int) -> None:
     symbol = structures.text_at(name)
     kernel = module.loaded.code_object.kernels.get(symbol)
     if kernel is None:
-        known = ", ".join(module.loaded.code_object.kernels) or "none"
+        known = first_names(module.loaded.code_object.kernels) or "none"
         raise errors.DeviceError(
             f"no kernel {symbol!r} in the code object; its kernels are: {known}.", structures.NOT_FOUND
         )

@@ -18,6 +18,7 @@ from types import FrameType
 from workbench import errors, targets
 from workbench.approximation import default_approximation
 from workbench.codeobject import CodeObject, KernelInfo
+from workbench.codeobject.names import demangle, first_names, short_name
 from workbench.emulator.native import abi
 from workbench.emulator.node import console, dispatch, faults, limits
 from workbench.emulator.node.allocations import Allocation, Memory, MemoryKind
@@ -144,13 +145,12 @@ class EmulatedDevice:
                 "the device that fits.",
                 _NO_BINARY,
             )
-        names = ", ".join(k.short_name for k in code_object.kernels.values())
         image = self.node.memory.allocate(
             max(code_object.image_size, 1),
             MemoryKind.CODE,
             self.ordinal,
             capacity=self.product.hbm_bytes,
-            label=names,
+            label=first_names(code_object.kernels, lambda name: short_name(demangle(name))),
         )
         try:
             return self._fill(image, code_object)
@@ -179,9 +179,7 @@ class EmulatedDevice:
         if variable is not None and variable.size == 8:
             ctypes.c_uint64.from_address(image.base + variable.address).value = self._heap_address()
         # Code reaches a managed variable through a pointer; a program that registers its variables sets it.
-        for name in code_object.symbols:
-            if not name.endswith(_MANAGED):
-                continue
+        for name in code_object.symbols.ending(_MANAGED):
             pointer = code_object.variable(name.removesuffix(_MANAGED))
             storage = code_object.variable(name)
             if pointer is not None and pointer.size == 8 and storage is not None:

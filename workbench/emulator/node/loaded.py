@@ -123,8 +123,8 @@ class LoadedCode:
     @cached_property
     def _variables(self) -> list[Symbol]:
         """`__device__` and `__constant__` variables, by address."""
-        symbols = self.code_object.symbols.values()
-        objects = (s for s in symbols if s.kind == "object" and s.size and not s.name.endswith(".kd"))
+        symbols = self.code_object.symbols.of_kind("object")
+        objects = (s for s in symbols if s.size and not s.name.endswith(".kd"))
         return sorted(objects, key=lambda s: (s.address, s.size))
 
     @cached_property

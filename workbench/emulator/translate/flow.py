@@ -31,10 +31,8 @@ def function_symbols(code_object: CodeObject) -> list[int]:
     return sorted(
         {
             symbol.address
-            for symbol in code_object.symbols.values()
-            if symbol.kind == "function"
-            and start <= symbol.address < end
-            and symbol.name not in code_object.kernels
+            for symbol in code_object.symbols.of_kind("function")
+            if start <= symbol.address < end and symbol.name not in code_object.kernels
         }
     )
 
@@ -56,7 +54,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
         CodeObjectError: execution can run into bytes that are no instruction, or out of the code.
     """
     base, data = code_object.text
-    ends = {s.address + s.size for s in code_object.symbols.values() if s.kind == "function" and s.size}
+    ends = {s.address + s.size for s in code_object.symbols.of_kind("function") if s.size}
     code = Code({}, {entry})
     pending = [entry]
     functions_added = False

@@ -20,6 +20,7 @@ from workbench.codeobject import printer
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode
 from workbench.codeobject.elf import CodeObject
+from workbench.codeobject.names import first_names
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import abi
 from workbench.emulator.sanitizer.analysis import analyse
@@ -109,7 +110,7 @@ def translate(
     """
     info = code_object.kernels.get(kernel)
     if info is None:
-        known = ", ".join(code_object.kernels) or "none"
+        known = first_names(code_object.kernels) or "none"
         raise CodeObjectError(f"the code object has no kernel {kernel!r}; it has: {known}.")
     if not info.size:
         raise EmptyKernel(
