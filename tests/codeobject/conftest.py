@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -87,7 +87,15 @@ def metadata_of(data: bytes) -> dict[str, Any]:
 
 def with_metadata(data: bytes, packed: bytes) -> bytes:
     """A code object with other metadata, of any size: its note is at the file's end."""
-    note = struct.pack("<III", 7, len(packed), 32) + b"AMDGPU\0\0" + packed + bytes(-len(packed) % 4)
+    return with_notes(data, [packed])
+
+
+def with_notes(data: bytes, contents: Sequence[bytes]) -> bytes:
+    """The same with a note of metadata for each content, as a linker leaves those of several objects."""
+    note = b"".join(
+        struct.pack("<III", 7, len(packed), 32) + b"AMDGPU\0\0" + packed + bytes(-len(packed) % 4)
+        for packed in contents
+    )
     changed = bytearray(data) + bytes(-len(data) % 4)
     elf = ELFFile(io.BytesIO(data))
     header = elf.header

@@ -8,8 +8,9 @@ import random
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from tests.codeobject.conftest import compiled, with_kernels_changed
+from tests.codeobject.conftest import compiled, with_kernels_changed, with_metadata
 from tests.codeobject.test_bundle import HOST, bundle
+from tests.codeobject.test_elf import in_notes
 from workbench.codeobject import CodeObject
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode
@@ -142,3 +143,23 @@ def test_arguments_outside_their_block(key: str, value: int, message: str) -> No
     data = with_kernels_changed(compiled("gfx950"), lambda kernel: kernel[".args"][0].update({key: value}))
     with pytest.raises(CodeObjectError, match=message):
         read_all(data)
+
+
+def test_damaged_notes() -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    generator = random.Random(seed)
+    original = in_notes(compiled("gfx950"))
+    start = original.index(b"AMDGPU", len(compiled("gfx950"))) - 12
+    for _ in range(150):
+        data = bytearray(original)
+        data[generator.randrange(start, len(data))] = generator.randrange(256)
+        survive(bytes(data), read_all)
+
+
+@pytest.mark.parametrize(
+    "packed", [b"", b"\x90", b"\xc0", b"\x81\xaeamdhsa.kernels\x91\x80", b"\x81\xa1x\x92"]
+)
+def test_metadata_that_is_none(packed: bytes) -> None:
+    with pytest.raises(CodeObjectError, match="damaged"):
+        read_all(with_metadata(compiled("gfx950"), packed))

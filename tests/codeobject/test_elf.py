@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 
+import msgpack
 import pytest
 
-from tests.codeobject.conftest import compiled
+from tests.codeobject.conftest import compiled, metadata_of, with_metadata, with_notes
 from workbench.codeobject import CodeObject, KernelDescriptor
 from workbench.errors import CodeObjectError
 from workbench.targets import TILE_TARGETS
@@ -159,3 +160,59 @@ def test_headers_that_do_not_fit(offset: int, value: int, message: str) -> None:
     data[offset] = value
     with pytest.raises(CodeObjectError, match=message):
         CodeObject(bytes(data))
+
+
+def in_notes(data: bytes) -> bytes:
+    """A code object with a note for each kernel, as Tensile's libraries have."""
+    record = metadata_of(data)
+    rest = {key: value for key, value in record.items() if key != "amdhsa.kernels"}
+    contents = [
+        {**rest, "amdhsa.kernels": [kernel], "amdhsa.printf": [f"{number}:0:x"]}
+        for number, kernel in enumerate(record["amdhsa.kernels"])
+    ]
+    return with_notes(data, [msgpack.packb(content) for content in contents])
+
+
+def test_every_note_of_metadata_counts() -> None:
+    whole = CodeObject.from_bytes(compiled("gfx950"))
+    split = CodeObject.from_bytes(in_notes(compiled("gfx950")))
+    assert len(whole.kernels) == 3
+    assert list(split.kernels) == list(whole.kernels)
+    assert dict(split.kernels) == dict(whole.kernels)
+    assert split.metadata["amdhsa.printf"] == ["0:0:x", "1:0:x", "2:0:x"]
+    assert split.metadata["amdhsa.version"] == whole.metadata["amdhsa.version"]
+
+
+def test_notes_of_other_kinds_are_passed_over() -> None:
+    data = bytearray(in_notes(compiled("gfx950")))
+    first = data.rindex(b"AMDGPU", 0, data.rindex(b"AMDGPU"))
+    struct.pack_into("<I", data, first - 4, 33)
+    assert len(CodeObject.from_bytes(bytes(data)).kernels) == 2
+
+
+def test_a_kernel_is_read_when_it_is_asked_for() -> None:
+    """Libraries have thousands; what is wrong with one is said where that one is used."""
+    record = metadata_of(compiled("gfx950"))
+    (loops,) = (kernel for kernel in record["amdhsa.kernels"] if kernel[".name"] == "loops")
+    missing = [{**loops, ".name": f"k{number}", ".symbol": f"k{number}.kd"} for number in range(3000)]
+    record["amdhsa.kernels"] += missing
+    code_object = CodeObject.from_bytes(with_metadata(compiled("gfx950"), msgpack.packb(record)))
+    assert len(code_object.kernels) == 3003
+    assert code_object.kernels["loops"].max_workgroup_size == 256
+    assert "and 2995 more" in repr(code_object)
+    with pytest.raises(CodeObjectError, match="kernel 'k7' has no descriptor symbol"):
+        code_object.kernels["k7"]
+
+
+def test_symbols_one_by_one_and_whole(code_object: CodeObject) -> None:
+    names = list(code_object.symbols)
+    assert {"table", "second", "loops", "loops.kd"} <= set(names)
+    fresh = CodeObject.from_bytes(code_object.data)
+    assert {name: fresh.symbols[name] for name in names} == dict(code_object.symbols)
+    assert "tabl" not in fresh.symbols
+    assert "able" not in fresh.symbols
+    assert sorted(fresh.symbols.ending(".kd")) == sorted(f"{name}.kd" for name in fresh.kernels)
+    for kind in ("function", "object"):
+        by_kind = {symbol.name for symbol in fresh.symbols.of_kind(kind)}
+        assert by_kind == {name for name in names if fresh.symbols[name].kind == kind}
+    assert "table" in by_kind

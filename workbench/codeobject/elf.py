@@ -8,7 +8,6 @@ Whatever the input, damage is reported as CodeObjectError and nothing else.
 from __future__ import annotations
 
 import hashlib
-import io
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,16 +15,13 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from elftools.elf.elffile import ELFFile
-from elftools.elf.relocation import RelocationSection
-from elftools.elf.sections import SymbolTableSection
-
 from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host, plain_target
 from workbench.codeobject.damage import damage_reported
 from workbench.codeobject.descriptor import KernelDescriptor
-from workbench.codeobject.metadata import read_metadata
+from workbench.codeobject.layout import Layout, Segment
+from workbench.codeobject.metadata import read_metadata, unpacked
 from workbench.codeobject.names import demangle, first_names, short_name
-from workbench.codeobject.symbols import Symbol, SymbolTable
+from workbench.codeobject.symbols import UNDEFINED, Symbol, Symbols, SymbolTable
 from workbench.errors import CodeObjectError
 from workbench.targets import NAMES, TARGETS
 
@@ -42,9 +38,15 @@ _LARGEST_IMAGE = 1 << 30
 _NO_OPERATION = b"\0\0\x80\xbf"
 
 
-def is_padding(code: bytes) -> bool:
-    """Whether these are nothing but s_nop, with which compilers fill up the end for the prefetcher."""
-    return len(code) % 4 == 0 and code == _NO_OPERATION * (len(code) // 4)
+def is_padding(code: bytes, start: int = 0) -> bool:
+    """Whether it is nothing but s_nop from there, with which compilers fill up the end for the prefetcher."""
+    rest = len(code) - start
+    # Of a library's code that follows, the first instruction says enough.
+    return not rest or (
+        code.startswith(_NO_OPERATION, start)
+        and rest % 4 == 0
+        and code[start:] == _NO_OPERATION * (rest // 4)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +126,6 @@ class Relocation(NamedTuple):
     addend: int
 
 
-class _Segment(NamedTuple):
-    address: int
-    file_offset: int
-    file_size: int
-    memory_size: int
-    executable: bool
-
-
 # Relocation types of dynamic sections: name, size in bytes, and the value from symbol + addend (S),
 # the place's address (P) and the base (B); S already includes the base where the symbol is defined.
 _RELOCATIONS: dict[int, tuple[str, int, Callable[[int, int, int], int]]] = {
@@ -146,17 +140,19 @@ _RELOCATIONS: dict[int, tuple[str, int, Callable[[int, int, int], int]]] = {
     14: ("R_AMDGPU_REL16", 2, lambda s, p, a: (s + a - p - 4) // 4),
 }
 _RELATIVE64 = 13
+_RELA, _REL, _PROGBITS = 4, 9, 1
+_RELOCATION_SECTIONS = (_RELA, _REL)
+_IN_IMAGE = 2
+"""SHF_ALLOC."""
+_RELOCATION = struct.Struct("<QQq")
+_WEAK = 2
 
 
 class _Kernels(Mapping[str, KernelInfo]):
     """Kernels by symbol name, each read and checked when somebody asks for it: libraries have thousands."""
 
-    def __init__(
-        self,
-        records: Mapping[str, Mapping[str, Any]],
-        read: Callable[[str, Mapping[str, Any]], KernelInfo],
-    ) -> None:
-        self._records = records
+    def __init__(self, records: Mapping[str, bytes], read: Callable[[str, Any], KernelInfo]) -> None:
+        self._records = {symbol.removesuffix(".kd"): record for symbol, record in records.items()}
         self._read = read
         self._ready: dict[str, KernelInfo] = {}
 
@@ -165,7 +161,7 @@ class _Kernels(Mapping[str, KernelInfo]):
         if kernel is None:
             record = self._records[name]
             with damage_reported(f"kernel {name!r} of the code object"):
-                kernel = self._ready[name] = self._read(name, record)
+                kernel = self._ready[name] = self._read(name, unpacked(record))
         return kernel
 
     def __contains__(self, name: object) -> bool:
@@ -192,7 +188,8 @@ class CodeObject:
         kernels: kernels by symbol name, in the metadata's order.
         symbols: symbols by name.
         text: the machine code.
-        metadata: the whole metadata record.
+        layout: where its sections and segments lie.
+        metadata: what its notes say beside the kernels, whose records `KernelInfo.metadata` has.
         image_size: bytes of address space that the loaded image takes, from virtual address 0.
         relocations: what `load` applies.
     """
@@ -212,6 +209,11 @@ class CodeObject:
     def digest(self) -> str:
         """Name of the file's very bytes: 16 hexadecimal digits of their SHA-256."""
         return hashlib.sha256(self.data).hexdigest()[:16]
+
+    @cached_property
+    def text_digest(self) -> str:
+        """Name of the machine code's bytes: their SHA-256 in hexadecimal digits."""
+        return hashlib.sha256(self.text.data).hexdigest()
 
     @classmethod
     def from_bytes(cls, data: bytes, arch: str | None = None) -> CodeObject:
@@ -313,30 +315,18 @@ class CodeObject:
                 "the code object is not linked (no shared object): link it with lld, as clang does without "
                 "-c."
             )
-        self.elf = ELFFile(io.BytesIO(data))
+        self.layout = Layout(data)
         self._segments = self._read_segments()
         self.image_size: int = max(s.address + s.memory_size for s in self._segments)
-        self.symbols = SymbolTable(data, self.elf)
+        self.symbols = SymbolTable(self.layout)
         self.relocations: tuple[Relocation, ...] = tuple(self._read_relocations())
-        self.text: Text = self._read_text()
-        self.metadata: Mapping[str, Any] = MappingProxyType(read_metadata(data, self.elf))
-        records = self.metadata.get("amdhsa.kernels", ())
-        self.kernels: Mapping[str, KernelInfo] = _Kernels(
-            {record[".symbol"].removesuffix(".kd"): record for record in records}, self._read_kernel
-        )
+        metadata = read_metadata(data, self.layout)
+        self.metadata: Mapping[str, Any] = MappingProxyType(metadata.common)
+        self.kernels: Mapping[str, KernelInfo] = _Kernels(metadata.kernels, self._read_kernel)
 
-    def _read_segments(self) -> list[_Segment]:
-        segments = []
-        for header in self.elf.iter_segments():
-            if header["p_type"] != "PT_LOAD":
-                continue
-            segment = _Segment(
-                header["p_vaddr"],
-                header["p_offset"],
-                header["p_filesz"],
-                header["p_memsz"],
-                bool(header["p_flags"] & 1),
-            )
+    def _read_segments(self) -> list[Segment]:
+        segments = self.layout.segments
+        for segment in segments:
             if segment.file_offset + segment.file_size > len(self.data):
                 raise CodeObjectError(
                     f"the code object is cut off: a segment ends at byte "
@@ -350,52 +340,53 @@ class CodeObject:
                     f"the code object is damaged: a segment at {segment.address:#x} has "
                     f"{segment.memory_size} bytes in memory and {segment.file_size} in the file."
                 )
-            segments.append(segment)
         if not segments:
             raise CodeObjectError("the code object has nothing to load (no PT_LOAD segment): it is damaged.")
         return segments
 
     def _read_relocations(self) -> Iterator[Relocation]:
-        for section in self.elf.iter_sections():
-            if not isinstance(section, RelocationSection) or not section["sh_flags"] & 2:
+        for section in self.layout.sections:
+            if section.type not in _RELOCATION_SECTIONS or not section.flags & _IN_IMAGE:
                 continue
-            table = self.elf.get_section(section["sh_link"]) if section["sh_link"] else None
-            for entry in section.iter_relocations():
-                type_ = entry["r_info_type"]
+            if section.type != _RELA or section.entry_size != _RELOCATION.size:
+                raise CodeObjectError("the code object is damaged: it has relocations without addends.")
+            table = self.layout.sections[section.link] if section.link else None
+            symbols = Symbols(self.layout, table)
+            for address, info, addend in _RELOCATION.iter_unpack(self.layout.content(section)):
+                type_, number = info & 0xFFFFFFFF, info >> 32
                 name, value, defined = "", 0, True
-                if entry["r_info_sym"]:
-                    if not isinstance(table, SymbolTableSection):
+                if number:
+                    if number >= len(symbols.rows):
                         raise CodeObjectError(
                             "the code object is damaged: relocations without a symbol table."
                         )
-                    symbol = table.get_symbol(entry["r_info_sym"])
-                    name, value = symbol.name, symbol["st_value"]
-                    if symbol["st_shndx"] == "SHN_UNDEF":
+                    row = symbols.rows[number]
+                    name, value = symbols.name(int(row["name"])), int(row["address"])
+                    if row["section"] == UNDEFINED:
                         defined = False
-                        if symbol["st_info"]["bind"] != "STB_WEAK":
+                        if row["info"] >> 4 != _WEAK:
                             raise CodeObjectError(
                                 f"the code object needs {name!r}, which it does not define: {demangle(name)} "
                                 "must be in the same source (device code is linked without libraries)."
                             )
                 if type_ != _RELATIVE64 and type_ not in _RELOCATIONS:
                     raise CodeObjectError(
-                        f"the code object has a relocation of unknown type {type_} at {entry['r_offset']:#x}."
+                        f"the code object has a relocation of unknown type {type_} at {address:#x}."
                     )
                 size = 8 if type_ == _RELATIVE64 else _RELOCATIONS[type_][1]
-                if entry["r_offset"] + size > self.image_size:
+                if address + size > self.image_size:
                     raise CodeObjectError(
-                        f"the code object is damaged: a relocation at {entry['r_offset']:#x} is outside its "
+                        f"the code object is damaged: a relocation at {address:#x} is outside its "
                         f"image of {self.image_size:#x} bytes."
                     )
-                yield Relocation(entry["r_offset"], type_, name, value, defined, entry["r_addend"])
+                yield Relocation(address, type_, name, value, defined, addend)
 
-    def _read_text(self) -> Text:
-        section = self.elf.get_section_by_name(".text")
-        if section is not None and section["sh_type"] == "SHT_PROGBITS":
-            start, size = section["sh_offset"], section["sh_size"]
-            if start + size > len(self.data):
-                raise CodeObjectError("the code object is cut off: its .text section ends outside the file.")
-            return Text(section["sh_addr"], self.data[start : start + size])
+    @cached_property
+    def text(self) -> Text:
+        """The machine code."""
+        section = self.layout.section(".text")
+        if section is not None and section.type == _PROGBITS:
+            return Text(section.address, self.layout.content(section))
         for segment in self._segments:
             if segment.executable:
                 start = segment.file_offset
@@ -464,16 +455,20 @@ class CodeObject:
                 )
         return kernel
 
+    @cached_property
+    def _functions_with_code(self) -> frozenset[int]:
+        return frozenset(s.address for s in self.symbols.of_kind("function") if s.size)
+
     def _has_nothing_at(self, address: int) -> bool:
         """Whether a function of no size that begins here has no instructions.
 
         A source in assembly may leave the size out of a function that has some: there it is its code that
         follows, not another function, and not the padding at the end alone.
         """
-        if any(s.address == address and s.size for s in self.symbols.of_kind("function")):
+        if address in self._functions_with_code:
             return True
         rest = address - self.text.address
-        return 0 <= rest <= len(self.text.data) and is_padding(self.text.data[rest:])
+        return 0 <= rest <= len(self.text.data) and is_padding(self.text.data, rest)
 
     def read(self, address: int, size: int) -> bytes:
         """`size` bytes of the unrelocated image from virtual address `address`.
@@ -512,8 +507,9 @@ class CodeObject:
         relocations applied.
         """
         image = bytearray(self.image_size)
+        data = memoryview(self.data)
         for segment in self._segments:
-            content = self.data[segment.file_offset : segment.file_offset + segment.file_size]
+            content = data[segment.file_offset : segment.file_offset + segment.file_size]
             image[segment.address : segment.address + segment.file_size] = content
         for relocation in self.relocations:
             place = relocation.address
@@ -527,7 +523,9 @@ class CodeObject:
         return image
 
     def __repr__(self) -> str:
-        return f"CodeObject({self.processor}, v{self.version}, kernels: {first_names(self.kernels) or 'none'})"
+        return (
+            f"CodeObject({self.processor}, v{self.version}, kernels: {first_names(self.kernels) or 'none'})"
+        )
 
 
 def _size(kernel: str, record: Mapping[str, Any], key: str, default: int | None = None) -> int:

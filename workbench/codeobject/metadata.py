@@ -8,47 +8,94 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgpack
-from elftools.elf.elffile import ELFFile
 
+from workbench.codeobject.layout import Layout
 from workbench.errors import CodeObjectError
 
 _NAME = b"AMDGPU\0"
 _METADATA = 32
 """NT_AMDGPU_METADATA."""
+_KERNELS = "amdhsa.kernels"
 
 
-def read_metadata(data: bytes, elf: ELFFile) -> dict[str, Any]:
-    """The records of all metadata notes as one: lists are joined; of anything else the first is taken.
+@dataclass(frozen=True)
+class Metadata:
+    """All metadata of a file.
+
+    Attributes:
+        common: what is said beside the kernels. Lists of several notes are joined; else the first counts.
+        kernels: records of kernels by the symbol of their descriptor, still packed: `unpacked` reads one.
+    """
+
+    common: dict[str, Any] = field(default_factory=dict)
+    kernels: dict[str, bytes] = field(default_factory=dict)
+
+    def add(self, note: bytes) -> None:
+        """Take what one note says.
+
+        Raises:
+            CodeObjectError: it is no map. Whatever else msgpack raises on damage.
+        """
+        unpacker = msgpack.Unpacker(strict_map_key=False, max_buffer_size=0)
+        unpacker.feed(note)
+        try:
+            length = unpacker.read_map_header()
+        except ValueError:
+            raise CodeObjectError("the code object is damaged: its metadata is not a map.") from None
+        for _ in range(length):
+            key = unpacker.unpack()
+            if key == _KERNELS:
+                self._add_kernels(note, unpacker)
+                continue
+            value = unpacker.unpack()
+            # A version is a list too, and the same in every note.
+            if isinstance(self.common.get(key), list) and isinstance(value, list) and key != "amdhsa.version":
+                self.common[key] += value
+            else:
+                self.common.setdefault(key, value)
+
+    def _add_kernels(self, note: bytes, unpacker: msgpack.Unpacker) -> None:
+        for _ in range(unpacker.read_array_header()):
+            start, symbol = unpacker.tell(), None
+            for _ in range(unpacker.read_map_header()):
+                if unpacker.unpack() == ".symbol":
+                    symbol = unpacker.unpack()
+                else:
+                    unpacker.skip()
+            if not isinstance(symbol, str):
+                raise CodeObjectError(f"the code object is damaged: a kernel's .symbol is {symbol!r}.")
+            self.kernels[symbol] = note[start : unpacker.tell()]
+
+
+def unpacked(record: bytes) -> dict[str, Any]:
+    """A kernel's record. Raises what msgpack raises on damage."""
+    content: dict[str, Any] = msgpack.unpackb(record, strict_map_key=False)
+    return content
+
+
+def read_metadata(data: bytes, layout: Layout) -> Metadata:
+    """What all metadata notes of a file say.
 
     Raises:
         CodeObjectError: there is none, or it is no map. Whatever else damage makes a parser raise.
     """
     # Loaders look at segments; a file may come without.
-    in_segments = [(s["p_offset"], s["p_filesz"]) for s in elf.iter_segments("PT_NOTE")]
-    descriptions = [d for place in in_segments for d in _metadata_notes(data, *place)]
-    if not descriptions:
-        in_sections = [(s["sh_offset"], s["sh_size"]) for s in elf.iter_sections("SHT_NOTE")]
-        descriptions = [d for place in in_sections for d in _metadata_notes(data, *place)]
-    if not descriptions:
+    notes = [note for place in layout.note_segments for note in _notes(data, *place)]
+    if not notes:
+        notes = [note for place in layout.note_sections for note in _notes(data, *place)]
+    if not notes:
         raise CodeObjectError("the code object has no AMDGPU metadata note, so its kernels are not known.")
-    merged: dict[str, Any] = {}
-    for description in descriptions:
-        record = msgpack.unpackb(description, strict_map_key=False)
-        if not isinstance(record, dict):
-            raise CodeObjectError("the code object is damaged: its metadata is not a map.")
-        for key, value in record.items():
-            # A version is a list too, and the same in every note.
-            if key in merged and isinstance(value, list) and key != "amdhsa.version":
-                merged[key] += value
-            else:
-                merged.setdefault(key, value)
-    return merged
+    metadata = Metadata()
+    for note in notes:
+        metadata.add(note)
+    return metadata
 
 
-def _metadata_notes(data: bytes, start: int, size: int) -> Iterator[bytes]:
+def _notes(data: bytes, start: int, size: int) -> Iterator[bytes]:
     """Descriptions of the notes of metadata in a part of the file."""
     end = start + size
     if end > len(data):
@@ -62,6 +109,3 @@ def _metadata_notes(data: bytes, start: int, size: int) -> Iterator[bytes]:
             raise CodeObjectError("the code object is damaged: a note ends outside its section.")
         if kind == _METADATA and data[name : name + name_size] == _NAME:
             yield data[description : description + length]
-
-
-__all__ = ["read_metadata"]

@@ -100,16 +100,17 @@ def short_name(demangled: str) -> str:
     return _last_component(instance_name(demangled)).partition("<")[0] or demangled
 
 
-_MOST_NAMED = 12
+_MOST_NAMED, _LONGEST = 8, 120
 
 
 def first_names(names: Sequence[str] | Mapping[str, object], form: Callable[[str], str] = str) -> str:
-    """Names for a message: the first of them, and how many more there are.
+    """Names for a message: the first of them, long ones cut, and how many more there are.
 
     Args:
         form: makes of a name what is shown.
     """
-    shown = ", ".join(form(name) for name in islice(names, _MOST_NAMED))
+    forms = [form(name) for name in islice(names, _MOST_NAMED)]
+    shown = ", ".join(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..." for name in forms)
     more = len(names) - _MOST_NAMED
     return f"{shown} and {more} more" if more > 0 else shown
 

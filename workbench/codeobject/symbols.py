@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from elftools.elf.elffile import ELFFile
 
 from workbench.codeobject.damage import damage_reported
+from workbench.codeobject.layout import Layout, Section
 from workbench.errors import CodeObjectError
 
 _ROW = np.dtype(
@@ -27,8 +27,12 @@ _ROW = np.dtype(
         ("size", "<u8"),
     ]
 )
-_NO_SECTION = (0, 0xFFF1)
-"""SHN_UNDEF and SHN_ABS: the symbol is nowhere in the image."""
+_SECTIONS = (2, 11)
+"""SHT_SYMTAB and SHT_DYNSYM."""
+_STRINGS = 3
+"""SHT_STRTAB."""
+UNDEFINED, _ABSOLUTE = 0, 0xFFF1
+"""Sections of symbols that are nowhere in the image: SHN_UNDEF and SHN_ABS."""
 _KINDS = {1: "object", 2: "function", 3: "section"}
 """By st_info's type; every other is a "notype"."""
 
@@ -42,50 +46,69 @@ class Symbol(NamedTuple):
     kind: str
 
 
-class _Table:
-    """One section of symbols with its strings."""
+class Symbols:
+    """A section of symbols with its strings; the null symbol is number 0.
 
-    def __init__(self, data: bytes, elf: ELFFile, name: str) -> None:
-        self.rows: npt.NDArray[np.void] = np.empty(0, _ROW)
-        self.strings = b""
-        section = elf.get_section_by_name(name)
-        if section is None or section["sh_type"] not in ("SHT_SYMTAB", "SHT_DYNSYM"):
-            return
-        start, size = section["sh_offset"], section["sh_size"]
-        strings = elf.get_section(section["sh_link"])
-        first, length = strings["sh_offset"], strings["sh_size"]
-        if max(start + size, first + length) > len(data) or section["sh_entsize"] != _ROW.itemsize:
-            raise CodeObjectError(f"the code object is damaged: its symbols ({name}) end outside the file.")
-        rows = np.frombuffer(data, _ROW, size // _ROW.itemsize, start)
-        self.rows = rows[(rows["name"] != 0) & ~np.isin(rows["section"], _NO_SECTION)]
-        self.strings = data[first : first + length]
+    Raises:
+        CodeObjectError: they end outside the file.
+    """
+
+    def __init__(self, layout: Layout, section: Section | None) -> None:
+        self._layout = layout
+        self._section = section if section is not None and section.type in _SECTIONS else None
+        self._strings_section = None
+        if self._section is not None:
+            link = self._section.link
+            if link >= len(layout.sections) or layout.sections[link].type != _STRINGS:
+                raise CodeObjectError(f"the code object is damaged: {self._section.name} has no strings.")
+            self._strings_section = layout.sections[link]
+
+    @cached_property
+    def rows(self) -> npt.NDArray[np.void]:
+        """One a symbol."""
+        content = self._layout.content(self._section) if self._section is not None else b""
+        return np.frombuffer(content, _ROW, len(content) // _ROW.itemsize)
+
+    @cached_property
+    def _strings(self) -> bytes:
+        return self._layout.content(self._strings_section) if self._strings_section is not None else b""
+
+    @cached_property
+    def placed(self) -> npt.NDArray[np.void]:
+        """Rows of symbols that have a name and are somewhere in the image."""
+        rows = self.rows
+        return rows[(rows["name"] != 0) & ~np.isin(rows["section"], (UNDEFINED, _ABSOLUTE))]
+
+    def name(self, offset: int) -> str:
+        """A name by the offset that a row has of it."""
+        end = self._strings.find(b"\0", offset)
+        if end < 0:
+            raise CodeObjectError("the code object is damaged: a symbol's name ends outside its strings.")
+        return self._strings[offset:end].decode("utf-8", "surrogateescape")
 
     def may_have(self, ending: str) -> bool:
         """Whether a name in it may end so; linkers let names share their ends."""
-        return len(self.rows) > 0 and ending.encode("utf-8", "surrogateescape") + b"\0" in self.strings
+        return ending.encode("utf-8", "surrogateescape") + b"\0" in self._strings
 
     def of_kind(self, kind: str) -> Iterator[Symbol]:
         types = [number for number, name in _KINDS.items() if name == kind]
-        return self._symbols(self.rows[np.isin(self.rows["info"] & 15, types)])
+        return self._symbols(self.placed[np.isin(self.placed["info"] & 15, types)])
 
     def __iter__(self) -> Iterator[Symbol]:
-        return self._symbols(self.rows)
+        return self._symbols(self.placed)
 
     def _symbols(self, rows: npt.NDArray[np.void]) -> Iterator[Symbol]:
         for name, info, _, _, address, size in rows.tolist():
-            end = self.strings.find(b"\0", name)
-            if end < 0:
-                raise CodeObjectError("the code object is damaged: a symbol's name ends outside its strings.")
-            text = self.strings[name:end].decode("utf-8", "surrogateescape")
-            yield Symbol(text, address, size, _KINDS.get(info & 15, "notype"))
+            yield Symbol(self.name(name), address, size, _KINDS.get(info & 15, "notype"))
 
 
 class SymbolTable(Mapping[str, Symbol]):
     """Symbols by name. Raises CodeObjectError where the file is damaged, when it comes upon it."""
 
-    def __init__(self, data: bytes, elf: ELFFile) -> None:
+    def __init__(self, layout: Layout) -> None:
         # .symtab last: it is the fuller of the two, and may be stripped.
-        self._tables = tuple(_Table(data, elf, name) for name in (".dynsym", ".symtab"))
+        self._tables = tuple(Symbols(layout, layout.section(name)) for name in (".dynsym", ".symtab"))
+        self._of_kinds: dict[str, tuple[Symbol, ...]] = {}
 
     @cached_property
     def _exported(self) -> dict[str, Symbol]:
@@ -99,8 +122,12 @@ class SymbolTable(Mapping[str, Symbol]):
 
     def of_kind(self, kind: str) -> tuple[Symbol, ...]:
         """The symbols of a kind, but for all-purpose "notype"; the names of others are not read."""
-        with damage_reported("the code object"):
-            return tuple({s.name: s for table in self._tables for s in table.of_kind(kind)}.values())
+        symbols = self._of_kinds.get(kind)
+        if symbols is None:
+            with damage_reported("the code object"):
+                by_name = {s.name: s for table in self._tables for s in table.of_kind(kind)}
+            symbols = self._of_kinds[kind] = tuple(by_name.values())
+        return symbols
 
     def ending(self, text: str) -> list[str]:
         """Names that end with a text."""

@@ -139,9 +139,8 @@ class LoadedCode:
 
     def has_data(self, address: int) -> bool:
         """Whether a device address is in a variable, or among constants, of which some have no name."""
-        constants = self.code_object.elf.get_section_by_name(".rodata")
-        start = constants["sh_addr"] if constants is not None else 0
-        size = constants["sh_size"] if constants is not None else 0
+        constants = self.code_object.layout.section(".rodata")
+        start, size = (constants.address, constants.size) if constants is not None else (0, 0)
         return self.variable_of(address) is not None or 0 <= address - self.base - start < size
 
     @cached_property

@@ -73,7 +73,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
             if instruction.opcode in ENDS_BLOCK:
                 flow = instruction.record.flow
                 for successor in successors(instruction):
-                    if flow is Flow.INDIRECT_CALL and is_padding(data[successor - base :]):
+                    if flow is Flow.INDIRECT_CALL and is_padding(data, successor - base):
                         continue  # this call never returns, such as a failed assertion's
                     code.leaders.add(successor)
                     pending.append(successor)

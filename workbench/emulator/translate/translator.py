@@ -20,8 +20,8 @@ from workbench.codeobject import printer
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode
 from workbench.codeobject.elf import CodeObject
-from workbench.codeobject.names import first_names
 from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.names import first_names
 from workbench.emulator.native import abi
 from workbench.emulator.sanitizer.analysis import analyse
 from workbench.emulator.translate import engine
@@ -131,7 +131,7 @@ def translate(
         f"sanitize {sanitize}, single {single}, exact {exact}, approximate {approximate}",
         f"{options.target} {options.acc_offset} {options.rows} {info.entry} {code_object.text.address}",
         repr(function_symbols(code_object)),
-        code_object.text.data,
+        code_object.text_digest,
     )
     stored = cache_.get(key)
     if stored is not None:
