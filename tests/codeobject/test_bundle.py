@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes.util
+import functools
+import importlib.util
+import random
 import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
 
 from tests.codeobject.conftest import compiled
 from workbench.codeobject import CodeObject
+from workbench.codeobject import compressed as compressed_module
 from workbench.codeobject.bundle import BUNDLE_MAGIC, bundle_entries, fat_binary
 from workbench.errors import CodeObjectError
 from workbench.targets import TILE_TARGETS
@@ -36,11 +43,118 @@ def entry(arch: str, features: str = "") -> tuple[str, bytes]:
     return f"hipv4-amdgcn-amd-amdhsa--{arch}{features}", compiled(arch)
 
 
+def compressed(content: bytes, version: int, method: int = 0) -> bytes:
+    """A bundle as clang compresses it, from LLVM's description of the header (OffloadBundle.h).
+
+    By zlib; Zstandard's frame has one block, which is not compressed (RFC 8878, 3.1.1).
+    """
+    if method == 0:
+        packed = zlib.compress(content, 1)
+    else:
+        blocks = [content[start : start + 65536] for start in range(0, len(content), 65536)]
+        heads = [len(block) << 3 | (number == len(blocks) - 1) for number, block in enumerate(blocks)]
+        body = b"".join(head.to_bytes(3, "little") + block for head, block in zip(heads, blocks, strict=True))
+        packed = struct.pack("<IBI", 0xFD2FB528, 0xA0, len(content)) + body
+    sizes = {1: "<I", 2: "<II", 3: "<QQ"}[version]
+    length = 8 + struct.calcsize(sizes) + 8 + len(packed)
+    values = (len(content),) if version == 1 else (length, len(content))
+    return b"CCOB" + struct.pack("<HH", version, method) + struct.pack(sizes, *values) + bytes(8) + packed
+
+
+needs_zstd = pytest.mark.skipif(
+    not importlib.util.find_spec("zstandard") and not ctypes.util.find_library("zstd"),
+    reason="nothing here reads Zstandard",
+)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("method", [0, pytest.param(1, marks=needs_zstd)])
+def test_compressed_bundles(version: int, method: int) -> None:
+    whole = bundle([HOST, entry("gfx942"), entry("gfx950")])
+    data = compressed(whole, version, method)
+    assert [e.arch for e in bundle_entries(data)] == [e.arch for e in bundle_entries(whole)]
+    assert CodeObject.from_bytes(data, "gfx942").data == compiled("gfx942")
+    # A linker leaves one behind the other, with zeros between.
+    both = data + bytes(-len(data) % 4096) + bundle([HOST, entry("gfx950")]) + data
+    assert len(CodeObject.all_from_bytes(both, "gfx950")) == 3
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_damaged_compressed_bundles(version: int) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    generator = random.Random(seed)
+    data = compressed(bundle([HOST, entry("gfx950")]), version)
+    for length in (*range(4, 40), len(data) // 2, len(data) - 1):
+        with pytest.raises(CodeObjectError):
+            CodeObject.from_bytes(data[:length])
+    for _ in range(60):
+        damaged = bytearray(data)
+        damaged[generator.choice((generator.randrange(4, 32), generator.randrange(len(data))))] ^= 1 << (
+            generator.randrange(8)
+        )
+        with contextlib.suppress(CodeObjectError):
+            CodeObject.from_bytes(bytes(damaged))
+
+
+def test_what_compresses_by_nothing_known() -> None:
+    data = bytearray(compressed(bundle([HOST, entry("gfx950")]), 3))
+    data[6] = 7
+    with pytest.raises(CodeObjectError, match="method 7"):
+        CodeObject.from_bytes(bytes(data))
+
+
+def test_without_zstandard_a_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setitem(sys.modules, "compression.zstd", None)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    monkeypatch.setattr(compressed_module, "_zstd_library", missing)
+    with pytest.raises(CodeObjectError, match="pip install zstandard.*--no-offload-compress"):
+        CodeObject.from_bytes(compressed(bundle([HOST, entry("gfx950")]), 3, 1))
+
+
+@functools.cache
+def generic() -> bytes:
+    return as_generic(compiled("gfx942"))
+
+
+def as_generic(data: bytes) -> bytes:
+    """A code object that says it is for gfx9-4-generic, by its machine number (AMDGPUUsage, 0x05F)."""
+    changed = bytearray(data)
+    changed[48] = 0x5F
+    return bytes(changed)
+
+
+def test_code_for_a_generic_processor() -> None:
+    code_object = CodeObject.from_bytes(generic())
+    assert code_object.processor == "gfx9-4-generic"
+    assert code_object.targets == ("gfx950", "gfx942")
+    assert code_object.target == "gfx942"
+    for arch in ("gfx942", "gfx950", "gfx950:xnack-"):
+        assert CodeObject.from_bytes(generic(), arch).target == arch[:6]
+    assert CodeObject.from_bytes(generic(), "gfx9-4-generic").target == "gfx942"
+    with pytest.raises(CodeObjectError, match="is for gfx9-4-generic, expected gfx90a"):
+        CodeObject.from_bytes(generic(), "gfx90a")
+
+
+def test_a_generic_entry_serves_targets_without_one_of_their_own() -> None:
+    shared = ("hipv4-amdgcn-amd-amdhsa--gfx9-4-generic", generic())
+    data = bundle([HOST, shared, entry("gfx942")])
+    assert CodeObject.from_bytes(data, "gfx942").processor == "gfx942"
+    taken = CodeObject.from_bytes(data, "gfx950")
+    assert (taken.processor, taken.target) == ("gfx9-4-generic", "gfx950")
+    assert CodeObject.from_bytes(data, "gfx9-4-generic").processor == "gfx9-4-generic"
+    with pytest.raises(CodeObjectError, match="has code for gfx9-4-generic, gfx942; expected gfx90a"):
+        CodeObject.from_bytes(data, "gfx90a")
+
+
 def test_the_wanted_target_is_taken() -> None:
     data = bundle([HOST, entry("gfx942"), entry("gfx950")])
     assert CodeObject.from_bytes(data, "gfx950").target == "gfx950"
     assert CodeObject.from_bytes(data, "gfx942").data == compiled("gfx942")
-    assert bundle_entries(data)[0][0].startswith("host-")
+    assert bundle_entries(data)[0].triple.startswith("host-")
 
 
 def test_without_a_target_there_must_be_one() -> None:
@@ -89,7 +203,7 @@ def test_host_program_without_device_code() -> None:
     [
         (b"", "no code object: it begins with b''"),
         (b"hello world", "no code object: it begins with b'hello wo'"),
-        (b"CCOB" + bytes(40), "compressed .*--no-offload-compress"),
+        (b"CCOB" + bytes(40), "header of version 0; .*--no-offload-compress"),
         (b"\x10\xff\x10\xad" + bytes(40), "offload binary"),
         (BUNDLE_MAGIC, "damaged"),
         (BUNDLE_MAGIC + struct.pack("<Q", 1 << 60), "claims 1152921504606846976 entries"),

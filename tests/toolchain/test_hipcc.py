@@ -178,11 +178,19 @@ def test_code_for_several_targets(folder: Path) -> None:
     assert "left out" in said
     assert "gfx1100" in said
     entries = bundle_entries(fat_binary_of_host((folder / "both").read_bytes()))
-    targets = [triple.rpartition("--")[2] for triple, _, size in entries if size]
-    assert targets == 3 * ["gfx942", "gfx950"]
+    assert [entry.arch for entry in entries if entry.content] == 3 * ["gfx942", "gfx950"]
     hipcc(*words, "--offload-arch=gfx942", "-o", "one")
     # The default device has no code of it: one that has is taken.
     assert run("./one", "last") == (2, EXPECTED)
+
+
+def test_a_program_for_a_generic_processor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hipcc("-Iinc", "-DOFFSET=7", "main.hip", "scale.cpp", "multiply.cu", "--offload-arch=gfx9-4-generic")
+    for device in ("emulated:gfx942", "emulated:gfx950"):
+        monkeypatch.setenv("HIPKITTENS_DEVICE", device)
+        assert run("./a.out", "last") == (2, EXPECTED)
+    monkeypatch.setenv("HIPKITTENS_DEVICE", "emulated:gfx90a")
+    assert run("./a.out", "last") != (2, EXPECTED)
 
 
 @pytest.mark.parametrize(("said", "seconds"), [(None, 86400), ("7", 7)])
@@ -206,7 +214,7 @@ def test_a_source_takes_the_time_that_it_takes(
 def test_a_kernel_for_a_module(folder: Path) -> None:
     hipcc("--genco", "--offload-arch=gfx942,gfx950", "-Iinc", "multiply.cu", "-o", "multiply.hsaco")
     entries = bundle_entries((folder / "multiply.hsaco").read_bytes())
-    assert [triple.rpartition("--")[2] for triple, _, size in entries if size] == ["gfx942", "gfx950"]
+    assert [entry.arch for entry in entries if entry.content] == ["gfx942", "gfx950"]
     hipcc("--offload-device-only", "-S", "--offload-arch=gfx942", "-Iinc", "multiply.cu", "-o", "multiply.s")
     assert "amdgcn-amd-amdhsa--gfx942" in (folder / "multiply.s").read_text()
 

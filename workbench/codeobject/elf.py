@@ -15,7 +15,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host, plain_target
+from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host, fitting, plain_target
 from workbench.codeobject.damage import damage_reported
 from workbench.codeobject.descriptor import KernelDescriptor
 from workbench.codeobject.layout import Layout, Segment
@@ -23,16 +23,14 @@ from workbench.codeobject.metadata import read_metadata, unpacked
 from workbench.codeobject.names import demangle, first_names, short_name
 from workbench.codeobject.symbols import UNDEFINED, Symbol, Symbols, SymbolTable
 from workbench.errors import CodeObjectError
-from workbench.targets import NAMES, TARGETS
+from workbench.targets import ARCHS, GENERICS, TARGETS, runs_on
 
 EM_AMDGPU = 224
 _OSABI_AMDGPU_HSA = 64
 # e_ident[EI_ABIVERSION] to code object version (LLVM AMDGPUUsage, "ELF code object").
 _VERSIONS = {0: 2, 1: 3, 2: 4, 3: 5, 4: 6}
-# EF_AMDGPU_MACH values that are known: processor, and the target whose instruction table decodes it.
-_PROCESSORS = {
-    number: (processor, target.name) for target in TARGETS for number, processor in target.processors.items()
-}
+# EF_AMDGPU_MACH values that are known.
+_PROCESSORS = {number: name for target in TARGETS for number, name in target.processors.items()}
 _LARGEST_IMAGE = 1 << 30
 
 _NO_OPERATION = b"\0\0\x80\xbf"
@@ -182,7 +180,8 @@ class CodeObject:
     Attributes:
         data: the ELF file's bytes.
         target: whose instruction table decodes it: "gfx90a", "gfx942" or "gfx950".
-        processor: the processor as the file names it, which may be a generic one.
+        targets: all that run it, newest first: several where its processor is a generic one.
+        processor: the processor as the file names it.
         features: "xnack" and "sramecc" with "on", "off" or "any", where the file says so.
         version: code object version, 3 to 6.
         kernels: kernels by symbol name, in the metadata's order.
@@ -194,8 +193,15 @@ class CodeObject:
         relocations: what `load` applies.
     """
 
-    def __init__(self, data: bytes) -> None:
-        """Reads an AMDGPU ELF. Raises CodeObjectError if it is none, damaged, or of an unknown kind."""
+    def __init__(self, data: bytes | memoryview, target: str | None = None) -> None:
+        """Reads an AMDGPU ELF.
+
+        Args:
+            target: which of those that run it it is decoded for; None: the oldest of them, which has least.
+
+        Raises:
+            CodeObjectError: it is no such file, damaged, of an unknown kind, or does not run on `target`.
+        """
         self.data = bytes(data)
         if not self.data.startswith(b"\x7fELF"):
             raise CodeObjectError(
@@ -204,6 +210,12 @@ class CodeObject:
             )
         with damage_reported("the code object"):
             self._read()
+        if target is not None and target not in self.targets:
+            raise CodeObjectError(
+                f"the code object is for {self.processor}, expected {target}: compile with "
+                f"--offload-arch={target}."
+            )
+        self.target = target if target is not None else self.targets[-1]
 
     @cached_property
     def digest(self) -> str:
@@ -248,36 +260,23 @@ class CodeObject:
                 machine = struct.unpack_from("<H", data, 18)[0]
                 if machine != EM_AMDGPU:
                     return cls._from_bundle(fat_binary_of_host(data), arch)
-            code_object = cls(data)
-            if arch is not None and plain_target(arch) not in (code_object.target, code_object.processor):
-                raise CodeObjectError(
-                    f"the code object is for {code_object.processor}, expected {arch}: compile with"
-                    f" --offload-arch={plain_target(arch)}."
-                )
-            return (code_object,)
+            return (cls(data, _target_of(arch)),)
         return cls._from_bundle(data, arch)
 
     @classmethod
     def _from_bundle(cls, data: bytes, arch: str | None) -> tuple[CodeObject, ...]:
-        entries = bundle_entries(data)
-        device = [(triple, start, size) for triple, start, size in entries if "amdgcn" in triple and size]
-        names = [triple.split("--", 1)[-1] or triple for triple, _, _ in device]
-        wanted = (plain_target(arch),) if arch is not None else NAMES
-        chosen = [
-            (name, start, size)
-            for name, (_, start, size) in zip(names, device, strict=True)
-            if plain_target(name) in wanted
-        ]
-        if not chosen:
+        entries = [entry for entry in bundle_entries(data) if "amdgcn" in entry.triple and entry.content]
+        if arch is not None:
+            fits = fitting(entries, arch)
+        else:
+            fits = [entry for entry in entries if runs_on(plain_target(entry.arch))]
+        if not fits:
+            wanted = (plain_target(arch),) if arch is not None else ARCHS
             raise CodeObjectError(
-                f"the fat binary has code for {', '.join(names) or 'no AMD GPU'}; expected "
+                f"the fat binary has code for {', '.join(e.arch for e in entries) or 'no AMD GPU'}; expected "
                 f"{' or '.join(wanted)}: compile with --offload-arch={wanted[0]}."
             )
-        if arch is not None and ":" not in arch and any("xnack+" in name for name, _, _ in chosen):
-            # Both XNACK settings present: the plain one is what an emulated or default device runs.
-            without = [item for item in chosen if "xnack+" not in item[0]]
-            chosen = without or chosen
-        return tuple(cls(data[start : start + size]) for _, start, size in chosen)
+        return tuple(cls(entry.content, _target_of(arch)) for entry in fits)
 
     def _read(self) -> None:
         data = self.data
@@ -303,9 +302,10 @@ class CodeObject:
         if processor is None:
             raise CodeObjectError(
                 f"a code object for an unknown processor (EF_AMDGPU_MACH {flags & 0xFF:#x}), expected one of "
-                f"{', '.join(NAMES)}: compile with --offload-arch={NAMES[0]}."
+                f"{', '.join(ARCHS)}: compile with --offload-arch={ARCHS[0]}."
             )
-        self.processor, self.target = processor
+        self.processor = processor
+        self.targets = runs_on(processor)
         settings = ("unsupported", "any", "off", "on")
         self.features: Mapping[str, str] = (
             {"xnack": settings[flags >> 8 & 3], "sramecc": settings[flags >> 10 & 3]} if version >= 4 else {}
@@ -526,6 +526,12 @@ class CodeObject:
         return (
             f"CodeObject({self.processor}, v{self.version}, kernels: {first_names(self.kernels) or 'none'})"
         )
+
+
+def _target_of(arch: str | None) -> str | None:
+    """The target that code is wanted for; None where a generic processor's code is, or any."""
+    plain = plain_target(arch) if arch is not None else None
+    return None if plain in GENERICS else plain
 
 
 def _size(kernel: str, record: Mapping[str, Any], key: str, default: int | None = None) -> int:

@@ -10,6 +10,7 @@ from workbench.codeobject import CodeObject, Instruction
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode_one
 from workbench.errors import CodeObjectError
+from workbench.kernel.devices import default_arch
 from workbench.kernel.show import VARIABLE
 from workbench.runtime import Device, Function, LoadedModule
 from workbench.toolchain import CompileResult
@@ -27,7 +28,8 @@ class DeviceCode:
 
     Attributes:
         name: as given to `compile`, or the file's.
-        arch: target, such as "gfx950".
+        arch: target, such as "gfx950"; of code for a generic processor the one of those that run it which was
+            asked for, else the default device's.
         code: the code object, an ELF.
         code_object: the same, read.
         source: the C++ text; None for loaded code.
@@ -42,8 +44,13 @@ class DeviceCode:
         *,
         name: str = "module",
         result: CompileResult | None = None,
+        arch: str | None = None,
     ) -> None:
         self.code_object = CodeObject.from_bytes(code)
+        if len(self.code_object.targets) > 1:
+            target = arch or default_arch()
+            if target in self.code_object.targets:
+                self.code_object = CodeObject(self.code_object.data, target)
         self.code = self.code_object.data
         self.arch = self.code_object.target
         self.name = name

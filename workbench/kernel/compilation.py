@@ -172,7 +172,7 @@ def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Modul
     if arch is None:
         candidates = CodeObject.all_from_bytes(data)
         wanted = default_arch()
-        chosen = next((c for c in candidates if c.target == wanted), candidates[0])
+        chosen = next((c for c in candidates if wanted in c.targets), candidates[0])
     else:
         chosen = CodeObject.from_bytes(data, arch)
-    return Module(chosen.data, name=name)
+    return Module(chosen.data, name=name, arch=arch and chosen.target)

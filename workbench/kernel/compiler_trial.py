@@ -24,10 +24,11 @@ import numpy as np
 
 from workbench.approximation import Approximation
 from workbench.cache import Cache, digest
+from workbench.codeobject.bundle import plain_target
 from workbench.errors import UntrustedCompiler, WorkbenchError
 from workbench.launches import LaunchOptions
 from workbench.runtime import LoadedModule
-from workbench.targets import WAVE
+from workbench.targets import WAVE, runs_on
 from workbench.toolchain import Compiler, find_compiler, process, zig
 from workbench.toolchain.search import other_compilers, pass_over
 
@@ -204,7 +205,7 @@ def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:
         environment = {
             **os.environ,
             "HIPKITTENS_COMPILER": str(compiler.path),
-            "HIPKITTENS_DEVICE": f"emulated:{arch}",
+            "HIPKITTENS_DEVICE": f"emulated:{_judging(arch)}",
             # Whoever sanitizes what is compiled did not ask about the trial.
             "HIPKITTENS_SANITIZE": "",
         }
@@ -217,9 +218,14 @@ def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:
     return tuple(known.decode().split("\n")) if known.strip() else ()
 
 
+def _judging(arch: str) -> str:
+    """The target on which code for a target, with features or without, or a generic processor is tried."""
+    return runs_on(plain_target(arch))[-1]
+
+
 def judge(results: np.ndarray, arch: str) -> list[str]:
     """Names of the traps that the kernels' results `[10, 64]` show."""
-    traps = [trap for trap in TRAPS if not trap.targets or arch in trap.targets]
+    traps = [trap for trap in TRAPS if not trap.targets or _judging(arch) in trap.targets]
     return [trap.name for trap in traps if not np.array_equal(results[trap.rows], trap.right())]
 
 
@@ -238,7 +244,7 @@ def _run(compiler: Compiler, arch: str) -> np.ndarray:
         process.run(command, timeout=_PATIENCE, text=_SOURCE, environment=environment)
         with open(output, "rb") as file:
             code = file.read()
-    module = runtime.device(f"emulated:{arch}").load(code)
+    module = runtime.device(f"emulated:{_judging(arch)}").load(code)
     results = np.zeros((_ROWS, _LANES), np.uint64)
     _launch(module, "trial", _LANES, (_INPUT.copy(), results))
     for at, (n, t) in enumerate(_LOOPS):

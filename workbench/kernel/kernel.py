@@ -247,9 +247,10 @@ class Kernel(Shown):
         keeps: bool,
     ) -> LaunchRecord:
         where = device if device is not None else device_of([*args, *kwargs.values()], self.arch)
-        if where.arch != self.arch:
+        if where.arch not in self.module.code_object.targets:
             raise DeviceError(
-                f"{self.name} is compiled for {self.arch}, and {where.name} runs {where.arch}; "
+                f"{self.name} is compiled for {self.module.code_object.processor}, and {where.name} runs "
+                f"{where.arch}; "
                 f"compile with arch={where.arch!r}, or choose another device"
             )
         packed = self.plan.pack(args, kwargs, place_of(where))

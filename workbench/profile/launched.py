@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from workbench.kernel import Module
+from workbench.codeobject.names import instance_name
+from workbench.kernel import Kernel, Module
 from workbench.launches import LaunchRecord, LaunchTimes
 from workbench.profile.launch import QUANTITIES
 from workbench.profile.timing import launch_times
@@ -18,14 +19,16 @@ class _Model:
     graph_gap = QUANTITIES["graph"].seconds
 
     def times(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> LaunchTimes:
-        kernels = _module(code).kernels.values()
-        kernel = next(kernel for kernel in kernels if kernel.info.name == record.kernel)
-        return launch_times(kernel, device(record.device), record, argument_bytes)
+        where = device(record.device)
+        module = _module(code, where.arch)
+        info = module.code_object.kernels[record.kernel]
+        kernel = Kernel(module, info, instance_name(info.demangled))
+        return launch_times(kernel, where, record, argument_bytes)
 
 
 @lru_cache(maxsize=8)
-def _module(code: bytes) -> Module:
-    return Module(code, name="program")
+def _module(code: bytes, arch: str) -> Module:
+    return Module(code, name="program", arch=arch)
 
 
 MODEL = _Model()

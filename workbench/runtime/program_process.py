@@ -19,10 +19,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host
+from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host, plain_target
 from workbench.errors import CodeObjectError, WorkbenchError
 from workbench.runtime import Device, device, device_for
 from workbench.runtime.registry import look_again
+from workbench.targets import runs_on
 
 _PR_SET_PDEATHSIG = 1
 _NOT_STARTED = 127
@@ -60,7 +61,7 @@ def device_of(library: Path) -> Device:
         entries = bundle_entries(fat_binary_of_host(library.read_bytes()))
     except CodeObjectError:
         return device()
-    known = [triple.rpartition("--")[2].partition(":")[0] for triple, _, size in entries if size]
+    known = [name for entry in entries if entry.content for name in runs_on(plain_target(entry.arch))]
     if os.environ.get("HIPKITTENS_DEVICE") or not known or device().arch in known:
         return device()
     return device_for(known[0])

@@ -126,14 +126,14 @@ copyreg.pickle(Device, _by_name)
 
 
 def device_for(arch: str) -> Device:
-    """The default device where it runs this target, else the first beside it that does.
+    """The default device where it runs code for a target or a generic processor, else the first that does.
 
     Raises:
         DeviceError: there is none.
     """
     chosen = device()
     for found in (chosen, *(_of(chosen.numerics) if chosen.numerics else _all())):
-        if found.arch == arch and found.backend is chosen.backend:
+        if found.arch in targets.runs_on(arch) and found.backend is chosen.backend:
             return found
     there = ", ".join(f"{d.name} ({d.arch})" for d in _all())
     raise DeviceError(f"no device runs {arch} code; there are {there}. Compile with arch={chosen.arch!r}")

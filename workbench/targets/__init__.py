@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from workbench.targets.fact import Fact
 from workbench.targets.instruction_sets import (
+    ARCHS,
+    GENERICS,
     GFX90A,
     GFX942,
     GFX950,
@@ -24,6 +26,9 @@ from workbench.targets.instruction_sets import (
     TILE_TARGETS,
     WAVE,
     Target,
+    check_arch,
+    macros,
+    runs_on,
     target,
 )
 from workbench.targets.lds import CONFLICT_RULES, ConflictRule, conflict_rule
@@ -43,9 +48,11 @@ from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, LINE_BYTES, Tim
 from workbench.targets.under_load import UnderLoad
 
 __all__ = [
+    "ARCHS",
     "CDNA3_TIMING",
     "CDNA4_TIMING",
     "CONFLICT_RULES",
+    "GENERICS",
     "GFX90A",
     "GFX942",
     "GFX950",
@@ -66,11 +73,14 @@ __all__ = [
     "Target",
     "Timing",
     "UnderLoad",
+    "check_arch",
     "conflict_rule",
     "default_product",
     "document",
     "facts",
+    "macros",
     "product",
+    "runs_on",
     "summary",
     "target",
 ]

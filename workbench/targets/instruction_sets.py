@@ -141,7 +141,7 @@ class Target:
 GFX950 = Target(
     name="gfx950",
     generation="CDNA4",
-    processors={0x04F: "gfx950"},
+    processors={0x04F: "gfx950", 0x05F: "gfx9-4-generic"},
     features=":sramecc+:xnack-",
     tiles=True,
     fp8=OCP,
@@ -215,8 +215,36 @@ TARGETS: tuple[Target, ...] = (GFX950, GFX942, GFX90A)
 NAMES: tuple[str, ...] = tuple(known.name for known in TARGETS)
 """Their names."""
 
+GENERICS: tuple[str, ...] = tuple(
+    dict.fromkeys(name for known in TARGETS for name in known.processors.values() if name not in NAMES)
+)
+"""Processors whose code runs on several targets: LLVM's generic ones, of what these have in common."""
+
+ARCHS: tuple[str, ...] = NAMES + GENERICS
+"""What code can be compiled for."""
+
 TILE_TARGETS: tuple[str, ...] = tuple(known.name for known in TARGETS if known.tiles)
 """Names of those that the tile library covers."""
+
+
+def runs_on(processor: str) -> tuple[str, ...]:
+    """Names of the targets that run code for a processor, newest first; none where it is not known here."""
+    return tuple(known.name for known in TARGETS if processor in known.processors.values())
+
+
+def check_arch(name: str) -> None:
+    """Whether code can be compiled for it: a target or a generic processor; features may follow.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if name.partition(":")[0] not in ARCHS:
+        raise UsageError(f"target {name!r}: expected one of {', '.join(ARCHS)}")
+
+
+def macros(name: str) -> tuple[str, ...]:
+    """Macros of compilations for a target or a generic processor, which the tile library has no code for."""
+    return () if name.partition(":")[0] in GENERICS else (target(name).macro,)
 
 
 def target(name: str) -> Target:
@@ -228,5 +256,6 @@ def target(name: str) -> Target:
     plain = name.partition(":")[0]
     found = next((known for known in TARGETS if known.name == plain), None)
     if found is None:
-        raise UsageError(f"target {name!r}: expected one of {', '.join(NAMES)}")
+        generic = f"; {', '.join(GENERICS)} is compiled for, and runs on several" if plain in GENERICS else ""
+        raise UsageError(f"target {name!r}: expected one of {', '.join(NAMES)}{generic}")
     return found

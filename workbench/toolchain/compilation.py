@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.targets import TILE_TARGETS, target
+from workbench.targets import TILE_TARGETS, macros
 from workbench.toolchain import pinned, precompiled
 from workbench.toolchain.compiler import Compiler, include_folders, kernel_headers
 from workbench.toolchain.diagnostics import Diagnostic
@@ -215,7 +215,7 @@ def editor_arguments(arch: str) -> list[str]:
         *("-x", "hip", f"--offload-arch={arch}", "--offload-device-only", "-std=c++20"),
         *rocm,
         *compiler.arguments,
-        f"-D{target(arch).macro}",
+        *(f"-D{macro}" for macro in macros(arch)),
         *(part for folder in include_folders() for part in ("-I", str(folder))),
         *precompiled.top(None, compiler),
     ]

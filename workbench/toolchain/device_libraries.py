@@ -16,7 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from workbench.cache import Cache, digest
+from workbench.codeobject.bundle import plain_target
 from workbench.errors import ToolchainError
+from workbench.targets import runs_on
 from workbench.toolchain import process
 from workbench.toolchain.compiler import Compiler
 
@@ -62,7 +64,8 @@ def bitcode(compiler: Compiler, arch: str) -> tuple[Path, ...]:
 
 def settings_text(arch: str) -> str:
     """LLVM IR of the constants: waves of 64, denormals kept, exact square roots, no fast math."""
-    version = arch.partition(":")[0].removeprefix("gfx")
+    # ROCm's own file for a generic processor has the number of the first that it stands for.
+    version = runs_on(plain_target(arch))[-1].removeprefix("gfx")
     number = 1000 * int(version[:-2]) + 100 * int(version[-2]) + int(version[-1], 16)
     values = {
         "ISA_version": ("i32", number),

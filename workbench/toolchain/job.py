@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workbench.cache import digest
 from workbench.errors import CompilerNotFound, CompilerTimeout, UsageError
-from workbench.targets import target
+from workbench.targets import macros
 from workbench.toolchain import device_libraries, process
 from workbench.toolchain.compiler import INCLUDE, Compiler, include_folders, kernel_headers
 from workbench.toolchain.diagnostics import Diagnostic, Reader
@@ -77,7 +77,7 @@ class Job:
             "-fdebug-compilation-dir=.",
             "-fno-color-diagnostics",
             "-fdiagnostics-parseable-fixits",
-            f"-D{target(options.arch).macro}",
+            *(f"-D{macro}" for macro in macros(options.arch)),
             *(part for folder in include_folders() for part in ("-I", str(folder))),
             *options.flags,
         )

@@ -67,12 +67,12 @@ def bitcode_for(data: bytes, arch: str, name: str) -> list[bytes]:
     if data.startswith(BITCODE_MAGIC):
         return [data]
     if data.startswith(BUNDLE_MAGIC):
-        entries = [(target, data[at : at + size]) for target, at, size in bundle_entries(data) if size]
-        found = [code for target, code in entries if target.rpartition("--")[2] in (arch, plain_target(arch))]
-        if not found:
-            targets = ", ".join(target for target, _ in entries) or "nothing"
+        entries = [entry for entry in bundle_entries(data) if entry.content]
+        fits = [entry for entry in entries if entry.arch in (arch, plain_target(arch))]
+        if not fits:
+            targets = ", ".join(entry.triple for entry in entries) or "nothing"
             raise ToolchainError(f"{name}: the bundle has code for {targets}; expected {arch}")
-        return [code for inner in found for code in bitcode_for(inner, arch, name)]
+        return [code for entry in fits for code in bitcode_for(bytes(entry.content), arch, name)]
     if data.startswith(_ARCHIVE_MAGIC):
         return [
             code

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from workbench.errors import UsageError
-from workbench.targets import NAMES, target
+from workbench.targets import ARCHS, check_arch
 
 DEFAULT_NAME = "cell.hip"
 DEFAULT_TIMEOUT = 300.0
@@ -33,7 +33,8 @@ class CompileOptions:
     """How a source is compiled.
 
     Attributes:
-        arch: "gfx950", "gfx942" or "gfx90a"; features such as ":xnack-" may follow.
+        arch: "gfx950", "gfx942", "gfx90a", or "gfx9-4-generic" for code that runs on the first two and has
+            only what both have; features such as ":xnack-" may follow.
         name: what messages and debug information call the source; keep it equal from run to run, because a
             cached result is found by it too. Quoted includes are looked for beside it where it is a file.
         include: folders searched before ours, absolute.
@@ -105,8 +106,8 @@ class CompileOptions:
 
 def _arch(arch: object) -> str:
     if not isinstance(arch, str):
-        raise UsageError(f"target {arch!r}: expected one of {', '.join(map(repr, NAMES))}")
-    target(arch)
+        raise UsageError(f"target {arch!r}: expected one of {', '.join(map(repr, ARCHS))}")
+    check_arch(arch)
     return arch
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.codeobject.test_bundle import compressed
 from workbench import errors, runtime, toolchain
+from workbench.codeobject.bundle import fat_binary
 from workbench.emulator import hip as emulated
 from workbench.emulator.hip import structures
 from workbench.runtime.hip import api as load_hip
@@ -169,3 +171,68 @@ def test_libraries_and_functions_of_the_driver(hip, code: bytes) -> None:
     np.testing.assert_array_equal(download(hip, out.value, np.zeros(4, dtype=np.int32)), [8, 9, 10, 11])
     assert handle.hipLibraryUnload(library) == 0
     assert handle.hipLibraryUnload(library) == structures.INVALID_HANDLE
+
+
+ADD = """
+#include <hip/hip_runtime.h>
+extern "C" __global__ void add(int *x) { x[threadIdx.x] += threadIdx.x; }
+"""
+
+
+@pytest.fixture(scope="module")
+def generic() -> bytes:
+    options = toolchain.CompileOptions("gfx9-4-generic", name="add.hip")
+    return toolchain.compile_device(ADD, options).code_object
+
+
+def add_on(hip, ordinal: int, image: bytes) -> np.ndarray:
+    """What a kernel of an image makes of 64 zeros on a device."""
+    check(hip.hipSetDevice(ordinal))
+    try:
+        module = check(hip.hipModuleLoadData(image))
+        address = upload(hip, np.zeros(64, np.int32))
+        kernel = check(hip.hipModuleGetFunction(module, b"add"))
+        values = (ctypes.c_void_p(address),)
+        check(hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, None, values))
+        result = download(hip, address, np.zeros(64, np.int32))
+        check(hip.hipModuleUnload(module))
+    finally:
+        hip.hipSetDevice(0)
+    return result
+
+
+def test_one_generic_code_object_runs_on_both(hip, generic: bytes) -> None:
+    for name in ("emulated:gfx950", "emulated:gfx942", "emulated:mi350x", "emulated:mi325x"):
+        ordinal = [device.name for device in runtime.devices()].index(name)
+        for image in (generic, fat_binary({"gfx9-4-generic": generic})):
+            np.testing.assert_array_equal(add_on(hip, ordinal, image), np.arange(64))
+
+
+def test_a_generic_code_object_on_another_target(hip, generic: bytes) -> None:
+    ordinal = [device.name for device in runtime.devices()].index("emulated:gfx90a")
+    check(hip.hipSetDevice(ordinal))
+    try:
+        assert int(hip.hipModuleLoadData(generic)[0]) == structures.NO_BINARY_FOR_GPU
+        assert "is for gfx9-4-generic, and the device" in str(emulated.take_exception())
+    finally:
+        hip.hipSetDevice(0)
+
+
+def test_the_own_code_is_taken_before_a_generic_one(hip, generic: bytes) -> None:
+    own = toolchain.compile_device(
+        ADD.replace("threadIdx.x;", "7;"), toolchain.CompileOptions("gfx942", name="add.hip")
+    ).code_object
+    image = fat_binary({"gfx9-4-generic": generic, "gfx942": own})
+    names = [device.name for device in runtime.devices()]
+    np.testing.assert_array_equal(add_on(hip, names.index("emulated:gfx942"), image), np.full(64, 7))
+    np.testing.assert_array_equal(add_on(hip, names.index("emulated:gfx950"), image), np.arange(64))
+
+
+def test_a_compressed_fat_binary_in_memory(hip, generic: bytes) -> None:
+    """Its length is known from its header; of the first version's it is not."""
+    ordinal = [device.name for device in runtime.devices()].index("emulated:gfx942")
+    content = fat_binary({"gfx9-4-generic": generic})
+    for version in (2, 3):
+        np.testing.assert_array_equal(add_on(hip, ordinal, compressed(content, version)), np.arange(64))
+    assert int(hip.hipModuleLoadData(compressed(content, 1))[0]) == structures.INVALID_IMAGE
+    assert "does not say where it ends" in str(emulated.take_exception())

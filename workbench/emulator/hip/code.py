@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 
 from workbench import errors
-from workbench.codeobject import KernelInfo
+from workbench.codeobject import KernelInfo, compressed
 from workbench.codeobject.bundle import BUNDLE_MAGIC
 from workbench.emulator.hip import structures
 from workbench.emulator.native import abi
@@ -30,6 +30,11 @@ def read_image(address: int) -> bytes:
         sections = struct.unpack_from("<Q", head, 40)[0]
         entry_size, count = struct.unpack_from("<HH", head, 58)
         size = sections + entry_size * count
+    elif head.startswith(compressed.MAGIC):
+        try:
+            size = compressed.size_of(head)
+        except errors.CodeObjectError as error:
+            raise errors.DeviceError(str(error), structures.INVALID_IMAGE) from None
     elif head.startswith(BUNDLE_MAGIC):
         count = struct.unpack_from("<Q", head, len(BUNDLE_MAGIC))[0]
         position = len(BUNDLE_MAGIC) + 8

@@ -138,9 +138,11 @@ class EmulatedDevice:
             code_object = CodeObject.from_bytes(data)
         except errors.CodeObjectError:
             code_object = self._choose(data)
+        if code_object.target != self.product.arch and self.product.arch in code_object.targets:
+            code_object = CodeObject(code_object.data, self.product.arch)
         if code_object.target != self.product.arch:
             raise errors.DeviceError(
-                f"the code object is for {code_object.target}, and the device {self.product.full_name} "
+                f"the code object is for {code_object.processor}, and the device {self.product.full_name} "
                 f"(emulated) runs {self.product.arch}: compile with arch={self.product.arch!r}, or choose "
                 "the device that fits.",
                 _NO_BINARY,

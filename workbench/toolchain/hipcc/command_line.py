@@ -11,7 +11,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from workbench.errors import UsageError
-from workbench.targets import NAMES
+from workbench.targets import ARCHS
 
 Option = tuple[str, ...]
 """The words of an option: itself and, where that is a word of its own, its value."""
@@ -308,7 +308,7 @@ class _Reader:
         for name in names.split(","):
             if name == "native":
                 continue
-            found = self.line.archs if name.partition(":")[0] in NAMES else self.line.left_out
+            found = self.line.archs if name.partition(":")[0] in ARCHS else self.line.left_out
             if name not in found:
                 found.append(name)
 
@@ -342,7 +342,7 @@ class _Reader:
         if not any(isinstance(item, Source) or not item.startswith("-") for item in line.inputs):
             raise UsageError("hipcc: no input: expected sources or objects, such as `hipcc prog.hip -o prog`")
         if line.left_out and not line.archs:
-            known = ", ".join(NAMES)
+            known = ", ".join(ARCHS)
             raise UsageError(f"hipcc: --offload-arch={','.join(line.left_out)}: expected one of {known}")
         line.stage = self.last
         if line.device_only and line.stage in (Stage.PROGRAM, Stage.OBJECT):

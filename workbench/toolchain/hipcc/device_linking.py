@@ -56,10 +56,10 @@ def linked_device_code(compiler: Compiler, words: Sequence[str], folder: str, sh
     if not parts:
         return []
     targets = {
-        target.rpartition(_TARGET)[2]
+        entry.triple.rpartition(_TARGET)[2]
         for data in parts.values()
-        for target, _, size in bundle_entries(data)
-        if size
+        for entry in bundle_entries(data)
+        if entry.content
     }
     codes = {
         target: link_bitcode(

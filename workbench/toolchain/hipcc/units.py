@@ -20,7 +20,7 @@ from pathlib import Path
 from workbench.cache import digest
 from workbench.codeobject.bundle import fat_binary, plain_target
 from workbench.errors import ToolchainError
-from workbench.targets import target
+from workbench.targets import macros
 from workbench.toolchain import precompiled
 from workbench.toolchain.compilation import compile_device
 from workbench.toolchain.compiler import Compiler, include_folders
@@ -181,7 +181,7 @@ class Unit:
             *device_part(self.compiler).device_command(arch),
             *self._common(),
             *_words(self.line.device),
-            f"-D{target(arch).macro}",
+            *(f"-D{macro}" for macro in macros(arch)),
             *precompiled.top(None, self.compiler),
         ]
 
@@ -191,7 +191,7 @@ class Unit:
             *self.library.arguments,
             *self._common(),
             *_words(self.line.host),
-            f"-D{target(self.archs[0]).macro}",
+            *(f"-D{macro}" for macro in macros(self.archs[0])),
             *precompiled.top(None, self.compiler),
             "-fPIC",
         ]

@@ -302,7 +302,7 @@ __hip_device_inline __hip_bfloat16 __hip_sum(__hip_bfloat16 a, __hip_bfloat16 b)
 __hip_device_inline __hip_bfloat162 __hip_sum(__hip_bfloat162 a, __hip_bfloat162 b) { return __hadd2(a, b); }
 // As of half: two at once, one as one of the two, and atomicAdd behind a source's own.
 __device__ static inline __hip_bfloat162 unsafeAtomicAdd(__hip_bfloat162 *address, __hip_bfloat162 value) {
-#if defined(__gfx942__) || defined(__gfx950__)
+#if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
     typedef short pair __attribute__((ext_vector_type(2)));
     return __builtin_bit_cast(
         __hip_bfloat162, __builtin_amdgcn_flat_atomic_fadd_v2bf16((pair *)address, __builtin_bit_cast(pair, value)));

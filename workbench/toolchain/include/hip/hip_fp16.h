@@ -351,7 +351,7 @@ __hip_device_inline __half2 __hip_sum(__half2 a, __half2 b) { return __hadd2(a, 
 // Two at once, as the hardware adds them; one as one of the two, to the other of which 0 is added. atomicAdd came with
 // ROCm 7.13: a source's own, which its predecessors needed, is taken before a template.
 __device__ static inline __half2 unsafeAtomicAdd(__half2 *address, __half2 value) {
-#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
+#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
     return __builtin_amdgcn_flat_atomic_fadd_v2f16((__hip_f16x2_native *)address, value.data);
 #else
     return __hip_atomic_sum(address, value);

@@ -79,7 +79,7 @@ __hip_device_inline double unsafeAtomicAdd(double *address, double value) {
     return __builtin_amdgcn_flat_atomic_fadd_f64(address, value);
 }
 __hip_device_inline float unsafeAtomicAdd(float *address, float value) {
-#if defined(__gfx942__) || defined(__gfx950__)
+#if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
     return __builtin_amdgcn_flat_atomic_fadd_f32(address, value);
 #else
     return atomicAdd(address, value);
