@@ -111,7 +111,7 @@ def test_without_zstandard_a_package_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "compression.zstd", None)
     monkeypatch.setitem(sys.modules, "zstandard", None)
     monkeypatch.setattr(compressed_module, "_zstd_library", missing)
-    with pytest.raises(CodeObjectError, match="pip install zstandard.*--no-offload-compress"):
+    with pytest.raises(CodeObjectError, match=r"pip install zstandard.*--no-offload-compress"):
         CodeObject.from_bytes(compressed(bundle([HOST, entry("gfx950")]), 3, 1))
 
 

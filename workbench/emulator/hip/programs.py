@@ -36,8 +36,6 @@ from workbench.emulator.node.loaded import LoadedCode
 class _FatBinary:
     data: bytes
     loaded: dict[int, LoadedCode] = field(default_factory=dict)
-    functions: dict[int, str] = field(default_factory=dict)
-    variables: dict[int, str] = field(default_factory=dict)
     managed: list[tuple[str, Allocation]] = field(default_factory=list)
 
     def on(self, device: EmulatedDevice) -> LoadedCode:
@@ -52,6 +50,10 @@ class _FatBinary:
 
 
 _fat_binaries: dict[int, tuple[_FatBinary, ctypes.Array[c_char]]] = {}
+# By the address of what stands for them on the host: kernels of one name may be in many binaries, and an address
+# that a library had before may be another's.
+_functions: dict[int, tuple[_FatBinary, str]] = {}
+_variables: dict[int, tuple[_FatBinary, str]] = {}
 
 
 def _fat_binary(handle: int) -> _FatBinary:
@@ -61,14 +63,13 @@ def _fat_binary(handle: int) -> _FatBinary:
 
 
 def registered_function(host: int) -> Function:
-    for binary, _ in _fat_binaries.values():
-        name = binary.functions.get(host)
-        if name is not None:
-            loaded = binary.on(devices.current())
-            if name not in loaded.code_object.kernels:
-                break
-            return Function(loaded, loaded.code_object.kernels[name])
-    raise HipError(structures.INVALID_DEVICE_FUNCTION)
+    if host not in _functions:
+        raise HipError(structures.INVALID_DEVICE_FUNCTION)
+    binary, name = _functions[host]
+    loaded = binary.on(devices.current())
+    if name not in loaded.code_object.kernels:
+        raise HipError(structures.INVALID_DEVICE_FUNCTION)
+    return Function(loaded, loaded.code_object.kernels[name])
 
 
 @call("__hipRegisterFatBinary", arguments=(POINTER,), result=POINTER)
@@ -90,6 +91,9 @@ def _register_fat_binary(address: int) -> int:
 def _unregister_fat_binary(handle: int) -> None:
     binary, _ = _fat_binaries.pop(handle, (None, None))
     if binary is not None:
+        for registered in (_functions, _variables):
+            for host in [host for host, (of, _) in registered.items() if of is binary]:
+                del registered[host]
         for loaded in binary.loaded.values():
             node().devices[loaded.device].unload(loaded)
         with node().launch_lock:
@@ -113,7 +117,7 @@ def _register_function(
     grid: int,
     wave: int,
 ) -> None:
-    _fat_binary(handle).functions[host] = structures.text_at(device_name)
+    _functions[host] = _fat_binary(handle), structures.text_at(device_name)
 
 
 @call(
@@ -124,7 +128,7 @@ def _register_function(
 def _register_variable(
     handle: int, host: int, host_name: int, device_name: int, extern: int, size: int, const: int, other: int
 ) -> None:
-    _fat_binary(handle).variables[host] = structures.text_at(device_name)
+    _variables[host] = _fat_binary(handle), structures.text_at(device_name)
 
 
 @call("__hipRegisterManagedVar", arguments=(POINTER, POINTER, POINTER, POINTER, SIZE, UINT), result=None)
@@ -157,11 +161,10 @@ def _pop_configuration(grid: int, block: int, dynamic_shared: int, stream: int) 
 
 def _symbol(host: int) -> tuple[int, int]:
     """Device address and size of a registered variable on the current device."""
-    for binary, _ in _fat_binaries.values():
-        name = binary.variables.get(host)
-        if name is not None:
-            return global_variable(binary.on(devices.current()), name)
-    raise HipError(structures.INVALID_SYMBOL)
+    if host not in _variables:
+        raise HipError(structures.INVALID_SYMBOL)
+    binary, name = _variables[host]
+    return global_variable(binary.on(devices.current()), name)
 
 
 @call("hipGetSymbolAddress", arguments=(POINTER, POINTER))
