@@ -50,8 +50,8 @@ class _FatBinary:
 
 
 _fat_binaries: dict[int, tuple[_FatBinary, ctypes.Array[c_char]]] = {}
-# By the address of what stands for them on the host: kernels of one name may be in many binaries, and an address
-# that a library had before may be another's.
+# By the address of what stands for them on the host: kernels of one name may be in many binaries, and what a
+# library registered under an address goes with it.
 _functions: dict[int, tuple[_FatBinary, str]] = {}
 _variables: dict[int, tuple[_FatBinary, str]] = {}
 
