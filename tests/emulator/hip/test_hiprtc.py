@@ -12,7 +12,7 @@ import workbench as wb
 from workbench import runtime
 from workbench.emulator.hip import hiprtc as emulated
 from workbench.runtime.hip import api as load_hip
-from workbench.targets import TILE_TARGETS
+from workbench.targets import GENERICS, TILE_TARGETS, runs_on
 
 SOURCE = b"""
 #include "scale.h"
@@ -61,7 +61,7 @@ def code_of(rtc: Any, program: Any) -> bytearray:
     return code
 
 
-@pytest.mark.parametrize("arch", TILE_TARGETS)
+@pytest.mark.parametrize("arch", [*TILE_TARGETS, *GENERICS])
 def test_a_program_with_headers_options_and_names(hip: Any, rtc: Any, arch: str) -> None:
     program = good(rtc.hiprtcCreateProgram(SOURCE, b"mine.cu", 1, [HEADER], [b"scale.h"]))
     for name in (b"mine::scale<float>", b"mine::scale<int>", b"&mine::counter"):
@@ -78,7 +78,7 @@ def test_a_program_with_headers_options_and_names(hip: Any, rtc: Any, arch: str)
     code = code_of(rtc, program)
     good(rtc.hiprtcDestroyProgram(program.createRef()))
 
-    good(hip.hipSetDevice(runtime.device(f"emulated:{arch}").ordinal))
+    good(hip.hipSetDevice(runtime.device(f"emulated:{runs_on(arch)[-1]}").ordinal))
     module = good(hip.hipModuleLoadData(code))
     function = good(hip.hipModuleGetFunction(module, lowered.encode()))
     values = np.arange(64, dtype=np.float32)
