@@ -10,8 +10,8 @@ from workbench.errors import CompileError, UsageError
 from workbench.toolchain import CompileOptions, compile_device
 from workbench.toolchain.device_libraries import settings_text
 
-# It has no conversions of 8-bit floats (LLVM's AMDGPUUsage, "Generic Processors"); ROCm's hip_fp8.h knows none
-# of its macros, and so has both formats by software.
+# It has no conversions of 8-bit floats (LLVM's AMDGPUUsage, "Generic Processors"); ROCm's hip_fp8.h knows
+# none of its macros, and so has both formats by software.
 SOURCE = """
 #include <hip/hip_runtime.h>
 #include <hip/hip_bf16.h>
@@ -55,5 +55,5 @@ def test_device_libraries_take_it_for_the_first_of_its_targets() -> None:
 
 
 def test_unknown_generic_processors() -> None:
-    with pytest.raises(UsageError, match="'gfx9-generic': expected one of .*gfx9-4-generic"):
+    with pytest.raises(UsageError, match=r"'gfx9-generic': expected one of .*gfx9-4-generic"):
         CompileOptions("gfx9-generic")

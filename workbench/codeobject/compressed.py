@@ -31,8 +31,11 @@ class _Decompressor(Protocol):
     """As Python's own: what follows the compressed data is left in `unused_data`, and `eof` says that its end
     was there."""
 
-    unused_data: bytes
-    eof: bool
+    @property
+    def unused_data(self) -> bytes: ...
+
+    @property
+    def eof(self) -> bool: ...
 
     def decompress(self, data: bytes, /) -> bytes: ...
 

@@ -77,7 +77,10 @@ class Symbols:
     def placed(self) -> npt.NDArray[np.void]:
         """Rows of symbols that have a name and are somewhere in the image."""
         rows = self.rows
-        return rows[(rows["name"] != 0) & ~np.isin(rows["section"], (UNDEFINED, _ABSOLUTE))]
+        placed: npt.NDArray[np.void] = rows[
+            (rows["name"] != 0) & ~np.isin(rows["section"], (UNDEFINED, _ABSOLUTE))
+        ]
+        return placed
 
     def name(self, offset: int) -> str:
         """A name by the offset that a row has of it."""
