@@ -71,7 +71,7 @@ class HostModule:
     def kernels(self) -> Module:
         """Its device code, as `wb.load` gives it: resources, machine code, single kernels."""
         code = CodeObject.from_bytes(self._library.read_bytes(), self.arch)
-        return Module(code.data, name=self.module.__name__)
+        return Module(code.data, name=self.module.__name__, arch=self.arch)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "module":
