@@ -4,7 +4,8 @@
 """
 
 from workbench.codeobject.descriptor import KernelDescriptor
-from workbench.codeobject.elf import CodeObject, KernelArg, KernelInfo, Symbol
+from workbench.codeobject.elf import CodeObject, KernelArg, KernelInfo
 from workbench.codeobject.instruction import Instruction, Operand
+from workbench.codeobject.symbols import Symbol
 
 __all__ = ["CodeObject", "Instruction", "KernelArg", "KernelDescriptor", "KernelInfo", "Operand", "Symbol"]
