@@ -1,8 +1,8 @@
-"""What one sees: plotly figures, tables and panels, each figure with its origin beside it.
+"""Plotly figures, tables and panels for results; every number carries a badge with its origin.
 
 `drawers` registers what draws each type of result (`workbench.display`), `renderer` adds pictures to plotly's
 figures. `controls.panel` gives live controls for a spec, `live.dashboard` a page that follows everything that
-runs, `html.report` a page that needs nothing else, `xcd.view_xcd` the dies that compute a kernel's output.
+runs, `html.report` a self-contained page, `xcd.view_xcd` the dies that compute a kernel's output.
 
-Nothing is imported here: whoever needs a table does not wait for figures.
+Nothing is imported here, so that code that needs a table does not wait for plotly.
 """

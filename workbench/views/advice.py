@@ -1,4 +1,4 @@
-"""Advice: what is wrong and where, what to do, and what that would gain; the greatest gain first."""
+"""Advice as HTML: each finding with its place, remedy and estimated gain, the greatest gain first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def advice_list(advice: Advice, *, brief: bool = False) -> Markup:
     """The findings as a list, without a heading.
 
     Args:
-        brief: how far modelled gains may be off is told above, with the time that they are parts of.
+        brief: leave out how far modelled gains may be off; the line above the list says it already.
     """
     if not advice:
         said = f"No rule found a change that the model gives {WORTH:g} times or more for."

@@ -26,10 +26,10 @@ PATTERNS: Mapping[Origin, str] = {
     Origin.MODELLED: "/",
     Origin.PUBLISHED: ".",
 }
-"""What is drawn over bars of an origin; their hue is a kernel, a series or a part."""
+"""Pattern of an origin's bars; their hue stands for a kernel, a series or a part."""
 
 TITLE_CHARACTERS = 58
-"""Of a line of a title: as many as a figure of 500 pixels has room for."""
+"""Characters in a title's line, as many as fit a figure of 500 pixels."""
 
 SCALE = 66
 """Pixels of a colour scale with its numbers and its title."""
@@ -57,8 +57,8 @@ MEANINGS: Mapping[Origin, str] = {
 def badge(of: Figure | Origin, *, brief: bool = False) -> Markup:
     """The badge as HTML; its tool tip says what the origin means, and a figure's source.
 
-    Beside the badge of a modelled figure stands how far it may be off; not where it is `brief`, since that is
-    told nearby for all. That nobody knows is told once a page, by `unknown`, and here by the tool tip alone.
+    A modelled figure's badge is followed by its expected error, unless `brief` says that the error stands
+    nearby. An unknown error is written once a page, by `unknown`; here only the tool tip mentions it.
     """
     origin = of.origin if isinstance(of, Figure) else of
     tip = MEANINGS[origin]
@@ -75,7 +75,7 @@ def badge(of: Figure | Origin, *, brief: bool = False) -> Markup:
 
 
 def unknown(of: Iterable[Figure | None]) -> Markup:
-    """Says, with a link, that nobody knows how far modelled figures are off; nothing where all are known."""
+    """A link to the page on errors if the error of a modelled figure is unknown, else nothing."""
     errors = [each.error for each in of if each is not None and each.error is not None]
     if all(error.rows for error in errors):
         return Markup("")
@@ -91,11 +91,11 @@ def badges(of: Iterable[Figure | Origin]) -> Markup:
 
 
 def marker(hue: str | Sequence[str], origins: Sequence[Origin]) -> dict[str, Any]:
-    """How bars look: the hue says what they are of, a pattern where they come from."""
+    """Look of bars: the hue stands for the series, the pattern for the origin."""
     shapes = [PATTERNS[origin] for origin in origins]
     if not any(shapes):
         return {"color": hue}
-    # Equal ones are told once: plotly checks each.
+    # Plotly validates each entry of a sequence, so equal ones are passed once.
     shape = shapes[0] if len(set(shapes)) == 1 else shapes
     pattern = {"shape": shape, "fillmode": "overlay", "size": 6, "solidity": 0.2}
     return {"color": hue, "pattern": {**pattern, "fgcolor": "#ffffff", "fgopacity": 0.45}}
@@ -121,7 +121,7 @@ def _scale_width(figure: Any) -> int:
 
 
 def together(errors: Sequence[Expected]) -> str:
-    """What several errors say, in a line that a narrow figure has room for."""
+    """Several expected errors in one line that fits a narrow figure."""
     if len(errors) == 1:
         return errors[0].short
     known = sorted(error.median for error in errors if error.rows)
@@ -138,7 +138,7 @@ def style(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below:
     Args:
         below: pixels that are left for what stands between the badges and the axes, such as titles of parts.
     """
-    # At once: plotly checks and copies all that a figure has with each of its own updates.
+    # At once: each of plotly's own updates validates and copies the whole layout.
     figure.layout = dressed(figure, origins, title, below=below)
     return figure
 
@@ -166,7 +166,7 @@ def dressed(figure: Any, origins: Iterable[Figure | Origin], title: str, *, belo
 
 
 def _notes(origins: Sequence[Origin], errors: Sequence[Expected], below: int) -> list[dict[str, Any]]:
-    """What stands under a title: how far off modelled times may be, and the badges."""
+    """Annotations under a title: expected errors of modelled times, and the badges."""
     above = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False}
     above["yshift"] = 6 + below
     error = {"name": "error", "x": 0, "xanchor": "left", "font": {"size": 11}, **above}

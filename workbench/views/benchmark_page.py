@@ -68,7 +68,7 @@ def _timed(result: BenchResult) -> list[str]:
 
 
 def _compares(result: BenchResult, operator: str) -> bool:
-    """Whether a figure of the operator has more than one bar."""
+    """True if the operator's figure would have more than one bar."""
     return len(bars_of(result, operator)[0]) > 1
 
 
@@ -77,7 +77,7 @@ def _several(result: BenchResult, operator: str) -> bool:
 
 
 def notes(result: BenchResult) -> str:
-    """What these numbers are."""
+    """A paragraph that explains how the benchmark's times were obtained."""
     origins = {each.origin for each in result if not each.failure}
     parts = []
     if str(Origin.MODELLED) in origins:
@@ -149,7 +149,7 @@ def _comparison(shown: Sequence[Analysis], result: BenchResult) -> list[str]:
 
 
 def _summary(shown: Sequence[Analysis], result: BenchResult) -> Table:
-    """Of each figure how ours, modelled or measured, stands to what HipKittens published."""
+    """A row for each published figure: the range of our time, modelled or measured, over HipKittens' own."""
     rows = []
     for analysis in shown:
         bars, _ = analysis_bars(analysis, list(result))
@@ -173,5 +173,5 @@ def pipes(table: Table) -> str:
 
 
 def _said(text: str) -> str:
-    """A text in Markdown, which lets HTML through."""
+    """Text escaped for Markdown, which would pass HTML through."""
     return html.escape(text, quote=False)

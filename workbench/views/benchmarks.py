@@ -255,7 +255,7 @@ def _in_order(names: set[str]) -> list[str]:
 
 
 def _rank(name: str) -> int:
-    """Its place in `ORDER`; what has words in brackets, "Triton (ours)", is a kind of the one before them."""
+    """Index in `ORDER`; a name with brackets, such as "Triton (ours)", ranks as the name before them."""
     kind = name.partition(" (")[0].partition(",")[0]
     return next((n for n, known in enumerate(ORDER) if kind == known), len(ORDER))
 
@@ -267,7 +267,7 @@ def hues(names: set[str]) -> dict[str, str]:
     for name in _in_order(names):
         own = SERIES[_rank(name)] if _rank(name) < len(SERIES) else ""
         if own not in free:
-            # What none of the figure's known names has, as long as there is such a one.
+            # A colour that belongs to no other implementation in this figure, while there is one left.
             taken = {SERIES[_rank(other)] for other in names - found.keys() if _rank(other) < len(SERIES)}
             own = next((one for one in free if one not in taken), SERIES[len(found) % len(SERIES)])
         found[name] = own

@@ -1,4 +1,4 @@
-"""What a dashboard knows: runs of this session and of those before, which one is shown, and its baselines."""
+"""The dashboard's state: runs of this session and earlier ones, the run that is shown, the baselines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOTES = 100
 NOTE_CHARACTERS = 400
 
 PROFILES = 100
-"""Of these, runs that keep their counters: the latest ones."""
+"""Runs, the latest ones, that keep their counters."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Run:
         """A run of the file that ended well.
 
         Args:
-            whole: with its counters and all that is known of its time, which takes longer.
+            whole: load counters and timing details too, which takes longer.
         """
         assert run.time is not None
         plain = TimeResult(run.kernel, run.device, run.shape, run.time, run.time, run.time, 0, code=run.code)
@@ -142,14 +142,14 @@ class Sanitized:
 
     @classmethod
     def told(cls, number: int, event: Event) -> Sanitized:
-        """One of this session."""
+        """A sanitized launch of this session, from its event."""
         facts = event.data
         place = event.name, dict(facts["shape"]), facts["device"]
         return cls(number, *place, facts["findings"], _short(facts["first"]), event.seconds)
 
     @classmethod
     def recorded(cls, run: RecordedRun) -> Sanitized:
-        """One of the file."""
+        """A sanitized launch from the history file."""
         first = run.findings[0].message.partition("\n")[0] if run.findings else ""
         count = run.finding_count or 0
         place = run.kernel, run.shape, run.device
@@ -307,7 +307,7 @@ class Board:
 
     @property
     def notes(self) -> list[Note]:
-        """What happened beside the runs, oldest first."""
+        """Log entries for events other than runs, oldest first."""
         with self._lock:
             return list(self._notes)
 
@@ -387,13 +387,13 @@ class Board:
 
     @property
     def sanitized(self) -> list[Sanitized]:
-        """What was sanitized, in earlier sessions too, oldest first."""
+        """Sanitized launches of this and earlier sessions, oldest first."""
         with self._lock:
             return [*(run for run in self._earlier if isinstance(run, Sanitized)), *self._sanitized]
 
     @property
     def _earlier(self) -> list[Run | Sanitized]:
-        """Of earlier sessions, oldest first."""
+        """Runs and sanitized launches of earlier sessions, oldest first."""
         with self._lock:
             if self._past is None:
                 history, recorder = self._history, self._recorder
@@ -472,7 +472,7 @@ class Board:
             self.version += 1
 
     def changes(self, before: int, after: int) -> Changes | None:
-        """What is different between two runs; None where no file is kept, which has the sources."""
+        """Differences between two runs; None without a history file, which is where sources are stored."""
         with self._lock:
             return self._history.compare(before, after) if self._history is not None else None
 

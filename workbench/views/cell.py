@@ -1,6 +1,6 @@
-"""What a cell shows: device, compile time, kernels and what changed, warnings, results; or its failure.
+"""A compiled cell's output: device, compile time, kernels with changes, warnings, results; or its failure.
 
-A front end and the editor ask these two, and nobody asks results or errors beside them.
+The front end and the editor read `CellResult` and `CellFailure` and need no other result or error type.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NO_KERNEL = "no kernel: is a function marked __global__, and a template instanti
 
 @dataclass(frozen=True)
 class Found:
-    """What was found in a launch, by whom ("sanitizer", or "device" for a fault), and in which kernel."""
+    """A finding in a launch, its source ("sanitizer", or "device" for a fault) and the kernel's name."""
 
     finding: Finding
     source: str
@@ -45,7 +45,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a list of runs says of a cell.
+    """A cell's entry in the list of runs.
 
     Attributes:
         kind: "compile", "run", "time", "verify", "profile" or "sanitize".
@@ -83,7 +83,7 @@ class CellResult:
     error: WorkbenchError | None = None
 
     def codes(self) -> dict[str, DeviceCode]:
-        """Its code by digest, launched by nobody: who holds it keeps no launch's tensors alive."""
+        """Its code by digest; holding it keeps no launch's tensors alive."""
         modules = {kernel.module.digest: kernel.module for kernel in self.module.kernels.values()}
         return {digest: module.without_launches() for digest, module in modules.items()}
 
@@ -103,13 +103,13 @@ class CellResult:
         return self.device.origin
 
     def changes(self) -> dict[str, tuple[str, ...]]:
-        """What changed since the run before, by kernel; kernels without a change are absent."""
+        """Changes since the previous run, by kernel; unchanged kernels are absent."""
         found = {k.name: changes(k, self.before.get(k.name)) for k in self.module.kernels.values()}
         return {name: facts for name, facts in found.items() if facts}
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """What the compiler said."""
+        """The compiler's diagnostics."""
         return self.module.result.diagnostics if self.module.result is not None else ()
 
     def warnings(self) -> list[str]:
@@ -117,7 +117,7 @@ class CellResult:
         return [str(d) for d in self.diagnostics]
 
     def found(self) -> tuple[Found, ...]:
-        """What the sanitizer found, and the fault that ended a check."""
+        """The sanitizer's findings, and the fault that ended a check."""
         told = [
             Found(finding, "sanitizer", result.name)
             for result in self.results
@@ -132,7 +132,7 @@ class CellResult:
         return tuple(told)
 
     def ran(self) -> Ran:
-        """What a list of runs says of the cell."""
+        """The cell's entry in the list of runs."""
         verified = next((r for r in self.results if isinstance(r, VerifyResult)), None)
         profiled = next((r for r in self.results if isinstance(r, ProfileResult)), None)
         timed = next((r for r in self.results if isinstance(r, TimeResult)), None)
@@ -157,7 +157,7 @@ class CellResult:
         return next(((kernel, longest.instructions) for kernel in named), None)
 
     def figures(self) -> list[Any]:
-        """The plotly figures that one wants to see with it: profiles, what is wrong, what was shown."""
+        """The plotly figures that belong to the cell: profiles, failed verifications, values of `show`."""
         found = []
         for result in self.results:
             if isinstance(result, ProfileResult) or (isinstance(result, VerifyResult) and not result.passed):

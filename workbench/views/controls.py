@@ -70,14 +70,14 @@ def control(name: str, parameter: Range | Choice, start: Any, shapes: Sequence[S
 
 
 def slider_values(parameter: Range, also: Iterable[int]) -> list[int]:
-    """Values worth a stop on a wide range: powers of two that it contains, its ends, and `also`, in order."""
+    """Stops of a slider over a wide range: its powers of two, its ends, and `also`, in ascending order."""
     powers = (1 << i for i in range(parameter.high.bit_length()))
     top = parameter.high - (parameter.high - parameter.low) % parameter.step
     return sorted({v for v in (*powers, parameter.low, top, parameter.first, *also) if v in parameter})
 
 
 class Panel:
-    """What `panel` gives.
+    """Sliders for a spec, a Run button and the figures of its runs, as `panel` returns them.
 
     Attributes:
         controls: a widget for each parameter of the shape, by name.
@@ -107,7 +107,7 @@ class Panel:
         return {key: view.figure for key, view in self._shown.items()}
 
     def run(self, _: Any = None) -> None:
-        """Builds and runs the kernel with the sliders' values; what the button does."""
+        """Builds and runs the kernel with the sliders' values, as the button does."""
         spec, shape, where = self._spec, self.shape, self._where.value
         self._button.disabled = True
         self._say(f"running {shape_text(shape)} …", "wb-dim")
@@ -131,7 +131,7 @@ class Panel:
         self._old.value = str(notice(f"stale: {reason}", "wb-warn")) if reason else ""
 
     def close(self) -> None:
-        """Takes the widgets off the page and lets go of them."""
+        """Removes the widgets from the page and releases them."""
         grid.close(self.box)
 
     def _measure(self, spec: KernelSpec, shape: Shape, where: str) -> None:

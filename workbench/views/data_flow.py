@@ -1,4 +1,4 @@
-"""A picture of the launches of an operator: what goes into each, what it hands on, what comes out."""
+"""An SVG of an operator's launches with their inputs, intermediate tensors and results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def data_flow_svg(links: Sequence[Link]) -> Markup:
 
 
 def _handed(links: Sequence[Link], n: int) -> tuple[str, ...]:
-    """What a launch makes and the next one takes."""
+    """Tensors that a launch writes and the next one reads."""
     return tuple(name for name in links[n].makes if n + 1 < len(links) and name in links[n + 1].takes)
 
 

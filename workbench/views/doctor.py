@@ -1,4 +1,4 @@
-"""What the doctor found, as a table."""
+"""The doctor's findings as a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MARKS = {
     "note": Cell("!", "wb-warn"),
     "missing": Cell("✗ missing", "wb-bad"),
 }
-"""What stands before a finding, by its state."""
+"""Sign before a finding, by its state."""
 
 
 @shows(Report)

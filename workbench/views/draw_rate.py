@@ -36,11 +36,11 @@ class DrawRate:
         self.lines = 0.0
 
     def wait(self, *, figures: bool) -> float:
-        """Seconds to wait now; what only writes a line holds no figure back."""
+        """Seconds to wait before the next drawing; writing a line of text delays no figure."""
         return (self.figures if figures else max(self.figures, self.lines)) - time.monotonic()
 
     def draw_in(self, seconds: float) -> None:
-        """Draws then, or sooner where that is agreed already; never within `INTERVAL`."""
+        """Schedules a drawing, unless an earlier one is scheduled; never within `INTERVAL`."""
         with self._lock:
             if self._timer is None:
                 self._timer = threading.Timer(max(seconds, INTERVAL), self._due)
@@ -48,7 +48,7 @@ class DrawRate:
                 self._timer.start()
 
     def cancel(self) -> None:
-        """Drops what `draw_in` agreed."""
+        """Cancels the drawing that `draw_in` scheduled."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -56,7 +56,7 @@ class DrawRate:
 
     def drawn(self, took: float, worked: float, *, figures: bool) -> None:
         """Sets the pause after a drawing of so many seconds, of which this thread worked so many."""
-        # On a busy machine drawing waits for others, which is no work that holds up the run.
+        # Elapsed time includes waiting for other processes, which does not hold up the run; CPU time does.
         self.lines = time.monotonic() + max(INTERVAL - took, IDLE * worked, BUSY * took)
         if figures:
             self.figures = self.lines

@@ -1,4 +1,4 @@
-"""Exercises, the reader's progress, hints and what a check found."""
+"""Exercises, the reader's progress, hints and check results as HTML."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def exercise_html(exercise: Exercise) -> Markup:
 
 
 def _prose(text: str) -> Markup:
-    """Text as a page sets it: what is in backticks as code, and lines that end amid a sentence joined."""
+    """Text as HTML: backticks become code, and lines broken inside a sentence are joined."""
     joined = re.sub(r"(?<![.:])\n", " ", text)
     parts = [code(part) if n % 2 else escape(part) for n, part in enumerate(re.split(r"`+", joined))]
     return Markup("").join(parts).replace("\n", Markup("<br>"))

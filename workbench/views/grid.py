@@ -1,4 +1,4 @@
-"""The widget that shows a dashboard's figures; what it does in the page stands in grid.js.
+"""The widget that shows a dashboard's figures; grid.js is its front end.
 
 plotly's own FigureWidget carries all of plotly.js, once for each figure; here the page asks for it once.
 """
@@ -32,7 +32,7 @@ def put(widget: Any, views: Sequence[View]) -> None:
 
 
 def close(widget: Any) -> None:
-    """Closes a widget and all that are in it, which closing a box alone would leave alive."""
+    """Closes a widget and its children, which would outlive a box that is closed alone."""
     for child in getattr(widget, "children", ()):
         close(child)
     for name in ("layout", "style"):
@@ -48,7 +48,7 @@ def trait(key: str) -> str:
 
 
 def text(view: View) -> str:
-    """What a card gets, as JSON: the figure, its table as HTML, its title, a sentence in its place, and
+    """A card's content as JSON: the figure, its table as HTML, its title, a sentence in its place, and
     whether it is never stale.
     """
     more = {"table": view.table, "title": view.title, "sentence": view.sentence, "lasts": view.lasts}

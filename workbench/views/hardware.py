@@ -28,7 +28,7 @@ _SYMBOLS = ("circle", "diamond")
 
 @shows(Report)
 def report_html(report: Report) -> Markup:
-    """What was examined, a summary, then each section, folded where all of it agrees."""
+    """The examined device, a summary, then each section, folded where all of its cases agree."""
     parts: list[Any] = [Table((), _facts(report)), _counted(report)]
     for name in report.sections:
         counts = report.counts(name)
@@ -98,7 +98,7 @@ def _counted(report: Report) -> Table:
 
 
 def _cases(report: Report, section: str) -> Markup:
-    """Those to look at, those that did not run by their reason, then the others, folded beside such."""
+    """Cases that differ, then those that did not run by reason, then the rest, folded if there are others."""
     looks: list[tuple[str, Cell, str]] = []
     others: list[tuple[str, Cell, str]] = []
     for name, case in report.sections[section].items():

@@ -63,7 +63,7 @@ def report(path: str | Path, *items: Any, title: str = "HipKittens workbench") -
 
 
 def dashboard_items() -> list[Any]:
-    """The figures of a dashboard that had followed this process from the start of the hub's history."""
+    """The figures of a dashboard that has followed this process since the hub's history begins."""
     board = Board()
     board.extend(hub.history())
     shown = board.shown

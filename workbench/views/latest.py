@@ -1,4 +1,4 @@
-"""Work that a page does not wait for: the latest of what was asked, in a thread of its own."""
+"""A background thread for jobs that a page does not wait for; a newer job replaces one that waits."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 
 class Latest:
-    """Runs jobs one at a time; of those that wait, only the latest.
+    """Runs jobs one at a time; only the latest of the waiting ones.
 
     Args:
-        failed: is told of what a job raised; nobody sees what a thread raises.
+        failed: called with a job's exception, which would otherwise be lost in the thread.
     """
 
     def __init__(self, failed: Callable[[Exception], None]) -> None:
@@ -20,7 +20,7 @@ class Latest:
         self._thread: threading.Thread | None = None
 
     def run(self, job: Callable[[], None]) -> None:
-        """Runs a job soon, in place of one that has not begun."""
+        """Queues a job; it replaces one that has not begun."""
         with self._lock:
             self._job = job
             if self._thread is None:
@@ -29,7 +29,7 @@ class Latest:
 
     @property
     def is_asked(self) -> bool:
-        """Whether another job waits, so that the present one may stop."""
+        """True if another job is waiting, so that the current one may stop."""
         return self._job is not None
 
     def wait(self, seconds: float | None = None) -> None:

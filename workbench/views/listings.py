@@ -1,4 +1,4 @@
-"""Tables of what there is: devices, kernels of the library, what the cache keeps."""
+"""Tables of devices, the library's kernels and the cache's entries."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def kernels_html(library: KernelRegistry) -> Markup:
 
 @shows(KernelSpec)
 def operator_html(spec: KernelSpec) -> Markup:
-    """What an operator takes and gives, its costs, and a call that runs."""
+    """An operator's arguments, results and costs, and a runnable example call."""
     said = describe(spec)
     arguments, results, sizes = (
         Table(head, [(code(each.name), each.layout, each.text) for each in lines])
@@ -113,7 +113,7 @@ def _category_table(library: KernelRegistry, entries: Iterable[Entry]) -> Table:
 
 
 def _verified(library: KernelRegistry, entry: Entry) -> str:
-    """Where the operator as it is now was found right on this machine."""
+    """Devices on which the current version of the operator passed verification on this machine."""
     if entry.name not in library:
         return ""
     found = {arch: verified(library[entry.name], arch) for arch in entry.targets}
@@ -146,7 +146,7 @@ def _compared(entry: Entry) -> Markup | str:
 
 
 def cache_table() -> Table:
-    """What is kept of earlier compilations."""
+    """The compilation cache's entries."""
     rows = [
         (usage.namespace, f"{usage.entries:,}", f"{usage.size / 2**20:,.1f} MiB") for usage in cache.usage()
     ]

@@ -1,4 +1,4 @@
-"""The dashboard: one page that follows what happens in this process while it happens.
+"""The dashboard: a live page of the runs of this process.
 
 A board (`views.board`) takes the hub's events; figures (`views.figures`) are drawn from it into widgets
 (`views.widgets`). Updates are batched (`views.draw_rate`): at most ten a second, and never so many that
@@ -76,7 +76,7 @@ def dashboard(spec: KernelSpec | str | None = None, *, device: str | None = None
 
 
 class Dashboard:
-    """What `dashboard` gives.
+    """The live page that `dashboard` returns.
 
     Attributes:
         board: its data.
@@ -91,7 +91,7 @@ class Dashboard:
         self, spec: KernelSpec | None = None, device: str | None = None, *, source: Hub | None = None
     ) -> None:
         source = source if source is not None else hub
-        # A hub of its own is a test's, or a replay: what it tells did not run here.
+        # Another hub belongs to a test or a replay: its events did not run in this process.
         self._recorder = recorder.start() if source is hub else None
         self.board = Board(recorder=self._recorder)
         self.board.extend(source.history())
@@ -115,7 +115,7 @@ class Dashboard:
         self._restore_cards()
         self._listen_to_widgets()
         self.refresh()
-        # The hub must not keep a dashboard alive that nobody shows.
+        # The hub must not keep a dashboard alive that is no longer shown.
         taking = weakref.WeakMethod(self.take)
         self._unsubscribe = source.subscribe(lambda event: take(event) if (take := taking()) else None)
 
@@ -142,7 +142,7 @@ class Dashboard:
             self.choose(kernels[change["new"]] if change["new"] else None)
 
     def _moved(self, _: Any) -> None:
-        # A cell may have profiled this kernel at another shape: that is no stale figure.
+        # A cell may have profiled this kernel at another shape; its figures are not stale.
         shown = self.board.shown
         self._moved_from = shown.number if shown is not None else None
         if self.widgets.live.value:
@@ -216,7 +216,7 @@ class Dashboard:
         self.refresh()
 
     def what_changed(self, _: Any = None, *, since: int | None = None) -> None:
-        """Shows what is different between the baseline, or a run by its number, and the shown run."""
+        """Shows the differences between the shown run and the baseline, or the run of a number."""
         shown, pinned = self.board.shown, self.board.pinned
         before = since if since is not None else pinned.run.number if pinned is not None else None
         if shown is None or before is None:
@@ -228,7 +228,7 @@ class Dashboard:
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
-        """Errors of what a button does are shown where the button is."""
+        """Shows errors raised by a button's action beside the button."""
         try:
             yield
         except WorkbenchError as error:
@@ -246,7 +246,7 @@ class Dashboard:
         return self.board.stale(shown)
 
     def _restore_cards(self) -> None:
-        """Puts the cards as this folder's dashboards had them last."""
+        """Restores the arrangement of cards of this folder's last dashboard."""
         kept = self._setting(CARDS_KEY)
         known = [str(key) for key in self.widgets.grid.order]
         if kept:
@@ -293,7 +293,7 @@ class Dashboard:
         return report(path, *([RunSummary(shown)] if shown is not None else []), *self.views(), title=title)
 
     def close(self) -> None:
-        """Stops following what happens, takes the widgets off the page and lets go of them."""
+        """Stops following events, removes the widgets from the page and releases them."""
         self._unsubscribe()
         self._closed.set()
         self.draw_rate.cancel()
@@ -306,7 +306,7 @@ class Dashboard:
         changes = _DRAWS.get(event.kind, NOTHING)
         self._due |= changes
         wait = self.draw_rate.wait(figures=bool(changes))
-        # Who publishes never waits for a drawing that is under way.
+        # The publisher never waits for a drawing in progress.
         if wait <= 0 and self._lock.acquire(blocking=False):
             try:
                 self._draw()
@@ -350,7 +350,7 @@ class Dashboard:
         try:
             self._draw()
         except Exception as error:
-            # Nobody sees what a timer's thread raises.
+            # An exception in the timer's thread would be lost.
             self.widgets.say(f"drawing failed: {type(error).__name__}: {error}", "wb-bad")
 
     def _copy_failed(self, error: Exception) -> None:
@@ -367,7 +367,7 @@ class Dashboard:
         self._keep_copy()
 
     def _keep_copy(self) -> None:
-        """Has what is saved with the notebook replaced, in a thread: pictures take longer than figures."""
+        """Replaces the copy saved with the notebook, in a thread: pictures take longer than figures."""
         if self._copy is not None and self._copied != self.board.version:
             self._copying.run(self._replace_copy)
 

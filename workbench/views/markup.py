@@ -1,4 +1,4 @@
-"""HTML that every view is made of: one look, and pieces whose texts are escaped by markupsafe.
+"""HTML building blocks of all views: one look, with text escaped by markupsafe.
 
 Text is escaped wherever it goes into a piece; only `Markup` stands as it is.
 
@@ -49,7 +49,7 @@ LOOKS: Mapping[str, str] = {
     "wb-renamed": "display:block;min-height:1.35em;opacity:.72",
     "wb-skipped": "display:block;min-height:1.35em;opacity:.72",
 }
-"""What an element of a class says of itself, wherever it is shown."""
+"""Inline style of each class's elements, wherever they are shown."""
 
 _RULES = (
     ".wb table{border-collapse:collapse;margin:.4em 0}"
@@ -100,7 +100,7 @@ NOTHING = Markup("")
 
 
 def block(*parts: Any, kind: str = "") -> Markup:
-    """Parts one after another in a box that has our look; `kind` is a further class of it."""
+    """Parts in a box with our look; `kind` is an additional class."""
     return tag("div", *parts, kind=f"wb {kind}".rstrip())
 
 

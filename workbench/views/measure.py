@@ -1,4 +1,4 @@
-"""What the Run buttons do with a spec."""
+"""The measurement behind the Run buttons."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ _STYLE = Markup(
 def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "") -> str:
     """The page, in one text.
 
-    Live views are told of in a sentence, and the copies that are saved after them show what they showed.
+    A sentence stands in for each live view, and the copy saved after it shows the same figures.
 
     Args:
         notebook: as nbformat reads it, version 4.
@@ -65,7 +65,7 @@ def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "
     for cell in page.cells:
         if "outputs" in cell:
             cell.outputs = [output for output in map(without_widget, cell.outputs) if output is not None]
-    # It warns of pictures without a text, which they get below.
+    # nbconvert warns of pictures without alternative text; `_named` adds it below.
     log = logging.getLogger(__name__)
     log.setLevel(logging.ERROR)
     exporter = HTMLExporter(  # type: ignore[no-untyped-call]
@@ -85,7 +85,7 @@ def _dark(folders: Sequence[str]) -> Markup:
     """nbconvert's dark theme, for a reader whose pages are dark; nothing where this nbconvert has none."""
     files = (Path(folder, "static", "theme-dark.css") for folder in folders)
     found = next((file for file in files if file.is_file()), None)
-    # Its own rules; what it would fetch it does without.
+    # Keep its own rules and drop imports, which would be fetched.
     text = found.read_text(encoding="utf-8") if found is not None else ""
     return Markup(re.sub(r"@import[^;]*;|@charset[^;]*;", "", text))
 

@@ -31,7 +31,7 @@ BUTTON = Markup('<button class="wb-open" data-wb-open="{}:{}" hidden title="{}">
 
 
 def new_key() -> str:
-    """What connects one displayed table with its widget."""
+    """A key that connects a displayed table with its widget."""
     return f"workbench-open-{next(_numbers)}"
 
 

@@ -59,7 +59,7 @@ def _at_same_launch(before: Kernel | None, now: Resources) -> Resources | None:
 
 
 def changes(kernel: Kernel, last: Kernel | None) -> tuple[str, ...]:
-    """What differs between two runs, each such as "VGPR 64 (+8)"."""
+    """Differences between two runs, each such as "VGPR 64 (+8)"."""
     now = kernel.resources
     before = _at_same_launch(last, now)
     if before is None:

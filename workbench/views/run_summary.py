@@ -1,4 +1,4 @@
-"""What a run tells at first sight: verdict and advice, what-if, the waves' timeline, where the time goes.
+"""The summary of a run: verdict and advice, what-if, the waves' timeline, where the time goes.
 
 The verdict is there at once; the rest is modelled and packed in a thread, and comes when it is ready.
 """
@@ -55,7 +55,7 @@ class SummaryCards:
         self.box.layout.display = "none"
 
     def put(self, run: Run | None, base: Run | None = None) -> None:
-        """Shows what a run tells; nothing of a run without counters.
+        """Shows the summary of a run; nothing for a run without counters.
 
         Args:
             base: whose timeline stands under the run's, on the same scale.
@@ -103,7 +103,7 @@ class SummaryCards:
 
     @property
     def html(self) -> Markup:
-        """What is kept with the notebook."""
+        """The summary as HTML that is saved with the notebook."""
         return self._html
 
     def wait(self) -> None:
@@ -112,7 +112,7 @@ class SummaryCards:
         self.what_if.wait()
 
     def close(self) -> None:
-        """Nothing that is under way is shown any more."""
+        """Discards work in progress; nothing more is shown."""
         self._closed = True
 
 

@@ -30,7 +30,7 @@ def write(widget: Any, board: Board) -> None:
 
 
 def listen(widget: Any, does: Mapping[str, Callable[[Mapping[str, Any]], None]]) -> None:
-    """Calls a function for each thing that a person does in the list, by its name."""
+    """Calls the function registered under an action's name when a person does it in the list."""
 
     def heard(_: Any, message: Mapping[str, Any], __: Any) -> None:
         if message.get("do") in does:
@@ -42,7 +42,7 @@ def listen(widget: Any, does: Mapping[str, Callable[[Mapping[str, Any]], None]])
 
 
 def told_of(board: Board) -> dict[str, Any]:
-    """What the page gets: kernels, the latest first, each with its sessions, and these with their runs."""
+    """The page's data: kernels, the latest first, each with its sessions and their runs."""
     runs: list[Run | Sanitized] = [*board.past, *board.runs, *board.sanitized]
     # This session's are the last, whatever numbers others have meanwhile.
     runs.sort(key=lambda run: (not run.session, run.number))
@@ -82,7 +82,7 @@ def told_of(board: Board) -> dict[str, Any]:
 
 
 def _none(launches: int) -> str:
-    """What is said where there is no run to list."""
+    """The sentence in place of an empty list."""
     if not launches:
         return "nothing was timed, profiled or sanitized yet"
     count = f"{launches} launch{'' if launches == 1 else 'es'}"

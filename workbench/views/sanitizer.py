@@ -1,4 +1,4 @@
-"""What the sanitizer found, as a table."""
+"""The sanitizer's findings as a table."""
 
 from __future__ import annotations
 

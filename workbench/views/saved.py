@@ -45,11 +45,11 @@ class Copy:
         ]
 
     def update(self, views: Sequence[View], more: Markup = NOTHING) -> None:
-        """Replaces what is kept, wherever it is shown; what a terminal has printed stays as it is."""
+        """Replaces the saved copy wherever it is shown; output already printed in a terminal stays."""
         if in_terminal():
             return
         first, *handles = self._handles
-        # A shell without a display has none.
+        # There are no handles in a shell without a display.
         if first is not None:
             first.update(note(self._what, views, more), raw=True)
         for n, (handle, view) in enumerate(zip(handles, views, strict=True)):
@@ -68,7 +68,7 @@ def display_live(box: Any, text: str) -> None:
     """
     from IPython.display import display
 
-    # One may show a figure of the page next.
+    # The user may show one of the page's figures next.
     add_pictures()
     live = box._repr_mimebundle_() or {}
     view = live.get(_WIDGET)
@@ -117,7 +117,7 @@ def figure_bundle(view: View) -> dict[str, Any]:
     import plotly.io
 
     if view.is_empty:
-        # An output it stays, for what comes; a picture of nothing it has not.
+        # Keep an empty output in place, so that later updates have somewhere to go.
         return {"text/html": "", "text/plain": ""}
     page = {}
     if "notebook" in str(plotly.io.renderers.default):

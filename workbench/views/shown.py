@@ -1,4 +1,4 @@
-"""What `show` in a kernel kept: a table of the names, and each as a matrix with a slider over its moments."""
+"""Values recorded by `show` in a kernel: a table of names, and for each a matrix with a slider."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workbench.views.markup import block, code, tag
 from workbench.views.table import Cell, Table
 
 MAX_CELLS, MAX_STEPS = 200_000, 200
-"""Of one figure: a saved notebook has them all."""
+"""Matrix elements in one figure's frames, all of which are saved with the notebook."""
 
 CELL = 12
 """Pixels of a row of a matrix, up to a height of `TALL`."""
@@ -132,7 +132,7 @@ def _finite(numbers: Array) -> Array:
 
 
 def _ends(moments: Sequence[Moment]) -> tuple[float, float]:
-    """One scale for all moments: what a slider moves is then seen."""
+    """The colour scale's ends, the same for all moments, so that moving the slider shows changes."""
     finite = _finite(_numbers(moments))
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
 
@@ -164,7 +164,7 @@ def _traces(moment: Moment, ends: tuple[float, float], banks: int) -> tuple[Any,
 
 
 def _told(moment: Moment, numbers: Array, banks: int) -> list[list[str]]:
-    """What the pointer over an element says: where it is, and its value."""
+    """The hover text of each element: its place and value."""
     is_matrix = moment.values.ndim == 2
 
     def text(row: int, col: int) -> str:

@@ -21,11 +21,11 @@ WRAPS = 14
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What stands in a table.
+    """A cell of a table.
 
     Attributes:
         content: escaped, unless it is `Markup`.
-        kind: CSS class, such as "wb-num" for what is aligned to the right; see `views.markup.STYLE`.
+        kind: CSS class, such as "wb-num" for right alignment; see `views.markup.STYLE`.
         tip: tool tip.
     """
 
@@ -142,7 +142,7 @@ class Table:
 
 
 def _aligned(kind: str) -> str:
-    # Notebook front ends align what stands in tables to the right, by rules of their own.
+    # Notebook front ends align table cells to the right by rules of their own.
     side = "" if "wb-num" in kind.split() else "text-align:left;"
     return classed(kind, f"{side}padding-right:.7em")
 

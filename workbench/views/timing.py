@@ -185,7 +185,7 @@ def sweep_figure(results: SweepResult, *, baseline: Sequence[TimeResult] = (), h
 
 
 def axis_title(unit: str) -> str:
-    """What an axis in a unit tells, such as "rate, TFLOP/s"."""
+    """Title of an axis in a unit, such as "rate, TFLOP/s"."""
     return f"{QUANTITIES.get(unit, 'rate')}, {unit}"
 
 
@@ -205,7 +205,7 @@ class ShapeAxis:
         self._numeric = len(columns) == 1 and all(_is_size(value) for column in columns for value in column)
 
     def size(self, shape: Shape) -> float:
-        """What shapes are sorted by: the product of their numbers."""
+        """Sort key of a shape: the product of its numbers."""
         return math.prod(float(value) for value in shape.values() if _is_size(value))
 
     def place(self, shape: Shape) -> Any:
@@ -241,7 +241,7 @@ MEMORY_BOUND = 16.0
 """FLOPs a byte below which a kernel is judged by bandwidth; no GPU here is compute bound with fewer."""
 
 Quantity = tuple[str, str] | None
-"""What of the work a rate counts ("flops" or "bytes") and its unit; None for plain times."""
+"""The work that a rate counts ("flops" or "bytes") and the rate's unit; None for plain times."""
 
 
 def _quantity(results: Sequence[TimeResult]) -> Quantity:

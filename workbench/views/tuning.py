@@ -79,7 +79,7 @@ def tune_figure(result: TuneResult, shape: Shape | None = None) -> Any:
 
 
 def _problem(result: TuneResult, shape: Shape) -> str:
-    """What tells the problem from others: where there is no other, what is not as the operator has it."""
+    """The parameters that distinguish the problem from the others, or from the operator's defaults."""
     if len(result.shapes) > 1 or result.operator not in kernels:
         return str(ShapeAxis(result.shapes).place(shape))
     usual = kernels[result.operator].parameters

@@ -35,7 +35,7 @@ def verdict(result: ProfileResult, verified: bool | None) -> Markup:
 
 
 def verified_before(result: ProfileResult) -> bool | None:
-    """What the last verification in this process said of the same code, shape and device."""
+    """Result of this process's last verification of the same code, shape and device; None without one."""
     wanted = (result.name, result.device, result.code, _sizes(result.shape))
     for event in reversed(hub.history()):
         if event.kind == "verify":

@@ -76,12 +76,12 @@ def _table(results: Iterable[VerifyResult], key: str = "") -> Markup:
 
 
 def _followed(result: VerifyResult) -> bool:
-    """Whether a wrong number can be followed back."""
+    """True if a wrong number can be traced back."""
     return result.again is not None and bool(result.worst.first)
 
 
 def _whence(result: VerifyResult, key: str) -> Markup:
-    """How to find out where the first wrong numbers come from and whose fault they are."""
+    """Buttons, or the calls to make, that trace the first wrong numbers and diagnose their cause."""
     parts = [tag("div", f"{finding.place}: {finding.message}", kind="wb-warn") for finding in result.inexact]
     if result.diagnosis is not None:
         parts.append(tag("div", result.diagnosis.text, kind="wb-warn"))

@@ -1,4 +1,4 @@
-"""Sliders of what could be different in a launch, and what the model says that it would then take."""
+"""Sliders for hypothetical changes to a launch, and the modelled time with them."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class WhatIf:
         self.box: Any = widgets.VBox([folded, self.answer])
 
     def put(self, profile: ProfileResult) -> None:
-        """Offers the changes of a profile, from where it is."""
+        """Sets the sliders to a profile's present values."""
         self._profile = profile
         self.box.layout.display = "" if profile.complete.again is not None else "none"
         self._back()
 
     def changes(self) -> dict[str, float]:
-        """What was moved, as `profile.what_if` takes it."""
+        """The changed values, as arguments of `profile.what_if`."""
         values = {name: slider.value for name, slider in self.sliders.items()}
         found = {name: value for name, value in values.items() if value != self._start.get(name)}
         if "clock" in found:
@@ -99,7 +99,7 @@ class WhatIf:
                 if name == "waves_per_simd":
                     slider.max = profile.resources.occupancy.most
                 slider.value = now[name]
-            # A slider keeps what lies on its range alone.
+            # A slider clips values to its range.
             self._start = {name: slider.value for name, slider in self.sliders.items()}
         finally:
             self._quiet = False

@@ -1,4 +1,4 @@
-"""The dashboard's widgets, and what its head and its log say."""
+"""The dashboard's widgets, with the texts of its head and log."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Widgets:
 
     @contextlib.contextmanager
     def quietly(self) -> Iterator[None]:
-        """Widgets set inside are not taken for a person's choice."""
+        """Changes of widgets inside are not treated as the user's choice."""
         self.quiet = True
         try:
             yield
@@ -132,11 +132,11 @@ class Widgets:
             self.quiet = False
 
     def say(self, text: str, kind: str) -> None:
-        """Writes what the Run button did."""
+        """Writes the outcome of the Run button."""
         self.status.value = str(notice(text, kind))
 
     def write_summary(self, board: Board) -> None:
-        """Writes what is shown and compared, and offers the runs that can be."""
+        """Writes the shown run and its baseline, and updates the list of runs."""
         self.summary.value = str(block(Markup(" · ").join(_summary(board))))
         shown, pinned = board.shown, board.pinned
         is_pinned = shown is not None and any(b.run.number == shown.number for b in board.baselines)
@@ -160,11 +160,11 @@ class Widgets:
         self.grid.stale = reason
 
     def write_changes(self, page: str) -> None:
-        """Shows what is different between two runs; nothing where it is ""."""
+        """Shows the differences between two runs, as HTML; "" clears them."""
         self.changes.value = page
 
     def write_log(self, board: Board) -> None:
-        """Writes what happened beside the runs."""
+        """Writes the log of events other than runs."""
         lines = [_line(note) for note in board.notes[-LOG_LINES:]]
         self.log.value = str(_LOG.format(NOTHING.join(lines))) if lines else ""
 

@@ -66,7 +66,7 @@ def distinct(writers: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]
 
 @shows(XcdMap)
 def xcd_html(one: XcdMap) -> Markup:
-    """What L2 makes of each order."""
+    """The L2 hit rate and bytes fetched for each dispatch order."""
     return block(Table(HEAD, map(_row, one.orders), caption=f"XCDs: {one.name}, {one.output}"))
 
 

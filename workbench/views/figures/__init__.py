@@ -1,6 +1,6 @@
 """The dashboard's figures: each a plotly Figure with its origins, and the same data as a table.
 
-Every function takes what is shown and what it is compared with, and draws the difference where there is one.
+Every function takes the shown result and its baseline, and draws the difference between them, if any.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Card:
         of_time: whether a time without counters changes it.
         of_failure: whether a failed launch does.
         of_step: whether a training step does.
-        lasts: whether it shows times that stay what they are when the code or a slider changes.
+        lasts: whether its times stay valid when the code or a slider changes.
     """
 
     key: str

@@ -17,7 +17,7 @@ HEIGHT = 430
 
 @dataclass(frozen=True)
 class Box:
-    """A place where bytes are.
+    """A memory in the diagram.
 
     Attributes:
         name: as people call it.
@@ -40,7 +40,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Path:
-    """What goes between two boxes.
+    """Traffic between two boxes.
 
     Attributes:
         name: of both.
@@ -87,7 +87,7 @@ PATHS = (
 
 
 def diagram(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
-    """Bytes along every path of memory, and the part of what it can carry; hit rates of the caches."""
+    """Bytes along every memory path and their share of its bandwidth; hit rates of the caches."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -125,7 +125,7 @@ def diagram(now: ProfileResult | None, base: ProfileResult | None, hue: str = SE
             if rate is not None:
                 rows.append((f"{box.name}: {box.rate}, %", rate.value, "", None, "", str(rate.origin)))
                 origins.append(rate)
-        # All at once: plotly copies those that it has with each that it gets.
+        # All at once: plotly copies every existing annotation whenever one is added.
         figure.update_layout(annotations=notes, shapes=[_shape(box) for box in BOXES])
     look = {
         "height": HEIGHT,
@@ -138,7 +138,7 @@ def diagram(now: ProfileResult | None, base: ProfileResult | None, hue: str = SE
 
 
 def _share(now: ProfileResult | None, path: Path) -> float | None:
-    """Part of what a path can carry: its peak; of the Infinity Cache what kernels have reached."""
+    """Share of a path's peak bandwidth; for the Infinity Cache, of the highest rate kernels have reached."""
     if now is None:
         return None
     metric = now.metrics[path.load]
@@ -193,7 +193,7 @@ def _draw_path(
 
 
 def _draw_direct(figure: Any, now: ProfileResult, boxes: dict[str, Box], hue: str) -> list[dict[str, Any]]:
-    """Draws loads from L1 to LDS that pass no register; gives the words beside them, none without such."""
+    """Draws loads from L1 straight to LDS; returns their annotations, none without such loads."""
     import plotly.graph_objects as go
 
     direct = now.counters.get("direct_to_lds_bytes")

@@ -23,13 +23,13 @@ _LDS_COUNTERS = (
 
 
 def lds(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
-    """LDS cycles: what the accesses need, and what bank conflicts add."""
+    """LDS cycles that accesses need, and cycles that bank conflicts add."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
     cycles = {name: _cycles(profile) for name, profile in (("baseline", base), ("shown", now))}
     known = {name: pair for name, pair in cycles.items() if pair is not None}
-    # Of a launch that leaves LDS alone there is nothing to draw.
+    # A launch that never accesses LDS has nothing to draw.
     if any(own.value or more.value for own, more in known.values()):
         figure.add_trace(_stack("without conflicts", hue, {n: own.value for n, (own, _) in known.items()}))
         figure.add_trace(_stack("bank conflicts", FAILED, {n: more.value for n, (_, more) in known.items()}))

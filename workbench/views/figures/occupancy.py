@@ -12,7 +12,7 @@ from workbench.views.figures.view import View, bars, difference, finish
 
 
 def limits(profile: ProfileResult) -> dict[str, float]:
-    """Waves that a SIMD could hold if only one resource counted, and what it holds with all of them."""
+    """Waves per SIMD as each resource alone would limit them, and with all limits together."""
     r, arch = profile.resources, profile.machine.arch
     free = {"vgprs": 1, "sgprs": 1, "lds": 0}
     lds_bytes = r.lds + r.dynamic_shared

@@ -37,7 +37,7 @@ def ceilings(machine: Product, kinds: Sequence[str]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class _Point:
-    """Where a run stands under the roof of one memory level; intensity in FLOP/byte, rate in TFLOP/s."""
+    """A run under the roof of one memory level: intensity in FLOP/byte, rate in TFLOP/s."""
 
     which: str
     level: str

@@ -21,7 +21,7 @@ MARKED = 200
 
 
 def _one(values: Sequence[str]) -> Any:
-    """A single value where all are equal: plotly checks each."""
+    """A single value where all are equal, because plotly validates each."""
     return values[0] if len(set(values)) == 1 else list(values)
 
 
@@ -79,7 +79,7 @@ def _line(runs: Sequence[Run], colour: str, count: int) -> Any:
 
 
 def _work(run: Run) -> tuple[str, str]:
-    """What a run did, beside its kernel."""
+    """A run's shape and device as text."""
     return shape_text(run.timing.shape), run.timing.device
 
 
@@ -119,7 +119,7 @@ def _wrong(runs: Sequence[Run]) -> Any:
 
 
 def _stopped(failures: Sequence[Failure]) -> Any:
-    """What an exception ended, on the axis."""
+    """Markers on the axis for runs that an exception ended."""
     import plotly.graph_objects as go
 
     if not failures:
@@ -160,7 +160,7 @@ def _timeline_rows(
 
 
 def _wrapped(text: str) -> str:
-    """A message as a tool tip, in short lines."""
+    """A message wrapped to short lines for a tool tip."""
     return "<br>".join(map(figure_text, textwrap.wrap(text, 70)))
 
 

@@ -1,4 +1,4 @@
-"""How close a kernel comes to what the machine can do, and where its time goes."""
+"""Achieved share of the machine's peaks, and the modelled time by unit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.views.timing import breakdown_bars
 
 
 def speed_of_light(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
-    """Achieved part of what the machine could do at most."""
+    """Achieved share of the machine's peak for each unit and memory level."""
     import plotly.graph_objects as go
 
     figure = go.Figure()

@@ -18,7 +18,7 @@ from workbench.views.markup import block, details, tag
 from workbench.views.table import Cell, Table
 
 FAILED = "#c0392b"
-"""Of what failed, as in the tables."""
+"""Colour of failures, as in the tables."""
 
 HEIGHT = 300
 """Pixels of a figure; room for a legend comes on top."""
@@ -55,7 +55,7 @@ class View:
 
     @cached_property
     def figure(self) -> Any:
-        """A plotly Figure; made when it is asked for, which takes longer than all else."""
+        """A plotly Figure, built on demand because that takes longer than everything else here."""
         import plotly.graph_objects as go
 
         return go.Figure(self.tree)
@@ -69,12 +69,12 @@ class View:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show yet."""
+        """True while there is no data to show."""
         return not self.tree["data"]
 
     @property
     def sentence(self) -> str:
-        """What the figure shows, in a sentence from its data: for who does not see it."""
+        """A sentence made from the figure's data, for readers who cannot see it."""
         if self.is_empty or not self.rows:
             notes = self.tree["layout"].get("annotations", ())
             why = next((note["text"] for note in notes if note.get("name") == "nothing"), NOTHING_YET)
@@ -114,7 +114,7 @@ def _first(pair: tuple[Any, Any]) -> Any:
 
 
 def _named(row: Sequence[Any], column: int) -> str:
-    """What a row of a table is of: its first text, else its first value."""
+    """A row's name: its first text, else its first value."""
     texts = [value for n, value in enumerate(row) if n != column and isinstance(value, str) and value]
     return texts[0] if texts else str(row[0])
 
@@ -146,8 +146,8 @@ def finish(
     """Gives a figure the dashboard's look and its table.
 
     Args:
-        layout: what this figure has differently.
-        nothing: what stands in it where it has no data.
+        layout: attributes that override the dashboard's look.
+        nothing: text in place of missing data.
     """
     shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in origins))
     below = legend_height(figure)

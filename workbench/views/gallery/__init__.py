@@ -1,4 +1,4 @@
-"""Every figure that the package draws, of results that are kept with it: the same numbers for ever.
+"""Every figure that the package draws, from results stored with it, so that the numbers never change.
 
 `notebooks/20_gallery.ipynb` shows them at three widths on light and dark pages; the browser tests look for
 text that overlaps or is cut, and compare them with stored pictures.

@@ -205,7 +205,7 @@ def dies(*, orders: int) -> XcdMap:
 
 
 def shown() -> Moments:
-    """What a causal attention's scores hold: a slider over two waves and two trips, and minus infinities."""
+    """Scores of a causal attention with masked entries (-inf), over two waves and two trips."""
     numbers = np.random.default_rng(0)
     row, col = np.indices((16, 32))
     # Lane l of a 16 x 16 accumulator has column l % 16, and four rows from 4 (l / 16) on.
@@ -248,7 +248,7 @@ def examined(subject: str, off: float) -> Report:
 
 
 def board(*, baseline: bool = False) -> Board:
-    """What a dashboard knows after some runs of two kernels."""
+    """A board after some runs of two kernels."""
     profiles = kept()
     hub, made = Hub(), Board()
     hub.subscribe(made.take)

@@ -18,13 +18,13 @@ TEXT_CELLS, TEXT_ROWS = 2100, 64
 says."""
 
 SEEN, VEILED, CONFLICTING, CONFLICTED = 0, 1, 2, 3
-"""What lies over a cell's colour: nothing, a veil, the colour of conflicts, and the same where all accesses
+"""Overlay of a cell's colour: none, a veil, the colour of conflicts, and the same where all accesses
 are shown at once, through which the cell's own is seen."""
 
 
 @dataclass(frozen=True)
 class Mode:
-    """What colours may say.
+    """A quantity that the cells' colours show.
 
     Attributes:
         name: in the menu and on the colour bar.
@@ -88,7 +88,7 @@ class Panel:
 
     @property
     def is_small(self) -> bool:
-        """Whether there is room for a number in each cell."""
+        """True if each cell has room for a number."""
         return self.shape[0] <= TEXT_ROWS and self.shape[0] * self.shape[1] <= TEXT_CELLS
 
     def grid(self, value: Callable[[Row], int | None]) -> Grid:
@@ -105,7 +105,7 @@ class Panel:
         return place[0] - self.start[0], place[1] - self.start[1]
 
     def veil(self, rows: Sequence[Row] | None) -> npt.NDArray[np.uint8]:
-        """What lies over the colours: red on conflicts, nothing on the rows' other cells, a veil on the rest.
+        """The overlay of each cell: red on conflicts, clear on the rows' other cells, a veil on the rest.
 
         None: only the conflicts of all rows.
         """
@@ -176,7 +176,7 @@ def compact(grid: Grid) -> npt.NDArray[np.generic]:
 
 
 def differs(grid: Grid) -> bool:
-    """Whether there is anything to tell apart by colour."""
+    """True if the grid has at least two different numbers."""
     known = grid[~np.isnan(grid)]
     return bool(known.size) and bool((known != known[0]).any())
 

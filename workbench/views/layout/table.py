@@ -1,4 +1,4 @@
-"""What a tile's load or store costs, by instruction."""
+"""The cost of a tile's load or store, by instruction."""
 
 from __future__ import annotations
 

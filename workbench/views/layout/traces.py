@@ -1,4 +1,4 @@
-"""What the layout explorer draws in a panel: cells, the veil over them, numbers of lanes."""
+"""The layout explorer's plotly traces: cells, the veil over them, lane numbers."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ def base(panel: Panel, mode: Mode, scale: bool, numbers: bool) -> Any:
 
 
 def _hovered(grids: Sequence[Grid]) -> Any:
-    """What hovering tells of each cell; of one with nothing in it nothing, so its numbers may be any."""
+    """Hover values of each cell; an empty cell shows no hover text, so its values are arbitrary."""
     told = np.stack(grids, axis=-1)
     return compact(np.where(np.isnan(told).all(axis=-1, keepdims=True), 0, told))
 
 
 def veil(panel: Panel, rows: Sequence[Row] | None, told: bool) -> Any:
-    """What lies over the cells: red on conflicts, grey on what is not lit; numbers of lanes where told.
+    """The overlay: red on conflicts, grey on unlit cells; with the lanes' numbers if asked for.
 
-    Numbers are a heat map's own, which plotly sets as small as the cells are in a narrow figure.
+    The numbers are the heat map's own text, which plotly shrinks with the cells in a narrow figure.
     """
     import plotly.graph_objects as go
 
@@ -88,7 +88,7 @@ def veil(panel: Panel, rows: Sequence[Row] | None, told: bool) -> Any:
 
 
 def frame(panels: Sequence[Panel], step: Step, name: str, told: bool) -> Any:
-    """What a position of the slider changes."""
+    """The plotly frame of one slider position."""
     import plotly.graph_objects as go
 
     count = len(panels)
@@ -102,8 +102,8 @@ def frame(panels: Sequence[Panel], step: Step, name: str, told: bool) -> Any:
 def lanes(panel: Panel, rows: Sequence[Row] | None) -> list[list[str]]:
     """The numbers of the lanes that meet in each lit cell; "" in those between.
 
-    Plotly sets them as large as there is room between those that follow each other: blanks in the corner say
-    what a cell's is where rows and columns between the lit ones are empty.
+    Plotly sizes the text by the space between consecutive entries: blanks in the corner tell it
+    a cell's size where rows and columns between the lit ones are empty.
     """
     found: dict[tuple[int, int], list[int]] = {}
     for row in panel.first.values() if rows is None else rows:

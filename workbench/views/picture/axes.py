@@ -59,7 +59,7 @@ class Scale:
 
 
 def dress(axes: Any, scale: Scale, side: str, ink: Any) -> None:
-    """Gives one axis ("x" or "y") what the figure says of it. Called after the traces are drawn."""
+    """Applies the figure's settings to one axis ("x" or "y"). Called after the traces are drawn."""
     given = scale.given
     axis = axes.xaxis if side == "x" else axes.yaxis
     if scale.is_log:
@@ -139,7 +139,7 @@ def _as_asked(axis: Any, form: str) -> None:
 
 
 def whole(axis: Any) -> None:
-    """Gives small numbers each its power of ten: matplotlib has one at the axis' end, under other things."""
+    """Writes a power of ten with each small number; matplotlib's at the axis' end would be hidden."""
     from matplotlib.ticker import FuncFormatter
 
     if 0 < max(map(abs, axis.get_view_interval())) < 1e-3:
@@ -159,5 +159,5 @@ def _with_letters(axis: Any) -> None:
 
 
 def anchored(axes: Any, reference: str, side: str) -> bool:
-    """Whether a reference of a shape or annotation ("x2", "y domain") means data, not a share of the axes."""
+    """True if a reference of a shape or annotation is in data units ("x2"), not in shares ("y domain")."""
     return reference.startswith(side) and not reference.endswith("domain")

@@ -22,7 +22,7 @@ WIDTH, HEIGHT = 760, 450
 """Pixels of a figure that doesn't say its own; plotly's height."""
 
 FONTS = ("DejaVu Sans", "Verdana", "sans-serif")
-"""What texts are measured with comes first; the second is as wide, for machines that lack it."""
+"""Fonts: the first is the one that texts are measured with, the second as wide, for machines without it."""
 
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -88,7 +88,7 @@ def _drawn(figure: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
 
 
 def _small(drawn: str) -> str:
-    """matplotlib's SVG without what each of its texts says again, in pixels, never wider than its page."""
+    """matplotlib's SVG without repeated text attributes, sized in pixels, never wider than its page."""
     text = _whole(drawn[drawn.index("<svg") :])
     text = re.sub(r'(?<=<g) id="text_\d+"| transform="rotate\(-0 [^"]*\)"', "", text)
     family = "font-family: " + ", ".join(f"'{font}'" for font in FONTS[:-1]) + f", {FONTS[-1]}; "
@@ -101,7 +101,7 @@ def _small(drawn: str) -> str:
         count=1,
     )
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.S)
-    # A tenth of a pixel is more than an eye tells apart; what people read is not rounded.
+    # A tenth of a pixel cannot be seen; only attributes are rounded, never text.
     text = re.sub(r"<[^<>]*>", lambda found: _LONG.sub(r"\1", found[0]), text)
     # A saved notebook has each line on one of its own, indented.
     text = re.sub(r"(?<=base64,)[^\"]*", lambda image: "".join(image[0].split()), text)
@@ -140,7 +140,7 @@ def _whole(text: str) -> str:
             return use[0]
         used.add(name)
         path, own = shapes[name]
-        # What a shape says of itself is stronger than what it inherits where it is used.
+        # A shape's own style overrides the style inherited from its use.
         style = "; ".join(filter(None, (look, own)))
         return f'<path d="{path}" transform="translate({x} {y})" style="{style}"/>'
 

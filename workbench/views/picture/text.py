@@ -1,4 +1,4 @@
-"""A figure as text: for a terminal, and in a sentence for people who do not see it."""
+"""A figure as text: for a terminal, and as a sentence for readers who cannot see it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def text_of(figure: Any) -> str:
         if len(pairs) > ROWS:
             lines.append(f"    and {len(pairs) - ROWS} more")
     if len(lines) == 1:
-        # A diagram says what it has in words beside its lines.
+        # A diagram's text is in its annotations.
         notes = [plain(each.get("text") or "") for each in layout.get("annotations") or ()]
         lines += [f"  {' '.join(note.split())}" for note in notes if note][:ROWS]
     return "\n".join(lines)
@@ -43,7 +43,7 @@ def title_of(figure: Any) -> str:
 
 
 def sentence_of(figure: Any) -> str:
-    """What the figure shows, from its data: each trace with its count and range, up to `TRACES` of them."""
+    """A sentence made from the figure's data: count and range of each trace, up to `TRACES` of them."""
     tree: Mapping[str, Any] = figure if isinstance(figure, Mapping) else figure.to_dict()
     layout = tree.get("layout") or {}
     said = []

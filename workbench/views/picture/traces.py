@@ -297,7 +297,7 @@ def heatmap(place: Place, trace: Mapping[str, Any], default: str) -> None:
             bar.set_ticks(values, labels=[str(t) for t in array(at(trace, "colorbar.ticktext")) or values])
         else:
             whole(bar.ax.yaxis)
-    # The colour bar has taken its room of the cells'.
+    # After the colour bar, which takes its space from the cells.
     _cell_texts(place, trace, cells, edges)
 
 
@@ -338,7 +338,7 @@ def _cell_texts(place: Place, trace: Mapping[str, Any], cells: Any, edges: Seque
 
 
 def legend_mark(trace: Mapping[str, Any], default: str) -> Any:
-    """What a legend shows of a trace."""
+    """A trace's legend handle."""
     from matplotlib.lines import Line2D
 
     own = at(trace, "line.color") or each(at(trace, "marker.color"), 1)[0]
@@ -358,7 +358,7 @@ def legend_mark(trace: Mapping[str, Any], default: str) -> Any:
 
 
 def bar(place: Place, trace: Mapping[str, Any], default: str) -> None:
-    """Kept until all bars are known, which share the room."""
+    """Defers a bar trace until all of them are known, because they share the space."""
     place.bars.append((trace, default))
 
 
@@ -368,4 +368,4 @@ DRAWERS: Mapping[str, Callable[[Place, Mapping[str, Any], str], None]] = {
     "bar": bar,
     "heatmap": heatmap,
 }
-"""What draws each type of trace."""
+"""Drawing function by type of trace."""

@@ -1,4 +1,4 @@
-"""What plotly's attributes hold, as matplotlib takes it: arrays, colours, dashes, symbols, texts."""
+"""Conversion of plotly attribute values for matplotlib: arrays, colours, dashes, symbols, texts."""
 
 from __future__ import annotations
 
@@ -134,6 +134,6 @@ def at(tree: Mapping[str, Any], path: str, default: Any = None) -> Any:
 
 
 def is_text(values: Sequence[Any]) -> bool:
-    """Whether plotly takes the values for categories."""
+    """True if plotly treats the values as categories."""
     present = [v for v in values if v is not None]
     return bool(present) and any(isinstance(v, str) and np.isnan(number(v)) for v in present)

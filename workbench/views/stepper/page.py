@@ -1,4 +1,4 @@
-"""What the stepper's page shows, as data for stepper.js: once what stays, and after each step what is new."""
+"""The stepper's page as data for stepper.js: the fixed part once, and the changes after each step."""
 
 from __future__ import annotations
 

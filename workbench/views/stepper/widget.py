@@ -71,10 +71,10 @@ def stepper_widget(s: Stepper) -> Any:
 
 
 def act(s: Stepper, message: dict[str, Any]) -> None:
-    """What a person asked for.
+    """Performs an action that the page requested.
 
     Raises:
-        UsageError: it is nothing that the stepper does.
+        UsageError: the stepper has no such action.
     """
     do, value = message.get("do"), message.get("value")
     if do in ("next", "previous", "run", "run_back"):
@@ -100,7 +100,7 @@ def _stepper_class() -> Any:
     files = resources.files("workbench.views.stepper")
 
     class StepperView(anywidget.AnyWidget):
-        # No trait holds what is shown: a notebook that keeps its widgets' state would keep all of it.
+        # The content is in no trait: a notebook saved with widget state would contain all of it.
         _esm = files.joinpath("stepper.js").read_text()
         _css = sheet() + files.joinpath("stepper.css").read_text()
 

@@ -1,4 +1,4 @@
-"""What a colour means on a timeline: a hue is a unit; full where it works, pale where a wave waits for it."""
+"""The timeline's colours: a hue for each unit, full while it works, pale while a wave waits for it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ DOES: Mapping[str, str] = {
     "END": "the wave ends",
     "OTHER": "issues",
 }
-"""What a wave does with an instruction of a class, where it does not stand still."""
+"""A wave's activity for each class of instruction, when it is not stalled."""
 
 OF_KIND: Mapping[str, int] = {kind: i for i, family in enumerate(FAMILIES) for kind in family.kinds}
 OF_REASON: Mapping[str, int] = {reason: i for i, family in enumerate(FAMILIES) for reason in family.reasons}

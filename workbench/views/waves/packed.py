@@ -1,4 +1,4 @@
-"""A timeline as columns: what a page gets to draw it, 100,000 spans in two megabytes.
+"""A timeline as columns for the page that draws it: 100,000 spans take two megabytes.
 
 A lane has two tracks. On one are instructions, as long as their unit is busy with them; where they overlap,
 the later one is on top. On the other are stalls. The segments of a track never overlap, so whoever draws them

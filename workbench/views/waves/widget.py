@@ -1,4 +1,4 @@
-"""What a notebook shows of timelines: the live canvas of waves.js, and a picture where there is no kernel."""
+"""The timelines' widget: the live canvas of waves.js, and a picture for pages without a kernel."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _waves_class() -> Any:
         selected = traitlets.Dict().tag(sync=True)
 
         def __init__(self) -> None:
-            # No trait: a notebook that keeps its widgets' state would keep megabytes.
+            # Not a trait: a notebook saved with widget state would contain megabytes of it.
             self.shown = (b"{}", b"")
             super().__init__()
             self.on_msg(self._answer)
