@@ -1,7 +1,7 @@
-"""Where the time of a kernel goes: counters under rocprof's names, and times measured or modelled.
+"""Profiles of kernels: counters under rocprof's names, and times measured or modelled.
 
 On the emulated device instruction counts and LDS bank conflicts are counted exactly and times are modelled;
-on a GPU times are measured. Every figure says which it is.
+on a GPU times are measured. Every figure carries its origin.
 """
 
 from workbench.profile.chiplets import XcdMap, xcd_map

@@ -1,8 +1,8 @@
-"""Which die (XCD) computes which part of a kernel's output, and what its L2 makes of that.
+"""Maps of which die (XCD) computes which part of a kernel's output, with the L2 hit rates that follow.
 
 Work-groups go to the dies in turn, and each die has an L2 of its own; which tile a work-group computes is the
 kernel's choice. `xcd_map` runs the kernel on the emulated device and keeps, for each element of the output,
-which work-group wrote it: the map is seen, not derived from the kernel's formula. The lines that the
+which work-group wrote it: the map is observed, not derived from the kernel's formula. The lines that the
 work-groups touched then go through the model of the caches (`Traffic.replay`), once in the order in which
 the kernel takes its tiles and once in other orders of the same work-groups, so that an order can be judged
 before it is written.
@@ -58,12 +58,12 @@ class Tile:
 
 @dataclass(frozen=True)
 class DispatchOrder:
-    """The work-groups in one order of dispatch, and what the caches make of it.
+    """The work-groups in one order of dispatch, with the modelled caches' counts.
 
     Attributes:
         name: for titles.
         order: work-groups as they are dispatched.
-        replayed: what the modelled caches did.
+        replayed: counts of the modelled caches.
         source: of the figures.
     """
 
@@ -73,7 +73,7 @@ class DispatchOrder:
     source: str
 
     def turn_of(self) -> npt.NDArray[np.int64]:
-        """[work-groups] when each is dispatched: 0 first."""
+        """[work-groups] position of each in the order of dispatch, from 0."""
         turns = np.empty(len(self.order), dtype=np.int64)
         turns[np.asarray(self.order, dtype=np.int64)] = np.arange(len(self.order))
         return turns
@@ -89,7 +89,7 @@ class DispatchOrder:
 
     @property
     def l2_hit_rates(self) -> tuple[Figure | None, ...]:
-        """The same of each die."""
+        """Percent of the requests to each die's L2; None for a die without requests."""
         return tuple(self._rate(die.l2_hit_rate) for die in self.replayed.dies)
 
     @property
@@ -103,10 +103,10 @@ class DispatchOrder:
 
 @dataclass(frozen=True)
 class XcdMap(Plotted):
-    """Who computed what.
+    """The work-group and die that computed each element of an output.
 
     Attributes:
-        name, device, shape: what ran where.
+        name, device, shape: the kernel or spec, its device and the problem.
         output: name of the tensor.
         writers: [rows, columns] the work-group that wrote each element; -1: none did. Leading dimensions of
             the output are among the rows.
@@ -153,12 +153,12 @@ Order = Callable[[Sequence[Tile], int, int], Sequence[int]]
 
 
 def launched_order(tiles: Sequence[Tile], groups: int, xcds: int) -> list[int]:
-    """The kernel's own: by number."""
+    """The launch's own order: work-groups by number."""
     return list(range(groups))
 
 
 def row_order(tiles: Sequence[Tile], groups: int, xcds: int) -> list[int]:
-    """Tiles from left to right and row after row: what a kernel without an order of its own does."""
+    """Tiles from left to right, row after row, as in a kernel that does not reorder its tiles."""
     return _with_the_rest([t.group for t in sorted(tiles, key=lambda t: (t.top, t.left))], groups)
 
 

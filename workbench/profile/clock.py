@@ -1,4 +1,4 @@
-"""Which clock a GPU keeps under a load: power limits it long before the data sheet's peak does.
+"""The clock that a GPU sustains under a load, which power limits to less than the data sheet's peak.
 
 A board may draw so many watts. What its dies draw grows with how many of their matrix and vector units
 switch, with the bits that they switch, and with a power of the clock (voltage follows it):
@@ -10,7 +10,7 @@ from the clocks that others saw under known loads (`targets.Product.under_load`)
 one more record. Where a product was never seen with a type, another product of the same dies stands for it
 (MI350X: MI355X), or the ratio of the types on CDNA 3 (bf16 to fp16, both seen there).
 
-Fitted here, and on what; none of these is a row of `docs/model_error.md`:
+Constants fitted here, with the data they come from, none of which is a row of `docs/model_error.md`:
 
     exponent      1.55: four versions of one fp16 GEMM on MI300X, 67 to 94 % of the matrix cores' cycles;
                   fp8 versions on MI355X of 61 to 98 % give 1.57
@@ -40,7 +40,7 @@ ATTENTION_VECTOR_SHARE = 1.0
 
 
 def _cost(seen: UnderLoad, limit: float) -> float:
-    """Watts per Hz ** EXPONENT of all matrix cores working, from one observation of nothing else."""
+    """Watts per Hz ** EXPONENT of all matrix cores, from an observation with only them working."""
     assert seen.matrix_permille is not None
     watts = seen.watts if seen.watts is not None else limit
     return watts / (seen.matrix_permille / 1000 * math.pow(seen.clock_hz, EXPONENT))

@@ -1,4 +1,4 @@
-"""What rules see in single instructions: slow ones, narrow ones, and what becomes of a division."""
+"""Rules about single instructions: slow ones, narrow accesses, and the code that divisions compile to."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_transcendental(instruction: Instruction) -> bool:
 
 
 def is_product(instruction: Instruction) -> bool:
-    """Of 32-bit integers, which take as long as a transcendental function."""
+    """True for products of 32-bit integers, which take as long as a transcendental function."""
     return instruction.record.pipeline == "trans" and Trait.WIDE_INTEGER in instruction.record.traits
 
 
@@ -95,12 +95,12 @@ def divergence(facts: Facts) -> Seen | None:
 
 
 def _both_sides(facts: Facts) -> Seen | None:
-    """Waves that go both ways of a branch: some lanes are off on each."""
+    """Branches of which waves take both sides, with some lanes off on each."""
     listed = sorted(a for a, n in facts.counts.items() if n and a in facts.code)
     for row, address in enumerate(listed):
         if not roles.saves_exec(facts.code[address]):
             continue
-        # What runs from here until EXEC is whole again is the other side; it runs in every wave.
+        # The other side is the code from here until EXEC is restored; it runs in every wave.
         rest = itertools.takewhile(lambda a: not _restores(facts.code[a]), listed[row + 1 :])
         other = frozenset(a for a in rest if facts.counts[a] >= facts.counts[address])
         share = facts.spent_on(other)
@@ -166,6 +166,6 @@ def _is_narrow(instruction: Instruction) -> bool:
 
 
 def _merged(loads: Sequence[Instruction]) -> tuple[tuple[int, ...], ...]:
-    """Every four of some loads."""
+    """Loads in groups of four, by address; a remainder is left out."""
     fours = (loads[i : i + _TOGETHER] for i in range(0, len(loads) - _TOGETHER + 1, _TOGETHER))
     return tuple(tuple(each.address for each in four) for four in fours)

@@ -1,4 +1,4 @@
-"""`docs/counters.md`: every counter, how its value comes about, and what confirms it.
+"""Writes `docs/counters.md`: every counter, its formula, and its confirmation by hardware.
 
 python -m workbench.profile.counter_table
 """

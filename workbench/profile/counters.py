@@ -38,7 +38,7 @@ _MFMA_OPS_UNIT = 512
 
 @dataclass
 class Tally:
-    """One launch added up: everything that the formulas of `COUNTERS` read.
+    """Totals of one launch, as the formulas of `COUNTERS` read them.
 
     Attributes:
         arch: target.
@@ -52,7 +52,7 @@ class Tally:
         device: address-dependent counts of the device, by its names; empty where they were not collected.
         pieces: 64-byte pieces that vector memory instructions touched, by class ("..._return" for atomics
             that return a value); None where not collected.
-        replayed: what the modelled caches did, die by die; None where they were not asked.
+        replayed: counts of the modelled caches, die by die; None where they were not modelled.
         repeated: the same of a launch that repeats this one and finds the Infinity Cache as it was left.
         simulated: busy and waiting cycles of the simulated chip (`profile.waits`), by rocprof's names.
     """
@@ -101,7 +101,7 @@ class Counter:
     confirmed: str = ""
 
     def origin_of(self, tally: Tally) -> Origin:
-        """Where the value of this tally is from."""
+        """Origin of the counter's value for this tally."""
         return self.origin if isinstance(self.origin, Origin) else self.origin(tally)
 
 
@@ -112,7 +112,7 @@ GROUPS: Mapping[str, re.Pattern[str]] = {
     "L2 and beyond": re.compile(r"TCC_|L2|FETCH_SIZE|WRITE_SIZE|infinity_cache|hbm_"),
     "memory of the waves": re.compile(r"TCP_|.*bytes|lines_"),
 }
-"""What counters are about, by how their names begin; those of no group are "others"."""
+"""Groups of counters by the beginning of their names; all others are in "others"."""
 
 
 def grouped(names: Iterable[str]) -> dict[str, list[str]]:
@@ -136,7 +136,7 @@ def _device(*names: str) -> Callable[[Tally], int | None]:
 
 
 def lds_origin(device: Mapping[str, int]) -> Origin:
-    """Of LDS cycles: counted where hardware's counter showed the phases of every access, else modelled.
+    """Origin of LDS cycles: counted if hardware's counter showed the phases of all accesses, else modelled.
 
     Args:
         device: address-dependent counts of a launch.

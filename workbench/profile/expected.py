@@ -1,4 +1,4 @@
-"""How far a modelled time may be off: what the comparison with published times came to, by regime.
+"""Expected errors of modelled times by regime, from the comparison with published times.
 
 `model_error.json` beside this file is made by `python tests/benchmarks/model_error.py --write`, with
 `docs/model_error.md`, from the same rows. Each range there is made so that rows of a class of kernels that
@@ -31,7 +31,7 @@ REGIMES: Mapping[str, str] = {
     "memory, warm": "kernels that wait for memory, repeated",
     "else": "kernels that their waves' own work or waits for one another hold up",
 }
-"""What each regime is, in words, by its name; a kernel is of the first that fits."""
+"""Description of each regime by its name; a kernel belongs to the first that fits."""
 
 _MEMORY = frozenset({"hbm", "infinity", "l2", "WAIT_MEMORY"})
 _MATRIX = frozenset({"mfma", "MATRIX_BUSY"})
@@ -41,7 +41,7 @@ def regime(bound: str, seconds: float, width: float, *, warm: bool) -> str:
     """The regime of a modelled launch, a key of `REGIMES`.
 
     Args:
-        bound: what it is bound by, as `TimeModel.bound` has it.
+        bound: the limiting unit, as in `TimeModel.bound`.
         seconds: kernel time.
         width: bytes that a lane moves at a time in vector memory instructions, on average; 0: there are none.
         warm: the launch is a repetition.
@@ -73,7 +73,7 @@ def _told() -> tuple[dict[str, Expected], dict[str, Expected]]:
 
 
 def expected(spec: str, regime: str = "") -> Expected:
-    """How far a modelled time may be off.
+    """The expected error of a modelled time.
 
     Args:
         spec: name of the kernel's spec, with a variant or without; "" for a kernel that no spec describes.

@@ -1,4 +1,4 @@
-"""A profile as the rules of `profile.rules` read it, and what a rule answers."""
+"""The view of a profile that the rules of `profile.rules` read, and the type of their answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MANY_TURNS = 4
 
 
 class Profiled(Protocol):
-    """What rules read of a profile (`profiler.ProfileResult`)."""
+    """The part of a profile (`profiler.ProfileResult`) that rules read."""
 
     @property
     def name(self) -> str: ...
@@ -62,7 +62,7 @@ class Profiled(Protocol):
 
 @dataclass(frozen=True)
 class Seen:
-    """What a rule saw.
+    """A rule's observation.
 
     Attributes:
         evidence: figures by what they are, each with its origin.
@@ -78,7 +78,7 @@ class Seen:
 
 
 Look = Callable[["Facts"], Seen | None]
-"""What a rule sees in a profile; None where all is well."""
+"""A rule's function: its observation in a profile, or None."""
 
 STALLED = 0.15
 """Part of the waves' time that a reason must take before a rule looks at it."""
@@ -128,7 +128,7 @@ class Facts:
 
     @cached_property
     def spent(self) -> dict[int, float]:
-        """Part of all waves' time by the instruction that it was spent on (`simulation.ChipRun.charged`)."""
+        """Share of all waves' time spent on each instruction, by address (`simulation.ChipRun.charged`)."""
         run = self.model.simulation
         if run is None:
             return {}
@@ -137,7 +137,7 @@ class Facts:
         return {address: each / whole for address, each in cycles.items()}
 
     def dearest(self, addresses: Iterable[int]) -> int:
-        """The one of some instructions that most time was spent on."""
+        """The instruction, of some, that took the most time."""
         return max(sorted(addresses), key=lambda address: self.spent.get(address, 0.0))
 
     @property
@@ -163,7 +163,7 @@ class Facts:
 
     @cached_property
     def stalls(self) -> dict[str, dict[int, float]]:
-        """Of each reason, the part of all waves' time that passed before each instruction."""
+        """Share of all waves' time by stall reason and by the instruction before which waves stalled."""
         run = self.model.simulation
         if run is None:
             return {}

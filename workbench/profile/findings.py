@@ -1,4 +1,4 @@
-"""What is worth changing in a kernel: each piece of advice with its evidence, its place and its gain.
+"""Advice on a kernel: each finding with its evidence, its place and its modelled gain.
 
 `profile.rules.RULES` is the table of rules. What a change would gain is not guessed but modelled: the same
 launch again, with the change (`profile.what_if`). A rule whose change gains less than `WORTH` says nothing.
@@ -44,7 +44,7 @@ class Finding:
 
     @property
     def header(self) -> str:
-        """Where the code was inlined from, in words; "" where it was not."""
+        """File and line of the header that the code was inlined from; "" where it was not inlined."""
         return f"{PurePath(self.inlined[0]).name} line {self.inlined[1]}" if self.inlined else ""
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class Advice(Shown, Sequence[Finding]):
 
 
 def summed(name: str, parts: Sequence[tuple[Advice, float]]) -> Advice:
-    """Advice on an operator of several launches: what each gains the whole.
+    """Advice on an operator of several launches, with gains relative to the whole operator.
 
     Args:
         name: the operator's.
@@ -102,7 +102,7 @@ def summed(name: str, parts: Sequence[tuple[Advice, float]]) -> Advice:
 
 
 def advise(profile: Profiled) -> Advice:
-    """What is worth changing; nothing for a GPU's profile, which cannot be modelled again."""
+    """Advice on a profiled launch; empty for a GPU's profile, which cannot be modelled again."""
     if profile.model is None or profile.again is None or profile.model.simulation is None:
         return Advice(profile.name, ())
     facts = Facts(profile)

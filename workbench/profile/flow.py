@@ -1,4 +1,4 @@
-"""One wave's way through a kernel, from execution counts: what it issues, and how long it waits.
+"""One wave's path through a kernel, reconstructed from execution counts: issue cycles and waits.
 
 A wave issues in order. It stops at an s_waitcnt until the loads that it names have returned, and at an MFMA
 while the matrix core is busy with the one before; everything else takes its issue cycles. `flow` keeps of a
@@ -48,7 +48,7 @@ class Step:
 
 @dataclass
 class Block:
-    """Instructions that always run together.
+    """A basic block.
 
     Attributes:
         count: executions by waves.

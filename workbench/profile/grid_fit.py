@@ -1,4 +1,4 @@
-"""Whether a launch's grid fits its tensors: work-groups that do nothing, and elements that none writes."""
+"""Checks of a launch's grid against its tensors: idle work-groups, and elements that none writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def remarks(record: LaunchRecord) -> tuple[str, ...]:
-    """What does not fit, a sentence each; none where all fits, or where only some work-groups ran.
+    """Remarks on a grid that does not fit, a sentence each; none if it fits or only some work-groups ran.
 
     Too large a grid: the work-groups from some place of x, y or z on write no element of any tensor, and run
     fewer basic blocks than those that do, as behind a check of bounds. Too small a grid: one work-group after
@@ -38,11 +38,11 @@ def remarks(record: LaunchRecord) -> tuple[str, ...]:
 
 
 def _unwritten(name: str, writers: npt.NDArray[np.int64], groups: int, traffic: Traffic) -> list[str]:
-    """A tensor whose end is left."""
+    """A remark on a tensor whose end is not written."""
     written = writers >= 0
     done, count = int(written.sum()), len(writers)
     left = count - done
-    # Of a tensor of which less than half is written the rest is hardly forgotten.
+    # If less than half of a tensor is written, the rest was hardly left out by mistake.
     if not left or done <= left or written[done:].any():
         return []
     more = math.ceil(left * groups / done)
@@ -53,10 +53,10 @@ def _unwritten(name: str, writers: npt.NDArray[np.int64], groups: int, traffic: 
 
 
 def _idle(record: LaunchRecord, wrote: npt.NDArray[np.bool_], executed: npt.NDArray[np.uint64]) -> list[str]:
-    """Work-groups beyond some place that do nothing."""
+    """Remarks on idle work-groups at the end of an axis of the grid."""
     if not wrote.any() or wrote.all():
         return []
-    # One that works and whose elements another one wrote after it runs as many blocks as that.
+    # A work-group that works, but whose elements a later one overwrote, runs as many blocks as that one.
     if executed[~wrote].max() >= executed[wrote].min():
         return []
     x, y, z = record.grid

@@ -1,4 +1,4 @@
-"""What each instruction of a kernel cost in one launch: the numbers behind line heat and the ISA view.
+"""Costs of a kernel's instructions in one launch: the numbers behind line heat and the ISA view.
 
 On an emulated device executions, bank conflicts and bytes are counted exactly; issue cycles follow from a
 table of timings, and stalls from the simulation of a compute unit (`profile.simulation`), so both are
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One thing that is known of instructions.
+    """A measure of instructions.
 
     Attributes:
         key: short and stable.
@@ -108,7 +108,7 @@ class InstructionProfile:
     """Costs of a kernel's instructions in one launch.
 
     Attributes:
-        measures: what is known; the first is shown where nothing else is asked for.
+        measures: the available ones; the first is shown by default.
         values: by code object address and measure; zeros are absent.
         executions: by address; None where they are not known.
         reasons: stall cycles by address and by why waves stood there, one of `simulation.unit.REASONS`; empty
@@ -173,7 +173,7 @@ def counted(
 
 
 def _walked(kernel: Kernel, record: LaunchRecord, code: Mapping[int, Instruction]) -> dict[int, float]:
-    """Stall cycles by address, were each wave alone."""
+    """Stall cycles by address if each wave had its SIMD to itself."""
     assert record.counts is not None
     gpu = machine(record.device, kernel.arch)
     sent = sum(
@@ -214,7 +214,7 @@ _profiled: WeakKeyDictionary[Kernel, InstructionProfile] = WeakKeyDictionary()
 
 
 def remember(kernel: Kernel, costs: InstructionProfile | None) -> None:
-    """Keeps what a profile found, for `latest`."""
+    """Stores a profile's costs for `latest`."""
     if costs is not None:
         _profiled[kernel] = costs
 

@@ -1,4 +1,4 @@
-"""How long an instruction keeps its pipeline busy: one function for all who ask, by the target's times."""
+"""Cycles for which an instruction occupies its pipeline, from the target's timing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def issue_cycles(instruction: Instruction, timing: Timing) -> int:
 
 
 def lds_bytes_a_cycle(instruction: Instruction, target: Target) -> int:
-    """Bytes of its lanes that LDS serves in a cycle without bank conflicts; 0 of what it serves none."""
+    """Bytes per cycle at which LDS serves an instruction without bank conflicts; 0 if it does not use LDS."""
     memory = instruction.record.memory
     if memory is None or memory.space is not Space.LDS or not memory.bytes:
         return 0

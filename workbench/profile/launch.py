@@ -1,4 +1,4 @@
-"""What a launch costs beside its kernel's work, by who looks at it.
+"""Overhead of a launch beside its kernel's work, by the clock that measures it.
 
 A profiler's kernel time starts when the command processor dispatches the first work-group and ends when the
 last has drained. Events around a launch also see the command processor handle packets, and, in the usual loop
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Quantity:
-    """What somebody calls the time of a kernel.
+    """A definition of a kernel's time.
 
     Attributes:
         name: "kernel", "events" or "graph".

@@ -1,4 +1,4 @@
-"""What rules see in loops: loads and waits of a turn, jumps, barriers, and what could be done once.
+"""Rules about loops: loads and waits of an iteration, jumps, barriers, and loop-invariant work.
 
 A rule here has conditions that hold in the code: there is a loop, what is to be moved depends on nothing that
 forbids it, and registers are free.
@@ -49,7 +49,7 @@ def same_each_turn(facts: Facts) -> Seen | None:
 
 
 def early_wait(facts: Facts) -> Seen | None:
-    """Loads of a loop that nothing of the turn before decides, and registers that are free for them."""
+    """Loads that could be issued an iteration earlier, and for which registers are free."""
     for loop in facts.loops:
         share, waits, loads = _loop_loads(facts, loop)
         free = set(loads) - loop.decided_by_loads()
@@ -65,7 +65,7 @@ def early_wait(facts: Facts) -> Seen | None:
 
 
 def chained_loads(facts: Facts) -> Seen | None:
-    """Loads whose address is what the load before brought."""
+    """Loads whose address comes from the previous load."""
     for loop in facts.loops:
         share, waits, loads = _loop_loads(facts, loop)
         chained = set(loads) & loop.decided_by_loads()
@@ -89,7 +89,7 @@ def _loop_loads(facts: Facts, loop: InnerLoop) -> tuple[float, list[int], list[i
 
 
 def _ahead(facts: Facts, loop: InnerLoop, waits: Sequence[int]) -> Change:
-    """Waits that let the requests of a whole turn be under way."""
+    """A change that lets the requests of a whole iteration be in flight at its waits."""
     requests = sum(
         facts.counts[i.address]
         for i in loop.code
@@ -99,7 +99,7 @@ def _ahead(facts: Facts, loop: InnerLoop, waits: Sequence[int]) -> Change:
 
 
 def _fit(facts: Facts, width: int) -> bool:
-    """Whether so many more vector registers leave as many waves on a unit as there are."""
+    """True if the unit holds as many waves with so many more vector registers."""
     resources, target = facts.profile.resources, facts.profile.machine.target
     return waves_of_registers(target.name, resources.total_vgprs + width) >= facts.waves_at_once
 

@@ -1,4 +1,4 @@
-"""Loops of code that ran, and what in them depends on what."""
+"""Loops of executed code, with the data dependences in them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def registers(operands: Iterable[Operand]) -> set[Register]:
 
 
 def goes_to(instruction: Instruction, spaces: Collection[Space], *accesses: Access) -> bool:
-    """Whether it is one of some accesses of some kind of memory."""
+    """True if the instruction makes one of these kinds of access to one of these memories."""
     memory = instruction.record.memory
     return memory is not None and memory.space in spaces and memory.access in accesses
 
 
 def is_load(instruction: Instruction) -> bool:
-    """Whether it brings something from memory to vector registers or to LDS."""
+    """True if the instruction loads from memory to vector registers or to LDS."""
     return goes_to(instruction, VECTOR_MEMORY, Access.LOAD)
 
 
@@ -60,12 +60,12 @@ class InnerLoop:
         return sum(each.record.flow not in (Flow.NEXT, Flow.END) for each in self.code)
 
     def is_same_each_turn(self, access: Instruction) -> bool:
-        """Whether an access goes to the same place in every turn."""
+        """True if an access goes to the same address in every iteration."""
         places = registers(read(access)) - registers(_sent(access)) - _MASKS
         return not places & self.changed
 
     def decided_by_loads(self, turns: int = 2) -> set[int]:
-        """Loads whose address follows from what a load of this or an earlier turn brought."""
+        """Loads whose address depends on a load of this or an earlier iteration."""
         return {
             each.address
             for each, known in self._tainted(is_load, turns=turns)
@@ -73,7 +73,7 @@ class InnerLoop:
         }
 
     def follows_from(self, source: Callable[[Instruction], bool]) -> list[Instruction]:
-        """Those that `source` names and what computes with their results, in one turn."""
+        """Instructions that `source` selects and those that use their results, in one iteration."""
         return [
             each
             for each, known in self._tainted(source, turns=1)
@@ -130,5 +130,5 @@ def inner_loops(code: Mapping[int, Instruction], counts: Mapping[int, int]) -> l
 
 
 def among(addresses: Collection[int], loop: InnerLoop) -> frozenset[int]:
-    """Those of the addresses that are in a loop."""
+    """The addresses that lie in a loop."""
     return loop.addresses & set(addresses)

@@ -1,4 +1,4 @@
-"""Which product's constants the timing model takes."""
+"""Choice of the product whose constants the timing model uses."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ WORK_FLOPS, WORK_BYTES, WAVES_PER_SIMD = "work_flops", "work_bytes", "waves_per_
 NOT_COLLECTED = "not collected"
 
 NOTHING = "nothing to count"
-"""Of a rate or ratio over something that did not happen: a hit rate without an access."""
+"""Reason for the absence of a ratio whose denominator is zero, such as a hit rate without an access."""
 
 
 class Values:
@@ -159,7 +159,7 @@ def _requested(v: Values, _: Product) -> float:
     try:
         return v("bytes_read") + v("bytes_written")
     except KeyError:
-        # Requests of the L1 caches to L2, 64 bytes each where nothing says 128.
+        # Requests of the L1 caches to L2, taken as 64 bytes each unless a counter tells 128-byte ones apart.
         return (v("TCP_TCC_READ_REQ_sum") + v("TCP_TCC_WRITE_REQ_sum")) * 64
 
 
@@ -422,7 +422,7 @@ GPU_COUNTERS: tuple[str, ...] = tuple(
         ]
     )
 )
-"""What to ask rocprofv3 for where nothing else is wanted: all that `METRICS` can use."""
+"""Counters requested from rocprofv3 by default: all that `METRICS` can use."""
 
 
 def derive(counters: Mapping[str, Figure], machine: Product) -> dict[str, Measurement]:

@@ -1,4 +1,4 @@
-"""A timing model of a launch: compute units cycle by cycle, and what none of their schedules could beat.
+"""A timing model of a launch: compute units cycle by cycle, and lower bounds from each unit's work.
 
 Every figure that it gives is modelled. Where the emulated device recorded which way the waves of some
 work-groups took, `profile.simulation` runs them on a compute unit and lays the rounds over the chip. The time
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 LAUNCH_OVERHEAD_SECONDS = 1.8e-6
 _FAR = (Space.GLOBAL, Space.FLAT, Space.BUFFER)
-"""Where vector memory instructions go that L1 and L2 serve."""
+"""Levels of memory behind L1 and L2 for vector memory instructions."""
 
 
 def vector_cycles(tally: Tally, machine: Product) -> int:
@@ -95,7 +95,7 @@ UNITS: Mapping[str, str] = {
     "infinity": "Infinity Cache bandwidth",
     "hbm": "HBM bandwidth",
 }
-"""What each part of a breakdown is."""
+"""Description of each part of a breakdown."""
 
 BOUND_SHARE = 0.7
 """A kernel that keeps a unit busy for less than this part of its time is bound by what its waves wait for."""
@@ -140,7 +140,7 @@ class TimeModel:
 
     @property
     def regime(self) -> str:
-        """By what its error is told, a key of `profile.expected.REGIMES`."""
+        """The regime that determines its error, a key of `profile.expected.REGIMES`."""
         return regime(self.bound, self.seconds, self.width, warm=self.warm)
 
     @property
@@ -150,7 +150,7 @@ class TimeModel:
 
     @property
     def bound(self) -> str:
-        """What the time is spent on: "launch" where that takes the greater part; the key of the longest part.
+        """The limiting part: "launch" where that takes the greater part, else the key of the longest part.
 
         Of a simulated launch whose longest part is short of its time: why its waves stand most, by `REASONS`.
         """
@@ -162,7 +162,7 @@ class TimeModel:
 
     @property
     def bound_text(self) -> str:
-        """The same in words."""
+        """`bound` in words."""
         return {**UNITS, **REASONS}.get(self.bound, "launch overhead")
 
     @property
@@ -186,7 +186,7 @@ class TimeModel:
 
     @property
     def longest(self) -> str:
-        """What it is made of, in words: the launch and the longest parts."""
+        """Launch overhead and the three longest parts, as text."""
         top = sorted(self.parts, key=lambda part: -self.parts[part])[:3]
         shown = ", ".join(f"{UNITS.get(p, p)} {self.parts[p] * 1e6:.3g} us" for p in top)
         return f"launch {self.overhead * 1e6:.3g} us, longest {shown}"
@@ -247,7 +247,7 @@ def model_time(
             spans=spans,
             adjust=adjust,
         )
-        # What no schedule can beat: the busiest units, and all bytes that HBM moves.
+        # Lower bounds of any schedule: the busiest units' work, and all bytes that HBM moves.
         least = max(seconds for name, seconds in parts.parts.items() if name != "wave")
         seconds = max(run.seconds, least)
         activity = activity_of(tally, machine, seconds * clock, clock, run)
@@ -289,7 +289,7 @@ _OF_A_WAVE: Mapping[str, tuple[str, ...]] = {
 
 
 def _simulated_parts(parts: Mapping[str, float], run: ChipRun) -> dict[str, float]:
-    """Seconds that each unit is busy, with what memory needs at best instead of what one wave would wait."""
+    """Seconds that each unit is busy, with memory's minimum in place of a single wave's waits."""
     _, l2, infinity, hbm = (cycles / run.clock_hz for cycles in run.memory)
     levels = {"l2": l2, "infinity": infinity, "hbm": hbm}
     kept = {name: seconds for name, seconds in parts.items() if name != "wave"}
@@ -438,7 +438,7 @@ def _bound(
     argument_bytes: int,
     clock_hz: float,
 ) -> TimeModel:
-    """The longest of the units' times, were none of them ever waiting."""
+    """The longest of the units' times if none of them ever waited."""
     groups = math.prod(record.grid)
     waves = tally.waves // groups
     per_cu = -(-groups // machine.compute_units)

@@ -1,4 +1,4 @@
-"""What a launch's operands are to the clock: numbers that switch bits, or zeros that do not."""
+"""The share of a launch's operands that is not zero: zeros switch no bits and cost no power."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def live_share(values: Iterable[Any]) -> float:
     """Part of the elements of tensors that are not zero, large tensors counting for more; 1 without tensors.
 
     Args:
-        values: arguments of a launch; what is no tensor is passed over.
+        values: arguments of a launch; anything but tensors is ignored.
     """
     live = total = 0.0
     for value in values:

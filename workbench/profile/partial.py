@@ -32,7 +32,7 @@ SCATTERED = 32
 
 
 def may_be_partial(instructions: Iterable[Instruction]) -> bool:
-    """Whether work-groups of a kernel surely do not wait for one another.
+    """True if work-groups of a kernel certainly do not wait for one another.
 
     That is: it calls no function, and there are no atomics in memory.
     """
@@ -71,7 +71,7 @@ def further_groups(grid: Dim, at_once: int, *, rounds: int = 1) -> tuple[int, ..
 
 
 def follows(steps: Steps, grid: Dim) -> bool:
-    """Whether the ways of all work-groups follow from those that ran; fills them in."""
+    """True if the paths of all work-groups follow from those that ran; fills them in."""
     ran = np.flatnonzero(steps.executed)
     if len(ran) == steps.group_total:
         return True
@@ -123,7 +123,7 @@ def _whole_counts(steps: Steps) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class Part:
-    """How much of a launch ran.
+    """The part of a launch that ran.
 
     Attributes:
         counts: executions of each instruction in the whole launch; None where all of it ran.
@@ -135,7 +135,7 @@ class Part:
 
     @classmethod
     def of(cls, record: LaunchRecord) -> Part:
-        """Of a launch with counts and steps, the latter filled in by `follows`."""
+        """From a launch with counts and steps, the latter filled in by `follows`."""
         if record.steps is None or record.counts is None or record.steps.is_whole:
             return cls()
         counts = _whole_counts(record.steps)
@@ -146,7 +146,7 @@ class Part:
         return replace(record, counts=self.counts or record.counts, counters=dict(counters))
 
     def replayed(self, part: Replayed, argument_bytes: int) -> Replayed:
-        """What the caches would do in the whole launch, were the rest like this part.
+        """The caches' counts for the whole launch, extrapolated from this part.
 
         Reads from HBM stay at the bytes of the arguments where there would be more: the rest of them would
         come from the Infinity Cache.
@@ -169,7 +169,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Rounds:
-    """What the caches did in a launch's first round of work-groups and in its second.
+    """The caches' counts in a launch's first and second rounds of work-groups.
 
     Attributes:
         first, second: of each round.
@@ -182,7 +182,7 @@ class Rounds:
 
     @classmethod
     def of(cls, steps: Steps, at_once: int, replay: Callable[[int], Replayed]) -> Rounds:
-        """Of a launch of which both ran.
+        """From a launch whose first two rounds ran.
 
         Args:
             steps: of all its work-groups, filled in by `follows`.

@@ -74,7 +74,7 @@ def profile(
     pc_sampling: bool | str = False,
     **kwargs: Any,
 ) -> ProfileResult | StepsProfile:
-    """Counts what a launch does, under rocprof's names; for an operator of several launches, what each does.
+    """Counts a launch's events under rocprof's names; for an operator of several launches, those of each.
 
     Arguments as for `time`.
 

@@ -1,4 +1,4 @@
-"""What a profile found: counters, time, metrics, advice; and of operators of several launches their sum."""
+"""Results of profiles: counters, time, metrics and advice of a launch, or of an operator's launches."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _whole: deque[ProfileResult] = deque(maxlen=WHOLE)
 
 
 def keep_whole(result: ProfileResult) -> None:
-    """Keeps a profile whole until `WHOLE` others came."""
+    """Keeps a whole profile alive until `WHOLE` newer ones replace it."""
     _whole.append(result)
 
 
 def waits_of(kernel: Kernel) -> dict[int, int]:
-    """Of each wait in a kernel's latest profile, the load that it waits for longest; empty without one."""
+    """For each wait in a kernel's latest profile, the load that it waits for longest; empty without one."""
     for result in reversed(_whole):
         same = result.kernel is not None and result.kernel.name == kernel.name
         if not same or result.code != kernel.module.digest:
@@ -63,7 +63,7 @@ def waits_of(kernel: Kernel) -> dict[int, int]:
 
 @dataclass
 class Line:
-    """What one source line did.
+    """Instructions and costs of one source line.
 
     Attributes:
         classes: wave instructions by class (`codeobject.instructions.PIPELINES`).
@@ -78,7 +78,7 @@ class Line:
 
 @dataclass(frozen=True)
 class ProfileResult(Plotted):
-    """What a profiled launch did.
+    """The profile of a launch.
 
     Attributes:
         name, device: what ran where.
@@ -173,7 +173,7 @@ class ProfileResult(Plotted):
 
     @property
     def advice(self) -> Advice:
-        """What is worth changing, with the evidence and the gain that the model gives for it."""
+        """Advice on the launch, each finding with its evidence and its modelled gain."""
         return self.complete._advice
 
     @cached_property
@@ -182,7 +182,7 @@ class ProfileResult(Plotted):
 
     @property
     def timeline(self) -> Timeline | None:
-        """What the waves of a compute unit did from cycle to cycle; None where nothing was simulated."""
+        """The timeline of a compute unit's waves; None where nothing was simulated."""
         whole = self.complete
         model, kernel = whole.model, whole.kernel
         if model is None or kernel is None or (run := model.simulation) is None or not len(run.unit.spans):
@@ -191,12 +191,12 @@ class ProfileResult(Plotted):
 
     @property
     def stalls(self) -> Branch | None:
-        """Where the time goes, from the chip to the instruction; None where nothing was simulated."""
+        """The launch's time as a tree from the chip to the instruction; None where nothing was simulated."""
         return self._stalls(by_wave=False)
 
     @property
     def wave_stalls(self) -> Branch | None:
-        """The same with SIMDs and waves of the simulated compute unit told apart."""
+        """`stalls` with levels for the SIMDs and waves of the simulated compute unit."""
         return self._stalls(by_wave=True)
 
     def _stalls(self, *, by_wave: bool) -> Branch | None:
@@ -215,7 +215,7 @@ class ProfileResult(Plotted):
 
     @property
     def of_roof(self) -> Measurement | None:
-        """What the launch gets closest to of the roofline's roofs; None where no rate is known."""
+        """The roof of the roofline that the launch comes closest to; None where no rate is known."""
         rates = [m for name in ROOFS if (m := self.metrics[name]).share is not None]
         return max(rates, key=lambda m: m.share or 0.0, default=None)
 
@@ -326,7 +326,7 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
 
     @property
     def advice(self) -> Advice:
-        """What is worth changing in the launches, by what it gains all of them together."""
+        """Advice on the launches, with gains relative to all of them together."""
         timed = [(result.advice, result.time.value) for result in self._results]
         return summed(self.name, timed)
 

@@ -1,4 +1,4 @@
-"""The rules of `profile.advice`: what each looks at, and what to change. A rule is one record here."""
+"""The rules of `profile.advice`, one record each: a condition in a profile and the change it suggests."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from workbench.profile.what_if import Change
 
 @dataclass(frozen=True)
 class Rule:
-    """One thing that may be wrong.
+    """A rule for one kind of inefficiency.
 
     Attributes:
         key: short name.
         title: what is wrong, in words.
-        look: what it saw of it in a profile; None where all is well.
+        look: its observation in a profile; None where all is well.
         explains: rules whose findings follow from this one's, and stand after it.
     """
 
@@ -55,7 +55,7 @@ _UNEVEN = 1.3
 
 
 def _stall(reason: str, name: str, what: str, *, chained: bool = False) -> Look:
-    """Waves stand before some instructions; tried without these, or with two chains."""
+    """A rule for stalls: tried without the stalled instructions, or with two independent chains."""
 
     def look(facts: Facts) -> Seen | None:
         share, worst = facts.stalled(reason)
@@ -72,7 +72,7 @@ def _stall(reason: str, name: str, what: str, *, chained: bool = False) -> Look:
 
 
 def _occupancy(limit: str, what: str) -> Look:
-    """More would fit if less of something were used, and waves stand and wait."""
+    """A rule for launches with waiting waves, where using less of a resource would let more waves fit."""
 
     def look(facts: Facts) -> Seen | None:
         fits = facts.profile.resources.occupancy
@@ -319,7 +319,7 @@ def _integer(instruction: Instruction) -> bool:
 
 _SCATTERED = ("early-wait", "memory-queue", "tile-order", "narrow-loads", "repeated-loads", "many-loads")
 _SPILLED = (*_SCATTERED, "chained-loads", "loads-scattered", "stores-scattered", "registers", "wait-moved")
-"""What more lines, and accesses to scratch, look like besides."""
+"""Rules whose observations also follow from uncoalesced accesses and from scratch."""
 
 RULES: tuple[Rule, ...] = (
     Rule(

@@ -77,7 +77,7 @@ def lds_counters(
 
 
 def _lds(steps: Steps) -> dict[int, tuple[int, int, int]]:
-    """Of each LDS instruction in the recorded work-groups: executions, cycles and bytes, by its address."""
+    """Executions, cycles and bytes of each LDS instruction in the recorded work-groups, by address."""
     blocks = np.zeros(len(steps.blocks), dtype=np.int64)
     costs: dict[int, np.ndarray] = {}
     for group in steps.groups:

@@ -1,4 +1,4 @@
-"""Where the time of a launch goes, as a tree from the chip to the instruction.
+"""The time of a launch as a tree from the chip to the instruction.
 
 The chip's time is the launch and the kernel; the kernel's, compute units without work and with it; theirs,
 what their waves do: issue, or stand still for a reason; and each reason's, by line and by instruction. Where
@@ -71,7 +71,7 @@ class Branch(Shown):
 
 @dataclass(frozen=True)
 class _Words:
-    """How addresses are told: source files and lines, and an instruction in words."""
+    """Names of addresses: source files and lines, and the instruction's text."""
 
     places: Places | None
     text: Callable[[int], str] | None
@@ -130,7 +130,7 @@ def stall_tree(
 
 
 def _of_unit(unit: UnitRun, inside: float, words: _Words) -> tuple[Branch, ...]:
-    """What all waves of a unit do: issue, and stand for reasons."""
+    """Branches of all of a unit's waves: issuing, and each reason for stalling."""
     life = sum(wave.end - wave.start for wave in unit.waves) or 1.0
     ops, reasons = np.nonzero(unit.stalls)
     return _reasons(unit, ops, reasons, unit.stalls[ops, reasons] / life * inside, inside, words)

@@ -1,4 +1,4 @@
-"""What the waves of a compute unit do from cycle to cycle: the simulated timeline of a launch.
+"""The simulated timeline of a launch: the waves of a compute unit from cycle to cycle.
 
 A lane for each wave, grouped by SIMD; on it spans: an instruction from its issue on, or a stall with its
 reason and what it waits for. All of it is modelled (`profile.simulation`); the work-groups, and what their
@@ -52,13 +52,13 @@ class Lane:
 
     @property
     def name(self) -> str:
-        """In words."""
+        """The lane's name: SIMD, work-group and wave."""
         return f"SIMD {self.simd}, work-group {self.group}, wave {self.wave}"
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What a wave does for some cycles.
+    """An instruction or a stall of a wave.
 
     Attributes:
         lane: index into `Timeline.lanes`.
@@ -108,7 +108,7 @@ class Timeline(Presented):
 
     @property
     def told(self) -> str:
-        """Where its times come from, and how far they may be off."""
+        """Origin and expected error of its times, as text."""
         return f"modelled, {self.error.short}"
 
     def stalls(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""How long a kernel takes: measured on a GPU, modelled for an emulated one."""
+"""Times of kernels: measured on a GPU, modelled for an emulated one."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ class TimeResult(Plotted):
 
     @property
     def quantity(self) -> str:
-        """What `median` is, in words: a kernel's time where modelled, of events around it where measured."""
+        """The definition of `median`: kernel time where modelled, time between events where measured."""
         return QUANTITIES["kernel" if self.origin is Origin.MODELLED else "events"].what
 
     @property
     def events(self) -> Figure | None:
-        """What events around the launch would tell, as most tables do; None where measured."""
+        """Time that events around the launch would give, as in most published tables; None where measured."""
         if self.origin is not Origin.MODELLED:
             return None
         launches = max(1, len(self.steps))
@@ -239,7 +239,7 @@ def time_on(
 
 
 def counting(device: Device) -> tuple[Any, ...]:
-    """What counts depend on, equal for emulated devices that count alike; a measured GPU has its own."""
+    """A key that is equal for emulated devices with equal counts; each measured GPU has its own."""
     if device.origin is Origin.MEASURED:
         return (device.name,)
     return (device.arch, device.numerics, hierarchy(_machine_of(device)))
@@ -299,7 +299,7 @@ def _replay(target: Target, record: LaunchRecord, limit: int | None = None) -> R
 
 
 def _repeated(target: Target, record: LaunchRecord, once: Replayed, argument_bytes: int) -> Replayed:
-    """What the caches do when the launch is repeated.
+    """The caches' counts when the launch is repeated.
 
     Of a launch that ran in part the Infinity Cache has the part that this is of all that it moves: it has to
     have as much room for the rest.
@@ -315,7 +315,7 @@ def _repeated(target: Target, record: LaunchRecord, once: Replayed, argument_byt
 
 
 def _in_rounds(target: Target, record: LaunchRecord, at_once: int) -> partial.Rounds:
-    """What the caches do in the two rounds that ran of a launch."""
+    """The caches' counts in the two rounds of a launch that ran."""
     assert record.traffic is not None
     assert record.steps is not None
     traffic, caches, fits = record.traffic, hierarchy(_machine(target)), _occupancy(target, record)
@@ -345,7 +345,7 @@ def _run_in_part(target: Target) -> tuple[LaunchRecord, int]:
     record = run(() if alone else None)
     if record.steps is None or record.steps.executed.all():
         return record, 0
-    # Only now is known how many work-groups the GPU holds at once.
+    # The launch determines how many work-groups the GPU holds at once.
     at_once = units * _occupancy(target, record).groups_per_cu
     record = run(partial.further_groups(record.grid, at_once, rounds=_rounds(target)))
     if record.steps is not None and not partial.follows(record.steps, record.grid):
@@ -680,7 +680,7 @@ def _of_samples(target: Target, samples: Sequence[float], warm: bool) -> TimeRes
 
 
 def is_stable(samples: Sequence[float]) -> bool:
-    """Whether the median is known to `STABLE`: half the distance of the ranks n/2 +- 0.98 sqrt(n) around it.
+    """True if the median is known to `STABLE`: half the distance of the ranks n/2 +- 0.98 sqrt(n) around it.
 
     These ranks bound the median with 95% confidence (binomial distribution of ranks, normal approximation).
     """

@@ -1,4 +1,4 @@
-"""A training step taken apart: every launch by the module and the pass that made it, with its modelled time.
+"""A profile of a training step: every launch with its module, pass and modelled time.
 
 A launch belongs to the module that was running, in the forward pass; in the backward pass to the module that
 ran when PyTorch made the node of the graph that runs now, which nodes tell by their sequence numbers. On
@@ -61,7 +61,7 @@ class Call:
 
     @property
     def what(self) -> tuple[Any, ...]:
-        """Equal for calls that take one time."""
+        """A key that is equal for calls of equal time."""
         return (self.operator, *self.shape.items())
 
     @property
@@ -278,7 +278,7 @@ class StepProfile(Shown):
 
 
 def bound_of(found: TimeResult) -> str:
-    """What a time is spent on; of several launches, what the longest is. "" where it was measured."""
+    """The limiting part of a time, for several launches of the longest; "" where it was measured."""
     longest = max(found.steps or (found,), key=lambda each: each.median.value)
     return longest.model.bound if longest.model is not None else ""
 
@@ -309,7 +309,7 @@ def _times(figure: Figure, count: int) -> Figure:
 
 
 class _Gathering:
-    """Knows which module is running, and in the backward pass which one ran."""
+    """Tracks the running module, and in the backward pass the module whose gradient is computed."""
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}

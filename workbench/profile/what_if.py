@@ -1,4 +1,4 @@
-"""What a launch would take if something about it were different: the same waves, modelled again.
+"""Modelled time of a launch under a hypothetical change, with the same waves.
 
 The ways of the waves stay those that were recorded; what is changed is what they meet. So a gain is the
 model's, with the model's error, and a bound where a change would bring other instructions with it.
@@ -39,7 +39,7 @@ _COUNTED = {
     Space.LDS: "lds",
     Space.SCRATCH: "scratch",
 }
-"""What the device's counters of bytes call memory."""
+"""Prefix of the device's byte counters for each memory."""
 
 _DWORD = 4
 TURNS = 4
@@ -55,7 +55,7 @@ _SPREAD_WITH: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Change:
-    """What is to be different; nothing where it is left alone.
+    """A hypothetical change of a launch; the default changes nothing.
 
     Attributes:
         bank_conflicts: part of the bank conflicts that stays: 0 for none.
@@ -185,11 +185,11 @@ class _ChangedSteps:
         return steps[kept]
 
     def release(self) -> None:
-        """Nothing is held."""
+        """Does nothing: there are no resources to free."""
 
 
 def _moved(block: Sequence[int], moved: Collection[tuple[int, int]]) -> list[int]:
-    """A block whose waits stand where they should."""
+    """A block with its waits moved as the change says."""
     listed = list(block)
     for wait, before in moved:
         if wait in listed and before in listed:
@@ -199,7 +199,7 @@ def _moved(block: Sequence[int], moved: Collection[tuple[int, int]]) -> list[int
 
 
 def _same_waves(change: Change) -> bool:
-    """Whether the waves go as they went: what is left of a change needs no new simulation."""
+    """True if the change leaves the waves as they were, so that no new simulation is needed."""
     return replace(change, launch=True, spread=1.0, over="chip") == Change()
 
 
@@ -296,7 +296,7 @@ class Again:
         return sum(memory.bytes for memory in memories if memory is not None)
 
     def _adjusted(self, change: Change) -> Adjust | None:
-        """What a change makes of single instructions."""
+        """The function that applies a change to single instructions; None if it changes none."""
         ahead, timing = dict(change.ahead), self.machine.target.timing
         wide = {loads[0] for loads in change.merged if self._bytes_of(loads) > _DWORD}
         fewer = max((len(loads) for loads in change.merged), default=1)

@@ -36,7 +36,7 @@ COUNTER_COLUMNS = (
     "Start_Timestamp",
     "End_Timestamp",
 )
-"""Of counter_collection.csv, as ROCm 7's rocprofv3 writes them."""
+"""Columns of counter_collection.csv, as ROCm 7's rocprofv3 writes them."""
 
 TRACE_COLUMNS = (
     "Kind",
@@ -62,7 +62,7 @@ TRACE_COLUMNS = (
     "Grid_Size_Y",
     "Grid_Size_Z",
 )
-"""Of kernel_trace.csv, likewise."""
+"""Columns of kernel_trace.csv, likewise."""
 
 AGENT_COLUMNS = (
     "Node_Id",

@@ -1,4 +1,4 @@
-"""What rocprofv3 measured of single instructions: thread traces and PC samples, by address.
+"""rocprofv3's measurements of single instructions, by address: thread traces and PC samples.
 
 A thread trace has every instruction of the waves on one compute unit with its cycles. PC samples are taken
 all over the GPU: how often a wave stood at an instruction and, with the stochastic method, why it could not
@@ -29,7 +29,7 @@ _REASON = "_NOT_ISSUED_REASON_"
 
 @dataclass
 class InstructionCost:
-    """What was measured of one instruction, summed over waves.
+    """Measured cost of one instruction, summed over waves.
 
     Attributes:
         text: as rocprofv3 disassembles it.
@@ -51,7 +51,7 @@ class InstructionCost:
     reasons: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: InstructionCost) -> None:
-        """Adds what another file measured of the same instruction."""
+        """Adds another file's measurement of the same instruction."""
         self.hits += other.hits
         self.latency += other.latency
         self.stall += other.stall

@@ -1,4 +1,4 @@
-"""A launch saved to a folder, and run again in a process of its own: what rocprofv3 looks at.
+"""A launch saved to a folder and run again in its own process, where rocprofv3 profiles it.
 
     python -m workbench.profile.rocprof.replay FOLDER [--repeat N]
 
@@ -43,7 +43,7 @@ class Saved:
 
 
 def save(target: Target, folder: str | Path) -> Saved:
-    """Launches the target twice, saves what the second launch was given, and remembers what it gave.
+    """Launches the target twice; saves the second launch's arguments and digests of its results.
 
     Raises:
         ProfilerError: an argument cannot be saved.
@@ -150,7 +150,7 @@ def _kept(kernel: Kernel, name: str, value: Any) -> Any:
 
 
 def _given(value: Any) -> Any:
-    """What `_kept` was given, or what stands for it in a launch."""
+    """The argument that `_kept` saved, or its substitute in a launch."""
     if isinstance(value, list):
         return [_given(inner) for inner in value]
     if isinstance(value, dict) and _NUMPY in value:

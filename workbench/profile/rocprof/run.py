@@ -97,7 +97,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class RocprofResult:
-    """What rocprofv3 read of a launch.
+    """rocprofv3's counters and times of a launch.
 
     Attributes:
         folder: everything that was written, the saved launch included.
@@ -270,7 +270,7 @@ class _Run:
 
     @property
     def names(self) -> set[str]:
-        """What rocprofv3 may call the kernel."""
+        """Names under which rocprofv3 may list the kernel."""
         kernel = self.target.kernel
         return {self.saved.kernel, kernel.info.demangled, kernel.name}
 
@@ -317,7 +317,7 @@ class _Run:
             except CounterRejected:
                 if not skip_rejected:
                     raise
-                # One of the group spoils it: each by itself tells which.
+                # One counter spoils the group; single passes show which.
                 if len(group) > 1:
                     waiting = [[name] for name in group] + waiting
                 else:

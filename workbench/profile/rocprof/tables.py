@@ -231,7 +231,7 @@ def files(folder: str | Path, kind: str, form: str = "csv") -> list[Path]:
 
 
 def of_kernel(dispatches: Iterable[Dispatch], *names: str) -> list[Dispatch]:
-    """Those whose kernel has one of the names: mangled, demangled with or without its parameters.
+    """Dispatches whose kernel has one of the names: mangled, demangled with or without its parameters.
 
     The profiled process launches other kernels too, such as PyTorch's copies.
     """

@@ -46,7 +46,7 @@ Traffic = Mapping[int, Levels]
 
 @dataclass(frozen=True)
 class Kind:
-    """Work-groups that took the same way.
+    """Work-groups that took the same path.
 
     Attributes:
         groups: recorded ones, which are simulated.
@@ -87,7 +87,7 @@ class Mix:
 
 @dataclass(frozen=True)
 class ChipRun:
-    """A launch's way through the chip.
+    """The simulation of a launch on the chip.
 
     Attributes:
         cycles: of the engine's clock, from the first wave's start to the last one's end.
@@ -197,7 +197,7 @@ def kinds_of(steps: Steps) -> tuple[tuple[Kind, ...], Mix]:
 
 @dataclass(frozen=True)
 class _Pace:
-    """How a full compute unit gets on with one kind.
+    """Throughput of a full compute unit on work-groups of one kind.
 
     Attributes:
         run: the simulation.
@@ -300,7 +300,7 @@ def _memory_of(pace: _Pace, groups: float) -> npt.NDArray[np.float64]:
 
 
 def _placed(mix: Mix, paces: Sequence[_Pace], product: Product, resident: int) -> float:
-    """Cycles until the last work-group has ended, each taking as long as it does among its like."""
+    """Cycles until the last work-group has ended, each taking as long as it does among others of its kind."""
     lasting = mix.each([pace.interval * pace.resident for pace in paces])
     xcds, units = int(product.xcds), int(product.units_per_xcd)
     latest = 0.0

@@ -1,4 +1,4 @@
-"""Instructions as the simulated compute unit sees them: who executes one, how long, and what it waits for."""
+"""Instructions for the simulated compute unit: executing unit, cycles and dependences of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One compute unit, cycle by cycle: what the C side is told, and what it answers."""
+"""One compute unit, cycle by cycle: inputs and results of the simulation in C."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _SAME_NAMES = (
     *("turn", "lds_bus", "lds_issue", "lds_address", "lds_fill", "lds_queue", "shared_port"),
     *("l1_narrow", "l1_wide", "memory_queue", "in_flight"),
 )
-"""What `targets.Timing` and SimMachine call the same."""
+"""Fields that have the same name in `targets.Timing` and SimMachine."""
 
 _CHASED = ("lds_latency", "scalar_hit", "scalar_miss", "atomic_latency")
 """The same of latencies. Who measures one chases pointers: from one load to the next, the turn of the wait
@@ -99,7 +99,7 @@ class UnitWave:
 
 @dataclass(frozen=True)
 class UnitRun:
-    """What a compute unit did.
+    """The simulation of a compute unit.
 
     Attributes:
         program: whose instructions the indices mean.
@@ -278,7 +278,7 @@ def _room_by_wave(waves: int, ops: int) -> npt.NDArray[np.float32] | None:
 def _by_wave(
     stood: npt.NDArray[np.float32] | None, groups: int, waves: int, sizes: Sequence[int]
 ) -> npt.NDArray[np.void]:
-    """What is not zero, by the numbers that waves have in `UnitRun.waves`."""
+    """Nonzero stalls by the waves' indices in `UnitRun.waves`."""
     if stood is None:
         return np.zeros(0, WAVE_STALL)
     there = np.concatenate([i * waves + np.arange(sizes[i]) for i in range(groups)])
