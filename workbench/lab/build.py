@@ -131,13 +131,13 @@ def digest() -> str:
 
 
 def is_built() -> bool:
-    """Whether the front end is there and newer than its sources."""
+    """True if the front end is built from its present sources."""
     stamp = OUTPUT / _STAMP
     return stamp.is_file() and stamp.read_text().strip() == digest()
 
 
 def build() -> None:
-    """Builds the front end, if it is not built already; waits for who builds it.
+    """Builds the front end, unless it is up to date; waits for a build in progress.
 
     Raises:
         NotPossible: Node or the npm registry is missing.
@@ -275,7 +275,7 @@ def install(prefix: str | None = None) -> Path:
 
 
 def for_wheel(target: str, version: str) -> None:
-    """What hatch-jupyter-builder calls when a wheel or source archive is made.
+    """The hook that hatch-jupyter-builder calls when a wheel or source archive is made.
 
     An editable installation needs no front end: `make lab` builds it in the checkout. A wheel that is built
     where there is no Node is complete but for the extension, and a warning says so.

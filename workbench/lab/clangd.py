@@ -2,7 +2,7 @@
 
 One clangd serves a process. It reads a cell as the compiler of `wb.compile` would, with the same headers and
 macros. Its first look at a cell that includes the tile library takes seconds, so every question has a time
-limit: who asked falls back to the index of names (`lab.index`), and the next question finds clangd ready.
+limit: the caller falls back to the index of names (`lab.index`), and the next question finds clangd ready.
 
 The client is by hand. Of this file some 50 lines are protocol (`_request` to `_message`): `lsprotocol` has
 none of them, and `pygls` would put an event loop in a thread of its own and more packages in their place.
@@ -65,10 +65,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Hover:
-    """What is known of a name.
+    """Hover information on a name.
 
     Attributes:
-        text: all that clangd says, as it says it.
+        text: clangd's own text, unchanged.
         title: such as "variable tile".
         signature: its declaration.
         facts: such as "Type: rt<float, 32, 32>".
@@ -102,7 +102,7 @@ def read_hover(text: str) -> Hover:
         elif _FACT.match(block):
             facts.append(block)
         elif block.startswith("Parameters:"):
-            # A list of its own in newer versions.
+            # Newer versions put the parameters in a block of their own.
             if block == "Parameters:" and blocks[1].startswith("- "):
                 del blocks[0]
         elif not block.startswith("→ "):
@@ -185,7 +185,7 @@ class Clangd:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # An interrupt of the notebook's kernel is not meant for it.
+            # An interrupt of the notebook's kernel must not reach it.
             start_new_session=True,
         )
         self._lock = threading.Lock()
@@ -255,7 +255,7 @@ class Clangd:
         return list(found.values())
 
     def hover(self, text: str, line: int, column: int, timeout: float) -> Hover | None:
-        """What clangd says of the name at a place, None where it knows none; as `complete`."""
+        """clangd's information on the name at a place, or None; arguments as for `complete`."""
         reply = self._ask("textDocument/hover", text, line, column, timeout)
         said = _plain((reply or {}).get("contents"))
         return read_hover(said) if said else None

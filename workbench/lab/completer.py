@@ -43,7 +43,7 @@ PATIENCE = 0.5
 
 
 def known(text: str, line: int, column: int, patience: float = PATIENCE) -> list[clangd.Candidate]:
-    """What clangd offers at a place of a cell; empty where it is not installed, or not ready yet.
+    """clangd's completions at a place of a cell; empty where it is not installed, or not ready yet.
 
     Args:
         text: the whole cell, magic line included.
@@ -54,12 +54,12 @@ def known(text: str, line: int, column: int, patience: float = PATIENCE) -> list
         server = clangd.running(arch_of(text))
         return server.complete(text, line, column, patience) if server is not None else []
     except (TimeoutError, WorkbenchError, OSError):
-        # Completion is a help: without it people type on.
+        # Completion is optional: without it people type on.
         return []
 
 
 def hover(text: str, line: int, column: int, patience: float = PATIENCE) -> clangd.Hover | None:
-    """What clangd says of the name at a place; None where it says nothing. As `known`."""
+    """clangd's information on the name at a place, or None; arguments as for `known`."""
     try:
         server = clangd.running(arch_of(text))
         return server.hover(text, line, column, patience) if server is not None else None
@@ -77,7 +77,7 @@ def arch_of(text: str) -> str:
 
 
 def candidates(text: str, line: int, before: str) -> tuple[str, list[tuple[str, str]]] | None:
-    """What can stand at a place of a cell.
+    """Completions at a place of a cell.
 
     Args:
         text: the whole cell.

@@ -1,4 +1,4 @@
-"""Where a name of a C++ cell is defined: in the cell itself, else in a header that the cell can include."""
+"""Go to definition in C++ cells: in the cell itself, else in a header that the cell can include."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INCLUDE = re.compile(r"\s*#\s*include\s*[\"<]([\w./+-]+)[\">]")
 
 
 def definition(text: str, line: int, column: int) -> dict[str, Any]:
-    """Where the name at a place of a cell is defined; of an `#include` line the header itself.
+    """The definition of the name at a place of a cell; on an `#include` line, the header itself.
 
     Args:
         text: the whole cell.

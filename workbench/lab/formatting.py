@@ -1,4 +1,4 @@
-"""A cell's C++ brought to form by clang-format, where one is installed."""
+"""Formatting of a cell's C++ by clang-format, where one is installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STYLE = (
     "{BasedOnStyle: LLVM, IndentWidth: 4, ColumnLimit: 120, AccessModifierOffset: -2, SortIncludes: Never,"
     " AlwaysBreakTemplateDeclarations: Yes}"
 )
-"""Where neither the notebook's folder nor one above it has a `.clang-format`."""
+"""Style used if neither the notebook's folder nor one above it has a `.clang-format`."""
 
 TIMEOUT = 10.0
 """Seconds."""
@@ -29,7 +29,7 @@ def program() -> Path | None:
 
 
 def formatted(text: str) -> dict[str, str]:
-    """A cell with its C++ in form; the magic's line stays as it is.
+    """A cell with its C++ formatted; the magic's line stays as it is.
 
     Args:
         text: the whole cell.

@@ -69,7 +69,7 @@ def lookup(word: str, found: Index | None = None) -> list[Entry]:
 
 
 def summary(found: Index) -> Mapping[str, int]:
-    """How many entries there are of each kind."""
+    """Number of entries of each kind."""
     counts: dict[str, int] = {}
     for entry in found.entries:
         counts[entry.kind] = counts.get(entry.kind, 0) + 1
@@ -80,7 +80,7 @@ _DOC_LINE = re.compile(r"^[ \t]*\*? ?", re.MULTILINE)
 
 
 def doc_text(comment: str) -> str:
-    """What a `/** */` or `///` comment says, as `doxygen.tidy` gives it."""
+    """Text of a `/** */` or `///` comment, as `doxygen.tidy` gives it."""
     if comment.startswith("///"):
         body = re.sub(r"^\s*///<? ?", "", comment, flags=re.MULTILINE)
     else:
@@ -114,7 +114,7 @@ _ADDED = re.compile(
     rb"|(?:__launch_bounds__|__attribute__|alignas)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))",
     re.DOTALL | re.MULTILINE,
 )
-"""What HIP and the library add to C++, unknown to the parser: words, macros that stand for declarations."""
+"""Keywords and declaration macros of HIP and the library that the C++ parser does not know."""
 
 
 def _blank(match: re.Match[bytes]) -> bytes:
@@ -134,7 +134,7 @@ _UNSAID = re.compile(
     r"|alignas\s*\([^)]*\)|KITTENS_\w*ALIGN\w*(?:\(\d+\))?|__attribute__\s*\(\(always_inline\)\))\s+"
     r"|\[\[[^\]]*\]\]\s*"
 )
-"""What a signature does without."""
+"""Words that are left out of signatures."""
 
 _HIDDEN = frozenset({"detail", "identifier"})
 _TYPES = frozenset({"struct_specifier", "class_specifier", "union_specifier", "enum_specifier"})
@@ -189,7 +189,7 @@ class _Reader:
 
     def _macro(self, node: Node) -> None:
         name = node.child_by_field_name("name")
-        # An undocumented macro is the library's own business.
+        # An undocumented macro is internal to the library.
         if name is not None and self._lasts_to(node) and self._doc:
             parameters = node.child_by_field_name("parameters")
             signature = _text(name) + (_text(parameters) if parameters is not None else "")

@@ -1,4 +1,4 @@
-"""What Shift+Tab shows in `%%hipkittens` cells: signatures of the tile library, and tiles with their shapes.
+"""Shift+Tab in `%%hipkittens` cells: signatures of the tile library, and tiles with their shapes.
 
 IPython would take the cell for Python, and `load` for its own magic. The answer is made from the headers'
 index and from the cell's own declarations; it needs neither clangd nor a compiler.
@@ -30,7 +30,7 @@ _LAYOUTS = {"row_l": "row layout (row_l)", "col_l": "column layout (col_l)"}
 
 
 def inspect(code: str, cursor: int) -> str | None:
-    """What is known of the name at a place of a cell, or of the call that the place is in.
+    """Help on the name at a place of a cell, or on the call around the place.
 
     Args:
         code: the whole cell.
@@ -85,7 +85,7 @@ def _variable(declared: Declared, name: str) -> str:
 
 
 def hover(text: str, line: int, column: int) -> Hover | None:
-    """What a cell declares the name at a place to be, as `clangd.Hover`; None where it declares none.
+    """A cell's declaration of the name at a place, as `clangd.Hover`; None where it declares none.
 
     Args:
         text: the whole cell.
@@ -153,7 +153,7 @@ def _kind(declared: Declared | None) -> str:
 
 
 def _fit(entry: Entry, kinds: Sequence[str]) -> int:
-    """How many of a call's operands a signature takes, by the kinds of their tiles."""
+    """Number of a call's operands whose kinds of tiles match a signature."""
     concepts = {name: kind for kind, name in re.findall(r"ducks::(\w+)::\w+ (\w+)", entry.signature)}
     opening = entry.signature.find(f"{entry.name}(")
     if opening < 0:
@@ -205,7 +205,7 @@ def install(shell: InteractiveShell) -> None:
 
 
 def remove(shell: InteractiveShell) -> None:
-    """Gives the kernel its own answers back."""
+    """Restores the kernel's own answers."""
     kernel: Any = getattr(shell, "kernel", None)
     own = getattr(getattr(kernel, "do_inspect", None), "hipkittens", None)
     if own is not None:

@@ -1,4 +1,4 @@
-"""What the JupyterLab extension is told of this process, as far as that is in use: nothing starts for it."""
+"""The state of this process for the JupyterLab extension; asking for it starts nothing."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ VGPR_COUNT = 256
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an instruction comes from.
+    """The source position of an instruction.
 
     Attributes:
         line: line of the cell, 0 where none is known.
@@ -37,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What each instruction cost by one measure (`workbench.profile.instructions.Measure`)."""
+    """Cost of each instruction by one measure (`workbench.profile.instructions.Measure`)."""
 
     key: str
     label: str
@@ -117,7 +117,7 @@ def listing(kernel: Kernel) -> Listing:
 
 
 def places(kernel: Kernel) -> Callable[[int], Place]:
-    """Where the instructions of a kernel come from, by address.
+    """A function from addresses of a kernel's instructions to their source positions.
 
     Code that was inlined from a header belongs to the line of the cell that called it, where debug info
     tells the chain of calls.

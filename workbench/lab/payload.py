@@ -1,4 +1,4 @@
-"""What a compiled cell tells the editor around it, as one JSON object beside its HTML result.
+"""The data of a compiled cell for its editor, as one JSON object beside its HTML result.
 
 The magics display it under the MIME type `application/vnd.hipkittens.cell+json`, in the same output as
 their HTML. The JupyterLab extension reads it there: squiggles, line heat and the sidebar are made from it,
@@ -105,7 +105,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """How the cell was compiled: seconds, whether the cache had it, the compiler's name and version."""
+    """A cell's compilation: seconds, whether the cache had it, the compiler's name and version."""
 
     seconds: float
     cached: bool
@@ -114,7 +114,7 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a kernel asks of the device: registers a lane or wave, bytes, and the occupancy that follows.
+    """A kernel's resources: registers per lane or wave, bytes, and the resulting occupancy.
 
     Attributes:
         vgpr: vector registers.
@@ -226,7 +226,7 @@ class HeatLine:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Where the time of a profiled kernel goes, by line of the cell.
+    """Costs of a profiled kernel by line of the cell.
 
     Attributes:
         kernel: the kernel that ran.

@@ -1,4 +1,4 @@
-"""What the form of the Verify button begins with: a kernel's last launch, written as Python."""
+"""Initial texts for the form of the Verify button: a kernel's last launch, written as Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ran outside of `%%hipkittens` cells, whose output tells it, for the extension's history of runs."""
+"""Runs outside of `%%hipkittens` cells, sent to the extension's history; cells report theirs themselves."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ RUNS_SECONDS = 0.25
 
 
 class Runs:
-    """What was timed, profiled, verified, sanitized, or failed outside of C++ cells, told in batches.
+    """Sends times, profiles, verifications, sanitizer results and failures outside of C++ cells, in batches.
 
     Args:
-        send: takes what is told.
+        send: called with each message.
     """
 
     def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
@@ -41,7 +41,7 @@ class Runs:
     def take(self, event: Event) -> None:
         """Takes an event of the hub."""
         if event.kind == "progress":
-            # A sweep of small shapes tells of hundreds a second.
+            # A sweep of small shapes publishes hundreds of events a second.
             if event.data["done"] >= event.data["total"] or event.seconds > self._told + RUNS_SECONDS:
                 self._told = event.seconds
                 self._send({"event": "progress", "name": event.name, **event.data})
@@ -57,7 +57,7 @@ class Runs:
                 self._timer.start()
 
     def flush(self) -> None:
-        """Tells what came since the last time."""
+        """Sends the runs since the last time."""
         with self._lock:
             runs = list(self._runs)
             self._runs.clear()

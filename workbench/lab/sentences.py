@@ -1,4 +1,4 @@
-"""What each public name of the tile library is, in a sentence, where its header speaks of several at once.
+"""A sentence on each public name of the tile library whose header documents several names at once.
 
 A header says once what `add` to `div` or the members of a tile have in common; who points at one of them
 wants to read of that one. `completed` gives a name without a comment that of an overload, of what it is

@@ -36,7 +36,7 @@ _IN_BACKGROUND = frozenset({"check", "definition", "format"})
 def _import_what_cells_need() -> None:
     """Imports on the thread that runs cells what answers in the background import, too.
 
-    Two threads that import modules which import each other in different orders get halves of them.
+    Two threads that import mutually dependent modules in different orders see them half initialized.
     """
     import workbench.check.sanitizer
     import workbench.check.verify
@@ -97,7 +97,7 @@ class Service:
         _import_what_cells_need()
 
         def answer() -> None:
-            # A page that was closed meanwhile.
+            # The page may have been closed meanwhile.
             with contextlib.suppress(Exception):
                 send(self.answer(request))
 
@@ -159,7 +159,7 @@ class Service:
         return {"digest": found.digest} if found.digest == digest else found.to_dict()
 
     def complete(self, text: str, line: int, column: int) -> dict[str, Any]:
-        """What clangd offers at a place of a cell; nothing where it is not installed or not ready.
+        """clangd's completions at a place of a cell; empty where it is not installed or not ready.
 
         Args:
             text: the whole cell.
@@ -168,12 +168,12 @@ class Service:
         return {"candidates": [asdict(candidate) for candidate in completer.known(text, line, column)]}
 
     def hover(self, text: str, line: int, column: int) -> dict[str, Any]:
-        """What clangd says of the name at a place, else what the cell declares it to be; as `complete`."""
+        """clangd's hover text for the name at a place, else the cell's declaration; as `complete`."""
         found = completer.hover(text, line, column) or inspector.hover(text, line, column)
         return asdict(found) if found is not None else {"text": ""}
 
     def check(self, text: str) -> dict[str, Any]:
-        """What the compiler finds in a cell as it stands in the editor; nothing in one that cannot be read.
+        """The compiler's diagnostics of a cell in the editor; empty for one whose magic line is incomplete.
 
         Args:
             text: the whole cell.
@@ -242,13 +242,13 @@ class Service:
         return {"runs": [recorded(run) for run in found]}
 
     def reference_form(self, module: str) -> dict[str, str]:
-        """What the form for a cell's own reference begins with; empty where its variable holds no module."""
+        """Initial texts for the form of a cell's own reference; empty where its variable holds no module."""
         self.refresh()
         found = self._seen.get(module)
         return reference.form(found) if found is not None else {}
 
     def close_dashboard(self) -> None:
-        """Ends the dashboard of the extension's panel: nothing is drawn that nobody sees."""
+        """Ends the dashboard of the extension's panel, so that nothing is drawn unseen."""
         panel = sys.modules.get("workbench.lab.panel")
         if panel is not None:
             panel.close()

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent
 SOURCE = FOLDER.parent / "src" / "templates.ts"
 
 SETUP = "%load_ext workbench\n\nimport torch\n\nimport workbench as wb"
-"""What a template's cells need before them."""
+"""Code that has to run before a template's cells."""
 
 HINT = (
     "Press **Verify** in the HipKittens sidebar, or run the cells: both compare with PyTorch. Then change "
