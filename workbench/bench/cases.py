@@ -1,4 +1,4 @@
-"""Which problems are timed: those that somebody published figures for, else the operators' own."""
+"""Choice of the problems to time: those with published figures, else the operators' own."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Analysis:
 
     @property
     def own(self) -> str:
-        """What of ours is compared, unless a point names something else."""
+        """Our operator, with its variant, that is compared unless a point names another."""
         return f"{self.operator}:{self.variant}" if self.variant else self.operator
 
     def published(self) -> list[Published]:
@@ -148,7 +148,7 @@ class Case:
 def cases(
     operators: Iterable[str] | None, shapes: str | Sequence[Shape], device: Device, figures: bool = False
 ) -> list[Case]:
-    """What is to be timed on a device, small problems of each operator first.
+    """Cases to time on a device, small problems of each operator first.
 
     Args:
         operators: names, perhaps with variants, or of categories such as "gemm"; all where it is None.
@@ -193,7 +193,7 @@ def figure_cases(operators: Iterable[str], device: Device) -> list[Case]:
 
 
 def compared(spec: KernelSpec, shape: Shape, arch: str) -> str:
-    """What of an operator stands beside HipKittens' figures of a problem: a variant, where one names it."""
+    """The operator to compare with HipKittens' figures of a problem, with the variant that a figure names."""
     for figure in analyses():
         if figure.operator != spec.name or not any(p.shape.items() <= shape.items() for p in figure.points):
             continue
@@ -243,6 +243,6 @@ def _supported(spec: KernelSpec, shapes: Iterable[Shape], device: Device) -> lis
 
 
 def cost(spec: KernelSpec, shape: Shape) -> float:
-    """What running a problem takes, in operations; a byte counts as ten."""
+    """Cost of a problem in operations; a byte counts as ten."""
     work = spec.work(shape)
     return float(max(work.get("flops", 0), 10 * work.get("bytes", 0)))

@@ -15,10 +15,10 @@ from pathlib import Path
 from workbench.errors import UsageError, WorkbenchError
 
 DAYS = 825
-"""How long they hold."""
+"""Days for which the certificates are valid."""
 
 CONFIGURATION = "dask.yaml"
-"""What Dask reads where DASK_CONFIG names the folder or this file."""
+"""Name of the configuration file that Dask reads if DASK_CONFIG names the folder or the file."""
 
 _AUTHORITY, _AUTHORITY_KEY = "ca.pem", "ca-key.pem"
 _CERTIFICATE, _KEY = "cluster.pem", "cluster-key.pem"
@@ -149,6 +149,6 @@ def _run(program: str, arguments: str, folder: Path) -> None:
 
 
 def _quoted(path: Path) -> str:
-    """As YAML reads it back, whatever is in it."""
+    """A path quoted for YAML."""
     text = str(path).replace("'", "''")
     return f"'{text}'"

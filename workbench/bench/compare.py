@@ -1,4 +1,4 @@
-"""Whether a newer benchmark is slower than an older one."""
+"""Comparison of two benchmarks, to find regressions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Regressions(Shown):
-    """What changed between two benchmarks.
+    """Changes between two benchmarks.
 
     Attributes:
         changes: of the cases in both, the slowest first.
@@ -60,7 +60,7 @@ class Regressions(Shown):
 
     @property
     def passed(self) -> bool:
-        """Whether none is."""
+        """True if no case became slower than allowed."""
         return not self.failed
 
     def __str__(self) -> str:

@@ -2,7 +2,7 @@
 
 A task that fails, hangs or takes its worker with it becomes an outcome like any other, and the rest goes on.
 Dask restarts what a lost worker was doing elsewhere; what is done here is to notice hangs, to outlive a lost
-scheduler, and to tell.
+scheduler, and to report both.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from workbench.bench.results import failure_text
 from workbench.errors import UsageError, WorkbenchError
 
 TOPIC = "hipkittens-tasks"
-"""Of the events by which workers tell that a task has begun."""
+"""Topic of the events by which workers report that a task has begun."""
 
 LOOPBACK = "127.0.0.1"
-"""Where a cluster of this computer listens: who reaches a Dask process can run code in it."""
+"""Address on which a local cluster listens: whoever reaches a Dask process can run code in it."""
 
 POLL_SECONDS = 0.1
 RECONNECTS = 5
@@ -47,7 +47,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task.
+    """The outcome of a task.
 
     Attributes:
         key: the task's.
@@ -70,7 +70,7 @@ class Overtime(WorkbenchError):
 
 @dataclass
 class Engine:
-    """Where tasks run.
+    """Runs tasks in this process or on a cluster.
 
     Attributes:
         cluster: None for this process; "local" for a worker process a core; a number for so many; the address
@@ -212,7 +212,7 @@ def local_cluster(workers: int, resources: Mapping[str, float]) -> Any:
 
 
 def call(function: Callable[..., Any], key: str, arguments: tuple[Any, ...], _ready: Any = None) -> Any:
-    """What a worker runs: tells that the task has begun, and how long it took.
+    """The function that a worker runs: it reports that the task has begun, and how long it took.
 
     Args:
         _ready: what was to be done before; its value is not looked at.
@@ -233,7 +233,7 @@ class _Lost(Exception):
 
 
 class _Round:
-    """All tasks that are left, on one client, until they are done or its scheduler is lost."""
+    """The remaining tasks on one client, until they are done or its scheduler is lost."""
 
     def __init__(
         self, engine: Engine, client: Any, function: Callable[..., Any], left: dict[str, Task]
@@ -288,7 +288,7 @@ class _Round:
             raise _Lost(f"client is {self.client.status}")
         for key in done:
             if self._killed_its_worker(key) and key != self.alone:
-                # Dask blames all tasks that the worker had. Which it was shows when each is alone.
+                # Dask blames all tasks that the worker had; running each alone shows which one it was.
                 del self.futures[key]
                 self.suspects.append(key)
                 continue
@@ -302,7 +302,7 @@ class _Round:
         return future.status == "error" and isinstance(future.exception(), _distributed().KilledWorker)
 
     def _outcome(self, key: str) -> Outcome | None:
-        """What became of a task that is done; None where its worker was lost with the result."""
+        """The outcome of a finished task; None where its worker was lost with the result."""
         future = self.futures[key]
         try:
             value, failure, worker, seconds = future.result(timeout=5)

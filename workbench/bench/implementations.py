@@ -40,18 +40,18 @@ class Rival:
 
     @property
     def installed(self) -> bool:
-        """Whether it can be imported."""
+        """True if its module can be imported."""
         with contextlib.suppress(ImportError, ValueError):
             return importlib.util.find_spec(self.module) is not None
         return False
 
     def takes(self, case: Case) -> bool:
-        """Whether it computes a case."""
+        """True if it computes the case."""
         made = self.operators.get(case.operator, self.operators.get(""))
         return made is not None and made[1](case.shape)
 
     def call_of(self, spec: KernelSpec, inputs: Inputs) -> Call:
-        """What computes the operator on these inputs."""
+        """A function that computes the operator on these inputs."""
         make, _ = self.operators[spec.name if spec.name in self.operators else ""]
         return make(spec, inputs)
 

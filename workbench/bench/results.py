@@ -1,4 +1,4 @@
-"""What a benchmark found, one row a case, in a file that a later run goes on with."""
+"""Results of a benchmark, one row per case, in a file from which a later run continues."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Result:
 
     @property
     def key(self) -> str:
-        """What is timed: operator, problem, whose, and where."""
+        """Key of the timed case: operator, problem, implementation and device."""
         return key_of(self.operator, self.shape, self.implementation, self.device)
 
     @property
@@ -85,7 +85,7 @@ class Result:
 
 
 def failure_text(error: BaseException) -> str:
-    """What a result says of the error that ended it: its type and first line."""
+    """An error as a result's `failure`: its type and first line."""
     return f"{type(error).__name__}: {first_line(error)}"
 
 
@@ -120,7 +120,7 @@ class Store:
     """Results in an SQLite file: written as they come, so that a run that was stopped goes on.
 
     One row a case; a newer result of the same case takes the older one's place. Each has a checksum: a later
-    run takes what it finds for known.
+    run trusts the results that it finds.
 
     Args:
         path: the file; None keeps results in memory.

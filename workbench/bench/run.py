@@ -26,7 +26,7 @@ LARGEST = 3e12
 
 
 class BenchResult(Plotted, Sequence[Result]):
-    """What a benchmark found.
+    """Results of a benchmark.
 
     Attributes:
         path: the file that holds it; None for memory.
@@ -57,12 +57,12 @@ class BenchResult(Plotted, Sequence[Result]):
 
     @property
     def published(self) -> dict[str, list[Published]]:
-        """What others published, by operator."""
+        """Published figures, by operator."""
         return {name: published_of(kernels[name]) for name in self.operators if name in kernels}
 
     @property
     def title(self) -> str:
-        """What the times are: measured where, or modelled of what."""
+        """Origin and product of the times, such as "modelled on MI355X"."""
         kinds = {(each.origin, each.product) for each in self if not each.failure}
         return "; ".join(f"{origin} on {product}" for origin, product in sorted(kinds)) or "no times"
 
@@ -137,7 +137,7 @@ def bench(
         for key in [key for key, size in work.items() if size > _limit(tasks[key], largest)]:
             size, (function, arguments) = work.pop(key), left.pop(key)
             why = Outcome(key, failure=f"not run: {size:.3g} operations, more than --largest allows")
-            # Told, not kept: it would take the place of what an earlier run found.
+            # Reported, but not stored: it would replace an earlier run's result.
             too_large[key] = failed((function, arguments), why, where)
     engine = Engine(
         cluster,
@@ -191,14 +191,14 @@ def _limit(task: tuple[Callable[..., Result], tuple[Any, ...]], largest: float) 
 
 
 def _is_known(result: Result | None, device: Device) -> bool:
-    """Whether a result still holds: its sources are what they were. What was too large may be run now."""
+    """True if a result still holds, its sources being unchanged; a case once too large may be run now."""
     if result is None or result.failure.startswith("not run"):
         return False
     return result.source == source_digest(base(result.operator), device)
 
 
 class Progress:
-    """How far a benchmark is, and how long the rest will take.
+    """Progress of a benchmark, with an estimate of the remaining time.
 
     What is left is weighed by the fourth root of its operations: compiling and verifying take what they take
     at any size, and of a large launch only a part is emulated. Over 192 problems, in
@@ -226,7 +226,7 @@ class Progress:
         return self._total - len(self._left)
 
     def seconds_left(self) -> float:
-        """Of the cases that are left; 0 before the first is done."""
+        """Estimated seconds for the remaining cases; 0 before the first is done."""
         spent = time.monotonic() - self._began
         if not self.done or not self._left:
             return 0.0
@@ -251,7 +251,7 @@ class Progress:
 
 
 def duration(seconds: float) -> str:
-    """Such as "3 min"."""
+    """A duration as text, such as "3 min"."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

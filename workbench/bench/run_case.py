@@ -25,7 +25,7 @@ VERIFIED_WORK = {True: 2e9, False: 2e12}
 
 
 def code_of(spec: KernelSpec, shape: Shape, arch: str) -> Any:
-    """What tells whether two problems run the same code: the implementation, its kernels and macros."""
+    """A value equal for problems that run the same code: the implementation, its kernels and macros."""
     chosen = spec.implementation(shape, arch=arch)
     steps = chosen.active_steps(shape, arch)
     return chosen.name, [(s.entry_name(shape), str(macros_of(chosen, s, shape, arch))) for s in steps]
@@ -109,7 +109,7 @@ def run_case(case: Case, device: str) -> Result:
 
 
 def result_of(case: Case, whose: str, where: Device, told: Mapping[str, Any], start: float) -> Result:
-    """What became of a case, with everything needed to repeat it.
+    """The result of a case, with everything needed to repeat it.
 
     Args:
         whose: implementation.

@@ -1,4 +1,4 @@
-"""What a result depends on beside its problem: sources, compiler, versions, git, the computer, clocks."""
+"""A result's environment: sources, compiler, versions, git, the computer, clocks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SETTINGS = ("HIPKITTENS_TUNING", "HIPKITTENS_COMPILER", "HIPKITTENS_THREADS", "
 
 @functools.cache
 def _digest(*roots: Path) -> str:
-    """Of all sources below some folders, by content, so that two checkouts agree."""
+    """Digest of all sources below some folders, by content, so that two checkouts agree."""
     found = hashlib.sha256()
     for root in roots:
         for file in sorted(root.rglob("*")) if root.is_dir() else [root]:
@@ -38,7 +38,7 @@ def _digest(*roots: Path) -> str:
 
 
 def source_digest(operator: str, device: Device) -> str:
-    """Digest of what an operator's time follows from: its sources, and for an emulated device the model's."""
+    """Digest of the sources that determine an operator's time: its own, and the model's if emulated."""
     root = paths.kernels_dir()
     category = operator.partition("/")[0]
     files = [root / category, *(root / name for name in _SHARED)]

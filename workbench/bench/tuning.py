@@ -42,13 +42,13 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Such as "ping_pong, window=8"."""
+        """Variant and settings, such as "ping_pong, window=8"."""
         return ", ".join(filter(None, (self.variant, settings_text(self.settings)))) or "as it is"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of a candidate on one problem.
+    """The result of a candidate on one problem.
 
     Attributes:
         shape: the problem.
@@ -62,7 +62,7 @@ class Trial:
 
 
 class TuneResult(Plotted):
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         operator, device: what was tuned, and where.
@@ -96,7 +96,7 @@ class TuneResult(Plotted):
         return sorted(own, key=lambda trial: trial.result.us)
 
     def untuned(self, shape: Shape) -> Trial | None:
-        """What would be taken of a problem without a table; None where it failed."""
+        """The trial of a problem's untuned choice; None where it failed."""
         wanted = self._default[shape_text(shape)]
         return next((trial for trial in self.of(shape) if trial.candidate == wanted), None)
 
@@ -180,7 +180,7 @@ class TuneResult(Plotted):
 def candidates(
     spec: KernelSpec, shape: Shape, arch: str
 ) -> tuple[list[Candidate], dict[str, str], Candidate]:
-    """What may compute a complete shape; what cannot, with why; and what does where nobody tuned."""
+    """Candidates for a complete shape, the pruned ones with reasons, and the untuned choice."""
     fit: list[Candidate] = []
     pruned: dict[str, str] = {}
     for variant in spec.variants or ("",):
@@ -280,7 +280,7 @@ class _Search:
         self.default: dict[str, Candidate] = {}
 
     def shape(self, shape: Shape, budget: int, seed: int) -> None:
-        """All of a problem's candidates, or as many as the budget allows."""
+        """Times a problem's candidates, as many as the budget allows."""
         fit, self.pruned[shape_text(shape)], default = candidates(self.spec, shape, self.device.arch)
         self.default[shape_text(shape)] = default
         if len(fit) < 2:
@@ -289,7 +289,7 @@ class _Search:
                 f"tune: of {self.spec.name} only {there} takes {shape_text(shape)} on {self.device.arch}; "
                 "expected an operator with variants or tunables"
             )
-        # What is compared with comes first.
+        # The untuned choice, which all others are compared with, comes first.
         fit.sort(key=lambda candidate: candidate != default)
         with bar(f"tune {self.spec.name}", min(len(fit), budget), shown=self.told is None) as self._bar:
             if len(fit) <= budget:
@@ -369,7 +369,7 @@ def _search(
             if value not in space.setdefault(name, [None]):
                 space[name].append(value)
     by_name = {candidate.name: candidate for candidate in fit}
-    # What holds untuned, so that it has a time to be compared with.
+    # The untuned choice first, so that there is a time to compare with.
     untuned = {f"{fit[0].variant} {name}": None for name in spaces[fit[0].variant]}
     study.enqueue_trial({"variant": fit[0].variant, **untuned})
     seen: set[str] = set()
@@ -407,7 +407,7 @@ def _next(
 def _suggested(
     trial: Any, spaces: Mapping[str, Mapping[str, list[Any]]], by_name: Mapping[str, Candidate]
 ) -> Candidate | None:
-    """What the sampler wants next; None where that cannot fit."""
+    """The sampler's next candidate; None where it cannot fit."""
     variant = trial.suggest_categorical("variant", list(spaces))
     settings = {
         name: trial.suggest_categorical(f"{variant} {name}", values)
