@@ -9,10 +9,10 @@ _SCALARS = {
 
 
 def scalar_name(number: int) -> str:
-    """Of a scalar register by its number as an operand; 128 is SCC, 129 MODE."""
+    """Name of a scalar register by its number as an operand; 128 is SCC, 129 MODE."""
     return _SCALARS.get(number, f"s{number}")
 
 
 def register_name(row: int, acc_offset: int) -> str:
-    """Of a vector register by its row; AGPRs come behind the VGPRs."""
+    """Name of a vector register by its row; AGPRs come behind the VGPRs."""
     return f"a{row - acc_offset}" if 0 < acc_offset <= row else f"v{row}"

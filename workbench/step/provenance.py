@@ -1,9 +1,9 @@
-"""Where a number comes from: the instructions that made it, from its store back to global memory.
+"""The provenance of a number: the instructions that made it, from its store back to global memory.
 
 Made from the tape of the work-group that wrote it. Each value is followed to the last instruction that wrote
 its register in its lane, through the LDS to the lane that wrote there, and through a matrix instruction to
 the row of A and the column of B. What other lanes give (DPP, permutations) is followed in all of them: there
-what is told may be too much, and never too little.
+the result may include too much, and never too little.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True)
 class Provenance(Shown):
-    """Where an element of a tensor comes from.
+    """The provenance of a tensor's element.
 
     Attributes:
         of, at: which element.
@@ -270,7 +270,7 @@ class _Following:
         return int(operand.index) + (self._tape.acc_offset if operand.kind == "a" else 0)
 
     def _on(self, event: int, lane: int) -> bool:
-        """Whether a lane was on when an event ran."""
+        """True if a lane was active when an event ran."""
         if event not in self._exec:
             held, wave = self._at(event), self._waves[event]
             self._exec[event] = int(held.scalars[wave, 126]) | int(held.scalars[wave, 127]) << 32
@@ -354,7 +354,7 @@ class _Following:
         return places[order], by[order]
 
     def _from_lds(self, dword: int, before: int) -> Iterator[_Value]:
-        """What was last written to a dword of the LDS before an access."""
+        """The value last written to a dword of the LDS before an access."""
         places, by = self._shared
         low, high = np.searchsorted(places, (dword, dword + 1))
         end = low + np.searchsorted(by[low:high], before * WAVE)
@@ -378,7 +378,7 @@ class _Following:
     # One value
 
     def _behind(self, value: _Value) -> Iterator[_Value]:
-        """What made a value, one instruction back."""
+        """The values that a value was computed from, one instruction back."""
         events = self._writers.get((value.wave, value.row), [])
         place = int(np.searchsorted(np.array(events, dtype=np.int64), value.event))
         for event in reversed(events[:place]):
@@ -428,7 +428,7 @@ class _Following:
         assert memory is not None
         mine = [(n, a) for n, a in self._accesses_of(event) if a.pc == instruction.address]
         per = max(1, memory.bytes // 4)
-        # Of two addresses each gives its own dwords.
+        # An instruction with two addresses loads separate dwords from each.
         number, access = mine[min(word // per, len(mine) - 1)] if mine else (0, None)
         if access is None:
             return

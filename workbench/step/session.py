@@ -87,7 +87,7 @@ def _unoptimized(
     shape: Shape | None,
     device: Device | str | None,
 ) -> tuple[Any, KernelSpec | str | None]:
-    """What `resolve` takes of the same launch, with code that is compiled without optimization."""
+    """Arguments of `resolve` for the same launch with code compiled without optimization."""
     if isinstance(target, str):
         target = kernels[target]
     if isinstance(target, KernelSpec):

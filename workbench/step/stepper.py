@@ -1,4 +1,4 @@
-"""One place on the tape of a work-group: which instruction of which wave, and what is held there."""
+"""A position on the tape of a work-group: the wave's next instruction, registers and memory."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 Condition = Callable[["Stepper"], Any]
 
 STOPS = {"barrier": Control.BARRIER, "wait": Control.WAIT}
-"""What `Stepper.to` knows by name."""
+"""Instructions that `Stepper.to` accepts by name."""
 
 
 @dataclass(frozen=True)
 class Breakpoint:
-    """Where `run` stops.
+    """A breakpoint of `run`.
 
     Attributes:
         line: of the source; None for any.
@@ -105,12 +105,12 @@ class Stepper(Presented):
 
     @property
     def ended(self) -> bool:
-        """Whether the wave has run all that is on the tape."""
+        """True if the wave has run all of its instructions on the tape."""
         return self.position == self.length
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
-        """What comes next: one, or loads that are done as one; none at the end."""
+        """The next instruction, or several loads that are executed as one; none at the end."""
         return () if self.ended else self._instructions_of(self._events[self._wave][self.position])
 
     @property
@@ -120,7 +120,7 @@ class Stepper(Presented):
 
     @property
     def address(self) -> int | None:
-        """Of the next instruction in the code object; None at the end."""
+        """Address of the next instruction in the code object; None at the end."""
         return self.instruction.address if self.instruction is not None else None
 
     @property
@@ -135,7 +135,7 @@ class Stepper(Presented):
 
     @property
     def waves(self) -> tuple[WaveState, ...]:
-        """Where each wave of the work-group stands."""
+        """Position of each wave of the work-group."""
         return tuple(self._state_of(wave) for wave in range(len(self._events)))
 
     def _state_of(self, wave: int) -> WaveState:
@@ -175,7 +175,7 @@ class Stepper(Presented):
         """To where the wave has run so many instructions of the tape."""
         events = self._events[self._wave]
         position = max(0, min(position, len(events)))
-        # Right after the one before: what it did is to be seen, not what others have done since.
+        # Right after the previous instruction, so that its effects show and not those of other waves since.
         self._go(int(events[position - 1]) + 1 if position else 0)
         return self
 
@@ -290,7 +290,7 @@ class Stepper(Presented):
 
     @property
     def held(self) -> Held:
-        """All that the work-group holds."""
+        """Registers and shared memory of the work-group."""
         return self._held
 
     @property
@@ -314,12 +314,12 @@ class Stepper(Presented):
 
     @property
     def last(self) -> tuple[Instruction, ...]:
-        """What the wave ran last; nothing at the beginning of the tape."""
+        """The wave's last instruction, or loads executed as one; empty at the beginning of the tape."""
         return self._instructions_of(self._last_event) if self.position else ()
 
     @property
     def changed(self) -> tuple[Changed, ...]:
-        """What that changed."""
+        """Registers and memory that `last` changed."""
         if not self.position:
             return ()
         event = self._last_event
@@ -345,7 +345,7 @@ class Stepper(Presented):
 
     @property
     def outstanding(self) -> tuple[Waiting, ...]:
-        """What a GPU may still have under way for the wave, by counter."""
+        """Requests of the wave that a GPU may still have in flight, by counter."""
         return waiting(self._before())
 
     # Inside
@@ -406,7 +406,7 @@ class Stepper(Presented):
         return np.array(found, dtype=object)
 
     def _of_wave(self, of_blocks: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """What is known of blocks, by the wave's positions."""
+        """Values of blocks, indexed by the wave's positions."""
         found: npt.NDArray[Any] = of_blocks[self._blocks[self._events[self._wave]]]
         return found
 
@@ -430,7 +430,7 @@ class Stepper(Presented):
 
     def _run(self, way: int) -> Stepper:
         lines = self._of_wave(self._line_of_block)
-        # A line is come to, not gone on with.
+        # A breakpoint stops where a line begins, not at each of its instructions.
         begins = np.append(True, lines[1:] != lines[:-1])
         reached = {
             each: np.full(len(lines), each.line is None) | (lines == each.line) & begins
@@ -452,7 +452,7 @@ class Stepper(Presented):
         return self._seek(maybe, [stops], way)
 
     def _seek(self, fits: npt.NDArray[np.bool_], conditions: Sequence[Condition], way: int) -> Stepper:
-        """The same for what only a look at what is held tells."""
+        """Goes to the nearest position where a condition on registers or memory holds."""
         while True:
             self._jump(fits, way)
             at_end = self.ended if way > 0 else self.position == 0

@@ -16,9 +16,9 @@ from workbench.step.waiting import Waiting
 AROUND = 3
 """Lines of source and of machine code on each side."""
 MOST_LETTERS = 48
-"""Of a struct's members."""
+"""Characters of a struct's members that are shown at most."""
 MOST = 8
-"""Of registers that changed, and of variables."""
+"""Changed registers, and variables, that are shown at most."""
 
 
 class Changed(NamedTuple):
@@ -37,7 +37,7 @@ class Changed(NamedTuple):
 
 
 class WaveState(NamedTuple):
-    """Where a wave stands.
+    """The position of a wave.
 
     Attributes:
         wave: its number.
@@ -54,7 +54,7 @@ class WaveState(NamedTuple):
 
 
 class Standing(Protocol):
-    """What is told of a stepper."""
+    """The attributes of a stepper that the text is made from."""
 
     kernel: Kernel
     record: LaunchRecord
@@ -86,7 +86,7 @@ class Standing(Protocol):
 
 
 def text(stepper: Standing) -> str:
-    """Where the wave is, source and machine code around it, what changed, what is waited for and held."""
+    """The wave's position with source and machine code around it, changes, pending waits and variables."""
     return "\n".join(_lines(stepper))
 
 

@@ -1,4 +1,4 @@
-"""Variables of the source by their names: what they hold, from registers, scratch or shared memory.
+"""Values of the source's variables, read from registers, scratch or shared memory.
 
 Optimized code keeps few variables in places of their own, and DWARF tells of those alone. Compiled without
 optimization (`wb.step(debug=True)`) each has its bytes in scratch, tiles among them.
@@ -26,7 +26,7 @@ from workbench.toolchain import CompileOptions
 _REGISTERS = ("kittens::rt<", "kittens::detail::register_vector<")
 _SHARED = ("kittens::st<", "kittens::sv<")
 TILES = _REGISTERS + _SHARED
-"""How the names of tiles' and vectors' types begin."""
+"""Prefixes of the names of tiles' and vectors' types."""
 
 Array = npt.NDArray[Any]
 
@@ -77,7 +77,7 @@ class Here(NamedTuple):
 
 
 def variables(here: Here) -> dict[str, Variable]:
-    """Those that are somewhere at the next instruction."""
+    """Variables that have a location at the next instruction, by name."""
     found = {}
     for each, kind in _located(here):
         if (read := _bytes_of(here, each, kind)) is not None:
@@ -169,7 +169,7 @@ _NUMBERS = {("float", 8): "f8", ("float", 4): "f4", ("float", 2): "f2"}
 
 
 def _value(content: Array, kind: Type, lanes: Array) -> Any:
-    """What bytes mean in a type."""
+    """The value of bytes as a type."""
     if kind.kind == "struct":
         members = {m.name: m for m in kind.members}
         return {

@@ -30,7 +30,7 @@ def counted_by(instruction: Instruction) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What one counter may have at most.
+    """Upper bound of one counter.
 
     Attributes:
         counter: "vmcnt" or "lgkmcnt".
@@ -46,7 +46,7 @@ class Waiting:
 
 
 def waiting(before: Iterator[Instruction]) -> tuple[Waiting, ...]:
-    """What may be under way.
+    """Requests that may be in flight, by counter.
 
     Args:
         before: what the wave has run, the latest first.
@@ -62,7 +62,7 @@ def waiting(before: Iterator[Instruction]) -> tuple[Waiting, ...]:
         for counter in COUNTERS:
             bound = waited[counter]
             if bound is not None:
-                # Of those before it so many may be under way, less those that came since.
+                # The wait bounds the requests before it; those issued since count against the bound.
                 known = left[counter]
                 total = len(found[counter]) + bound
                 left[counter] = total if known is None else min(known, total)
