@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     import torch
 
 FLASH_FACTOR = 2.0
-"""How many times PyTorch's error is allowed by the FlashAttention rule, at least."""
+"""Least multiple of PyTorch's error that the FlashAttention rule allows."""
 
 BAD_LUCK = 1e-4
-"""How often a check may fail for a result that is as good as PyTorch's, because its elements are few."""
+"""Probability that a check fails for a result as good as PyTorch's because it has few elements."""
 
 _FIRST = 8
-"""How many mismatches a result lists."""
+"""Mismatches that a result lists."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Comparison:
 
     @property
     def flash_passed(self) -> bool | None:
-        """Whether the FlashAttention rule holds; None where it does not apply."""
+        """True if the FlashAttention rule holds; None where it does not apply."""
         if self.flash_bound is None:
             return None
         return self.nonfinite_mismatches == 0 and self.max_error <= self.flash_bound
@@ -271,7 +271,7 @@ class _Elements:
 
     @property
     def unwritten(self) -> int:
-        """How many still hold the poison, NaN, where the reference has none."""
+        """Number of elements that still hold the poison, NaN, where the reference has none."""
         import torch
 
         return int((torch.isnan(self.given) & ~torch.isnan(self.truth)).sum().item())
@@ -312,7 +312,7 @@ def flash_factor(count: int) -> float:
 
 
 def _flash_floor(dtype: str, scale: torch.Tensor, atol: float) -> float:
-    """What the FlashAttention rule grants beside PyTorch's error.
+    """The absolute error that the FlashAttention rule allows beside PyTorch's.
 
     In 32 and 64 bits four units in the last place of the largest value: the GPU's exp, log, rcp and sqrt
     instructions are good to one unit each, and PyTorch's error is then only luck with rounding. Where all

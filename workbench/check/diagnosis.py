@@ -1,4 +1,4 @@
-"""Whether a wrong result is the compiler's doing: the same kernels compiled at -O1, and run again."""
+"""Diagnosis of a wrong result: the same kernels compiled at -O1 and run again show compiler errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEVEL = "-O1"
 
 
 def diagnose(again: Callable[[], VerifyResult]) -> Diagnosis:
-    """Whose fault it is that a verification fails.
+    """Finds out whether the compiler or the kernel makes a verification fail.
 
     Args:
         again: makes the verification again.
@@ -96,7 +96,7 @@ def _compiled_with(flags: tuple[str, ...]) -> Iterator[None]:
 
 
 def _undefined(again: Callable[[], VerifyResult]) -> tuple[str, str]:
-    """What the sanitizer did, and its first finding; "" where there is none."""
+    """A sentence on the sanitizer's run, and its first finding; "" where there is none."""
     try:
         with sanitizing() as watch:
             again()

@@ -15,7 +15,7 @@ from workbench.kernel import Kernel
 from workbench.kernel.code import DeviceCode
 
 CATEGORY = "exactness"
-"""Of the findings."""
+"""Category of the findings."""
 
 Site = tuple[Kernel, int]
 """A kernel, and the code object address of an instruction that it runs."""
@@ -65,7 +65,7 @@ def needing_exactness(
 
 
 def need(site: Site, seed: int, effect: str) -> str:
-    """A finding's words.
+    """The message of a finding.
 
     Args:
         effect: what is wrong with the launch's results where the instruction errs.

@@ -1,4 +1,4 @@
-"""A launch made again with errors of transcendental instructions, and what changes by them."""
+"""Repeats a launch with errors in transcendental instructions, to see whether its results change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Repeated:
         self._before = self._copies()
 
     def depends(self, seeds: Sequence[int]) -> tuple[str, list[Site], int]:
-        """What changes grossly by errors, the instructions that make it change, and the seed that showed it.
+        """The gross change that errors cause, the instructions responsible, and the seed that showed it.
 
         An integer that differs is gross, and a float that lost half of its digits beside the largest of its
         tensor. The tensors are left as they were found.
@@ -54,7 +54,7 @@ class Repeated:
             self._restore(after)
 
     def _effect(self, approximation: Approximation | None, wanted: Mapping[str, torch.Tensor]) -> str:
-        """What is different where these instructions err; "" where nothing is."""
+        """The change in results when these instructions err; "" where there is none."""
         self._restore(self._before)
         options = LaunchOptions(sanitize=True, approximate=approximation)
         try:
@@ -79,7 +79,7 @@ class Repeated:
 
 
 def effect_of(name: str, first: Mismatch, count: int, total: int) -> str:
-    """Such as "out[3] is 1 instead of 0 (2 of 64 elements)"."""
+    """A change as text, such as "out[3] is 1 instead of 0 (2 of 64 elements)"."""
     index = ", ".join(map(str, first.index))
     return f"{name}[{index}] is {first.got:g} instead of {first.wanted:g} ({count:,} of {total:,} elements)"
 

@@ -1,4 +1,4 @@
-"""What `verify` found."""
+"""Results of `verify`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.runtime import LaunchRecord
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Whose fault a wrong result is.
+    """The cause of a wrong result: the compiler or the kernel.
 
     Attributes:
         culprit: "compiler", "kernel", or "unknown".
@@ -36,7 +36,7 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class VerifyResult(Plotted, Presented):
-    """What `verify` found for one shape.
+    """The verification of one shape.
 
     Attributes:
         name: kernel or spec.

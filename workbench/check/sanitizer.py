@@ -1,4 +1,4 @@
-"""What hardware hides: missing waits, races, accesses out of bounds, uninitialised values.
+"""Finds errors that hardware hides: missing waits, races, accesses out of bounds, uninitialised values.
 
 One launch on the emulated device with every instruction followed (emulator/sanitizer); what is found is put
 on the source lines that a person wrote, each instruction once.
@@ -42,7 +42,7 @@ from workbench.runtime.reports import ReportFile
 
 @dataclass(frozen=True)
 class SanitizeResult(Presented):
-    """What the sanitizer found in one launch.
+    """The sanitizer's findings in one launch.
 
     Attributes:
         name, device: what ran where.
@@ -153,7 +153,7 @@ def sanitize(
 
 
 class Watch:
-    """What the sanitizer has found in launches that were watched together.
+    """The sanitizer's findings in launches that were watched together.
 
     Launches of other processes are among them as soon as they have ended.
     """
@@ -176,7 +176,7 @@ class Watch:
             self._own_launches += 1
 
     def _read(self) -> None:
-        """Takes what came of other processes."""
+        """Reads the reports of other processes."""
         for report in self._children.new():
             result = _result(report.kernel, report.device, report.findings, report.stopped)
             self._add(replace(result, process=report.where))
@@ -197,7 +197,7 @@ class Watch:
 
     @property
     def launches(self) -> int:
-        """How many were watched."""
+        """Number of launches that were watched."""
         with self._lock:
             self._read()
             return self._launches
@@ -209,7 +209,7 @@ class Watch:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Of all launches."""
+        """Findings of all launches."""
         return tuple(finding for result in self.results for finding in result.findings)
 
     def check(self) -> Watch:
@@ -303,7 +303,7 @@ def _watched() -> Iterator[Watch]:
 
 
 def _placed(code: CodeObject) -> PlacedCode:
-    """Of a module that somebody holds, with the lines of its own source, such as a cell."""
+    """Code of a loaded module, with lines of its own source, such as a cell."""
     module = known_code(code.digest)
     return _of_module(module) if module is not None else PlacedCode.of_code_object(code)
 
@@ -311,7 +311,7 @@ def _placed(code: CodeObject) -> PlacedCode:
 def _sanitized_call(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> SanitizeResult:
-    """What the sanitizer finds in the launches of one call."""
+    """Sanitizes the launches of one call."""
     called = getattr(function, "__name__", type(function).__name__)
     fault: KernelFault | None = None
     with hub.failures("sanitize", called), _watched() as watch, recording() as recorded:
@@ -351,7 +351,7 @@ def _sanitized_call(
 
 
 def sanitize_target(target: Target, seeds: Sequence[int] = ()) -> SanitizeResult:
-    """What the sanitizer finds in a prepared launch.
+    """Sanitizes a prepared launch.
 
     Args:
         seeds: of errors of transcendental instructions, with which it is made again.
@@ -409,7 +409,7 @@ def _tell(result: SanitizeResult) -> None:
 
 
 def _sanitized(target: Target) -> SanitizeResult:
-    """What the sanitizer finds in one launch."""
+    """Sanitizes one launch."""
     fault: KernelFault | None = None
     seconds = None
     try:

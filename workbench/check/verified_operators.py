@@ -1,4 +1,4 @@
-"""Which operators were found right on this machine, as they are now: what the catalogue shows beside each."""
+"""Operators whose current version passed verification on this machine, for the catalogue."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _key(spec: KernelSpec, arch: str) -> str | None:
 
 
 def _stamps(files: Iterable[Path]) -> list[str]:
-    """What tells that a file has changed."""
+    """Path, size and modification time of each file."""
     found = []
     for path in files:
         if path.is_file() and path.suffix != ".pyc":
