@@ -1,4 +1,4 @@
-"""`%%hipkittens`: its help and its failures; what the cell asks for is done in `magics.run`."""
+"""`%%hipkittens`: its help and its failures; `magics.run` runs the cell."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ as in the editor: the magic is line 1.
 
 
 def hipkittens_cell(shell: InteractiveShell, line: str, cell: str) -> None:
-    """What `%%hipkittens` does; its help text is `CELL_HELP`."""
+    """The cell magic `%%hipkittens`; its help text is `CELL_HELP`."""
     words = split("%%hipkittens", line)
     if "-h" in words or "--help" in words:
         print(CELL_HELP)

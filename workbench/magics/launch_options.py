@@ -1,4 +1,4 @@
-"""A cell's own launch and reference: what --launch, --inputs, --outputs and --reference say.
+"""A cell's own launch and reference, from --launch, --inputs, --outputs and --reference.
 
 Each is Python over the notebook's variables, where the cell's kernels have their names:
 
@@ -22,7 +22,7 @@ from workbench.operators.subject import Target, resolve
 
 @dataclass(frozen=True)
 class CellLaunch:
-    """What a cell says of its own launch.
+    """A cell's own launch.
 
     Attributes:
         launcher: the kernel with its grid and block.
@@ -64,7 +64,7 @@ class CellLaunch:
 def cell_launch(
     options: argparse.Namespace, module: Module, namespace: Mapping[str, Any]
 ) -> CellLaunch | None:
-    """What a cell's line says of its own launch; None where it says nothing.
+    """The launch that a cell's line describes; None where it describes none.
 
     Raises:
         UsageError: one of the four is missing, is no Python, fails, or gives something else.

@@ -1,4 +1,4 @@
-"""Marks at the lines of a cell of what was found later: its kernel was launched by another cell.
+"""Marks at a cell's lines for findings in launches of its kernels by later cells.
 
 What a cell shows stands in its output, from where the editor has its marks. What the sanitizer finds in a
 launch of its kernels after that, or what stops one, is written into the same output.
@@ -41,7 +41,7 @@ class _Output:
     marks: dict[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
 
     def mark(self, source: str, kernel: str, findings: tuple[Finding, ...]) -> None:
-        """Puts these in the place of those before of the same kernel."""
+        """Replaces the marks of an earlier launch of the same kernel."""
         if self.marks.get((source, kernel), ()) == findings:
             return
         self.marks[source, kernel] = findings

@@ -1,4 +1,4 @@
-"""What a cell shows: the one place between results and what draws them or tells the editor."""
+"""Displays a cell's results: the only connection between results, their views and the editor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.views.cell import CellFailure, CellResult
 
 
 def show(result: CellResult, cell: str) -> None:
-    """Displays a cell's result, and the figures that one wants to see with it."""
+    """Displays a cell's result with its figures."""
     told = cell_bundle(result, cell)
     marks.remember(result, told, _display(told))
     for figure in result.figures():
@@ -24,7 +24,7 @@ def show(result: CellResult, cell: str) -> None:
 
 
 def show_beside(result: CellResult, cell: str) -> None:
-    """Displays what the editor is told of results that the cell shows itself."""
+    """Displays the editor's data for results that the cell shows itself."""
     told = cell_bundle(result, cell)
     bare = replace(result, results=())
     told["text/html"], told["text/plain"] = bare._repr_html_(), str(bare)
@@ -37,7 +37,7 @@ def show_failure(name: str, cell: str, error: CompileError) -> None:
 
 
 def show_findings(name: str, cell: str, findings: Sequence[Diagnostic]) -> None:
-    """Displays what another compiler finds wrong with a cell; the last says what it stopped at."""
+    """Displays another compiler's diagnostics of a cell; the last one is where it stopped."""
     error = findings[-1].message.partition("\n")[0]
     _display(failure_bundle(CellFailure.of_compiler(name, error, findings), cell))
 
@@ -48,6 +48,6 @@ def show_fault(name: str, cell: str, fault: KernelFault, own_file: str) -> None:
 
 
 def _display(bundle: dict[str, Any]) -> DisplayHandle | None:
-    """Displays it so that it can be changed later; None where nothing can display."""
+    """Displays a bundle that can be changed later; None where nothing can display."""
     handle: DisplayHandle | None = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]
     return handle

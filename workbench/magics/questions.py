@@ -1,4 +1,4 @@
-"""`%hipkittens`: what it is asked, and the answers."""
+"""`%hipkittens`: its questions and their answers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ To compile a cell, see %%hipkittens?.
 
 
 def hipkittens_line(line: str) -> Any:
-    """What `%hipkittens` does; its help text is `LINE_HELP`."""
+    """The line magic `%hipkittens`; its help text is `LINE_HELP`."""
     words = line.split()
     known = ", ".join(QUESTIONS)
     if words and words[0] in ("-h", "--help", "help"):

@@ -1,4 +1,4 @@
-"""What a `%%hipkittens` cell asks for: compiled, bound, checked; `magics.presenter` shows it."""
+"""Runs a `%%hipkittens` cell: it is compiled, bound and checked; `magics.presenter` shows the result."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
 
 
 def compilation(options: argparse.Namespace) -> tuple[KernelSpec | None, Any, CompileOptions]:
-    """What a cell's options name: the spec, its shape, and how the C++ is compiled.
+    """The spec and shape that a cell's options name, and its compile options.
 
     Args:
         options: of the magic's line, by `magic_options`.
@@ -130,7 +130,7 @@ def _keep_launches(previous: Module, module: Module) -> None:
     for name, kernel in module.kernels.items():
         old = previous.kernels.get(name)
         if kernel.last is None and old is not None and old.last is not None:
-            # What was counted there belongs to other machine code.
+            # Counts of the previous launch belong to other machine code.
             kernel.last = replace(old.last, record=replace(old.last.record, counts=None, traffic=None))
 
 
@@ -146,7 +146,7 @@ def _target(
     shape: Any,
     options: argparse.Namespace,
 ) -> Target:
-    """What the checks launch: by a spec, or as the module before was launched last."""
+    """The launch that the checks use: a spec's, or the previous module's last one."""
     if spec is not None:
         return resolve(module, spec=spec, shape=shape)
     launched = [k for k in previous.kernels.values() if k.last is not None] if previous is not None else []

@@ -1,4 +1,4 @@
-"""What a `%%hipkittens --program` cell asks for: its main, compiled and run as a program on the device."""
+"""Runs a `%%hipkittens --program` cell: its main is compiled and run as a program on the device."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from workbench.magic_options import OPTIONS
 from workbench.toolchain.mistakes.cell_text import Cell
 
 NAME = "program"
-"""What a cell without a name is called."""
+"""Name of a cell without one."""
 _TAKEN = ("--arch", "-I", "-D", "--flags", "--sanitize", "--hipify", "--program", "--fails")
 
 
 def has_main(cell: str) -> bool:
-    """Whether a cell defines `int main`, comments and texts aside."""
+    """True if a cell defines `int main` outside of comments and strings."""
     return re.search(r"\bint\s+main\s*\(", Cell(cell).code) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a `%%triton` cell asks for: run, its kernels bound, checked, shown."""
+"""Runs a `%%triton` cell: its kernels are bound, checked and shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the editor is told of a plain cell with Triton kernels; `magics.plain` asks once one has run."""
+"""The editor's data for plain cells with Triton kernels; `magics.plain` calls it after each such cell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def show(body: str, kernels: Sequence[Kernel], result: ExecutionResult) -> None:
-    """Displays what the editor is told of a cell: its fault, or what its last line gave of its kernels.
+    """Displays a cell's data for the editor: its fault, or the results for its kernels in its last line.
 
     Args:
         body: the cell without its first line.

@@ -1,4 +1,4 @@
-"""`%%triton`: its help and its failures; what the cell asks for is done in `magics.run_triton`."""
+"""`%%triton`: its help and its failures; `magics.run_triton` runs the cell."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Triton's compile errors, faults and the sanitizer's findings appear at the cell'
 
 
 def triton_cell(shell: InteractiveShell, line: str, cell: str) -> None:
-    """What `%%triton` does; its help text is `TRITON_HELP`."""
+    """The cell magic `%%triton`; its help text is `TRITON_HELP`."""
     words = split(MAGIC, line)
     if "-h" in words or "--help" in words:
         print(TRITON_HELP)
