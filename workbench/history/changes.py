@@ -1,4 +1,4 @@
-"""What is different between two runs: facts, source, machine code, counters."""
+"""Differences between two runs: facts, source, machine code, counters."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class CounterChange:
 
 @dataclass(frozen=True)
 class Changes(Shown):
-    """What is different between two runs.
+    """Differences between two runs.
 
     Attributes:
         before, after: labels of the runs.
@@ -124,7 +124,7 @@ class Changes(Shown):
 
     @property
     def verdict(self) -> str:
-        """In a line: how the time changed, and what else did."""
+        """A line with the change of the time and the other things that changed."""
         if self.ratio is None:
             time = "one of the two has no time"
         elif self.ratio == 1:
@@ -248,7 +248,7 @@ def _codes(before: Sequence[Module], after: Sequence[Module]) -> list[CodeChange
 
 
 def code_change(before: Kernel, after: Kernel) -> CodeChange:
-    """What is different between two kernels' machine code."""
+    """Differences between two kernels' machine code."""
     old, new = list(before.instructions), list(after.instructions)
     rows = difference(old, new)
     lines = []

@@ -37,7 +37,7 @@ NOT_KEPT = frozenset(
 """Fields of results that belong to their process, or are too large: simulated waves, what a tool left."""
 
 GIT_SECONDS = 5.0
-"""How long what git said of the folder is taken to hold."""
+"""Seconds for which git's state of the folder is cached."""
 
 KINDS = frozenset({"time", "profile", "verify", "sanitize", "failed"})
 """Events that are taken."""
@@ -46,7 +46,7 @@ NUMBERS = 5000
 """Events whose numbers in the file are known."""
 
 BACKGROUND_SECONDS = 10.0
-"""How long a run that met a lock is tried again, beside what the session does next."""
+"""Seconds for which writing a run is retried in the background while the file is locked."""
 
 RETRY_SECONDS = 0.1
 """Between two tries."""
@@ -71,7 +71,7 @@ class GitState:
 
 
 def git_state(folder: Path) -> GitState:
-    """Asks git."""
+    """The git state of a folder."""
     command = ["git", "-C", str(folder), "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
     try:
         # No lock is taken that a `git commit` of the user's would meet.
@@ -320,7 +320,7 @@ class Recorder:
 
 @dataclass(frozen=True)
 class _Waiting:
-    """An event that another writer kept out of the file.
+    """An event that could not be written because another process has locked the file.
 
     Attributes:
         event: it.

@@ -111,19 +111,19 @@ class RecordedRun(Shown):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What the sanitizer found, notes among it; empty also where only the number is kept."""
+        """The sanitizer's findings and notes; empty also where only their number is stored."""
         return self._result if self.finding_count is not None and isinstance(self._result, tuple) else ()
 
     @property
     def outcome(self) -> str:
-        """Such as "12.3 us", "3 findings", or why it failed."""
+        """The outcome as text, such as "12.3 us", "3 findings", or the reason of a failure."""
         if self.finding_count is not None:
             return findings_text(self.finding_count)
         return str(self.time) if self.time is not None else self.error
 
     @property
     def timing(self) -> TimeResult | None:
-        """Its time with all that was known of it; None as for `profile`."""
+        """Its time with all details; None as for `profile`."""
         if isinstance(self._result, TimeResult):
             return self._result
         if self.profile is not None:
@@ -136,7 +136,7 @@ class RecordedRun(Shown):
 
     @cached_property
     def modules(self) -> tuple[Module, ...]:
-        """What ran, from its machine code; empty where that is not kept any more."""
+        """The modules that ran, from their machine code; empty where that is no longer stored."""
         found = [
             self._store.rows("SELECT digest, name, elf FROM code WHERE digest = ?", (digest,))
             for digest in filter(None, self.code.split("+"))
@@ -176,7 +176,7 @@ class RecordedRun(Shown):
 
     @property
     def side(self) -> Side:
-        """All that is compared."""
+        """The run as one side of a comparison."""
         return Side(
             self.label,
             {

@@ -53,7 +53,7 @@ MIGRATIONS: Sequence[str] = (
     """,
     "ALTER TABLE run ADD COLUMN findings INTEGER",
 )
-"""What makes each schema version of the one before; `PRAGMA user_version` counts them."""
+"""Statements that make each schema version from the one before; `PRAGMA user_version` counts them."""
 
 
 def place(folder: Path) -> Path | None:
@@ -110,7 +110,7 @@ class Store:
             if found != "ok":
                 raise sqlite3.DatabaseError(found)
         run("PRAGMA journal_mode = WAL")
-        # A crash of the machine may lose the last runs; a commit costs no wait for the disk.
+        # A commit does not wait for the disk; a crash of the machine may lose the last runs.
         run("PRAGMA synchronous = NORMAL")
         run("PRAGMA foreign_keys = ON")
         if version < len(MIGRATIONS):
@@ -157,7 +157,7 @@ class Store:
 
     @contextmanager
     def checked(self) -> Iterator[None]:
-        """Around what reads the file's content: HistoryError where that cannot be what was written."""
+        """Raises HistoryError where code inside finds content that cannot be what was written."""
         try:
             yield
         except (ValueError, KeyError, TypeError, zlib.error, CodeObjectError) as error:
@@ -180,7 +180,7 @@ class Store:
             return int(self._connection.execute(statement, values).lastrowid or 0)
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
-        """What a query gives.
+        """Rows of a query.
 
         Raises:
             HistoryError: the file cannot be read.
@@ -196,7 +196,7 @@ class Store:
         return self.write(f"{verb} INTO {table}({names}) VALUES ({marks})", tuple(values.values()))
 
     def setting(self, key: str) -> str | None:
-        """What was kept under a key."""
+        """The setting stored under a key; None where there is none."""
         found = self.rows("SELECT value FROM setting WHERE key = ?", (key,))
         return str(found[0][0]) if found else None
 
@@ -221,12 +221,12 @@ def _make_folder(folder: Path) -> None:
     if folder.is_dir():
         return
     folder.mkdir(parents=True)
-    # Runs belong to a machine and a person; who wants to share them takes this file away.
+    # Runs belong to a machine and a person; delete this file to share them.
     (folder / ".gitignore").write_text("*\n")
 
 
 def _text(data: bytes) -> str | bytes:
-    """A text; damaged ones as they are, so that their row alone cannot be read."""
+    """Decoded text; damaged text stays bytes, so that only its row cannot be read."""
     try:
         return data.decode()
     except UnicodeDecodeError:
