@@ -1,4 +1,4 @@
-"""Says what works on this machine, what does not, and which command mends it."""
+"""Checks of this machine: which parts of the workbench work, and the commands that mend the others."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _python() -> list[Finding]:
             missing.append(name)
     here = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     findings = [Finding("Python", "ok", f"{here}; {', '.join(found)}")]
-    # What another thing does is not missing.
+    # A package whose function another one provides is not missing.
     if "hip-python" in missing and binding() != "hip-python":
         missing.remove("hip-python")
     if "ziglang" in missing and native.brought() and toolchain.report().compiler is not None:
@@ -130,7 +130,7 @@ def _python() -> list[Finding]:
 
 
 def _settings() -> list[Finding]:
-    """The environment variables that are set, and those that nobody reads."""
+    """The environment variables that are set, and those that nothing reads."""
     names = sorted(each.name for each in SETTINGS)
     findings = []
     for name, value in sorted(os.environ.items()):
@@ -252,7 +252,7 @@ def _run() -> list[Finding]:
 
 
 def _limit(trap: Trap, targets: list[str]) -> Finding:
-    """What a compiler makes wrong code of and is used for all that: when, and the way round."""
+    """A finding on known wrong code of a compiler in use: when it occurs, and the workaround."""
     ways = ", ".join([*(f"`{flags}`" for flags in trap.flags), trap.around])
     text = f"{', '.join(targets)}: wrong code of {trap.name}: {trap.when}"
     return Finding("compiler limit", "note", text, f"where you meet it: {ways}")

@@ -1,4 +1,4 @@
-"""What the exercises on attention share: inputs, and a reference whose parts a mistake may leave out."""
+"""Shared parts of the exercises on attention: inputs, and a reference whose parts mistakes leave out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK = 32
 """Queries of a tile and keys of a block."""
 
 SCALE = 1 / (math.sqrt(DIM) * math.log(2))
-"""What the kernels multiply logits by: 1 / sqrt(DIM), to base 2."""
+"""Factor by which the kernels multiply logits: 1 / sqrt(DIM), to base 2."""
 
 AXES = {"out": ("batch", "head", "query", "dimension"), "lse": ("batch", "head", "query")}
 

@@ -1,4 +1,4 @@
-"""What is wrong with an answer, in one sentence: a fault, a finding, a known mistake, or the place of it."""
+"""Checks of answers, with a sentence on the error: a fault, a finding, a known mistake, or its place."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import torch
 
 SEED = 2024
-"""Of the check's inputs, which are the same each time."""
+"""Seed of the check's inputs, which are the same each time."""
 
 
 def check(exercise: Task, answer: Module | Kernel) -> CheckResult:
@@ -107,7 +107,7 @@ def _dear(exercise: Task, kernel: Kernel, shape: Shape) -> str:
 
 
 def _wrong(exercise: Task, kernel: Kernel, shape: Shape) -> str:
-    """What is wrong at a shape; "" where nothing is."""
+    """The error at a shape, as a sentence; "" where there is none."""
     launch = kernel[exercise.launch(shape)]
     inputs = _inputs(exercise, shape)
     outputs: dict[str, torch.Tensor] = {}
@@ -157,7 +157,7 @@ def _mistake(exercise: Task, wide: Mapping[str, Any], outputs: Mapping[str, torc
 
 
 def place(exercise: Task, found: Comparison, got: torch.Tensor, wanted: torch.Tensor) -> str:
-    """Where an output is wrong: which tile of which dimension, or its edge."""
+    """A sentence on the place of an output's errors: which tile of which dimension, or its edge."""
     if not found.mismatches:
         return (
             f"{found.name} is close, but its largest error, {found.max_error:.3g}, is more than "

@@ -1,4 +1,4 @@
-"""The exercises that there are: one file each, in the package's course or in a teacher's folder."""
+"""Collections of exercises: one file each, in the package's course or in a teacher's folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Exercises(Shown, Sequence[Exercise]):
 
     @property
     def passed(self) -> int:
-        """How many the reader has passed."""
+        """Number of exercises that the reader has passed."""
         return sum(each.progress.passed for each in self)
 
     def __str__(self) -> str:

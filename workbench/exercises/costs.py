@@ -1,4 +1,4 @@
-"""What limits of exercises count in a profiled launch."""
+"""Costs of a profiled launch that limits of exercises refer to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def is_atomic(instruction: Instruction) -> bool:
-    """In memory or LDS."""
+    """True for atomics in memory or LDS."""
     memory = instruction.record.memory
     return memory is not None and memory.access is Access.ATOMIC
 
@@ -24,7 +24,7 @@ def counter(name: str) -> Callable[[ProfileResult], float]:
 
 
 def executed(chosen: Callable[[Instruction], bool]) -> Callable[..., float]:
-    """How many wave instructions ran of which `chosen` holds."""
+    """Number of executed wave instructions for which `chosen` holds."""
 
     def count(profile: ProfileResult) -> float:
         whole = profile.complete

@@ -64,7 +64,7 @@ class Exercise(Task, Shown):
 
     @property
     def progress(self) -> Progress:
-        """How far the reader is."""
+        """The reader's progress."""
         return Progress.of(self.name)
 
     def __str__(self) -> str:

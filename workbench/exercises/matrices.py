@@ -1,4 +1,4 @@
-"""What exercises on the product of two matrices share: c = a bᵀ, by tiles of a wave."""
+"""Shared parts of exercises on the product of two matrices: c = a bᵀ, by tiles of a wave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the exercises on schedules share: C = A Bᵀ of bf16 by tiles of 128 x 128, and its waits."""
+"""Shared parts of the exercises on schedules: C = A Bᵀ of bf16 by tiles of 128 x 128, and its waits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEP = 64
 """Columns of A and B that a step takes."""
 
 STEP_BYTES = 2 * SIDE * STEP * 2
-"""Of a step's tiles of A and B in shared memory."""
+"""Bytes of a step's tiles of A and B in shared memory."""
 
 AXES = {"c": ("row", "column")}
 
@@ -65,7 +65,7 @@ def without_first(a: torch.Tensor, b: torch.Tensor) -> dict[str, torch.Tensor]:
 
 
 def waits_for_most(left: int) -> Callable[..., float]:
-    """How many waits ran that leave fewer than `left` loads of a wave under way."""
+    """Number of executed waits that leave fewer than `left` loads of a wave in flight."""
 
     def few(instruction: Instruction) -> bool:
         count = waits_of(instruction).vmcnt

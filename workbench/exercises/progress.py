@@ -1,4 +1,4 @@
-"""How far a reader is, kept in the history of runs; without one as long as the process lasts."""
+"""The reader's progress, stored in the history of runs; without one as long as the process lasts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _of_process: dict[str, Progress] = {}
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a reader is with one exercise.
+    """The reader's progress in one exercise.
 
     Attributes:
         passed: whether an answer has passed.
@@ -27,7 +27,7 @@ class Progress:
 
     @classmethod
     def of(cls, exercise: str) -> Progress:
-        """Of the exercise of this name; what this process knows where the file cannot be read."""
+        """Progress in the exercise of this name; this process's own where the file cannot be read."""
         known = _of_process.get(exercise, cls())
         try:
             recording = recorder.start()

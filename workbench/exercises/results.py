@@ -1,4 +1,4 @@
-"""What a check found."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.operators import Shape
 
 @dataclass(frozen=True)
 class CheckResult(Shown):
-    """What `Exercise.check` found, for one answer.
+    """The result of `Exercise.check` for one answer.
 
     Attributes:
         exercise: its name, such as "04.2".

@@ -1,4 +1,4 @@
-"""What exercises over the rows of a matrix share: a wave for each row of 1024 columns."""
+"""Shared parts of exercises over the rows of a matrix: a wave for each row of 1024 columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def normal(shape: Shape, generator: torch.Generator) -> torch.Tensor:
 
 
 def room(shape: Shape) -> torch.Tensor:
-    """For a matrix of (rows, COLS)."""
+    """An output tensor of (rows, COLS)."""
     return torch.empty(shape["rows"], COLS, dtype=torch.bfloat16)
 
 

@@ -1,4 +1,4 @@
-"""What an exercise asks: its task, hints, reference, and the mistakes that readers make."""
+"""The definition of an exercise: its task, hints, reference, and common mistakes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HINTS = 3
 
 @dataclass(frozen=True)
 class Mistake:
-    """What readers get wrong, told by the values that it gives.
+    """A common mistake, recognized by the values that it gives.
 
     Attributes:
         sentence: what is wrong, without the answer.
@@ -35,7 +35,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Limit:
-    """What a launch may cost at most: right values alone do not show that a kernel does what was asked.
+    """Limit of a launch's cost: right values alone do not show that a kernel does what was asked.
 
     Attributes:
         sentence: what is wrong where it costs more, without the answer; `{found}` and `{most}` are figures.
@@ -55,7 +55,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Task:
-    """What an exercise asks.
+    """An exercise.
 
     Attributes:
         name: notebook and number, such as "04.2".

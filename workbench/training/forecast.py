@@ -1,4 +1,4 @@
-"""What a training step of a published size would take: its calls are gathered on tensors without values."""
+"""Modelled time of a training step of a published size, from calls gathered on tensors without values."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Model:
 
     @property
     def masked(self) -> bool:
-        """Whether it guesses hidden words, in place of the next one."""
+        """True if it predicts hidden words instead of the next one."""
         return self.head == "ForMaskedLM"
 
     def config(self) -> Any:

@@ -1,4 +1,4 @@
-"""What the report and the count of memory ask of a training run."""
+"""The protocol of a training run for the report and the count of memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Run(Protocol):
         """The model's, and their masters."""
 
     def loss(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Of a batch."""
+        """The loss of a batch."""
 
     def go_on(self) -> str:
-        """What the model writes."""
+        """Text that the model continues."""

@@ -131,7 +131,7 @@ class Training:
 
     @torch.no_grad()
     def continued(self, data: list[int], length: int) -> list[int]:
-        """Bytes and what the model writes behind them, each the likeliest."""
+        """The bytes, continued by the model with the likeliest byte each time."""
         self.model.eval()
         for _ in range(length):
             shown = data[-self.text.span :]

@@ -18,7 +18,7 @@ def reference(x: torch.Tensor, y: torch.Tensor) -> dict[str, torch.Tensor]:
 
 
 def whole_eights(x: torch.Tensor, y: torch.Tensor) -> dict[str, torch.Tensor]:
-    """What a kernel leaves that forgets the rest: elements that are NaN as before."""
+    """The output of a kernel that forgets the remainder: its elements stay NaN."""
     right = x + y
     right[x.numel() // EIGHT * EIGHT :] = float("nan")
     return {"out": right}

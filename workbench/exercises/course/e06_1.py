@@ -6,7 +6,7 @@ from workbench.exercises import Exercise, Limit, Mistake
 from workbench.exercises import products as base
 
 LOADS = 8
-"""Of a wave of four for each step: 32 KB in 16 bytes a lane."""
+"""Loads of each of four waves per step: 32 KB in 16 bytes a lane."""
 
 exercise = Exercise(
     name="06.1",

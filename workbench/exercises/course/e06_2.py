@@ -6,7 +6,7 @@ from workbench.exercises import Exercise, Limit, Mistake
 from workbench.exercises import products as base
 
 LOADS = 4
-"""Of a wave of eight for each step: 32 KB in 16 bytes a lane."""
+"""Loads of each of eight waves per step: 32 KB in 16 bytes a lane."""
 
 exercise = Exercise(
     name="06.2",

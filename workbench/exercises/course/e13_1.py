@@ -17,7 +17,7 @@ def reference(x: torch.Tensor, factor: float) -> dict[str, torch.Tensor]:
 
 
 def one_turn(x: torch.Tensor, factor: float) -> dict[str, torch.Tensor]:
-    """What a kernel without a loop leaves: elements that are NaN as before."""
+    """The output of a kernel without a loop: the other elements stay NaN."""
     right = factor * x
     right[GROUPS * LANES :] = float("nan")
     return {"out": right}
