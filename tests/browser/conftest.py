@@ -129,7 +129,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def program() -> str:
-    """The browser: without one no server is started for it."""
+    """Path of the browser; without one the test is skipped before a server starts."""
     pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
     found = chromium()
     if found is None:
@@ -330,7 +330,7 @@ class Lab:
         return self.cell(number).locator(".jp-InputArea-editor .cm-content")
 
     def text(self, number: int) -> str:
-        """What stands in a cell."""
+        """Source of a cell."""
         text: str = self.editor(number).evaluate(
             "dom => (dom.cmTile ?? dom.cmView).view.state.doc.toString()"
         )
@@ -415,7 +415,7 @@ class Lab:
         )
 
     def until(self, happened: Callable[[], Any], what: str | Callable[[], str]) -> Any:
-        """Waits for something that is true; the page goes on meanwhile."""
+        """Waits until `happened` gives something true, and gives that; the page goes on meanwhile."""
         end = time.monotonic() + PATIENCE / 1000
         while not (found := happened()):
             if time.monotonic() > end:
@@ -427,7 +427,7 @@ class Lab:
 
     @property
     def clean(self) -> bool:
-        """Whether the notebook is saved as it is."""
+        """True where the notebook has no unsaved change."""
         return bool(self.page.evaluate("() => !window.jupyterapp.shell.currentWidget.context.model.dirty"))
 
     def save(self) -> None:
@@ -441,7 +441,7 @@ class Lab:
         self.until(saved, "the notebook to be saved")
 
     def workspace(self) -> dict[str, Any]:
-        """What JupyterLab's server keeps of the page, by key."""
+        """The default workspace that JupyterLab's server stores, by key."""
         with urllib.request.urlopen(self.server.url("lab/api/workspaces"), timeout=60) as reply:
             kept = json.load(reply)["workspaces"]["values"]
         default = (one["data"] for one in kept if one["metadata"]["id"] == "default")

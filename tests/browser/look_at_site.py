@@ -51,14 +51,14 @@ def axe() -> str:
 
 
 def findings(page: Page, script: str) -> list[dict[str, Any]]:
-    """What axe calls serious or critical."""
+    """Violations that axe rates as serious or critical."""
     page.evaluate(script)
     found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
     return [each for each in found["violations"] if each["impact"] in GRAVE]
 
 
 def look(page: Page, name: str, width: int, theme: str, script: str) -> int:
-    """Says what is wrong with a page at a width and in a theme; gives how many things."""
+    """Prints the faults of a page at a width and in a theme, and gives their number."""
     wrong = 0
     page.set_viewport_size({"width": width, "height": 900})
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

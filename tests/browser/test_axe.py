@@ -37,7 +37,7 @@ __global__ void scale(float *x, float by) {
 
 
 def faults(page: Page, where: str | None = None) -> list[str]:
-    """What axe calls serious in a part of the page, or in all of it: rule, element, what is wrong."""
+    """Violations that axe rates as serious in a part of the page, or in all of it: rule, element, reason."""
     if not page.evaluate("typeof axe !== 'undefined'"):
         page.add_script_tag(path=AXE)
     found: list[dict[str, Any]] = page.evaluate(

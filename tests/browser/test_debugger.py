@@ -1,4 +1,4 @@
-"""A debugger's ways: a transposed operand, a swizzle not followed, a missing wait, each found by clicks.
+"""Debugging by clicks: a transposed operand, a swizzle that is not followed, a missing wait.
 
 Each at 1440 x 900 or 1024 x 700, light or dark (`LOOKS`).
 """

@@ -1,4 +1,4 @@
-"""What a person meets after the first day: other measures, documentation, faults, restarts, new names."""
+"""The second day with the workbench: other measures, documentation, faults, restarts, new names."""
 
 from __future__ import annotations
 

@@ -149,13 +149,13 @@ def test_engineer_and_the_week_after(lab: Lab, server: Server, look: tuple[int, 
 
 
 def baselines(lab: Lab) -> list[str]:
-    """What the dashboard's baselines are called."""
+    """Names of the dashboard's baselines."""
     buttons = lab.dashboard.get_by_role("group", name="baselines").locator(".wb-chip button[aria-pressed]")
     return [text.partition(":")[0] for text in buttons.all_inner_texts()]
 
 
 def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> list[str]:
-    """A slow kernel: verified against an own reference, advised, mended, compared, shared.
+    """A slow kernel: verified against a function of the user's own, advised on, improved, compared, shared.
 
     Gives the names of the baselines.
     """

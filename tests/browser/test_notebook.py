@@ -1,4 +1,4 @@
-"""The same in Notebook 7: highlighting, marks, heat, and the machine code in the panel below."""
+"""Notebook 7: highlighting, marks, heat, and the machine code in the panel below."""
 
 from __future__ import annotations
 

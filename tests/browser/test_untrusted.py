@@ -96,7 +96,7 @@ def scripts(listener: Listener, where: str) -> dict[str, str]:
 
 
 def poisoned(told: payload.CellPayload, text: str) -> dict[str, Any]:
-    """What a cell tells the editor, with a text in place of all its own."""
+    """A cell's payload for the editor with `text` in place of each of its texts."""
     kept = {"status", "severity", "at", "key", "source"}
 
     def walk(value: Any, name: str = "") -> Any:
@@ -111,7 +111,7 @@ def poisoned(told: payload.CellPayload, text: str) -> dict[str, Any]:
 
 
 def told(body: str) -> payload.CellPayload:
-    """Of a cell that was compiled, profiled, and found wanting, with every part that there is."""
+    """The payload of a cell that was compiled and profiled and has findings, with every part filled."""
     return payload.CellPayload(
         name="scale",
         status="compiled",

@@ -1,4 +1,4 @@
-"""Building the front end: what is done where Node is missing, and what wheels carry."""
+"""Building the front end: without Node, and for wheels."""
 
 from __future__ import annotations
 

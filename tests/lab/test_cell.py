@@ -1,4 +1,4 @@
-"""What the editor is told of cells that gave no result; tests/test_magics.py has those that did."""
+"""Payloads of cells that gave no result; tests/test_magics.py has those of cells that did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line to the editor: opened with the extension, told of changes, closed again."""
+"""The comm to the editor: opened with the extension, told of changes, closed again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Comm:
 
 
 class Shell:
-    """A shell in a kernel, as far as the line needs one."""
+    """A shell in a kernel, as far as the comm needs one."""
 
     def __init__(self) -> None:
         self.kernel = object()

@@ -1,4 +1,4 @@
-"""Where names of a cell are defined: in the cell, in the tile library's headers, in HIP's."""
+"""Definitions of names in a cell: in the cell, in the tile library's headers, in HIP's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cell's C++ in form: by clang-format where it is installed, by the folder's own style first."""
+"""Formatting a cell's C++ with clang-format where it is installed, in the folder's own style first."""
 
 from __future__ import annotations
 

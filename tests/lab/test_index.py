@@ -1,4 +1,4 @@
-"""Names of the tile library: what the reader makes of headers, and the library's public names."""
+"""The index of the tile library: entries read from hard headers, and the library's public names."""
 
 from __future__ import annotations
 

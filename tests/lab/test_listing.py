@@ -14,7 +14,7 @@ from workbench.profile.instructions import INSTRUCTIONS, ISSUE, STALLS, Instruct
 
 @pytest.fixture(autouse=True)
 def plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These instructions have no encoding from which their text could be made."""
+    """Prints mnemonics: these instructions have no encoding from which their text could be made."""
     monkeypatch.setattr(printer, "text", lambda instruction: instruction.mnemonic)
 
 

@@ -1,4 +1,4 @@
-"""Every public name of the tile library has a sentence, and it is the right one."""
+"""Public names of the tile library have the right sentence."""
 
 from __future__ import annotations
 

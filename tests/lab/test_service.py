@@ -1,4 +1,4 @@
-"""What the kernel answers the editor, over a compiled cell and a counted launch on the emulated device."""
+"""The kernel's answers to the editor, for a compiled cell and a counted launch on the emulated device."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_the_form_of_a_reference_begins_with_the_last_launch(service: Service) -
 
 
 def checked(text: str) -> list[dict[str, Any]]:
-    """What the compiler finds in a cell that stands in the editor of a notebook's kernel."""
+    """The compiler's diagnostics for the text of a cell, through a notebook's kernel."""
     shell = InteractiveShell()
     service = Service({}, partial(written, shell))
     replies: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -196,7 +196,7 @@ def test_a_cell_is_checked_as_it_stands() -> None:
 
 
 def test_a_check_says_mistakes_as_a_compilation_does() -> None:
-    """The same findings, from the front end alone."""
+    """Checking runs the compiler's front end alone, with the same messages."""
     body = """#include "kittens.cuh"
 using namespace kittens;
 __global__ void k(float *p) {
@@ -240,6 +240,6 @@ go_on.set()
 
 
 def test_what_a_cell_needs_is_imported_before_a_check_goes_on_beside_it() -> None:
-    """A cell that was run while the first check imported found half of a module."""
+    """Otherwise a cell run during the first check could meet a half-imported module."""
     told = subprocess.run([sys.executable, "-c", _ASKED_FIRST], capture_output=True, text=True, timeout=300)
     assert told.stdout.split() == ["True", "True"], told.stderr

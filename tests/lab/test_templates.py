@@ -1,4 +1,4 @@
-"""Each template compiles, verifies and is clean on both targets, at its own size and at awkward ones."""
+"""Templates compile, verify and are clean on both targets, at their own size and at awkward ones."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ def test_only_what_an_event_changes_is_drawn(small):
 
 
 def test_a_profile_is_drawn_at_once_after_lines_that_came_before(small):
-    """A cell's compile and launches are told just before its counters, and must not hold those back."""
+    """A cell's compilation and launches are published just before its profile, and must not delay it."""
     hub = Hub()
     page = Dashboard(source=hub)
     page.draw_rate.figures = page.draw_rate.lines = 0.0
@@ -281,7 +281,7 @@ def sweep(small, runs):
 
 
 class Clock:
-    """Time that passes when it is told to, for what the dashboard measures and for its timers."""
+    """A clock that tests advance, for the dashboard's measurements and timers."""
 
     def __init__(self, monkeypatch):
         self.now = 0.0
@@ -560,7 +560,7 @@ def test_many_runs_have_no_markers_but_the_wrong_ones(small):
 
 
 def test_runs_of_a_kernel_are_a_line_for_each_work(small):
-    """Of many runs: two shapes in turn are two lines, and no band between them."""
+    """Many runs of two shapes in turn give two lines, not a band between them."""
     from workbench.views.figures.runs import MARKED
 
     board = board_of(small)
@@ -669,7 +669,7 @@ COMPILED = {"arch": "gfx950", "seconds": 0.1, "cached": False, "warnings": 0, "e
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """A file of runs, and what a new session begins with."""
+    """Uses a file of runs of its own; gives a function that begins a new session."""
     monkeypatch.setenv("HIPKITTENS_HISTORY", str(tmp_path / "runs.sqlite"))
 
     def session() -> None:

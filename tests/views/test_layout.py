@@ -1,4 +1,4 @@
-"""The layout explorer: what it finds out by running the library, against the documentation's own formulas."""
+"""The layout explorer, which runs the library, against the documentation's own formulas."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def test_figure(conflicting: LayoutResult) -> None:
 
 
 def test_numbers_are_read_whatever_the_menu_and_the_slider_say(conflicting: LayoutResult) -> None:
-    """One ink for all: the page cannot choose it anew by cell where the menu chooses other colours."""
+    """All cells share one ink, since the page cannot adapt it when the menu changes the colours."""
     figure = conflicting.figure
     cells, lanes = figure.data[0], figure.data[2]
     # Every cell has a colour in every mode, or the page's own would be behind its number.

@@ -1,4 +1,4 @@
-"""What a notebook keeps has its look in its elements: it is read in Markdown, and without our style sheet."""
+"""Saved outputs carry their style in their elements, since they are also read without our style sheet."""
 
 from __future__ import annotations
 

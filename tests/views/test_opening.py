@@ -1,4 +1,4 @@
-"""Buttons of a table that open the stepper: what a click gives, where there are none, and what goes wrong."""
+"""Buttons of a table that open the stepper: what a click gives, tables without buttons, errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __global__ __launch_bounds__(256) void doubled(const globals g) {
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Tables with what their buttons open, in place of a notebook's outputs."""
+    """Records tables with what their buttons open, instead of displaying them."""
     displayed: list[Any] = []
 
     def display(table: Any, _text: str, key: str = "", opens: Any = None) -> None:

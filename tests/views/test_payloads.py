@@ -80,7 +80,7 @@ def changed() -> Changes:
 
 
 def values() -> dict[str, Any]:
-    """Results of every kind that a page shows, with something in every part of theirs."""
+    """Results of every type that a page shows, with no part empty."""
     benched = samples.benchmark()
     one = benched.of(samples.GEMM)[0]
     slower, failed = replace(one, us=2 * one.us), replace(one, us=0.0, failure="why")
@@ -140,13 +140,13 @@ class Pages(dict[str, str]):
 
 
 def results_pages(pages: Pages, made: Mapping[str, Any]) -> None:
-    """Results one by one."""
+    """Adds the pages of single results."""
     for name, value in made.items():
         pages.shown(name, value)
 
 
 def report_pages(pages: Pages, made: Mapping[str, Any], text: str, folder: Path) -> None:
-    """Results as a report, and a benchmark as files."""
+    """Adds a report of all results, and a benchmark's files."""
     items = [value for value in made.values() if not isinstance(value, CellResult)]
     page = wb.report(folder / "report.html", text, f"# {text}", *items, title=text).read_text()
     # plotly's own script is not looked through for what has no place in it.
@@ -201,7 +201,7 @@ def changed_by(text: str) -> Changes:
 
 
 def cell_pages(pages: Pages, made: Mapping[str, Any], text: str) -> None:
-    """What cells show: their results, and that there is none."""
+    """Adds outputs of cells with and without a result."""
     result = made["CellResult"]
     for name, one in (("fine", result), ("failed", replace(result, error=WorkbenchError(text)))):
         pages[f"html cell that {name}"] = cell_bundle(replace(one, name=text), text)["text/html"]
@@ -211,7 +211,7 @@ def cell_pages(pages: Pages, made: Mapping[str, Any], text: str) -> None:
 
 
 def compiled_pages(pages: Pages, text: str) -> None:
-    """What the compiler itself is given: a file's name, a kernel's symbol, a warning, an error."""
+    """Adds pages with texts that went through the compiler: a file's name, a symbol, a warning, an error."""
     # What stands behind an @ is a version to a linker.
     symbol = json.dumps(text.replace("@", ""), ensure_ascii=False)
     source = (
@@ -302,7 +302,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def all_pages(made: Mapping[str, Any], file: Path, text: str, folder: Path) -> Pages:
-    """Every page that the package makes, of what has the text wherever a user or a file has a say."""
+    """Pages of every kind, with `text` wherever the content comes from a user or a file."""
     folder.mkdir()
     pages = Pages()
     results = {
@@ -332,7 +332,7 @@ def elements(picture: str) -> set[tuple[str, str]]:
 
 
 def attacks(name: str, page: str, clean: str) -> list[str]:
-    """What of a page is not there, or is otherwise, on the page with harmless texts."""
+    """Elements of a page that the page with harmless texts has not, or has otherwise."""
     kind = name.partition(" ")[0]
     if kind == "svg":
         return sorted(map(str, elements(page) - elements(clean)))
@@ -345,12 +345,12 @@ def attacks(name: str, page: str, clean: str) -> list[str]:
 
 
 def without_code(made: list[Any]) -> list[Any]:
-    """Elements but <code> without attributes, which backticks in a hint may make: it does nothing."""
+    """Elements without the bare <code>, which backticks in a hint make and which does no harm."""
     return [each for each in made if each != ("code", ())]
 
 
 def differing(found: list[Any], wanted: list[Any]) -> Iterator[Any]:
-    """The first element that is another one, with what is before it."""
+    """The first element that differs, with those before it and both lengths."""
     if found != wanted:
         at = next((n for n, pair in enumerate(zip(found, wanted, strict=False)) if len(set(pair)) > 1), -1)
         yield found[max(0, at - 3) : at + 1], wanted[max(0, at - 3) : at + 1], len(found), len(wanted)

@@ -1,4 +1,4 @@
-"""How plotly shows figures in IPython, and that a light part of the views stays light."""
+"""How plotly shows figures in IPython, and that the light part of the views imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees of `show`: the table of names, the matrix, and what its slider and pointer say."""
+"""Views of `show`: the table of names, the matrix, the texts of its slider and pointer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of plotly figures: what is drawn is what the figure says, seen in the SVG's own elements."""
+"""Pictures of plotly figures: the SVG's elements show what the figure says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def texts(figure: Any) -> list[str]:
-    """All texts of the picture."""
+    """Texts of a figure's picture."""
     return ["".join(one.itertext()) for one in ElementTree.fromstring(svg_of(figure)).iter(f"{SVG}text")]
 
 
@@ -194,7 +194,7 @@ def test_numbers_of_neighbouring_cells_stand_apart() -> None:
 
 
 def test_numbers_of_axes_are_whole_and_as_asked() -> None:
-    """What stands at an axis' end for all of its numbers is under the badge, or the title."""
+    """A power of ten at an axis' end would lie under the badge or the title."""
     shown = texts(go.Figure(go.Heatmap(z=[[0, 1.4e-6]])))
     assert "1.4e-06" in shown
     assert not any("1e" in text and not text[0].isdigit() for text in shown)
