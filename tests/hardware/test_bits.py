@@ -64,7 +64,7 @@ def test_integers_and_small_floats_differ_by_bits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64, torch.float8_e5m2])
 def test_infinities_are_told_in_words(tmp_path: Path, dtype: torch.dtype) -> None:
-    """Between infinities is no distance: as units in the last place it was some 4,278,190,080."""
+    """Infinities have no distance: in units in the last place it would be 4,278,190,080."""
     infinity = float("inf")
     one = torch.tensor([infinity, -infinity, infinity, 1.0, infinity]).to(dtype)
     other = torch.tensor([infinity, infinity, 2.0, -infinity, float("nan")]).to(dtype)

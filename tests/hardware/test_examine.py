@@ -161,7 +161,7 @@ def test_who_may_not_be_disturbed_waits_for_a_few_cases_only(
 def test_what_the_emulated_device_answered_in_time_is_asked_of_the_examined_one_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine so slow that the emulated half takes all the time does two cases a run, not none."""
+    """Where the emulated half takes all the time, a run still completes two cases."""
     now = [0.0]
 
     def answer(side: Side, section: str, case: Case, folder: Path, seconds: float) -> dict[str, str]:
@@ -248,7 +248,7 @@ def test_a_process_that_dies_takes_one_case_with_it(side: Side, tmp_path: Path) 
 
 
 def test_fast_and_exact_matrix_arithmetic_are_told_apart(tmp_path: Path) -> None:
-    """The check can fail: fast mode has not the bits of a matrix core, and a conversion has."""
+    """The check can fail: fast mode differs from a matrix core's bits, a conversion does not."""
     for name, same in (("v_mfma_f32_16x16x16_bf16", False), ("v_cvt_pk_fp8_f32", True)):
         folders = {}
         for choice in ("fast", "exact"):

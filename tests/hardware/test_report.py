@@ -1,4 +1,4 @@
-"""Reports as files: whole or not at all, without anybody's names, and what they add up to."""
+"""Reports as files: whole or not at all, without anybody's names, with right sums."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_file_from_before_empty_sections_were_told_is_read(tmp_path: Path) -> 
 
 
 def test_names_are_asked_for_once_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A report has ten thousands of texts and is written after every case."""
+    """A report has tens of thousands of texts and is written after every case."""
     asked = []
     monkeypatch.setattr(platform, "node", lambda: asked.append(1) or "gpu-box-17")
     assert anonymous([["gpu-box-17"]] * 3) == [["computer"]] * 3

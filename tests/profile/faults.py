@@ -13,7 +13,7 @@ import torch
 
 @dataclass(frozen=True)
 class Launch:
-    """How a kernel is launched.
+    """Geometry and tensors of a kernel's launch.
 
     Attributes:
         groups, threads: work-groups, and work-items of one.

@@ -38,7 +38,7 @@ def module(request):
 
 
 def test_a_copy(module):
-    """Each byte once, in whole lines: nothing hits, and what is asked for is what moves at every level."""
+    """Every byte is accessed once, in whole lines: nothing hits, and every level moves what was requested."""
     elements = 32 * 256 * 4
     x, out = aligned(elements), aligned(elements)
     result = wb.profile(module["copy"][32, 256], x, out, device=f"emulated:{module.arch}")
@@ -140,7 +140,7 @@ __global__ void scale(const float *x, const float *w, float *out) {
 
 
 def test_modelled_times_do_not_depend_on_where_tensors_lie():
-    """As malloc chose them, 512 cubed took 8.2 to 9.2 us: L1's sets go by address."""
+    """L1's sets go by address: with addresses as malloc chose them, 512 cubed took 8.2 to 9.2 us."""
     generator = torch.Generator().manual_seed(1)
     memory = torch.randn(3 << 19, generator=generator).bfloat16()
     times = set()

@@ -43,7 +43,7 @@ def module(request):
 
 @pytest.fixture(scope="module")
 def matrices():
-    """At multiples of 128 bytes, so that neither run differs by how lines are cut."""
+    """Matrices at multiples of 128 bytes, so that all runs touch the same lines."""
 
     def aligned(rows):
         raw = torch.randn(rows * 64 + 32)

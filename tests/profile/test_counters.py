@@ -170,7 +170,7 @@ def test_mfma_cycles(arch, opcode, modifiers, cycles):
 
 
 def test_peaks_follow_from_passes():
-    """Every CU's four matrix cores at the table's cycles give the dense peak."""
+    """Four matrix cores per CU at the table's cycles give the dense peak."""
     for gpu, opcode in (("MI355X", "v_mfma_f32_16x16x32_bf16"), ("MI300X", "v_mfma_f32_32x32x8_bf16")):
         m = machine(gpu)
         matrix = row(opcode, m.arch).record.matrix

@@ -23,7 +23,7 @@ def _name(text: str, kind: str) -> str:
 
 @cache
 def module() -> wb.Module:
-    """All kernels as one module: a compiler starts once."""
+    """One module of all kernels, so that the compiler starts once."""
     kernels = [(_name(each.name, "faulty"), each.faulty) for each in FAULTS]
     kernels += [(_name(each.name, "repaired"), each.repaired) for each in FAULTS]
     kernels += [(_name(each.name, "good"), each.source) for each in GOOD]

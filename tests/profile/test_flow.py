@@ -1,4 +1,4 @@
-"""One wave's walk: waits, overlap with what is issued meanwhile, loads in flight over a loop's back edge."""
+"""The walk of a wave: waits, overlap with instructions issued meanwhile, loads in flight over a back edge."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_other_way_into_a_block_is_seen():
 
 
 def test_a_wave_takes_as_long_as_its_target_says():
-    """One place for times: a transcendental of fp32 has half the rate on gfx950, a quarter on gfx942."""
+    """A transcendental of fp32 has half the rate on gfx950, a quarter on gfx942."""
     to = Operand("v", 0, 1, 0, False, False, False)
     code = [replace(one(0, "v_exp_f32", "VOP1"), dst=(to,)), read(8), wait(16, 0xC07F)]
     for timing, cycles, latency in ((CDNA3_TIMING, 16, 51), (CDNA4_TIMING, 8, 60)):

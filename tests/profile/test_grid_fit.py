@@ -66,7 +66,7 @@ def test_in_two_dimensions(module: wb.Module) -> None:
 
 
 def test_what_only_some_write_is_no_fault(module: wb.Module) -> None:
-    """All add to one element, of which the last is known."""
+    """All work-items add to one element, and only the last writer of an element is known."""
     n = 16 * GROUP
     assert wb.profile(module["sum"][16, GROUP], torch.rand(n), torch.zeros(1), n).remarks == ()
 

@@ -146,7 +146,7 @@ def test_the_latest_is_of_the_last_counted_launch(module):
 
 
 def test_time_is_charged_to_what_waves_waited_for(module, result):
-    """All of the simulated waves' lives, each wait at its load: a load's own turn is nothing beside it."""
+    """Cycles add up to the waves' lives; a wait is charged to its load, whose own issue is far shorter."""
     found = result.instructions
     assert found.measures[0].key == "time_cycles"
     run = result.model.simulation.unit

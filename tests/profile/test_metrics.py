@@ -127,7 +127,7 @@ def test_the_weakest_origin_wins():
 
 
 def test_the_peak_of_mixed_types():
-    """As much time at each type's peak: the harmonic mean by operations."""
+    """The harmonic mean of the types' peaks, weighted by operations."""
     mixed = figures(**{TIME: 1.0}, SQ_INSTS_VALU_MFMA_MOPS_BF16=100, SQ_INSTS_VALU_MFMA_MOPS_F8=100)
     assert derive(mixed, GPU)["MFMA rate"].peak == pytest.approx(2 / (1 / 2516.6 + 1 / 5033.2), rel=1e-4)
 

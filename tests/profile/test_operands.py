@@ -1,4 +1,4 @@
-"""What operands are to the clock."""
+"""The clock by the values of operands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_part_that_is_not_zero(dtype):
 
 @pytest.mark.parametrize("left", [0.0, 1.0])
 def test_what_lay_in_the_memory_of_a_result_is_no_operand(left):
-    """Of a large launch only a part runs: the rest of its output has what was there."""
+    """Only a part of a large launch runs, and the rest of its output keeps its previous content."""
     target = resolve("gemm/bf16", shape={"m": 256, "n": 256, "k": 256}, device="emulated:MI355X")
     target.run(None)
     for result in target.results:

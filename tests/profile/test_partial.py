@@ -1,4 +1,4 @@
-"""Launches of which only some work-groups run: what is said of the rest is what running them would show."""
+"""Launches of which only some work-groups run: estimates of the rest equal what running it gives."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_rest_follows_from_what_ran(axis):
 
 @pytest.mark.parametrize(("kilobytes", "kept"), [(32, False), (256, True)])
 def test_later_rounds_find_of_the_one_before_what_the_infinity_cache_keeps(kilobytes, kept):
-    """Two rounds stand for six; what is read again in each is there where two rounds' lines fit."""
+    """Two rounds stand for six; data read in every round stays in the cache where two rounds' lines fit."""
     groups, at_once = 48, 8
     module = wb.compile(SOURCE, arch="gfx950", name="rows.hip")
     x, out = torch.zeros((groups + 8) * 64 * 32), torch.zeros(1)

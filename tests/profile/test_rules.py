@@ -1,4 +1,4 @@
-"""Each rule on facts with its fault, and on the same facts cured: what it sees, where, what it would change.
+"""Rules on facts with their fault and on the same facts cured: the finding, its place and its change.
 
 What a change gains in a launch is tested in test_advice.py.
 """

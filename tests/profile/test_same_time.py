@@ -15,7 +15,7 @@ from workbench.profile import timing
 
 
 def told() -> str:
-    """Every figure of a GEMM's modelled time, to the last bit."""
+    """The figures of a GEMM's modelled time, to the last bit."""
     shape = {"m": 512, "n": 512, "k": 256}
     model = wb.time("gemm/bf16", shape=shape, device="emulated:MI355X", warm=True).model
     assert model is not None
@@ -24,7 +24,7 @@ def told() -> str:
 
 
 def told_elsewhere(threads: int) -> str:
-    """The same by a process of its own, in which strings have other hashes."""
+    """The figures from a process of its own, in which strings have other hashes."""
     ran = subprocess.run(
         [sys.executable, __file__],
         env={
@@ -51,7 +51,7 @@ def test_a_gemm_takes_the_same_time_to_the_last_bit(monkeypatch: pytest.MonkeyPa
 
 
 def test_gpus_of_one_target_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has the time that it has alone, also of an operator of several launches."""
+    """A GPU's time is the one that it has alone, also for an operator of several launches."""
     gpus = ("emulated:MI325X", "emulated:MI350X", "emulated:MI300X")
     operator, shape = "normalization/rmsnorm_backward", {"rows": 256, "cols": 2048, "weight": 1}
     alone = [wb.time(operator, shape=shape, device=gpu) for gpu in gpus]

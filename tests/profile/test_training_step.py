@@ -1,4 +1,4 @@
-"""A training step's launches by module and pass, and what is made of them."""
+"""A training step's launches by module and pass, with their times, sums and traces."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_forecast_launches_a_call_once_for_gpus_that_count_alike(monkeypatch: 
 
 
 def test_the_sum_is_off_as_its_parts_are(step: wb.StepProfile) -> None:
-    """As if each were off the same way: the ends of its range are the sums of theirs."""
+    """The ends of the sum's range are the sums of the parts' ends, as if all were off the same way."""
     around = [t.error.around(t.value) for c in step.calls if (t := step.times[c.what].median).error]
     found = step.total.error
     assert found is not None

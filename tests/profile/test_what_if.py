@@ -1,4 +1,4 @@
-"""What a launch would take without its bank conflicts: as long as its twin that has none."""
+"""The forecast without bank conflicts is the time of a twin that has none."""
 
 from __future__ import annotations
 

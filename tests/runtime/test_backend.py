@@ -1,4 +1,4 @@
-"""What every back end is given."""
+"""Arguments that back ends share: the list of a launch's buffers."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ def test_overlapping_buffers_are_joined() -> None:
 
 
 def test_buffers_keep_the_order_in_which_they_came() -> None:
-    """By address, one modelled time moved by malloc: attention of 256 tokens, 10.20 to 10.34 us."""
+    """Ordered by address, the modelled time of an attention of 256 tokens moved from 10.20 to 10.34 us."""
     assert merged([(300, 1), (120, 10), (0, 4), (100, 50)]) == [(300, 1), (100, 50), (0, 4)]

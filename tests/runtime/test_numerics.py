@@ -49,14 +49,14 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def inputs() -> tuple[torch.Tensor, torch.Tensor]:
-    """Sums of which nothing remains but what was rounded."""
+    """Operands whose exact product is zero: what a kernel gives is rounding error."""
     made = torch.Generator().manual_seed(0)
     a, b = (torch.randn(128, 128, generator=made).bfloat16() for _ in range(2))
     return torch.cat([a, -a], 1), torch.cat([b, b], 1)
 
 
 def test_launches_have_their_devices_numerics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One process, one kernel, both ways, in turns: each gives its own bits, on any number of threads."""
+    """Launches that alternate between both numerics keep their bits, on any number of threads."""
     a, b = inputs()
     gemm = wb.kernels["gemm/bf16"]
     results: dict[str, list[torch.Tensor]] = {"exact": [], "fast": []}

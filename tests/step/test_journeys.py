@@ -54,7 +54,7 @@ __global__ void hasty(const float *x, float *out) {
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_a_transposed_operand_is_seen_in_where_a_number_comes_from(arch: str) -> None:
-    """What was meant is a times b transposed: element (3, 5) is to come from row 5 of b."""
+    """The intended product is a times b transposed, whose element (3, 5) comes from row 5 of b."""
     kernel = wb.compile(HEAD + TRANSPOSED, arch=arch, name="product.hip")["product"]
     a, b = (torch.randn(1, 1, 32, 32).bfloat16() for _ in range(2))
     c = torch.zeros(1, 1, 32, 32)

@@ -1,4 +1,4 @@
-"""Where a number comes from, on kernels of which it is known."""
+"""Provenance of numbers on kernels where it is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stepper against what the kernel computes, in both directions, and what it says of wrong use."""
+"""The stepper against the kernel's results, in both directions, and its errors for wrong use."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_both_directions_lead_to_the_same(arch: str) -> None:
 
 
 def test_each_instruction_finds_what_the_one_before_left() -> None:
-    """What changed, applied to what was held, is what is held; registers that are not named stay."""
+    """The reported changes, applied to the previous state, give the state; other registers stay."""
     s, *_ = turns()
     before = s.held.rows[0].copy()
     while not s.ended:

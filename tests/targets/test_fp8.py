@@ -28,7 +28,7 @@ def test_fp8_is_where_the_instructions_are() -> None:
 
 @pytest.mark.parametrize("arch", targets.NAMES)
 def test_a_kernel_reads_fp8_in_the_encoding_of_its_type(arch: str) -> None:
-    """Those that ROCm's header has for a target: its own, or both where it has no instructions for either."""
+    """As in the header of ROCm: the type of the target's encoding, or both types where it has neither."""
     source = """#include <hip/hip_runtime.h>
 #include <hip/hip_fp8.h>
 __global__ void widen(const unsigned char *x, float *out) {

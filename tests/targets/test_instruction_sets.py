@@ -40,5 +40,5 @@ def test_code_asks_targets_for_facts_and_not_for_their_names() -> None:
 
 
 def test_a_wave_has_one_size() -> None:
-    """What is laid out before a target is known (abi.h) has the targets' own."""
+    """The layout that is fixed before the target is known (abi.h) has the targets' wave size."""
     assert {known.wave_size for known in targets.TARGETS} == {targets.WAVE, abi.LANES}

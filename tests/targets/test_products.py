@@ -106,7 +106,7 @@ def test_a_new_product_is_one_record(with_another_product: Product) -> None:
 
 
 def test_a_kernel_on_another_product_of_its_target() -> None:
-    """The same code and counts; the clock of the product that was named."""
+    """A product of the same target has the same code and counts, and its own clock."""
     kernel = wb.compile(
         "#include <hip/hip_runtime.h>\n__global__ void one(float *x) { x[threadIdx.x] += 1; }", arch="gfx950"
     )["one"]

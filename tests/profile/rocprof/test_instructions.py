@@ -18,7 +18,7 @@ NAME = "twice(float*, float const*, int)"
 
 
 def trace_of(module, head="CodeObj"):
-    """A statistics file: each instruction with its place in the kernel as hits, ten times that as latency."""
+    """A statistics file: an instruction's hits are its position in the kernel, its latency ten times that."""
     rows = [f"{head},Vaddr,Instruction,Hitcount,Latency,Stall,Idle,Source"]
     for name, shown in (("count", "count(int*)"), ("twice", NAME)):
         code = module[name].instructions

@@ -38,7 +38,7 @@ def counted(read, written):
 
 
 def test_a_copy_takes_as_long_as_memory_needs_for_its_bytes():
-    """Of eleven rounds three are simulated; the last of these has no other's loads beside it."""
+    """Three of eleven rounds are simulated, and no other round's loads overlap the last of them."""
     groups, bytes_each = 22 << 10, 256 * 16
     source, to = (torch.zeros(groups * bytes_each // 4) for _ in range(2))
     kernel = wb.compile(COPY, arch="gfx950", name="copy.hip")["copy"]
@@ -120,7 +120,7 @@ def test_non_temporal_loads_of_a_first_launch_cost_what_they_read():
 
 
 def test_lengths_that_nobody_recorded_lie_between_those_that_were(monkeypatch):
-    """As in causal attention: of 48 lengths 12 are simulated, and the launch takes as long as with all."""
+    """As in causal attention: simulating 12 of 48 lengths gives the time of simulating all."""
     lengths, of_each = 48, 32
     source, to = torch.zeros(8 * lengths), torch.zeros(lengths * of_each * 64)
     kernel = wb.compile(CAUSAL, arch="gfx950", name="causal.hip")["causal"]
