@@ -78,7 +78,7 @@ Made by `python docs/made.py`."""
 
 @dataclass(frozen=True)
 class Row:
-    """One module of the collection."""
+    """A row of the collection's table of modules."""
 
     number: int
     category: str
@@ -87,7 +87,7 @@ class Row:
 
 
 def rows() -> list[Row]:
-    """All 71, in its order."""
+    """The collection's 71 modules, in its order."""
     with (DATA / "collection_modules.csv").open(newline="", encoding="utf-8") as file:
         return [
             Row(int(each["row"]), each["category"], each["module"], each["port"])
@@ -189,7 +189,7 @@ def _sanitized(ports: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def sum_of(told: Mapping[str, Any]) -> int:
-    """Cases of a module, whatever became of them."""
+    """Number of a module's cases, right, wrong or out of bounds."""
     return sum(told["cases"].get(kind, 0) for kind in ("right", "wrong", "beyond"))
 
 
@@ -296,7 +296,7 @@ def _code(path: Path) -> int:
 
 
 def problems() -> list[tuple[str, Comparison]]:
-    """What the collection published, by operator."""
+    """Comparisons with the times that the collection publishes, each with the operator's name."""
     return [
         (name, each)
         for name, spec in wb.kernels.items()
@@ -340,7 +340,7 @@ def _tables() -> Iterator[str]:
 
 
 def run_cases(results: dict[str, Any]) -> None:
-    """Runs what has no result yet, and remembers each at once."""
+    """Runs the cases without a result, and stores each result at once."""
     for name in CASES:
         for arch in TILE_TARGETS:
             if f"{name} {arch}" in results["cases"]:

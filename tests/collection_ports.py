@@ -34,7 +34,7 @@ MACROS = "HIP_ENABLE_WARP_SYNC_BUILTINS"
 
 
 def stored() -> dict[str, dict[str, Any]]:
-    """By module what `attempt` told."""
+    """Stored results of `attempt`, by module."""
     known: dict[str, dict[str, Any]] = json.loads(DATA.read_text()) if DATA.exists() else {}
     return known
 
@@ -87,7 +87,7 @@ def error_of(error: WorkbenchError) -> str:
 
 
 def attempt(module: str, path: Path) -> dict[str, Any]:
-    """What became of a module.
+    """Builds a module and calls it with each of its cases under the sanitizer.
 
     Returns:
         "cases": how many of its cases came to each of WHAT, and in how many the sanitizer has findings of a
@@ -131,7 +131,7 @@ WHAT = {
 
 
 def shown(told: Mapping[str, Any]) -> str:
-    """A module in a cell of a table."""
+    """A module's result as the text of a table's cell."""
     if "cases" not in told:
         return str(told.get("failure", "not tried")).partition(":")[0]
     parts = [f"{told['cases'][kind]} {text}" for kind, text in WHAT.items() if kind in told["cases"]]
@@ -156,7 +156,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def asked(command: Sequence[str]) -> dict[str, Any]:
-    """What a process of its own says."""
+    """The result of `command`, which prints it as JSON on its last line."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:

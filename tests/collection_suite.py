@@ -111,7 +111,7 @@ def run_here(file: Path, target: str) -> None:
 
 
 def read(lines: Sequence[str]) -> list[dict[str, str]]:
-    """What a file printed of its tests, each with the module that was loaded before."""
+    """Results in the output of a test file, each with the module that was loaded before it."""
     module, found = "", []
     for line in lines:
         if line.startswith(_LOADED):
@@ -122,7 +122,7 @@ def read(lines: Sequence[str]) -> list[dict[str, str]]:
 
 
 def run(file: Path, target: str) -> list[dict[str, str]]:
-    """What a file says of its tests, in a process of its own."""
+    """Runs a test file in a process of its own and gives its results."""
     command = [sys.executable, __file__, str(file), "--here", target]
     done = subprocess.run(command, capture_output=True, text=True)
     found = read(done.stdout.splitlines())
@@ -140,12 +140,12 @@ def passed(status: str) -> bool:
 
 
 def skipped(status: str) -> bool:
-    """By the file itself, which names no call."""
+    """True where the test file itself skipped the test."""
     return status == "SKIP"
 
 
 def modules_of(results: Sequence[Mapping[str, str]]) -> dict[str, bool]:
-    """By module of which a test was run, whether all of them passed."""
+    """For each module that was tested, True where all of its tests passed."""
     found: dict[str, bool] = {}
     for result in results:
         if result["module"] and not skipped(result["status"]):
@@ -168,7 +168,7 @@ def table(kept: Mapping[str, Mapping[str, Sequence[Mapping[str, str]]]]) -> Iter
 
 
 def stored() -> dict[str, dict[str, list[dict[str, str]]]]:
-    """By target and file what the tests said."""
+    """Stored results, by target and file."""
     known: dict[str, Any] = json.loads(DATA.read_text()) if DATA.exists() else {}
     return known
 

@@ -1,4 +1,4 @@
-"""What is told of the collection's own sources, by ours of the same form."""
+"""Results of `collection_ports` on a source of the same form as the collection's own."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def attempt(folder: Path, source: str) -> dict[str, object]:
 
 
 def test_a_barrier_that_is_missing_between_two_reductions(tmp_path: Path) -> None:
-    """As in the collection's softmax: the sanitizer says so, and with the barrier nothing."""
+    """As in the collection's softmax: the sanitizer finds a race, and none with the barrier."""
     without = attempt(tmp_path, SOFTMAX.replace("BARRIER", ""))
     assert without["cases"]["race"] == 1
     assert "race in shared memory" in str(without["race"])

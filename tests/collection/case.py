@@ -1,4 +1,4 @@
-"""What a case of the collection's functions is, and drawing one."""
+"""Cases of the collection's functions, and the random tensors in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The collection's functions with their cases, and one case run and judged: for the tests and the page."""
+"""Runs and judges cases of the collection's functions, for the tests and for the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLED = sorted(name for module in CATEGORIES.values() for name in getattr(modu
 
 
 def bound(name: str) -> BoundFunction:
-    """A function by "module.function"; what is behind a colon tells cases of one function apart."""
+    """The function of a case's name, "module.function" or "module.function:case"."""
     module, _, function = name.partition(":")[0].partition(".")
     found = getattr(getattr(collection, module), function)
     assert isinstance(found, BoundFunction)

@@ -1,4 +1,4 @@
-"""Every function of the collection, in every order of its arguments, against PyTorch."""
+"""Functions of the collection, in every order of their arguments, against PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For each function of the collection small arguments, and what PyTorch says of them, a module a category.
+"""Small arguments and PyTorch's results for each function of the collection, one module per category.
 
 A case is `(draw) -> Case`, in `CASES` under "module.function"; ":what" behind it tells several of one
 function apart. References are written here, not taken from the operators' specs. `cases/<category>.py` is for

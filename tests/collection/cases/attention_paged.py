@@ -12,7 +12,7 @@ ALL, VALUES = 576, 512
 def attended(
     q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float, cap: float = 0.0
 ) -> torch.Tensor:
-    """One token's heads (H, 576) over keys and values, in float64; zeros where there are none."""
+    """Attention of a token's heads (H, 576) over keys and values, in float64; zeros without keys."""
     logits = scale * (q.double() @ keys.double().T)
     if cap:
         logits = cap * torch.tanh(logits / cap)

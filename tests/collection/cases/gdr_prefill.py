@@ -1,4 +1,4 @@
-"""What a gated delta layer does with whole sequences."""
+"""The gated delta rule over whole sequences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def conv_split(dtype: torch.dtype, *, transposed: bool) -> Make:
 
 
 def layer(draw: Draw, chunk: int, tokens: int = 37, groups: int = 1) -> dict[str, torch.Tensor]:
-    """What a layer gives, two batches with two heads of keys and of values, in float32."""
+    """q, k, v, g and beta of two batches with two heads of keys and of values, in float32."""
     normal = [draw.normal(2, tokens, 2 * n, 64, dtype=torch.float32) for n in (1, 1, groups)]
     q, k, v = normal
     g = -draw.uniform(2, tokens, 2 * groups) / 8
@@ -44,12 +44,12 @@ def layer(draw: Draw, chunk: int, tokens: int = 37, groups: int = 1) -> dict[str
 
 
 def by_chunks(x: torch.Tensor, chunk: int) -> list[torch.Tensor]:
-    """(B, heads, tokens of the chunk, ..) of each chunk, in float64."""
+    """Splits (B, T, heads, ...) into chunks of (B, heads, tokens of the chunk, ...), in float64."""
     return [part.double().transpose(1, 2) for part in x.split(chunk, 1)]
 
 
 def joined(parts: list[torch.Tensor], width: int | None = None) -> torch.Tensor:
-    """The other way round; rows padded with zeros to a width."""
+    """The inverse of `by_chunks`; rows are padded with zeros to a width."""
     if width is not None:
         parts = [torch.nn.functional.pad(part, (0, width - part.shape[-1])) for part in parts]
     return torch.cat([part.transpose(1, 2) for part in parts], 1)
@@ -222,7 +222,7 @@ def recomputed(g: str, chunk: int, use_g: bool | None = None) -> Make:
 
 
 def chunk_states(chunk: int, *, all_switches: bool) -> Make:
-    """With an initial state and all results, or without: two chunks and a part of one."""
+    """Two chunks and a part of one, with an initial state and all results, or without."""
 
     def make(draw: Draw) -> Case:
         given = layer(draw, chunk, tokens=2 * chunk + 5)
@@ -306,7 +306,7 @@ def l2_norm(draw: Draw) -> Case:
 
 
 def l2_norm_gradient(draw: Draw) -> Case:
-    """By PyTorch's own derivative."""
+    """The gradient of x / norm(x) by PyTorch's autograd."""
     x = draw.normal(21, 72, dtype=torch.float32).double().requires_grad_()
     dy = draw.normal(21, 72, dtype=torch.float32)
     rstd = (x.square().sum(-1) + 1e-9).rsqrt()
@@ -344,7 +344,7 @@ STARTS = [0, 5, 5, 70, 71]
 def on_host(
     argument: str, values: list[int], wanted: list[int] | int, *, size: int | None = None
 ) -> dict[str, Make]:
-    """Of a list, and of a tensor, which gives a tensor."""
+    """Cases with a list, and with a tensor, for which the function returns a tensor."""
     sized = {} if size is None else {"chunk_size": size}
     as_tensor = wanted if isinstance(wanted, int) else torch.tensor(wanted, dtype=torch.int32)
     return {

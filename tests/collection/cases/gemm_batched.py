@@ -10,7 +10,7 @@ from collection.cases.gemm_basic import fp4, powers
 
 
 def of_four(make: Make) -> Make:
-    """The same with a dimension of 1 in front and B as N x K, as the port's own tests call it."""
+    """The case with a dimension of 1 in front and B as N x K, as the port's own tests call it."""
 
     def made(draw: Draw) -> Case:
         case = make(draw)

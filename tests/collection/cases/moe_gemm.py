@@ -61,7 +61,7 @@ def each_id(chosen: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Ten
 
 
 def padded(rows: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
-    """What the output must be: rows, and what it had before behind them."""
+    """The expected output: `rows`, then the output's previous content."""
     return torch.cat([rows, output[len(rows) :].double()])
 
 
@@ -126,7 +126,7 @@ def ragged_case(
     *,
     of: tuple[torch.Tensor, torch.Tensor],
 ) -> tuple[dict[str, Any], torch.Tensor, torch.Tensor]:
-    """Arguments that ragged functions share; products by entry of numbers `of`; the expert of each entry."""
+    """Shared arguments of ragged functions, the products of `of` by entry, and the expert of each entry."""
     chosen = assigned(draw)
     lists = ragged(chosen)
     order = lists["GatherIndx"].long()

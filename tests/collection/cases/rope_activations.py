@@ -18,7 +18,7 @@ ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 def turned(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Halves of the last dimension turned."""
+    """Rotates the halves of the last dimension."""
     a, b = x.double().chunk(2, -1)
     c, s = cos.double(), sin.double()
     return torch.cat([a * c - b * s, b * c + a * s], -1)
