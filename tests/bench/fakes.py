@@ -17,7 +17,7 @@ def square(n: int, folder: str = "") -> int:
 
 
 def troubled(n: int, folder: str) -> int:
-    """Of the candidates 1 faults, 2 hangs, 3 takes its process with it, always; 4 does so the first time."""
+    """Candidate 1 faults, 2 hangs and 3 kills its process, always; 4 kills its process the first time."""
     if n == 1:
         raise ValueError("candidate 1 faults")
     if n == 2:

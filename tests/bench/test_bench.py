@@ -29,7 +29,7 @@ MI355X = "emulated:gfx950"
 
 
 def made(case: Case, device: str, **told: Any) -> Result:
-    """A result that nobody timed: a microsecond for a million operations."""
+    """A result without a run: a microsecond for every million operations."""
     us = cost(case.spec, case.shape) / 1e6
     fields = {"us": us, "low": us, "high": us, "origin": "modelled", "verified": "as it is"}
     fields |= {
@@ -42,7 +42,7 @@ def made(case: Case, device: str, **told: Any) -> Result:
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[Case]:
-    """The cases that were run, in the place of running them."""
+    """Records the cases instead of running them."""
     found: list[Case] = []
 
     def fake(case: Case, device: str) -> Result:

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl
 
 @contextmanager
 def _configured(file: Path) -> Iterator[None]:
-    """As a process that was started with DASK_CONFIG has it."""
+    """Dask's configuration as in a process started with DASK_CONFIG."""
     import dask
     import distributed  # noqa: F401 - brings the defaults that the file goes over
 

@@ -29,7 +29,7 @@ def time_of(variant: str, settings: Mapping[str, Any]) -> float:
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[Case]:
-    """The candidates that were timed, in the place of timing them."""
+    """Records the candidates instead of timing them."""
     cases: list[Case] = []
 
     def fake(case: Case, device: str) -> Result:

@@ -65,7 +65,7 @@ def program(tmp_path: Path) -> Path:
 
 
 def races(findings: Any, lines: Any = (9, 10)) -> bool:
-    """Whether there is a race, and all are where a wave reads what another writes, or the other way."""
+    """True where there are races, and each is between one wave's read and another wave's write."""
     raced = {finding.line for finding in findings if finding.category == "race"}
     return bool(raced) and raced <= {*lines}
 

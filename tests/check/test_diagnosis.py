@@ -48,7 +48,7 @@ IN = torch.arange(10, 18, dtype=torch.int32)
 
 
 def flags_of(module):
-    """What the kernel says for n = 3 and t = 0 to 5, as a function of tensors."""
+    """The kernel's flags for n = 3 and t = 0 to 5, as a function of tensors."""
 
     def function(x):
         flag, val = torch.full((2, 6), -1, dtype=torch.int32)

@@ -1,4 +1,4 @@
-"""What llvm-mc says of encodings: recorded in data/llvm_answers.xz, and live where LLVM is installed.
+"""llvm-mc's disassembly of encodings: recorded in data/llvm_answers.xz, and live where LLVM is installed.
 
     python tests/codeobject/llvm_answers.py  # records anew; needs llvm-mc of LLVM 22
 
@@ -55,7 +55,7 @@ def recorded(target: str) -> Mapping[bytes, Text | None]:
 
 
 def from_recording(target: str, encodings: Sequence[bytes]) -> list[Text | None]:
-    """As `disassemble`."""
+    """Disassembles by the recording, with the signature of `disassemble`."""
     answers = recorded(target)
     missing = [encoding.hex() for encoding in encodings if encoding not in answers]
     assert not missing, f"{target}: {len(missing)} encodings were never asked about: run `{COMMAND}`"

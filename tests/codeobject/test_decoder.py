@@ -1,4 +1,4 @@
-"""What the decoder makes of encodings, against LLVM's text and against the ISA's rules.
+"""Decoded instructions against LLVM's text and the ISA's rules.
 
 Two oracles, both wherever the package is: LLVM's recorded disassembly of every opcode with each of its fields
 (llvm_answers.py), and its assembler, which says of random instructions how LLVM writes them and encodes them.
@@ -65,7 +65,7 @@ def test_an_atomic_that_returns_to_agprs_keeps_sc1(target: str, opcode: int) -> 
 
 @pytest.mark.parametrize("target", NAMES)
 def test_random_instructions_are_what_llvm_assembles(target: str) -> None:
-    """LLVM's assembler takes our text, and says how it writes and encodes that: the decoder must agree.
+    """LLVM's assembler takes our text and gives its own text and encoding of it: the decoder must agree.
 
     Its encodings have no bit set that means nothing; LLVM's disassembler would refuse most of the others.
     """

@@ -108,7 +108,7 @@ def test_relocated_pointer_points_to_its_variable(code_object: CodeObject) -> No
 
 
 def test_relocation_types(code_object: CodeObject) -> None:
-    """Every type of the ABI, on the same place with the same symbol, against its formula."""
+    """Each relocation type of the ABI, at the same place with the same symbol, against its formula."""
     from workbench.codeobject.elf import Relocation
 
     place = code_object.symbols["table"].address

@@ -98,7 +98,7 @@ class _Letters:
             self._names_of(target.elts[0])
 
     def is_text(self, node: ast.expr) -> bool:
-        """Whether an expression is such a text, or a collection of such texts."""
+        """True for an expression that is a text of an instruction, or a collection of such texts."""
         match node:
             case ast.Attribute():
                 return node.attr in _ATTRIBUTES
@@ -124,7 +124,7 @@ class _Letters:
                 return False
 
     def looks(self) -> Iterator[ast.AST]:
-        """Where the code looks at letters."""
+        """Nodes that look at the letters of a text of an instruction."""
         for node in self.nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 if (self.is_text(node.func.value) and node.func.attr in _LETTERS) or (
@@ -157,7 +157,7 @@ def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _looks(tree: ast.AST) -> Iterator[ast.AST]:
-    """Where code looks at the letters of an instruction's texts."""
+    """Nodes of a tree that look at the letters of a text of an instruction."""
     scopes = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]
     return (found for scope in scopes for found in _Letters(scope).looks())
 
@@ -220,7 +220,7 @@ _FAMILY = re.compile(r"(v|s|ds|t?buffer|global|flat|scratch)_\S*")
 
 
 def _is_pattern(text: str) -> bool:
-    """Whether a text is a regular expression of opcodes."""
+    """True for a regular expression that matches opcodes."""
     if not _FAMILY.fullmatch(text) or text.isidentifier():
         return False
     try:
@@ -231,7 +231,7 @@ def _is_pattern(text: str) -> bool:
 
 
 def _names(tree: ast.AST) -> Iterator[ast.AST]:
-    """Where code names opcodes: a text of nothing but names, a pattern of them, a name that is put together.
+    """Nodes that name opcodes: a text of nothing but names, a pattern of names, a name made of parts.
 
     Sentences may name them.
     """
@@ -272,7 +272,7 @@ def test_sentences_may_name_opcodes() -> None:
 
 
 def test_only_records_and_meanings_name_opcodes() -> None:
-    """What others want to know of an instruction is in its record."""
+    """Other code asks an instruction's record."""
     assert not _found_outside((*MEANINGS, *SOURCES), _names)
 
 

@@ -34,7 +34,7 @@ def test_table_has_its_own_form() -> None:
 
 @pytest.mark.parametrize("target", NAMES)
 def test_recording_is_what_llvm_says(target: str) -> None:
-    """Where LLVM is installed; elsewhere, that each target has its own."""
+    """Compared where LLVM is installed; elsewhere each target must at least have a recording of its own."""
     recorded = llvm_answers.recorded(target)
     assert len(recorded) > 30000
     tool = llvm_answers.live()

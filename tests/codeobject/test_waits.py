@@ -21,5 +21,5 @@ from workbench.codeobject.waits import Waits, waits
     ],
 )
 def test_fields_of_a_wait(field, wanted):
-    """Each as llvm-mc 22 gives it for gfx950: `s_waitcnt vmcnt(31)` is 0x4f7f."""
+    """Values from llvm-mc 22 for gfx950: `s_waitcnt vmcnt(31)` is 0x4f7f."""
     assert waits(field) == wanted

@@ -35,7 +35,7 @@ def links(page: Path) -> Iterator[tuple[Path, str]]:
 
 
 def reached(start: Path) -> dict[Path, int]:
-    """Pages by the clicks that they are away."""
+    """Pages that links lead to, each with its distance in clicks."""
     found, new = {start: 0}, [start]
     while new:
         page = new.pop(0)
@@ -80,7 +80,7 @@ def test_anchors_are_there(page: Path) -> None:
 
 @cache
 def anchors(page: Path) -> set[str]:
-    """What may stand behind the # of a link to a page: slugs of headings, as GitHub and MyST make them."""
+    """Anchors of a page: slugs of its headings, as GitHub and MyST make them."""
     text = text_of(page)
     heads = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     slugs = {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}

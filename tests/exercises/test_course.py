@@ -1,4 +1,4 @@
-"""Each solution passes its check, and what readers get wrong fails it with the sentence that helps."""
+"""Solutions pass their checks; common mistakes fail them with a sentence that helps."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def child(seed: int, first: int, count: int, step: int, folder: str) -> None:
 
 @dataclass
 class Campaign:
-    """What one run of the fuzzers has seen."""
+    """Counts and failures of one run of the fuzzers."""
 
     outcomes: collections.Counter[str] = field(default_factory=collections.Counter)
     failures: list[str] = field(default_factory=list)

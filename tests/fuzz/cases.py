@@ -64,7 +64,7 @@ def _setting(name: str, value: float) -> Iterator[None]:
 
 
 class World:
-    """What the cases of one process share: devices, buffers, and what must stay as it is."""
+    """Devices, buffers and canaries that the cases of a process share."""
 
     def __init__(self) -> None:
         # Of each target the device that launches go to: products of one target do not share memory.
@@ -99,7 +99,7 @@ class World:
             observe(add, count, count, count, 64, device=f"emulated:{TILE_TARGETS[0]}")
 
     def arm(self) -> None:
-        """Make the canaries what they were: a kernel may write those of its own device."""
+        """Restores the canaries: a kernel may write those of its own device."""
         for canary in self.canaries:
             ctypes.memset(canary.base, _CANARY, canary.size)
 
@@ -110,12 +110,12 @@ class World:
 
     @cached_property
     def victims(self) -> dict[str, Any]:
-        """The same code loaded again, for cases that may write into its image."""
+        """Second copies of the modules in `good`, for cases that may write into the image."""
         return {t: runtime.device(f"emulated:{t}").load(kernels(t)) for t in TILE_TARGETS}
 
     @cached_property
     def deterministic(self) -> dict[str, Any]:
-        """Modules of kernels whose results do not depend on who is first, by target."""
+        """Modules of kernels whose results do not depend on the order of waves, by target."""
         return {t: runtime.device(f"emulated:{t}").load(deterministic(t)) for t in TILE_TARGETS}
 
     @cached_property
@@ -425,7 +425,7 @@ def _alike(what: str, runs: list[tuple[bytes, Any]]) -> None:
 
 
 def thread_count(generator: random.Random, world: World) -> None:
-    """The same launch on one, two and three threads: the same bits, counters and errors."""
+    """A launch gives the same bits, counters and errors on one, two and three threads."""
     target = generator.choice(TILE_TARGETS)
     if generator.random() < 0.4:
         _computed(generator, world, target)

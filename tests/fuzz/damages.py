@@ -63,7 +63,7 @@ def random_words(generator: random.Random, data: bytes) -> bytes:
 
 
 def descriptors(generator: random.Random, data: bytes) -> bytes:
-    """What says how kernels are started."""
+    """Damages kernel descriptors."""
     return _overwritten(generator, data, ".rodata")
 
 
@@ -123,7 +123,7 @@ def damaged(generator: random.Random, data: bytes) -> bytes:
 
 
 def _value(generator: random.Random, kinds: int = 6) -> Any:
-    """What a record may hold; the first kinds can be keys."""
+    """A random value for a record of the metadata; the first three kinds can be keys."""
     way = generator.randrange(kinds)
     if way == 0:
         return generator.choice((*EDGES, -(1 << 63), generator.getrandbits(32)))
@@ -160,6 +160,6 @@ def _elf(data: bytes) -> ELFFile:
 
 
 def _section(data: bytes, name: str) -> tuple[int, int]:
-    """Where a section is in the file, and its bytes."""
+    """Offset and size of a section in the file, in bytes; zeros where there is none."""
     section = _elf(data).get_section_by_name(name)
     return (section["sh_offset"], section["sh_size"]) if section is not None else (0, 0)

@@ -1,4 +1,4 @@
-"""A short session of a user, as a program: what it computes is known, whatever happened to it before.
+"""A user's short session as a program whose results do not depend on what interrupted or damaged it.
 
 python -m tests.fuzz.session            # once; prints a digest of all that it found
 python -m tests.fuzz.session ROUNDS     # again and again, through that many interrupts

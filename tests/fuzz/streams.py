@@ -101,7 +101,7 @@ def _translator(target: str) -> Options:
 
 
 def executable(instruction: Instruction, target: str) -> bool:
-    """Whether the emulated device executes an instruction in this form."""
+    """True where the emulated device executes an instruction in this form."""
     if instruction.opcode in ENDS_BLOCK:
         return True
     failures: list[emission.Failure] = []

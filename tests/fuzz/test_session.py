@@ -1,4 +1,4 @@
-"""What a user does all day, interrupted at any moment and with any file of the cache damaged."""
+"""A user's session, interrupted at any moment and with any file of the cache damaged."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_interrupts_leave_a_process_that_works(in_this_tier: Callable[[int], int
 
 
 def interrupted(process: subprocess.Popen[str], count: int) -> None:
-    """Interrupts a session so many times, each time at a moment that is drawn, and hears it end well."""
+    """Interrupts a session `count` times at random moments; it must still end well."""
     assert process.stdout is not None
     assert process.stderr is not None
     for number in range(count):

@@ -45,7 +45,7 @@ def run(source: str, how: Callable[..., Any] = wb.time) -> Any:
 
 
 def restarted() -> None:
-    """As a new kernel would begin: nothing in memory is left of the runs before."""
+    """Puts the process into the state of a new kernel: nothing of earlier runs is in memory."""
     recorder.stop()
     hub.clear()
 

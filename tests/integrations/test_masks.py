@@ -18,7 +18,7 @@ of_matrix, recognised = masks.of_matrix, masks.recognised
 
 
 def shown(mask: Any, batch: int, queries: int, keys: int) -> torch.Tensor:
-    """The matrix that a mask means, by the attention kernels' definition."""
+    """The boolean matrix of a mask by the attention kernels' definition, [batch, queries, keys]."""
     made = torch.zeros(batch * queries, batch * keys, dtype=torch.bool)
     if mask.packed is None:
         bounds_q, bounds_k = torch.arange(batch + 1) * queries, torch.arange(batch + 1) * keys
@@ -37,7 +37,7 @@ def shown(mask: Any, batch: int, queries: int, keys: int) -> torch.Tensor:
 
 
 def matrix(lengths: list[int], causal: bool, window: int) -> torch.Tensor:
-    """Sequences of these lengths one after the other, [tokens, tokens]."""
+    """The mask of packed sequences with these lengths, [tokens, tokens]."""
     sequence = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
     distance = torch.arange(len(sequence)) - torch.arange(len(sequence))[:, None]
     seen = sequence == sequence[:, None]
@@ -65,7 +65,7 @@ def test_packed_and_padded(causal: bool, window: int) -> None:
 
 
 def test_a_cache_with_room_left() -> None:
-    """Two queries at places 5 and 6 of a cache with 10 places."""
+    """Two queries at positions 5 and 6 of a cache with room for 10."""
     seen = torch.arange(10) <= torch.tensor([[5], [6]])
     found = of_matrix(seen[None, None], 1, 2, 10)
     assert found.causal

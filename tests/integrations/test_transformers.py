@@ -23,7 +23,7 @@ CALLERS = [import_module(f"{HK}.{name}") for name in ("use", "attention", "repla
 
 
 class Formulas(replacements.References):  # type: ignore[name-defined,misc]
-    """All that the replacements call, by PyTorch in any dtype."""
+    """PyTorch formulas in any dtype, in place of the operators that the replacements call."""
 
     def flash_attention(self, q: Any, k: Any, v: Any, causal: bool, layout: str, **how: Any) -> Any:
         assert layout == "bhnd"
@@ -77,7 +77,7 @@ def test_kernels(family: str) -> None:
 
 @pytest.mark.usefixtures("by_formula")
 def test_packed_sequences() -> None:
-    """Positions that begin anew are sequences of their own."""
+    """Positions that start over begin another sequence."""
     model = make("llama", torch.float64)
     ids = batch(padded=False)["input_ids"][:1]
     positions = torch.cat([torch.arange(11), torch.arange(8)])[None]

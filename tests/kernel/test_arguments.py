@@ -187,7 +187,7 @@ def test_globals_by_member_name():
 
 
 def test_no_tensor_for_a_gl_inside_a_struct():
-    """As for a pointer: its memory is null and it has no rows, the struct's other members are as given."""
+    """None as for a pointer: a null address and no rows; the struct's other members are as given."""
     kind = globals_struct()
     outer = Type(
         "struct", "both", kind.size + 8, members=(Field("first", 0, kind), Field("n", kind.size, INT))
@@ -281,7 +281,7 @@ def test_an_expanded_tensor_is_read_only():
 
 
 def test_addresses_lead_to_live_tensors():
-    """In a number, a struct's bytes, a table and a table behind a table; nothing else is held."""
+    """Addresses in a number, in a struct's bytes, in a table and in a table behind a table."""
     x, y, z = torch.zeros(4), torch.ones(2, 3, dtype=torch.int16), torch.zeros(6)
     point = Type("struct", "Point", 16, members=(Field("a", 0, INT), Field("b", 8, pointer(FLOAT))))
     p = plan(("x", SIZE_T), ("rows", pointer(pointer(FLOAT))), ("p", point), ("n", SIZE_T))
@@ -302,7 +302,7 @@ def test_addresses_lead_to_live_tensors():
 
 
 def test_a_plan_of_a_signature_packs_as_anew():
-    """What is remembered of a signature changes nothing but addresses, whatever tensors share."""
+    """A cached plan packs what a new plan packs, also where tensors share memory."""
     fields = (("x", pointer(FLOAT)), ("y", gl(FLOAT, 1, 1, -1, -1)), ("n", INT), ("eps", FLOAT))
     remembering, base = plan(*fields), torch.arange(400.0)
     given = [

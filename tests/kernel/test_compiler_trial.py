@@ -20,7 +20,7 @@ KERNEL = "__global__ void k(int *x) { *x = 1; }\n"
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As in a new process: nothing is known of any compiler."""
+    """Clears what the process has found out about compilers."""
     monkeypatch.delenv("HIPKITTENS_COMPILER", raising=False)
     search.forget()
     compiler_trial._check.cache_clear()
@@ -64,7 +64,7 @@ def test_doctor_names_limits_with_the_way_round(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("trap", compiler_trial.TRAPS, ids=lambda trap: trap.name)
 def test_each_trap_is_told_apart(trap: compiler_trial.Trap) -> None:
-    """What clang 21 makes of the fp4 conversions: bytes 1 and 2 take each other's place."""
+    """Swaps rows as clang 21 does in the fp4 conversions, where bytes 1 and 2 change places."""
     results = np.zeros((compiler_trial._ROWS, 64), np.uint64)
     for each in compiler_trial.TRAPS:
         results[each.rows] = each.right()

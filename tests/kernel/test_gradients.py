@@ -13,7 +13,7 @@ from workbench.kernel import gradients
 
 
 class Square(torch.autograd.Function):
-    """In Python."""
+    """An autograd function in Python."""
 
     @staticmethod
     def forward(context: Any, x: torch.Tensor) -> torch.Tensor:
@@ -25,7 +25,7 @@ class Square(torch.autograd.Function):
 
 
 def test_only_what_was_added_to_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function is heard of before its backward runs, once, by its name; those of its arguments are not."""
+    """A function is reported once, by name, before its backward runs; those of its arguments are not."""
     # No compiled one is needed to tell one node from another: here those of Python have such names.
     monkeypatch.setattr(gradients, "_NODE", re.compile(r"(Square|Exp)Backward0?"))
     heard: list[str] = []

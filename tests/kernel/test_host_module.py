@@ -315,7 +315,7 @@ def test_bound_kernels_take_tensors(tiles: wb.HostModule) -> None:
 
 @needs.python_headers
 def test_cpu_tensors_pass_for_a_gpus_where_bindings_want_one(pointers: wb.HostModule) -> None:
-    """What is wrong with a tensor otherwise is still found."""
+    """Other faults of a tensor are still reported."""
     x = torch.randn(50, 10, generator=torch.Generator().manual_seed(9))
     before = x.clone()
     pointers.halve(x)

@@ -275,7 +275,7 @@ int main() { printf("printed\\n"); }
 
 
 def test_the_devices_library_is_built_before_the_program_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that it takes nothing of the program's time, and is there though the program is ended."""
+    """The build must take none of the program's time, and must last although the program is killed."""
     happened: list[str] = []
     start = program._run
 

@@ -1,4 +1,4 @@
-"""Scripts that were written for a GPU, on the emulated device: what they compute, what time they are told.
+"""Scripts that were written for a GPU, on the emulated device: their results and the times they measure.
 
 Nothing of it stays behind the `with` block.
 """
@@ -101,7 +101,7 @@ print((out == float(sys.argv[1]) * x).all().item(), out.device, 0 < start.elapse
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With a module that the workbench's hipcc made, and a script."""
+    """A folder with modules built by the workbench's hipcc, and a script."""
     folder = tmp_path_factory.mktemp("modules")
     for number, name in enumerate(("gpu_scale", "gpu_again", "gpu_wild")):
         (folder / f"{name}.cpp").write_text(
@@ -201,7 +201,7 @@ def test_what_cpp_keeps_of_an_earlier_call() -> None:
 
 @pytest.mark.parametrize("how", ["backward", "grad"])
 def test_kernels_of_a_gradient(how: str) -> None:
-    """As from the backward of a C++ autograd function, which keeps what it needs."""
+    """As from the backward of a C++ autograd function, which keeps the tensors that it needs."""
     factor = torch.arange(300.0)
     before = torch.autograd.backward, torch.autograd.grad
     with wb.torch_as_gpu("emulated:gfx950"):

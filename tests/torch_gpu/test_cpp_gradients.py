@@ -55,7 +55,7 @@ PYBIND11_MODULE(cpp_gradients, m) {
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What hipcc makes of a kernel and, as C++, of a source with PyTorch's headers."""
+    """A Python extension that hipcc builds from a kernel and a C++ source with PyTorch's headers."""
     folder = tmp_path_factory.mktemp("module")
     (folder / "kernel.hip").write_text(KERNEL)
     (folder / "function.cpp").write_text(FUNCTION)
@@ -73,7 +73,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_backward_in_cpp(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a GPU's script has it; outside of the context it is refused before it computes anything."""
+    """A GPU script's backward pass; outside of the context it is refused before it computes anything."""
     factor = torch.arange(300.0)
     loaded = wb.load_module(module, arch="gfx950")
     x = torch.ones(300, requires_grad=True)

@@ -1,4 +1,4 @@
-"""CUDA graphs on the emulated device: a replay does again what was recorded, on what is in memory then."""
+"""CUDA graphs on the emulated device: a replay repeats what was recorded, on the memory's current content."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def test_a_copy_is_the_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_what_it_writes_depends_on_what_stands_before() -> None:
-    """What fills a sequence up behind a short text does not count."""
+    """The padding behind a short text has no effect."""
     training = train.Training(train.parser().parse_args(["--kernels", "pytorch-fp32", "--steps", "1"]))
     found = training.continued(list(b"A kernel"), 4)
     ids = torch.tensor([found])

@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def device() -> str:
-    """What conftest.py of Triton says without an option."""
+    """The device that Triton's conftest.py gives without an option."""
     return "cuda"
 
 

@@ -100,7 +100,7 @@ def attention(q, k, v, out, scale, N: tl.constexpr, D: tl.constexpr, BM: tl.cons
 
 @triton.jit
 def grouped_matmul(addresses, SIZE: tl.constexpr):
-    """Each program multiplies the matrices whose addresses a tensor holds: a, b and c of its group."""
+    """Multiplies a and b of the program's group into c; a tensor holds the addresses of all."""
     group = tl.program_id(0)
     a = tl.load(addresses + 3 * group).to(tl.pointer_type(tl.float16))
     b = tl.load(addresses + 3 * group + 1).to(tl.pointer_type(tl.float16))

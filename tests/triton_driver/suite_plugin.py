@@ -66,7 +66,7 @@ class Numbers(type):
 
 
 def add_references() -> None:
-    """What tests take from AITER's package to compare with, which it has only beside its own HIP modules.
+    """Adds to `aiter` the references of its tests, which it has only beside its own HIP modules.
 
     It is Python, but imports enumerations that AITER compiles, and types that it reads from headers.
     """

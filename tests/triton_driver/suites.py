@@ -36,7 +36,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True)
 class Suite:
-    """Where a library's tests are.
+    """Location of a library's tests.
 
     Attributes:
         name: of the library.
@@ -87,7 +87,7 @@ def read(results: Path, suite: str, target: str) -> dict[str, Line]:
 
 
 def kind(line: Line) -> str:
-    """passed, wrong, skipped, too long or one of OTHERS."""
+    """Kind of a case's outcome: passed, wrong, skipped, too long or one of OTHERS."""
     if line["result"] in ("error", "refused"):
         for name, patterns in NEEDS.items():
             if any(re.search(pattern, line["text"]) for pattern in patterns):
@@ -96,7 +96,7 @@ def kind(line: Line) -> str:
 
 
 def installation(folder: Path, target: str) -> dict[str, str]:
-    """A folder that says of ROCm what AITER's Python asks when it is imported, as environment variables."""
+    """Writes the parts of a ROCm folder that importing AITER asks for; gives environment variables."""
     root = folder / target
     said = {".info/version": "7.0.0\n"}
     said |= {"bin/rocminfo": f"#!/bin/sh\necho Name: {target}\n", "bin/hipcc": "#!/bin/sh\nexit 1\n"}
@@ -161,7 +161,7 @@ def begin(
 
 
 def order(checkouts: Mapping[str, Path], only: str, seed: int) -> list[tuple[str, str]]:
-    """Suites and files in them, drawn."""
+    """Files of the suites, each with its suite, in random order."""
     found = []
     for suite, checkout in checkouts.items():
         for part in SUITES[suite].parts:
@@ -201,7 +201,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def tables(results: Path) -> str:
-    """What the suites cost and how they end, and every file of them."""
+    """Tables of the suites' outcomes and costs, and of each of their files."""
     known = {
         (suite, target): list(read(results, suite, target).values()) for suite in SUITES for target in TARGETS
     }

@@ -1,4 +1,4 @@
-"""What `torch.compile` makes with inductor's Triton code on the emulated devices, against PyTorch itself."""
+"""`torch.compile` with inductor's Triton code on the emulated devices, against PyTorch itself."""
 
 from __future__ import annotations
 

@@ -372,7 +372,7 @@ def test_verify_takes_a_function_that_launches(arch: str) -> None:
 def test_properties_are_those_that_hip_tells(
     product: str, units: int, lds: int, clock: int, bandwidth: int
 ) -> None:
-    """By AMD's white papers; a work-group's registers and a unit's waves by rocminfo."""
+    """Values from AMD's white papers; a work-group's registers and a unit's waves from rocminfo."""
     with wb.triton(f"emulated:{product}"):
         told = triton.runtime.driver.active.utils.get_device_properties(0)
         assert triton.testing.get_dram_gbps() == pytest.approx(bandwidth, rel=1e-3)
@@ -385,7 +385,7 @@ def test_properties_are_those_that_hip_tells(
 
 
 def test_an_empty_grid_says_so(arch: str) -> None:
-    """Triton's own driver skips it, as ours does: nothing is written, and nobody hears of it."""
+    """Triton's own driver skips an empty grid, as ours does: nothing is written or reported."""
     x, out = drawn(64), torch.zeros(64)
     for grid in ((0,), (1, 0, 1)):
         with pytest.warns(EmptyGrid, match=r"add: its grid is \(\d, \d, 1\)") as caught:

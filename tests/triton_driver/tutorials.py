@@ -33,7 +33,7 @@ LONGEST = 90
 
 @dataclass(frozen=True)
 class Tutorial:
-    """How one is run.
+    """How a tutorial is run.
 
     Attributes:
         what: is computed and compared.
@@ -95,7 +95,7 @@ TUTORIALS = {
 
 
 def run_here(file: Path, target: str) -> None:
-    """Run one in this process."""
+    """Run a tutorial in this process."""
     import torch
     import triton
     from triton import testing
@@ -162,7 +162,7 @@ def run_here(file: Path, target: str) -> None:
 
 
 def outcome(file: Path, target: str, seconds: float) -> tuple[str, float]:
-    """ "right", or what went wrong; and the seconds that it took."""
+    """ "right" or the last line of the error, and the seconds that it took."""
     if target not in TUTORIALS[file.stem].only:
         return "not for this target", 0.0
     began = time.perf_counter()
