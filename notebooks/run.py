@@ -110,7 +110,7 @@ def as_saved(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def sizes(notebook: nbformat.NotebookNode) -> dict[str, float]:
-    """How large the notebook is when it is saved with its outputs, MB, and what of it are figures."""
+    """MB of the notebook saved with its outputs, and of the figures in it."""
     saved = as_saved(notebook)
     drawn = figures(saved)
 

@@ -1,4 +1,4 @@
-"""What tests of more than one file share."""
+"""Fixtures and options that tests of several files share."""
 
 from __future__ import annotations
 
@@ -108,13 +108,13 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def _seeded(request: pytest.FixtureRequest) -> None:
-    """Each test's draws depend on the run's seed and its own name, not on the tests before it."""
+    """Seeds `random` from the run's seed and the test's name, so that other tests change no draw."""
     random.seed(f"{SEED} {request.node.nodeid}")
 
 
 @pytest.fixture
 def in_this_tier(request: pytest.FixtureRequest) -> Callable[[int], int]:
-    """How many of so many drawn cases a test tries in this tier."""
+    """A function from a number of random cases to how many of them this tier runs."""
     return partial(tiers.cases, tier=request.config.getoption("--tier"))
 
 
@@ -130,7 +130,7 @@ def _no_history(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _sanitized() -> Iterator[None]:
-    """With HIPKITTENS_TEST_SANITIZE=1 every launch of a test must be clean; faults that it wants are not."""
+    """With HIPKITTENS_TEST_SANITIZE=1 every launch of a test must be clean, unless a fault stopped it."""
     if os.environ.get("HIPKITTENS_TEST_SANITIZE") != "1":
         yield
         return

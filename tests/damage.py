@@ -1,4 +1,4 @@
-"""Damage to files, by the test's seed: what is kept on a disk must never become another result."""
+"""Damage to files, by the test's seed: a damaged file must never become another result."""
 
 from __future__ import annotations
 

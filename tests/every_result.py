@@ -1,4 +1,4 @@
-"""One result of each kind that the package has, from a small kernel that is run for it."""
+"""A result of each type of the package, from a small kernel."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _shown() -> ShownValues:
 
 
 def every_result() -> dict[str, Any]:
-    """One of each kind, by the name of its type."""
+    """Results by the name of their type."""
     module = wb.compile(SOURCE, arch="gfx950", name="twice.hip")
     compiled = module.result
     assert compiled is not None

@@ -130,7 +130,7 @@ def page() -> str:
 
 
 def contents(products: Iterable[Product]) -> dict[str, bytes | None]:
-    """What is in the files of products; None of one that is not there."""
+    """Contents of the products' files; None for a file that does not exist."""
     paths = {file: ROOT / file for product in products for file in product.files}
     return {file: path.read_bytes() if path.exists() else None for file, path in paths.items()}
 
@@ -156,7 +156,7 @@ def make(products: Iterable[Product]) -> None:
 
 
 def stale(products: Iterable[Product]) -> list[tuple[str, str]]:
-    """Files that their command would change, with the command; the files stay as they are."""
+    """Files that their command would change, each with the command; the files are restored."""
     outdated = []
     for product in products:
         before = contents([product])

@@ -35,12 +35,12 @@ ALONE_ON = "MI325X"
 
 
 def device_of(gpu: str) -> str:
-    """The emulated device for a GPU; of "MI350X or MI355X" the last."""
+    """The emulated device for a GPU; for "MI350X or MI355X" the latter."""
     return f"emulated:{gpu.rpartition(' ')[2]}"
 
 
 def problems(names: Iterable[str], known: Container[str]) -> list[tuple[float, str, Shape, str]]:
-    """Those not known, small ones first: operations (a byte counts as ten), operator, shape and GPU."""
+    """Problems without a modelled time by operations (a byte counts as ten): those, operator, shape, GPU."""
     found = []
     for name in names:
         spec = wb.kernels[name]

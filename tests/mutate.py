@@ -1,4 +1,4 @@
-"""How strong the tests are: small faults put into a copy of the tree one by one, and what the tests find.
+"""Measures how strong the tests are: small faults are put into a copy of the tree, one at a time.
 
     python tests/mutate.py tiles --count 60 --seed 1
     python tests/mutate.py emulator --count 60 --seed 1
@@ -310,7 +310,7 @@ def python_mutants(path: str, source: str) -> Iterator[Mutant]:
 
 
 def mutants(area: str, tree: Path, seed: int) -> Iterator[Mutant]:
-    """Without end but for the places: as many of each kind, in a random order."""
+    """All mutants of an area in random order, alternating between the kinds."""
     by_kind: dict[str, list[Mutant]] = {}
     for pattern in AREAS[area]:
         for path in sorted(tree.glob(pattern)):
@@ -325,7 +325,7 @@ def mutants(area: str, tree: Path, seed: int) -> Iterator[Mutant]:
 
 
 def is_code(mutant: Mutant, tree: Path) -> bool:
-    """Whether the mutant compiles as far as the compiler looks before anything uses it."""
+    """True where the mutant compiles by itself, before any code uses it."""
     path = tree / mutant.path
     if path.suffix == ".py":
         command = [sys.executable, "-c", "import workbench.emulator.semantics"]
@@ -358,7 +358,7 @@ def environment(tree: Path) -> dict[str, str]:
 
 
 class Turns:
-    """A pytest plugin: what found mutants before runs first, and no test without end.
+    """A pytest plugin: tests that killed mutants before run first, and endless tests are stopped.
 
     The order decides how long a run takes and nothing else.
     """
@@ -381,7 +381,7 @@ class Turns:
 
 
 def import_what_stays(tree: Path) -> None:
-    """What each fork would import for itself, and most mutants do not change."""
+    """Imports ahead of the forks what most mutants do not change."""
     os.environ.update(environment(tree))
     os.chdir(tree)
     sys.path.insert(0, str(tree))
@@ -391,7 +391,7 @@ def import_what_stays(tree: Path) -> None:
 
 
 def forget(package: str) -> None:
-    """Its modules are imported anew, from files that have changed."""
+    """Drops a package's modules, so that they are imported again from changed files."""
     for name in [name for name in sys.modules if name.split(".")[0] == package]:
         del sys.modules[name]
 
@@ -524,7 +524,7 @@ def killer(
 
 
 def one_job(options: argparse.Namespace, folder: Path, job: int) -> dict[str, int]:
-    """How many mutants each tier killed first, and under "alive" none; those of one job."""
+    """Runs one job; gives how many mutants each tier killed first, and under "alive" the survivors."""
     turns, counts = Turns(), dict.fromkeys((*TIERS, "alive"), 0)
     tree = folder / f"job-{job}" / "tree"
     copy_of_the_tree(tree)

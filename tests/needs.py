@@ -1,4 +1,4 @@
-"""What some tests need of the machine beyond what the package installs; without it they are skipped."""
+"""Marks that skip tests where the machine lacks something that the package does not install."""
 
 from __future__ import annotations
 

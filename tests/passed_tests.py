@@ -32,10 +32,10 @@ class Recorder:
 
 
 def read(file: str | None) -> frozenset[str]:
-    """The node ids of a file, none of no file."""
+    """The node ids in a file; none without a file."""
     return frozenset(Path(file).read_text().splitlines()) if file else frozenset()
 
 
 def covers(passed: frozenset[str], item: pytest.Item) -> bool:
-    """Whether a test passed before with all that it does: of drawn cases a smaller run tries fewer."""
+    """True where a test passed in full; random cases are tried in part only."""
     return item.nodeid in passed and "in_this_tier" not in getattr(item, "fixturenames", ())

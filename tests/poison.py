@@ -1,4 +1,4 @@
-"""Hostile texts, results with one in place of every text, and what tells a page with it from a clean one."""
+"""Hostile texts, results that have one in place of every text, and pages parsed to find what it became."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _LEFT = frozenset({"code", "code_object", "debug", "plan", "instructions", "last
 
 
 def _parts(value: Any) -> dict[str, Any] | None:
-    """What an object of the package is made of; None where it is taken as it is."""
+    """Parts of an object of the package by name; None for an object that is left as it is."""
     kind = type(value)
     if isinstance(value, _WHOLE):
         return {n: part for n, part in vars(value).items() if n not in _LEFT and not n.startswith("_")}
@@ -126,7 +126,7 @@ def poisoned(value: T, text: str, looked_up: Sequence[str] = ()) -> T:
 
 
 class Page(HTMLParser):
-    """What a page is made of.
+    """Elements of an HTML page.
 
     Attributes:
         made: each element with the names of its attributes, in their order.
@@ -172,7 +172,7 @@ class Page(HTMLParser):
 
 
 def texts(tree: Any) -> Iterator[str]:
-    """All texts of a plotly figure's tree, the keys left out."""
+    """Texts of a plotly figure's tree, without the keys."""
     if isinstance(tree, str):
         yield tree
     elif isinstance(tree, Mapping):

@@ -37,7 +37,7 @@ class FailureRecorder:
 
 
 def passes_alone(test: str) -> bool:
-    """Whether a test passes each time, with the seed of the run in which it failed."""
+    """True where a test passes each time, with the seed of the run in which it failed."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", test]
     return all(subprocess.run(command, check=False).returncode == 0 for _ in range(REPEATS))
 

@@ -1,4 +1,4 @@
-"""What documents and docstrings name is there: files, modules, commands, targets of make, variables."""
+"""Documents and docstrings name only files, modules, commands, make targets and variables that exist."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _sources(folder: str, *suffixes: str) -> Iterator[Path]:
 
 
 def named(pattern: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """Places where a pattern stands, each with its file."""
+    """Matches of a pattern, each with its file."""
     for path, text in texts():
         for found in re.finditer(pattern, text):
             yield str(path.relative_to(ROOT)), found
@@ -85,7 +85,7 @@ def test_dotted_names_are_there() -> None:
 
 
 def _is_there(name: str) -> bool:
-    """Whether it is a module, or a name of one."""
+    """True for the name of a module, or of something in one."""
     home, _, last = name.rpartition(".")
     for module in (name, home):
         try:

@@ -1,4 +1,4 @@
-"""The hub: order, bounded history, listeners that fail, silence inside a measurement."""
+"""The hub: order, bounded history, listeners that raise, no events inside a measurement."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ BY_NAME = {
 
 
 class Import(NamedTuple):
-    """One import statement's target."""
+    """An import of one module by another."""
 
     importer: str
     imported: str
@@ -199,7 +199,7 @@ def test_private_layers() -> None:
 
 
 def test_the_editor_is_told_what_the_cell_answers() -> None:
-    """What a cell made is asked in `views.cell`; those who pass it on ask no result or kernel beside it.
+    """Modules that pass a cell's results on take them from `views.cell`, not from results or kernels.
 
     `magics.marks` has what is found later.
     """

@@ -79,7 +79,7 @@ def test_options_reach_the_compiler(shell, tmp_path):
 
 
 def test_rocms_device_libraries(shell, monkeypatch, tmp_path):
-    """Without the option the error names it; with it the libraries are looked for where the user says."""
+    """Without the option the error names it; with it the libraries come from the user's folder."""
     monkeypatch.setenv(device_libraries.FOLDER, str(tmp_path))
     cell = (
         '#include <hip/hip_runtime.h>\nextern "C" __device__ float __ocml_i1_f32(float);\n'
@@ -434,7 +434,7 @@ def test_what_another_cell_finds_is_marked_in_the_cell_of_the_kernel(shell, monk
     place = told.transient["display_id"]
 
     def marked(code):
-        """What the cell's output shows after another cell; None where it was not changed."""
+        """Data of the cell's output after another cell has run; None where that did not update it."""
         with capture_output() as out:
             shell.run_cell(code)
         updates = [each for each in out.outputs if each.update and each.transient["display_id"] == place]

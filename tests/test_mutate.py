@@ -78,7 +78,7 @@ def test_every_file_has_tests(area: str) -> None:
 
 
 def test_code_that_compiles_is_told_from_what_does_not(tmp_path: Path) -> None:
-    """Of headers, C and Python: a mutant that is no program is not counted."""
+    """A mutant of a header, of C or of Python that does not compile is not counted."""
     tree = tmp_path / "tree"
     mutate.copy_of_the_tree(tree)
     for path, good in (

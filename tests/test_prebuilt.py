@@ -64,7 +64,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def bring(source: Path, level: cpu.Level) -> Path:
-    """Put into the place of a wheel's libraries what is built for a level."""
+    """Builds the library for a level and puts it where a wheel's libraries are."""
     with native.made_for(native.Target(level.machine, "linux", level)) as made:
         native.build("answer", [source])
     native.PREBUILT.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""What `wb.<tab>` and `help` show: the public names, all of them documented, and nothing else."""
+"""`wb.<tab>` and `help` show the public names, all of them documented, and nothing else."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def results() -> dict[str, Any]:
 
 
 def named() -> Iterator[str]:
-    """Classes of the package that are results: by their name, or because a notebook shows them."""
+    """Classes of the package that are results, by their name or because a notebook displays them."""
     for path in (ROOT / "workbench").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):

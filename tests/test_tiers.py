@@ -21,7 +21,7 @@ def test_everything_named_is_there() -> None:
 
 
 def test_all_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test runs with some seed, about as many as asked for with each, all of a group or none."""
+    """Every test runs with some seed; each seed runs about the share asked for, and whole groups."""
     monkeypatch.setattr(
         tiers,
         "ONE_OF",

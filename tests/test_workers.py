@@ -58,7 +58,7 @@ def test_what_is_listed_is_there(name: str) -> None:
 
 
 def test_a_test_that_ends_its_worker_fails_alone(tmp_path: Path) -> None:
-    """In a group with others, and as a group; the run ends, and all others are run."""
+    """Alone or in a group with others, it fails, all other tests run, and the run ends."""
     conftest = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "tests")!r})

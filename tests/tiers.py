@@ -89,12 +89,12 @@ QUICK: tuple[str, ...] = (
 
 
 def number(drawn: str, seed: str) -> int:
-    """Of the name of what is drawn, the same in every process."""
+    """A number from the seed and a name, the same in every process."""
     return int.from_bytes(hashlib.sha256(f"{seed} {drawn}".encode()).digest()[:4], "big")
 
 
 def runs(test: str, tier: str, seed: str) -> bool:
-    """Whether a test, by its node id, runs in a tier, `test` or `all`, with a seed."""
+    """True where a test, given by its node id, runs in a tier, `test` or `all`, with a seed."""
     if tier == "all":
         return True
     if found := RESULTS.match(test):
@@ -113,7 +113,7 @@ def runs(test: str, tier: str, seed: str) -> bool:
 
 
 def cases(count: int, tier: str) -> int:
-    """How many of its `count` drawn cases a test tries: in `test` a tenth."""
+    """Number of its `count` random cases that a test tries: all, or a tenth in `test`."""
     return count if tier == "all" else -(-count // 10)
 
 

@@ -90,7 +90,7 @@ def step(model: Any, given: dict[str, torch.Tensor]) -> tuple[float, dict[str, t
 
 
 def cosines(made: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor]) -> dict[str, float]:
-    """Of gradients; without those that are zero but for rounding, such as a key's bias."""
+    """Cosines of gradients by parameter, without those that are zero but for rounding, as a key's bias."""
     largest = max(each.norm().item() for each in wanted.values())
     cosine: Callable[..., torch.Tensor] = torch.nn.functional.cosine_similarity
     return {

@@ -1,4 +1,4 @@
-"""How `pytest -n` shares the tests among worker processes: what stays together, and what starts first.
+"""How `pytest -n` shares the tests among worker processes: the groups, and their order.
 
 A worker runs a group of tests after the other. A group is a file, but for what is listed here: files that use
 the same folder are one group, and tests of a file that share nothing are groups of their own.
@@ -57,7 +57,7 @@ def count() -> int:
 
 
 def turn(test: str) -> int:
-    """What tests are sorted by. What is together comes first, since that is long; generated ones are last,
+    """The key by which tests are sorted. Groups come first, since they take long; generated tests are last,
     since each is short, so that workers end together; sanitized ones are after those that compile them."""
     if test.startswith(GENERATED):
         return 3 if test.startswith(SANITIZED) else 2
@@ -65,7 +65,7 @@ def turn(test: str) -> int:
 
 
 def scheduler(config: Any, log: Any) -> Any:
-    """Gives a worker a group after the other, in the order in which the workers collected them."""
+    """A scheduler that gives workers one group after the other, in the order of collection."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Groups(LoadScopeScheduling):
