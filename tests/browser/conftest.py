@@ -166,18 +166,18 @@ def server(program: str, extension: Path, tmp_path_factory: pytest.TempPathFacto
     settings = home / "config" / "labconfig"
     settings.mkdir(parents=True)
     overrides = {
-        # No question about news over what is tested.
+        # JupyterLab's question about news would cover the page.
         "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
-        # The first visit's sidebar would stand in what is tested.
+        # The sidebar of the first visit would take space on the page.
         "hipkittens-workbench:plugin": {"welcome": False},
-        # Tests count cells from the first; JupyterLab would take those far from view off the page.
+        # Tests count all cells; JupyterLab would remove those far from view from the page.
         "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
     }
     (settings / "default_setting_overrides.json").write_text(json.dumps(overrides))
     environment = {
         **{k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "JPY_", "IPYTHON"))},
         "HOME": str(home),
-        # What was compiled by an earlier run is used again: the tests are about the page.
+        # Code compiled by an earlier run is reused: the tests are about the page.
         "HIPKITTENS_CACHE": str(cache.folder()),
         "HIPKITTENS_DEVICE": "emulated:gfx950",
         # Tests share a folder; one that is about the history names a file.
@@ -200,7 +200,7 @@ def server(program: str, extension: Path, tmp_path_factory: pytest.TempPathFacto
         "--ServerApp.port_retries=0",
         f"--IdentityProvider.token={token}",
         f"--ServerApp.root_dir={folder}",
-        # So that a test can execute commands that have no place on the page.
+        # Lets a test execute commands that have no button on the page.
         "--LabApp.expose_app_in_browser=True",
         "--JupyterNotebookApp.expose_app_in_browser=True",
     ]
@@ -450,7 +450,7 @@ class Lab:
     def command(self, name: str, **args: Any) -> None:
         """Executes one of JupyterLab's commands, as its palette does."""
         self.page.evaluate(
-            # What a command gives back, such as a widget, is nothing that could be handed out of the page.
+            # A command's result, such as a widget, cannot be passed out of the page.
             "async ([name, args]) => { await window.jupyterapp.commands.execute(name, args); }",
             [name, args],
         )
@@ -464,7 +464,7 @@ class Lab:
     def shot(self, name: str, of: Locator | None = None) -> Path:
         """A picture of the page, or of a part of it."""
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        # Where a line was clicked says nothing about the page.
+        # A click may have scrolled its line sideways; pictures show lines from their start.
         self.page.evaluate(
             "document.querySelectorAll('.cm-scroller').forEach(dom => { dom.scrollLeft = 0; })"
         )
@@ -475,7 +475,7 @@ class Lab:
     def seen(self, look: tuple[int, int, bool], name: str) -> None:
         """A picture of the page, for people; and nothing of the sidebar is cut."""
         if self.sidebar.is_visible():
-            # What a run has told may still make room.
+            # The sidebar may still be making room for the result of a run.
             fits = "dom => dom.scrollWidth <= dom.clientWidth"
             self.until(lambda: self.sidebar.evaluate(fits), "the sidebar to have room for what is in it")
         self.shot(f"{name}-{look[0]}-{'dark' if look[2] else 'light'}")
@@ -530,6 +530,6 @@ def lab(open_lab: Callable[..., Lab], look: tuple[int, int, bool]) -> Iterator[L
     width, height, _ = look
     lab = open_lab(size={"width": width, "height": height})
     yield lab
-    # The server keeps it for the tests that follow.
+    # The server would keep it for later tests.
     lab.theme(dark=False)
     lab.close()

@@ -16,7 +16,7 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-# What conftest draws by a seed, nothing here does.
+# conftest.py draws a seed unless there is one; nothing here uses it.
 os.environ.setdefault("HIPKITTENS_TEST_SEED", "1")
 from conftest import FLAGS, ROOT, SCREENSHOTS, chromium
 
@@ -68,7 +68,7 @@ def look(page: Page, name: str, width: int, theme: str, script: str) -> int:
     SCREENSHOTS.joinpath("site").mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / "site" / f"{name.replace('/', '-')}-{width}-{theme}.png")
     if width == WIDTHS[-1]:
-        # The theme decides a moment later what scrolls, and so wants a tab stop.
+        # The theme decides a moment later which elements scroll and need a tab stop.
         page.wait_for_timeout(500)
         for each in findings(page, script):
             where = "; ".join(node["html"][:120] for node in each["nodes"][:3])

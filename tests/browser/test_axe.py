@@ -73,13 +73,13 @@ def test_dashboard_and_sidebar(lab: Lab, dark: bool) -> None:
     lab.shot(f"axe-{name}")
     assert faults(lab.page, ".jp-hipkittens-Dashboard") == []
     assert faults(lab.page, ".jp-hipkittens-Sidebar") == []
-    # What cells show of us.
+    # Outputs of the extension in cells.
     assert faults(lab.page, ".jp-OutputArea .wb") == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_saved_page(lab: Lab, server: Server, scheme: str) -> None:
-    # The notebook is what is saved, not the dashboard.
+    # Save the notebook, not the dashboard.
     lab.editor(0).click()
     lab.save()
     lab.command("hipkittens:save-page")

@@ -113,7 +113,7 @@ def test_student(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
         )
         assert right not in lab.output(check).last.inner_text(), "a check does not show the answer"
     lab.seen(look, "student-passed")
-    # What was done is at the head, in another kernel too.
+    # The progress is at the top, also in another kernel.
     lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
     lab.idle()
     lab.run(0)
@@ -141,7 +141,7 @@ def test_teacher(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
     lab.theme(dark=look[2])
     lab.run(file)
     lab.run(show)
-    # The file's name and the exercise's do not fit: which is wrong is said.
+    # The file's name and the exercise's do not match: the message says which is wrong.
     lab.says(lab.output(show).last, "ExerciseError", "'21.2'", "'21.1'")
     lab.seen(look, "teacher-wrong")
     lab.write(file, f"%%writefile {folder}/e21_1.py\n{text}")
@@ -151,7 +151,7 @@ def test_teacher(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
     lab.run(kernel)
     lab.run(check)
     lab.says(lab.output(check).last, "The factor is added, not multiplied.")
-    # A student leaves out the edge: no mistake of the file says so, and the place does.
+    # A student leaves out the edge: none of the file's known mistakes fits, but the place of the error does.
     lab.write(kernel, SCALE.replace("if (i < n)", "if (i < n / 256 * 256)"))
     lab.run(kernel)
     lab.run(check)

@@ -32,7 +32,7 @@ def reload(lab: Lab) -> None:
 
 
 def restart(lab: Lab) -> None:
-    # Not waited for: what follows meets a kernel that is on its way.
+    # Not waited for: the next step meets a kernel that is still starting.
     lab.page.evaluate(
         """() => {
             const notebook = [...window.jupyterapp.shell.widgets('main')].find(one => one.sessionContext);
@@ -65,7 +65,7 @@ def lab(open_lab: Callable[..., Lab], server: Server) -> Lab:
 def test_no_card_stays_blank(lab: Lab, number: int) -> None:
     seed = f"{os.environ['HIPKITTENS_TEST_SEED']}-{number}"
     draw = random.Random(seed)
-    # One restart: a second beside it has Jupyter start two kernels on one kernel's ports, and none lives.
+    # One restart only: with two at once Jupyter starts two kernels on the same ports, and both die.
     acts = [*ACTS, draw.choice(["reload", "show"])]
     draw.shuffle(acts)
     pauses = [draw.choice((0, 0, 200, 1000, 3000)) for _ in acts]

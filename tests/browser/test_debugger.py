@@ -69,7 +69,7 @@ def test_a_transposed_operand(lab: Lab, server: Server, look: Look) -> None:
     lab.says(area, "✗ failed", "where it comes from")
     lab.seen(look, "debug-transposed-found")
     page = opened(lab, area, "c[0, 0, 0, 1]")
-    # Row 1 of b was meant, and it is a column.
+    # It is a column of b in place of row 1.
     lab.says(area, "made of", "a[0, 0, 0, 0:32]", "b[0, 0, 0:32, 1]")
     assert fits(page)
     lab.seen(look, "debug-transposed")
@@ -85,7 +85,7 @@ def test_a_swizzle_that_is_not_followed(lab: Lab, server: Server, look: Look) ->
     source = f"{HEAD}{SWIZZLE}"
     cells = [f"%%hipkittens shown --show\n{source}", inputs + shown, f"%%hipkittens copied\n{source}", verify]
     area = found(lab, server, look, "swizzle", cells)
-    # What the tile holds is drawn; it is the reading that is wrong.
+    # The tile is drawn as it is; the reading is wrong.
     lab.cell(2).locator(".js-plotly-plot .main-svg").first.wait_for()
     lab.cell(2).scroll_into_view_if_needed()
     lab.seen(look, "debug-swizzle-shown")
@@ -95,7 +95,7 @@ def test_a_swizzle_that_is_not_followed(lab: Lab, server: Server, look: Look) ->
     wanted = re.sub(r"out(\[.*\])", r"x\1", button.inner_text())
     page = opened(lab, area, button.inner_text())
     lab.says(area, "made of x[")
-    # The number stands where another one belongs.
+    # The number belongs to another element.
     (made_of,) = re.findall(r"made of (x\[[^\]]*\])", area.inner_text())
     assert made_of != wanted
     # Back to where it was read from the LDS: the stepper has its byte.

@@ -63,7 +63,7 @@ def hot_lines(lab: Lab, measure: str, wanted: set[int]) -> dict[int, str]:
     marks = lab.cell(BANKS).locator(".jp-hipkittens-HeatMark")
 
     def told() -> list[str]:
-        # At once: marks come and go while they are looked at.
+        # In one call: marks come and go in between.
         found: list[str] = marks.evaluate_all("all => all.map(mark => mark.getAttribute('aria-label'))")
         return found
 
@@ -261,7 +261,7 @@ class TestDetails:
         heat = lab.until(marks.all_inner_texts, "the heat")
         lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
         lab.sidebar.get_by_text("The workbench is not loaded in this kernel.").wait_for()
-        # What was found out stays where it is; what the kernel had is said to be gone.
+        # Results stay on the page; the kernel's state is reported as gone.
         lab.until(lambda: marks.all_inner_texts() == heat, "the heat as it was")
         view = lab.page.get_by_role("region", name="Machine code of")
         lab.until(lambda: "load_ext" in view.get_by_role("status").inner_text(), "the ISA view to say so")
@@ -276,7 +276,7 @@ class TestDetails:
         server.notebook("second.ipynb", ["import workbench as wb", "%load_ext workbench"])
         lab.command("docmanager:open", path="second.ipynb")
         lab.sidebar.get_by_text("No runs yet.").wait_for()
-        # What the first one runs while one looks at the second is told to the first one's history.
+        # Runs of the first notebook go to its own history while the second one is on view.
         lab.page.evaluate(
             """async () => {
                 const widgets = [...window.jupyterapp.shell.widgets('main')];
@@ -336,7 +336,7 @@ class TestDetails:
             assert lab.page.locator(part).evaluate(NAMELESS) == [], part
 
     def test_the_page_did_not_complain(self, lab: Lab) -> None:
-        # JupyterLab itself complains of what a kernel that is restarted does not answer any more.
+        # JupyterLab itself complains of requests that a restarted kernel no longer answers.
         ours = [text for text in lab.complaints if "hipkittens" in text.lower()]
         assert ours == []
 
@@ -390,7 +390,7 @@ FAINT = """root => {
     return [...found].slice(0, 25);
 }"""
 
-# What the keyboard reaches and a screen reader has no name for.
+# Elements that the keyboard reaches and that have no name for a screen reader.
 NAMELESS = """root => [...root.querySelectorAll('button, select, input, [tabindex="0"], [role=slider]')]
     .filter(node => node.checkVisibility())
     .filter(node => {

@@ -57,7 +57,7 @@ def test_newcomer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None
     lab.page.locator(".jp-LauncherCard", has_text="HipKittens Tutorial").click()
     lab.until(lambda: lab.cells.count() > 10, "the tutorial")
     lab.ready()
-    # Three lines that say what is where, until one has read them.
+    # Three lines of orientation, until they have been read.
     guide = lab.sidebar.get_by_role("region", name="What is where")
     lab.until(lambda: guide.get_by_role("listitem").count() == 3, "three lines")
     lab.command("application:toggle-left-area")
@@ -77,7 +77,7 @@ def test_newcomer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None
     marked = lab.cell(kernel).locator(".cm-line:has(.cm-lintRange-error)")
     marked.first.wait_for()
     assert marked.first.inner_text().strip().startswith(broken)
-    # No word under the pointer tells what it is.
+    # Off the words, so that no tool tip is in the picture.
     lab.page.mouse.move(5, 5)
     lab.seen(look, "newcomer-broken")
     lab.write(kernel, source)
@@ -173,7 +173,7 @@ def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> list[str]
     dialog.get_by_role("button", name="Verify").click()
     said = lab.output(CELL).filter(has_text="--reference")
     lab.says(said, "SyntaxError")
-    # What was wrong is asked for again, with what one had written.
+    # The dialog asks again, with the previous entries filled in.
     lab.button("Verify").click()
     assert dialog.get_by_label("Launch").input_value() == OWN["Launch"]
     dialog.get_by_label("Function of the inputs").fill("lambda x: x.T")
@@ -205,7 +205,7 @@ def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> list[str]
     lab.dashboard.get_by_role("button", name=re.compile(r"^\W*What changed$")).click()
     lab.until(lambda: "65" in lab.dashboard.inner_text(), "the difference of the sources")
     lab.seen(look, "engineer-fast")
-    # Further runs may be baselines beside the first.
+    # More runs can be baselines, beside the first one.
     lab.dashboard.get_by_role("button", name="Pin as baseline").click()
     lab.until(lambda: len(baselines(lab)) == 2, "the second baseline")
     pinned = baselines(lab)
@@ -213,7 +213,7 @@ def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> list[str]
     lab.button("ISA").click()
     view = lab.page.get_by_role("region", name="Machine code of")
     view.locator(".cm-line.jp-hipkittens-line").first.wait_for()
-    # The rows in view are of some of the lines.
+    # The rows in view belong to some of the lines only.
     lab.until(
         lambda: colours(lab, ".jp-hipkittens-Isa") <= colours(lab, ".jp-hipkittens-editor"),
         "one set of colours",
@@ -246,7 +246,7 @@ def a_week_later(lab: Lab, server: Server, look: tuple[int, int, bool], pinned: 
     lab.page.get_by_role("tab", name="engineer.ipynb").click()
     lab.save()
     lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-    # Also the browser has forgotten all that it kept.
+    # The browser has lost its storage as well.
     lab.open_beside_sidebar("engineer.ipynb")
     lab.cell(CELL).locator(".js-plotly-plot, svg").first.wait_for()
     assert "engineer.sqlite" in lab.text(LOAD)

@@ -228,7 +228,7 @@ class TestJourney:
         lab.press("Verify", RMS)
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first")
         lab.until(lambda: "✓ verified" in runs.get_by_role("listitem").first.inner_text(), "the verdict")
-        # A device that has run nothing yet is not started to be asked.
+        # The device has run, so its memory is known; one that has not run is not started for that.
         device = lab.sidebar.get_by_role("region", name="Device")
         device.get_by_text("of 288 GiB used").wait_for()
 
@@ -238,14 +238,14 @@ class TestJourney:
         wanted = {lab.number_of(RMS, text) for text in ("load(stored", "row_sum(", "store(g.out")}
 
         def heat() -> dict[int, str]:
-            # All at once, and again until the gutter is drawn: marks come and go while they are looked at.
+            # In one call, repeated until the gutter is drawn: marks come and go in between.
             told = marks.evaluate_all("all => all.map(mark => mark.getAttribute('aria-label'))")
             found = {int(re.findall(r"line (\d+)", label)[0]): label for label in told}
             return found if wanted <= set(found) else {}
 
         lines = lab.until(heat, "the heat of the kernel's statements")
         labels = list(lines.values())
-        # What is heated are the kernel's statements, never its declarations or comments.
+        # Only the kernel's statements have heat, not its declarations or comments.
         first = lab.number_of(RMS, "const int row")
         assert min(lines) >= lab.number_of(RMS, "__global__")
         assert first in lines
@@ -301,7 +301,7 @@ class TestJourney:
             lambda: f"rows of line {number}, not of {linked_rows(lab)}",
         )
         lab.shot("isa")
-        # Addresses are computed early, the store itself is far below; what is not near is not on the page.
+        # Addresses are computed early and the store is far below; distant rows are not on the page.
         view.locator(".cm-scroller").evaluate("dom => { dom.scrollTop = dom.scrollHeight; }")
         lab.until(lambda: any("buffer_store" in text for text in lit(view)), "the store's rows")
         # From the machine code: a click goes to the line.
@@ -347,7 +347,7 @@ class TestJourney:
         marked.first.wait_for()
         lines = marked.all_inner_texts()
         assert any("out[threadIdx.x] = s[" in line for line in lines)
-        # Declarations and the fence that does not help are not to blame.
+        # Declarations and the fence, which does not help, are not blamed.
         assert all("threadIdx.x" in line for line in lines)
         first = (
             lab.sidebar.get_by_role("list", name="Run history, newest first").get_by_role("listitem").first
@@ -419,7 +419,7 @@ class TestJourney:
         before = int(points(lab)[-1])
         lab.run(RMS)
         lab.until(lambda: int(points(lab)[-1]) > before, "the first run in the figure")
-        # What is measured is the next run, until it is in the figure.
+        # The time from the next run to its point in the figure.
         before = int(points(lab)[-1])
         lab.editor(RMS).click()
         lab.page.evaluate(STOPWATCH, before)
@@ -437,7 +437,7 @@ class TestJourney:
         heat = lab.cell(RMS).locator(".jp-hipkittens-HeatMark").all_inner_texts()
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first").inner_text()
         lab.save()
-        # JupyterLab keeps the layout a moment after it changed, on its server.
+        # JupyterLab stores the layout on its server a moment after a change.
         entries = (
             lab.sidebar.get_by_role("list", name="Run history, newest first").get_by_role("listitem").count()
         )
@@ -463,7 +463,7 @@ class TestJourney:
         lab.card("timeline")
         assert lab.dashboard.count() == 1
         lab.says(lab.dashboard, "normalization/rmsnorm")
-        # Sliders moved before the cell profiled another shape: its figures are none the older.
+        # Sliders were moved before the cell profiled another shape; its figures are still current.
         lab.until(lambda: lab.dashboard.locator(".wb-card.wb-stale").count() == 0, "no figure to be stale")
         lab.shot("reloaded")
         lab.page.get_by_role("tab", name="ISA of rms").click()

@@ -42,7 +42,7 @@ def test_a_saved_dashboard(open_lab: Callable[..., Lab], server: Server) -> None
     lab.until(lambda: "SQ_WAVES" in kept.inner_html(), "the copy of the run")
     lab.save()
     saved = (server.folder / "kept.ipynb").read_text()
-    # plotly itself, 5 MB, is in no file.
+    # No file contains plotly itself, 5 MB.
     assert len(saved) < 1_500_000
     # JupyterLab takes a picture of each figure that it shows, and later shows that in its place.
     assert '"image/png":' not in saved
@@ -56,7 +56,7 @@ def test_a_saved_dashboard(open_lab: Callable[..., Lab], server: Server) -> None
     lab.until(lambda: figures.count() > 0, "the figures of the copy")
     assert lab.cell(SHOW).locator(".wb-grid").count() == 0
     assert "softmax" in lab.cell(SHOW).inner_text()
-    # The front end's word about a widget without its kernel is not shown.
+    # The front end's message about a widget without a kernel is hidden.
     assert "widget" not in lab.cell(SHOW).inner_text()
     lab.shot("reopened")
     kept.first.wait_for()

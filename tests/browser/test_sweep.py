@@ -69,7 +69,7 @@ def test_a_sweep_of_a_thousand_runs(
     lab.card("timeline")
     lab.card("shapes")
     session = lab.page.context.new_cdp_session(lab.page)
-    # The page as it is after one round: what it loads once is no growth.
+    # Measured after one round, so that what loads once is no growth.
     lab.run(SWEEP)
     plot = lab.dashboard.locator(".wb-card[data-key='timeline'] .js-plotly-plot")
 
@@ -91,7 +91,7 @@ def test_a_sweep_of_a_thousand_runs(
             f"heap {heap:.0f} MB, {grown:+.1f} MB; {nodes} nodes, {more:+.0f}"
         )
     assert 2 <= watched["drawn"] <= watched["seconds"] / INTERVAL + 1
-    # A thousand more runs take the places of the thousand before.
+    # A thousand more runs replace the previous thousand.
     assert grown < 25
     assert more < 3000
     lab.dashboard.get_by_text("1000 runs").first.wait_for()

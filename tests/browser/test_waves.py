@@ -47,10 +47,10 @@ def test_a_timeline_is_live_and_selects_the_line(open_lab: Callable[..., Lab], s
         "one => one.querySelector('.wb-static') && one.style.display === 'none')"
     )
     waves.scroll_into_view_if_needed()
-    # What is under the pointer is found by trying: which cycle has which instruction is the model's to say.
+    # Tries one position after another: the model decides which cycle has which instruction.
     linked = lab.page.locator(".jp-hipkittens-linked")
     for step in range(40):
-        # What stands above may still grow.
+        # The page above may still grow.
         canvas = waves.locator("canvas").bounding_box()
         assert canvas is not None
         lab.page.mouse.click(canvas["x"] + 100 + 6 * step, canvas["y"] + 44)
@@ -58,7 +58,7 @@ def test_a_timeline_is_live_and_selects_the_line(open_lab: Callable[..., Lab], s
             break
     lab.until(linked.count, "a click to select a line of the cell")
     lab.shot("timeline-lab")
-    # What is told is what lies under the pointer, also where it is the timeline that moved.
+    # The tool tip is of the span under the pointer, also when the timeline moves and the pointer does not.
     x, y = canvas["x"] + canvas["width"] / 3, canvas["y"] + 44
     lab.page.mouse.move(x, y)
     tip, shown = lab.page.locator(".wb-waves-tip"), lab.page.locator(".wb-waves-range")

@@ -65,7 +65,7 @@ def served(code: Path, home: Path, theme: str) -> Iterator[str]:
                     if server.poll() is not None:
                         raise
                     time.sleep(0.2)
-            # Its pages of outputs want a secure origin, which only this name is.
+            # Its pages of outputs need a secure origin, and only this name is one.
             yield f"http://localhost:{port}"
         finally:
             server.terminate()
@@ -90,7 +90,7 @@ def look(page: Any, address: str, notebook: Path, out: Path) -> tuple[int, list[
     lost: set[str] = set()
     rows = page.locator(".notebook-editor .cell-list-container .monaco-list-rows").first
     before, still = None, 0
-    # Outputs are drawn, and cells grow, after they come into view: the end is where nothing moves any more.
+    # Outputs are drawn and cells grow once they are in view: the end is reached when nothing moves any more.
     while still < 8:
         page.screenshot(path=out / f"{len(list(out.iterdir())):03}.png")
         for frame in page.frames:

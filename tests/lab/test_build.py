@@ -169,13 +169,13 @@ def test_the_build_after_a_killed_one_is_whole(checkout: _Checkout, stop: str, a
     (os.kill if alone else os.killpg)(killed.pid, signal.SIGKILL)
     killed.wait(60)
     after = checkout.start()
-    if alone:  # its npm is at work still
+    if alone:  # its npm is still running
         with pytest.raises(subprocess.TimeoutExpired):
             after.wait(1)
         os.killpg(killed.pid, signal.SIGKILL)
     assert after.wait(60) == 0
     assert checkout.built() == "second"
-    # What was built from the first sources is not taken for a build of them any more.
+    # The build of the first sources no longer counts as one of these.
     (checkout.folder / "src" / "index.ts").write_text("first")
     assert checkout.start().wait(60) == 0
     assert checkout.built() == "first"
@@ -209,7 +209,7 @@ def test_wheel_carries_the_front_end_and_not_its_sources(tmp_path: Path) -> None
         check=True,
         capture_output=True,
         text=True,
-        # Nothing is built here: the wheel takes what is there.
+        # Nothing is built: the wheel takes the existing files.
         env={**os.environ, "SKIP_JUPYTER_BUILDER": "1"},
     )
     (wheel,) = tmp_path.glob("*.whl")

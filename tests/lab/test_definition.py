@@ -50,7 +50,7 @@ def test_in_the_tile_library() -> None:
     found = ask("zero(tile)", "zero(")
     header = include_dir() / str(found["file"])
     assert found["text"] == header.read_text()
-    # Of the overloads the one for register tiles, at its declaration.
+    # The declaration of the overload for register tiles.
     assert "ducks::rt::all" in "".join(header.read_text().splitlines()[int(str(found["line"])) - 3 :][:4])
 
 
@@ -61,7 +61,7 @@ def test_in_hips_headers() -> None:
 
 def test_an_included_header_is_shown() -> None:
     assert definition(CELL, 1, 4)["file"] == "kittens.cuh"
-    # By no name anything but a header of ours.
+    # No name leads to a file other than our headers.
     outside = CELL.replace("kittens.cuh", f"../{Path(include_dir()).name}/../../pyproject.toml")
     assert definition(outside, 1, 4) == {}
 

@@ -40,7 +40,7 @@ def test_a_call_has_its_signature_and_the_tiles_in_it() -> None:
 def test_between_the_brackets_it_is_the_call_s() -> None:
     inside = at("{0, 0, 0, 0}", 1)
     assert inside == at("load(a", 1)
-    # Of many overloads that first which takes a register tile and a global layout.
+    # The overload for a register tile and a global layout comes first.
     assert "ducks::rt::all RT" in inside.splitlines()[0]
     assert "ducks::gl::all GL" in inside.splitlines()[0]
 

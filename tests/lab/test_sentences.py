@@ -23,7 +23,7 @@ def test_sentences_are_of_the_name_that_they_stand_at() -> None:
     assert of("col_max").startswith("The largest element of each column of src, over its rows")
     assert of("div_row") == "dst = src divided by the vector's element of its row."
     assert of("cols", "kittens::gl") == "Columns."
-    # The header's own comment stays where it is of one name.
+    # A header's own comment stays where it documents a single name.
     assert of("zero", "kittens::macros") == "Zero, in AGPRs too and whatever the type."
 
 

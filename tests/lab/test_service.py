@@ -71,7 +71,7 @@ def test_state_tells_device_compiler_and_modules(service: Service) -> None:
     assert kernel["counted"]
     assert kernel["resources"]["vgpr"] > 0
     (device,) = [device for device in state["devices"] if device["default"]]
-    # What is used is what the module took, not what this computer's memory has too little for the device's.
+    # Used memory is what the module took, not what this computer's memory lacks of the device's.
     assert 0 < device["memory_used"] < 2**30
     assert device["memory_used"] < device["memory_limit"] <= device["memory_total"] == 288 << 30
     assert state["compiler"]["version"]
@@ -167,7 +167,7 @@ def test_the_form_of_a_reference_begins_with_the_last_launch(service: Service) -
         "outputs": "x",
         "reference": "lambda x, n, times: ",
     }
-    # It is Python that makes the same launch again.
+    # The texts are Python that repeats the launch.
     assert eval(told["inputs"], {"torch": torch})["x"].shape == (256,)
     assert ask(service, "reference_form", module="nothing")["result"] == {}
 

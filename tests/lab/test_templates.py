@@ -37,7 +37,7 @@ def test_verify_works_at_the_first_click(shell: Any, name: str, arch: str) -> No
     """The kernel's cell with the options that the button adds, in a notebook where nothing has run."""
     line, _, source = template(name).kernel.partition("\n")
     said = [
-        # As the front end quotes it.
+        # Quoted as the front end does.
         f"--{option} {shlex.quote(text.translate({ord(c): c * 2 for c in '{}$'}))}"
         for option, text in template(name).reference.items()
     ]

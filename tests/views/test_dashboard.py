@@ -178,7 +178,7 @@ def test_verification_is_shown_with_the_run(small):
     hub.publish("profile", small.name, small)
     assert board.shown.verified is False
     assert by_key(board)["timeline"].rows[0][6] == "failed"
-    # What is verified is the code: edited and not verified again, it is not.
+    # The code is verified: edited and not verified again, it no longer counts.
     hub.publish("profile", small.name, replace(small, code="edited"))
     assert board.shown.verified is None
 
@@ -362,7 +362,7 @@ def test_sliders_build_and_run_again():
         assert line.y[-1] == run.time.value
         page.pin()
         assert "baseline" in page.widgets.summary.value
-        # What is shown stands once on the page: in the summary.
+        # The shown run is named once on the page, in the first card.
         assert "verified" in page.widgets.cards.first.value
         assert run.label in page.widgets.cards.first.value
         assert run.label not in page.widgets.summary.value
@@ -403,7 +403,7 @@ def test_a_cell_s_output_is_the_live_page_and_the_copy(small, monkeypatch):
     monkeypatch.setattr("workbench.views.saved.in_terminal", lambda: False)
     page._ipython_display_()
     view = {"version_major": 2, "version_minor": 0, "model_id": page.box.model_id}
-    # The extension tells by its own type which view is a dashboard's; other front ends show the widget.
+    # The extension recognises a dashboard's view by its own type; other front ends show the widget.
     assert shown[0][saved.MIME_TYPE] == shown[0]["application/vnd.jupyter.widget-view+json"] == view
     assert "wb-static" in shown[1]["text/html"]
     assert len(shown) == 2 + len(KEYS)
@@ -520,7 +520,7 @@ def test_a_panel_keeps_a_copy_and_no_plotly(monkeypatch):
         assert text in note["text/html"], text
     assert timeline["application/vnd.plotly.v1+json"]["data"][0]["y"]
     assert parts["application/vnd.plotly.v1+json"]["data"][0]["x"]
-    # What nbconvert and JupyterLab save of the widgets: plotly itself would be megabytes.
+    # The widgets' state that nbconvert and JupyterLab save; plotly itself would be megabytes.
     state = {
         model_id: widget._instances[model_id].get_state() for model_id in set(widget._instances) - before
     }

@@ -71,7 +71,7 @@ def test_every_function_that_draws_is_run_by_a_sample(
     drawn: tuple[dict[str, Any], set[tuple[str, str]]],
 ) -> None:
     """Figures that no type is registered for, such as a page's own, are in the gallery too."""
-    # What a layout's samples run has to be compiled: its drawer is told by its type alone.
+    # A layout's samples need a compiler, so they are not among those that were drawn.
     apart = {(importlib.import_module("workbench.views.layout.figure").__file__, "layout_figure")}
     assert drawing_functions() - drawn[1] - apart == set()
 

@@ -220,7 +220,7 @@ WRONG = [
     ),
     ({"tile": "rt_bf<64, 64>", "access": "load", "columns": 32}, "at least the tile's 64"),
     ({"tile": "rt_bf<512, 512>"}, "262,144 elements; at most 65,536"),
-    # What only the compiler knows.
+    # Faults that only the compiler finds.
     ({"tile": "st_bf<24, 32, st_16x32_s>"}, "refuses it: .*multiple of the base shape's"),
     ({"tile": "rt_bf<16, 128, col_l, rt_16x128_s>"}, "refuses it: .*no such layout"),
 ]
@@ -249,7 +249,7 @@ def test_figure(conflicting: LayoutResult) -> None:
     figure = conflicting.figure
     labels = [step.label for step in figure.layout.sliders[0].steps]
     phases = [phase for access in conflicting.accesses for phase in access.phases]
-    # Lines end between types.
+    # Lines break between types.
     lines = figure.layout.title.text.split("<br>")
     assert len(lines) > 1
     assert all(line.count("<") == line.count(">") for line in lines)
@@ -274,7 +274,7 @@ def test_figure(conflicting: LayoutResult) -> None:
     modes = [button.label for button in figure.layout.updatemenus[0].buttons]
     assert modes[:3] == ["colour: lane", "colour: register", "colour: bank"]
     assert any(a.text == "counted" for a in figure.layout.annotations)
-    # What a button does is told as plotly's script reads arrays.
+    # A button's arrays are encoded as plotly's script reads them.
     given = figure.layout.updatemenus[0].buttons[2].args[0]["z"]
     bank = np.frombuffer(base64.b64decode(given[0]["bdata"]), given[0]["dtype"])
     there = bank.reshape([int(size) for size in given[0]["shape"].split(",")])

@@ -69,7 +69,7 @@ def test_a_wrong_number_opens_where_it_comes_from(shown: list[Any]) -> None:
     result = wb.verify(kernel[1, 64], lambda a, b: a @ b.mT, inputs=inputs, outputs=("c",))
     verify.present(result)
     ((table, key, opens),) = shown
-    # One more asks whose fault it is.
+    # One more button asks whose fault it is.
     assert table.count(f'data-wb-open="{key}:') == len(result.worst.first[: verify.BUTTONS]) + 1
     found = opens(1)
     assert isinstance(found, Provenance)

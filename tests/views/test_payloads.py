@@ -212,7 +212,7 @@ def cell_pages(pages: Pages, made: Mapping[str, Any], text: str) -> None:
 
 def compiled_pages(pages: Pages, text: str) -> None:
     """Adds pages with texts that went through the compiler: a file's name, a symbol, a warning, an error."""
-    # What stands behind an @ is a version to a linker.
+    # A linker takes the text after an @ for a version.
     symbol = json.dumps(text.replace("@", ""), ensure_ascii=False)
     source = (
         f"#include <hip/hip_runtime.h>\n#warning {text.splitlines()[0]}\n"

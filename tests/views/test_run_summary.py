@@ -40,7 +40,7 @@ def page(profiled):
     hub = Hub()
     made = Dashboard(source=hub)
     hub.publish("profile", profiled.name, profiled.light())
-    # It draws soon; a test does not wait for that.
+    # It would draw soon anyway; the test draws now.
     made.refresh()
     made.widgets.cards.wait()
     yield made

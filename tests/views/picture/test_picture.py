@@ -227,7 +227,7 @@ def test_values_in_bars_are_read_on_them() -> None:
     bars = go.Bar(x=["a", "b"], y=[1, 2], text=["one", "two"], marker={"color": ["#102050", "#d97f2b"]})
     picture = svg_of(go.Figure(bars))
     looks = {name: picture[: picture.index(f">{name}<")].rpartition("<text ")[2] for name in ("one", "two")}
-    # Black is what an SVG's text has where it names no colour.
+    # Text of an SVG without a colour is black.
     assert ["fill: #ffffff" in look for look in looks.values()] == [True, False]
 
 
