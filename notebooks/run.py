@@ -58,7 +58,7 @@ def execute(path: Path, *, timeout: int = 600, quiet: bool = False) -> nbformat.
         notebook,
         timeout=timeout,
         kernel_name="python3",
-        # ipykernel warns of its own local sockets, which is nothing that a reader could act on.
+        # ipykernel warns of its own local sockets, about which a reader can do nothing.
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
         resources={"metadata": {"path": str(path.parent)}},
         on_cell_execute=None if quiet else started,
@@ -101,7 +101,7 @@ def as_saved(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The notebook as JupyterLab saves it: without the HTML of figures, which only an exported page has."""
     shown = copy.deepcopy(notebook)
     for cell in shown.cells:
-        # Plotly's script is told by the renderer for exported pages alone.
+        # The renderer adds plotly's script for exported pages only.
         if "outputs" in cell:
             cell.outputs = [o for o in cell.outputs if "* plotly.js v" not in str(o.get("data", ""))]
     for output in figures(shown):
@@ -115,7 +115,7 @@ def sizes(notebook: nbformat.NotebookNode) -> dict[str, float]:
     drawn = figures(saved)
 
     def mb(*parts: Any) -> float:
-        # As the file has it, a line for each entry of a list.
+        # Formatted as the file is, with a line for each entry of a list.
         return sum(len(json.dumps(part, indent=1)) for part in parts) / 1e6
 
     return {

@@ -46,5 +46,5 @@ def assembled(texts: Sequence[str], target: str) -> list[tuple[str, bytes] | Non
         if not refused:
             answers = dict(zip(places, found, strict=True))
             return [answers.get(place) for place in range(len(texts))]
-        # It encodes none where it refuses one, and finds some faults only in what it could parse.
+        # It encodes nothing when it refuses a line, and finds some faults only once all lines parse.
         places = [place for index, place in enumerate(places) if index not in refused]

@@ -77,7 +77,7 @@ def every_result() -> dict[str, Any]:
     )
     with wb.profile_step(device) as step:
         launcher(x, out)
-    # Its times come from its launches, which a copy with other texts has no more.
+    # Its times come from its launches, which a copy with other texts no longer has.
     assert step.times
     found = (
         compiled,

@@ -219,7 +219,7 @@ PREDICATES = {
 }
 """LLVM's comparisons, which the semantics name in strings."""
 
-# What is not code that runs: comments, literals, directives, what the compiler alone sees.
+# Text that never runs: comments, literals, directives, what only the compiler sees.
 _C_SILENT = re.compile(
     r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*"
     r"|\bstatic_assert\s*\(.*?\)\s*;|\b_Static_assert\s*\(.*?\)\s*;|\brequires\b[^{;]*|\[\[.*?\]\]"
@@ -345,7 +345,7 @@ def is_code(mutant: Mutant, tree: Path) -> bool:
 
 
 def environment(tree: Path) -> dict[str, str]:
-    # What did not change is compiled once for all mutants.
+    # Unchanged code is compiled once for all mutants.
     return {
         **os.environ,
         "PYTHONPATH": str(tree),
@@ -416,7 +416,7 @@ def run_tests(
         os._exit(pytest.main([*options, *tests], plugins=[turns]))
     _, status = os.waitpid(child, 0)
     with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)  # what it has started and left behind
+        os.killpg(child, signal.SIGKILL)  # processes that it started and left behind
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) in (
         pytest.ExitCode.OK,
         pytest.ExitCode.NO_TESTS_COLLECTED,
@@ -455,7 +455,7 @@ def reached(source: str, tree: Path) -> set[str]:
 @cache
 def operators(header: str, tree: Path) -> tuple[str, ...]:
     """Tests of the operators whose kernels are compiled from a header of the families."""
-    # Of the copy, which is on the path by now.
+    # The copy's module: the copy is on the path by now.
     import workbench as wb
     from workbench.operators import building
     from workbench.targets import TILE_TARGETS

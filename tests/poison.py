@@ -46,7 +46,7 @@ PAYLOADS = (
 )
 """What a name, a line, a message or a file could say to become part of a page."""
 
-# What the package parts names at stays: pages differ in what they say then, and not in what they are.
+# Separators at which the package splits names stay, so that pages differ in text and not in structure.
 _HARMLESS = str.maketrans(dict.fromkeys("<>&\"'`=;{}$%@#!?()\\", "x"))
 
 
@@ -55,7 +55,7 @@ def harmless(text: str) -> str:
     return text.translate(_HARMLESS).replace("--", "xx")
 
 
-# What the package says itself, and what stands for the machine.
+# Modules with the package's own texts, and those that describe the machine.
 _OURS = tuple(
     f"workbench.{name}" for name in ("codeobject", "dtypes", "emulator", "runtime", "operators", "targets")
 )
@@ -71,7 +71,7 @@ def _parts(value: Any) -> dict[str, Any] | None:
         return {n: part for n, part in vars(value).items() if n not in _LEFT and not n.startswith("_")}
     if not kind.__module__.startswith("workbench.") or isinstance(value, type):
         return None
-    # What a profile is modelled from anew has instructions and no texts.
+    # The data from which a profile is modelled again has instructions and no texts.
     if (kind.__module__.startswith(_OURS) and kind is not KernelInfo) or kind is Again:
         return None
     if dataclasses.is_dataclass(value):
@@ -117,7 +117,7 @@ def poisoned(value: T, text: str, looked_up: Sequence[str] = ()) -> T:
     numbers: dict[str, int] = {}
 
     def change(at: str, before: str) -> str:
-        # An empty one says that there is nothing.
+        # An empty text means that there is nothing.
         if not before or at.endswith(tuple(looked_up)):
             return before
         return f"{text} {numbers.setdefault(before, len(numbers))}"

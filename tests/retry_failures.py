@@ -66,6 +66,6 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    # What `python -m pytest` has there.
+    # The first entry, as under `python -m pytest`.
     sys.path[0] = os.getcwd()
     sys.exit(main(sys.argv[1:]))

@@ -15,7 +15,7 @@ from workbench.display import Plotted, Presented, Shown
 def test_a_result_is_drawn_by_what_is_registered_for_its_type(monkeypatch):
     monkeypatch.setattr(display, "_tables", {})
     monkeypatch.setattr(display, "_figures", {})
-    # The views' own drawers are not to go where this test's go.
+    # The views' own drawers must not be registered in this test's tables.
     monkeypatch.setattr(display, "_fill", lambda: None)
 
     class Result(Plotted):

@@ -79,7 +79,7 @@ def test_what_is_missing_comes_with_a_command(monkeypatch: pytest.MonkeyPatch, t
     [packages] = findings(report, "packages")
     assert packages.remedy.endswith(f"-m pip install {WHEEL}")
     assert "MISSING" in str(report)
-    # A wheel with the native libraries needs none where there is another compiler.
+    # A wheel with the native libraries does not need it where there is another compiler.
     monkeypatch.setattr(native, "PREBUILT", tmp_path)
     assert not findings(wb.doctor(), "packages")
 

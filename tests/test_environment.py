@@ -51,7 +51,7 @@ def test_conda_forge_had_every_package() -> None:
     wanted = [Requirement(entry) for entry in environment["dependencies"] if isinstance(entry, str)]
     assert [each.name for each in wanted if each.name not in had] == []
     assert [str(each) for each in wanted if not each.specifier.contains(had[each.name])] == []
-    # What pip gets there, conda-forge had not.
+    # Packages that pip installs there were not on conda-forge.
     (by_pip,) = (entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
     asked = [Requirement(entry) for entry in by_pip if not entry.startswith("-")]
     assert [str(each) for each in asked if each.name in had and each.specifier.contains(had[each.name])] == []

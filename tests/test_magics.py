@@ -272,7 +272,7 @@ def test_a_fault_is_a_failed_run_with_its_line(shell):
         assert told["run"]["error"] == str(raised.value).partition("\n")[0]
         [finding] = told["diagnostics"]
         assert (finding["line"], finding["source"], finding["severity"]) == (5, "device", "error")
-    # Its machine code is there to be looked at, and the launch to be made again with a kernel that is right.
+    # Its machine code can be viewed, and the launch can be repeated with a corrected kernel.
     assert "1 << 28" in shell.user_ns["faulty"].source
     assert "SQ_WAVES" in html_of(run(shell, "faulty --profile"))
 
@@ -284,7 +284,7 @@ def test_a_launch_is_repeated_after_a_compile_alone(shell):
     run(shell, "again", CELL.replace("*= factor", "+= factor"))
     assert shell.user_ns["again"]["scale"].last.record.counts is None
     assert "SQ_WAVES" in html_of(run(shell, "again --profile", CELL.replace("*= factor", "+= factor")))
-    # What the failing check before it gave stays; the sanitizer's fault does not end the chain either.
+    # The result of the failing check before it stays; the sanitizer's fault does not end the chain either.
     out = run(shell, "again --sanitize", WILD)
     assert out.outputs[0].data["application/vnd.hipkittens.cell+json"]["diagnostics"]
     assert "SQ_WAVES" in html_of(run(shell, "again --profile"))
@@ -446,7 +446,7 @@ def test_what_another_cell_finds_is_marked_in_the_cell_of_the_kernel(shell, monk
     assert {mark["source"] for mark in marks} == {"sanitizer"}
     assert {mark["line"] for mark in marks if mark["option"] == "race"} <= {5, 7}
     assert len(marks) >= len(shell.user_ns["result"].causes)
-    # What it showed before is as it was.
+    # The rest of the output has not changed.
     assert {**found[PAYLOAD], "diagnostics": []} == told.data[PAYLOAD]
     assert found["text/html"] == told.data["text/html"]
     assert marked(f"wb.sanitize({launch}, x, 0);") is None, "nothing else is said"
@@ -462,6 +462,6 @@ with wb.sanitizing():
         pass
 """)[PAYLOAD]["diagnostics"]
     assert {mark["option"] for mark in watched if mark["source"] == "sanitizer"} >= {"race", "out of bounds"}
-    # Another compilation of the cell is other code, with nothing found so far.
+    # A new compilation of the cell is other code, without findings so far.
     run(shell, "raced", RACED.replace("^ 64", "^ 32"))
     assert marked("raced['flip'][1, 128](x, 0)") is None

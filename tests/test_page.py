@@ -66,7 +66,7 @@ def test_a_page_has_everything(notebook: Path, monkeypatch: pytest.MonkeyPatch, 
     assert "x[threadIdx.x] *= by;" in appendix
     assert "broken has none, it does not compile: " in appendix
     assert "nothing" in appendix
-    # Of the runs those of what the notebook names.
+    # Only runs of kernels that the notebook names.
     assert "activations/softmax" in appendix
     assert "activations/gelu" not in appendix
 

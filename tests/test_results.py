@@ -38,9 +38,9 @@ def test_every_kind_is_here(results: dict[str, Any]) -> None:
     # and the history is a file, which the other process opens itself.
     others = {"Plotted", "Presented", "Module", "Kernel", "Kernels", "KernelRegistry", "Selection"}
     others |= {"KernelSpec", "History", "RecordedRun", "Exercise", "Exercises"}
-    # They stand on a tape, which is of the process that recorded it.
+    # They refer to a tape, which belongs to the process that recorded it.
     others |= {"Stepper", "Provenance"}
-    # It is the way back of a model that is here.
+    # It refers to the model in this process.
     others |= {"Used"}
     assert {*results} == {*named()} - others
 

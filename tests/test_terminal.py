@@ -27,7 +27,7 @@ def test_a_terminal_prints_each_thing_once_as_text(tmp_path: Path) -> None:
         "IPYTHONDIR": str(tmp_path),
         "HIPKITTENS_DEVICE": "emulated:gfx950",
         "PYTHONPATH": str(Path(workbench.__file__).parents[1]),
-        # A browser that is asked for would be an error.
+        # Opening a browser would be an error.
         "BROWSER": "/bin/false",
     }
     run = subprocess.run(
@@ -42,7 +42,7 @@ def test_a_terminal_prints_each_thing_once_as_text(tmp_path: Path) -> None:
     )
     said = run.stdout
     assert "Traceback" not in said + run.stderr
-    # Also after the verification that followed it.
+    # Once only, although a verification followed.
     assert said.count("<Dashboard of ") == 1
     assert len(re.findall(r"^Dashboard of ", said, re.MULTILINE)) == 1
     assert "Where the time goes: " in said

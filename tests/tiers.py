@@ -106,7 +106,7 @@ def runs(test: str, tier: str, seed: str) -> bool:
     share = next((share for start, share in ONE_OF if test.startswith(start)), 1)
     if share < 2:
         return share == 1
-    # What shares a compilation is drawn as one.
+    # Tests that share a compilation are drawn together.
     whole = group(test)
     drawn = test if whole == test.partition("::")[0] else whole
     return number(drawn, seed) % share == 0

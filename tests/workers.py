@@ -92,7 +92,7 @@ def scheduler(config: Any, log: Any) -> Any:
 
         def _reschedule(self, node: Any) -> None:
             if node not in self.registered_collections:
-                return  # it took another one's place, and still collects
+                return  # it replaces another worker and is still collecting
             super()._reschedule(node)
             # A worker begins a test when it knows the next one.
             while (

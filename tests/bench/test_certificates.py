@@ -68,7 +68,7 @@ def test_without_a_certificate_it_is_refused(address: str, own: Path) -> None:
         _run(address)
     with pytest.raises(WorkbenchError, match="no Dask scheduler answers"):
         _run(address.replace("tls:", "tcp:"))
-    # What the scheduler itself says to a client that takes its certificate and shows none.
+    # The scheduler's own answer to a client that accepts its certificate and presents none.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.load_verify_locations(own.with_name("ca.pem"))
@@ -134,7 +134,7 @@ def test_the_documented_commands_show_their_pages_on_the_loopback_alone(own: Pat
         assert {place.ip for place in places} == {"127.0.0.1"}
         pages = 0
         for place_ in places:
-            # Whatever answers, none does so to a plain request.
+            # No service answers a request without TLS.
             with socket.create_connection((place_.ip, place_.port), timeout=30) as plain:
                 plain.sendall(b"GET /health HTTP/1.0\r\n\r\n")
                 plain.settimeout(30)

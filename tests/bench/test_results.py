@@ -41,7 +41,7 @@ def test_damage_is_never_a_result(tmp_path: Path) -> None:
             refused += 1
         else:
             assert found in (results, others, [])
-    # A third are cut off or replaced, which is always noticed: a tenth is far below any seed's luck.
+    # A third are truncated or replaced, which is always noticed; no seed falls below a tenth.
     assert refused > CORRUPTIONS / 10
 
 

@@ -83,7 +83,7 @@ def test_wrong_code_is_the_compilers_fault_with_a_flag_against_it(monkeypatch):
     assert "the sanitizer finds nothing" in str(result)
     mended = wb.compile(UNROLLED, arch="gfx942", flags=result.diagnosis.flags)
     assert wb.verify(flags_of(mended), right, inputs={"x": IN}).passed
-    # Asked for later it says the same, and a result from another process has nothing to run.
+    # A later request gives the same, and a result from another process cannot run anything.
     later = wb.verify(flags_of(module), right, inputs={"x": IN})
     assert later.diagnose().culprit == "compiler"
     with pytest.raises(UsageError, match="nothing to diagnose"):

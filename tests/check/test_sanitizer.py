@@ -62,7 +62,7 @@ def test_result_says_who_and_where() -> None:
     # Wave 0 has its turn first, so wave 1 is the one that reads what another wrote.
     assert (finding.file, finding.wave, finding.lane) == ("race.hip", 1, 0)
     assert finding.count == 64
-    # Both sides of it, and what it leaves uninitialised, are one cause.
+    # Both sides of the race, and what it leaves uninitialised, are one cause.
     [cause] = result.causes
     assert {f.line for f in cause.findings} == {READ_LINE - 2, READ_LINE}
     with pytest.raises(
@@ -107,7 +107,7 @@ def test_a_launch_goes_on_without_the_lanes_that_are_out_of_bounds(arch: str) ->
         ("out of bounds", 7, 60, 2),
         ("out of bounds", 9, 60, 4),
     ], str(result)
-    # The others did what they do once, and what is loaded out of bounds is 0.
+    # The other lanes did their work once, and a load out of bounds gives 0.
     assert torch.equal(x, torch.arange(1, 61) % 2.0)
     assert torch.equal(y[:60], torch.ones(60))
     assert y[60:].tolist() == [0, 1, 0, 1]
@@ -138,7 +138,7 @@ def test_messages_name_the_argument() -> None:
         AddressFault, match=r"arguments 'given' \(float32 tensor 64\) and 'made' \(float32 tensor 1x64\)"
     ):
         module["k"][1, 64](given=both[0], made=both, n=1)
-    # The names last as long as the launch.
+    # Arguments' names last no longer than the launch.
     address = given.data_ptr() + 512 - 4 * 64
     with pytest.raises(AddressFault) as raised:
         module["k"][1, 64](given=address, made=torch.zeros(64), n=10)

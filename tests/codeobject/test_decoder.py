@@ -75,7 +75,7 @@ def test_random_instructions_are_what_llvm_assembles(target: str) -> None:
     texts = []
     for (format_, opcode), form in forms(target).items():
         for _ in range(3):
-            # A source code that names nothing has no text.
+            # A source operand with a reserved code has no text.
             with contextlib.suppress(CodeObjectError):
                 data = random_encoding(generator, format_, opcode, form)
                 texts.append(text(decode_one(data, 0, 0, target)))
@@ -169,7 +169,7 @@ def test_scaled_matrix_instruction_is_one_of_16_bytes() -> None:
     assert found.opcode == "v_mfma_scale_f32_16x16x128_f8f6f4"
     assert [(o.kind, o.index, o.width) for o in found.src][3:] == [("v", 20, 1), ("v", 21, 1)]
     assert (found.modifiers["op_sel"], found.modifiers["op_sel_hi"]) == (1, 3)
-    # Without the bit that binds them they are two.
+    # Without the bit that joins them they are two instructions.
     pair = decode(bytes.fromhex("0008acd3142b02180000add300114204"), 0, "gfx950")
     assert [i.size for i in pair] == [8, 8]
 

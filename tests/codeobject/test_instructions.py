@@ -135,7 +135,7 @@ class _Letters:
                 if self.is_text(node.value):
                     yield node
             elif isinstance(node, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
-                # `text in opcode`, and `opcode in text`; membership in a set of names is no look at letters.
+                # `text in opcode` and `opcode in text`; membership in a set of names is something else.
                 within = any(
                     isinstance(right, ast.Attribute) and self.is_text(right) for right in node.comparators
                 )

@@ -107,7 +107,7 @@ def test_each_variable_is_where_the_kernel_has_it(arch: str) -> None:
     assert [(each.name, each.first, each.size) for each in padded] == PADDED
     inlined = debug.shared_arrays("_Z7inlinedPf", module["inlined"].resources.lds)
     assert [(each.name, each.first, each.size) for each in inlined] == [("inner", 0, 256), ("first", 256, 64)]
-    # Either would fill it.
+    # Either of its two arrays would fill the LDS, so none is named.
     assert debug.shared_arrays("_Z10one_of_twoPf", module["one_of_two"].resources.lds) == ()
 
     result = wb.sanitize(module["race"][1, 128], torch.zeros(128), device=f"emulated:{arch}")

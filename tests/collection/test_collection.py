@@ -23,7 +23,7 @@ EVERY = os.environ.get("HIPKITTENS_TEST_ALL", "0") != "0"
 SEED = os.environ["HIPKITTENS_TEST_SEED"]
 
 SKIPPED = set() if EVERY else {*SAMPLED} - {*random.Random(SEED).sample(SAMPLED, 1)}
-# The kernels are tested on both targets as operators; what calls them is the same.
+# The kernels are tested on both targets as operators; the calling code is the same.
 TURNS = [
     (name, arch)
     for name in CASES

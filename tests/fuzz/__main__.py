@@ -41,7 +41,7 @@ def child(seed: int, first: int, count: int, step: int, folder: str) -> None:
     world = cases.World()
     world.prepare()
     world.examine(random.Random(seed))
-    # What is built once a machine came from its own cache; thousands of random kernels are not to fill it.
+    # Parts that are built once per machine came from its own cache, which random kernels must not fill.
     os.environ["HIPKITTENS_CACHE"] = folder
     for position, number in enumerate(range(first, count, step), 1):
         print(f"begin {number}", flush=True)

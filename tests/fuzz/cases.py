@@ -92,7 +92,7 @@ class World:
         assert self.victims
         assert self.deterministic
         assert self.endless
-        # What profiles and sanitizes is native code of its own.
+        # Profiling and sanitizing each have native code of their own, built at the first use.
         for observe in (profile, sanitize):
             count = torch.zeros(64)
             add = Module(kernels(TILE_TARGETS[0]))["add"][1, 64]
@@ -319,7 +319,7 @@ def hostile_file(generator: random.Random, world: World) -> None:
         data = _bundle(generator, [original, kernels(TILE_TARGETS[0])])
     else:
         data = _mutated(generator, original)
-        # The tables that everything else hangs on.
+        # The tables that everything else depends on.
         start = generator.choice((32, 40, int.from_bytes(original[40:48], "little")))
         place = min(start + generator.randrange(256), len(data) - 8)
         edge = generator.choice((0, 1, 2**32 - 1, 2**63, 2**64 - 1, generator.getrandbits(64), len(data)))

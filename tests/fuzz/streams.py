@@ -144,7 +144,7 @@ _KEPT_SCALARS = frozenset(range(84, 102))
 _KEPT_VECTORS = frozenset(range(60, 64))
 DUMPED_ROWS = 60
 _COMPUTES = re.compile(r"SOP[12CK]|VOP\w*|DS")
-# What depends on the time, ends the wave, or jumps.
+# Instructions that depend on the time, end the wave, or jump.
 _REFUSED = re.compile(
     r"s_mem|s_setpc|s_swappc|s_call|s_cbranch|s_rfe|s_getpc|s_set_gpr_idx|ds_gws|ds_nop|v_nop"
 )
@@ -221,7 +221,7 @@ def dump(target: str, first: bool) -> bytes:
     for row in range(DUMPED_ROWS):
         add("global_store_dword", vaddr=63, vdata=row, saddr=84)
         add("v_add_u32_e32", vdst=63, src0=87, vsrc1=63)
-    # Scalar registers add up in one; their order matters to the sum.
+    # Scalar registers are combined into one, in a way that depends on their order.
     add("v_mov_b32_e32", vdst=62, src0=128)
     for register in range(84):
         add("v_lshlrev_b32_e32", vdst=61, src0=128 + 1, vsrc1=62)

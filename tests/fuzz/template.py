@@ -84,7 +84,7 @@ GLOBAL void atomics(unsigned *x, unsigned long *y, float *z, int place) {{
 """
 
 
-# No launch of these depends on who is first: each work-group has its own part of `out`, sums are of integers.
+# The order of waves does not matter: each work-group has its own part of `out`, and sums are of integers.
 DETERMINISTIC = f"""{_ATTRIBUTES}
 GLOBAL void each(const unsigned *in, unsigned *out, int n) {{
     unsigned h = in[LANE] * 2654435761u + GROUP;
@@ -124,7 +124,7 @@ GLOBAL void diverging(const unsigned *in, unsigned *out, int n) {{
 }}
 """
 
-# Kernels that end only when somebody ends them.
+# Kernels that run until they are stopped.
 ENDLESS = f"""{_ATTRIBUTES}
 GLOBAL void spin(volatile int *flag, int who) {{
     while (*flag != -12345) {{}}

@@ -44,7 +44,7 @@ def test_interrupts_leave_a_process_that_works(in_this_tier: Callable[[int], int
         try:
             interrupted(process, count)
         finally:
-            # Else a failure here waits for a process that goes on for ever.
+            # Otherwise a failure here would wait for a process that never ends.
             process.kill()
 
 
@@ -81,7 +81,7 @@ def press(process: subprocess.Popen[str]) -> None:
             errors += os.read(process.stderr.fileno(), 1 << 16)
         if not ready or errors.count(b"KeyboardInterrupt") > dropped:
             dropped = errors.count(b"KeyboardInterrupt")
-            # What comes while Python still writes that is dropped without a word.
+            # Python silently drops an interrupt that comes while it still writes that.
             time.sleep(0.5)
             process.send_signal(signal.SIGINT)
 

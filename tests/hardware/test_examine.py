@@ -82,7 +82,7 @@ def test_a_section_without_a_case_says_why(tmp_path: Path, monkeypatch: pytest.M
     assert report.nothing["notebooks"] == why
     assert report.nothing["times"] == "not asked for; the command without --sections runs it"
     assert Report.read(path) == report
-    # What is known stays known, and a section that runs has no reason any more.
+    # Earlier reasons stay, and a section that runs loses its reason.
     five_cases(monkeypatch, lambda *arguments: {})
     report = examine("emulated:gfx942", path, sections=("times",))
     assert report.nothing["notebooks"] == why
@@ -291,7 +291,7 @@ def test_a_notebook_whose_package_is_missing_does_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = wb.device("emulated:gfx942")
-    # The measurement sets it, in a process of its own else.
+    # The measurement sets it, otherwise in a process of its own.
     monkeypatch.setenv("HIPKITTENS_DEVICE", device.name)
     for code, wanted in (("import no_such_package", None), ("1 / 0", "ZeroDivisionError: division by zero")):
         path = tmp_path / "book.ipynb"

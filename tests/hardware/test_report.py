@@ -29,7 +29,7 @@ def test_names_of_computer_person_and_folders_are_left_out(monkeypatch: pytest.M
     told = {"a": ["clang at /home/ada/bin/clang", {"gpu-box-17": "ada@gpu-box-17"}], "n": 3, "none": None}
     found = anonymous(told)
     assert found == {"a": ["clang at ~/bin/clang", {"computer": "person@computer"}], "n": 3, "none": None}
-    # A name inside of another word is none.
+    # A name inside another word stays.
     assert anonymous("canada gpu-box-171") == "canada gpu-box-171"
 
 

@@ -26,7 +26,7 @@ class Square(torch.autograd.Function):
 
 def test_only_what_was_added_to_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function is reported once, by name, before its backward runs; those of its arguments are not."""
-    # No compiled one is needed to tell one node from another: here those of Python have such names.
+    # Python nodes get names that match, so that nothing needs to be compiled.
     monkeypatch.setattr(gradients, "_NODE", re.compile(r"(Square|Exp)Backward0?"))
     heard: list[str] = []
     x = torch.ones(3, requires_grad=True)

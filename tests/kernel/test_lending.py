@@ -93,7 +93,7 @@ def test_a_lent_tensor_is_reached_until_the_loan_ends(module: wb.Module) -> None
 
 
 def test_a_fault_names_the_tensor_at_its_address(module: wb.Module) -> None:
-    # As large as what malloc maps apart, so that nothing else is near.
+    # Large enough that malloc maps it separately, so that nothing else is near.
     x, out = torch.zeros(1 << 22), torch.zeros(64)
     blob = torch.tensor([x[1 << 21 :].data_ptr()]).view(torch.uint8)
     said = re.escape("; a float32 tensor 4194304 of this process lies there: if the kernel has its address")

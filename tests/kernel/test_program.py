@@ -269,7 +269,7 @@ def test_a_destructor_that_crashes_loses_nothing_that_was_printed() -> None:
 struct Crash { ~Crash() { abort(); } } crash;
 int main() { printf("printed\\n"); }
 """
-    # Where Python's streams have no buffers, C's have none.
+    # Unbuffered streams in Python mean unbuffered streams in C.
     result = wb.run_program(source, env={"PYTHONUNBUFFERED": ""})
     assert (result.stdout, result.exit_code) == ("printed\n", -6)
 

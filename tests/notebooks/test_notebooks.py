@@ -36,7 +36,7 @@ def test_outputs_are_stripped(path: Path) -> None:
 def printed_by_latex(notebook: nbformat.NotebookNode, drawn: list[nbformat.NotebookNode]) -> None:
     """nbconvert to LaTeX has every picture as a file; an SVG alone would want Inkscape."""
     page = copy.deepcopy(notebook)
-    # Text between the cells is pandoc's to turn.
+    # Converting the text between the cells needs pandoc.
     page.cells = [cell for cell in page.cells if cell.cell_type == "code"]
     body, resources = LatexExporter().from_notebook_node(page)
     files = {name: data for name, data in (resources["outputs"] or {}).items() if name.endswith(".pdf")}

@@ -109,7 +109,7 @@ MANY_REGISTERS = """
     out[i] = sum;"""
 
 FAULTS: tuple[Fault, ...] = (
-    # What memory is asked for.
+    # Memory accesses.
     _fault(
         "reads by column", "loads-scattered", *_swap("out[i] = x[@];", "(i % 512) * 512 + i / 512", "i"), FULL
     ),

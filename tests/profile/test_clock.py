@@ -41,7 +41,7 @@ def test_a_board_of_fewer_watts_is_slower_and_one_that_idles_is_at_its_peak() ->
     for product in targets.PRODUCTS:
         assert sustained_clock(product, {}) == product.clock_hz
         assert sustained_clock(product, {"hbm": 1.0, "valu": 0.1}) <= product.clock_hz
-    assert sustained_clock(MI210, full) == MI210.clock_hz  # Nobody saw it under load: no guess.
+    assert sustained_clock(MI210, full) == MI210.clock_hz  # never measured under load
 
 
 @pytest.mark.parametrize("product", [MI300X, MI325X, MI350X, MI355X], ids=lambda p: p.name)

@@ -11,7 +11,7 @@ from workbench.targets import MI300X, MI325X, MI355X
 
 def test_a_product_by_the_name_that_hip_reports_or_by_its_target() -> None:
     assert machine("AMD Instinct MI325X", "gfx942") is MI325X
-    # rocprofv3 on machines without a product name.
+    # The name that rocprofv3 gives on machines without a product name.
     assert machine("AMD Radeon Graphics", "gfx950") is MI355X
     with pytest.raises(WorkbenchError, match="product 'B200': expected one of MI355X, MI300X"):
         machine("B200", "sm_100")

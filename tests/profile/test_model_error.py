@@ -38,7 +38,7 @@ def test_every_row_is_a_problem_that_a_kernel_here_takes() -> None:
         spec, arch = wb.kernels[row.problem.kernel], products[row.problem.gpu].arch
         shape = spec.shape(row.problem.parameters, arch=arch)
         work = spec.work(shape)
-        # Nobody is faster than the memory's and the matrix cores' peaks: what is, was wrongly copied.
+        # No time can beat the peaks of memory and matrix cores: a row that does was copied wrongly.
         if row.quantity == "events" and work.get("flops"):
             assert work["flops"] / (row.us * 1e-6) < 2 * 10.1e15, row
     with (DATA / "published_sources.csv").open(newline="", encoding="utf-8") as file:
@@ -131,7 +131,7 @@ def test_a_store_goes_on_and_marks_what_another_model_said(tmp_path: Path) -> No
     one = row("gemm", 1.0)
     text = error_document.document([replace(one, problem=problem)], changed.known)
     assert "; former model" in text or "former model |" in text
-    # What is said anew stands alone, and a tidied file has it once.
+    # A new result replaces the former one, and a tidied file has it once.
     changed.add(problem, replace(found, us=2.5))
     changed.add(replace(problem, gpu="MI300X"), found)
     changed.tidy({problem})
@@ -194,7 +194,7 @@ def test_what_is_stated_of_a_regime_holds_for_a_class_that_took_no_part() -> Non
     ]
     (told,) = stated(rows).values()
     assert (told.rows, told.classes) == (40, 4)
-    # Who judges a class saw nothing of it.
+    # The range that judges a class was fitted without it.
     others = {group: told_range([each for each in rows if each.group != group], "hbm") for group in centres}
     assert told.inside == sum(
         low <= each.ratio <= high
@@ -208,7 +208,7 @@ def test_what_is_stated_of_a_regime_holds_for_a_class_that_took_no_part() -> Non
     assert left_out_inside(rows, told.factor - STEP) < 0.8 * 40, "nor by less"
     low, high = spread([each.ratio for each in rows])
     assert (told.low, told.high) == (pytest.approx(low / told.factor), pytest.approx(high * told.factor))
-    # Of one class all rows are told, and that nothing shows whether the range holds.
+    # With one class the range has all rows, and nothing shows whether it holds.
     alone = stated([Judged("hbm", "a", ratio) for ratio in (0.5, 1.0, 1.1, 3.0)])["hbm"]
     assert (alone.low, alone.high, alone.inside) == (0.5, 3.0, None)
 

@@ -27,7 +27,7 @@ def test_a_profile_keeps_no_tensor_alive() -> None:
     del module, x
     gc.collect()
     assert gone() is None
-    # What a profile tells of its code needs no launch.
+    # A profile's views of its code need no launch.
     assert result.kernel is not None
     assert result.kernel.last is None
     assert result.timeline is not None

@@ -78,7 +78,7 @@ def test_a_swizzle_that_is_not_followed_is_seen_in_places(arch: str) -> None:
     x, out = torch.randn(1, 1, 32, 32).bfloat16(), torch.zeros(1, 1, 32, 32)
     shown = kernel[1, 64, 4096](x, out).shown
     assert shown is not None
-    # The tile is right: it is the reading that is wrong.
+    # The tile is right; the reading is wrong.
     (kept, *_) = shown.of("kept")
     assert torch.equal(kept.values, x[0, 0])
     wrong = (out[0, 0] != x[0, 0].float()).nonzero()
@@ -89,13 +89,13 @@ def test_a_swizzle_that_is_not_followed_is_seen_in_places(arch: str) -> None:
     place = kept.place(row, column).lds
     assert place is not None
     assert place - start != 2 * (32 * row + column)
-    # What stands there is another element, which came through the LDS.
+    # It is another element, which came through the LDS.
     plain = wb.compile(HEAD + SWIZZLE, arch=arch, name="copied.hip")["copied"]
     found = wb.provenance(plain[1, 64, 4096], x, out, of=out, at=(0, 0, row, column))
     came = {(int(n) // 32, int(n) % 32) for n in found.elements["x"]}
     assert came
     assert (row, column) not in came
-    # Element by element the tile's own places give what was meant.
+    # The tile's own places give the intended element every time.
     flat = shown["read"].flatten()
     for i in range(32):
         at = (kept.place(row, i).lds or 0) - start

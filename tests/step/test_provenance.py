@@ -30,7 +30,7 @@ def test_a_product_is_of_a_row_and_a_column(arch: str, name: str, size: tuple[in
     assert set(found.elements) == {"a", "b"}
     rows, cols = (set((found.elements[x] // k).tolist()) for x in "ab")
     assert rows == {at[0]}
-    # bf16 of two columns share a dword, and what makes one makes both.
+    # bf16 values of two columns share a dword, and one instruction makes both.
     assert at[1] in cols <= {at[1] & ~1, at[1] | 1}
     for x in "ab":
         assert set((found.elements[x] % k).tolist()) == set(range(k))
@@ -52,7 +52,7 @@ def test_through_shared_memory() -> None:
         wave = (255 - at) // 64
         (write,) = [cause for cause in found.causes if cause.text.startswith("ds_write")]
         assert (write.wave, write.line) == (wave, 4)
-    # Of a constant nothing is behind it.
+    # A constant has no sources.
     found = wb.provenance(kernel[1, 256], x, y, out, of="out", at=200)
     assert found.value == 2
     assert "x" not in found.elements

@@ -101,7 +101,7 @@ def test_lines_barriers_and_conditions() -> None:
     line = s.line
     assert s.next().line != line
     assert s.previous().line == line
-    # The sum of the first turn, at the second time that the line is come to.
+    # At the second arrival at the line, the sum is that of the first turn.
     s.goto(0)
     s.break_at(LOAD)
     first, second = s.run().position, s.run().position

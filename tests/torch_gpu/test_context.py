@@ -249,7 +249,7 @@ def test_the_time_is_that_of_the_model() -> None:
         torch.ones(100).sum()
         events[1].record()
         assert 0 < events[0].elapsed_time(events[1]) <= 1e3 * (time.perf_counter() - began)
-    # The second finds in the Infinity Cache what the first left there.
+    # The second run finds the first one's data in the Infinity Cache.
     assert once < twice <= 2 * once
     kernel = wb.compile(
         "#include <hip/hip_runtime.h>\n"
@@ -350,7 +350,7 @@ def test_the_index_of_a_gpu_is_a_device(tmp_path: Path) -> None:
         assert torch.equal(moved(torch.ones(2), theirs("cpu")), torch.ones(2))
         torch.save({"place": place}, file)
         assert torch.load(file) == {"place": place}
-    # Who kept it has PyTorch's own again.
+    # A reference that was kept is PyTorch's own class again.
     assert kept("cuda:1") == theirs("cuda", 1)
     assert isinstance(theirs("cpu"), kept)
     assert torch.load(file) == {"place": place}

@@ -149,7 +149,7 @@ def test_a_gpu_of_another_maker_is_none(monkeypatch: pytest.MonkeyPatch) -> None
     options = train.parser().parse_args(["--model", "llama-tiny"])
     assert train.Training(options).device == "cpu"
     monkeypatch.setattr(torch.version, "hip", "7.1")
-    # PyTorch of this machine has none, and says so when weights are to be there.
+    # PyTorch on this machine has no GPU, and says so when weights are moved there.
     with pytest.raises((AssertionError, RuntimeError)):
         train.Training(options)
 

@@ -105,7 +105,7 @@ _door.enter_context(wb.torch_as_gpu(TASK["device"]))
 take_few(TASK["configurations"])
 if TASK["suite"] == "aiter":
     add_references()
-# What a first launch would load in each case's process.
+# Loads once what a first launch would load in each case's process.
 triton_key()
 importlib.import_module("workbench.emulator.translate.translator")
 
@@ -241,5 +241,5 @@ def result_of(outcome: str, error: BaseException | None) -> str:
     for kinds, name in ((REFUSED, "refused"), (KernelFault, "fault"), (AssertionError, "wrong")):
         if isinstance(error, kinds):
             return name
-    # What LLVM or a pass of Triton cannot do comes as a RuntimeError.
+    # LLVM and Triton's passes raise RuntimeError for what they cannot do.
     return "refused" if "PassManager" in str(error) else "error"

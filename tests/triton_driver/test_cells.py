@@ -104,7 +104,7 @@ def test_a_plain_cell_is_marked_too(shell: Any) -> None:
     assert type(result.error_in_exec).__name__ == "AddressFault"
     assert [mark["line"] for mark in told["diagnostics"]] == [STORE - 1]
     assert told["status"] == "failed"
-    # Cells that show nothing of their kernels say nothing.
+    # Cells that report nothing about their kernels send no payload.
     assert plain(shell, CELL)[1] == plain(shell, "1 + 1")[1] == []
 
 

@@ -237,7 +237,7 @@ def test_a_read_in_the_block_that_pytorch_would_have_given_is_the_sanitizer_s(ar
     [finding] = wb.sanitize(kernels.copied[(1,)], x, out, 64, BLOCK=128).findings
     assert finding.category == "out of bounds"
     assert "argument 'x'" in finding.message
-    # What is written there would be another's on this computer.
+    # On this computer the memory there may belong to something else.
     with pytest.raises(AddressFault, match=r"wrote .* argument 'out'"):
         kernels.copied[(1,)](out, torch.empty(64), 64, BLOCK=128)
 

@@ -67,7 +67,7 @@ def downcast(fp4: bool) -> Make:
         scaled = (blocks / 2.0 ** (powers - 127).double()[..., None]).flatten(1)
         if fp4:
             values = torch.tensor(E2M1, dtype=torch.float64)
-            # The nearest, of two as near the even code.
+            # The nearest value; of two equally near ones the even code.
             apart = (scaled.abs()[..., None] - values).abs() + 1e-9 * (torch.arange(8) % 2)
             codes = apart.argmin(-1) + 8 * (scaled < 0)
             wanted = codes[:, ::2] + 16 * codes[:, 1::2]
