@@ -157,8 +157,8 @@ def named_outputs(
     found = out if isinstance(out, (tuple, list)) else (out,)
     if len(found) != len(names):
         raise ArgumentError(
-            f"{operator.name}: out= has {len(found)} of its {len(names)} outputs; expected a tensor for each "
-            f"of {', '.join(names) or 'none'}"
+            f"{operator.name}: out= has {len(found)} of its {len(names)} outputs; expected a tensor for "
+            f"each of {', '.join(names) or 'none'}"
         )
     return {**rest, **dict(zip(names, found, strict=True))}
 
