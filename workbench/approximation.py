@@ -48,7 +48,7 @@ _chosen: ContextVar[Approximation | None] = ContextVar("approximation", default=
 
 
 def checked_seed(value: object, origin: str) -> int:
-    """A seed.
+    """The seed as an int, checked to be from 0 to 2**64 - 1.
 
     Args:
         origin: where it came from, for the message.

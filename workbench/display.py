@@ -81,7 +81,7 @@ class Plotted(Shown):
 
     @property
     def figure(self) -> Any:
-        """A plotly Figure."""
+        """The result as a plotly Figure."""
         return figure_of(self)
 
 

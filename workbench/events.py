@@ -23,7 +23,7 @@ HISTORY = 500
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened.
+    """One thing that happened in this process, such as a compilation or a launch.
 
     Attributes:
         number: counts up from 1.

@@ -220,7 +220,7 @@ class CacheCounts:
 
     @classmethod
     def total(cls, parts: Iterable[CacheCounts]) -> CacheCounts:
-        """Of several dies together."""
+        """The sum of the counts of several dies."""
         found = list(parts)
         return cls(**{f.name: sum(getattr(p, f.name) for p in found) for f in fields(cls)})
 
@@ -312,7 +312,7 @@ at once where they lie in one 64-byte piece, else a piece of four lanes; `bytes`
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    """Of which work-groups the way is recorded.
+    """Which work-groups a launch records step by step.
 
     Attributes:
         groups: at most so many, spread over the launch; the first and the last are among them.
@@ -392,7 +392,7 @@ class Steps(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TapeOptions:
-    """Of which work-group everything is kept.
+    """The work-group whose every change of state a launch records.
 
     Attributes:
         group: its linear number, or (x, y, z). It runs alone: what the others would have written stays as it
@@ -589,7 +589,7 @@ class LaunchModel(Protocol):
     graph_gap: float
 
     def times(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> LaunchTimes:
-        """Of a launch that told what `TIMED` asks for; its record is used up.
+        """Times of a launch that recorded what `TIMED` asks for; its record is used up.
 
         Args:
             code: the code object that the kernel is from.

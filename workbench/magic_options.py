@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Option:
-    """One option.
+    """One option of a magic.
 
     Attributes:
         flag: as it is written, such as "--arch".

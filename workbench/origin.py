@@ -47,7 +47,7 @@ class Expected:
 
     @property
     def text(self) -> str:
-        """The same with what it rests on."""
+        """The error in words, with what it rests on."""
         if not self.rows:
             return f"{self.short}: nothing like it was compared with published times (docs/model_error.md)"
         return (

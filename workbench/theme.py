@@ -77,7 +77,7 @@ def pale() -> tuple[str, ...]:
 
 
 def template() -> Any:
-    """The plotly Template."""
+    """The workbench's plotly Template."""
     import plotly.graph_objects as go
 
     axis = {

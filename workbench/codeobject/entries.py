@@ -67,7 +67,7 @@ class Entries:
         return None if offset is None else self.entry(offset)
 
     def children(self, die: DIE, tags: Collection[str]) -> Iterator[DIE]:
-        """Those of the entries in one that have one of these tags, in order."""
+        """Children of an entry that have one of these tags, in order."""
         for offset in self._children.get(die.offset, ()):
             if self.tags[offset] in tags:
                 yield self.entry(offset)

@@ -22,7 +22,7 @@ from workbench.targets import target
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Waves that fit.
+    """How many waves of a kernel a compute unit holds at once, and the resource that limits them.
 
     Attributes:
         waves_per_simd: waves of a SIMD; a fraction where a compute unit's last work-group does not fill all

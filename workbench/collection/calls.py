@@ -40,7 +40,7 @@ class BoundFunction:
         )
 
     def __call__(self, *args: Any, device: Device | str | None = None, **named: Any) -> Any:
-        """Runs it.
+        """Runs the function.
 
         Raises:
             ArgumentError: arguments that do not fit, or that fit in more than one order.

@@ -35,12 +35,12 @@ def chunks(starts: Sequence[int], size: int) -> list[int]:
 
 
 def positions(starts: Sequence[int]) -> list[int]:
-    """Of each token its place in its sequence."""
+    """The place of each token in its sequence."""
     return [at for length in lengths(starts) for at in range(length)]
 
 
 def sequences(starts: Sequence[int]) -> list[int]:
-    """Of each token its sequence, counted as the port does: those without tokens are left out."""
+    """The sequence of each token, counted as the port does: sequences without tokens are left out."""
     filled = [length for length in lengths(starts) if length]
     return [n for n, length in enumerate(filled) for _ in range(length)]
 

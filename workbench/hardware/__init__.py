@@ -91,7 +91,7 @@ def examine(
 
 
 class _Work:
-    """One section."""
+    """Runs the cases of one section and puts their answers into the report."""
 
     def __init__(
         self,

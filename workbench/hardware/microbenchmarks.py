@@ -85,7 +85,7 @@ _LDS_BYTES = {Access.LOAD: (8, 12, 16), Access.STORE: (8,)}
 
 
 def _lds_forms(arch: str) -> dict[str, Memory]:
-    """Those accesses of one place, by opcode; wide loads first."""
+    """LDS accesses of one place, by opcode; wide loads first."""
     found: dict[str, Memory] = {}
     for form in forms(arch).values():
         memory = form.record.memory

@@ -163,7 +163,7 @@ def _middle(values: list[float]) -> tuple[float, float]:
 
 
 def anonymous(told: Any) -> Any:
-    """The same without the names of computer, person and folders."""
+    """The content without the names of computer, person and folders."""
     # Found once for all: a report has ten thousands of texts, and is written after every case.
     return _without(told, [(name, _alone(name), instead) for name, instead in _names()])
 

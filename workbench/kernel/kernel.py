@@ -106,7 +106,7 @@ class Kernel(Shown):
 
     @cached_property
     def _own_offsets(self) -> tuple[int, ...]:
-        """Of the arguments in their block, hidden ones left out."""
+        """Offsets of the arguments in their block, hidden ones left out."""
         return tuple(arg.offset for arg in self.info.args if not arg.hidden)
 
     @property

@@ -72,7 +72,7 @@ class ProgramResult:
     findings: tuple[Finding, ...] = field(default=(), compare=False)
 
     def check(self) -> ProgramResult:
-        """Itself where the program ended well, and the sanitizer, if it was asked, found nothing.
+        """The result itself where the program ended well and the sanitizer, if it ran, found nothing.
 
         Raises:
             SanitizerError: it found something; the message lists it.

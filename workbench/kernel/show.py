@@ -34,7 +34,7 @@ _EVERY = (1 << 32) - 1
 
 
 class Kind(IntEnum):
-    """What was shown."""
+    """The kind of value that a show(...) call passes."""
 
     SCALAR = 0
     REGISTER_VECTOR = 1
@@ -344,7 +344,7 @@ class Recording:
         )
 
     def values(self) -> ShownValues:
-        """What was written.
+        """The values that the kernel's show(...) calls wrote.
 
         Raises:
             UsageError: it was more than there is room for, or a tile was shown in divergent code.

@@ -119,7 +119,7 @@ class Selection(Shown, Sequence[Entry]):
 
 
 def search(specs: Iterable[KernelSpec], text: str, category: str | None, target: str | None) -> Selection:
-    """Those with every word of `text`, of a category and for a target where these are named.
+    """Operators with every word of `text`, of a category and for a target where these are named.
 
     Raises:
         UsageError: there is no such category or target.

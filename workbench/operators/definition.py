@@ -317,7 +317,7 @@ class Definition:
 
     @cached_property
     def _kinds(self) -> dict[str, tuple[Callable[[Any], bool], str]]:
-        """Of each argument what tells whether a value is of its kind, and the kind in words."""
+        """By argument: the test that a value is of its kind, and the kind in words."""
         import torch
 
         tests: dict[Any, tuple[Callable[[Any], bool], str]] = {

@@ -242,7 +242,7 @@ def _differentiated(spec: Any) -> list[str]:
 
 
 def _is_float(spec: Definition, dtype: str) -> bool:
-    """Of an element type, or a setting that is one, whether PyTorch differentiates a value of it."""
+    """Whether PyTorch differentiates values of an element type, or of a setting that is one."""
     names = re.split(", | or ", _types(spec, (dtype,)))
     return not all(name.startswith(("int", "uint", "bool")) for name in names)
 

@@ -69,7 +69,7 @@ class KernelSpec(Shown, Definition):
         return building.source_path(self, self.source)
 
     def read_source(self) -> str:
-        """The C++ source.
+        """The C++ source of the operator's kernel.
 
         Raises:
             WorkbenchError: the file cannot be read.

@@ -88,7 +88,7 @@ class Target:
 
     @property
     def only(self) -> Part:
-        """The one launch.
+        """The target's single launch.
 
         Raises:
             UsageError: there are several.
@@ -138,7 +138,7 @@ def resolve(
     seed: int = 0,
     device: Device | str | None = None,
 ) -> Target:
-    """Makes a Target.
+    """The target of anything that can be timed or profiled.
 
     Forms: a spec or its name, on tensors, or on fresh inputs at `shape`; a launcher (`kernel[grid, block]`)
     with its arguments; a kernel (or a module with one) with `spec`, run as the spec would; a kernel alone:

@@ -31,7 +31,7 @@ import workbench.operators.precompile
 
 
 def text() -> str:
-    """The stub."""
+    """The text of `workbench/ops/__init__.pyi`."""
     parts = [HEAD]
     for own in (ops.precompile, ops.sdpa):
         parts += _function(own.__name__, inspect.signature(own, eval_str=True), own.__doc__ or "")

@@ -126,7 +126,7 @@ class Backend(Library, Protocol):
         """PyTorch's name of where a device's tensors live."""
 
     def memory(self, hip: Hip) -> DeviceMemory:
-        """Of the current device."""
+        """Free and total bytes of memory of the current device."""
 
     def interrupts_held(self) -> AbstractContextManager[None]:
         """While it lasts, Ctrl-C waits where it would be lost behind HIP's calls."""

@@ -304,7 +304,7 @@ class Variable:
         self.size = size
 
     def read(self) -> bytes:
-        """What it holds."""
+        """The bytes that the variable holds."""
         content = ctypes.create_string_buffer(self.size)
         self._copy(ctypes.addressof(content), self.address)
         return content.raw

@@ -156,7 +156,7 @@ class PlacedCode:
 
     @classmethod
     def of_code_object(cls, code: CodeObject) -> PlacedCode:
-        """Of code whose source nobody holds: no file of it is anybody's own."""
+        """Code whose source is unknown: none of its files counts as the user's own."""
 
         @cache
         def debug() -> DebugInfo:
@@ -179,7 +179,7 @@ class PlacedCode:
 
     @classmethod
     def of_fault(cls, fault: KernelFault, own_file: str) -> PlacedCode:
-        """Of a fault alone, which has the one place; its instruction has no text.
+        """The code of a fault alone, which has a single place; its instruction has no text.
 
         Args:
             own_file: name of the file that is the source itself.

@@ -53,7 +53,7 @@ _SYMBOLS = {"hipGetDeviceProperties": "hipGetDevicePropertiesR0600"}
 
 
 class Status(int):
-    """A hipError_t.
+    """A hipError_t with its name.
 
     Attributes:
         name: such as "hipErrorNoDevice".

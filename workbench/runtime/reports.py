@@ -138,7 +138,7 @@ def of_children() -> Iterator[ReportFile]:
 
 @contextlib.contextmanager
 def of_process(environment: dict[str, str]) -> Iterator[ReportFile]:
-    """The same for a process that is started with an environment of its own, to which the file is added."""
+    """Reports of a process that is started with its own environment, to which the file is added."""
     file = ReportFile()
     environment[VARIABLE] = _added(environment.get(VARIABLE, ""), file)
     try:

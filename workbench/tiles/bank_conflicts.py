@@ -270,7 +270,7 @@ def compiler_version() -> str:
 
 
 def document(entries: Sequence[Entry]) -> str:
-    """The page."""
+    """The page docs/bank_conflicts.md as text."""
     parts = [_INTRODUCTION.format(compiler=compiler_version())]
     head = f"| {' | '.join(HEAD)} |\n|{'|'.join([' --- '] * len(HEAD))}|"
     for title, meant in (("Shapes that are meant for each other", True), ("All other pairs", False)):

@@ -72,7 +72,7 @@ def named(chosen: str) -> Iterator[Candidate]:
 
 
 def candidates(passed: list[tuple[str, str]]) -> Iterator[Candidate]:
-    """Those of this machine, best first; what is missing is added to `passed`, with the reason."""
+    """Compilers of this machine, best first; what is missing is added to `passed`, with the reason."""
     yield from _hipccs(passed)
     yield from _clangs()
     program = zig.program()

@@ -80,11 +80,11 @@ class Target:
 
     @property
     def suffix(self) -> str:
-        """Of a shared library's name."""
+        """The ending of a shared library's name, such as ".so"."""
         return ".dylib" if self.system == "macos" else ".so"
 
     def arguments(self, soname: str | None) -> list[str]:
-        """The compiler's."""
+        """The compiler's arguments for this target."""
         name, extensions = "native", tuple(sorted(cpu.told_features()))
         if self.level:
             name, extensions = self.level.cpu, self.level.extensions

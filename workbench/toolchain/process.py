@@ -30,7 +30,7 @@ class Finished:
 
     @property
     def text(self) -> str:
-        """Both outputs."""
+        """Standard output and standard error together."""
         return self.stdout + self.stderr
 
 

@@ -65,7 +65,7 @@ def stamp(path: Path) -> str:
 
 
 def signal_name(returncode: int) -> str:
-    """Of a program that a signal ended."""
+    """Name of the signal that ended a program, by its return code."""
     try:
         return signal.Signals(-returncode).name
     except ValueError:

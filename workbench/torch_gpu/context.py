@@ -83,7 +83,7 @@ _entered: list[contextlib.AbstractContextManager[Device]] = []
 
 
 class _Generator(torch.Generator):
-    """Of random numbers, for whatever device."""
+    """A generator of random numbers that takes any device."""
 
     def __new__(cls, device: Any = "cpu") -> _Generator:
         return super().__new__(cls, "cpu")  # type: ignore[call-arg]

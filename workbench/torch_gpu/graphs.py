@@ -164,7 +164,7 @@ class CUDAGraph:
         self._recording.__enter__()  # type: ignore[no-untyped-call]
 
     def capture_end(self) -> None:
-        """Record no more.
+        """Ends the recording.
 
         Raises:
             UsageError: it is not being recorded.
@@ -175,7 +175,7 @@ class CUDAGraph:
         self._recording.restore()
 
     def replay(self) -> None:
-        """Do it again.
+        """Runs the recorded steps again.
 
         Raises:
             UsageError: nothing is recorded, or a step gives another shape.
@@ -234,7 +234,7 @@ def recorded() -> Iterator[None]:
 
 
 def _as_step(launch: Callable[..., None]) -> Callable[..., None]:
-    """Triton's launches."""
+    """Triton's launch function, which adds its launch to the graph that is being recorded."""
 
     @functools.wraps(launch)
     def call(launcher: Any, *given: Any) -> None:

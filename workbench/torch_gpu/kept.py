@@ -12,7 +12,7 @@ from workbench.kernel.host_module import tensors
 
 
 class Kept:
-    """Of every tensor that it was told of the storage, which it does not keep alive."""
+    """Storages of every tensor that it has seen, without keeping them alive."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[StorageWeakRef, list[tuple[int, int]]]] = {}

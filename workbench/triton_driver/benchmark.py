@@ -53,7 +53,7 @@ def modelled(
 
 
 def quietly_modelled(call: Callable[[], Any], **options: Any) -> Any:
-    """The same without a word."""
+    """`modelled` without its message."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelledTime)
         return modelled(call, **options)

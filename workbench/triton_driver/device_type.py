@@ -10,7 +10,7 @@ _DEVICE: Any = torch.device
 
 
 class _Kind(type):
-    """Of a type that is `torch.device` to whoever asks, also for those that keep it for later."""
+    """Metaclass of a type that passes for `torch.device`, also for code that keeps a reference to it."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         first = args[0] if args else kwargs.get("device")

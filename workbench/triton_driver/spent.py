@@ -50,7 +50,7 @@ class Spent:
 
     @property
     def total(self) -> Row:
-        """All kernels together."""
+        """The sum over all kernels."""
         rows = self.kernels.values()
         return Row(
             sum(row.compiler for row in rows),

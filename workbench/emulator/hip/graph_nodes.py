@@ -56,7 +56,7 @@ class Graph:
     handle: int = field(default_factory=lambda: next(_handles))
 
     def add(self, kind: NodeKind, action: Action, dependencies: Iterable[Node], detail: Any = None) -> Node:
-        """Append a node."""
+        """Append a node that runs after the nodes it depends on, and return it."""
         node = Node(kind, action, list(dict.fromkeys(dependencies)), detail)
         self.nodes.append(node)
         return node

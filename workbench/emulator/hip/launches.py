@@ -211,7 +211,7 @@ def _blocks_and_threads(handler: Callable[..., None]) -> Callable[..., None]:
 
 
 def _two_dim3(handler: Callable[..., None]) -> Callable[..., None]:
-    """The same of a launch that takes two dim3."""
+    """A handler of a launch whose grid and block come as the words of two dim3."""
 
     def unpacked(handle: int, grid_xy: int, grid_z: int, block_xy: int, block_z: int, *others: int) -> None:
         handler(handle, Geometry.of_blocks(dim3(grid_xy, grid_z), dim3(block_xy, block_z)), *others)

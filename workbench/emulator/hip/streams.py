@@ -55,7 +55,7 @@ class _Stream:
 
 @dataclass(eq=False)
 class _Event:
-    """An event.
+    """A HIP event and the times of its last record.
 
     Attributes:
         timed: whether its times are modelled.

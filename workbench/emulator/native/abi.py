@@ -39,5 +39,5 @@ def offset(structure: str, *path: str | int) -> int:
 
 
 def address(data: Any) -> int:
-    """Of a structure, or of what a pointer points to."""
+    """Address of a structure, or of what a pointer points to."""
     return int(ffi.cast("uintptr_t", data))

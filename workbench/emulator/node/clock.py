@@ -94,7 +94,7 @@ class Kind:
         return self._times
 
     def seconds(self, by: LaunchModel, executed: int, *, warm: bool) -> float:
-        """Of a launch that executed so many instructions."""
+        """Modelled time of a launch that executed so many instructions."""
         times = self.times(by)
         whole = times.warm if warm else times.cold
         return times.overhead + (whole - times.overhead) * executed / max(1, self.executed)
@@ -217,7 +217,7 @@ class Clock:
         self._move(device, engine, seconds, size, waits=True)
 
     def filled(self, target: int, size: int) -> None:
-        """Bytes were set."""
+        """Books the time of setting so many bytes of memory."""
         device = self._device_of(target)
         if device is not None:
             product = self._products[device]

@@ -24,7 +24,7 @@ class Stream(NamedTuple):
 
     @classmethod
     def of(cls, device: int, handle: int, *, blocking: bool = True) -> Stream:
-        """By HIP's handle."""
+        """The stream that a HIP handle names."""
         return cls(device, handle or _LEGACY, blocking)
 
     @property

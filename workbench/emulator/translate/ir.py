@@ -69,7 +69,7 @@ I1, I16, I32, I64 = integer(1), integer(16), integer(32), integer(64)
 
 
 def with_bits(type: Type, bits: int) -> Type:
-    """The same kind and lanes with another element width."""
+    """A type of the same kind and lanes with another element width."""
     return floating(bits, type.lanes) if type.is_float else integer(bits, type.lanes)
 
 

@@ -44,7 +44,7 @@ class _Link:
     d: range
 
     def reading(self, factor: range, place: range) -> _Link:
-        """The same with a factor in another place."""
+        """The link with a factor in another place."""
         a, b = (place if rows == factor else rows for rows in (self.a, self.b))
         return replace(self, fields=replace(self.fields, src0=a.start, src1=b.start), a=a, b=b)
 
@@ -99,7 +99,7 @@ def _commute(one: _Link, other: _Link) -> bool:
 
 
 def _by_result(links: list[_Link]) -> list[_Link]:
-    """The same instructions, those of one result together as far as the meaning stays."""
+    """The instructions reordered so that those of one result are adjacent, as far as the meaning stays."""
     ordered: list[_Link] = []
     free: dict[int, list[_Link]] = {}
     for link in links:

@@ -158,7 +158,7 @@ def mask(
 
 
 def library() -> Any:
-    """transformers itself.
+    """The transformers package.
 
     Raises:
         UsageError: it is not installed.

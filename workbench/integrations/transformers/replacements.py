@@ -274,7 +274,7 @@ def _linears(module: torch.nn.Module, *names: str) -> bool:
 
 
 def _sizes(module: torch.nn.Module, **weights: tuple[int, int]) -> dict[str, tuple[int, ...]]:
-    """Of linear children's weights, and of their biases where they have one."""
+    """Sizes of linear children's weights, and of their biases where they have one."""
     made: dict[str, tuple[int, ...]] = {}
     for name, size in weights.items():
         made[f"{name}.weight"] = size
@@ -288,7 +288,7 @@ def _vectors(module: torch.nn.Module) -> dict[str, tuple[int, ...]]:
 
 
 def _own_sizes(module: torch.nn.Module) -> dict[str, tuple[int, ...]]:
-    """Of modules that know their sizes."""
+    """Sizes of all parameters of a module, by name."""
     return {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
 
 

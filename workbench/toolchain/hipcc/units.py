@@ -197,7 +197,7 @@ class Unit:
         ]
 
     def _plain(self) -> list[str]:
-        """Of a source that is no HIP."""
+        """The compiler's command line for a source that is not HIP."""
         return [
             *(*self.compiler.command, "-x", self.source.language, "-Qunused-arguments"),
             *self.library.arguments,
