@@ -5,7 +5,7 @@
 # make test-all  all tests
 # make test-product  the full product of generated kernels and of operators; EVERY=10: a tenth of it
 # make test-triton  Triton's kernels on the emulated devices, with two of its libraries; 250 MB of downloads
-# make lint   style, types, formatting, generated files
+# make lint   style, names, types, formatting, generated files
 # make generated  writes every file that follows from others; make check-generated names what is stale
 # make wheels  dist/ with a wheel for each kind of machine, native libraries in it, and one for all others
 # make docs   the documentation site, in build/site; runs notebooks that changed, NOTEBOOKS=off runs none
@@ -61,6 +61,7 @@ check-generated: $(VENV)/.installed-test
 lint: $(VENV)/.installed-test check-generated
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tests/vague_names.py
 	@mkdir -p build/types && ln -sfn ../../kernels build/types/workbench_kernels
 	$(BIN)/mypy
 	git ls-files '*.c' '*.h' '*.cpp' '*.cuh' | xargs $(BIN)/clang-format --dry-run --Werror
