@@ -17,7 +17,7 @@ FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": torch.relu,
     "tanh": torch.tanh,
 }
-"""What the functions of `kittens::families::activation` compute."""
+"""References of the functions of `kittens::families::activation`, by name."""
 
 SLOPES = ("silu", "gelu", "gelu_tanh")
 """Those with an operator for the gradient."""

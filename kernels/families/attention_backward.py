@@ -152,7 +152,7 @@ def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, A
 
 
 def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """What is added to each query's logits and to its row of dP."""
+    """Numbers that are added to each query's logits, and to its row of dP."""
     rows = -(-shape["queries"] // PADDED) * PADDED
     dims = (shape["batch"], shape["heads"], rows)
     return {"shift": (dims, torch.float32), "delta": (dims, torch.float32)}

@@ -246,7 +246,7 @@ def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
-    """What an instance is compiled for."""
+    """Macros of an instance: element types, sizes, which options it has."""
     element = scalars.C_TYPES[shape["dtype"]]
     return {
         "ELEMENT": element,

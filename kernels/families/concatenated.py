@@ -63,5 +63,5 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 
 def elements(shape: Mapping[str, Any]) -> int:
-    """Of both results."""
+    """Elements of both results."""
     return int((shape["q_rows"] + shape["k_rows"]) * (shape["left"] + shape["right"]))

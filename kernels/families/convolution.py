@@ -27,11 +27,11 @@ SPLIT = {
     "keys": Range(1, 1 << 16, default=2048, doc="channels of q, and of k"),
     "values": Range(1, 1 << 16, default=4096, doc="channels of v"),
 }
-"""Of operators that split what they make into q, k and v."""
+"""Parameters of operators that split their output into q, k and v."""
 
 
 def channels(shape: Mapping[str, Any]) -> int:
-    """Of q, k and v together."""
+    """Channels of q, k and v together."""
     return int(2 * shape["keys"] + shape["values"])
 
 

@@ -88,7 +88,7 @@ def space(name: str, shape: Shape) -> tuple[tuple[int, ...], torch.dtype]:
 
 
 def layout(name: str, parameters: Mapping[str, Parameter]) -> str:
-    """The same as text."""
+    """Type and axes of a tensor, such as "fp32[batch, tokens, heads]"."""
     kinds, dims = DIMS[name]
     of_values = "heads*groups" if "groups" in parameters else "heads"
     axes = ", ".join(of_values if dim == "of_values" else dim for dim in dims)

@@ -14,7 +14,7 @@ from workbench_kernels.families import pieces, scalars
 from workbench_kernels.families.attention import check_starts
 
 COLUMNS = 16
-"""Of a state, that a wave holds."""
+"""Columns of a state that a wave holds."""
 
 PARAMETERS: dict[str, Parameter] = {
     "batch": Range(1, 65535, default=1, doc="batches"),
@@ -117,7 +117,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """What the kernel takes with any gates."""
+    """Arguments of the kernel that do not depend on the gates."""
     return {
         **{name: tensors[name].contiguous() for name in ("q", "k", "v")},
         **{"o": tensors["o"], "starts": tensors["cu_seqlens"]},

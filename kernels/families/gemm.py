@@ -227,7 +227,7 @@ def least_fast(shape: Mapping[str, Any], size: int) -> dict[str, int]:
 
 
 def is_fast(shape: Mapping[str, Any], size: int) -> bool:
-    """Whether these schedules take a shape."""
+    """Whether `check_fast` accepts a shape."""
     try:
         check_fast(shape, size)
     except ShapeError:

@@ -47,7 +47,7 @@ def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, A
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """What every implementation wants."""
+    """Refuses rows that are not whole 16 bytes, and sizes beyond 32-bit offsets."""
     whole = {"nt": {"k": 8}, "nn": {"k": 8, "n": 8}, "tn": {"m": 8, "n": 8}}
     family.whole_words(shape, whole[shape["layout"]])
     family.within_offsets(shape, 2)

@@ -112,7 +112,7 @@ def policies(shape: Mapping[str, Any]) -> str:
 
 
 def bits(shape: Mapping[str, Any]) -> tuple[int, int]:
-    """Of a number of A and of one of B."""
+    """Bits of a number of A and of one of B."""
     return FORMATS[shape["a"]].type.bits, FORMATS[shape["b"]].type.bits
 
 

@@ -73,7 +73,7 @@ def inputs_by(rows: Callable[..., tuple[torch.Tensor, ...]], *more: Any) -> Call
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """What every implementation wants."""
+    """Refuses rows that are not whole 16 bytes, and sizes beyond 32-bit offsets."""
     family.whole_words(shape, {"nt": {}, "nn": {"n": 16}, "tn": {"m": 16, "n": 16}}[shape["layout"]])
     family.within_offsets(shape, 1)
 

@@ -49,7 +49,7 @@ class ScaledLoop:
         return gemm_tiles.Tile(high, wide, (shape.get("parts") or found.parts) if split else 1)
 
     def _bytes(self, shape: Sizes, columns: int) -> int:
-        """Of so many columns of a row, half of those of A and of B."""
+        """Bytes of so many columns of a row, half of them of A and half of B."""
         return columns * sum(self.bits(shape)) // 16
 
     def suits_few_rows(self, shape: Sizes) -> bool:

@@ -23,7 +23,7 @@ def side_of(shape: Sizes) -> int:
 
 
 PARTS = (0, 2, 4, 8, 16, 32)
-"""What the parts of K may be tuned to; 0: as the rule has them."""
+"""Numbers of parts of K to tune; 0 takes the number that the rule has."""
 
 
 def split_k(
@@ -158,7 +158,7 @@ class Product:
         )
 
     def cpp_tile(self, shape: Sizes, arch: str, split: bool = False) -> str:
-        """The same in C++, with how far a work-group loads ahead."""
+        """The tile as a C++ type, with how many steps a work-group loads ahead."""
         tile = self.tile(shape, split)
         if self.side:
             return str(tile.high)
@@ -268,7 +268,7 @@ class Product:
         return self._fast("ping_pong", 512, shapes, tuple(family.BYTES), True, more)
 
     def interleave(self, shapes: Sequence[Sizes], on: Sequence[str] = ()) -> Variant:
-        """The same by 4 waves; the choice on the targets `on`."""
+        """The variant of 4 waves, chosen by default on the targets `on`."""
         return self._fast("interleave", 256, shapes, on, False, {})
 
     def _fast(

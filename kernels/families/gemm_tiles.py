@@ -13,7 +13,7 @@ from workbench.targets import target
 UNITS = 256
 """Compute units that work is spread over; one number, for a product gives the same bits on both targets."""
 STEP_BYTES = 128
-"""Of a row of A and of B, what a step along K takes."""
+"""Bytes of a row of A and of B that a step along K takes."""
 LATENCY = 2000
 """Cycles until what a loop loads from memory is in shared memory."""
 STEP = 500
@@ -53,7 +53,7 @@ def held_by(stage: int, groups: int, lds: int, most: int = MOST_AHEAD) -> int:
 
 
 def ahead(stage: int, groups: int, arch: str, most: int = MOST_AHEAD) -> int:
-    """The same on a target."""
+    """`held_by` with the shared memory of a target."""
     return held_by(stage, groups, int(target(arch).lds_bytes), most)
 
 

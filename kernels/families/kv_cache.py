@@ -74,5 +74,5 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def elements(shape: Mapping[str, Any]) -> int:
-    """Of k, and of v."""
+    """Elements of k, of which v has as many."""
     return int(shape["tokens"] * shape["heads"] * shape["dim"])

@@ -142,7 +142,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
-    """Of the product."""
+    """Grid and block of the product q_nope @ w_k."""
     family = products.launch(128, 256) if shape["weights"] == "bf16" else quantized.launch
     return family(as_gemm(shape), arch)
 

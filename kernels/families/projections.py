@@ -56,7 +56,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
 
 
 def columns(shape: Mapping[str, Any]) -> int:
-    """Of a row of qkvz."""
+    """Columns of a row of qkvz."""
     return int(shape["heads"] * 2 * (shape["keys"] + shape["groups"] * shape["values"]))
 
 

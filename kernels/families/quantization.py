@@ -22,7 +22,7 @@ BYTES = ("int8", *FP8)
 MICROSCALED = ("e2m1", "e2m3", "e3m2", *FP8)
 """Formats that have float scales, and powers of two."""
 ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "relu")
-"""Of gated sources."""
+"""Activations of the gate, where the input has one."""
 
 
 @dataclass(frozen=True)

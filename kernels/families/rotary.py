@@ -29,7 +29,7 @@ MOST_APART = 1 << 27
 """Elements from a token to the next are less: the tokens of a wave are within offsets of 32 bits."""
 
 WAVES = 4
-"""Of a work-group, which take turns at the heads."""
+"""Waves of a work-group; they take turns at the heads."""
 
 LARGEST_TABLE = (1 << 32) - 256
 """Bytes that offsets of 32 bits reach, less what is kept for those outside of it."""

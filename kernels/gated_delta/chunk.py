@@ -30,7 +30,7 @@ def reference(
     use_qk_l2norm: bool = False,
     chunk: int = 64,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the rule gives token after token, whatever the chunks."""
+    """Outputs and last states of the rule applied token after token; they do not depend on the chunks."""
     return delta_rule(q, k, v, g, None, None, beta, initial_state, cu_seqlens, scale, use_qk_l2norm)
 
 

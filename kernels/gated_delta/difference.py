@@ -22,7 +22,7 @@ __global__ __launch_bounds__(256) void difference(const float *x, const float *y
 
 
 def reference(x: torch.Tensor, y: torch.Tensor, squared: bool = False) -> torch.Tensor:
-    """Of one shape."""
+    """|x - y| or (x - y)^2 of tensors of one shape."""
     return (x - y) ** 2 if squared else (x - y).abs()
 
 

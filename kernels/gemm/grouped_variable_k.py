@@ -65,7 +65,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = Fal
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """What offsets and rows of whole 16 bytes want."""
+    """Refuses rows that are not whole 16 bytes, and sizes beyond 32-bit offsets."""
     family.whole_words(shape, {"m": 8, "n": 8})
     family.within_offsets(shape, 2)
 

@@ -23,5 +23,5 @@ def kv_cache(
     k_scale: float = 1.0,
     v_scale: float = 1.0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the caches (blocks, heads, block, dim) become."""
+    """Both caches (blocks, heads, block, dim) with k and v in their slots."""
     return written(k, key_cache, slots, k_scale), written(v, value_cache, slots, v_scale)

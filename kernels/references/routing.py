@@ -65,7 +65,7 @@ SCORES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "softmax": lambda values: values.softmax(-1),
     "sigmoid": torch.sigmoid,
 }
-"""What the values of the chosen become."""
+"""Functions of the values that are selected, by name."""
 
 
 def top_k(
