@@ -25,7 +25,7 @@ extern "C" __attribute__((global)) void k(const unsigned long long *in, unsigned
 
 
 def run(flags: str) -> tuple[np.ndarray, np.ndarray]:
-    """What the device makes of it, and what C++ says."""
+    """Results on the device, and by the rules of C++."""
     values = np.arange(128, dtype=np.uint64) * np.uint64(0x0123456789ABCDEF)
     code = compile_device(NEGATED_BYTE, CompileOptions("gfx942", flags=flags)).code_object
     out = np.zeros((64, 2), np.uint64)

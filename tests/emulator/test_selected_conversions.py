@@ -234,7 +234,7 @@ VOP3Instructions.td a second `Constraints` takes the place of the one that ties 
 
 
 def known_faults(version: int, target: str) -> dict[str, str]:
-    """What a clang is known to make wrong, by builtin."""
+    """Builtins that a release of clang compiles wrongly, with the fault."""
     if target != "gfx950":
         return {}
     exchanged = dict.fromkeys(EXCHANGED, "exchanged") if version < 22 else {}

@@ -245,7 +245,7 @@ def names_table(checkouts: dict[str, Path]) -> str:
 
 
 def headers() -> str:
-    """What a result with our headers rests on."""
+    """A digest of the tile library's headers and of the portable HIP headers."""
     folders = (HEADERS, toolchain.compiler.INCLUDE)
     return "-".join(hipkittens_sources.digest_of_headers(folder) for folder in folders)
 
@@ -346,7 +346,7 @@ def read_together(sources: Sequence[Source], compiler: str, own: bool) -> list[S
 
 
 def _asked(sources: Sequence[Source], compiler: str, how: dict[str, bool]) -> dict[str, Any]:
-    """What a process of its own says of sources."""
+    """Results of sources, from a process of its own."""
     told = [source.told() for source in sources]
     try:
         finished = subprocess.run(
@@ -367,7 +367,7 @@ def _asked(sources: Sequence[Source], compiler: str, how: dict[str, bool]) -> di
 
 
 def version(compiler: str) -> str:
-    """What a compiler of HIPKITTENS_COMPILER is, such as "clang 22"."""
+    """Name and release of a compiler of HIPKITTENS_COMPILER, such as "clang 22"."""
     chosen = {**os.environ, "HIPKITTENS_COMPILER": compiler}
     ask = "from workbench import toolchain; print(toolchain.find_compiler().version)"
     said = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=chosen, check=True)
@@ -482,7 +482,7 @@ def totals(branches: Sequence[str], known: Known) -> Iterator[str]:
 
 
 def compiler_table(compiler: str, sources: Sequence[Source], known: Known) -> Iterator[str]:
-    """What became of the sources that a compiler was tried with."""
+    """Rows of the sources that a compiler was tried with."""
     columns = {column: results for column, results in known.items() if column[0] == compiler}
     yield ""
     yield f"| branch | source | target | {' | '.join(heads(list(columns)))} | checked, or the first error |"

@@ -31,7 +31,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "gemm.md"
 KERNELS = ["gemm/bf16:ping_pong", "gemm/bf16:interleave", "gemm/fp8:ping_pong", "gemm/fp8:interleave"]
 SHAPE = {"m": 512, "n": 512, "k": 512}
 LAYOUTS = dict.fromkeys(("gemm/bf16:ping_pong", "gemm/fp8:ping_pong"), ("nt", "nn", "tn"))
-"""Of kernels that have others than nt."""
+"""Layouts of kernels that have others than nt."""
 
 TIMED = ("gemm/bf16:ping_pong", "gemm/fp8:ping_pong", "gemm/int8:ping_pong")
 TIMED_SHAPE = {"m": 1024, "n": 1024, "k": 2048}

@@ -93,7 +93,7 @@ def _numbers(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kinds(inputs: dict[str, Any]) -> tuple[Any, ...]:
-    """Of each input its dtype and number of axes, or None where it is no tensor."""
+    """The dtype and number of axes of each input, None for one that is no tensor."""
     return tuple(
         (name, (value.dtype, value.dim()) if isinstance(value, torch.Tensor) else None)
         for name, value in inputs.items()
@@ -325,7 +325,7 @@ def lines(habits: list[str], names: list[str], store: Path | None = None) -> Ite
 
 
 def digest(habits: list[str]) -> str:
-    """Of the habits, and of the sources of operators and of what calls them."""
+    """A digest of the habits, and of the sources of operators and of what calls them."""
     found = hashlib.sha256(" ".join(habits).encode())
     roots = (Path(__file__).parent / "habits.py", ROOT / "workbench" / "operators", ROOT / "kernels")
     for file in sorted(file for root in roots for file in (root.rglob("*.py") if root.is_dir() else [root])):

@@ -137,7 +137,7 @@ class Row:
     """How often a wave executes an instruction, by address; where it is None, once."""
 
     def sum(self, value: Callable[[Instruction], float]) -> float:
-        """Of all instructions, each as often as it is executed."""
+        """The sum of a value over all instructions, each as often as it is executed."""
         often = self.often
         return sum(
             value(i) * (1.0 if often is None else often.get(i.address, 0.0)) for i in self.loop.instructions

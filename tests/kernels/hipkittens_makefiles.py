@@ -120,7 +120,7 @@ def attempt(
 
 
 def _run(program: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """What a program comes to, one of unit tests too."""
+    """The result of running a program, which may be one of unit tests."""
     status, said = _said([str(program)], program.parent, environment, RUN_TIMEOUT)
     if status is None:
         return {"result": "compiles", "text": f"its program is not done after {RUN_TIMEOUT:g} s"}
@@ -130,7 +130,7 @@ def _run(program: Path, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _checked(source: Source, module: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """What a process of its own says of a module's results."""
+    """The result of checking a module, from a process of its own."""
     of = {"sources": [source.told()], "module": str(module)}
     command = [sys.executable, hipkittens_sources.__file__, json.dumps(of)]
     status, said = _said(command, source.path.parent, environment, RUN_TIMEOUT, errors=False)

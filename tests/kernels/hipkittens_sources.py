@@ -68,7 +68,7 @@ class Source:
         return self.path.relative_to(self.root).as_posix()
 
     def told(self) -> dict[str, Any]:
-        """What a process of its own is told of it."""
+        """The source as JSON, for a process of its own."""
         folders = {name: str(getattr(self, name) or "") for name in ("root", "path", "library")}
         return {**vars(self), **folders}
 
@@ -197,7 +197,7 @@ def _sanitized(check: Check, module: Any, source: Source, include: list[Path]) -
 
 
 def first_error(error: CompileError) -> str:
-    """What the compiler says first."""
+    """The first error of the compiler."""
     first = next((d for d in error.diagnostics if d.severity == "error"), None)
     return first.message if first else str(error).splitlines()[0]
 
@@ -296,7 +296,7 @@ def run_together(sources: Sequence[Source], own_headers: bool) -> dict[str, dict
 
 
 def outcome(text: str) -> dict[str, object]:
-    """What a program of unit tests says of some."""
+    """The result of unit tests, by what their program prints."""
     # One test does not count itself in the program's summary.
     passed, failed = text.count("-- PASSED"), text.count("ALERT! FAILED")
     if not passed and not failed:

@@ -227,7 +227,7 @@ TIMES = (
 
 
 def fits(spec: KernelSpec, shape: Shape, flops: float, moved: float) -> bool:
-    """Whether a shape's work is at most this."""
+    """Whether the work of a shape is within the limits of floating-point operations and bytes."""
     work = spec.work(shape)
     return bool(work) and work.get("flops", 0) <= flops and work.get("bytes", 0) <= moved
 

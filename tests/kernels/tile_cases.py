@@ -41,7 +41,7 @@ DTYPES = {"float": torch.float32, "bf16": torch.bfloat16, "half": torch.float16}
 """Element types by their C++ names."""
 
 FP8 = {"gfx950": torch.float8_e4m3fn, "gfx942": torch.float8_e4m3fnuz}
-"""What fp8e4m3 is on each target."""
+"""The dtype of fp8e4m3 on each target."""
 
 PREAMBLE = """
 #include "kittens.cuh"

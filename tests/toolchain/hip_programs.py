@@ -107,7 +107,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Collection:
-    """What a list has: its name, where its programs are, and those."""
+    """A list: its name, the folder of its programs, and the programs."""
 
     name: str
     folder: Path
@@ -157,7 +157,7 @@ def _check_keys(where: str, said: Any, kinds: Mapping[str, type], needed: set[st
 
 
 def stored() -> Results:
-    """What `--write` kept."""
+    """The results that `--write` stored."""
     known: Results = json.loads(DATA.read_text()) if DATA.exists() else {}
     return known
 
@@ -205,7 +205,7 @@ def reason(said: str) -> str:
 def attempt(
     program: Program, folder: Path, environment: Mapping[str, str], timeout: float = TIMEOUT
 ) -> dict[str, Any]:
-    """What became of a program: "builds", "runs", and "why" where it does not."""
+    """The result of a program: "builds", "runs", and "why" where it does not."""
     status, said = started(program.to_build, folder, environment, timeout)
     if status != 0:
         why = f"not built after {timeout:g} s" if status is None else reason(said)
@@ -299,7 +299,7 @@ def row(name: str, told: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def table(results: Results) -> str:
-    """Of collections' programs."""
+    """Markdown tables of the programs of all collections."""
     known = sorted(results.items(), key=lambda each: each[0].casefold())
     lines = ["| collection | programs | build | run |", "| --- | --- | --- | --- |"]
     for collection, programs in known:

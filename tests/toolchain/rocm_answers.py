@@ -147,7 +147,7 @@ def _places(name: str, output: str) -> set[int]:
 
 @cache
 def answers() -> dict[str, Any]:
-    """What was recorded."""
+    """The recorded answers."""
     recorded: dict[str, Any] = json.loads(_ANSWERS.read_text())
     assert recorded["corpus"] == _digest(), f"the corpus has changed: {COMMAND}"
     return recorded
@@ -167,7 +167,7 @@ def expected(group: Group, arch: str) -> set[str]:
 
 
 def newer() -> list[dict[str, Any]]:
-    """What later headers of ROCm 7 changed."""
+    """Answers that later headers of ROCm 7 changed."""
     changes: list[dict[str, Any]] = tomllib.loads(_CORPUS.read_text()).get("newer", [])
     return changes
 

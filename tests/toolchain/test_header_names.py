@@ -67,7 +67,7 @@ def test_older_standards(standard: str, any_compiler: toolchain.Compiler) -> Non
 
 
 def test_every_function_of_the_host_api_is_declared(zig: toolchain.Compiler) -> None:
-    """What the library exports by the bindings' names."""
+    """By the names that the library exports."""
     names = json.loads((Path(hip.__file__).parent / "interface.json").read_text())["functions"]
     assert len(names) > 500
     source = "#include <hip/hip_runtime.h>\n#include <hip/hip_ext.h>\n"

@@ -70,7 +70,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def hipcc(*words: str, status: int = 0) -> str:
-    """What it says, of both kinds."""
+    """Runs `hipcc`; its output and its errors."""
     made = subprocess.run(
         [sys.executable, "-m", "workbench", "hipcc", *words], capture_output=True, text=True, check=False
     )

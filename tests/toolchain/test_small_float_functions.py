@@ -13,7 +13,7 @@ CODES = np.arange(1 << 16, dtype=np.uint16)
 
 
 def floats(codes: np.ndarray, kind: str) -> np.ndarray:
-    """What codes of a format mean, as float64."""
+    """The numbers that codes of a format stand for, as float64."""
     if kind == "half":
         return codes.view(np.float16).astype(np.float64)
     with np.errstate(invalid="ignore"):  # NaN that signals

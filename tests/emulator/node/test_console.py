@@ -15,7 +15,7 @@ from workbench.targets import TILE_TARGETS
 
 
 def c_printf(text: str, *values: object) -> str:
-    """What the C library makes of it."""
+    """The text that the C library prints for it."""
     libc = ctypes.CDLL(None)
     buffer = ctypes.create_string_buffer(8192)
     passed = [

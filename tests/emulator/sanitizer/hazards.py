@@ -186,7 +186,7 @@ def _matrix(target: str) -> list[Pair]:
 
 
 def pairs(target: str) -> list[Pair]:
-    """What the table asks for on a target."""
+    """Pairs of instructions, each with the row of the table that it tests, of a target."""
     pairs = (*_plain(), *_matrix(target))
     return [pair for pair in pairs if target in pair.row.counts and pair.only in ("", target)]
 

@@ -228,7 +228,7 @@ REPORTS: dict[str, Report] = {
 
 @cache
 def compiled(arch: str) -> wb.Module:
-    """All of a target in one compilation."""
+    """All kernels of a target in one compilation."""
     parts = [
         f"namespace {name} {{\n__global__ void k({report.body}\n}}\n"
         for name, report in REPORTS.items()

@@ -30,7 +30,7 @@ DTYPES = {"float": torch.float32, "bf16": torch.bfloat16, "half": torch.float16}
 """Element types that are the same on both targets, by their C++ names."""
 
 FP8 = {"gfx950": torch.float8_e4m3fn, "gfx942": torch.float8_e4m3fnuz}
-"""What fp8e4m3 is on each target."""
+"""The dtype of fp8e4m3 on each target."""
 
 ELEMENTS = (*DTYPES, "fp8e4m3")
 
@@ -84,7 +84,7 @@ class Case:
     compare: Check
 
     def differs(self, inputs: Inputs, outputs: Inputs) -> str | None:
-        """What is not as wanted."""
+        """How the outputs differ from what is expected; None where they do not."""
         got = outputs[self.output] if self.part is None else outputs[self.output][self.part]
         wanted = self.wanted(inputs).to(got.dtype) if got.dtype == torch.float32 else self.wanted(inputs)
         assert got.dtype == wanted.dtype, (got.dtype, wanted.dtype)

@@ -87,7 +87,7 @@ class Tile:
         return (64, *self.grid, self.base[0] * self.base[1] // 64)
 
     def held(self, matrix: torch.Tensor) -> torch.Tensor:
-        """What the lanes hold of a matrix."""
+        """The elements of a matrix that each lane holds."""
         row, col = positions(self.base, self.layout)
         down = torch.arange(self.grid[0])[None, :, None, None] * self.base[0] + row[:, None, None, :]
         across = torch.arange(self.grid[1])[None, None, :, None] * self.base[1] + col[:, None, None, :]
@@ -143,7 +143,7 @@ class Vector:
         return tuple(self.index().shape)
 
     def held(self, vector: torch.Tensor) -> torch.Tensor:
-        """What the lanes hold; where a naive vector has no element, its last one."""
+        """The elements that each lane holds; where a naive vector has none, its last one."""
         return vector[self.index().clamp(max=self.length - 1)]
 
 
@@ -183,7 +183,7 @@ def uses(functions: Iterable[str], fits: Callable[[Use], bool] = lambda _: True)
 
 
 def by_tile(arch: str, chosen: Iterable[Use]) -> Iterator[tuple[int, str, str, str, list[str]]]:
-    """Of a target, as `layouts_of_tiles`, tiles with their functions."""
+    """Tiles of a target, in the order of `layouts_of_tiles`, with their functions."""
     functions = defaultdict(list)
     for function, (target, dtype), layout, shape in chosen:
         if target == arch:

@@ -21,7 +21,7 @@ CPUS = {"armv8": "cortex-a72", "armv8.2": "neoverse-n1", "armv8.6": "max"}
 
 
 def lines_of(level: cpu.Level, target: str, folder: Path, *runner: str) -> list[str]:
-    """What every_cpu.c prints, built for a level."""
+    """Lines that every_cpu.c prints, built for a level."""
     machine = native.Target(level.machine, "linux", level).arguments(None)[-1]
     program = folder / level.name
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target, machine, "-static"]
