@@ -95,9 +95,9 @@ html_js_files = ["site.js"]
 html_static_path.append(str(Path(plotly.__file__).parent / "package_data" / "plotly.min.js"))
 
 
-def indented_is_code(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
+def indented_is_code(app: Any, kind: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
     """Indented lines of a module's docstring are code."""
-    if what != "module":
+    if kind != "module":
         return
     for at in reversed(range(1, len(lines))):
         begins = lines[at].startswith("    ") and not lines[at - 1].strip()
@@ -122,7 +122,7 @@ class CellLexer(IPython3Lexer):
 SEVERAL = re.compile(r"^    (\w+(?:, \w+)+): (.*\n(?:     .*\n)*)", re.MULTILINE)
 
 
-def a_field_a_name(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
+def a_field_a_name(app: Any, kind: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
     """Makes a field of each name in `low, high: quantiles`; Sphinx takes `low,` for the type of `high`."""
 
     def apart(found: re.Match[str]) -> str:
@@ -135,10 +135,10 @@ def complete(app: Any, page: str, source: list[str]) -> None:
     """Adds to a page's source what `docs/made.py` has for it, to a notebook its outputs."""
     path = ROOT / f"{page}.ipynb"
     if path in NOTEBOOKS:
-        app.env.note_dependency(str(outputs.kept(path)))
-        source[0] = outputs.shown(path, source[0])
+        app.env.note_dependency(str(outputs.executed_path(path)))
+        source[0] = outputs.site_source(path, source[0])
     else:
-        source[0] = made.shown(page, source[0])
+        source[0] = made.site_source(page, source[0])
 
 
 def setup(app: Any) -> None:

@@ -56,13 +56,13 @@ def magics() -> str:
             magic_options.TRITON_OPTIONS,
         ),
     }
-    for magic, (what, options) in texts.items():
+    for magic, (summary, options) in texts.items():
         rows = [
-            (f"`{each}`", _plain(each.help) + ("; you can repeat it" if each.repeated else ""))
-            for each in (magic_options.NAME, *options)
+            (f"`{option}`", _plain(option.help) + ("; you can repeat it" if option.repeated else ""))
+            for option in (magic_options.NAME, *options)
         ]
         usage = magic_options.usage(magic, options).replace("\n    ", "\n").strip()
-        parts += [f"## {magic}", what, f"```text\n{usage}\n```", table(("option", "what it does"), rows)]
+        parts += [f"## {magic}", summary, f"```text\n{usage}\n```", table(("option", "what it does"), rows)]
     parts += ["## %hipkittens", "Answers a question.", table(("line", "what you get"), _questions())]
     return "\n\n".join(parts) + "\n"
 
@@ -248,11 +248,11 @@ def looks() -> dict[str, str]:
 
 def with_look(page: str, text: str) -> str:
     """A generated page with its two sentences below the title; `page` is its name in docs/."""
-    found = looks().get(page)
-    if found is None:
+    sentences = looks().get(page)
+    if sentences is None:
         return text
     title, _, rest = text.partition("\n")
-    return f"{title}\n\n:::{{admonition}} What to look for\n:class: tip\n{found}\n:::\n{rest}"
+    return f"{title}\n\n:::{{admonition}} What to look for\n:class: tip\n{sentences}\n:::\n{rest}"
 
 
 def reading_times() -> str:
@@ -290,7 +290,7 @@ def _minutes(count: int) -> str:
     return str(max(1, round(count / WORDS_A_MINUTE)))
 
 
-def shown(page: str, text: str) -> str:
+def site_source(page: str, text: str) -> str:
     """What the site shows of a page's source; `page` is its name from the root, without suffix."""
     if page in WHOLE:
         text = WHOLE[page]()

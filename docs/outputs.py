@@ -34,7 +34,7 @@ SVG = "image/svg+xml"
 NOT_RUN = "ModuleNotFoundError"
 
 
-def kept(path: Path) -> Path:
+def executed_path(path: Path) -> Path:
     """Where the executed notebook lies, or will."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     text = json.dumps([[each["cell_type"], "".join(each["source"])] for each in cells])
@@ -50,7 +50,9 @@ def run(paths: Iterable[Path], how: str) -> None:
     if how not in ("run", "fresh", "off"):
         raise ValueError(f"NOTEBOOKS is {how!r}; expected run, fresh or off")
     paths = list(paths)
-    missing = [path for path in paths if how != "off" and (how == "fresh" or not kept(path).exists())]
+    missing = [
+        path for path in paths if how != "off" and (how == "fresh" or not executed_path(path).exists())
+    ]
     if not missing:
         return
     began = time.monotonic()
@@ -58,7 +60,7 @@ def run(paths: Iterable[Path], how: str) -> None:
     with ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1)) as pool:
         failures = [failure for failure in pool.map(_execute, missing) if failure]
     print(f"ran {len(missing)} notebooks in {time.monotonic() - began:.0f} s", flush=True)
-    used = {kept(path).parent for path in paths}
+    used = {executed_path(path).parent for path in paths}
     for folder in KEPT.glob("*"):
         if folder not in used:
             shutil.rmtree(folder)
@@ -68,27 +70,27 @@ def run(paths: Iterable[Path], how: str) -> None:
 
 def _execute(path: Path) -> str:
     """Runs a notebook; gives what went wrong, "" where a package that it needs is not installed."""
-    program, folder = ROOT / "notebooks" / "run.py", kept(path).parent
+    program, folder = ROOT / "notebooks" / "run.py", executed_path(path).parent
     command = [sys.executable, str(program), str(path), "--save", str(folder)]
-    with tempfile.TemporaryDirectory() as own:
+    with tempfile.TemporaryDirectory() as history:
         # Nothing that somebody did before is in the runs and exercises that it shows.
-        environment = os.environ | {"HIPKITTENS_HISTORY": str(Path(own) / "runs.sqlite")}
+        environment = os.environ | {"HIPKITTENS_HISTORY": str(Path(history) / "runs.sqlite")}
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
     print(f"  {path.name}: {'done' if done.returncode == 0 else 'stopped'}", flush=True)
     return "" if done.returncode == 0 or NOT_RUN in done.stderr else f"{path.name}: {done.stderr[-2000:]}"
 
 
-def shown(path: Path, text: str) -> str:
+def site_source(path: Path, text: str) -> str:
     """A notebook's source as the site shows it: with its outputs, if it was run as it is now."""
-    where = kept(path)
+    where = executed_path(path)
     if where.exists():
         notebook = nbformat.read(where, as_version=4)
         day = time.strftime("%d %B %Y", time.gmtime(where.stat().st_mtime)).lstrip("0")
-        told = f"Outputs of {day}, on the emulated device. Point at a figure, or tap it, to make it live."
+        note = f"Outputs of {day}, on the emulated device. Point at a figure, or tap it, to make it live."
     else:
         notebook = nbformat.reads(text, as_version=4)
-        told = "Shown without outputs: this site was built without running the notebook."
-    notebook.cells.insert(1, nbformat.v4.new_markdown_cell(f"*{told}*"))
+        note = "Shown without outputs: this site was built without running the notebook."
+    notebook.cells.insert(1, nbformat.v4.new_markdown_cell(f"*{note}*"))
     notebook.metadata.pop("widgets", None)
     # As a kernel says it; the site's lexer of this name knows C++ below a magic, too.
     notebook.metadata.setdefault("language_info", {"name": "python", "pygments_lexer": "ipython3"})
@@ -106,10 +108,10 @@ def _live(data: dict[str, Any]) -> None:
     if figure is None or SVG not in data:
         return
     # "</script>" in a text must not end the element.
-    told = json.dumps({key: figure[key] for key in ("data", "layout", "frames") if key in figure})
-    told = told.replace("<", "\\u003c")
+    record = json.dumps({key: figure[key] for key in ("data", "layout", "frames") if key in figure})
+    record = record.replace("<", "\\u003c")
     title = html.escape(str(data.get("text/plain", "")).split("\n")[0][:120])
     data["text/html"] = (
         f'<div class="wb-live" tabindex="0" role="group" aria-label="{title}">{data.pop(SVG)}'
-        f'<script type="application/json">{told}</script></div>'
+        f'<script type="application/json">{record}</script></div>'
     )

@@ -29,13 +29,13 @@ COMMON = {
 def entries(app: Any) -> dict[str, tuple[str, str]]:
     """Each word as it may stand in a text, with the id and the text of its entry."""
     doctree = app.env.get_doctree(GLOSSARY)
-    found: dict[str, tuple[str, str]] = {}
+    words: dict[str, tuple[str, str]] = {}
     for item in doctree.findall(nodes.definition_list_item):
         term, definition = item[0].astext(), item[1].astext().replace("\n", " ")
         for word in re.split(r", | \(|\)", term):
             if word and word.lower() not in COMMON:
-                found[word] = (anchor(term), definition)
-    return found
+                words[word] = (anchor(term), definition)
+    return words
 
 
 def anchor(term: str) -> str:
@@ -79,17 +79,17 @@ def _replace(text: nodes.Text, left: dict[str, tuple[str, str]], where: str) -> 
     parts: list[nodes.Node] = []
     at = 0
     content = text.astext()
-    for found in pattern.finditer(content):
-        entry = left.pop(found[1], None)
+    for match in pattern.finditer(content):
+        entry = left.pop(match[1], None)
         if entry is None:
             continue
         for other in [word for word, same in left.items() if same == entry]:
             del left[other]
-        parts.append(nodes.Text(content[at : found.start()]))
-        made = nodes.reference("", found[0], refuri=f"{where}#{entry[0]}", reftitle=entry[1], internal=True)
-        made["classes"].append("term-link")
-        parts.append(made)
-        at = found.end()
+        parts.append(nodes.Text(content[at : match.start()]))
+        link = nodes.reference("", match[0], refuri=f"{where}#{entry[0]}", reftitle=entry[1], internal=True)
+        link["classes"].append("term-link")
+        parts.append(link)
+        at = match.end()
     if parts:
         parts.append(nodes.Text(content[at:]))
         text.parent.replace(text, [part for part in parts if part.astext()])

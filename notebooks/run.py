@@ -99,14 +99,14 @@ def pictures_page(notebook: nbformat.NotebookNode) -> str:
 
 def as_saved(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The notebook as JupyterLab saves it: without the HTML of figures, which only an exported page has."""
-    shown = copy.deepcopy(notebook)
-    for cell in shown.cells:
+    saved = copy.deepcopy(notebook)
+    for cell in saved.cells:
         # The renderer adds plotly's script for exported pages only.
         if "outputs" in cell:
             cell.outputs = [o for o in cell.outputs if "* plotly.js v" not in str(o.get("data", ""))]
-    for output in figures(shown):
+    for output in figures(saved):
         output.data.pop("text/html", None)
-    return shown
+    return saved
 
 
 def sizes(notebook: nbformat.NotebookNode) -> dict[str, float]:
@@ -126,12 +126,12 @@ def sizes(notebook: nbformat.NotebookNode) -> dict[str, float]:
     }
 
 
-def sizes_table(found: dict[str, dict[str, float]]) -> str:
+def sizes_table(by_notebook: dict[str, dict[str, float]]) -> str:
     """Sizes of several notebooks in Markdown."""
     lines = ["| notebook | saved, MB | figures | of it live, MB | their pictures, MB |", "| --- " * 5 + "|"]
     lines += [
-        f"| {name} | {one['MB']:.2f} | {one['figures']} | {one['live']:.2f} | {one['pictures']:.2f} |"
-        for name, one in found.items()
+        f"| {name} | {size['MB']:.2f} | {size['figures']} | {size['live']:.2f} | {size['pictures']:.2f} |"
+        for name, size in by_notebook.items()
     ]
     return "\n".join(lines)
 
@@ -151,7 +151,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.html and len(options.notebook) > 1:
         parser.error("--html writes the page of one notebook")
-    found = {}
+    by_notebook = {}
     for path in options.notebook:
         if not path.is_file():
             parser.error(f"no notebook at {path}")
@@ -163,13 +163,13 @@ def main(arguments: list[str] | None = None) -> int:
             return 1
         for text in summaries(notebook):
             print(f"\n{text}")
-        found[path.stem] = sizes(notebook)
+        by_notebook[path.stem] = sizes(notebook)
         if options.save:
             options.save.mkdir(parents=True, exist_ok=True)
             nbformat.write(as_saved(notebook), options.save / path.name)
         if options.html:
             write_html(notebook, options.html)
-    print(f"\n{sizes_table(found)}")
+    print(f"\n{sizes_table(by_notebook)}")
     if options.html:
         print(f"\nthe whole run with its figures: {options.html}")
     return 0

@@ -15,14 +15,14 @@ def _run(texts: Sequence[str], target: str) -> tuple[list[tuple[str, bytes]], se
     command += ["-filetype", "asm", "-show-encoding", "-o", "-", "/dev/stdin"]
     source = "".join(f"{text}\n" for text in texts)
     done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
-    found = re.findall(r"^\t(.*?)\s*; encoding: \[([^\]]*)\]", done.stdout, re.MULTILINE)
+    matches = re.findall(r"^\t(.*?)\s*; encoding: \[([^\]]*)\]", done.stdout, re.MULTILINE)
     refused = {
         int(line) - 1 for line in re.findall(r"^/dev/stdin:(\d+):\d+: error:", done.stderr, re.MULTILINE)
     }
-    if not refused and (done.returncode or len(found) != len(texts)):
+    if not refused and (done.returncode or len(matches) != len(texts)):
         raise ValueError(f"{target}: {done.stderr or done.stdout}")
-    codes = [bytes(int(byte, 16) for byte in encoding.split(",")) for _, encoding in found]
-    words = (text.replace("\t", " ") for text, _ in found)
+    codes = [bytes(int(byte, 16) for byte in encoding.split(",")) for _, encoding in matches]
+    words = (text.replace("\t", " ") for text, _ in matches)
     return list(zip(words, codes, strict=True)), refused, done.stderr
 
 
@@ -32,19 +32,19 @@ def assemble(texts: Sequence[str], target: str) -> list[bytes]:
     Raises:
         ValueError: the assembler does not know one of them on that target; its words say which.
     """
-    found, refused, words = _run(texts, target)
+    pairs, refused, words = _run(texts, target)
     if refused:
         raise ValueError(f"{target}: {words}")
-    return [encoding for _, encoding in found]
+    return [encoding for _, encoding in pairs]
 
 
 def assembled(texts: Sequence[str], target: str) -> list[tuple[str, bytes] | None]:
     """LLVM's own text and the encoding of each instruction; None of one that its assembler refuses."""
     places = list(range(len(texts)))
     while True:
-        found, refused, _ = _run([texts[place] for place in places], target)
+        pairs, refused, _ = _run([texts[place] for place in places], target)
         if not refused:
-            answers = dict(zip(places, found, strict=True))
+            answers = dict(zip(places, pairs, strict=True))
             return [answers.get(place) for place in range(len(texts))]
         # It encodes nothing when it refuses a line, and finds some faults only once all lines parse.
         places = [place for index, place in enumerate(places) if index not in refused]

@@ -90,8 +90,8 @@ def rows() -> list[Row]:
     """The collection's 71 modules, in its order."""
     with (DATA / "collection_modules.csv").open(newline="", encoding="utf-8") as file:
         return [
-            Row(int(each["row"]), each["category"], each["module"], each["port"])
-            for each in csv.DictReader(file)
+            Row(int(record["row"]), record["category"], record["module"], record["port"])
+            for record in csv.DictReader(file)
         ]
 
 
@@ -132,11 +132,11 @@ def _summary(here: Mapping[str, PortModule], results: Mapping[str, Any]) -> Iter
         f"{len(every) - len(missing)} of {len(every)} modules are here: {count} functions, "
         f"{len(CASES)} cases, each in every order of arguments on both targets against PyTorch in float64."
     )
-    told = list(results["cases"].values())
-    if told:
-        good, seconds = sum(not each["failure"] for each in told), sum(each["seconds"] for each in told)
+    runs = list(results["cases"].values())
+    if runs:
+        good, seconds = sum(not run["failure"] for run in runs), sum(run["seconds"] for run in runs)
         yield (
-            f"Kept are {len(told)} of {len(CASES) * len(TILE_TARGETS)} runs of a case on a target: {good} as "
+            f"Kept are {len(runs)} of {len(CASES) * len(TILE_TARGETS)} runs of a case on a target: {good} as "
             f"PyTorch has it, {seconds / 60:.0f} minutes one after the other with compiling, on a machine "
             "that did other work too."
         )
@@ -166,7 +166,7 @@ def _modules(here: Mapping[str, PortModule], results: Mapping[str, Any]) -> Iter
             cells += [_functions(module), _operators(module)]
             cells += [_result(row.module, arch, results) for arch in TILE_TARGETS]
             cells.append(_bounds(row.module))
-        port = collection_ports.shown(ports.get(row.module, {}))
+        port = collection_ports.cell_text(ports.get(row.module, {}))
         yield f"| {' | '.join([*cells, STATES[row.port], port])} |"
     yield from _sanitized(ports)
 
@@ -182,21 +182,21 @@ def _sanitized(ports: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         "nothing holds, as `softmax_tk`: behind the maximum of a row its waves read it from shared "
         "memory, where the first of them already puts the row's sum."
     )
-    raced = {module: told for module, told in sorted(ports.items()) if "race" in told}
+    raced = {module: port for module, port in sorted(ports.items()) if "race" in port}
     yield "\n| module | right | the first race |\n| --- | --- | --- |"
-    for module, told in raced.items():
-        yield f"| `{module}` | {told['cases'].get('right', 0)} of {sum_of(told)} | {told['race']} |"
+    for module, port in raced.items():
+        yield f"| `{module}` | {port['cases'].get('right', 0)} of {sum_of(port)} | {port['race']} |"
 
 
-def sum_of(told: Mapping[str, Any]) -> int:
+def sum_of(port: Mapping[str, Any]) -> int:
     """Number of a module's cases, right, wrong or out of bounds."""
-    return sum(told["cases"].get(kind, 0) for kind in ("right", "wrong", "beyond"))
+    return sum(port["cases"].get(kind, 0) for kind in ("right", "wrong", "beyond"))
 
 
 def _functions(module: PortModule) -> str:
     names = [function.name for function in module.functions]
-    shown = ", ".join(f"`{name}`" for name in names[:7])
-    return shown if len(names) <= 7 else f"{shown} and {len(names) - 7} more"
+    listed = ", ".join(f"`{name}`" for name in names[:7])
+    return listed if len(names) <= 7 else f"{listed} and {len(names) - 7} more"
 
 
 def _operators(module: PortModule) -> str:
@@ -206,33 +206,33 @@ def _operators(module: PortModule) -> str:
 
 def _result(module: str, arch: str, results: Mapping[str, Any]) -> str:
     names = _cases(module)
-    told = [results["cases"].get(f"{name} {arch}") for name in names]
-    known = [each for each in told if each is not None]
-    if not known:
+    outcomes = [results["cases"].get(f"{name} {arch}") for name in names]
+    finished = [outcome for outcome in outcomes if outcome is not None]
+    if not finished:
         return f"{len(names)} cases"
-    failed = sum(bool(each["failure"]) for each in known)
-    return f"{len(known) - failed} of {len(names)} right" + (f", {failed} wrong" if failed else "")
+    failed = sum(bool(outcome["failure"]) for outcome in finished)
+    return f"{len(finished) - failed} of {len(names)} right" + (f", {failed} wrong" if failed else "")
 
 
 def _bounds(module: str) -> str:
-    found = set()
+    bounds = set()
     for name in _cases(module):
         case = drawn(name, TILE_TARGETS[0], "1")
         exact = set(case.expected) <= case.exact
-        found.add("equal" if exact else f"rtol {case.rtol:g}, atol {case.atol:g}")
+        bounds.add("equal" if exact else f"rtol {case.rtol:g}, atol {case.atol:g}")
         if not exact and case.exact:
-            found.add("equal")
-    return "; ".join(sorted(found))
+            bounds.add("equal")
+    return "; ".join(sorted(bounds))
 
 
 def _differences(here: Mapping[str, PortModule]) -> Iterator[str]:
     yield "\n## Where functions differ from the port's\n"
-    for module in sorted(here.values(), key=lambda each: each.row):
-        told: dict[str, list[str]] = {}
+    for module in sorted(here.values(), key=lambda port: port.row):
+        by_reason: dict[str, list[str]] = {}
         for function in module.functions:
             if function.differs:
-                told.setdefault(function.differs, []).append(function.name)
-        for why, names in told.items():
+                by_reason.setdefault(function.differs, []).append(function.name)
+        for why, names in by_reason.items():
             which = f"`{names[0]}`" + (f" and {len(names) - 1} like it" if len(names) > 1 else "")
             yield f"- `{module.name}`, {which}: {why}"
 
@@ -270,13 +270,13 @@ def _lines() -> Iterator[str]:
 
 def _families() -> dict[str, list[Path]]:
     """Files of operators, by the first word of the first family header that their source includes."""
-    found: dict[str, list[Path]] = {}
+    families: dict[str, list[Path]] = {}
     for name, spec in wb.kernels.items():
         path = paths.kernels_dir() / f"{name}.py"
         match = re.search(r'"families/([a-z]+)', spec.read_source())
         if match and path.exists():
-            found.setdefault(match[1], []).append(path)
-    return found
+            families.setdefault(match[1], []).append(path)
+    return families
 
 
 def _family_of(module: str, families: Mapping[str, Sequence[Path]]) -> str:
@@ -298,10 +298,10 @@ def _code(path: Path) -> int:
 def problems() -> list[tuple[str, Comparison]]:
     """Comparisons with the times that the collection publishes, each with the operator's name."""
     return [
-        (name, each)
+        (name, comparison)
         for name, spec in wb.kernels.items()
-        for each in comparisons(spec)
-        if each.gpu == GPU and any(SOURCE in figure.source for figure in each.published.values())
+        for comparison in comparisons(spec)
+        if comparison.gpu == GPU and any(SOURCE in figure.source for figure in comparison.published.values())
     ]
 
 
@@ -318,14 +318,14 @@ def _tables() -> Iterator[str]:
     head = ("operator", "shape", "HipKittens port", "PyTorch", "AITER", "modelled kernel", "by events")
     yield f"\n| {' | '.join(head)} | may be off |"
     yield "|" + " --- |" * 8
-    for name, each in problems():
-        by = {who: figure.value for who, figure in each.published.items()}
+    for name, comparison in problems():
+        by = {who: figure.value for who, figure in comparison.published.items()}
         aiter = next((value for who, value in by.items() if who.startswith("AITER")), None)
-        kernel = each.modelled and each.modelled.value
+        kernel = comparison.modelled and comparison.modelled.value
         events = None if kernel is None else kernel + launch
         cells = [by.get("HipKittens (port)"), by.get("PyTorch"), aiter, kernel, events]
-        shown = ["" if value is None else f"{value:.1f}" for value in cells]
-        yield f"| `{name}` | {shape_text(each.shape)} | {' | '.join(shown)} | {expected(name).short} |"
+        texts = ["" if value is None else f"{value:.1f}" for value in cells]
+        yield f"| `{name}` | {shape_text(comparison.shape)} | {' | '.join(texts)} | {expected(name).short} |"
 
     yield (
         f"\nOf the gated delta rule the collection publishes no times. Modelled on {GPU}, kernel time, with "
@@ -335,8 +335,8 @@ def _tables() -> Iterator[str]:
     for name, shapes in ALONE.items():
         for shape in shapes if name.startswith("gated_delta/") else ():
             us = times().get(key(name, shape, ALONE_ON))
-            told = "not modelled yet" if us is None else f"{us:.1f}"
-            yield f"| `{name}` | {shape_text(shape)} | {told} | {expected(name).short} |"
+            text = "not modelled yet" if us is None else f"{us:.1f}"
+            yield f"| `{name}` | {shape_text(shape)} | {text} | {expected(name).short} |"
 
 
 def run_cases(results: dict[str, Any]) -> None:
@@ -362,14 +362,14 @@ def compile_sources(results: dict[str, Any], checkout: Path) -> None:
     from hipkittens_sources import first_error, host_headers
 
     files = {path.parent.name: path for path in sorted(checkout.glob("kernels/*/*/kernel.cpp"))}
-    told = results.setdefault("sources", {})
+    sources = results.setdefault("sources", {})
     for row in rows():
         path = files.get(row.module.removesuffix("_tk"))
-        if path is None or row.module in told:
+        if path is None or row.module in sources:
             continue
-        found = told[row.module] = {}
-        for macros, what in (([], "failure"), ([NAMES], "failure with macro")):
-            found[what] = ""
+        errors = sources[row.module] = {}
+        for macros, kind in (([], "failure"), ([NAMES], "failure with macro")):
+            errors[kind] = ""
             try:
                 wb.compile(
                     path.read_text(encoding="utf-8"),
@@ -379,21 +379,22 @@ def compile_sources(results: dict[str, Any], checkout: Path) -> None:
                 )
                 break
             except CompileError as error:
-                found[what] = first_error(error)[:160]
+                errors[kind] = first_error(error)[:160]
             except WorkbenchError as error:
-                found[what] = str(error).splitlines()[0][:160]
+                errors[kind] = str(error).splitlines()[0][:160]
         _store(results)
-        print(row.module, found["failure"] or "compiles", flush=True)
+        print(row.module, errors["failure"] or "compiles", flush=True)
 
 
 def _sources(results: Mapping[str, Any]) -> Iterator[str]:
-    told = results.get("sources", {})
-    if not told:
+    sources = results.get("sources", {})
+    if not sources:
         return
-    failed = {module: found for module, found in told.items() if found["failure"]}
+    failed = {module: errors for module, errors in sources.items() if errors["failure"]}
     yield "\n## Its own sources\n"
     yield (
-        f"Of the C++ sources of {len(told)} of its modules, {len(told) - len(failed)} compile for {SOURCES} "
+        f"Of the C++ sources of {len(sources)} of its modules, {len(sources) - len(failed)} "
+        f"compile for {SOURCES} "
         "with the headers here, as they are: device code, with the host's bindings read. They were not run."
     )
     if not failed:
@@ -404,8 +405,8 @@ def _sources(results: Mapping[str, Any]) -> Iterator[str]:
         "layout>`: no template takes a number and a type in one place, so the macro says which is meant."
     )
     yield f"\n| module | the first error | with `-D{NAMES}` |\n| --- | --- | --- |"
-    for module, found in failed.items():
-        yield f"| `{module}` | {found['failure']} | {found['failure with macro'] or 'compiles'} |"
+    for module, errors in failed.items():
+        yield f"| `{module}` | {errors['failure']} | {errors['failure with macro'] or 'compiles'} |"
 
 
 def _store(results: Mapping[str, Any]) -> None:

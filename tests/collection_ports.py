@@ -35,8 +35,8 @@ MACROS = "HIP_ENABLE_WARP_SYNC_BUILTINS"
 
 def stored() -> dict[str, dict[str, Any]]:
     """Stored results of `attempt`, by module."""
-    known: dict[str, dict[str, Any]] = json.loads(DATA.read_text()) if DATA.exists() else {}
-    return known
+    records: dict[str, dict[str, Any]] = json.loads(DATA.read_text()) if DATA.exists() else {}
+    return records
 
 
 def build(path: Path) -> wb.HostModule:
@@ -65,25 +65,25 @@ def call(module: wb.HostModule, name: str) -> str:
         "" where every output is within the case's bounds.
     """
     function, case = bound(name), drawn(name, TARGET, "1")
-    given = [case.arguments[argument] for argument in function.record.all_orders[0]]
-    getattr(module, function.record.name)(*given)
-    for output, wanted in case.expected.items():
+    arguments = [case.arguments[argument] for argument in function.record.all_orders[0]]
+    getattr(module, function.record.name)(*arguments)
+    for output, expected in case.expected.items():
         got = case.arguments[output]
         if output in case.exact:
-            fits = torch.equal(got.to(wanted.dtype), wanted)
+            fits = torch.equal(got.to(expected.dtype), expected)
         else:
-            fits = torch.allclose(got.double(), wanted.double(), case.rtol, case.atol, equal_nan=True)
+            fits = torch.allclose(got.double(), expected.double(), case.rtol, case.atol, equal_nan=True)
         if not fits:
-            off = (got.double() - wanted.double()).norm() / wanted.double().norm().clamp_min(1e-30)
+            off = (got.double() - expected.double()).norm() / expected.double().norm().clamp_min(1e-30)
             return f"`{output}` {off.item():.2g} off" if off.isfinite() else f"`{output}` not written whole"
     return ""
 
 
 def error_of(error: WorkbenchError) -> str:
     """The compiler's first error, or another one's first line."""
-    said = getattr(error, "diagnostics", ())
-    found = next((each.message for each in said if each.severity == "error"), None)
-    return found or str(error).splitlines()[0]
+    diagnostics = getattr(error, "diagnostics", ())
+    message = next((diagnostic.message for diagnostic in diagnostics if diagnostic.severity == "error"), None)
+    return message or str(error).splitlines()[0]
 
 
 def attempt(module: str, path: Path) -> dict[str, Any]:
@@ -130,29 +130,29 @@ WHAT = {
 """What may become of a case."""
 
 
-def shown(told: Mapping[str, Any]) -> str:
+def cell_text(port: Mapping[str, Any]) -> str:
     """A module's result as the text of a table's cell."""
-    if "cases" not in told:
-        return str(told.get("failure", "not tried")).partition(":")[0]
-    parts = [f"{told['cases'][kind]} {text}" for kind, text in WHAT.items() if kind in told["cases"]]
-    found = [f"{kind} in {count}" for kind, count in told["cases"].items() if kind not in WHAT]
-    ran = told["cases"].get("right", 0) + told["cases"].get("wrong", 0)
-    return "; ".join([", ".join(parts) or "no case", *(found or (["nothing found"] if ran else []))])
+    if "cases" not in port:
+        return str(port.get("failure", "not tried")).partition(":")[0]
+    parts = [f"{port['cases'][kind]} {text}" for kind, text in WHAT.items() if kind in port["cases"]]
+    findings = [f"{kind} in {count}" for kind, count in port["cases"].items() if kind not in WHAT]
+    ran = port["cases"].get("right", 0) + port["cases"].get("wrong", 0)
+    return "; ".join([", ".join(parts) or "no case", *(findings or (["nothing found"] if ran else []))])
 
 
 def main(arguments: Sequence[str]) -> None:
     if arguments[0] == "--one":
         print(json.dumps(attempt(arguments[1], Path(arguments[2]))))
         return
-    known = stored()
+    records = stored()
     files = {f"{path.parent.name}_tk": path for path in Path(arguments[0]).glob("kernels/*/*/kernel.cpp")}
     for module in arguments[1:] or sorted(files):
-        if module in known and not arguments[1:]:
+        if module in records and not arguments[1:]:
             continue
         command = [sys.executable, __file__, "--one", module, str(files[module])]
-        known[module] = asked(command)
-        DATA.write_text(json_records.dumps(known, 1))
-        print(module, known[module], flush=True)
+        records[module] = asked(command)
+        DATA.write_text(json_records.dumps(records, 1))
+        print(module, records[module], flush=True)
 
 
 def asked(command: Sequence[str]) -> dict[str, Any]:
@@ -165,8 +165,8 @@ def asked(command: Sequence[str]) -> dict[str, Any]:
     if done.returncode or not lines:
         last = (done.stderr.strip() or "nothing").splitlines()[-1]
         return {"failure": f"ended with status {done.returncode}: {last}"}
-    told: dict[str, Any] = json.loads(lines[-1])
-    return told
+    result: dict[str, Any] = json.loads(lines[-1])
+    return result
 
 
 if __name__ == "__main__":

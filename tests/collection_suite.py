@@ -56,13 +56,13 @@ class _Loader:
 
 def _python(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
     """`subprocess.run([python, "-c", code, ...])` in this process."""
-    _, flag, code, *given = command
+    _, flag, code, *arguments = command
     assert flag == "-c", command
     out, err, status = io.StringIO(), io.StringIO(), 0
     with (
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
-        mock.patch.object(sys, "argv", ["-c", *given]),
+        mock.patch.object(sys, "argv", ["-c", *arguments]),
     ):
         try:
             code = code.replace("{{", "{").replace("}}", "}")
@@ -112,23 +112,23 @@ def run_here(file: Path, target: str) -> None:
 
 def read(lines: Sequence[str]) -> list[dict[str, str]]:
     """Results in the output of a test file, each with the module that was loaded before it."""
-    module, found = "", []
+    module, results = "", []
     for line in lines:
         if line.startswith(_LOADED):
             module = line.removeprefix(_LOADED).strip()
         elif match := _RESULT.match(line):
-            found.append({"module": module, **match.groupdict()})
-    return found
+            results.append({"module": module, **match.groupdict()})
+    return results
 
 
 def run(file: Path, target: str) -> list[dict[str, str]]:
     """Runs a test file in a process of its own and gives its results."""
     command = [sys.executable, __file__, str(file), "--here", target]
     done = subprocess.run(command, capture_output=True, text=True)
-    found = read(done.stdout.splitlines())
-    if not found:
+    results = read(done.stdout.splitlines())
+    if not results:
         raise RuntimeError(f"{file} says nothing; {done.stderr.strip()[-1000:]}")
-    return found
+    return results
 
 
 def count(results: Sequence[Mapping[str, str]], which: Callable[[str], bool]) -> int:
@@ -146,18 +146,18 @@ def skipped(status: str) -> bool:
 
 def modules_of(results: Sequence[Mapping[str, str]]) -> dict[str, bool]:
     """For each module that was tested, True where all of its tests passed."""
-    found: dict[str, bool] = {}
+    all_passed: dict[str, bool] = {}
     for result in results:
         if result["module"] and not skipped(result["status"]):
-            found[result["module"]] = found.get(result["module"], True) and passed(result["status"])
-    return found
+            all_passed[result["module"]] = all_passed.get(result["module"], True) and passed(result["status"])
+    return all_passed
 
 
-def table(kept: Mapping[str, Mapping[str, Sequence[Mapping[str, str]]]]) -> Iterator[str]:
+def table(by_target: Mapping[str, Mapping[str, Sequence[Mapping[str, str]]]]) -> Iterator[str]:
     """Results by target and file, as Markdown."""
     yield "| target | file | tests passed | skipped by itself | modules whose tests all pass |"
     yield "| --- | --- | --- | --- | --- |"
-    for target, files in kept.items():
+    for target, files in by_target.items():
         for name, results in files.items():
             modules = modules_of(results).values()
             ran = len(results) - count(results, skipped)
@@ -169,8 +169,8 @@ def table(kept: Mapping[str, Mapping[str, Sequence[Mapping[str, str]]]]) -> Iter
 
 def stored() -> dict[str, dict[str, list[dict[str, str]]]]:
     """Stored results, by target and file."""
-    known: dict[str, Any] = json.loads(DATA.read_text()) if DATA.exists() else {}
-    return known
+    records: dict[str, Any] = json.loads(DATA.read_text()) if DATA.exists() else {}
+    return records
 
 
 def main() -> int:
@@ -180,27 +180,27 @@ def main() -> int:
     parser.add_argument("--target", choices=TARGETS)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--here", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.here:
-        run_here(given.folder, given.here)
+    options = parser.parse_args()
+    if options.here:
+        run_here(options.folder, options.here)
         return 0
-    found: dict[str, dict[str, list[dict[str, str]]]] = {}
-    for target in [given.target] if given.target else TARGETS:
-        for name in [given.only] if given.only else FILES:
-            results = run(given.folder / "tests" / f"test_{name}.py", target)
-            found.setdefault(target, {})[name] = results
+    by_target: dict[str, dict[str, list[dict[str, str]]]] = {}
+    for target in [options.target] if options.target else TARGETS:
+        for name in [options.only] if options.only else FILES:
+            results = run(options.folder / "tests" / f"test_{name}.py", target)
+            by_target.setdefault(target, {})[name] = results
             for result in results:
                 if not passed(result["status"]):
                     print(target, result["status"], result["test"], result["note"], flush=True)
-    print("\n".join(table(found)))
-    if given.write:
-        kept = stored()
-        for target, files in found.items():
-            kept[target] = {**kept.get(target, {}), **files}
-        DATA.write_text(json_records.dumps(kept, 3, sort_keys=False))
+    print("\n".join(table(by_target)))
+    if options.write:
+        records = stored()
+        for target, files in by_target.items():
+            records[target] = {**records.get(target, {}), **files}
+        DATA.write_text(json_records.dumps(records, 3, sort_keys=False))
     failed = sum(
         not passed(result["status"]) and not skipped(result["status"])
-        for files in found.values()
+        for files in by_target.values()
         for results in files.values()
         for result in results
     )

@@ -138,8 +138,8 @@ def _sanitized() -> Iterator[None]:
 
     with wb.sanitizing() as watch:
         yield
-    found = [str(result) for result in watch.results if not (result.passed or result.stopped)]
-    assert not found, "\n".join(found)
+    reports = [str(result) for result in watch.results if not (result.passed or result.stopped)]
+    assert not reports, "\n".join(reports)
 
 
 @pytest.fixture

@@ -48,9 +48,9 @@ __global__ void scale(const float *x, float *out) {
 
 def _shown() -> ShownValues:
     kernel = wb.compile(SHOWING, arch="gfx950", name="scale.hip", show=True)["scale"]
-    found = kernel[1, 64](torch.arange(64.0), torch.zeros(64)).shown
-    assert found is not None
-    return found
+    values = kernel[1, 64](torch.arange(64.0), torch.zeros(64)).shown
+    assert values is not None
+    return values
 
 
 def every_result() -> dict[str, Any]:
@@ -79,7 +79,7 @@ def every_result() -> dict[str, Any]:
         launcher(x, out)
     # Its times come from its launches, which a copy with other texts no longer has.
     assert step.times
-    found = (
+    results = (
         compiled,
         host,
         verified,
@@ -100,8 +100,8 @@ def every_result() -> dict[str, Any]:
         launcher(x, out),
         CheckResult("04.1", False, "the keys behind the last whole block are missing", {"keys": 70}),
         Hint(1, "How many blocks does the loop see?"),
-        (shown := _shown()),
-        shown.of("scaled"),
+        (values := _shown()),
+        values.of("scaled"),
         Changes("1", "2", (None, None), (("device", "a", "b"),), (), (), ()),
         (bench := Result("a/b", {"n": 1}, "ours", device.name, "MI355X", us=1.0)),
         BenchResult([bench]),
@@ -110,4 +110,4 @@ def every_result() -> dict[str, Any]:
         CellResult("twice", module, device, {"twice": module["twice"]}, [timed, verified]),
         step,
     )
-    return {type(result).__name__: result for result in found}
+    return {type(result).__name__: result for result in results}

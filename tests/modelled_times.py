@@ -39,18 +39,18 @@ def device_of(gpu: str) -> str:
     return f"emulated:{gpu.rpartition(' ')[2]}"
 
 
-def problems(names: Iterable[str], known: Container[str]) -> list[tuple[float, str, Shape, str]]:
+def problems(names: Iterable[str], modelled: Container[str]) -> list[tuple[float, str, Shape, str]]:
     """Problems without a modelled time by operations (a byte counts as ten): those, operator, shape, GPU."""
-    found = []
+    candidates = []
     for name in names:
         spec = wb.kernels[name]
-        asked = [(each.shape, each.gpu) for each in comparisons(spec)]
+        asked = [(comparison.shape, comparison.gpu) for comparison in comparisons(spec)]
         for shape, gpu in [*asked, *((shape, ALONE_ON) for shape in ALONE.get(name, ()))]:
-            if key(name, shape, gpu) not in known:
+            if key(name, shape, gpu) not in modelled:
                 work = spec.work(spec.shape(shape))
                 cost = max(work.get("flops", 0), 10 * work.get("bytes", 0))
-                found.append((cost, name, shape, gpu))
-    return sorted(found, key=lambda each: each[0])
+                candidates.append((cost, name, shape, gpu))
+    return sorted(candidates, key=lambda candidate: candidate[0])
 
 
 def main() -> None:
@@ -61,18 +61,18 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="model what is kept anew")
     options = parser.parse_args()
     names = options.names or list(wb.kernels)
-    kept, until = dict(times()), time.monotonic() + 60 * options.minutes
-    for cost, name, shape, gpu in problems(names, () if options.again else kept):
+    modelled, until = dict(times()), time.monotonic() + 60 * options.minutes
+    for cost, name, shape, gpu in problems(names, () if options.again else modelled):
         if cost > options.largest or time.monotonic() > until:
             continue
         try:
-            found = wb.time(name, shape=shape, device=device_of(gpu))
+            result = wb.time(name, shape=shape, device=device_of(gpu))
         except WorkbenchError as error:
             print(f"{key(name, shape, gpu)}: {error}", flush=True)
             continue
-        kept[key(name, shape, gpu)] = round(found.median.value, 1)
-        print(f"{key(name, shape, gpu)}: {found.median.value:.1f} us", flush=True)
-        TABLE.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        modelled[key(name, shape, gpu)] = round(result.median.value, 1)
+        print(f"{key(name, shape, gpu)}: {result.median.value:.1f} us", flush=True)
+        TABLE.write_text(json.dumps(modelled, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -249,7 +249,7 @@ class Mutant:
         """Number of its line, from 0."""
         return source.count("\n", 0, self.start)
 
-    def said(self, source: str) -> str:
+    def described(self, source: str) -> str:
         line = self.line(source)
         before, after = source.splitlines()[line].strip(), self.applied(source).splitlines()[line].strip()
         return f"{self.path}:{line + 1}: {before}  =>  {after}"
@@ -261,20 +261,20 @@ def another_number(text: str) -> str:
 
 
 def c_mutants(path: str, source: str) -> Iterator[Mutant]:
-    code = _C_SILENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
-    for found in _C_OPERATOR.finditer(code):
-        yield Mutant(path, *found.span(), OPERATORS[found[0]], "operator")
-    for found in _C_NUMBER.finditer(code):
-        yield Mutant(path, *found.span(), another_number(found[0]), "constant")
-    for found in re.finditer(r"\b(?:true|false)\b", code):
-        yield Mutant(path, *found.span(), VALUES[found[0]], "constant")
-    for found in _C_CONDITION.finditer(code):
+    code = _C_SILENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
+    for match in _C_OPERATOR.finditer(code):
+        yield Mutant(path, *match.span(), OPERATORS[match[0]], "operator")
+    for match in _C_NUMBER.finditer(code):
+        yield Mutant(path, *match.span(), another_number(match[0]), "constant")
+    for match in re.finditer(r"\b(?:true|false)\b", code):
+        yield Mutant(path, *match.span(), VALUES[match[0]], "constant")
+    for match in _C_CONDITION.finditer(code):
         depth = 0
-        for at in range(found.end(), len(code)):
+        for at in range(match.end(), len(code)):
             depth += {"(": 1, ")": -1}.get(code[at], 0)
             if depth == 0:
-                negated = f"(!{source[found.end() : at + 1]})"
-                yield Mutant(path, found.end(), at + 1, negated, "condition")
+                negated = f"(!{source[match.end() : at + 1]})"
+                yield Mutant(path, match.end(), at + 1, negated, "condition")
                 break
 
 
@@ -283,7 +283,7 @@ def python_mutants(path: str, source: str) -> Iterator[Mutant]:
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
 
-    def place(row: int, column: int) -> int:
+    def offset(row: int, column: int) -> int:
         # ast counts bytes.
         line = source[starts[row - 1] : starts[row]] if row < len(starts) else ""
         return starts[row - 1] + len(line.encode()[:column].decode())
@@ -304,8 +304,8 @@ def python_mutants(path: str, source: str) -> Iterator[Mutant]:
             test = node.test
             assert test.end_lineno is not None
             assert test.end_col_offset is not None
-            start = place(test.lineno, test.col_offset)
-            end = place(test.end_lineno, test.end_col_offset)
+            start = offset(test.lineno, test.col_offset)
+            end = offset(test.end_lineno, test.end_col_offset)
             yield Mutant(path, start, end, f"(not ({source[start:end]}))", "condition")
 
 
@@ -484,7 +484,7 @@ def mutated(tree: Path, mutant: Mutant) -> Iterator[str]:
     source = path.read_text()
     path.write_text(mutant.applied(source))
     try:
-        yield mutant.said(source)
+        yield mutant.described(source)
     finally:
         path.write_text(source)
 
@@ -513,10 +513,10 @@ def killer(
     program."""
     full = tuple(tests or tests_of(mutant, tree))
     for tier in TIERS:
-        chosen = tuple(test for test in full if test in COVERED_IN_PART) if tier == "product" else full
-        if not chosen:
+        selected = tuple(test for test in full if test in COVERED_IN_PART) if tier == "product" else full
+        if not selected:
             continue
-        by = run_tests(tree, chosen, tier, turns, mutant.path, seed)
+        by = run_tests(tree, selected, tier, turns, mutant.path, seed)
         if by is not None:
             log = (tree.parent / "log").read_text()
             return ("", "") if UNUSABLE.search(log) and not is_code(mutant, tree) else (tier, by)
@@ -536,14 +536,14 @@ def one_job(options: argparse.Namespace, folder: Path, job: int) -> dict[str, in
     for number, mutant in drawn:
         if sum(counts.values()) == quota:
             break
-        with mutated(tree, mutant) as said:
+        with mutated(tree, mutant) as description:
             by = killer(mutant, tree, turns, number + 1, options.tests)
         if by == ("", ""):
             continue
         tier, test = by or ("alive", "")
         counts[tier] += 1
         how = f"killed by {TIERS[tier]}, {test}" if by else "survives"
-        print(f"{number:3} {said}\n    {how}", flush=True)
+        print(f"{number:3} {description}\n    {how}", flush=True)
     return counts
 
 
@@ -566,8 +566,8 @@ def main() -> None:
         jobs = [pool.submit(one_job, options, folder, job) for job in range(options.jobs)]
         counts = {name: sum(job.result()[name] for job in jobs) for name in (*TIERS, "alive")}
     killed = [sum(list(counts.values())[: rank + 1]) for rank in range(len(TIERS))]
-    said = ", ".join(f"{name} kills {number}" for name, number in zip(TIERS.values(), killed, strict=True))
-    print(f"{sum(counts.values())} mutants of {options.area}, seed {options.seed}: {said}")
+    summary = ", ".join(f"{name} kills {number}" for name, number in zip(TIERS.values(), killed, strict=True))
+    print(f"{sum(counts.values())} mutants of {options.area}, seed {options.seed}: {summary}")
 
 
 if __name__ == "__main__":

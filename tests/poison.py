@@ -84,28 +84,28 @@ def swapped(value: T, change: Callable[[str, str], str], at: str = "") -> T:
 
     A place is such as ".results.[].time.unit"; "{}" and "key" are all values and keys of a mapping.
     """
-    found: Any = value
+    result: Any = value
     if isinstance(value, Markup | enum.Enum | FunctionType | MethodType):
         return value
     if isinstance(value, str):
-        found = change(at, value)
+        result = change(at, value)
     elif isinstance(value, Path):
-        found = Path(change(at, str(value)))
+        result = Path(change(at, str(value)))
     elif isinstance(value, Mapping) and not isinstance(value, Shown):
-        found = {swapped(k, change, f"{at}.key"): swapped(v, change, f"{at}.{{}}") for k, v in value.items()}
+        result = {swapped(k, change, f"{at}.key"): swapped(v, change, f"{at}.{{}}") for k, v in value.items()}
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        found = type(value)(*(swapped(v, change, f"{at}.{n}") for n, v in value._asdict().items()))
+        result = type(value)(*(swapped(v, change, f"{at}.{n}") for n, v in value._asdict().items()))
     elif isinstance(value, list | tuple | set | frozenset):
-        found = type(value)(swapped(each, change, f"{at}.[]") for each in value)
+        result = type(value)(swapped(member, change, f"{at}.[]") for member in value)
     elif (parts := _parts(value)) is not None:
-        found = object.__new__(type(value))
+        result = object.__new__(type(value))
         for name, part in (vars(value) if isinstance(value, _WHOLE) else {}).items():
-            object.__setattr__(found, name, part)
+            object.__setattr__(result, name, part)
         for name, part in parts.items():
             # A kernel's module has the kernel, which is made once.
             whole = isinstance(value, Kernel) and isinstance(part, Module)
-            object.__setattr__(found, name, part if whole else swapped(part, change, f"{at}.{name}"))
-    return found  # type: ignore[no-any-return]
+            object.__setattr__(result, name, part if whole else swapped(part, change, f"{at}.{name}"))
+    return result  # type: ignore[no-any-return]
 
 
 def poisoned(value: T, text: str, looked_up: Sequence[str] = ()) -> T:
@@ -129,7 +129,7 @@ class Page(HTMLParser):
     """Elements of an HTML page.
 
     Attributes:
-        made: each element with the names of its attributes, in their order.
+        elements: each element with the names of its attributes, in their order.
         wrong: what a payload has become: an element's or attribute's value that the reader doesn't just see.
     """
 
@@ -138,18 +138,22 @@ class Page(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.made: list[tuple[str, tuple[str, ...]]] = []
+        self.elements: list[tuple[str, tuple[str, ...]]] = []
         self.wrong: list[str] = []
         self._raw = ""
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.made.append((tag, tuple(name for name, _ in attrs)))
+        self.elements.append((tag, tuple(name for name, _ in attrs)))
         self._raw = tag if tag in ("script", "style") else ""
         for name, value in attrs:
-            said = (value or "").strip().lower()
-            runs = name.startswith("on") or said.startswith("javascript:") or name in ("srcdoc", "formaction")
+            normalized = (value or "").strip().lower()
+            runs = (
+                name.startswith("on")
+                or normalized.startswith("javascript:")
+                or name in ("srcdoc", "formaction")
+            )
             if (runs or MARK in f"{tag}{name}{value}") and name not in self.SHOWN:
                 self.wrong.append(f'<{tag} {name}="{value}">')
 
@@ -176,8 +180,8 @@ def texts(tree: Any) -> Iterator[str]:
     if isinstance(tree, str):
         yield tree
     elif isinstance(tree, Mapping):
-        for each in tree.values():
-            yield from texts(each)
+        for branch in tree.values():
+            yield from texts(branch)
     elif isinstance(tree, list | tuple) or (hasattr(tree, "dtype") and tree.dtype == object):
-        for each in tree:
-            yield from texts(each)
+        for branch in tree:
+            yield from texts(branch)

@@ -45,15 +45,15 @@ def test_gives_back_what_was_put() -> None:
 
 
 def test_namespaces_are_apart() -> None:
-    one, two = cache.Cache("one"), cache.Cache("two")
-    one.put("key", b"1")
-    two.put("key", b"22")
-    assert (one.get("key"), two.get("key")) == (b"1", b"22")
+    first, second = cache.Cache("one"), cache.Cache("two")
+    first.put("key", b"1")
+    second.put("key", b"22")
+    assert (first.get("key"), second.get("key")) == (b"1", b"22")
     assert [(u.namespace, u.entries) for u in cache.usage()] == [("one", 1), ("two", 1)]
     sizes = [u.size for u in cache.usage()]
     assert sizes[1] == sizes[0] + 1
-    assert one.clear() == sizes[0]
-    assert (one.get("key"), two.get("key")) == (None, b"22")
+    assert first.clear() == sizes[0]
+    assert (first.get("key"), second.get("key")) == (None, b"22")
     assert cache.clear() == sizes[1]
 
 
@@ -101,8 +101,8 @@ def test_the_least_recently_used_go(monkeypatch: pytest.MonkeyPatch) -> None:
     assert store.usage().size == 1000
     assert store.get("0") is not None  # a use keeps it
     store.put("new", b"n" * (250 - OVERHEAD))
-    kept = [index for index in range(10) if store.path(f"{index}").exists()]
-    assert kept == [0, 4, 5, 6, 7, 8, 9]
+    remaining = [index for index in range(10) if store.path(f"{index}").exists()]
+    assert remaining == [0, 4, 5, 6, 7, 8, 9]
     assert store.get("new") == b"n" * (250 - OVERHEAD)
 
 
@@ -127,11 +127,11 @@ def test_leftovers_of_killed_processes_go() -> None:
 
 
 def test_keeps_files_for_other_programs(tmp_path: Path) -> None:
-    made = tmp_path / "made"
-    made.write_bytes(b"by a tool")
+    source = tmp_path / "made"
+    source.write_bytes(b"by a tool")
     store = cache.Cache("things")
     assert store.find_file("key") is None
-    path = store.put_file("key", made)
+    path = store.put_file("key", source)
     assert path is not None
     assert store.find_file("key") == path
     assert path.read_bytes() == b"by a tool"
@@ -153,8 +153,8 @@ def _made_from(kind: str, key: str) -> bytes:
 
 def test_every_kind_is_known() -> None:
     sources = (ROOT / "workbench").rglob("*.py")
-    found = {name for path in sources for name in re.findall(r"""\bCache\("([^"]+)"\)""", path.read_text())}
-    assert found == {*KINDS, *FILE_KINDS}
+    kinds = {name for path in sources for name in re.findall(r"""\bCache\("([^"]+)"\)""", path.read_text())}
+    assert kinds == {*KINDS, *FILE_KINDS}
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *FILE_KINDS])
@@ -162,7 +162,7 @@ def test_damage_is_never_a_result(kind: str) -> None:
     store = cache.Cache(kind)
     is_file = kind in FILE_KINDS
 
-    def given(key: str) -> bytes | None:
+    def stored(key: str) -> bytes | None:
         if not is_file:
             return store.get(key)
         path = store.find_file(key)
@@ -184,13 +184,13 @@ def test_damage_is_never_a_result(kind: str) -> None:
         file = random.choice(sorted(path.parent.glob(f"{path.name}*")))
         data = damaged(file.read_bytes(), store.path(other).read_bytes())
         file.write_bytes(data)
-        found = given(key)
-        assert found is None or found == _made_from(kind, key)
-        refused += found is None
-        if found is None:
+        content = stored(key)
+        assert content is None or content == _made_from(kind, key)
+        refused += content is None
+        if content is None:
             make(key)
-        assert given(key) == _made_from(kind, key)
-        assert given(other) == _made_from(kind, other)
+        assert stored(key) == _made_from(kind, key)
+        assert stored(other) == _made_from(kind, other)
     # Two flips of one bit, or random bytes equal to those overwritten, are no damage.
     assert refused > 0.9 * CORRUPTIONS
 
@@ -219,9 +219,9 @@ def test_an_entry_of_another_user_is_made_again(monkeypatch: pytest.MonkeyPatch)
     real = os.fstat
 
     def foreign(file: int) -> os.stat_result:
-        found = list(real(file))
-        found[4] = 12345
-        return os.stat_result(found)
+        fields = list(real(file))
+        fields[4] = 12345
+        return os.stat_result(fields)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fstat", foreign)

@@ -60,17 +60,17 @@ def test_a_barrier_that_is_missing_between_two_reductions(tmp_path: Path) -> Non
     without = attempt(tmp_path, SOFTMAX.replace("BARRIER", ""))
     assert without["cases"]["race"] == 1
     assert "race in shared memory" in str(without["race"])
-    assert "race in 1" in collection_ports.shown(without)
+    assert "race in 1" in collection_ports.cell_text(without)
     assert attempt(tmp_path, SOFTMAX.replace("BARRIER", "__syncthreads();")) == {"cases": {"right": 1}}
 
 
 def test_what_does_not_build_and_what_takes_other_arguments(tmp_path: Path) -> None:
-    told = attempt(tmp_path, SOFTMAX.replace("BARRIER", "no_such_name();"))
-    assert "no_such_name" in str(told["failure"])
-    assert collection_ports.shown(told) == "does not build"
+    outcome = attempt(tmp_path, SOFTMAX.replace("BARRIER", "no_such_name();"))
+    assert "no_such_name" in str(outcome["failure"])
+    assert collection_ports.cell_text(outcome) == "does not build"
     renamed = SOFTMAX.replace("BARRIER", "").replace('m.def("softmax_fwd"', 'm.def("other"')
-    assert collection_ports.shown(attempt(tmp_path, renamed)) == "1 for other arguments"
+    assert collection_ports.cell_text(attempt(tmp_path, renamed)) == "1 for other arguments"
     beyond = SOFTMAX.replace("BARRIER", "").replace(
         "in += blockIdx.x * n", "in += blockIdx.x * n + (1 << 20)"
     )
-    assert "1 leave their tensors" in collection_ports.shown(attempt(tmp_path, beyond))
+    assert "1 leave their tensors" in collection_ports.cell_text(attempt(tmp_path, beyond))

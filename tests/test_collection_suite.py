@@ -38,7 +38,7 @@ def test_a_file_of_their_form_runs_with_our_modules(tmp_path: Path) -> None:
     file = tmp_path / "test_misc.py"
     file.write_text(SUITE)
     results = collection_suite.run(file, "gfx942")
-    assert [(each["status"], each["test"]) for each in results] == [
+    assert [(result["status"], result["test"]) for result in results] == [
         ("PASS", "there"),
         ("OK", "activation/relu"),
         ("SKIP", "activation/gelu"),

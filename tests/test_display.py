@@ -57,9 +57,9 @@ assert "workbench.views" in sys.modules
 
 def test_every_result_has_a_drawer():
     def subclasses(kind):
-        for each in kind.__subclasses__():
-            yield each
-            yield from subclasses(each)
+        for subclass in kind.__subclasses__():
+            yield subclass
+            yield from subclasses(subclass)
 
     importlib.import_module("workbench.views.drawers")
     ours = {kind for kind in subclasses(Shown) if kind.__module__.startswith("workbench.")} - {

@@ -48,8 +48,8 @@ def _sources(folder: str, *suffixes: str) -> Iterator[Path]:
 def named(pattern: str) -> Iterator[tuple[str, re.Match[str]]]:
     """Matches of a pattern, each with its file."""
     for path, text in texts():
-        for found in re.finditer(pattern, text):
-            yield str(path.relative_to(ROOT)), found
+        for match in re.finditer(pattern, text):
+            yield str(path.relative_to(ROOT)), match
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -64,23 +64,23 @@ def test_paths_are_there() -> None:
     ours = (
         r"(?<![\w/.-])(?:(?:workbench|docs)/[\w./-]*\w|(?<=`)(?:tests|kernels|notebooks)/[\w./-]*\w(?=[`:]))"
     )
-    wrong = {(where, found[0]) for where, found in named(ours) if not (ROOT / found[0]).exists()}
+    wrong = {(where, match[0]) for where, match in named(ours) if not (ROOT / match[0]).exists()}
     assert sorted(wrong) == []
 
 
 def test_the_architecture_s_paths_are_there() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
-    said = {*re.findall(r"`([\w.-]+/[\w./-]*)`", text)}
-    assert len(said) > 30
-    assert sorted(p for p in said if not ((ROOT / "workbench" / p).exists() or (ROOT / p).exists())) == []
+    paths = {*re.findall(r"`([\w.-]+/[\w./-]*)`", text)}
+    assert len(paths) > 30
+    assert sorted(p for p in paths if not ((ROOT / "workbench" / p).exists() or (ROOT / p).exists())) == []
 
 
 def test_dotted_names_are_there() -> None:
     assert len(kernels)  # from then on there is workbench_kernels
     wrong = set()
-    for where, found in named(r"(?<![\w./-])workbench(?:_kernels)?(?:\.[A-Za-z_]\w*)+(?!\w*[/(*])"):
-        if found[0] not in EXAMPLES and not _is_there(found[0]):
-            wrong.add((where, found[0]))
+    for where, match in named(r"(?<![\w./-])workbench(?:_kernels)?(?:\.[A-Za-z_]\w*)+(?!\w*[/(*])"):
+        if match[0] not in EXAMPLES and not _is_there(match[0]):
+            wrong.add((where, match[0]))
     assert sorted(wrong) == []
 
 
@@ -89,17 +89,19 @@ def _is_there(name: str) -> bool:
     home, _, last = name.rpartition(".")
     for module in (name, home):
         try:
-            found = import_module(module)
+            imported = import_module(module)
         except ModuleNotFoundError:
             continue
-        return module == name or hasattr(found, last)
+        return module == name or hasattr(imported, last)
     return False
 
 
 def test_commands_are_there() -> None:
-    said: dict[str, str] = {found[1]: where for where, found in named(r"python -m workbench ([a-z][\w-]*)")}
-    assert {"doctor", "bench", "hipcc", "install-hipcc"} <= said.keys()
-    for command, where in said.items():
+    commands: dict[str, str] = {
+        match[1]: where for where, match in named(r"python -m workbench ([a-z][\w-]*)")
+    }
+    assert {"doctor", "bench", "hipcc", "install-hipcc"} <= commands.keys()
+    for command, where in commands.items():
         try:
             status = main([command, "--help"])
         except SystemExit as ended:
@@ -109,19 +111,19 @@ def test_commands_are_there() -> None:
 
 def test_modules_that_are_run_are_programs() -> None:
     wrong = set()
-    for where, found in named(r"-m (workbench(?:\.\w+)+)"):
-        file = ROOT.joinpath(*found[1].split("."))
+    for where, match in named(r"-m (workbench(?:\.\w+)+)"):
+        file = ROOT.joinpath(*match[1].split("."))
         program = file / "__main__.py" if file.is_dir() else file.with_suffix(".py")
         if not program.exists() or (not file.is_dir() and "__main__" not in program.read_text()):
-            wrong.add((where, found[1]))
+            wrong.add((where, match[1]))
     assert sorted(wrong) == []
 
 
 def test_make_has_the_targets() -> None:
     targets = {*re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)}
-    said = {(where, found[1]) for where, found in named(r"(?:`|^)make ([a-z][\w-]*)")}
-    assert said
-    assert sorted(each for each in said if each[1] not in targets) == []
+    mentions = {(where, match[1]) for where, match in named(r"(?:`|^)make ([a-z][\w-]*)")}
+    assert mentions
+    assert sorted(mention for mention in mentions if mention[1] not in targets) == []
 
 
 def test_environment_variables_are_read() -> None:
@@ -129,9 +131,9 @@ def test_environment_variables_are_read() -> None:
     code = (ROOT / "Makefile").read_text() + "".join(path.read_text() for path in files)
     read = {*re.findall(r"""["'{](HIPKITTENS_\w+)|\b(HIPKITTENS_\w+)=""", code)}
     names = {name for pair in read for name in pair}
-    said = {(where, found[0]) for where, found in named(r"\bHIPKITTENS_[A-Z0-9_]*[A-Z0-9]\b")}
-    assert said
-    assert sorted(each for each in said if each[1] not in names) == []
+    mentions = {(where, match[0]) for where, match in named(r"\bHIPKITTENS_[A-Z0-9_]*[A-Z0-9]\b")}
+    assert mentions
+    assert sorted(mention for mention in mentions if mention[1] not in names) == []
 
 
 def test_the_changelog_has_a_line_an_entry() -> None:

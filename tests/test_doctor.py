@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[1]
 VARIABLE = re.compile(r"\bHIPKITTENS_[A-Z_]+[A-Z]\b")
 
 
-def findings(report: Report, what: str) -> list[Finding]:
-    return [f for f in report.findings if f.what == what]
+def findings(report: Report, subject: str) -> list[Finding]:
+    return [f for f in report.findings if f.what == subject]
 
 
 def read_in(files: Iterable[Path]) -> set[str]:
@@ -41,30 +41,30 @@ def test_a_kernel_is_run_where_it_is_asked_for() -> None:
 
 
 def test_the_level_of_this_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    own, lowest = cpu.host_level(), cpu.levels(cpu.machine())[0]
-    [found] = findings(wb.doctor(), "CPU")
-    assert found.text.startswith(f"{own.name}, the highest" if own else cpu.machine())
+    level, lowest = cpu.host_level(), cpu.levels(cpu.machine())[0]
+    [finding] = findings(wb.doctor(), "CPU")
+    assert finding.text.startswith(f"{level.name}, the highest" if level else cpu.machine())
     monkeypatch.setenv(cpu.VARIABLE, lowest.name)
-    [found] = findings(wb.doctor(), "CPU")
-    assert found.text.endswith(f"; code is made for {lowest.name}")
+    [finding] = findings(wb.doctor(), "CPU")
+    assert finding.text.endswith(f"; code is made for {lowest.name}")
 
 
 def test_settings_are_those_that_are_read() -> None:
     records = ROOT / "workbench" / "settings.py"
     package = read_in(file for file in (ROOT / "workbench").rglob("*.py") if file != records)
     tests = read_in((ROOT / "tests").rglob("*.py"))
-    of_package = {each.name for each in SETTINGS if not each.of_tests}
-    assert package <= {each.name for each in SETTINGS} <= package | tests
+    of_package = {setting.name for setting in SETTINGS if not setting.of_tests}
+    assert package <= {setting.name for setting in SETTINGS} <= package | tests
     assert of_package <= package
 
 
 def test_a_setting_that_nobody_reads_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_DEVCE", "emulated:gfx942")
     monkeypatch.setenv("HIPKITTENS_THREADS", "2")
-    found = {f.text: f.state for f in findings(wb.doctor(), "setting")}
+    states = {f.text: f.state for f in findings(wb.doctor(), "setting")}
     note = "HIPKITTENS_DEVCE=emulated:gfx942: nothing reads this variable; did you mean HIPKITTENS_DEVICE?"
-    assert found[note] == "note"
-    assert found["HIPKITTENS_THREADS=2"] == "ok"
+    assert states[note] == "note"
+    assert states["HIPKITTENS_THREADS=2"] == "ok"
 
 
 def test_what_is_missing_comes_with_a_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

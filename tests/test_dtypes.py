@@ -17,7 +17,7 @@ from workbench.kernel.parameters import torch_dtypes
 
 ROOT = Path(__file__).resolve().parents[1]
 
-OF_PYTORCH = [known for known in TYPES if dtypes.of_torch(known.torch[0]) is known and known.name != "bool"]
+OF_PYTORCH = [dtype for dtype in TYPES if dtypes.of_torch(dtype.torch[0]) is dtype and dtype.name != "bool"]
 
 NAMES = {"fp8"}.union(*((t.name, t.format, t.short, t.cpp, t.qualified, *t.torch, *t.spelled) for t in TYPES))
 
@@ -25,47 +25,47 @@ OTHER_NAMES = {Path("workbench/emulator/native/ops/matrix.py"): "the instruction
 """Tables whose names only look like those of types."""
 
 
-@pytest.mark.parametrize("known", OF_PYTORCH, ids=lambda known: known.name)
-def test_numbers_are_pytorchs(known: DataType) -> None:
-    info = torch.finfo(known.dtype) if known.exponent else torch.iinfo(known.dtype)
-    assert (known.largest, known.lowest, known.bits) == (info.max, info.min, info.bits)
-    if known.exponent:
+@pytest.mark.parametrize("dtype", OF_PYTORCH, ids=lambda dtype: dtype.name)
+def test_numbers_are_pytorchs(dtype: DataType) -> None:
+    info = torch.finfo(dtype.dtype) if dtype.exponent else torch.iinfo(dtype.dtype)
+    assert (dtype.largest, dtype.lowest, dtype.bits) == (info.max, info.min, info.bits)
+    if dtype.exponent:
         # Not by eps: PyTorch's is wrong for float8_e5m2fnuz.
-        codes = {8: torch.uint8, 16: torch.int16, 32: torch.int32, 64: torch.int64}[known.bits]
-        after_one = (torch.ones(1, dtype=known.dtype).view(codes) + 1).view(known.dtype)
-        assert after_one.double().item() == 1 + 2.0**-known.mantissa
-        assert 1 + known.exponent + known.mantissa == known.bits
+        codes = {8: torch.uint8, 16: torch.int16, 32: torch.int32, 64: torch.int64}[dtype.bits]
+        after_one = (torch.ones(1, dtype=dtype.dtype).view(codes) + 1).view(dtype.dtype)
+        assert after_one.double().item() == 1 + 2.0**-dtype.mantissa
+        assert 1 + dtype.exponent + dtype.mantissa == dtype.bits
 
 
-@pytest.mark.parametrize("known", [t for t in dtypes.MICROSCALED if t.bits < 8], ids=lambda known: known.name)
-def test_largest_of_small_floats_follows_from_their_bits(known: DataType) -> None:
+@pytest.mark.parametrize("dtype", [t for t in dtypes.MICROSCALED if t.bits < 8], ids=lambda dtype: dtype.name)
+def test_largest_of_small_floats_follows_from_their_bits(dtype: DataType) -> None:
     """The OCP microscaling specification: no code is an infinity or NaN."""
-    top = (1 << known.exponent) - 1 - ((1 << known.exponent - 1) - 1)
-    assert known.largest == (2 - 2.0**-known.mantissa) * 2.0**top
+    top = (1 << dtype.exponent) - 1 - ((1 << dtype.exponent - 1) - 1)
+    assert dtype.largest == (2 - 2.0**-dtype.mantissa) * 2.0**top
 
 
 def test_every_name_has_one_meaning() -> None:
     for field in ("name", "short"):
-        assert len({getattr(known, field) for known in TYPES}) == len(TYPES)
-    for known in TYPES:
+        assert len({getattr(dtype, field) for dtype in TYPES}) == len(TYPES)
+    for dtype in TYPES:
         # Only 8-bit floats of the tile library depend on the target, and a char has no sign of its own.
-        for name in set(known.spelled) - {"char"}:
-            assert all(other.format == known.format for other in dtypes.spelled(f"const kittens::{name}"))
-        assert known.encoding in (None, dtypes.OCP.name, dtypes.FNUZ.name)
+        for name in set(dtype.spelled) - {"char"}:
+            assert all(other.format == dtype.format for other in dtypes.spelled(f"const kittens::{name}"))
+        assert dtype.encoding in (None, dtypes.OCP.name, dtypes.FNUZ.name)
     assert dtypes.of_torch(torch.uint8) is dtypes.UINT8
     assert dtypes.of_torch(torch.complex64) is None
 
 
 @pytest.mark.parametrize("arch", targets.TILE_TARGETS)
 def test_what_elements_may_be_in(arch: str) -> None:
-    own = targets.target(arch).fp8_encoding
-    for known in TYPES:
-        for name in known.spelled:
-            wanted = known.torch
-            if name == known.cpp and known.encoding:
-                wanted = (own.e4m3 if known.format == "e4m3" else own.e5m2).torch
+    encoding = targets.target(arch).fp8_encoding
+    for dtype in TYPES:
+        for name in dtype.spelled:
+            expected = dtype.torch
+            if name == dtype.cpp and dtype.encoding:
+                expected = (encoding.e4m3 if dtype.format == "e4m3" else encoding.e5m2).torch
             # A plain char is neither signed nor unsigned.
-            assert torch_dtypes(name, arch) == (("int8", "uint8") if name == "char" else wanted)
+            assert torch_dtypes(name, arch) == (("int8", "uint8") if name == "char" else expected)
     # Four 6-bit floats are in three bytes, and a user's own int8 may be a vector of eight.
     assert torch_dtypes("fp6e2m3_4", arch) == torch_dtypes("int8", arch) == ()
 
@@ -90,7 +90,7 @@ def _is_number(node: ast.expr, kinds: tuple[type, ...] = (int, float)) -> bool:
 def _is_said_of_a_type(node: ast.expr) -> bool:
     if isinstance(node, ast.Tuple):
         # Two floats are an operator's bounds, not what a type is.
-        bounds = all(_is_number(each, (float,)) for each in node.elts)
+        bounds = all(_is_number(element, (float,)) for element in node.elts)
         return not bounds and all(map(_is_said_of_a_type, node.elts))
     return _is_name(node) or _is_torchs(node) or _is_number(node)
 
@@ -107,13 +107,13 @@ def _tables(tree: ast.AST) -> Iterator[ast.expr]:
 
 def test_no_other_module_keeps_a_table_of_types() -> None:
     files = [path for folder in ("workbench", "kernels") for path in (ROOT / folder).rglob("*.py")]
-    found = [
+    tables = [
         f"{path.relative_to(ROOT)}:{table.lineno}: {ast.unparse(table)[:80]}"
         for path in files
         if path.relative_to(ROOT) not in OTHER_NAMES
         for table in _tables(ast.parse(path.read_text()))
     ]
-    assert not found, "make these of workbench.dtypes:\n" + "\n".join(found)
+    assert not tables, "make these of workbench.dtypes:\n" + "\n".join(tables)
 
 
 def test_tables_are_recognised() -> None:

@@ -40,21 +40,29 @@ def test_environment_versions_agree() -> None:
     listed = [e for entry in entries for e in (entry["pip"] if isinstance(entry, dict) else [entry])]
     for dependency in [*project["dependencies"], f"python{project['requires-python']}"]:
         name = requirement_name(dependency)
-        wanted = dependency.replace(name, CONDA_NAMES.get(name, name), 1)
-        assert wanted in listed, f"environment.yml has another version than {dependency}"
+        requirement = dependency.replace(name, CONDA_NAMES.get(name, name), 1)
+        assert requirement in listed, f"environment.yml has another version than {dependency}"
 
 
 def test_conda_forge_had_every_package() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     with (ROOT / "tests/data/conda_forge.csv").open() as file:
         had = {row["name"]: row["version"] for row in csv.DictReader(file)}
-    wanted = [Requirement(entry) for entry in environment["dependencies"] if isinstance(entry, str)]
-    assert [each.name for each in wanted if each.name not in had] == []
-    assert [str(each) for each in wanted if not each.specifier.contains(had[each.name])] == []
+    requirements = [Requirement(entry) for entry in environment["dependencies"] if isinstance(entry, str)]
+    assert [requirement.name for requirement in requirements if requirement.name not in had] == []
+    assert [
+        str(requirement)
+        for requirement in requirements
+        if not requirement.specifier.contains(had[requirement.name])
+    ] == []
     # Packages that pip installs there were not on conda-forge.
     (by_pip,) = (entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
     asked = [Requirement(entry) for entry in by_pip if not entry.startswith("-")]
-    assert [str(each) for each in asked if each.name in had and each.specifier.contains(had[each.name])] == []
+    assert [
+        str(requirement)
+        for requirement in asked
+        if requirement.name in had and requirement.specifier.contains(had[requirement.name])
+    ] == []
 
 
 def test_environment_brings_a_compiler() -> None:

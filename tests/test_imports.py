@@ -137,17 +137,17 @@ class Import(NamedTuple):
 
 @cache
 def modules() -> dict[str, Path]:
-    found = {}
+    paths = {}
     for path in (ROOT / "workbench").rglob("*.py"):
         parts = path.relative_to(ROOT).with_suffix("").parts
         if "node_modules" not in parts:
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+            paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return paths
 
 
 @cache
 def imports() -> tuple[Import, ...]:
-    return tuple(each for name, path in modules().items() for each in _imports(name, path))
+    return tuple(dependency for name, path in modules().items() for dependency in _imports(name, path))
 
 
 def _imports(name: str, path: Path) -> Iterator[Import]:
@@ -214,8 +214,8 @@ def test_the_editor_is_told_what_the_cell_answers() -> None:
 
 def test_no_circle_between_modules() -> None:
     graph: dict[str, set[str]] = {module: set() for module in modules()}
-    for each in imports():
-        graph[each.importer].add(each.imported)
+    for dependency in imports():
+        graph[dependency.importer].add(dependency.imported)
     graphlib.TopologicalSorter(graph).prepare()
 
 
@@ -227,7 +227,7 @@ def test_imports_inside_functions_have_a_reason() -> None:
 
 
 def test_imports_by_name() -> None:
-    found = {
+    importers = {
         name
         for name, path in modules().items()
         for node in ast.walk(ast.parse(path.read_text()))
@@ -235,4 +235,4 @@ def test_imports_by_name() -> None:
         and ast.unparse(node.func).endswith(("import_module", "__import__"))
         and "workbench" in ast.unparse(node.args[0])
     }
-    assert found == BY_NAME.keys()
+    assert importers == BY_NAME.keys()

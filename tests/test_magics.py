@@ -57,10 +57,10 @@ def test_compiles_and_binds(shell):
 
 def test_payload_for_the_editor(shell):
     [output] = run(shell, "mod").outputs
-    told = output.data["application/vnd.hipkittens.cell+json"]
-    assert told["status"] == "compiled"
-    assert told["kernels"][0]["name"] == "scale"
-    assert told["device"]["arch"] == "gfx950"
+    payload = output.data["application/vnd.hipkittens.cell+json"]
+    assert payload["status"] == "compiled"
+    assert payload["kernels"][0]["name"] == "scale"
+    assert payload["device"]["arch"] == "gfx950"
 
 
 def test_options_reach_the_compiler(shell, tmp_path):
@@ -116,9 +116,9 @@ def test_compile_error_shows_the_cells_line_and_nothing_is_bound(shell):
     assert not any("File" in line for line in lines)
     assert "broken" not in shell.user_ns
     [output] = out.outputs
-    told = output.data["application/vnd.hipkittens.cell+json"]
-    assert told["status"] == "failed"
-    assert told["diagnostics"][0]["line"] == 3
+    payload = output.data["application/vnd.hipkittens.cell+json"]
+    assert payload["status"] == "failed"
+    assert payload["diagnostics"][0]["line"] == 3
 
 
 def test_run_all_stops_at_a_compile_error(shell):
@@ -135,8 +135,8 @@ def test_a_cell_that_fails_on_purpose_prints_its_error(shell):
     assert "CompileError: " in out.stdout
     assert "broken.hip:2:" in out.stdout
     assert "broken" not in shell.user_ns
-    told = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
-    assert told["status"] == "failed", "it is marked all the same"
+    payload = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
+    assert payload["status"] == "failed", "it is marked all the same"
 
 
 @pytest.mark.parametrize(
@@ -180,12 +180,12 @@ def test_time_and_profile_repeat_the_last_launch(shell):
     page = html_of(out)
     assert "SQ_WAVES" in page
     assert "modelled" in page
-    told = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
-    assert told["run"]["kind"] == "profile"
-    assert told["run"]["time"]["origin"] == "modelled"
-    assert {line["line"] for line in told["heat"]["lines"]} <= set(range(3, 7))
+    payload = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
+    assert payload["run"]["kind"] == "profile"
+    assert payload["run"]["time"]["origin"] == "modelled"
+    assert {line["line"] for line in payload["heat"]["lines"]} <= set(range(3, 7))
     # The cell's own lines: the loads and the product stand on line 5 of the cell, magic included.
-    assert any(line["line"] == 5 for line in told["heat"]["lines"])
+    assert any(line["line"] == 5 for line in payload["heat"]["lines"])
 
 
 def test_show_draws_what_the_cell_shows(shell):
@@ -197,20 +197,20 @@ def test_show_draws_what_the_cell_shows(shell):
     shell.run_cell("import torch")
     assert shell.run_cell(cell).success
     module = shell.user_ns["shows"]
-    shown = module["k"].last.record.shown
-    assert shown["y"][0, 0, 0].tolist() == [lane + 1.0 for lane in range(64)]
+    values = module["k"].last.record.shown
+    assert values["y"][0, 0, 0].tolist() == [lane + 1.0 for lane in range(64)]
     assert shell.run_cell(cell.replace("--show ", "").replace("show(y);", "x[0] = y;")).success
     assert not shell.user_ns["shows"].shows
 
 
 def test_line_magic(shell):
-    for question, wanted in (
+    for question, answer in (
         ("devices", "emulated:gfx942"),
         ("doctor", "compiler"),
         ("cache", "limit"),
         ("kernels", "kernel"),
     ):
-        assert wanted in repr(shell.run_line_magic("hipkittens", question))
+        assert answer in repr(shell.run_line_magic("hipkittens", question))
     for line, message in (
         ("", "expected one of devices"),
         ("devcies", "did you mean devices"),
@@ -248,8 +248,8 @@ def test_everything_works_without_ipython():
 def test_an_unchanged_cell_shows_no_change_after_a_launch(shell):
     run(shell, "same")
     shell.user_ns["same"]["scale"][4, 64](torch.ones(256), 2.0, 256)
-    told = run(shell, "same --time").outputs[0].data["application/vnd.hipkittens.cell+json"]
-    assert told["kernels"][0]["changes"] == []
+    payload = run(shell, "same --time").outputs[0].data["application/vnd.hipkittens.cell+json"]
+    assert payload["kernels"][0]["changes"] == []
 
 
 WILD = """#include <hip/hip_runtime.h>
@@ -266,11 +266,11 @@ def test_a_fault_is_a_failed_run_with_its_line(shell):
     for option in ("--time", "--profile"):
         with capture_output() as out, pytest.raises(wb.errors.KernelFault) as raised:
             shell.run_cell_magic("hipkittens", f"faulty {option}", WILD)
-        told = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
-        assert told["status"] == "compiled"
-        assert told["run"]["kind"] == "run"
-        assert told["run"]["error"] == str(raised.value).partition("\n")[0]
-        [finding] = told["diagnostics"]
+        payload = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
+        assert payload["status"] == "compiled"
+        assert payload["run"]["kind"] == "run"
+        assert payload["run"]["error"] == str(raised.value).partition("\n")[0]
+        [finding] = payload["diagnostics"]
         assert (finding["line"], finding["source"], finding["severity"]) == (5, "device", "error")
     # Its machine code can be viewed, and the launch can be repeated with a corrected kernel.
     assert "1 << 28" in shell.user_ns["faulty"].source
@@ -296,9 +296,9 @@ OWN = "--launch 'scale[2, 64]' --inputs 'dict(x=torch.randn(100), factor=2.0, n=
 def test_a_cell_is_verified_against_a_function_of_ones_own(shell):
     shell.user_ns.update(torch=torch, twice=lambda x, factor: x * factor)
     out = run(shell, f"own {OWN} --reference twice --profile")
-    told = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
-    assert told["run"]["verified"] is True
-    assert told["run"]["time"]["origin"] == "modelled", "the launch is profiled too"
+    payload = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
+    assert payload["run"]["verified"] is True
+    assert payload["run"]["time"]["origin"] == "modelled", "the launch is profiled too"
     wrong = run(shell, f"own {OWN} --reference 'lambda x: x * 3'")
     assert wrong.outputs[0].data["application/vnd.hipkittens.cell+json"]["run"]["verified"] is False
 
@@ -412,8 +412,8 @@ def test_a_cell_of_cuda_compiles_under_hip_s_names(shell):
     x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.bfloat16)
     shell.user_ns["m"]["k"][1, 1](x)
     assert x.tolist() == [2.0, 2.0, 3.0]
-    said = run(shell, "m --hipify --program", PROGRAM.replace("hip/hip_", "cuda_").replace("hipM", "cudaM"))
-    assert said.stdout == "hipify: 2 names exchanged, 0 left to do\n63"
+    output = run(shell, "m --hipify --program", PROGRAM.replace("hip/hip_", "cuda_").replace("hipM", "cudaM"))
+    assert output.stdout == "hipify: 2 names exchanged, 0 left to do\n63"
 
 
 RACED = """#include <hip/hip_runtime.h>
@@ -430,25 +430,27 @@ PAYLOAD = "application/vnd.hipkittens.cell+json"
 def test_what_another_cell_finds_is_marked_in_the_cell_of_the_kernel(shell, monkeypatch):
     monkeypatch.setattr("workbench.display.in_terminal", lambda: False)
     shell.user_ns.update(torch=torch, wb=wb, x=torch.ones(128))
-    told = run(shell, "raced", RACED).outputs[0]
-    place = told.transient["display_id"]
+    cell_output = run(shell, "raced", RACED).outputs[0]
+    place = cell_output.transient["display_id"]
 
     def marked(code):
         """Data of the cell's output after another cell has run; None where that did not update it."""
         with capture_output() as out:
             shell.run_cell(code)
-        updates = [each for each in out.outputs if each.update and each.transient["display_id"] == place]
+        updates = [
+            output for output in out.outputs if output.update and output.transient["display_id"] == place
+        ]
         return updates[-1].data if updates else None
 
     launch = "raced['flip'][1, 128]"
-    found = marked(f"result = wb.sanitize({launch}, x, 0)")
-    marks = found[PAYLOAD]["diagnostics"]
+    update = marked(f"result = wb.sanitize({launch}, x, 0)")
+    marks = update[PAYLOAD]["diagnostics"]
     assert {mark["source"] for mark in marks} == {"sanitizer"}
     assert {mark["line"] for mark in marks if mark["option"] == "race"} <= {5, 7}
     assert len(marks) >= len(shell.user_ns["result"].causes)
     # The rest of the output has not changed.
-    assert {**found[PAYLOAD], "diagnostics": []} == told.data[PAYLOAD]
-    assert found["text/html"] == told.data["text/html"]
+    assert {**update[PAYLOAD], "diagnostics": []} == cell_output.data[PAYLOAD]
+    assert update["text/html"] == cell_output.data["text/html"]
     assert marked(f"wb.sanitize({launch}, x, 0);") is None, "nothing else is said"
     faulted = marked(f"{launch}(x, 1 << 28)")[PAYLOAD]["diagnostics"]
     assert [mark for mark in faulted if mark["source"] == "sanitizer"] == marks

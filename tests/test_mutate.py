@@ -27,8 +27,8 @@ def f(a, b):
 """
 
 
-def lines(found: list[mutate.Mutant], source: str) -> list[str]:
-    return sorted(mutant.applied(source).splitlines()[mutant.line(source)].strip() for mutant in found)
+def lines(mutants: list[mutate.Mutant], source: str) -> list[str]:
+    return sorted(mutant.applied(source).splitlines()[mutant.line(source)].strip() for mutant in mutants)
 
 
 def test_mutants_of_c() -> None:
@@ -46,8 +46,8 @@ def test_mutants_of_c() -> None:
 
 
 def test_mutants_of_python() -> None:
-    found = list(mutate.python_mutants("f.py", PYTHON))
-    assert lines(found, PYTHON) == [
+    mutants = list(mutate.python_mutants("f.py", PYTHON))
+    assert lines(mutants, PYTHON) == [
         'if (not (a.cmp("olt", b))):',
         'if a.cmp("ole", b):',
         "return a << 4",
@@ -55,7 +55,7 @@ def test_mutants_of_python() -> None:
         "return b and False",
         "return b or True",
     ]
-    for mutant in found:
+    for mutant in mutants:
         ast.parse(mutant.applied(PYTHON))
 
 
@@ -69,9 +69,9 @@ def test_the_seed_draws_of_every_kind(area: str) -> None:
 @pytest.mark.parametrize("area", mutate.AREAS)
 def test_every_file_has_tests(area: str) -> None:
     for pattern in mutate.AREAS[area]:
-        found = [str(path.relative_to(mutate.ROOT)) for path in mutate.ROOT.glob(pattern)]
-        assert found
-        for path in found:
+        paths = [str(path.relative_to(mutate.ROOT)) for path in mutate.ROOT.glob(pattern)]
+        assert paths
+        for path in paths:
             tests = mutate.tests_of(mutate.Mutant(path, 0, 0, "", ""), mutate.ROOT)
             assert tests
             assert all((mutate.ROOT / test.partition("::")[0]).exists() for test in tests)

@@ -29,7 +29,7 @@ LIVE = {"application/vnd.jupyter.widget-view+json": {"model_id": "1"}, "text/pla
 
 @pytest.fixture
 def notebook(tmp_path: Path) -> Path:
-    made = v4.new_notebook(
+    document = v4.new_notebook(
         cells=[
             v4.new_markdown_cell("# A kernel <script>of</script> mine, with $x^2$"),
             v4.new_code_cell(
@@ -40,7 +40,7 @@ def notebook(tmp_path: Path) -> Path:
         ]
     )
     path = tmp_path / "mine.ipynb"
-    nbformat.write(made, path)
+    nbformat.write(document, path)
     return path
 
 

@@ -28,19 +28,19 @@ def machine_of(library: bytes) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("system", "level", "wanted"),
+    ("system", "level", "header"),
     [("linux", "armv8.6", ("ELF", 183)), ("macos", "armv8", ("Mach-O", 0x0100000C))],
 )
 def test_the_libraries_build_for_arm_without_a_warning(
-    system: str, level: str, wanted: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    system: str, level: str, header: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "cache"))
-    said = []
+    outputs = []
     compile_ = native._compile
 
     def listening(name: str, command: list[str], library: Path) -> subprocess.CompletedProcess[str]:
         done = compile_(name, command, library)
-        said.append(done.stderr)
+        outputs.append(done.stderr)
         return done
 
     monkeypatch.setattr(native, "_compile", listening)
@@ -48,8 +48,8 @@ def test_the_libraries_build_for_arm_without_a_warning(
     assert sorted(path.name.partition(f"-{level}-")[0] for path in files) == [
         *("amdhip64", "hiprtc", "hkemu", "hksim"),
     ]
-    assert {machine_of(path.read_bytes()) for path in files} == {wanted}
-    words = [line for text in said for line in text.splitlines() if "warning(zcu)" not in line]
+    assert {machine_of(path.read_bytes()) for path in files} == {header}
+    words = [line for text in outputs for line in text.splitlines() if "warning(zcu)" not in line]
     assert not [line for line in words if "warning" in line], "\n".join(words)
     [hip] = [path.read_bytes() for path in files if path.name.startswith("amdhip64")]
     assert all(name.encode() in hip for name in function_names())
@@ -65,10 +65,10 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def bring(source: Path, level: cpu.Level) -> Path:
     """Builds the library for a level and puts it where a wheel's libraries are."""
-    with native.made_for(native.Target(level.machine, "linux", level)) as made:
+    with native.made_for(native.Target(level.machine, "linux", level)) as libraries:
         native.build("answer", [source])
     native.PREBUILT.mkdir(exist_ok=True)
-    [(name, path)] = made.items()
+    [(name, path)] = libraries.items()
     return path.rename(native.PREBUILT / name)
 
 
@@ -94,7 +94,7 @@ def test_a_wheels_library_is_used_for_these_sources_alone(
 
 def test_a_lower_level_is_not_taken_for_this_cpu(source: Path) -> None:
     level = cpu.host_level()
-    lower = [each for each in cpu.levels(cpu.machine()) if each != level]
+    lower = [candidate for candidate in cpu.levels(cpu.machine()) if candidate != level]
     if level is None or not lower:
         pytest.skip("this CPU has no level below its own")
     brought = bring(source, lower[0])

@@ -40,12 +40,12 @@ def test_a_terminal_prints_each_thing_once_as_text(tmp_path: Path) -> None:
         timeout=300,
         check=True,
     )
-    said = run.stdout
-    assert "Traceback" not in said + run.stderr
+    output = run.stdout
+    assert "Traceback" not in output + run.stderr
     # Once only, although a verification followed.
-    assert said.count("<Dashboard of ") == 1
-    assert len(re.findall(r"^Dashboard of ", said, re.MULTILINE)) == 1
-    assert "Where the time goes: " in said
-    assert "  HBM bandwidth " in said
-    assert "scatter" not in said, "the boxes of a diagram are no values"
-    assert "on emulated:gfx950, seed 0: passed" in said
+    assert output.count("<Dashboard of ") == 1
+    assert len(re.findall(r"^Dashboard of ", output, re.MULTILINE)) == 1
+    assert "Where the time goes: " in output
+    assert "  HBM bandwidth " in output
+    assert "scatter" not in output, "the boxes of a diagram are no values"
+    assert "on emulated:gfx950, seed 0: passed" in output

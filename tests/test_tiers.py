@@ -35,7 +35,7 @@ def test_all_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tiers.runs("tests/b.py::test", "test", "1")
     assert all(tiers.runs(test, "all", "1") for test in (*drawn, "tests/a.py::test_slow"))
     operators = "tests/kernels/test_operators.py"
-    of_one = [f"{operators}::test_{what}[gemm/bf16-gfx950]" for what in ("strides", "sanitized")]
+    of_one = [f"{operators}::test_{name}[gemm/bf16-gfx950]" for name in ("strides", "sanitized")]
     for seed in range(20):
         assert len({tiers.runs(test, "test", str(seed)) for test in of_one}) == 1
 

@@ -68,9 +68,9 @@ def test_a_spec_is_called_on_tensors(spec):
     x = torch.randn(5, 128)
     out = spec(x)
     torch.testing.assert_close(out, x.sum(-1) * 0.5)
-    given = torch.zeros(5)
-    assert spec(x, factor=2.0, out=given) is given
-    torch.testing.assert_close(given, x.sum(-1) * 2)
+    buffer = torch.zeros(5)
+    assert spec(x, factor=2.0, out=buffer) is buffer
+    torch.testing.assert_close(buffer, x.sum(-1) * 2)
     with pytest.raises(ShapeError, match="cols is 100; supported is one of 64, 128, 512"):
         spec(torch.randn(5, 100))
     with pytest.raises(ShapeError, match="expected two dimensions"):
@@ -78,7 +78,7 @@ def test_a_spec_is_called_on_tensors(spec):
     with pytest.raises(ArgumentError, match=r"output 'out' is \(4,\)"):
         spec(x, out=torch.zeros(4))
     with pytest.raises(ArgumentError, match="has no output 'uot'"):
-        spec(x, uot=given)
+        spec(x, uot=buffer)
     with pytest.raises(ArgumentError, match="'x' is a float64 tensor; expected float32"):
         spec(x.double())
 
@@ -195,8 +195,8 @@ def test_profile_counts_exactly(spec):
 
 def test_lines_add_up(spec):
     result = wb.profile(spec)
-    own = sum(sum(line.classes.values()) for line in result.lines.values())
-    assert 0 < own <= result["SQ_INSTS"].value
+    instructions = sum(sum(line.classes.values()) for line in result.lines.values())
+    assert 0 < instructions <= result["SQ_INSTS"].value
 
 
 def test_time_forms(spec):

@@ -97,10 +97,10 @@ def runs(test: str, tier: str, seed: str) -> bool:
     """True where a test, given by its node id, runs in a tier, `test` or `all`, with a seed."""
     if tier == "all":
         return True
-    if found := RESULTS.match(test):
+    if match := RESULTS.match(test):
         from workbench import kernels
 
-        name, target = found.groups()
+        name, target = match.groups()
         targets = sorted(kernels[name].targets)
         return target == targets[number(name, seed) % len(targets)]
     share = next((share for start, share in ONE_OF if test.startswith(start)), 1)

@@ -80,21 +80,21 @@ def batch(padded: bool = True) -> dict[str, torch.Tensor]:
     return {"input_ids": ids, "attention_mask": mask, "labels": ids.masked_fill(mask == 0, -100)}
 
 
-def step(model: Any, given: dict[str, torch.Tensor]) -> tuple[float, dict[str, torch.Tensor]]:
+def step(model: Any, inputs: dict[str, torch.Tensor]) -> tuple[float, dict[str, torch.Tensor]]:
     """Loss, and gradients by parameter."""
     model.zero_grad()
-    loss = model(**given).loss
+    loss = model(**inputs).loss
     loss.backward()
-    found = {n: p.grad.detach().clone() for n, p in model.named_parameters() if p.grad is not None}
-    return loss.item(), found
+    gradients = {n: p.grad.detach().clone() for n, p in model.named_parameters() if p.grad is not None}
+    return loss.item(), gradients
 
 
-def cosines(made: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor]) -> dict[str, float]:
+def cosines(actual: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> dict[str, float]:
     """Cosines of gradients by parameter, without those that are zero but for rounding, as a key's bias."""
-    largest = max(each.norm().item() for each in wanted.values())
+    largest = max(gradient.norm().item() for gradient in expected.values())
     cosine: Callable[..., torch.Tensor] = torch.nn.functional.cosine_similarity
     return {
-        name: cosine(made[name].double().flatten(), each.flatten(), 0).item()
-        for name, each in wanted.items()
-        if each.norm() > 1e-9 * largest
+        name: cosine(actual[name].double().flatten(), gradient.flatten(), 0).item()
+        for name, gradient in expected.items()
+        if gradient.norm() > 1e-9 * largest
     }

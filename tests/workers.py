@@ -79,8 +79,8 @@ def scheduler(config: Any, log: Any) -> Any:
             return group(nodeid)
 
         def remove_node(self, node: Any) -> str | None:
-            given = self.assigned_work.pop(node)
-            tests = [(name, test) for name, of in given.items() for test, done in of.items() if not done]
+            assigned = self.assigned_work.pop(node)
+            tests = [(name, test) for name, of in assigned.items() for test, done in of.items() if not done]
             if not tests:
                 return None
             (_, crashed), *left = tests

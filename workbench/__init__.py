@@ -30,8 +30,15 @@ def _homes() -> dict[str, str]:
     """The module of the package that the stub imports each public name from; "" for a module itself."""
     # Not by `lazy_loader`: `doctor` and the building of a wheel import this where nothing is installed.
     with open(f"{__file__}i", encoding="utf-8") as stub:
-        imports = [each for each in ast.parse(stub.read()).body if isinstance(each, ast.ImportFrom)]
-    return {name.name: each.module or "" for each in imports if each.level for name in each.names}
+        imports = [
+            statement for statement in ast.parse(stub.read()).body if isinstance(statement, ast.ImportFrom)
+        ]
+    return {
+        name.name: statement.module or ""
+        for statement in imports
+        if statement.level
+        for name in statement.names
+    }
 
 
 _HOMES = _homes()

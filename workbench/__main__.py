@@ -25,8 +25,8 @@ def commands() -> argparse.ArgumentParser:
     )
     commands.add_parser("devices", help="list the devices that can run kernels")
     commands.add_parser("kernels", help="list the kernel library")
-    kept = commands.add_parser("cache", help="show what the cache keeps of earlier compilations")
-    kept.add_argument("action", nargs="?", choices=["clear"], help="empty the cache")
+    cache_command = commands.add_parser("cache", help="show what the cache keeps of earlier compilations")
+    cache_command.add_argument("action", nargs="?", choices=["clear"], help="empty the cache")
     new = commands.add_parser("new", help="write a notebook with a kernel from a template")
     new.add_argument("template", nargs="?", help="name of the template; leave it out to list them")
     new.add_argument("file", nargs="?", help="the notebook to write; default: TEMPLATE.ipynb")
@@ -82,42 +82,42 @@ def commands() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns 0 if all is well."""
     parser = commands()
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     # Everything that follows belongs to it, even what looks like an option of ours.
-    whole = given[:1] in (["hipcc"], ["train"]) or (
-        given[:1] in (["exec"], ["script"], ["sanitize"]) and given[1:] not in ([], ["-h"], ["--help"])
+    whole = words[:1] in (["hipcc"], ["train"]) or (
+        words[:1] in (["exec"], ["script"], ["sanitize"]) and words[1:] not in ([], ["-h"], ["--help"])
     )
-    chosen = parser.parse_args(given[:1] if whole else given)
-    if chosen.command == "script":
-        return _script(given[1:], parser)
+    options = parser.parse_args(words[:1] if whole else words)
+    if options.command == "script":
+        return _script(words[1:], parser)
     try:
-        if chosen.command == "hipcc":
-            return _hipcc(given[1:])
-        if chosen.command == "exec":
-            return _exec(given[1:])
-        if chosen.command == "sanitize":
-            return _exec(["--sanitize", "--", *given[1:]])
-        if chosen.command == "train":
-            return _train(given[1:])
-        if chosen.command == "bench":
-            return _bench(chosen)
-        if chosen.command == "doctor":
+        if options.command == "hipcc":
+            return _hipcc(words[1:])
+        if options.command == "exec":
+            return _exec(words[1:])
+        if options.command == "sanitize":
+            return _exec(["--sanitize", "--", *words[1:]])
+        if options.command == "train":
+            return _train(words[1:])
+        if options.command == "bench":
+            return _bench(options)
+        if options.command == "doctor":
             return _doctor()
-        if chosen.command == "hipify":
-            return _hipify(chosen.files, chosen.in_place)
-        if chosen.command == "install-hipcc":
-            return _install_hipcc(chosen.folder)
-        if chosen.command in ("devices", "kernels"):
-            return _list(chosen.command)
-        if chosen.command == "cache":
-            return _cache(chosen.action)
-        if chosen.command == "new":
-            return _new(chosen.template, chosen.file)
-        if chosen.command == "hardware":
-            return _hardware(chosen)
-        if chosen.command == "certificates":
-            return _certificates(chosen.folder)
-        return _run(chosen.names, chosen.device, chosen.shapes, chosen.report)
+        if options.command == "hipify":
+            return _hipify(options.files, options.in_place)
+        if options.command == "install-hipcc":
+            return _install_hipcc(options.folder)
+        if options.command in ("devices", "kernels"):
+            return _list(options.command)
+        if options.command == "cache":
+            return _cache(options.action)
+        if options.command == "new":
+            return _new(options.template, options.file)
+        if options.command == "hardware":
+            return _hardware(options)
+        if options.command == "certificates":
+            return _certificates(options.folder)
+        return _run(options.names, options.device, options.shapes, options.report)
     except WorkbenchError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
@@ -156,35 +156,35 @@ def _add_bench(commands: Any) -> None:
     )
 
 
-def _bench(chosen: argparse.Namespace) -> int:
+def _bench(options: argparse.Namespace) -> int:
     from workbench.bench import bench, compare_results
     from workbench.bench.command import parsed_cluster, parsed_shapes
     from workbench.bench.compare import percentage
 
-    if chosen.compare:
-        changes = compare_results(chosen.compare[0], chosen.compare[1], percentage(chosen.fail_above))
+    if options.compare:
+        changes = compare_results(options.compare[0], options.compare[1], percentage(options.fail_above))
         print(changes)
         return 0 if changes.passed else 1
     result = bench(
-        chosen.operators or None,
-        shapes=parsed_shapes(chosen.shapes),
-        device=chosen.device,
-        against=[name for name in chosen.against.split(",") if name],
-        out=chosen.out,
-        cluster=parsed_cluster(chosen.cluster),
-        figures=chosen.figures,
-        again=chosen.again,
+        options.operators or None,
+        shapes=parsed_shapes(options.shapes),
+        device=options.device,
+        against=[name for name in options.against.split(",") if name],
+        out=options.out,
+        cluster=parsed_cluster(options.cluster),
+        figures=options.figures,
+        again=options.again,
         told=lambda line: print(line, flush=True),
-        **({} if chosen.largest is None else {"largest": chosen.largest}),
+        **({} if options.largest is None else {"largest": options.largest}),
     )
-    if chosen.out is None:
+    if options.out is None:
         print(result)
     else:
         from workbench.views.benchmark_page import write_all
 
-        for path in write_all(result, chosen.out):
+        for path in write_all(result, options.out):
             print(f"wrote {path}")
-    wrong = [each for each in result if each.failure and not each.failure.startswith("not run")]
+    wrong = [row for row in result if row.failure and not row.failure.startswith("not run")]
     return 1 if wrong else 0
 
 
@@ -208,35 +208,35 @@ def _add_hardware(commands: Any) -> None:
     add("--compare", nargs="+", metavar="FILE", help="draw reports side by side; examine nothing")
 
 
-def _hardware(chosen: argparse.Namespace) -> int:
+def _hardware(options: argparse.Namespace) -> int:
     from workbench.hardware import Report, examine
-    from workbench.hardware.report import kept
+    from workbench.hardware.report import sent_reports
     from workbench.views.hardware import write_page
 
-    root = Path(chosen.out)
+    root = Path(options.out)
     page = root.with_name(f"{root.name}.html")
-    if chosen.compare:
-        reports = [Report.read(path) for path in chosen.compare]
+    if options.compare:
+        reports = [Report.read(path) for path in options.compare]
         arch = reports[0].head["arch"]
-        beside = kept(arch) if len(reports) == 1 else []
+        beside = sent_reports(arch) if len(reports) == 1 else []
         print(f"wrote {write_page(page, *reports, *beside)}")
         return 0
-    told = root.with_name(f"{root.name}.json")
+    report_path = root.with_name(f"{root.name}.json")
     try:
         report = examine(
-            chosen.device,
-            told,
-            quick=chosen.quick,
-            minutes=chosen.minutes,
-            operators=chosen.operators,
-            sections=chosen.sections,
+            options.device,
+            report_path,
+            quick=options.quick,
+            minutes=options.minutes,
+            operators=options.operators,
+            sections=options.sections,
             told=lambda line: print(line, flush=True),
         )
     except KeyboardInterrupt:
-        print(f"\nstopped; {told} has what was found, and the same command goes on", file=sys.stderr)
+        print(f"\nstopped; {report_path} has what was found, and the same command goes on", file=sys.stderr)
         return 130
     print(report)
-    print(f"wrote {told} and {write_page(page, report)}")
+    print(f"wrote {report_path} and {write_page(page, report)}")
     return 1 if any(report.counts(name)["differ"] for name in report.sections) else 0
 
 
@@ -308,10 +308,10 @@ def _doctor() -> int:
     return 0 if report.ok else 1
 
 
-def _list(what: str) -> int:
+def _list(listing: str) -> int:
     from workbench.views.listings import LISTINGS
 
-    print(LISTINGS[what]())
+    print(LISTINGS[listing]())
     return 0
 
 
@@ -328,8 +328,8 @@ def _new(name: str | None, file: str | None) -> int:
     from workbench.lab.templates import templates, write_notebook
 
     if name is None:
-        for each in templates().values():
-            print(f"{each.name:12} {each.about}")
+        for template in templates().values():
+            print(f"{template.name:12} {template.about}")
         return 0
     path = Path(file or f"{name}.ipynb")
     write_notebook(name, path)

@@ -78,9 +78,9 @@ def default_approximation() -> Approximation | None:
     Raises:
         UsageError: HIPKITTENS_APPROXIMATE is no seed.
     """
-    chosen = _chosen.get()
-    if chosen is not None:
-        return chosen
+    setting = _chosen.get()
+    if setting is not None:
+        return setting
     text = settings.value_of(VARIABLE)
     if not text:
         return None
@@ -97,8 +97,10 @@ def approximate(seed: int | Approximation) -> Iterator[None]:
     Raises:
         UsageError: it is no seed.
     """
-    chosen = seed if isinstance(seed, Approximation) else Approximation(checked_seed(seed, "approximate"))
-    token = _chosen.set(chosen)
+    approximation = (
+        seed if isinstance(seed, Approximation) else Approximation(checked_seed(seed, "approximate"))
+    )
+    token = _chosen.set(approximation)
     try:
         yield
     finally:

@@ -88,8 +88,8 @@ def limit() -> int:
     Raises:
         UsageError: HIPKITTENS_CACHE_LIMIT is not a size.
     """
-    chosen = size_from_environment("HIPKITTENS_CACHE_LIMIT")
-    return DEFAULT_LIMIT if chosen is None else chosen
+    size = size_from_environment("HIPKITTENS_CACHE_LIMIT")
+    return DEFAULT_LIMIT if size is None else size
 
 
 def size_from_environment(variable: str) -> int | None:
@@ -125,24 +125,24 @@ def folders() -> tuple[Path, ...]:
     Raises:
         UsageError: as of `folder`.
     """
-    chosen = os.environ.get("HIPKITTENS_CACHE")
-    if chosen:
-        wanted = Path(chosen).expanduser().absolute()
+    setting = os.environ.get("HIPKITTENS_CACHE")
+    if setting:
+        preferred = Path(setting).expanduser().absolute()
     else:
-        wanted = platformdirs.user_cache_path("hipkittens", appauthor=False)
-    if _usable(wanted):
-        _check_folder(wanted)
-        return (wanted,)
+        preferred = platformdirs.user_cache_path("hipkittens", appauthor=False)
+    if _usable(preferred):
+        _check_folder(preferred)
+        return (preferred,)
     spare = Path(tempfile.gettempdir()) / f"hipkittens-cache-{os.getuid()}"
-    is_read = os.access(wanted, os.R_OK | os.X_OK) and not _problem(wanted)
+    is_read = os.access(preferred, os.R_OK | os.X_OK) and not _problem(preferred)
     use = f"it is read, and what is new goes to {spare}" if is_read else f"using {spare}"
     _warn(
-        f"the cache folder {wanted} cannot be written; {use}. "
+        f"the cache folder {preferred} cannot be written; {use}. "
         "Set HIPKITTENS_CACHE to a folder that can be written."
     )
     spare.mkdir(mode=0o700, exist_ok=True)
     _check_folder(spare)
-    return (spare, wanted) if is_read else (spare,)
+    return (spare, preferred) if is_read else (spare,)
 
 
 def _usable(path: Path) -> bool:
@@ -275,21 +275,21 @@ class Cache:
         None where there is nothing, or something damaged.
         """
         for path in self._places(key):
-            wanted = _read(path)
-            if wanted is None:
+            checksum = _read(path)
+            if checksum is None:
                 continue
-            file = _file(path, wanted)
-            if _has_digest(file, wanted):
+            file = _file(path, checksum)
+            if _has_digest(file, checksum):
                 return file
             _remove(path)
         return None
 
-    def put_file(self, key: str, made: Path | bytes) -> Path | None:
-        """Store a file for other programs to read: what a tool wrote to `made`, or these bytes.
+    def put_file(self, key: str, source: Path | bytes) -> Path | None:
+        """Store a file for other programs to read: what a tool wrote to `source`, or these bytes.
 
         Its path, None, with a warning, where the folder takes no more.
         """
-        data = made if isinstance(made, bytes) else made.read_bytes()
+        data = source if isinstance(source, bytes) else source.read_bytes()
         content = hashlib.sha256(data).digest()
         path = _file(self.path(key), content)
         try:
@@ -324,9 +324,9 @@ class Cache:
 
     def usage(self) -> Usage:
         """How many entries there are and what they take."""
-        found = list(_entries(folder() / self.namespace))
-        entries = sum(_FILE not in path.name for path, _, _ in found)
-        return Usage(self.namespace, entries, sum(size for _, _, size in found))
+        listed = list(_entries(folder() / self.namespace))
+        entries = sum(_FILE not in path.name for path, _, _ in listed)
+        return Usage(self.namespace, entries, sum(size for _, _, size in listed))
 
     def clear(self) -> int:
         """Remove every entry; the number of bytes freed."""
@@ -494,15 +494,15 @@ def _head(path: Path, content: bytes) -> bytes:
     return _MAGIC + hashlib.sha256(place.encode() + b"\0" + content).digest()
 
 
-def _has_digest(path: Path, wanted: bytes) -> bool:
+def _has_digest(path: Path, checksum: bytes) -> bool:
     """Whether a file may be trusted and has the content with this SHA-256."""
     try:
         with open(path, "rb", opener=lambda name, _: _open(Path(name))) as file:
             status = os.fstat(file.fileno())
             if not _trusted(path, status):
                 return False
-            known = (status.st_ino, status.st_size, status.st_mtime_ns)
-            if _intact.get(path) != known and hashlib.file_digest(file, "sha256").digest() != wanted:
+            identity = (status.st_ino, status.st_size, status.st_mtime_ns)
+            if _intact.get(path) != identity and hashlib.file_digest(file, "sha256").digest() != checksum:
                 return False
     except OSError:
         return False

@@ -109,29 +109,29 @@ def _python() -> list[Finding]:
     from workbench.runtime.hip import binding
     from workbench.toolchain import native, zig
 
-    found, missing = [], []
+    versions, missing = [], []
     for name in PACKAGES:
         try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
+            versions.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
             missing.append(name)
     here = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
-    findings = [Finding("Python", "ok", f"{here}; {', '.join(found)}")]
+    findings = [Finding("Python", "ok", f"{here}; {', '.join(versions)}")]
     # A package whose function another one provides is not missing.
     if "hip-python" in missing and binding() != "hip-python":
         missing.remove("hip-python")
     if "ziglang" in missing and native.brought() and toolchain.report().compiler is not None:
         missing.remove("ziglang")
     if missing:
-        wanted = [zig.WHEEL if name == "ziglang" else name for name in missing]
-        install = f"{sys.executable} -m pip install {' '.join(wanted)}"
+        packages = [zig.WHEEL if name == "ziglang" else name for name in missing]
+        install = f"{sys.executable} -m pip install {' '.join(packages)}"
         findings.append(Finding("packages", "missing", ", ".join(missing), install))
     return findings
 
 
 def _settings() -> list[Finding]:
     """The environment variables that are set, and those that nothing reads."""
-    names = sorted(each.name for each in SETTINGS)
+    names = sorted(setting.name for setting in SETTINGS)
     findings = []
     for name, value in sorted(os.environ.items()):
         if not name.startswith("HIPKIT"):
@@ -149,10 +149,12 @@ def _cpu() -> list[Finding]:
     """The CPU that native code is made for."""
     from workbench.toolchain import cpu
 
-    own, chosen = cpu.host_level(), cpu.chosen_level()
-    text = f"{own.name}, the highest level that this CPU has" if own else f"{cpu.machine()}, below all levels"
-    if chosen is not None:
-        text += f"; code is made for {chosen.name}"
+    host, level = cpu.host_level(), cpu.chosen_level()
+    text = (
+        f"{host.name}, the highest level that this CPU has" if host else f"{cpu.machine()}, below all levels"
+    )
+    if level is not None:
+        text += f"; code is made for {level.name}"
     return [Finding("CPU", "ok", text)]
 
 
@@ -200,11 +202,11 @@ def _hip() -> list[Finding]:
 def _devices() -> list[Finding]:
     from workbench import runtime
 
-    chosen = runtime.device()
+    default = runtime.device()
     findings = []
     for device in runtime.devices():
         text = f"{device.label}, {device.arch}"
-        if device.name == chosen.name:
+        if device.name == default.name:
             text += "; the default (HIPKITTENS_DEVICE or device= chooses another)"
         findings.append(Finding(device.name, "ok", text))
     if all(d.origin is not Origin.MEASURED for d in runtime.devices()):

@@ -52,8 +52,8 @@ class DataType:
         """PyTorch's type for it."""
         import torch
 
-        found: torch.dtype = getattr(torch, self.torch[0])
-        return found
+        dtype: torch.dtype = getattr(torch, self.torch[0])
+        return dtype
 
     @property
     def format(self) -> str:
@@ -87,9 +87,11 @@ def _float(
 
 def _fp8(name: str, parts: tuple[int, int], largest: float, bounds: tuple[float, float]) -> DataType:
     encoding, suffix = ("fnuz", "_fnuz") if name.endswith("fnuz") else ("ocp", "")
-    own = f"fp8{name[:4]}"
-    names = (f"__hip_fp8_{name[:4]}{suffix}", own)
-    return _float(name, (f"float8_{name}",), f"kittens::{own}", names, parts, largest, bounds, encoding)
+    short_name = f"fp8{name[:4]}"
+    names = (f"__hip_fp8_{name[:4]}{suffix}", short_name)
+    return _float(
+        name, (f"float8_{name}",), f"kittens::{short_name}", names, parts, largest, bounds, encoding
+    )
 
 
 def _integer(
@@ -165,8 +167,8 @@ def of_torch(dtype: object) -> DataType | None:
 
 def is_float(value: object, *bits: int) -> bool:
     """Whether a value is a tensor of floats of so many bits: 16 is bf16 and fp16."""
-    known = of_torch(getattr(value, "dtype", None))
-    return known is not None and known.exponent > 0 and known.bits in bits
+    data_type = of_torch(getattr(value, "dtype", None))
+    return data_type is not None and data_type.exponent > 0 and data_type.bits in bits
 
 
 def bare(name: str) -> str:
@@ -176,8 +178,8 @@ def bare(name: str) -> str:
 
 def spelled(name: str) -> tuple[DataType, ...]:
     """Types that a C++ type's name stands for, with or without namespace and qualifiers."""
-    known = bare(name)
-    return tuple(t for t in TYPES if known in t.spelled)
+    plain_name = bare(name)
+    return tuple(t for t in TYPES if plain_name in t.spelled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +195,12 @@ class Fp8:
     e4m3: DataType
     e5m2: DataType
 
-    def of(self, known: DataType) -> DataType:
+    def of(self, data_type: DataType) -> DataType:
         """An 8-bit float's format in this encoding; any other type itself."""
-        return next((own for own in (self.e4m3, self.e5m2) if own.format == known.format), known)
+        return next(
+            (candidate for candidate in (self.e4m3, self.e5m2) if candidate.format == data_type.format),
+            data_type,
+        )
 
 
 OCP = Fp8("ocp", E4M3FN, E5M2)

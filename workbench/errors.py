@@ -16,12 +16,12 @@ _PACKAGE = str(Path(__file__).resolve().parent)
 
 def _users_part(traceback: TracebackType | None) -> TracebackType | None:
     """The entries of a traceback down to the first that is inside this package."""
-    kept = []
+    entries = []
     while traceback is not None and not traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-        kept.append(traceback)
+        entries.append(traceback)
         traceback = traceback.tb_next
     result: TracebackType | None = None
-    for entry in reversed(kept):
+    for entry in reversed(entries):
         result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return result
 
@@ -45,8 +45,8 @@ class WorkbenchError(Exception):
         if shell is None:
             raise NotImplementedError
         style = shell.InteractiveTB
-        shown = self.__traceback__ if style.mode == "Verbose" else _users_part(self.__traceback__)
-        lines: list[str] = style.structured_traceback(type(self), self, shown)
+        traceback = self.__traceback__ if style.mode == "Verbose" else _users_part(self.__traceback__)
+        lines: list[str] = style.structured_traceback(type(self), self, traceback)
         return lines
 
 

@@ -221,8 +221,8 @@ class CacheCounts:
     @classmethod
     def total(cls, parts: Iterable[CacheCounts]) -> CacheCounts:
         """The sum of the counts of several dies."""
-        found = list(parts)
-        return cls(**{f.name: sum(getattr(p, f.name) for p in found) for f in fields(cls)})
+        counts = list(parts)
+        return cls(**{f.name: sum(getattr(p, f.name) for p in counts) for f in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -643,9 +643,9 @@ class LaunchRecord(Shown):
 
     def timed(self, seconds: float) -> LaunchRecord:
         """The same launch with another wall time; of each launch one is made, so no field is looked at."""
-        made = object.__new__(type(self))
-        vars(made).update(vars(self), wall_seconds=seconds)
-        return made
+        copy = object.__new__(type(self))
+        vars(copy).update(vars(self), wall_seconds=seconds)
+        return copy
 
     def __repr__(self) -> str:
         time = f", {self.elapsed}" if self.elapsed is not None else ""

@@ -33,8 +33,8 @@ def extent(tensor: Any) -> int:
 def tensors_at(addresses: Iterable[int]) -> dict[int, Any]:
     """The live CPU tensors in whose memory addresses point: of several at one, that with the most memory."""
     torch = sys.modules.get("torch")
-    wanted = sorted({address for address in addresses if is_address(address)})
-    if torch is None or not wanted:
+    ordered = sorted({address for address in addresses if is_address(address)})
+    if torch is None or not ordered:
         return {}
     sizes: dict[int, int] = {}
     tensors: dict[int, Any] = {}
@@ -47,7 +47,7 @@ def tensors_at(addresses: Iterable[int]) -> dict[int, Any]:
         except RuntimeError:
             # A tensor of PyTorch's own tracing has no memory.
             continue
-        for address in wanted[bisect.bisect_left(wanted, start) :]:
+        for address in ordered[bisect.bisect_left(ordered, start) :]:
             if address >= start + size:
                 break
             if size > sizes.get(address, 0):

@@ -30,10 +30,10 @@ def prebuild(target: native.Target, folder: Path) -> list[Path]:
         CompilerNotFound, ToolchainError: they cannot be built.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with native.made_for(target) as made:
+    with native.made_for(target) as libraries:
         device("emulated").build()
         simulation.build()
-    return [Path(shutil.copyfile(path, folder / name)) for name, path in made.items()]
+    return [Path(shutil.copyfile(path, folder / name)) for name, path in libraries.items()]
 
 
 def main(arguments: Sequence[str]) -> int:

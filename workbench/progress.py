@@ -34,11 +34,11 @@ def _notebook_bar() -> Any:
         def display(self, msg: str | None = None, pos: int | None = None) -> bool:
             text = str(self) if msg is None else msg
             # At its end nothing, in words: nbconvert warns of an output that has no type at all.
-            shown = {"text/html": f"<pre>{escape(text)}</pre>" if text else "", "text/plain": text}
+            bundle = {"text/html": f"<pre>{escape(text)}</pre>" if text else "", "text/plain": text}
             if self._handle is not None:
-                self._handle.update(shown, raw=True)
+                self._handle.update(bundle, raw=True)
             elif text:
-                self._handle = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+                self._handle = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]
             return False
 
     return NotebookBar
@@ -52,19 +52,19 @@ def _bar() -> Any:
     return _notebook_bar() if hasattr(shell, "kernel") else tqdm
 
 
-def track(items: Iterable[T], what: str, *, total: int | None = None) -> Iterator[T]:
-    """Yields `items`, with a bar named `what` once a second has passed."""
-    bar: Iterable[T] = _bar()(items, desc=what, total=total, delay=_DELAY, leave=False)
+def track(items: Iterable[T], title: str, *, total: int | None = None) -> Iterator[T]:
+    """Yields `items`, with a bar named `title` once a second has passed."""
+    bar: Iterable[T] = _bar()(items, desc=title, total=total, delay=_DELAY, leave=False)
     yield from bar
 
 
 @contextlib.contextmanager
-def announced(what: str) -> Iterator[None]:
-    """Says `what` while the block runs, where a person looks on: in a notebook or a terminal.
+def announced(title: str) -> Iterator[None]:
+    """Says `title` while the block runs, where a person looks on: in a notebook or a terminal.
 
     For work that is one long step. Output that a program collects stays free of it.
     """
-    bar = _bar()(desc=what, total=1, leave=False, disable=not _watched())
+    bar = _bar()(desc=title, total=1, leave=False, disable=not _watched())
     try:
         yield
     finally:
@@ -72,29 +72,29 @@ def announced(what: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def bar(what: str, total: int, *, shown: bool = True) -> Iterator[Callable[[str], None]]:
+def bar(title: str, total: int, *, visible: bool = True) -> Iterator[Callable[[str], None]]:
     """A bar of `total` steps; what it gives is called with its new name at the end of each."""
-    made = _bar()(desc=what, total=total, leave=False, delay=_DELAY, disable=not shown)
+    progress_bar = _bar()(desc=title, total=total, leave=False, delay=_DELAY, disable=not visible)
 
     def advance(name: str) -> None:
-        made.set_description_str(name, refresh=False)
-        made.update(1)
+        progress_bar.set_description_str(name, refresh=False)
+        progress_bar.update(1)
 
     try:
         yield advance
     finally:
-        made.close()
+        progress_bar.close()
 
 
 @contextlib.contextmanager
-def counted(what: str) -> Iterator[Callable[[int, int], None]]:
+def counted(title: str) -> Iterator[Callable[[int, int], None]]:
     """Gives what shows how much of something is done, and the time left, where a person looks on."""
     bar: Any = None
 
     def show(done: int, total: int) -> None:
         nonlocal bar
         if bar is None:
-            bar = _bar()(desc=what, total=total, leave=False, disable=not _watched())
+            bar = _bar()(desc=title, total=total, leave=False, disable=not _watched())
         bar.n = done
         bar.refresh()
 
@@ -114,12 +114,12 @@ def _watched() -> bool:
 class Steps:
     """A bar over a known number of named steps: `with Steps("verify", 4) as steps: steps("inputs"); ...`.
 
-    `shown=False` hides it, such as inside another bar.
+    `visible=False` hides it, such as inside another bar.
     """
 
-    def __init__(self, what: str, total: int, *, shown: bool = True) -> None:
-        self._shown = shown
-        self._what = what
+    def __init__(self, title: str, total: int, *, visible: bool = True) -> None:
+        self._shown = visible
+        self._what = title
         self._total = total
         self._bar: Any = None
 

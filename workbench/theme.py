@@ -53,9 +53,9 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(first: str, second: str) -> float:
     """WCAG's contrast of two colours, 1 to 21; text wants 4.5 (AA), large text and lines 3."""
-    low, high = sorted((luminance(one), luminance(other)))
+    low, high = sorted((luminance(first), luminance(second)))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -73,7 +73,7 @@ def pale() -> tuple[str, ...]:
     from plotly.colors import get_colorscale
 
     parts = ([int(hue[i : i + 2], 16) for i in (1, 3, 5)] for _, hue in get_colorscale("Viridis"))
-    return tuple("#" + bytes(round(v + (255 - v) * WHITE) for v in each).hex() for each in parts)
+    return tuple("#" + bytes(round(v + (255 - v) * WHITE) for v in channels).hex() for channels in parts)
 
 
 def template() -> Any:
@@ -117,8 +117,8 @@ def tree() -> dict[str, Any]:
     import plotly.io
 
     register()
-    made: dict[str, Any] = plotly.io.templates[NAME].to_plotly_json()
-    return made
+    template: dict[str, Any] = plotly.io.templates[NAME].to_plotly_json()
+    return template
 
 
 def register() -> None:

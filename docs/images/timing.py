@@ -78,12 +78,12 @@ def advice(folder: Path) -> str:
     """A page with the advice for kernels with a fault each."""
     from test_advice import GROUPS, module
 
-    found = []
+    advices = []
     for name in FAULTS:
         out = torch.zeros(GROUPS * 256)
         x = (out.clone(),) if name.startswith("scattered") else ()
-        found.append(wb.profile(module()[name][GROUPS, 256], *x, out).advice)
-    return Path(report(folder / "advice-report.html", *found)).read_text(encoding="utf-8")
+        advices.append(wb.profile(module()[name][GROUPS, 256], *x, out).advice)
+    return Path(report(folder / "advice-report.html", *advices)).read_text(encoding="utf-8")
 
 
 def save(picture: Path, to: Path) -> None:
@@ -118,8 +118,8 @@ def main() -> None:
         size = {"width": options.width, "height": 900}
         view = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
 
-        def taken(page: str, shown: str) -> None:
-            file = folder / f"{shown}.html"
+        def taken(page: str, name: str) -> None:
+            file = folder / f"{name}.html"
             file.write_text(page, encoding="utf-8")
             view.goto(file.as_uri())
             if options.dark:

@@ -25,14 +25,14 @@ def reference(
     return causal_conv(x, weight, bias, activation).to(x.dtype)
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    x = given["x"]
+    x = arguments["x"]
     if x.dim() != 3:
         raise ShapeError(f"{NAME}: x is {tuple(x.shape)} {x.dtype}; expected batch x channels x length, real")
     batch, channels, length = x.shape
     sizes = {"batch": batch, "channels": channels, "length": length}
-    return {**sizes, **convolution.shape_of(NAME, given, channels)}
+    return {**sizes, **convolution.shape_of(NAME, arguments, channels)}
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
@@ -62,7 +62,7 @@ spec = KernelSpec(
         {"batch": 1, "channels": 33, "length": 77, "width": 3, "dtype": "fp32"},
     ],
     inputs=inputs,
-    outputs=lambda shape, given: {"out": (given["x"].shape, given["x"].dtype)},
+    outputs=lambda shape, tensors: {"out": (tensors["x"].shape, tensors["x"].dtype)},
     reference=reference,
     backward="activations/causal_conv1d_backward",
     shape_of=shape_of,

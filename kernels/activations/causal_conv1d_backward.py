@@ -42,9 +42,9 @@ def reference(
     return dx, dweight, weight.new_empty(0) if bias is None else dbias
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
-    dout, x = given.pop("dout"), given["x"]
-    shape = forward.shape_of(**given)
+def shape_of(**arguments: Any) -> dict[str, Any]:
+    dout, x = arguments.pop("dout"), arguments["x"]
+    shape = forward.shape_of(**arguments)
     if dout.shape != x.shape or dout.dtype != x.dtype:
         raise ShapeError(
             f"{NAME}: dout is {tuple(dout.shape)} {dout.dtype}; expected x's {tuple(x.shape)} {x.dtype}"
@@ -53,20 +53,20 @@ def shape_of(**given: Any) -> dict[str, Any]:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    given = forward.inputs(shape, generator)
-    return {"dout": convolution.random(shape, generator, *given["x"].shape), **given}
+    tensors = forward.inputs(shape, generator)
+    return {"dout": convolution.random(shape, generator, *tensors["x"].shape), **tensors}
 
 
-def outputs(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    dtype = given["x"].dtype
+def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    dtype = tensors["x"].dtype
     return {
-        "dx": (given["x"].shape, dtype),
-        "dweight": (given["weight"].shape, dtype),
+        "dx": (tensors["x"].shape, dtype),
+        "dweight": (tensors["weight"].shape, dtype),
         "dbias": ((shape["channels"] if shape["bias"] else 0,), dtype),
     }
 
 
-def workspace(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
     """Each row's share, a row for each sequence."""
     wide = {"weight": shape["channels"] * shape["width"], "bias": shape["channels"]}
     return {f"{name}_parts": ((shape["batch"], cols), torch.float32) for name, cols in wide.items()}

@@ -44,16 +44,16 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 def large(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Logits whose exponentials no type holds."""
-    given = inputs(shape, generator)
-    return {**given, "x": given["x"] * 3000}
+    tensors = inputs(shape, generator)
+    return {**tensors, "x": tensors["x"] * 3000}
 
 
 def certain(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Targets far above the rest of their rows: losses are far below the logits that they are made of."""
-    given = inputs(shape, generator)
-    used = given["target"] >= 0
-    given["x"][used, given["target"][used]] = 12
-    return given
+    tensors = inputs(shape, generator)
+    used = tensors["target"] >= 0
+    tensors["x"][used, tensors["target"][used]] = 12
+    return tensors
 
 
 spec = KernelSpec(

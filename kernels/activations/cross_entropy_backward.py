@@ -20,8 +20,8 @@ def reference(
     wide = torch.promote_types(x.dtype, torch.float32)
     used = (target != ignore_index)[..., None]
     hot = torch.nn.functional.one_hot(target.where(used[..., 0], 0), x.shape[-1])
-    made = ((x.to(wide) - lse.to(wide)[..., None]).exp() - hot) * dloss.to(wide)[..., None]
-    return made.where(used, 0).to(x.dtype)
+    grad = ((x.to(wide) - lse.to(wide)[..., None]).exp() - hot) * dloss.to(wide)[..., None]
+    return grad.where(used, 0).to(x.dtype)
 
 
 def shape_of(
@@ -38,9 +38,9 @@ def shape_of(
 
 
 def inputs(shape: Any, generator: torch.Generator) -> dict[str, Any]:
-    given = forward.inputs(shape, generator)
-    lse = given["x"].float().logsumexp(-1)
-    return {"dloss": torch.randn(shape["rows"], generator=generator), **given, "lse": lse}
+    tensors = forward.inputs(shape, generator)
+    lse = tensors["x"].float().logsumexp(-1)
+    return {"dloss": torch.randn(shape["rows"], generator=generator), **tensors, "lse": lse}
 
 
 spec = KernelSpec(

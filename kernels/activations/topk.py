@@ -60,9 +60,9 @@ spec = KernelSpec(
             "k": shape["k"],
         }
     },
-    outputs=lambda shape, given: {
-        "values": ((*given["x"].shape[:-1], shape["k"]), torch.float32),
-        "columns": ((*given["x"].shape[:-1], shape["k"]), torch.int64),
+    outputs=lambda shape, tensors: {
+        "values": ((*tensors["x"].shape[:-1], shape["k"]), torch.float32),
+        "columns": ((*tensors["x"].shape[:-1], shape["k"]), torch.int64),
     },
     reference=reference,
     shape_of=shape_of,

@@ -25,15 +25,15 @@ RATES = {
 
 
 def published() -> list[Published]:
-    found = []
+    figures = []
     for (dim, heads, heads_kv, causal), rates in RATES.items():
         shape = {"batch": 16, "queries": 8192, "keys": 8192, "heads": heads, "heads_kv": heads_kv}
         shape |= {"dim": dim, "dim_v": dim, "causal": causal}
         names = ("HipKittens", "AITER", "CK", "Triton", "PyTorch SDPA")
         for who, rate in zip(names, rates, strict=True):
             source = BENCHMARK if who in ("HipKittens", "AITER") else PLOT
-            found.append(Published(shape, rate, "TFLOP/s", "MI355X", who, source))
-    return found
+            figures.append(Published(shape, rate, "TFLOP/s", "MI355X", who, source))
+    return figures
 
 
 spec = KernelSpec(

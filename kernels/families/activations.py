@@ -35,8 +35,8 @@ def _gradient(
     wide = torch.promote_types(x.dtype, torch.float32)
     with torch.enable_grad():
         leaf = x.detach().to(wide).requires_grad_()
-        (made,) = torch.autograd.grad(function(leaf), leaf, dout.to(wide))
-    return made.to(x.dtype)
+        (grad,) = torch.autograd.grad(function(leaf), leaf, dout.to(wide))
+    return grad.to(x.dtype)
 
 
 def forward(name: str, *, gated: bool, published: Sequence[Published] = ()) -> KernelSpec:

@@ -73,14 +73,14 @@ def check_distances(**tensors: torch.Tensor | None) -> None:
             )
 
 
-told: set[str] = set()
+warned: set[str] = set()
 """Operators of which `warn_if_turned` has warned: once is enough, whatever filters a notebook sets."""
 
 
 def warn_if_turned(name: str, layout: str, heads: int, tokens: int, least: int = 128) -> None:
     """Names what is almost surely the other layout: `least` heads or more, and far more than tokens."""
-    if heads >= least and heads > 4 * tokens and name not in told:
-        told.add(name)
+    if heads >= least and heads > 4 * tokens and name not in warned:
+        warned.add(name)
         warnings.warn(
             f"{name}: {heads} heads of {tokens} tokens; expected {layout}; are tokens and heads in each "
             "other's place? workbench.ops takes either layout, by layout=",
@@ -100,8 +100,8 @@ def check_starts(name: str, starts: torch.Tensor) -> None:
 def used_pages(cache: str) -> Callable[[Mapping[str, Any]], torch.Tensor]:
     """Of a call's tensors, a mask of `block_table`: pages in which a sequence has keys."""
 
-    def of(given: Mapping[str, Any]) -> torch.Tensor:
-        table, lengths, page = given["block_table"], given["seq_lens"], given[cache].shape[1]
+    def of(tensors: Mapping[str, Any]) -> torch.Tensor:
+        table, lengths, page = tensors["block_table"], tensors["seq_lens"], tensors[cache].shape[1]
         mask: torch.Tensor = torch.arange(table.shape[1], device=table.device) * page < lengths[:, None]
         return mask
 

@@ -58,15 +58,15 @@ KITTENS_PINS_FROM(pinned::registers::FRAGMENTS, 256) void attention_keys_pinned(
 )
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call: q, k and v as in attention/forward, out and lse as it gave them, dout, dlse alike."""
-    q, out, dout, lse = (given[name] for name in ("q", "out", "dout", "lse"))
-    shape = forward.shape_of(**given)
+    q, out, dout, lse = (arguments[name] for name in ("q", "out", "dout", "lse"))
+    shape = forward.shape_of(**arguments)
     for name, tensor, like in (
-        ("out", out, given["v"]),
-        ("dout", dout, given["v"]),
+        ("out", out, arguments["v"]),
+        ("dout", dout, arguments["v"]),
         ("lse", lse, None),
-        ("dlse", given["dlse"], None),
+        ("dlse", arguments["dlse"], None),
     ):
         of_rows = (q.shape[0], q.shape[2], q.shape[1])
         dims = of_rows if like is None else (*q.shape[:3], like.shape[3])
@@ -101,8 +101,8 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 def far_below_zero(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Inputs whose logits are all around -25 sqrt(D); a key past the last, of logit 0, would weigh all."""
-    given = forward.inputs(shape, generator)
-    return _run_forward({**given, "q": given["q"] + 5, "k": given["k"] - 5}, generator)
+    tensors = forward.inputs(shape, generator)
+    return _run_forward({**tensors, "q": tensors["q"] + 5, "k": tensors["k"] - 5}, generator)
 
 
 def _run_forward(given: dict[str, Any], generator: torch.Generator) -> dict[str, Any]:
@@ -111,12 +111,12 @@ def _run_forward(given: dict[str, Any], generator: torch.Generator) -> dict[str,
 
 
 def with_gradients(
-    given: Mapping[str, Any], made: tuple[torch.Tensor, torch.Tensor], generator: torch.Generator
+    tensors: Mapping[str, Any], results: tuple[torch.Tensor, torch.Tensor], generator: torch.Generator
 ) -> dict[str, Any]:
     """Inputs of the forward pass with out and lse, made of them in float32, and random gradients of both."""
-    (out, lse), dtype = made, given["q"].dtype
+    (out, lse), dtype = results, tensors["q"].dtype
     return {
-        **given,
+        **tensors,
         "out": out.to(dtype).contiguous(),
         "lse": lse.contiguous(),
         "dout": torch.randn(out.shape, generator=generator).to(dtype),
@@ -124,25 +124,25 @@ def with_gradients(
     }
 
 
-def head_by_head(given: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+def head_by_head(tensors: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
     """`attention`, of each sequence and head of keys by itself: all logits at once may take tens of GB."""
-    q, k, v, sinks = given["q"], given["k"], given["v"], given.get("sinks")
-    settings = {name: value for name, value in given.items() if name not in ("q", "k", "v", "sinks")}
+    q, k, v, sinks = tensors["q"], tensors["k"], tensors["v"], tensors.get("sinks")
+    settings = {name: value for name, value in tensors.items() if name not in ("q", "k", "v", "sinks")}
     heads = q.shape[2] // k.shape[2]
 
     def of(b: int, h: int) -> tuple[torch.Tensor, torch.Tensor]:
-        own = slice(h * heads, (h + 1) * heads)
+        group = slice(h * heads, (h + 1) * heads)
         parts = {
-            "q": q[b : b + 1, :, own],
+            "q": q[b : b + 1, :, group],
             "k": k[b : b + 1, :, h : h + 1],
             "v": v[b : b + 1, :, h : h + 1],
         }
-        return attention(**parts, **settings, sinks=None if sinks is None else sinks[own])
+        return attention(**parts, **settings, sinks=None if sinks is None else sinks[group])
 
-    made = [[of(b, h) for h in range(k.shape[2])] for b in range(q.shape[0])]
+    results = [[of(b, h) for h in range(k.shape[2])] for b in range(q.shape[0])]
     return (
-        torch.cat([torch.cat([out for out, _ in sequence], dim=2) for sequence in made]),
-        torch.cat([torch.cat([lse for _, lse in sequence], dim=1) for sequence in made]),
+        torch.cat([torch.cat([out for out, _ in sequence], dim=2) for sequence in results]),
+        torch.cat([torch.cat([lse for _, lse in sequence], dim=1) for sequence in results]),
     )
 
 

@@ -82,25 +82,25 @@ def starts_of(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Ten
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Keys chosen anywhere, a tenth of them none; of the first query none at all."""
     pages, page = shape["rows"], shape["page"]
-    given: dict[str, Any] = listed.tensors(shape, generator, pages, page, 1)
+    tensors: dict[str, Any] = listed.tensors(shape, generator, pages, page, 1)
     keys = (shape["queries"], shape["keys"])
-    chosen = torch.randint(0, pages * page, keys, generator=generator)
+    indices = torch.randint(0, pages * page, keys, generator=generator)
     if shape["table"]:
         starts = starts_of(shape, generator)
         batch = starts.numel() - 1
         lengths = torch.randint(1, pages * page + 1, (batch,), generator=generator).to(torch.int32)
         tables = [torch.randperm(pages, generator=generator) for _ in range(batch)]
-        given |= {
+        tensors |= {
             "block_table": torch.stack(tables).to(torch.int32),
             "seq_lens": lengths,
             "cu_seqlens_q": starts,
         }
         # Of each sequence's own keys, here and there one past its end, which is none.
         limit = lengths.repeat_interleave(starts.diff(), output_size=shape["queries"])[:, None]
-        chosen = torch.where(torch.rand(keys, generator=generator) < 0.1, chosen, chosen % limit)
+        indices = torch.where(torch.rand(keys, generator=generator) < 0.1, indices, indices % limit)
     none = torch.rand(keys, generator=generator) < 0.1
     none[0] = True
-    return {**given, "topk_indices": chosen.masked_fill(none, -1).to(torch.int32)}
+    return {**tensors, "topk_indices": indices.masked_fill(none, -1).to(torch.int32)}
 
 
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:

@@ -71,8 +71,8 @@ def groups_of(shape: Mapping[str, Any]) -> int:
 
 def splits_of(shape: Mapping[str, Any]) -> int:
     """Splits that give a GPU enough work-groups, each of at least four blocks of keys."""
-    wanted = -(-ENOUGH // (shape["batch"] * groups_of(shape)))
-    return int(max(1, min(wanted, shape["pages"] * shape["page"] // (4 * KEYS), 64)))
+    splits = -(-ENOUGH // (shape["batch"] * groups_of(shape)))
+    return int(max(1, min(splits, shape["pages"] * shape["page"] // (4 * KEYS), 64)))
 
 
 def check_caches(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor | None) -> None:
@@ -97,8 +97,8 @@ def check_caches(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor |
 def check_scales(scale: float | None, **scales: float) -> None:
     """Refuses numbers that are no scales."""
     if not all(0 < x < float("inf") for x in (1.0 if scale is None else scale, *scales.values())):
-        told = "".join(f", {name} {value}" for name, value in scales.items())
-        raise ShapeError(f"attention: scale is {scale}{told}; expected positive numbers")
+        others = "".join(f", {name} {value}" for name, value in scales.items())
+        raise ShapeError(f"attention: scale is {scale}{others}; expected positive numbers")
 
 
 def shape_of(
@@ -213,7 +213,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     lengths = torch.randint(0, pages * page + 1, (batch,), generator=generator)
     lengths[0] = pages * page - 1
     rows = (batch * pages, page, shape["heads_kv"])
-    given: dict[str, Any] = {
+    tensors: dict[str, Any] = {
         "q": normal(shape["queries"], shape["heads"], shape["dim"]).to(dtype),
         "k_cache": normal(*rows, shape["dim"]).to(stored),
         "v_cache": None if shape["values"] == "keys" else normal(*rows, shape["dim_v"]).to(stored),
@@ -225,13 +225,13 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     # What is no tensor is drawn from the shape: fake tensors have no numbers.
     draw = random.Random(f"{sorted(shape.items())}")
     if draw.random() < 0.5:
-        given["window"] = draw.randint(1, pages * page)
+        tensors["window"] = draw.randint(1, pages * page)
     if draw.random() < 0.5:
-        given["sinks"] = normal(shape["heads"])
+        tensors["sinks"] = normal(shape["heads"])
     if shape["longest"] > 1 or shape["queries"] != batch:
-        given |= {"cu_seqlens_q": starts_of(shape, draw), "max_queries": shape["longest"]}
-        given["causal"] = draw.random() < 0.75
-    return given
+        tensors |= {"cu_seqlens_q": starts_of(shape, draw), "max_queries": shape["longest"]}
+        tensors["causal"] = draw.random() < 0.75
+    return tensors
 
 
 def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
@@ -323,8 +323,8 @@ def flops(shape: Mapping[str, Any]) -> int:
 def bytes_moved(shape: Mapping[str, Any]) -> int:
     """Caches of full tables, q and O once."""
     rows = shape["batch"] * shape["pages"] * shape["page"] * shape["heads_kv"]
-    own = shape["queries"] * shape["heads"] * (shape["dim"] + shape["dim_v"])
-    return int(width_of(shape) * (1 if shape["cache"] == "fp8" else 2) * rows + 2 * own)
+    elements = shape["queries"] * shape["heads"] * (shape["dim"] + shape["dim_v"])
+    return int(width_of(shape) * (1 if shape["cache"] == "fp8" else 2) * rows + 2 * elements)
 
 
 PARAMETERS: dict[str, Parameter] = {

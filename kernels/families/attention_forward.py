@@ -92,9 +92,9 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
         raise ShapeError("attention: a sequence has 4 GiB or more; expected less, offsets have 32 bits")
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call: q is (B, N_q, H, D), k (B, N_k, H_kv, D), v (B, N_k, H_kv, D_v)."""
-    q, k, v = (given[name] for name in ("q", "k", "v"))
+    q, k, v = (arguments[name] for name in ("q", "k", "v"))
     dtype = dtype_of(q=q, k=k, v=v)
     fits = q.dim() == k.dim() == v.dim() == 4 and q.shape[0] == k.shape[0] and q.shape[3] == k.shape[3]
     if not fits or k.shape[:3] != v.shape[:3]:
@@ -104,7 +104,9 @@ def shape_of(**given: Any) -> dict[str, Any]:
         )
     warn_if_turned("attention", "[batch, tokens, heads, dim]", k.shape[2], k.shape[1])
     check_distances(q=q, k=k, v=v)
-    check_settings(given["scale"], given["window"], given["softcap"], q.shape[2], given["sinks"])
+    check_settings(
+        arguments["scale"], arguments["window"], arguments["softcap"], q.shape[2], arguments["sinks"]
+    )
     return {
         "batch": q.shape[0],
         "queries": q.shape[1],
@@ -114,21 +116,21 @@ def shape_of(**given: Any) -> dict[str, Any]:
         "dim": q.shape[3],
         "dim_v": v.shape[3],
         "dtype": dtype,
-        "causal": int(given["causal"]),
-        "window": given["window"],
-        "capped": int(given["softcap"] > 0),
-        "sinks": int(given["sinks"] is not None),
+        "causal": int(arguments["causal"]),
+        "window": arguments["window"],
+        "capped": int(arguments["softcap"] > 0),
+        "sinks": int(arguments["sinks"] is not None),
     }
 
 
 def settings(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """The inputs beside q, k and v."""
-    given: dict[str, Any] = {"causal": bool(shape["causal"]), "window": shape["window"]}
+    options: dict[str, Any] = {"causal": bool(shape["causal"]), "window": shape["window"]}
     if shape["capped"]:
-        given["softcap"] = 5.0
+        options["softcap"] = 5.0
     if shape["sinks"]:
-        given["sinks"] = torch.randn(shape["heads"], generator=generator)
-    return given
+        options["sinks"] = torch.randn(shape["heads"], generator=generator)
+    return options
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
@@ -149,11 +151,11 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 def large(size: float) -> Callable[[Mapping[str, Any], torch.Generator], dict[str, Any]]:
     """Inputs whose q and k are `size` times as large."""
 
-    def made(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    def enlarged(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
         given = inputs(shape, generator)
         return {**given, "q": given["q"] * size, "k": given["k"] * size}
 
-    return made
+    return enlarged
 
 
 def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,8 +28,8 @@ NO_TABLE: dict[str, Any] = {"table": None, "lengths": None, "queries": None, "wi
 
 def whole(shape: Mapping[str, Any]) -> dict[str, Any]:
     """The shape as `attention/decode` has it: each query a sequence of its own, pages of one row."""
-    one = {"batch": shape["queries"], "longest": 1, "pages": shape["keys"], "page": 1, "capped": 0}
-    return {**one, **decode.MLA, **shape}  # who has values of their own says so in `shape`
+    paging = {"batch": shape["queries"], "longest": 1, "pages": shape["keys"], "page": 1, "capped": 0}
+    return {**paging, **decode.MLA, **shape}  # who has values of their own says so in `shape`
 
 
 def check_query(q: torch.Tensor) -> None:
@@ -113,12 +113,12 @@ def tensors(
     }
 
 
-def outputs(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    return decode.outputs(whole(shape), given)
+def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    return decode.outputs(whole(shape), tensors)
 
 
-def workspace(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    return decode.workspace(whole(shape), given)
+def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    return decode.workspace(whole(shape), tensors)
 
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
@@ -138,17 +138,19 @@ def _of_whole(step: Step) -> Callable[[Mapping[str, Any], str], Launch]:
     return lambda shape, arch: step.launch(whole(shape), arch)
 
 
-def arguments(shape: Mapping[str, Any], given: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any]:
+def arguments(
+    shape: Mapping[str, Any], tensors: Mapping[str, Any], where: Mapping[str, Any]
+) -> dict[str, Any]:
     """The kernel's arguments for keys at a place, beside what `NO_TABLE` has."""
 
     def paged(cache: torch.Tensor | None) -> torch.Tensor | None:
         return cache if cache is None or cache.dim() == 4 else cache[:, None, None]
 
-    scale = given["kv_scale"]
-    caches = {"k_cache": paged(given["kv_cache"]), "v_cache": paged(given["v_cache"])}
+    scale = tensors["kv_scale"]
+    caches = {"k_cache": paged(tensors["kv_cache"]), "v_cache": paged(tensors["v_cache"])}
     return {
         **decode.common(
-            whole(shape), {"softcap": 0.0, **given, **caches, "k_scale": scale, "v_scale": scale}
+            whole(shape), {"softcap": 0.0, **tensors, **caches, "k_scale": scale, "v_scale": scale}
         ),
         "where": {**NO_TABLE, "starts": None, "count": 0, **where},
         "starts": None,

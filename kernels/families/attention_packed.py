@@ -12,10 +12,10 @@ from workbench_kernels.families import attention_forward as forward
 from workbench_kernels.families.attention import check_starts
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call: q is (total_q, H, D), k (total_k, H_kv, D), v (total_k, H_kv, D_v)."""
     q, k, v, cu_seqlens_q, cu_seqlens_k = (
-        given[name] for name in ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")
+        arguments[name] for name in ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")
     )
     if q.dim() != 3 or k.dim() != 3 or v.dim() != 3:
         raise ShapeError(
@@ -29,7 +29,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
             f"attention: cu_seqlens_q has {cu_seqlens_q.numel()} values, cu_seqlens_k "
             f"{cu_seqlens_k.numel()}; expected as many"
         )
-    shape = forward.shape_of(**{**given, "q": q[None], "k": k[None], "v": v[None]})
+    shape = forward.shape_of(**{**arguments, "q": q[None], "k": k[None], "v": v[None]})
     return {**shape, "batch": cu_seqlens_q.numel() - 1}
 
 

@@ -21,19 +21,19 @@ def _whole(tensors: Mapping[str, Any]) -> dict[str, Any]:
     return {name: x[None] for name in WHOLE if (x := tensors.get(name)) is not None}
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call: that of the forward pass, with out and dout like q, and lse and dlse (H, total_q)."""
     names = ("cu_seqlens_q", "cu_seqlens_k")
-    shape = packed.shape_of(**given)
-    dense.shape_of(**{name: x for name, x in {**given, **_whole(given)}.items() if name not in names})
+    shape = packed.shape_of(**arguments)
+    dense.shape_of(**{name: x for name, x in {**arguments, **_whole(arguments)}.items() if name not in names})
     return shape
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Inputs of the forward pass, what it gives, and normally distributed gradients of that."""
-    given = packed.inputs(shape, generator)
-    wide = {k: v.float() if k in ("q", "k", "v") else v for k, v in given.items()}
-    return dense.with_gradients(given, attention_packed(**wide), generator)
+    tensors = packed.inputs(shape, generator)
+    wide = {k: v.float() if k in ("q", "k", "v") else v for k, v in tensors.items()}
+    return dense.with_gradients(tensors, attention_packed(**wide), generator)
 
 
 def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     total = shape["queries"] * shape["keys"]
     inner = torch.randint(0, total + 1, (shape["queries"] - 1,), generator=generator).sort().values
     indptr = torch.cat((torch.tensor([0]), inner, torch.tensor([total]))).to(torch.int32)
-    given: dict[str, Any] = {
+    tensors: dict[str, Any] = {
         **listed.tensors(shape, generator, shape["rows"]),
         "kv_indptr": indptr,
         "kv_indices": torch.randint(0, shape["rows"], (total,), generator=generator).to(torch.int32),
@@ -77,12 +77,12 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     }
     if shape["turned"] != "none":
         angles = torch.rand(50, TURNED // 2, generator=generator) * 6
-        given |= {
-            "cos_sin_cache": torch.cat((angles.cos(), angles.sin()), dim=1).to(given["q"].dtype),
+        tensors |= {
+            "cos_sin_cache": torch.cat((angles.cos(), angles.sin()), dim=1).to(tensors["q"].dtype),
             "positions": torch.randint(0, 50, (shape["queries"],), generator=generator),
             "interleaved": shape["turned"] == "neighbours",
         }
-    return given
+    return tensors
 
 
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:

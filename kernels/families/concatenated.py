@@ -36,12 +36,12 @@ def reference(
     return torch.cat((q1, q2), -1), torch.cat((k1, k2), -1)
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
-    q1, q2, k1, k2 = (given[name] for name in ("q1", "q2", "k1", "k2"))
+def shape_of(**arguments: Any) -> dict[str, Any]:
+    q1, q2, k1, k2 = (arguments[name] for name in ("q1", "q2", "k1", "k2"))
     dtype = pieces.dtype_of(NAME, "q1", q1)
     if q1.dim() < 2 or q2.dim() < 2 or k1.dim() < 2:
-        low = next(name for name in ("q1", "q2", "k1") if given[name].dim() < 2)
-        raise ShapeError(f"{NAME}: {low} is {tuple(given[low].shape)}; expected rows of heads")
+        low = next(name for name in ("q1", "q2", "k1") if arguments[name].dim() < 2)
+        raise ShapeError(f"{NAME}: {low} is {tuple(arguments[low].shape)}; expected rows of heads")
     left, right = q1.shape[-1], q2.shape[-1]
     pieces.like(NAME, "q2", q2, (*q1.shape[:-1], right), q1.dtype)
     pieces.like(NAME, "k1", k1, (*k1.shape[:-1], left), q1.dtype)

@@ -59,13 +59,13 @@ def random(shape: Mapping[str, Any], generator: torch.Generator, *dims: int) -> 
     return torch.randn(*dims, generator=generator).to(scalars.FLOATS[shape["dtype"]])
 
 
-def shape_of(name: str, given: Mapping[str, Any], channels: int) -> dict[str, Any]:
+def shape_of(name: str, arguments: Mapping[str, Any], channels: int) -> dict[str, Any]:
     """Shape parameters of the weights of a call, of x's dtype.
 
     Raises:
         ShapeError: they do not fit x's channels.
     """
-    x, weight, bias = given["x"], given["weight"], given["bias"]
+    x, weight, bias = arguments["x"], arguments["weight"], arguments["bias"]
     names = {dtype: known for known, dtype in scalars.FLOATS.items()}
     if x.dtype not in names or x.numel() == 0:
         raise ShapeError(f"{name}: x is {tuple(x.shape)} {x.dtype}; expected {', '.join(map(str, names))}")
@@ -79,13 +79,13 @@ def shape_of(name: str, given: Mapping[str, Any], channels: int) -> dict[str, An
         )
     return {
         **{"width": weight.shape[1], "dtype": names[x.dtype]},
-        **{"bias": int(bias is not None), "activation": given["activation"]},
+        **{"bias": int(bias is not None), "activation": arguments["activation"]},
     }
 
 
-def split_of(name: str, given: Mapping[str, Any], channels: int) -> dict[str, int]:
+def split_of(name: str, arguments: Mapping[str, Any], channels: int) -> dict[str, int]:
     """How many channels go to q, to k as many, and to v."""
-    keys = given["key_dim"]
+    keys = arguments["key_dim"]
     if not 0 < 2 * keys < channels:
         raise ShapeError(
             f"{name}: key_dim is {keys} of {channels} channels; expected two such parts, and a rest"
@@ -95,8 +95,8 @@ def split_of(name: str, given: Mapping[str, Any], channels: int) -> dict[str, in
 
 def weights(shape: Mapping[str, Any], generator: torch.Generator, channels: int) -> dict[str, Any]:
     """Weights, the activation, and a bias where the shape has one."""
-    made = {
+    tensors = {
         "weight": random(shape, generator, channels, shape["width"]),
         "activation": shape["activation"],
     }
-    return {**made, "bias": random(shape, generator, channels)} if shape["bias"] else made
+    return {**tensors, "bias": random(shape, generator, channels)} if shape["bias"] else tensors

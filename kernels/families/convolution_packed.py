@@ -15,14 +15,14 @@ from workbench_kernels.families.attention import check_starts
 NAME = "gated_delta/causal_conv1d_split"
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
-    x, starts = given["x"], given["starts"]
+def shape_of(**arguments: Any) -> dict[str, Any]:
+    x, starts = arguments["x"], arguments["starts"]
     if x.dim() != 2:
         raise ShapeError(f"{NAME}: x is {tuple(x.shape)}; expected (D, tokens)")
     check_starts("starts", starts)
     sizes = {"tokens": x.shape[1], "sequences": starts.numel() - 1}
-    found = convolution.shape_of(NAME, given, x.shape[0])
-    return {**sizes, **convolution.split_of(NAME, given, x.shape[0]), **found}
+    weights = convolution.shape_of(NAME, arguments, x.shape[0])
+    return {**sizes, **convolution.split_of(NAME, arguments, x.shape[0]), **weights}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:

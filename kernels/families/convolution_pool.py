@@ -13,13 +13,13 @@ from workbench_kernels.families import convolution
 NAME = "gated_delta/causal_conv1d_update"
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
-    x, state, indices = given["x"], given["conv_state"], given["indices"]
+def shape_of(**arguments: Any) -> dict[str, Any]:
+    x, state, indices = arguments["x"], arguments["conv_state"], arguments["indices"]
     if x.dim() != 3:
         raise ShapeError(f"{NAME}: x is {tuple(x.shape)}; expected (B, D, S)")
     batch, dim, tokens = x.shape
-    found = convolution.shape_of(NAME, given, dim)
-    behind = (dim, found["width"] - 1)
+    weights = convolution.shape_of(NAME, arguments, dim)
+    behind = (dim, weights["width"] - 1)
     if state.dim() != 3 or tuple(state.shape[1:]) != behind or state.dtype != x.dtype:
         raise ShapeError(
             f"{NAME}: conv_state is {tuple(state.shape)} {state.dtype}; expected (lines, *{behind}) {x.dtype}"
@@ -33,22 +33,22 @@ def shape_of(**given: Any) -> dict[str, Any]:
             f"{NAME}: indices is {tuple(indices.shape)} {indices.dtype}; expected ({batch},) torch.int64"
         )
     sizes = {"batch": batch, "tokens": tokens, "lines": state.shape[0]}
-    return {**sizes, **convolution.split_of(NAME, given, dim), **found}
+    return {**sizes, **convolution.split_of(NAME, arguments, dim), **weights}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Lines all over the pool, the last batch's none; without indices where there are as many as batches."""
     batch, lines, dim = shape["batch"], shape["lines"], convolution.channels(shape)
-    made = {
+    tensors = {
         "x": convolution.random(shape, generator, batch, dim, shape["tokens"]),
         "conv_state": convolution.random(shape, generator, lines, dim, shape["width"] - 1),
         "key_dim": shape["keys"],
         **convolution.weights(shape, generator, dim),
     }
     if lines > batch:
-        made["indices"] = torch.randperm(lines, generator=generator)[:batch]
-        made["indices"][-1] = -1
-    return made
+        tensors["indices"] = torch.randperm(lines, generator=generator)[:batch]
+        tensors["indices"][-1] = -1
+    return tensors
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:

@@ -123,10 +123,10 @@ class Kernel:
         self, names: Mapping[str, Name], shape: Shape, tensors: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Arguments; `names` are tensors that differ from the usual ones."""
-        chosen = {**self.tensors, **names}
-        found = {to: tensors.get(n if isinstance(n, str) else n(shape)) for to, n in chosen.items()}
+        sources = {**self.tensors, **names}
+        operands = {to: tensors.get(n if isinstance(n, str) else n(shape)) for to, n in sources.items()}
         return {
-            **{to: None if x is None else x.contiguous() for to, x in found.items()},
+            **{to: None if x is None else x.contiguous() for to, x in operands.items()},
             **{"starts": tensors.get("cu_seqlens"), "count": shape["sequences"], "tokens": shape["tokens"]},
             **self.sizes(shape, tensors),
         }
@@ -145,10 +145,10 @@ def _instance(name: str, *sizes: str) -> Callable[[Shape], str]:
     """Entry of a template of operands' type and these sizes."""
 
     def entry(shape: Shape) -> str:
-        known = {**shape, "columns": columns(shape), "waves": columns(shape) // SIDE}
-        known["bounded"] = "true" if shape.get("bounded") else "false"
+        values = {**shape, "columns": columns(shape), "waves": columns(shape) // SIDE}
+        values["bounded"] = "true" if shape.get("bounded") else "false"
         return f"families::delta_chunks::{name}<{scalars.SYMBOLS[shape['dtype']]}, " + (
-            ", ".join(str(known.get(size, size)) for size in sizes) + ">"
+            ", ".join(str(values.get(size, size)) for size in sizes) + ">"
         )
 
     return entry
@@ -243,22 +243,24 @@ def sequences_of(name: str, batch: int, starts: torch.Tensor | None) -> int:
     return starts.numel() - 1
 
 
-def _shape_of(name: str, takes: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+def _shape_of(name: str, takes: Sequence[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Shape of a call with tensors by these names."""
-    sizes: dict[str, Any] = fits(name, **{each: (given[each], *DIMS[each]) for each in takes})
-    operands = [given[each] for each in takes if DIMS[each][0] is OPERANDS and given[each] is not None]
-    for each, tensor in zip((n for n in takes if DIMS[n][0] is OPERANDS), operands, strict=False):
+    sizes: dict[str, Any] = fits(name, **{each: (arguments[each], *DIMS[each]) for each in takes})
+    operands = [
+        arguments[each] for each in takes if DIMS[each][0] is OPERANDS and arguments[each] is not None
+    ]
+    for operand, tensor in zip((n for n in takes if DIMS[n][0] is OPERANDS), operands, strict=False):
         if tensor.dtype != operands[0].dtype:
-            raise ShapeError(f"{name}: {each} is {tensor.dtype}; expected {operands[0].dtype}, as k")
+            raise ShapeError(f"{name}: {operand} is {tensor.dtype}; expected {operands[0].dtype}, as k")
     all_heads = sizes.pop("of_values")
     heads = sizes.setdefault("heads", all_heads)
     if all_heads % heads:
         raise ShapeError(f"{name}: {all_heads} heads of values for {heads} of keys; expected a multiple")
-    sequences = sequences_of(name, sizes["batch"], given.get("cu_seqlens"))
+    sequences = sequences_of(name, sizes["batch"], arguments.get("cu_seqlens"))
     if sizes.setdefault("sequences", sequences) != sequences:
         raise ShapeError(f"{name}: initial_state is of {sizes['sequences']} sequences; expected {sequences}")
     sizes["groups"] = all_heads // heads
-    sizes.setdefault("chunk", given.get("chunk"))
+    sizes.setdefault("chunk", arguments.get("chunk"))
     names = {dtype: name for name, dtype in scalars.FLOATS.items()}
     if operands:
         sizes["dtype"] = names.get(operands[0].dtype, "fp32")
@@ -277,7 +279,7 @@ def random_starts(shape: Shape, generator: torch.Generator) -> torch.Tensor | No
     return torch.tensor([0, *inner.tolist(), tokens], dtype=torch.int32)
 
 
-def raw(shape: Shape, generator: torch.Generator, wanted: Sequence[str]) -> dict[str, Any]:
+def raw(shape: Shape, generator: torch.Generator, required: Sequence[str]) -> dict[str, Any]:
     """What a layer gives: decays below one, strengths between zero and one, keys of length one.
 
     Of a state, which may be large, only where it, or what depends on it, is wanted.
@@ -289,7 +291,7 @@ def raw(shape: Shape, generator: torch.Generator, wanted: Sequence[str]) -> dict
     def normal(*dims: int) -> torch.Tensor:
         return torch.randn(batch, tokens, *dims, generator=generator)
 
-    made: dict[str, Any] = {
+    tensors: dict[str, Any] = {
         "q": normal(heads, keys).to(dtype),
         "k": torch.nn.functional.normalize(normal(heads, keys), dim=-1).to(dtype),
         "v": normal(all_heads, values).to(dtype),
@@ -299,33 +301,33 @@ def raw(shape: Shape, generator: torch.Generator, wanted: Sequence[str]) -> dict
         "initial_state": None,
         "cu_seqlens": random_starts(shape, generator),
     }
-    if tokens % 5 and {"initial_state", "h", "corrections"} & {*wanted}:
+    if tokens % 5 and {"initial_state", "h", "corrections"} & {*required}:
         state = torch.randn(shape["sequences"], all_heads, keys, values, generator=generator)
-        made["initial_state"] = state / 4
-    return made
+        tensors["initial_state"] = state / 4
+    return tensors
 
 
-def halfway(shape: Shape, generator: torch.Generator, wanted: Sequence[str]) -> dict[str, Any]:
+def halfway(shape: Shape, generator: torch.Generator, required: Sequence[str]) -> dict[str, Any]:
     """The same, with what the steps make of it; g is its sums, left out for one number of tokens in seven."""
-    made = raw(shape, generator, wanted)
-    starts, size, names = made["cu_seqlens"], made["chunk"], {*wanted}
-    g = references.cumulative_sums(made["g"], starts, size) if shape["tokens"] % 7 else None
-    made["g"] = g
+    tensors = raw(shape, generator, required)
+    starts, size, names = tensors["cu_seqlens"], tensors["chunk"], {*required}
+    g = references.cumulative_sums(tensors["g"], starts, size) if shape["tokens"] % 7 else None
+    tensors["g"] = g
     if names & {"a", "inverse", "w", "u", "h", "corrections"}:
-        made["a"] = references.products(made["k"], made["beta"], g, starts, size)
+        tensors["a"] = references.products(tensors["k"], tensors["beta"], g, starts, size)
     if names & {"inverse", "w", "u", "h", "corrections"}:
-        made["inverse"] = references.inverse(made["a"], starts)
+        tensors["inverse"] = references.inverse(tensors["a"], starts)
     if names & {"w", "u", "h", "corrections"}:
-        made["w"], made["u"] = references.representation(
-            made["k"], made["v"], made["beta"], made["inverse"], g, starts
+        tensors["w"], tensors["u"] = references.representation(
+            tensors["k"], tensors["v"], tensors["beta"], tensors["inverse"], g, starts
         )
     if names & {"h", "corrections"}:
-        made["h"], made["corrections"], _ = references.states(
-            **{name: made[name] for name in ("k", "w", "u", "g", "initial_state")},
+        tensors["h"], tensors["corrections"], _ = references.states(
+            **{name: tensors[name] for name in ("k", "w", "u", "g", "initial_state")},
             cu_seqlens=starts,
             chunk=size,
         )
-    return made
+    return tensors
 
 
 def spec(
@@ -363,14 +365,14 @@ def spec(
     packs = "cu_seqlens" in inspect.signature(reference).parameters
 
     def drawn(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
-        made = inputs(shape, generator, takes)
+        tensors = inputs(shape, generator, takes)
         extra = [each for each in ("cu_seqlens", "chunk") if each in inspect.signature(reference).parameters]
-        return {called.get(each, each): made[each] for each in (*takes, *extra)}
+        return {called.get(each, each): tensors[each] for each in (*takes, *extra)}
 
-    def shape_of_call(**given: Any) -> dict[str, Any]:
-        known = {**given, **{each: given[to] for each, to in called.items()}}
-        found = _shape_of(name, takes, known)
-        return {p: size for p, size in found.items() if p in parameters}
+    def shape_of_call(**arguments: Any) -> dict[str, Any]:
+        tensors = {**arguments, **{each: arguments[to] for each, to in called.items()}}
+        sizes = _shape_of(name, takes, tensors)
+        return {p: size for p, size in sizes.items() if p in parameters}
 
     def moved(shape: Shape) -> int:
         spaces = [space(each, shape) for each in (*takes, *gives)]
@@ -382,8 +384,8 @@ def spec(
         source=SOURCE,
         parameters=parameters,
         inputs=drawn,
-        outputs=lambda shape, given: {each: space(each, shape) for each in gives},
-        workspace=lambda shape, given: {each: space(each, shape) for each in between},
+        outputs=lambda shape, tensors: {each: space(each, shape) for each in gives},
+        workspace=lambda shape, tensors: {each: space(each, shape) for each in between},
         reference=reference,
         shape_of=shape_of_call,
         check=check,

@@ -75,17 +75,17 @@ class Chunks:
 
     def take(self, x: torch.Tensor, groups: int = 1) -> torch.Tensor:
         """[batch, tokens, heads, ..] as [chunks, heads * groups, size, ..], zeros where there is no token."""
-        found = x.flatten(0, 1)[self.at]
-        found = found.masked_fill(~self.there.view(*self.there.shape, *[1] * (x.dim() - 2)), 0)
-        return found.transpose(1, 2).repeat_interleave(groups, 1).contiguous()
+        rows = x.flatten(0, 1)[self.at]
+        rows = rows.masked_fill(~self.there.view(*self.there.shape, *[1] * (x.dim() - 2)), 0)
+        return rows.transpose(1, 2).repeat_interleave(groups, 1).contiguous()
 
     def give(self, x: torch.Tensor, batch: int, groups: int = 1) -> torch.Tensor:
         """The other way, the groups of a head summed."""
-        found = x.transpose(1, 2).flatten(0, 1)[self.places]
+        rows = x.transpose(1, 2).flatten(0, 1)[self.places]
         if groups > 1:
-            found = found.unflatten(1, (-1, groups)).sum(2)
-        given: torch.Tensor = found.unflatten(0, (batch, -1))
-        return given
+            rows = rows.unflatten(1, (-1, groups)).sum(2)
+        tokens: torch.Tensor = rows.unflatten(0, (batch, -1))
+        return tokens
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ class Pass:
         if self.dtype == torch.float32:
             left = left.mT if layout == "tn" else left
             right = right.mT if layout == "nt" else right
-            made = left @ right
+            flat = left @ right
         else:
             # Layouts of the GEMM name how B is stored: "nt" is A Bᵀ, "nn" A B, "tn" Aᵀ B.
-            made = self.call(PRODUCT, left, right, layout=layout).float()
-        product: torch.Tensor = made.unflatten(0, heads)
+            flat = self.call(PRODUCT, left, right, layout=layout).float()
+        product: torch.Tensor = flat.unflatten(0, heads)
         return product
 
     def reversed_states(
@@ -140,7 +140,7 @@ class Pass:
 
         decays = ends[:, None, :, None].expand(-1, 2, -1, chunks.size).clone()
         decays[:, 1] = 0
-        made = self.call(
+        results = self.call(
             STATES,
             both(-w, queries),
             both(-forgotten, torch.zeros_like(forgotten)),
@@ -151,14 +151,14 @@ class Pass:
             chunks.size,
         )
         count = w.shape[0]
-        states = made["h"][0, : 2 * count].unflatten(0, (-1, 2))[:, 0][chunks.back]
-        pairs = made["corrections"][0].unflatten(0, (count, 2, chunks.size))[:, 0]
-        return states, pairs.transpose(1, 2)[chunks.back], made["last_state"]
+        states = results["h"][0, : 2 * count].unflatten(0, (-1, 2))[:, 0][chunks.back]
+        pairs = results["corrections"][0].unflatten(0, (count, 2, chunks.size))[:, 0]
+        return states, pairs.transpose(1, 2)[chunks.back], results["last_state"]
 
 
 def _rule(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     q: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
@@ -204,49 +204,53 @@ def _rule(
         ends[..., 0],
         dlast_state.contiguous(),
     )
-    made = {"initial_state": dinitial} if "initial_state" in wanted else {}
-    if not wanted & {"q", "k", "v", "g", "beta"}:
-        return made
+    gradients = {"initial_state": dinitial} if "initial_state" in needs_grad else {}
+    if not needs_grad & {"q", "k", "v", "g", "beta"}:
+        return gradients
 
     solved = by.dot(inverse, du, "tn")
     strengths = chunks.take(beta)[..., None]
     dy = strengths * solved
-    if "v" in wanted:
-        made["v"] = chunks.give(dy, batch).to(v.dtype)
+    if "v" in needs_grad:
+        gradients["v"] = chunks.give(dy, batch).to(v.dtype)
     among = (by.dot(keys, keys, "nt") * apart).tril(-1)
-    if "beta" in wanted:
+    if "beta" in needs_grad:
         values = chunks.take(v).float()
         error = values - decay * by.dot(keys, before, "nn") - by.dot(among, u, "nn")
-        made["beta"] = chunks.give((solved * error).sum(-1), batch)
-    if not wanted & {"q", "k", "g"}:
-        return made
+        gradients["beta"] = chunks.give((solved * error).sum(-1), batch)
+    if not needs_grad & {"q", "k", "g"}:
+        return gradients
     of_inside = by.dot(grads, u, "nt").tril()
     of_among = -strengths * by.dot(solved, u, "nt").tril(-1)
     from_queries = decay * by.dot(grads, before, "nt")
     from_keys = decay * by.dot(dy, before, "nt")
     to_states = rest * by.dot(u, after, "nt")
-    if "q" in wanted:
+    if "q" in needs_grad:
         dq = chunks.give(from_queries + by.dot(of_inside * apart, keys, "nn"), batch, groups).to(q.dtype)
-        made["q"] = _of_length(call, dq, lengths.get("q"))
-    if "k" in wanted:
+        gradients["q"] = _of_length(call, dq, lengths.get("q"))
+    if "k" in needs_grad:
         pairs = of_among * apart
         dk = by.dot(of_inside * apart, queries, "tn") + by.dot(pairs + pairs.mT, keys, "nn")
         dk = chunks.give(dk + to_states - from_keys, batch, groups).to(k.dtype)
-        made["k"] = _of_length(call, dk, lengths.get("k"))
-    if "g" in wanted:
+        gradients["k"] = _of_length(call, dk, lengths.get("k"))
+    if "g" in needs_grad:
         changes = of_inside * inside + of_among * among
-        kept = (keys * to_states).sum(-1)
-        dsums = (queries * from_queries - keys * from_keys).sum(-1) + changes.sum(-1) - changes.sum(-2) - kept
-        of_end = kept.sum(-1) + ends[..., 0].exp() * (before.float() * after.float()).sum((-1, -2))
+        carried = (keys * to_states).sum(-1)
+        dsums = (
+            (queries * from_queries - keys * from_keys).sum(-1) + changes.sum(-1) - changes.sum(-2) - carried
+        )
+        of_end = carried.sum(-1) + ends[..., 0].exp() * (before.float() * after.float()).sum((-1, -2))
         dsums = dsums.scatter_add(2, last, of_end[..., None])
-        made["g"] = call(SUMS, chunks.give(dsums, batch).contiguous(), cu_seqlens, chunk, reverse=True)
-    return made
+        gradients["g"] = call(SUMS, chunks.give(dsums, batch).contiguous(), cu_seqlens, chunk, reverse=True)
+    return gradients
 
 
 def _of_length(call: Call, grad: torch.Tensor, unit: Mapping[str, torch.Tensor] | None) -> torch.Tensor:
     """The gradient of what was divided by its lengths, if it was."""
-    made: torch.Tensor = grad if unit is None else call(OF_UNIT, unit["y"], unit["rstd"], grad.contiguous())
-    return made
+    gradient: torch.Tensor = (
+        grad if unit is None else call(OF_UNIT, unit["y"], unit["rstd"], grad.contiguous())
+    )
+    return gradient
 
 
 CHUNK = Gradient((PREPARE, STATES, PRODUCT, SUMS, UNIT, OF_UNIT), _rule)

@@ -49,13 +49,13 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     return Launch(grid=grid, block=WAVE)
 
 
-def shape_of(given: Mapping[str, Any]) -> dict[str, Any]:
+def shape_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Shape of q, k, v and cu_seqlens.
 
     Raises:
         ShapeError: they do not fit each other.
     """
-    q, v, cu_seqlens = given["q"], given["v"], given["cu_seqlens"]
+    q, v, cu_seqlens = arguments["q"], arguments["v"], arguments["cu_seqlens"]
     names = {dtype: name for name, dtype in scalars.FLOATS.items()}
     if q.dim() != 4 or v.dim() != 4 or q.dtype not in names:
         raise ShapeError(
@@ -73,17 +73,17 @@ def shape_of(given: Mapping[str, Any]) -> dict[str, Any]:
         raise ShapeError(
             f"delta rule: B is {batch} with cu_seqlens; expected 1, sequences behind one another"
         )
-    fit(given, {"k": (tuple(q.shape), q.dtype), "v": ((batch, tokens, of_values, values), q.dtype)})
+    fit(arguments, {"k": (tuple(q.shape), q.dtype), "v": ((batch, tokens, of_values, values), q.dtype)})
     return {
         **{"batch": batch, "tokens": tokens, "heads": heads, "groups": of_values // heads},
         **{"keys": keys, "values": values, "sequences": sequences, "dtype": names[q.dtype]},
     }
 
 
-def fit(given: Mapping[str, Any], wanted: Mapping[str, tuple[tuple[int, ...], torch.dtype]]) -> None:
+def fit(tensors: Mapping[str, Any], layouts: Mapping[str, tuple[tuple[int, ...], torch.dtype]]) -> None:
     """Refuses tensors of other shapes and dtypes; those that are None fit."""
-    for name, (size, dtype) in wanted.items():
-        tensor = given[name]
+    for name, (size, dtype) in layouts.items():
+        tensor = tensors[name]
         if tensor is not None:
             pieces.like("delta rule", name, tensor, size, dtype)
 
@@ -96,7 +96,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     def normal(*dims: int) -> torch.Tensor:
         return torch.randn(batch, tokens, *dims, generator=generator)
 
-    made: dict[str, Any] = {
+    tensors: dict[str, Any] = {
         "q": normal(heads, shape["keys"]).to(dtype),
         "k": torch.nn.functional.normalize(normal(heads, shape["keys"]), dim=-1).to(dtype),
         "v": normal(heads * shape["groups"], shape["values"]).to(dtype),
@@ -104,8 +104,8 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     }
     if shape["sequences"] != batch:
         inner = torch.randint(0, tokens + 1, (shape["sequences"] - 1,), generator=generator).sort()[0]
-        made["cu_seqlens"] = torch.tensor([0, *inner.tolist(), tokens], dtype=torch.int32)
-    return made
+        tensors["cu_seqlens"] = torch.tensor([0, *inner.tolist(), tokens], dtype=torch.int32)
+    return tensors
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:

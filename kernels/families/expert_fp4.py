@@ -12,29 +12,29 @@ from workbench_kernels.families import experts
 BYTES = (torch.uint8,)
 
 
-def sizes_of(given: Mapping[str, Any]) -> dict[str, int]:
+def sizes_of(arguments: Mapping[str, Any]) -> dict[str, int]:
     """Sizes of operands of which a byte has two numbers along K, and of their scales."""
     sizes = experts.fits(
         "expert GEMM",
-        a=(given["a"], BYTES, ("tokens", "K / 2")),
-        b=(given["b"], BYTES, ("experts", "K / 2", "n")),
+        a=(arguments["a"], BYTES, ("tokens", "K / 2")),
+        b=(arguments["b"], BYTES, ("experts", "K / 2", "n")),
     )
     half = sizes.pop("K / 2")
     experts.fits(
         "expert GEMM",
-        powers_a=(given["powers_a"], BYTES, (sizes["tokens"], half // 16)),
-        powers_b=(given["powers_b"], BYTES, (sizes["experts"], half // 16, sizes["n"])),
+        powers_a=(arguments["powers_a"], BYTES, (sizes["tokens"], half // 16)),
+        powers_b=(arguments["powers_b"], BYTES, (sizes["experts"], half // 16, sizes["n"])),
     )
     return {**sizes, "k": 2 * half}
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    sizes = sizes_of(given)
+    sizes = sizes_of(arguments)
     return {
         **sizes,
-        **experts.list_shape(sizes, given),
-        "swiglu": int(given["swiglu"]),
+        **experts.list_shape(sizes, arguments),
+        "swiglu": int(arguments["swiglu"]),
     }
 
 
@@ -53,9 +53,9 @@ def numbers(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, A
     }
 
 
-def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
     return {
         **numbers(shape, generator),
-        **experts.ragged_inputs(shape, generator, one=one),
+        **experts.ragged_inputs(shape, generator, skewed=skewed),
         **{"swiglu": bool(shape["swiglu"]), "alpha": 0.125},
     }

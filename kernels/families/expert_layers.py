@@ -13,16 +13,16 @@ from workbench_kernels.families import experts
 BF16 = (torch.bfloat16,)
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    half = given["w1"].shape[1] // 2 if given["w1"].dim() == 3 else "N / 2"
+    half = arguments["w1"].shape[1] // 2 if arguments["w1"].dim() == 3 else "N / 2"
     sizes = experts.fits(
         "expert GEMM",
-        a=(given["a"], BF16, ("tokens", "k")),
-        w1=(given["w1"], BF16, ("experts", "n", "k")),
-        w2=(given["w2"], BF16, ("experts", "k", half)),
+        a=(arguments["a"], BF16, ("tokens", "k")),
+        w1=(arguments["w1"], BF16, ("experts", "n", "k")),
+        w2=(arguments["w2"], BF16, ("experts", "k", half)),
     )
-    return {**sizes, **experts.list_shape(sizes, given)}
+    return {**sizes, **experts.list_shape(sizes, arguments)}
 
 
 def first(shape: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def second(shape: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
     """Numbers of which sums are about one."""
     count, n, k = (shape[name] for name in ("experts", "n", "k"))
 
@@ -49,19 +49,19 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = Fal
         "a": draw(shape["tokens"], k).bfloat16(),
         "w1": (draw(count, n, k) / k**0.5).bfloat16(),
         "w2": (draw(count, k, n // 2) / (n / 2) ** 0.5).bfloat16(),
-        **experts.sorted_inputs(shape, generator, one=one),
+        **experts.sorted_inputs(shape, generator, skewed=skewed),
     }
 
 
 def step(name: str, of: Any, **names: str) -> Step:
     """A layer; names are the tensors that it takes as a, b, c and weights, and its top_k."""
-    own = experts.instance("bf16", "bf16", listing="sorted_blocks")
+    defines = experts.instance("bf16", "bf16", listing="sorted_blocks")
     launch = experts.launch(("bf16", "bf16"))
     return Step(
         name=name,
         entry="expert_gemm",
         launch=lambda shape, arch: launch(of(shape), arch),
-        define=lambda shape, arch: own(of(shape), arch),
+        define=lambda shape, arch: defines(of(shape), arch),
         arguments=lambda shape, tensors: experts.arguments(
             of(shape),
             {

@@ -42,67 +42,71 @@ RAGGED = {
 }
 
 
-def assignments(shape: Mapping[str, Any], generator: torch.Generator, *, one: bool = False) -> torch.Tensor:
+def assignments(
+    shape: Mapping[str, Any], generator: torch.Generator, *, skewed: bool = False
+) -> torch.Tensor:
     """An expert for each id: random, so that some may have none, or the same for all."""
     count, experts = shape["tokens"] * shape["top_k"], shape["experts"]
-    if one:
+    if skewed:
         return torch.full((count,), int(torch.randint(0, experts, (1,), generator=generator)))
     return torch.randint(0, experts, (count,), generator=generator)
 
 
-def blocks_of(chosen: torch.Tensor, experts: int, block: int) -> dict[str, torch.Tensor]:
+def blocks_of(assignment: torch.Tensor, experts: int, block: int) -> dict[str, torch.Tensor]:
     """The list for an expert of each id: a stable sort, each expert's ids padded; one block is spare."""
     ids: list[int] = []
     owners: list[int] = []
     for expert in range(experts):
-        own = (chosen == expert).nonzero().flatten().tolist()
-        blocks = -(-len(own) // block)
-        ids += own + [len(chosen)] * (blocks * block - len(own))
+        members = (assignment == expert).nonzero().flatten().tolist()
+        blocks = -(-len(members) // block)
+        ids += members + [len(assignment)] * (blocks * block - len(members))
         owners += [expert] * blocks
     return {
-        "sorted_token_ids": torch.tensor(ids + [len(chosen)] * block, dtype=torch.int32),
+        "sorted_token_ids": torch.tensor(ids + [len(assignment)] * block, dtype=torch.int32),
         "expert_ids": torch.tensor([*owners, 0], dtype=torch.int32),
         "num_tokens_post_padded": torch.tensor([len(ids)], dtype=torch.int32),
     }
 
 
-def used_blocks(given: Mapping[str, Any]) -> torch.Tensor:
+def used_blocks(tensors: Mapping[str, Any]) -> torch.Tensor:
     """Of a call's tensors, a mask of `expert_ids`: blocks with ids; nobody has written those behind."""
-    blocks = given["expert_ids"].numel()
-    block = -(-given["sorted_token_ids"].numel() // max(blocks, 1))
-    first = torch.arange(blocks, device=given["expert_ids"].device) * block
-    mask: torch.Tensor = first < given["num_tokens_post_padded"]
+    blocks = tensors["expert_ids"].numel()
+    block = -(-tensors["sorted_token_ids"].numel() // max(blocks, 1))
+    first = torch.arange(blocks, device=tensors["expert_ids"].device) * block
+    mask: torch.Tensor = first < tensors["num_tokens_post_padded"]
     return mask
 
 
 def sorted_inputs(
-    shape: Mapping[str, Any], generator: torch.Generator, *, one: bool = False
+    shape: Mapping[str, Any], generator: torch.Generator, *, skewed: bool = False
 ) -> dict[str, Any]:
     """The list, and weights where there are any."""
-    made: dict[str, Any] = blocks_of(assignments(shape, generator, one=one), shape["experts"], shape["block"])
+    tensors: dict[str, Any] = blocks_of(
+        assignments(shape, generator, skewed=skewed), shape["experts"], shape["block"]
+    )
     if shape["weighted"]:
-        made["weights"] = torch.rand(shape["tokens"] * shape["top_k"], generator=generator)
-    return {**made, "top_k": shape["top_k"]}
+        tensors["weights"] = torch.rand(shape["tokens"] * shape["top_k"], generator=generator)
+    return {**tensors, "top_k": shape["top_k"]}
 
 
 def ragged_inputs(
-    shape: Mapping[str, Any], generator: torch.Generator, *, one: bool = False
+    shape: Mapping[str, Any], generator: torch.Generator, *, skewed: bool = False
 ) -> dict[str, Any]:
     """Where experts' entries begin, and their ids; scales where there are any."""
-    chosen = assignments(shape, generator, one=one)
+    assignment = assignments(shape, generator, skewed=skewed)
     if not shape["gathered"]:
-        chosen = chosen[: shape["tokens"]]
-    sizes = torch.bincount(chosen, minlength=shape["experts"])
-    made: dict[str, Any] = {
+        assignment = assignment[: shape["tokens"]]
+    sizes = torch.bincount(assignment, minlength=shape["experts"])
+    tensors: dict[str, Any] = {
         "offsets": torch.cat([torch.zeros(1, dtype=torch.int64), sizes.cumsum(0)]).to(torch.int32),
         "top_k": shape["top_k"],
     }
     if shape["gathered"]:
-        made["gather"] = chosen.argsort(stable=True).to(torch.int32)
+        tensors["gather"] = assignment.argsort(stable=True).to(torch.int32)
     if shape["scales"]:
-        made["scale_a"] = torch.rand(1, generator=generator) + 0.5
-        made["scale_b"] = torch.rand(shape["experts"], generator=generator) + 0.5
-    return made
+        tensors["scale_a"] = torch.rand(1, generator=generator) + 0.5
+        tensors["scale_b"] = torch.rand(shape["experts"], generator=generator) + 0.5
+    return tensors
 
 
 def entries(shape: Mapping[str, Any]) -> int:
@@ -114,9 +118,9 @@ def entries(shape: Mapping[str, Any]) -> int:
 
 def rows(shape: Mapping[str, Any]) -> int:
     """Entries of a work-group: as many as an expert has about, and whole in a block."""
-    wanted = next((r for r in (16, 32, 64) if entries(shape) <= r * shape["experts"]), 128)
+    size = next((r for r in (16, 32, 64) if entries(shape) <= r * shape["experts"]), 128)
     block = shape.get("block", 128)
-    return next(r for r in (128, 64, 32, 16) if r <= wanted and block % r == 0)
+    return next(r for r in (128, 64, 32, 16) if r <= size and block % r == 0)
 
 
 def stored_bits(shape: Mapping[str, Any], arch: str, elements: Sequence[str]) -> int:
@@ -208,10 +212,10 @@ POINTERS = (
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
     """What the kernel is given; it takes those that its list and factors have."""
     ragged = "offsets" in tensors
-    own = {name: tensors.get(name) for name in POINTERS}
+    pointers = {name: tensors.get(name) for name in POINTERS}
     unused = ("sorted_token_ids", "expert_ids", "num_tokens_post_padded") if ragged else ("offsets", "gather")
     return {
-        **{name: tensor for name, tensor in own.items() if name not in unused},
+        **{name: tensor for name, tensor in pointers.items() if name not in unused},
         **{name: tensors[name] for name in "abc"},
         **({} if ragged else {"block": shape["block"], "valid": entries(shape)}),
         **{"top_k": tensors["top_k"], "n": shape["n"], "k": shape["k"]},
@@ -221,14 +225,16 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
     }
 
 
-def fits(what: str, **wanted: tuple[torch.Tensor | None, Sequence[torch.dtype], Dims]) -> dict[str, int]:
+def fits(
+    operator: str, **operands: tuple[torch.Tensor | None, Sequence[torch.dtype], Dims]
+) -> dict[str, int]:
     """Sizes by name of tensors with these dtypes and dimensions; those that are None are left out.
 
     Raises:
         ShapeError: one has others, or a size differs from that of a tensor before it.
     """
     sizes: dict[str, int] = {}
-    for name, (tensor, dtypes, dims) in wanted.items():
+    for name, (tensor, dtypes, dims) in operands.items():
         if tensor is None:
             continue
         before = dict(sizes)
@@ -239,9 +245,9 @@ def fits(what: str, **wanted: tuple[torch.Tensor | None, Sequence[torch.dtype], 
                 fit = fit and expected == size
         if not fit:
             # Only here: the sizes that torch.compile traces with have no text.
-            told = ", ".join(f"{d} = {before[d]}" if d in before else str(d) for d in dims)
+            dimensions = ", ".join(f"{d} = {before[d]}" if d in before else str(d) for d in dims)
             raise ShapeError(
-                f"{what}: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected ({told}) of "
+                f"{operator}: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected ({dimensions}) of "
                 f"{' or '.join(map(str, dtypes))}"
             )
     return sizes
@@ -251,25 +257,25 @@ WHAT = "expert GEMM"
 INT32, FLOAT32 = (torch.int32,), (torch.float32,)
 
 
-def list_shape(sizes: Mapping[str, int], given: Mapping[str, Any]) -> dict[str, int]:
+def list_shape(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> dict[str, int]:
     """Shape parameters of a call's list: ragged where there are offsets, else of blocks.
 
     Raises:
         ShapeError: the list does not go with itself or with the operands, whose sizes are given.
     """
-    if given["top_k"] < 1:
-        raise ShapeError(f"{WHAT}: top_k is {given['top_k']}; expected 1 or more experts of a token")
-    return _ragged_shape(sizes, given) if "offsets" in given else _sorted_shape(sizes, given)
+    if arguments["top_k"] < 1:
+        raise ShapeError(f"{WHAT}: top_k is {arguments['top_k']}; expected 1 or more experts of a token")
+    return _ragged_shape(sizes, arguments) if "offsets" in arguments else _sorted_shape(sizes, arguments)
 
 
-def _sorted_shape(sizes: Mapping[str, int], given: Mapping[str, Any]) -> dict[str, int]:
-    ids, owners = given["sorted_token_ids"], given["expert_ids"]
-    weights, top_k = given["weights"], given["top_k"]
+def _sorted_shape(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> dict[str, int]:
+    ids, owners = arguments["sorted_token_ids"], arguments["expert_ids"]
+    weights, top_k = arguments["weights"], arguments["top_k"]
     fits(
         WHAT,
         sorted_token_ids=(ids, INT32, ("ids",)),
         expert_ids=(owners, INT32, ("blocks",)),
-        num_tokens_post_padded=(given["num_tokens_post_padded"], INT32, (1,)),
+        num_tokens_post_padded=(arguments["num_tokens_post_padded"], INT32, (1,)),
         weights=(weights, FLOAT32, ("weights",)),
     )
     # `len` of a size that PyTorch has left open would make a number of it.
@@ -286,27 +292,27 @@ def _sorted_shape(sizes: Mapping[str, int], given: Mapping[str, Any]) -> dict[st
     return {"top_k": top_k, "block": count // blocks, "weighted": int(weights is not None)}
 
 
-def _ragged_shape(sizes: Mapping[str, int], given: Mapping[str, Any]) -> dict[str, int]:
-    gather, top_k = given["gather"], given["top_k"]
+def _ragged_shape(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> dict[str, int]:
+    gather, top_k = arguments["gather"], arguments["top_k"]
     fits(
         WHAT,
-        offsets=(given["offsets"], INT32, (sizes["experts"] + 1,)),
+        offsets=(arguments["offsets"], INT32, (sizes["experts"] + 1,)),
         gather=(gather, INT32, (sizes["tokens"] * top_k,)),
     )
     return {
         **{"top_k": top_k, "gathered": int(gather is not None)},
-        **({"scales": scales_of(sizes, given)} if "scale_a" in given else {}),
+        **({"scales": scales_of(sizes, arguments)} if "scale_a" in arguments else {}),
     }
 
 
-def scales_of(sizes: Mapping[str, int], given: Mapping[str, Any]) -> int:
+def scales_of(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> int:
     """Whether there is a scale of A, and one of each expert where the operator takes that."""
     fits(
         WHAT,
-        scale_a=(given["scale_a"], FLOAT32, (1,)),
-        scale_b=(given.get("scale_b"), FLOAT32, (sizes["experts"],)),
+        scale_a=(arguments["scale_a"], FLOAT32, (1,)),
+        scale_b=(arguments.get("scale_b"), FLOAT32, (sizes["experts"],)),
     )
-    return int(given["scale_a"] is not None)
+    return int(arguments["scale_a"] is not None)
 
 
 def flops(shape: Mapping[str, Any]) -> int:
@@ -347,7 +353,7 @@ def spec(name: str, doc: str, elements: tuple[str, str], **fields: Any) -> Kerne
     """`moe_gemm/<name>`: elements are types of A and B, and whatever fields of a spec differ."""
     listing = "sorted_blocks" if "block" in fields["parameters"] else "ragged"
     bits = {"bf16": 16, "fp4": 4, "int4_{zero}": 4}
-    made: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "source": SOURCE,
         "entry": "expert_gemm",
         "launch": launch(elements),
@@ -358,10 +364,12 @@ def spec(name: str, doc: str, elements: tuple[str, str], **fields: Any) -> Kerne
         "bytes": bytes_of(*(bits.get(each, 8) for each in elements)),
         "outputs": lambda shape, tensors: {"c": ((entries(shape), width(shape)), torch.bfloat16)},
         "hard_inputs": {
-            "one expert has all tokens": lambda shape, generator: fields["inputs"](shape, generator, one=True)
+            "one expert has all tokens": lambda shape, generator: fields["inputs"](
+                shape, generator, skewed=True
+            )
         },
     }
-    return KernelSpec(name=f"moe_gemm/{name}", doc=doc, **{**made, **fields})
+    return KernelSpec(name=f"moe_gemm/{name}", doc=doc, **{**defaults, **fields})
 
 
 ACTIVATIONS = tuple(FINISHES)

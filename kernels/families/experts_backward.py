@@ -41,10 +41,10 @@ class Lists:
         cols = b.shape[1 if layout == "nt" else 2]
         if cols % 16:
             b = torch.nn.functional.pad(b, (0, 0, 0, -cols % 16) if layout == "nt" else (0, -cols % 16))
-        made: torch.Tensor = self.call(
+        rows: torch.Tensor = self.call(
             LIST, a, b, self.ids, self.owners, self.padded, top_k, None, "none", layout
         )
-        return made[:, :cols].contiguous() if cols % 16 else made
+        return rows[:, :cols].contiguous() if cols % 16 else rows
 
     def products(self, left: torch.Tensor, of_left: int, right: torch.Tensor, of_right: int) -> torch.Tensor:
         """leftᵀ right of each expert: the sum over its ids, of which each is row id / of_left of left."""
@@ -63,18 +63,18 @@ class Lists:
         rows = (
             x[ids // of_x].masked_fill(none[:, None], 0.0) for x, of_x in ((left, of_left), (right, of_right))
         )
-        made: torch.Tensor = self.call(OF_GROUPS, *rows, offsets)
-        return made
+        matrices: torch.Tensor = self.call(OF_GROUPS, *rows, offsets)
+        return matrices
 
     def summed(self, rows: torch.Tensor, top_k: int) -> torch.Tensor:
         """Rows of ids as one of each token."""
-        made: torch.Tensor = rows if top_k == 1 else self.call(SUM, rows, top_k)
-        return made
+        sums: torch.Tensor = rows if top_k == 1 else self.call(SUM, rows, top_k)
+        return sums
 
 
 def _of_list(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     b: torch.Tensor,
     sorted_token_ids: torch.Tensor,
@@ -87,22 +87,22 @@ def _of_list(
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
     lists = Lists(call, sorted_token_ids, expert_ids, num_tokens_post_padded, b.shape[0], a.shape[0] * top_k)
-    made, sums, dz = {}, None, dc
-    if activation != "none" or "weights" in wanted:
+    gradients, sums, dz = {}, None, dc
+    if activation != "none" or "weights" in needs_grad:
         sums = lists.multiply(a, b, top_k, layout)
     if activation != "none" and sums is not None:
         z = sums if weights is None else scaled(sums, weights[:, None])
         dz = of_activation(call, dc, z, activation)
     if weights is not None:
-        if "weights" in wanted and sums is not None:
-            made["weights"] = dots(dz, sums)
+        if "weights" in needs_grad and sums is not None:
+            gradients["weights"] = dots(dz, sums)
         dz = scaled(dz, weights[:, None])
-    if "a" in wanted:
-        made["a"] = lists.summed(lists.multiply(dz, b, 1, "nn" if layout == "nt" else "nt"), top_k)
-    if "b" in wanted:
+    if "a" in needs_grad:
+        gradients["a"] = lists.summed(lists.multiply(dz, b, 1, "nn" if layout == "nt" else "nt"), top_k)
+    if "b" in needs_grad:
         operands = (dz, 1, a, top_k) if layout == "nt" else (a, top_k, dz, 1)
-        made["b"] = lists.products(*operands)
-    return made
+        gradients["b"] = lists.products(*operands)
+    return gradients
 
 
 def dots(dz: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
@@ -121,13 +121,13 @@ def of_activation(call: Call, dc: torch.Tensor, z: torch.Tensor, activation: str
     if activation != "silu_and_mul":
         return of_epilogue(call, {"z"}, dc, z, None, activation)["z"]
     gate, up = (half.contiguous() for half in z.chunk(2, -1))
-    found = of_epilogue(call, {"z", "gate"}, dc, gate, up, "silu")
-    return torch.cat((found["z"], found["gate"]), -1)
+    results = of_epilogue(call, {"z", "gate"}, dc, gate, up, "silu")
+    return torch.cat((results["z"], results["gate"]), -1)
 
 
 def _of_layers(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     w1: torch.Tensor,
     w2: torch.Tensor,
@@ -145,22 +145,22 @@ def _of_layers(
     if weights is not None:
         dhidden = (unweighted * weights[:, None]).to(dc.dtype)
     parts = {
-        *(("z", "gate") if wanted & {"a", "w1"} else ()),
-        *(("c",) if wanted & {"w2", "weights"} else ()),
+        *(("z", "gate") if needs_grad & {"a", "w1"} else ()),
+        *(("c",) if needs_grad & {"w2", "weights"} else ()),
     }
-    found, made = of_epilogue(call, parts, dhidden, gate, up, "silu"), {}
-    if "weights" in wanted:
-        made["weights"] = dots(found["c"], unweighted)
-    if "w2" in wanted:
+    results, gradients = of_epilogue(call, parts, dhidden, gate, up, "silu"), {}
+    if "weights" in needs_grad:
+        gradients["weights"] = dots(results["c"], unweighted)
+    if "w2" in needs_grad:
         weighted = dc if weights is None else scaled(dc, weights[:, None])
-        made["w2"] = lists.products(weighted, 1, found["c"], 1)
+        gradients["w2"] = lists.products(weighted, 1, results["c"], 1)
     if "z" in parts:
-        dz = torch.cat((found["z"], found["gate"]), -1)
-        if "a" in wanted:
-            made["a"] = lists.summed(lists.multiply(dz, w1, 1, "nn"), top_k)
-        if "w1" in wanted:
-            made["w1"] = lists.products(dz, 1, a, top_k)
-    return made
+        dz = torch.cat((results["z"], results["gate"]), -1)
+        if "a" in needs_grad:
+            gradients["a"] = lists.summed(lists.multiply(dz, w1, 1, "nn"), top_k)
+        if "w1" in needs_grad:
+            gradients["w1"] = lists.products(dz, 1, a, top_k)
+    return gradients
 
 
 OF_LIST = Gradient((LIST, OF_GROUPS, EPILOGUE, SUM), _of_list)

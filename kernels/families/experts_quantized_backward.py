@@ -45,28 +45,28 @@ class Ragged:
 
     def of_tokens(self, dz: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """dz B_eᵀ of entries, summed over those of a token."""
-        made: torch.Tensor = self.call(GROUPED, dz, b, self.offsets, layout="nt")
+        rows: torch.Tensor = self.call(GROUPED, dz, b, self.offsets, layout="nt")
         if self.gather is None:
-            return made
-        ids = made.new_zeros(self.tokens * self.top_k, made.shape[1])
-        ids = ids.index_put((self.gather.long(),), made, accumulate=True)
+            return rows
+        ids = rows.new_zeros(self.tokens * self.top_k, rows.shape[1])
+        ids = ids.index_put((self.gather.long(),), rows, accumulate=True)
         return ids if self.top_k == 1 else self.call(SUM, ids, self.top_k)
 
     def of_matrices(self, a: torch.Tensor, dz: torch.Tensor) -> torch.Tensor:
         """Aᵀ dz of each expert, a having a row for each token."""
-        made: torch.Tensor = self.call(OF_GROUPS, self.rows(a), dz, self.offsets)
-        return made
+        products: torch.Tensor = self.call(OF_GROUPS, self.rows(a), dz, self.offsets)
+        return products
 
     def of_bias(self, dz: torch.Tensor) -> torch.Tensor:
         """Sums of each expert's rows: the product with ones, of which a row is whole 16 bytes."""
-        made: torch.Tensor = self.call(OF_GROUPS, dz.new_ones(dz.shape[0], 8), dz, self.offsets)
-        return made[:, 0].float()
+        sums: torch.Tensor = self.call(OF_GROUPS, dz.new_ones(dz.shape[0], 8), dz, self.offsets)
+        return sums[:, 0].float()
 
 
 def by_expert(values: torch.Tensor, owners: torch.Tensor, experts: int) -> torch.Tensor:
     """Sums of each expert's values, in an order that is always the same."""
-    own = owners[:, None] == torch.arange(experts, device=owners.device)
-    return torch.where(own, values[:, None], 0.0).sum(0)
+    mask = owners[:, None] == torch.arange(experts, device=owners.device)
+    return torch.where(mask, values[:, None], 0.0).sum(0)
 
 
 def of_swiglu(dc: torch.Tensor, y: torch.Tensor, alpha: float) -> torch.Tensor:
@@ -87,7 +87,7 @@ def block_sums(x: torch.Tensor, size: int, dim: int) -> torch.Tensor:
 
 def _of_bytes(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     b: torch.Tensor,
     offsets: torch.Tensor,
@@ -102,44 +102,46 @@ def _of_bytes(
 ) -> dict[str, torch.Tensor]:
     lists = (offsets, gather, top_k)
     ragged = Ragged(call, *lists, a.shape[0])
-    dz, made = dc, {}
+    dz, gradients = dc, {}
     if swiglu:
         dz = of_swiglu(dc, call("moe_gemm/a8w8", a, b, *lists, scale_a, scale_b, bias), alpha)
-    if "bias" in wanted:
-        made["bias"] = ragged.of_bias(dz)
+    if "bias" in needs_grad:
+        gradients["bias"] = ragged.of_bias(dz)
     owners = ragged.owners(dz.shape[0])
-    made |= _of_scales(call, "moe_gemm/a8w8", wanted, (a, b, *lists), (scale_a, scale_b), dz, owners)
+    gradients |= _of_scales(call, "moe_gemm/a8w8", needs_grad, (a, b, *lists), (scale_a, scale_b), dz, owners)
     of_sums = scaled(dz, scale_a, None if scale_b is None else scale_b[owners, None])
-    if "a" in wanted:
-        made["a"] = ragged.of_tokens(of_sums, b.to(dz.dtype)).to(a.dtype)
-    if "b" in wanted:
-        made["b"] = ragged.of_matrices(a.to(dz.dtype), of_sums).to(b.dtype)
-    return made
+    if "a" in needs_grad:
+        gradients["a"] = ragged.of_tokens(of_sums, b.to(dz.dtype)).to(a.dtype)
+    if "b" in needs_grad:
+        gradients["b"] = ragged.of_matrices(a.to(dz.dtype), of_sums).to(b.dtype)
+    return gradients
 
 
 def _of_scales(
     call: Call,
     name: str,
-    wanted: Set[str],
-    given: tuple[object, ...],
+    needs_grad: Set[str],
+    operands: tuple[object, ...],
     scales: tuple[torch.Tensor | None, torch.Tensor | None],
     dz: torch.Tensor,
     owners: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
     """Gradients of a scale of A and one of each expert: products with the sums that have the other."""
     scale_a, scale_b = scales
-    made = {}
-    if scale_a is not None and "scale_a" in wanted:
-        made["scale_a"] = dots(dz, call(name, *given, torch.ones_like(scale_a), scale_b)).sum().view(1)
-    if scale_b is not None and "scale_b" in wanted:
-        products = dots(dz, call(name, *given, scale_a, torch.ones_like(scale_b)))
-        made["scale_b"] = by_expert(products, owners, scale_b.shape[0])
-    return made
+    gradients = {}
+    if scale_a is not None and "scale_a" in needs_grad:
+        gradients["scale_a"] = (
+            dots(dz, call(name, *operands, torch.ones_like(scale_a), scale_b)).sum().view(1)
+        )
+    if scale_b is not None and "scale_b" in needs_grad:
+        products = dots(dz, call(name, *operands, scale_a, torch.ones_like(scale_b)))
+        gradients["scale_b"] = by_expert(products, owners, scale_b.shape[0])
+    return gradients
 
 
 def _of_blocks(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     b: torch.Tensor,
     blocks_a: torch.Tensor,
@@ -156,25 +158,25 @@ def _of_blocks(
     k, n = b.shape[1:]
     of_a = blocks_a.repeat_interleave(group_k, -1)[:, :k]
     of_b = blocks_b.repeat_interleave(group_k, 1)[:, :k].repeat_interleave(group_n, 2)[..., :n]
-    made = {"bias": ragged.of_bias(dc)} if "bias" in wanted else {}
-    if wanted & {"a", "blocks_a"}:
+    gradients = {"bias": ragged.of_bias(dc)} if "bias" in needs_grad else {}
+    if needs_grad & {"a", "blocks_a"}:
         grad = ragged.of_tokens(dc, (b.float() * of_b).to(dc.dtype)).float()
-        if "a" in wanted:
-            made["a"] = (grad * of_a).to(a.dtype)
-        if "blocks_a" in wanted:
-            made["blocks_a"] = block_sums(grad * a.float(), group_k, -1)
-    if wanted & {"b", "blocks_b"}:
+        if "a" in needs_grad:
+            gradients["a"] = (grad * of_a).to(a.dtype)
+        if "blocks_a" in needs_grad:
+            gradients["blocks_a"] = block_sums(grad * a.float(), group_k, -1)
+    if needs_grad & {"b", "blocks_b"}:
         grad = ragged.of_matrices((a.float() * of_a).to(dc.dtype), dc).float()
-        if "b" in wanted:
-            made["b"] = (grad * of_b).to(b.dtype)
-        if "blocks_b" in wanted:
-            made["blocks_b"] = block_sums(block_sums(grad * b.float(), group_k, 1), group_n, 2)
-    return made
+        if "b" in needs_grad:
+            gradients["b"] = (grad * of_b).to(b.dtype)
+        if "blocks_b" in needs_grad:
+            gradients["blocks_b"] = block_sums(block_sums(grad * b.float(), group_k, 1), group_n, 2)
+    return gradients
 
 
 def _of_nibbles(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     b: torch.Tensor,
     blocks_b: torch.Tensor,
@@ -186,28 +188,28 @@ def _of_nibbles(
     scale_a: torch.Tensor | None,
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    made, k = {}, a.shape[1]
-    if scale_a is not None and "scale_a" in wanted:
+    gradients, k = {}, a.shape[1]
+    if scale_a is not None and "scale_a" in needs_grad:
         unit = call(
             *("moe_gemm/a8w4", a, b, blocks_b, offsets, gather, top_k, group_k, zero),
             torch.ones_like(scale_a),
         )
-        made["scale_a"] = dots(dc, unit).sum().view(1)
-    if wanted & {"blocks_b", "zero"}:
+        gradients["scale_a"] = dots(dc, unit).sum().view(1)
+    if needs_grad & {"blocks_b", "zero"}:
         ragged = Ragged(call, offsets, gather, top_k, a.shape[0])
         grad = ragged.of_matrices(a.to(dc.dtype), scaled(dc, scale_a)).float()
-        if "zero" in wanted:
-            made["zero"] = -block_sums(grad, group_k, 1) * blocks_b
-        if "blocks_b" in wanted:
+        if "zero" in needs_grad:
+            gradients["zero"] = -block_sums(grad, group_k, 1) * blocks_b
+        if "blocks_b" in needs_grad:
             less = torch.full_like(blocks_b, 8.0) if zero is None else zero
             numbers = int4(b).float() - less.repeat_interleave(group_k, 1)[:, :k]
-            made["blocks_b"] = block_sums(grad * numbers, group_k, 1)
-    return made
+            gradients["blocks_b"] = block_sums(grad * numbers, group_k, 1)
+    return gradients
 
 
 def _of_fp4(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     b: torch.Tensor,
     powers_a: torch.Tensor,
@@ -221,16 +223,16 @@ def _of_fp4(
     alpha: float,
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    given, dz = (a, b, powers_a, powers_b, offsets, gather, top_k), dc
+    operands, dz = (a, b, powers_a, powers_b, offsets, gather, top_k), dc
     if swiglu:
-        dz = of_swiglu(dc, call("moe_gemm/a4w4", *given, scale_a, scale_b), alpha)
+        dz = of_swiglu(dc, call("moe_gemm/a4w4", *operands, scale_a, scale_b), alpha)
     owners = Ragged(call, offsets, gather, top_k, a.shape[0]).owners(dz.shape[0])
-    return _of_scales(call, "moe_gemm/a4w4", wanted, given, (scale_a, scale_b), dz, owners)
+    return _of_scales(call, "moe_gemm/a4w4", needs_grad, operands, (scale_a, scale_b), dz, owners)
 
 
 def _of_fp4_list(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     b: torch.Tensor,
     powers_a: torch.Tensor,
@@ -247,11 +249,11 @@ def _of_fp4_list(
 ) -> dict[str, torch.Tensor]:
     name, none = "moe_gemm/mxfp4", (None, "none")
     lists = (sorted_token_ids, expert_ids, num_tokens_post_padded, top_k)
-    given, made, dz = (a, b, powers_a, powers_b, *lists), {}, dc
+    operands, gradients, dz = (a, b, powers_a, powers_b, *lists), {}, dc
     if activation != "none":
-        dz = of_activation(call, dc, call(name, *given, weights, "none", scale_a, scale_b), activation)
-    if weights is not None and "weights" in wanted:
-        made["weights"] = dots(dz, call(name, *given, *none, scale_a, scale_b))
+        dz = of_activation(call, dc, call(name, *operands, weights, "none", scale_a, scale_b), activation)
+    if weights is not None and "weights" in needs_grad:
+        gradients["weights"] = dots(dz, call(name, *operands, *none, scale_a, scale_b))
     dz = scaled(dz, None if weights is None else weights[:, None])
     block, count = sorted_token_ids.shape[0] // expert_ids.shape[0], a.shape[0] * top_k
     # An id that is padding or behind the list counts for a place of its own.
@@ -260,7 +262,7 @@ def _of_fp4_list(
     ids = torch.where(real, sorted_token_ids.long(), count)
     owners = ids.new_full((count + 1,), -1)
     owners = owners.scatter(0, ids, expert_ids.long().repeat_interleave(block))[:count]
-    return made | _of_scales(call, name, wanted, (*given, *none), (scale_a, scale_b), dz, owners)
+    return gradients | _of_scales(call, name, needs_grad, (*operands, *none), (scale_a, scale_b), dz, owners)
 
 
 BYTES = Gradient(("moe_gemm/a8w8", GROUPED, OF_GROUPS, SUM), _of_bytes)

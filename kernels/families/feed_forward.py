@@ -41,9 +41,9 @@ class Layer:
         """Rows of W1 for each hidden column."""
         return 2 if self.gated else 1
 
-    def shape_of(self, **given: Any) -> dict[str, Any]:
+    def shape_of(self, **arguments: Any) -> dict[str, Any]:
         """Shape of a call."""
-        x, w1, w2 = given["x"], given["w1"], given["w2"]
+        x, w1, w2 = arguments["x"], arguments["w1"], arguments["w2"]
         m, k = x.shape if x.dim() == 2 else (0, 0)
         n = w2.shape[0] if w2.dim() == 2 else 0
         if x.dim() != 2 or tuple(w1.shape) != (self.halves * n, k) or tuple(w2.shape) != (n, k):
@@ -51,15 +51,15 @@ class Layer:
                 f"{self.name}: x is {tuple(x.shape)}, w1 is {tuple(w1.shape)}, w2 is {tuple(w2.shape)}; "
                 f"expected (M, K), ({'2 N' if self.gated else 'N'}, K) and (N, K)"
             )
-        for what, tensor in (("w1", w1), ("w2", w2)):
+        for name, tensor in (("w1", w1), ("w2", w2)):
             if tensor.dtype != x.dtype:
-                raise ShapeError(f"{self.name}: x is {x.dtype}, {what} is {tensor.dtype}; expected the same")
-        if given["activation"] not in self.activations:
+                raise ShapeError(f"{self.name}: x is {x.dtype}, {name} is {tensor.dtype}; expected the same")
+        if arguments["activation"] not in self.activations:
             raise ShapeError(
-                f"{self.name}: activation is {given['activation']!r}; expected one of "
+                f"{self.name}: activation is {arguments['activation']!r}; expected one of "
                 f"{', '.join(self.activations)}"
             )
-        return {"m": m, "n": n, "k": k, "dtype": family.dtype_of(x), "activation": given["activation"]}
+        return {"m": m, "n": n, "k": k, "dtype": family.dtype_of(x), "activation": arguments["activation"]}
 
     def inputs(self, shape: Shape, generator: torch.Generator) -> dict[str, Any]:
         """Normally distributed matrices, weights such that both products are of the order of one."""
@@ -121,7 +121,7 @@ def layer(
     Args:
         reference: takes x (M, K), w1 (N or 2 N, K), w2 (N, K) and activation.
     """
-    made = Layer(name, gated, activations)
+    feed_forward = Layer(name, gated, activations)
     return KernelSpec(
         name=name,
         doc=doc,
@@ -134,20 +134,20 @@ def layer(
             "activation": Choice(activations, doc="function of the hidden columns, or of their gate"),
         },
         shapes=[{"m": 130, "n": 264, "k": 136}, {"m": 33, "n": 72, "k": 200, "dtype": "fp16"}],
-        inputs=made.inputs,
+        inputs=feed_forward.inputs,
         outputs=lambda shape, tensors: {"out": ((shape["m"], shape["k"]), tensors["x"].dtype)},
         workspace=lambda shape, tensors: {"hidden": ((shape["m"], shape["n"]), tensors["x"].dtype)},
         reference=reference,
         backward=gemm_backward.LAYER,
-        shape_of=made.shape_of,
-        steps=made.steps(),
+        shape_of=feed_forward.shape_of,
+        steps=feed_forward.steps(),
         tensors={"x": "dtype[m, k]", "w1": f"dtype[{'2*n' if gated else 'n'}, k]", "w2": "dtype[n, k]"}
         | {"out": "dtype[m, k]"},
         notes={"w1": "the gate's rows, then the others'"} if gated else {},
         # Hidden columns are rounded in between, by which sums differ from those of wide ones.
         tolerances={"float16": (1e-2, 5e-3), "bfloat16": (1.6e-2, 4e-2)},
-        flops=lambda shape: 2 * (1 + made.halves) * shape["m"] * shape["n"] * shape["k"],
-        bytes=lambda shape: 2 * shape["k"] * (2 * shape["m"] + (1 + made.halves) * shape["n"]),
+        flops=lambda shape: 2 * (1 + feed_forward.halves) * shape["m"] * shape["n"] * shape["k"],
+        bytes=lambda shape: 2 * shape["k"] * (2 * shape["m"] + (1 + feed_forward.halves) * shape["n"]),
     )
 
 

@@ -122,61 +122,61 @@ def sizes_of(a: torch.Tensor, b: torch.Tensor, layout: str = "nt") -> dict[str, 
     rows, cols = {"n": ("M", "K"), "t": ("K", "M")}, {"n": ("K", "N"), "t": ("N", "K")}
     if layout not in ("nt", "nn", "tn"):
         raise ShapeError(f"GEMM: layout is {layout!r}; expected 'nt', 'nn' or 'tn'")
-    found: dict[str, int] = {}
-    wanted = f"a ({', '.join(rows[layout[0]])}) and b ({', '.join(cols[layout[1]])})"
+    sizes: dict[str, int] = {}
+    expected = f"a ({', '.join(rows[layout[0]])}) and b ({', '.join(cols[layout[1]])})"
     got = f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}"
     if a.dtype != b.dtype:
         raise ShapeError(f"GEMM: a is {a.dtype}, b is {b.dtype}; expected the same")
     if a.dim() not in (2, 3) or b.dim() not in (2, a.dim()):
-        raise ShapeError(f"{got}; expected {wanted} for layout {layout!r}, or batches of them")
+        raise ShapeError(f"{got}; expected {expected} for layout {layout!r}, or batches of them")
     for tensor, names in ((a, rows[layout[0]]), (b, cols[layout[1]])):
         for name, size in zip(names, tensor.shape[-2:], strict=True):
-            if found.setdefault(name, size) != size:
-                raise ShapeError(f"{got}; expected {wanted} for layout {layout!r}, with the same {name}")
+            if sizes.setdefault(name, size) != size:
+                raise ShapeError(f"{got}; expected {expected} for layout {layout!r}, with the same {name}")
     batch = a.shape[0] if a.dim() == 3 else 1
     if b.dim() == 3 and b.shape[0] != batch:
         raise ShapeError(f"{got}; expected as many matrices in b as in a, or one")
-    return {"batch": batch, "m": found["M"], "n": found["N"], "k": found["K"]}
+    return {"batch": batch, "m": sizes["M"], "n": sizes["N"], "k": sizes["K"]}
 
 
-def finish_of(given: Mapping[str, Any], sizes: Mapping[str, int], dtype: torch.dtype) -> dict[str, Any]:
+def finish_of(arguments: Mapping[str, Any], sizes: Mapping[str, int], dtype: torch.dtype) -> dict[str, Any]:
     """Shape parameters of what is done to the sums; the tensors must fit C, a bias may have a row for each
     matrix of b."""
-    activation = given.get("activation", "none")
+    activation = arguments.get("activation", "none")
     if activation not in ACTIVATIONS:
         raise ShapeError(f"GEMM: activation is {activation!r}; expected one of {', '.join(ACTIVATIONS)}")
-    batch = tuple(given["a"].shape[:-2])
-    matrix, rows = (*batch, sizes["m"], sizes["n"]), (*tuple(given["b"].shape[:-2]), 1, sizes["n"])
-    for name, wanted in (
+    batch = tuple(arguments["a"].shape[:-2])
+    matrix, rows = (*batch, sizes["m"], sizes["n"]), (*tuple(arguments["b"].shape[:-2]), 1, sizes["n"])
+    for name, expected in (
         ("bias", ((sizes["n"],), *([rows] if len(rows) == 3 else []))),
         ("gate", (matrix,)),
         ("residual", (matrix,)),
     ):
-        tensor = given.get(name)
-        if tensor is not None and (tuple(tensor.shape) not in wanted or tensor.dtype != dtype):
+        tensor = arguments.get(name)
+        if tensor is not None and (tuple(tensor.shape) not in expected or tensor.dtype != dtype):
             raise ShapeError(
                 f"GEMM: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected "
-                f"{' or '.join(map(str, wanted))} {dtype}"
+                f"{' or '.join(map(str, expected))} {dtype}"
             )
-    present = {name: int(given.get(name) is not None) for name in ("bias", "gate", "residual")}
+    present = {name: int(arguments.get(name) is not None) for name in ("bias", "gate", "residual")}
     return {**present, "activation": activation}
 
 
 def finish_inputs(shape: Mapping[str, Any], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
     """Inputs of what is done to the sums."""
-    made: dict[str, Any] = {"activation": shape["activation"]}
+    tensors: dict[str, Any] = {"activation": shape["activation"]}
     matrix = (*batch_of(shape), shape["m"], shape["n"])
     if shape.get("alpha"):
-        made["alpha"] = 0.5
+        tensors["alpha"] = 0.5
     if shape["bias"]:
         many = shape.get("groups", shape["batch"])
         rows = (many, 1) if many > 1 else ()
-        made["bias"] = torch.randn(*rows, shape["n"], generator=generator).to(dtype)
+        tensors["bias"] = torch.randn(*rows, shape["n"], generator=generator).to(dtype)
     if shape["gate"]:
-        made["gate"] = torch.randn(matrix, generator=generator).to(dtype)
+        tensors["gate"] = torch.randn(matrix, generator=generator).to(dtype)
     if shape["residual"]:
-        made |= {"residual": torch.randn(matrix, generator=generator).to(dtype), "beta": -2.0}
-    return made
+        tensors |= {"residual": torch.randn(matrix, generator=generator).to(dtype), "beta": -2.0}
+    return tensors
 
 
 def batch_of(shape: Mapping[str, Any]) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ GROUPED, OF_GROUPS = "gemm/grouped", "gemm/grouped_variable_k"
 
 def of_operands(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     dz: torch.Tensor,
     a: torch.Tensor,
     b: torch.Tensor,
@@ -32,7 +32,7 @@ def of_operands(
     A and B are stored as `layout` says, and so are their gradients; that of one matrix B for a batch of A is
     the sum over the batch.
     """
-    made = {}
+    gradients = {}
     batch, cols = dz.shape[:-2], dz.shape[-1]
     if layout == "nt":
         # Rows of dz and of B's columns are whole 16 bytes for the product that sums over them.
@@ -40,30 +40,30 @@ def of_operands(
             torch.nn.functional.pad(x, pad) if cols % 8 else x
             for x, pad in ((dz, (0, -cols % 8)), (b, (0, 0, 0, -cols % 8)))
         )
-        if "a" in wanted:
-            made["a"] = call(PRODUCT, dz, rows_of_b, layout="nn", alpha=alpha)
-        if "b" in wanted:
+        if "a" in needs_grad:
+            gradients["a"] = call(PRODUCT, dz, rows_of_b, layout="nn", alpha=alpha)
+        if "b" in needs_grad:
             left, right = _rows_of_one(b, dz, a)
-            made["b"] = call(PRODUCT, left, right, layout="tn", alpha=alpha)[..., :cols, :].contiguous()
+            gradients["b"] = call(PRODUCT, left, right, layout="tn", alpha=alpha)[..., :cols, :].contiguous()
     elif layout == "nn":
-        if "a" in wanted:
-            made["a"] = call(PRODUCT, dz, b, layout="nt", alpha=alpha)
-        if "b" in wanted:
+        if "a" in needs_grad:
+            gradients["a"] = call(PRODUCT, dz, b, layout="nt", alpha=alpha)
+        if "b" in needs_grad:
             left, right = _rows_of_one(b, a, dz)
-            made["b"] = call(PRODUCT, left, right, layout="tn", alpha=alpha)
+            gradients["b"] = call(PRODUCT, left, right, layout="tn", alpha=alpha)
     elif b.dim() == dz.dim():
-        if "a" in wanted:
-            made["a"] = call(PRODUCT, b, dz, layout="nt", alpha=alpha)
-        if "b" in wanted:
-            made["b"] = call(PRODUCT, a, dz, layout="nn", alpha=alpha)
+        if "a" in needs_grad:
+            gradients["a"] = call(PRODUCT, b, dz, layout="nt", alpha=alpha)
+        if "b" in needs_grad:
+            gradients["b"] = call(PRODUCT, a, dz, layout="nn", alpha=alpha)
     else:
         rows = dz.flatten(0, 1)
-        if "a" in wanted:
+        if "a" in needs_grad:
             side_by_side = call(PRODUCT, b, rows, layout="nt", alpha=alpha)
-            made["a"] = side_by_side.unflatten(-1, (*batch, -1)).movedim(1, 0).contiguous()
-        if "b" in wanted:
-            made["b"] = call(PRODUCT, a.movedim(0, 1).flatten(1), rows, layout="nn", alpha=alpha)
-    return made
+            gradients["a"] = side_by_side.unflatten(-1, (*batch, -1)).movedim(1, 0).contiguous()
+        if "b" in needs_grad:
+            gradients["b"] = call(PRODUCT, a.movedim(0, 1).flatten(1), rows, layout="nn", alpha=alpha)
+    return gradients
 
 
 def _rows_of_one(b: torch.Tensor, *matrices: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -73,7 +73,7 @@ def _rows_of_one(b: torch.Tensor, *matrices: torch.Tensor) -> tuple[torch.Tensor
 
 def of_epilogue(
     call: Call,
-    wanted: Set[str],
+    parts: Set[str],
     dc: torch.Tensor,
     z: torch.Tensor | None,
     gate: torch.Tensor | None,
@@ -85,26 +85,26 @@ def of_epilogue(
     Args:
         matrices: whether each matrix of a batch has a bias of its own.
     """
-    if not wanted:
+    if not parts:
         return {}
-    found = {"z": dc} if activation == "none" and gate is None else {}
-    rest = [name for name in ("z", "gate", "bias", "c") if name in wanted and name not in found]
+    results = {"z": dc} if activation == "none" and gate is None else {}
+    rest = [name for name in ("z", "gate", "bias", "c") if name in parts and name not in results]
     if rest:
         dims = dc.shape
-        given = {
+        operands = {
             name: x if x is None or matrices else x.flatten(0, -2)
             for name, x in (("dc", dc), ("z", z), ("gate", gate))
         }
-        made = call(EPILOGUE, **given, activation=activation, wanted=" ".join(rest))
+        outputs = call(EPILOGUE, **operands, activation=activation, wanted=" ".join(rest))
         for name in rest:
-            tensor = made[name if name == "c" else f"d{name}"]
-            found[name] = tensor if name == "bias" else tensor.reshape(dims)
-    return found
+            tensor = outputs[name if name == "c" else f"d{name}"]
+            results[name] = tensor if name == "bias" else tensor.reshape(dims)
+    return results
 
 
 def _of_gemm(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     b: torch.Tensor,
     layout: str,
@@ -115,27 +115,27 @@ def _of_gemm(
     beta: float,
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    made, dz = _of_finish(
+    gradients, dz = _of_finish(
         call,
-        wanted,
-        wanted & {"a", "b"},
+        needs_grad,
+        needs_grad & {"a", "b"},
         lambda: call(PRODUCT, a, b, layout=layout, alpha=alpha, bias=bias),
         (dc, bias, activation, gate, beta),
     )
-    return made if dz is None else made | of_operands(call, wanted, dz, a, b, layout, alpha)
+    return gradients if dz is None else gradients | of_operands(call, needs_grad, dz, a, b, layout, alpha)
 
 
 def _of_gated(
-    call: Call, wanted: Set[str], a: torch.Tensor, b: torch.Tensor, activation: str, dc: torch.Tensor
+    call: Call, needs_grad: Set[str], a: torch.Tensor, b: torch.Tensor, activation: str, dc: torch.Tensor
 ) -> dict[str, torch.Tensor]:
     value, z = (call(PRODUCT, a, half.contiguous()) for half in b.chunk(2, -2))
-    found = of_epilogue(call, {"z", "gate"}, dc, z, value, activation)
-    return of_operands(call, wanted, torch.cat((found["gate"], found["z"]), -1), a, b)
+    results = of_epilogue(call, {"z", "gate"}, dc, z, value, activation)
+    return of_operands(call, needs_grad, torch.cat((results["gate"], results["z"]), -1), a, b)
 
 
 def _of_layer(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     x: torch.Tensor,
     w1: torch.Tensor,
     w2: torch.Tensor,
@@ -145,27 +145,27 @@ def _of_layer(
     """Of activation(X W1ᵀ) W2, or of ((X Wgᵀ) * activation(X Wuᵀ)) W2 where w1 = [Wg; Wu]; hidden columns
     are made again, and their products with the activation and the gate beside their gradients."""
     halves = w1.chunk(len(w1) // len(w2))
-    if wanted <= {"w2"}:
+    if needs_grad <= {"w2"}:
         value = call(PRODUCT, x, halves[0]) if len(halves) == 2 else None
         hidden = call(PRODUCT, x, halves[-1], activation=activation, gate=value)
         return {"w2": call(PRODUCT, hidden, dout, layout="tn")}
     *value, z = (call(PRODUCT, x, half) for half in halves)
     gate = value[0] if value else None
     dhidden = call(PRODUCT, dout, w2)
-    parts = {"z", *(("gate",) if value else ()), *(("c",) if "w2" in wanted else ())}
+    parts = {"z", *(("gate",) if value else ()), *(("c",) if "w2" in needs_grad else ())}
     if activation == "none" and gate is None:
-        found = {"z": dhidden, "c": z}
+        results = {"z": dhidden, "c": z}
     else:
-        found = of_epilogue(call, parts, dhidden, z, gate, activation)
-    made = {"w2": call(PRODUCT, found["c"], dout, layout="tn")} if "w2" in wanted else {}
-    dz = torch.cat((found["gate"], found["z"]), -1) if value else found["z"]
-    of_w1 = of_operands(call, {{"x": "a", "w1": "b"}.get(name, "") for name in wanted}, dz, x, w1)
-    return made | {{"a": "x", "b": "w1"}[name]: grad for name, grad in of_w1.items()}
+        results = of_epilogue(call, parts, dhidden, z, gate, activation)
+    gradients = {"w2": call(PRODUCT, results["c"], dout, layout="tn")} if "w2" in needs_grad else {}
+    dz = torch.cat((results["gate"], results["z"]), -1) if value else results["z"]
+    of_w1 = of_operands(call, {{"x": "a", "w1": "b"}.get(name, "") for name in needs_grad}, dz, x, w1)
+    return gradients | {{"a": "x", "b": "w1"}[name]: grad for name, grad in of_w1.items()}
 
 
 def _of_groups(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     dz: torch.Tensor,
     a: torch.Tensor,
     b: torch.Tensor,
@@ -174,24 +174,24 @@ def _of_groups(
     alpha: float,
 ) -> dict[str, torch.Tensor]:
     """Gradients of a and b, those of them that are wanted, from dz, that of alpha A_g B_g."""
-    made, cols = {}, dz.shape[-1]
+    gradients, cols = {}, dz.shape[-1]
     if layout == "nt" and cols % 8:
         # Rows of dz and of B's columns are whole 16 bytes for the product that sums over them.
         dz, b = (
             torch.nn.functional.pad(x, pad) for x, pad in ((dz, (0, -cols % 8)), (b, (0, 0, 0, -cols % 8)))
         )
-    if "a" in wanted:
-        made["a"] = call(GROUPED, dz, b, offsets, layout="nn" if layout == "nt" else "nt", alpha=alpha)
-    if "b" in wanted:
+    if "a" in needs_grad:
+        gradients["a"] = call(GROUPED, dz, b, offsets, layout="nn" if layout == "nt" else "nt", alpha=alpha)
+    if "b" in needs_grad:
         operands = (dz, a) if layout == "nt" else (a, dz)
-        found = call(OF_GROUPS, *operands, offsets, alpha=alpha)
-        made["b"] = found[:, :cols].contiguous() if layout == "nt" else found
-    return made
+        product = call(OF_GROUPS, *operands, offsets, alpha=alpha)
+        gradients["b"] = product[:, :cols].contiguous() if layout == "nt" else product
+    return gradients
 
 
 def _of_grouped(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     b: torch.Tensor,
     offsets: torch.Tensor,
@@ -206,68 +206,70 @@ def _of_grouped(
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
     scales = {} if scale_a is None else {"scale_a": scale_a, "scale_b": scale_b}
-    each = bias is not None and bias.dim() == 3
-    of_sums = wanted & {"a", "b", "scale_a", "scale_b"} or (each and "bias" in wanted)
-    parts = {*(("z",) if of_sums else ()), *(wanted & ({"gate"} if each else {"bias", "gate"}))}
+    bias_by_group = bias is not None and bias.dim() == 3
+    of_sums = needs_grad & {"a", "b", "scale_a", "scale_b"} or (bias_by_group and "bias" in needs_grad)
+    parts = {*(("z",) if of_sums else ()), *(needs_grad & ({"gate"} if bias_by_group else {"bias", "gate"}))}
     z = None
     if parts and (activation != "none" or "gate" in parts):
         z = call(GROUPED, a, b, offsets, layout=layout, alpha=alpha, bias=bias, **scales)
-    found = of_epilogue(call, parts, dc, z, gate, activation)
-    made: dict[str, torch.Tensor] = {n: found[n] for n in ("bias", "gate") if n in wanted and n in found}
-    if "residual" in wanted:
-        made["residual"] = dc if beta == 1.0 else beta * dc
+    results = of_epilogue(call, parts, dc, z, gate, activation)
+    gradients: dict[str, torch.Tensor] = {
+        n: results[n] for n in ("bias", "gate") if n in needs_grad and n in results
+    }
+    if "residual" in needs_grad:
+        gradients["residual"] = dc if beta == 1.0 else beta * dc
     if not of_sums:
-        return made
-    dz = found["z"]
-    if each and "bias" in wanted:
+        return gradients
+    dz = results["z"]
+    if bias_by_group and "bias" in needs_grad:
         # Sums of the rows of each group: the product with ones, of which a row is whole 16 bytes.
         cols = dz.shape[-1]
         ones = dz.new_ones(dz.shape[0], 8)
         padded = torch.nn.functional.pad(dz, (0, -cols % 8))
-        made["bias"] = call(OF_GROUPS, ones, padded, offsets)[:, :1, :cols].contiguous()
+        gradients["bias"] = call(OF_GROUPS, ones, padded, offsets)[:, :1, :cols].contiguous()
     if scale_a is None or scale_b is None:
-        return made | _of_groups(call, wanted, dz, a, b, offsets, layout, alpha)
+        return gradients | _of_groups(call, needs_grad, dz, a, b, offsets, layout, alpha)
     rows = torch.arange(dz.shape[0], dtype=offsets.dtype, device=dz.device)
     owners = torch.searchsorted(offsets, rows, right=True) - 1
-    if "a" in wanted:
+    if "a" in needs_grad:
         scaled = (dz * scale_b[owners]).to(dz.dtype)
         (grad,) = _of_groups(
             call, {"a"}, scaled, a.to(dz.dtype), b.to(dz.dtype), offsets, layout, alpha
         ).values()
-        made["a"] = (grad * scale_a[:, None]).to(a.dtype)
-    if "b" in wanted:
+        gradients["a"] = (grad * scale_a[:, None]).to(a.dtype)
+    if "b" in needs_grad:
         scaled = (dz * scale_a[:, None]).to(dz.dtype)
         (grad,) = _of_groups(
             call, {"b"}, scaled, a.to(dz.dtype), b.to(dz.dtype), offsets, layout, alpha
         ).values()
         along = scale_b[..., :, None] if layout == "nt" else scale_b[..., None, :]
-        made["b"] = (grad * along).to(b.dtype)
-    if "scale_a" in wanted:
+        gradients["b"] = (grad * along).to(b.dtype)
+    if "scale_a" in needs_grad:
         ones = torch.ones_like(scale_a)
         unit = call(GROUPED, a, b, offsets, layout=layout, alpha=alpha, scale_a=ones, scale_b=scale_b)
-        made["scale_a"] = (dz.float() * unit.float()).sum(-1)
-    if "scale_b" in wanted:
+        gradients["scale_a"] = (dz.float() * unit.float()).sum(-1)
+    if "scale_b" in needs_grad:
         ones = torch.ones_like(scale_b)
         unit = call(GROUPED, a, b, offsets, layout=layout, alpha=alpha, scale_a=scale_a, scale_b=ones)
-        made["scale_b"] = torch.zeros_like(scale_b).index_add(0, owners, dz.float() * unit.float())
-    return made
+        gradients["scale_b"] = torch.zeros_like(scale_b).index_add(0, owners, dz.float() * unit.float())
+    return gradients
 
 
 def _of_variable_k(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     b: torch.Tensor,
     offsets: torch.Tensor,
     alpha: float,
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    made = {}
-    if "a" in wanted:
-        made["a"] = call(GROUPED, b, dc, offsets, layout="nt", alpha=alpha)
-    if "b" in wanted:
-        made["b"] = call(GROUPED, a, dc, offsets, layout="nn", alpha=alpha)
-    return made
+    gradients = {}
+    if "a" in needs_grad:
+        gradients["a"] = call(GROUPED, b, dc, offsets, layout="nt", alpha=alpha)
+    if "b" in needs_grad:
+        gradients["b"] = call(GROUPED, a, dc, offsets, layout="nn", alpha=alpha)
+    return gradients
 
 
 def scaled(name: str) -> Gradient:
@@ -275,7 +277,7 @@ def scaled(name: str) -> Gradient:
 
     def rule(
         call: Call,
-        wanted: Set[str],
+        needs_grad: Set[str],
         a: torch.Tensor,
         b: torch.Tensor,
         scale_a: torch.Tensor,
@@ -287,32 +289,32 @@ def scaled(name: str) -> Gradient:
         layout: str,
         dc: torch.Tensor,
     ) -> dict[str, torch.Tensor]:
-        made, dz = _of_finish(
+        gradients, dz = _of_finish(
             call,
-            wanted,
-            wanted & {"a", "b", "scale_a", "scale_b"},
+            needs_grad,
+            needs_grad & {"a", "b", "scale_a", "scale_b"},
             lambda: call(name, a, b, scale_a, scale_b, bias=bias, layout=layout),
             (dc, bias, activation, gate, beta),
         )
         if dz is None:
-            return made
+            return gradients
         narrow = (a.to(dz.dtype), b.to(dz.dtype), layout)
-        if "a" in wanted:
+        if "a" in needs_grad:
             of_a = scale_a[..., :, None] if layout[0] == "n" else scale_a[..., None, :]
             times_b = (dz * scale_b[..., None, :]).to(dz.dtype)
-            made["a"] = (of_operands(call, {"a"}, times_b, *narrow)["a"] * of_a).to(a.dtype)
-        if "b" in wanted:
+            gradients["a"] = (of_operands(call, {"a"}, times_b, *narrow)["a"] * of_a).to(a.dtype)
+        if "b" in needs_grad:
             of_b = scale_b[..., None, :] if layout[1] == "n" else scale_b[..., :, None]
             times_a = (dz * scale_a[..., :, None]).to(dz.dtype)
-            made["b"] = (of_operands(call, {"b"}, times_a, *narrow)["b"] * of_b).to(b.dtype)
-        if "scale_a" in wanted:
+            gradients["b"] = (of_operands(call, {"b"}, times_a, *narrow)["b"] * of_b).to(b.dtype)
+        if "scale_a" in needs_grad:
             unit = call(name, a, b, torch.ones_like(scale_a), scale_b, layout=layout)
-            made["scale_a"] = (dz.float() * unit.float()).sum(-1)
-        if "scale_b" in wanted:
+            gradients["scale_a"] = (dz.float() * unit.float()).sum(-1)
+        if "scale_b" in needs_grad:
             unit = call(name, a, b, scale_a, torch.ones_like(scale_b), layout=layout)
             sums = (dz.float() * unit.float()).sum(-2)
-            made["scale_b"] = sums if sums.dim() == scale_b.dim() else sums.sum(0)
-        return made
+            gradients["scale_b"] = sums if sums.dim() == scale_b.dim() else sums.sum(0)
+        return gradients
 
     return Gradient((name, PRODUCT, EPILOGUE), rule)
 
@@ -322,7 +324,7 @@ def quantized(name: str) -> Gradient:
 
     def rule(
         call: Call,
-        wanted: Set[str],
+        needs_grad: Set[str],
         a: torch.Tensor,
         b: torch.Tensor,
         scale_a: torch.Tensor | None,
@@ -333,30 +335,30 @@ def quantized(name: str) -> Gradient:
         beta: float,
         dc: torch.Tensor,
     ) -> dict[str, torch.Tensor]:
-        made, dz = _of_finish(
+        gradients, dz = _of_finish(
             call,
-            wanted,
-            wanted & {"a", "b", "scale_a", "scale_b"},
+            needs_grad,
+            needs_grad & {"a", "b", "scale_a", "scale_b"},
             lambda: call(name, a, b, scale_a, scale_b, bias=bias),
             (dc, bias, activation, gate, beta),
         )
         if dz is None:
-            return made
-        return made | _of_quantized(call, wanted, dz, (a, b), (scale_a, scale_b))
+            return gradients
+        return gradients | _of_quantized(call, needs_grad, dz, (a, b), (scale_a, scale_b))
 
     return Gradient((name, PRODUCT, EPILOGUE), rule)
 
 
 def _of_quantized(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     dz: torch.Tensor,
     operands: tuple[torch.Tensor, torch.Tensor],
     scales: tuple[torch.Tensor | None, torch.Tensor | None],
 ) -> dict[str, torch.Tensor]:
     """Gradients of a, b and their scales that are wanted, from dz, that of the product of their numbers."""
-    (a, b), (scale_a, scale_b), made = operands, scales, {}
-    sides = {n for n in "ab" if {n, f"scale_{n}"} & wanted}
+    (a, b), (scale_a, scale_b), gradients = operands, scales, {}
+    sides = {n for n in "ab" if {n, f"scale_{n}"} & needs_grad}
     # Scales of A's rows are those of blocks as long as rows.
     of_rows = scale_a is not None and scale_a.dim() < a.dim()
     wide = a.to(dz.dtype) * scale_a[..., None] if of_rows and scale_a is not None else None
@@ -367,7 +369,7 @@ def _of_quantized(
         if which not in grads:
             continue
         grad, turned = grads[which], which == "b"
-        if which in wanted:
+        if which in needs_grad:
             if scale is not None:
                 spread = (
                     scale[..., None]
@@ -375,14 +377,14 @@ def _of_quantized(
                     else factors(scale, grad.shape[-2], grad.shape[-1], turned)
                 )
                 grad = grad * spread
-            made[which] = grad.to(stored.dtype)
-        if f"scale_{which}" in wanted and scale is not None:
+            gradients[which] = grad.to(stored.dtype)
+        if f"scale_{which}" in needs_grad and scale is not None:
             numbers = dequantized(stored, None, torch.float32)
             products = grads[which].float() * numbers
-            made[f"scale_{which}"] = (
+            gradients[f"scale_{which}"] = (
                 products.sum(-1) if of_rows and which == "a" else _sums_like(scale, products, turned)
             )
-    return made
+    return gradients
 
 
 MICROSCALED = "gemm/mx"
@@ -390,7 +392,7 @@ MICROSCALED = "gemm/mx"
 
 def _of_microscaled(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     b: torch.Tensor,
     scale_a: torch.Tensor,
@@ -402,23 +404,23 @@ def _of_microscaled(
     beta: float,
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    made, dz = _of_finish(
+    gradients, dz = _of_finish(
         call,
-        wanted,
-        wanted & {"a", "b"},
+        needs_grad,
+        needs_grad & {"a", "b"},
         lambda: call(MICROSCALED, a, b, scale_a, scale_b, format=format, bias=bias),
         (dc, bias, activation, gate, beta),
     )
     if dz is None:
-        return made
+        return gradients
     wide = {}
     for name, stored, scale in (("a", a, scale_a), ("b", b, scale_b)):
         numbers = numbers_of(stored, format)
         wide[name] = numbers, factors(scale, *numbers.shape[-2:])
     left, right = ((numbers * spread).to(dz.dtype) for numbers, spread in wide.values())
-    grads = of_operands(call, wanted, dz, left, right)
+    grads = of_operands(call, needs_grad, dz, left, right)
     of_stored = {"a": a.dtype, "b": b.dtype}
-    return made | {name: (grad * wide[name][1]).to(of_stored[name]) for name, grad in grads.items()}
+    return gradients | {name: (grad * wide[name][1]).to(of_stored[name]) for name, grad in grads.items()}
 
 
 def _sums_like(scale: torch.Tensor, x: torch.Tensor, turned: bool) -> torch.Tensor:
@@ -439,7 +441,7 @@ def _sums_like(scale: torch.Tensor, x: torch.Tensor, turned: bool) -> torch.Tens
 
 def _of_finish(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     of_sums: Set[str],
     again: Callable[[], torch.Tensor],
     finish: tuple[torch.Tensor, torch.Tensor | None, str, torch.Tensor | None, float],
@@ -451,13 +453,15 @@ def _of_finish(
         finish: dc, bias, activation, gate, beta.
     """
     dc, bias, activation, gate, beta = finish
-    parts = {*(("z",) if of_sums else ()), *(wanted & {"bias", "gate"})}
+    parts = {*(("z",) if of_sums else ()), *(needs_grad & {"bias", "gate"})}
     z = again() if parts and (activation != "none" or "gate" in parts) else None
-    found = of_epilogue(call, parts, dc, z, gate, activation, matrices=bias is not None and bias.dim() == 3)
-    made: dict[str, torch.Tensor] = {name: found[name] for name in ("bias", "gate") if name in wanted}
-    if "residual" in wanted:
-        made["residual"] = dc if beta == 1.0 else beta * dc
-    return made, found.get("z") if of_sums else None
+    results = of_epilogue(call, parts, dc, z, gate, activation, matrices=bias is not None and bias.dim() == 3)
+    gradients: dict[str, torch.Tensor] = {
+        name: results[name] for name in ("bias", "gate") if name in needs_grad
+    }
+    if "residual" in needs_grad:
+        gradients["residual"] = dc if beta == 1.0 else beta * dc
+    return gradients, results.get("z") if of_sums else None
 
 
 MUL_ADD = "gemm/mul_add"
@@ -465,7 +469,7 @@ MUL_ADD = "gemm/mul_add"
 
 def _of_mul_add(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     b: torch.Tensor,
     scale_a: torch.Tensor,
@@ -482,24 +486,24 @@ def _of_mul_add(
             whole = dc.float() if factor is None else dc.float() * factor.float()
             return whole.sum().view(1, 1).to(like.dtype)
         if like.shape[0] == 1 and dc.shape[0] > 1:
-            found = of_epilogue(call, {"bias"}, dc, None, factor, "none")["bias"]
-            return found.view(1, -1).to(like.dtype)
+            sums = of_epilogue(call, {"bias"}, dc, None, factor, "none")["bias"]
+            return sums.view(1, -1).to(like.dtype)
         return dc if factor is None else of_epilogue(call, {"z"}, dc, None, factor, "none")["z"]
 
-    made = {"c_b": summed(c_b, None)} if "c_b" in wanted else {}
-    if "c_a" in wanted:
-        one = torch.ones(1, 1, dtype=torch.float32, device=dc.device)
-        zero = torch.zeros_like(one)
-        made["c_a"] = summed(c_a, call(MUL_ADD, a, b, scale_a, scale_b, one, zero))
-    if wanted & {"a", "b", "scale_a", "scale_b"}:
+    gradients = {"c_b": summed(c_b, None)} if "c_b" in needs_grad else {}
+    if "c_a" in needs_grad:
+        unit = torch.ones(1, 1, dtype=torch.float32, device=dc.device)
+        zero = torch.zeros_like(unit)
+        gradients["c_a"] = summed(c_a, call(MUL_ADD, a, b, scale_a, scale_b, unit, zero))
+    if needs_grad & {"a", "b", "scale_a", "scale_b"}:
         dz = (dc * c_a).to(dc.dtype)
-        made |= _of_quantized(call, wanted, dz, (a, b), (scale_a, scale_b))
-    return made
+        gradients |= _of_quantized(call, needs_grad, dz, (a, b), (scale_a, scale_b))
+    return gradients
 
 
 def _of_two_products(
     call: Call,
-    wanted: Set[str],
+    needs_grad: Set[str],
     a: torch.Tensor,
     b: torch.Tensor,
     scale_a: torch.Tensor,
@@ -509,11 +513,11 @@ def _of_two_products(
     dc: torch.Tensor,
     dc16: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    made: dict[str, torch.Tensor] = {}
-    if wanted & {"a", "b", "scale_a", "scale_b"}:
-        made = _of_quantized(call, wanted, dc, (a, b), (scale_a, scale_b))
-    plain = of_operands(call, {name[0] for name in wanted & {"a16", "b16"}}, dc16, a16, b16)
-    return made | {f"{name}16": grad for name, grad in plain.items()}
+    gradients: dict[str, torch.Tensor] = {}
+    if needs_grad & {"a", "b", "scale_a", "scale_b"}:
+        gradients = _of_quantized(call, needs_grad, dc, (a, b), (scale_a, scale_b))
+    plain = of_operands(call, {name[0] for name in needs_grad & {"a16", "b16"}}, dc16, a16, b16)
+    return gradients | {f"{name}16": grad for name, grad in plain.items()}
 
 
 GEMM = Gradient((PRODUCT, EPILOGUE), _of_gemm)

@@ -12,16 +12,16 @@ from workbench_kernels.families import scalars
 from workbench_kernels.families.gemm_schedules import Product
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    a = given["a"]
-    sizes = family.sizes_of(a, given["b"], given["layout"])
+    a = arguments["a"]
+    sizes = family.sizes_of(a, arguments["b"], arguments["layout"])
     return {
         **sizes,
         "dtype": family.dtype_of(a),
-        "layout": given["layout"],
-        "alpha": int(given["alpha"] != 1.0),
-        **family.finish_of(given, sizes, a.dtype),
+        "layout": arguments["layout"],
+        "alpha": int(arguments["alpha"] != 1.0),
+        **family.finish_of(arguments, sizes, a.dtype),
     }
 
 

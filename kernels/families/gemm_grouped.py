@@ -18,9 +18,9 @@ TYPES = (*scalars.HALVES, *family.SCALED)
 ROWS = {"fp8": fp8_rows, "int8": int8_rows}
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    a, b, offsets, layout = (given[name] for name in ("a", "b", "offsets", "layout"))
+    a, b, offsets, layout = (arguments[name] for name in ("a", "b", "offsets", "layout"))
     if layout not in ("nt", "nn"):
         raise ShapeError(f"GEMM: layout is {layout!r}; expected 'nt' or 'nn', groups are rows of a")
     if a.dim() != 2 or b.dim() != 3:
@@ -35,7 +35,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
     sizes = family.sizes_of(a, b[0], layout)
     dtype = next((name for name, known in family.SCALED.items() if a.dtype in known), None)
     for name, dims in (("scale_a", (sizes["m"],)), ("scale_b", (b.shape[0], sizes["n"]))):
-        scale = given[name]
+        scale = arguments[name]
         came = None if scale is None else tuple(scale.shape)
         if came != (dims if dtype else None):
             raise ShapeError(
@@ -47,8 +47,8 @@ def shape_of(**given: Any) -> dict[str, Any]:
         "groups": b.shape[0],
         "dtype": dtype or family.dtype_of(a),
         "layout": layout,
-        "alpha": int(given["alpha"] != 1.0),
-        **family.finish_of(given, sizes, torch.bfloat16 if dtype else a.dtype),
+        "alpha": int(arguments["alpha"] != 1.0),
+        **family.finish_of(arguments, sizes, torch.bfloat16 if dtype else a.dtype),
     }
 
 
@@ -57,15 +57,15 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     m, n, k, groups, dtype = (shape[name] for name in ("m", "n", "k", "groups", "dtype"))
     cuts = torch.randint(0, m + 1, (groups - 1,), generator=generator).sort().values
     offsets = torch.cat([torch.zeros(1), cuts, torch.full((1,), m)]).to(torch.int32)
-    made: dict[str, Any] = {"offsets": offsets, "layout": shape["layout"]}
+    tensors: dict[str, Any] = {"offsets": offsets, "layout": shape["layout"]}
     for name, dims in (("a", (m, k)), ("b", (groups, n, k))):
         if dtype in ROWS:
-            made[name], made[f"scale_{name}"] = ROWS[dtype](dims, generator)
+            tensors[name], tensors[f"scale_{name}"] = ROWS[dtype](dims, generator)
         else:
-            made[name] = torch.randn(dims, generator=generator).to(scalars.HALVES[dtype])
+            tensors[name] = torch.randn(dims, generator=generator).to(scalars.HALVES[dtype])
     if shape["layout"] == "nn":
-        made["b"] = made["b"].mT.contiguous()
-    return made | family.finish_inputs(shape, generator, scalars.HALVES.get(dtype, torch.bfloat16))
+        tensors["b"] = tensors["b"].mT.contiguous()
+    return tensors | family.finish_inputs(shape, generator, scalars.HALVES.get(dtype, torch.bfloat16))
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:

@@ -21,41 +21,41 @@ def bits(shape: Mapping[str, Any]) -> int:
     return MICROSCALED[shape["format"]].bits
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    format = given["format"]
+    format = arguments["format"]
     if format not in MICROSCALED:
         raise ShapeError(f"GEMM: format is {format!r}; expected one of {', '.join(MICROSCALED)}")
-    sizes = family.sizes_of(given["a"], given["b"])
+    sizes = family.sizes_of(arguments["a"], arguments["b"])
     sizes["k"] = sizes["k"] * 8 // bits({"format": format})
     for name in "ab":
-        tensor, scale = given[name], given[f"scale_{name}"]
-        wanted = (*tensor.shape[:-1], sizes["k"] // BLOCK)
-        if tuple(scale.shape) != wanted or scale.dtype != torch.uint8:
+        tensor, scale = arguments[name], arguments[f"scale_{name}"]
+        expected = (*tensor.shape[:-1], sizes["k"] // BLOCK)
+        if tuple(scale.shape) != expected or scale.dtype != torch.uint8:
             raise ShapeError(
-                f"GEMM: scale_{name} is {tuple(scale.shape)} {scale.dtype}; expected {wanted} torch.uint8, "
+                f"GEMM: scale_{name} is {tuple(scale.shape)} {scale.dtype}; expected {expected} torch.uint8, "
                 f"one for each {BLOCK} of {sizes['k']} columns of {format}"
             )
-    finish = family.finish_of(given, sizes, torch.bfloat16)
+    finish = family.finish_of(arguments, sizes, torch.bfloat16)
     return {**sizes, "format": format, **finish}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, scale: int = 124) -> dict[str, Any]:
     """Numbers of every code, with powers of two from 2^(scale - 127) on."""
-    made: dict[str, Any] = {"format": shape["format"]}
+    tensors: dict[str, Any] = {"format": shape["format"]}
     for name, rows in (("a", shape["m"]), ("b", shape["n"])):
         dims = (*family.batch_of(shape), rows)
-        known = MICROSCALED[shape["format"]]
-        if known.encoding:
-            numbers = torch.randn(*dims, shape["k"], generator=generator).to(known.dtype)
+        element = MICROSCALED[shape["format"]]
+        if element.encoding:
+            numbers = torch.randn(*dims, shape["k"], generator=generator).to(element.dtype)
         else:
             width = shape["k"] * bits(shape) // 8
             numbers = torch.randint(0, 256, (*dims, width), generator=generator, dtype=torch.uint8)
-        made[name] = numbers
-        made[f"scale_{name}"] = torch.randint(
+        tensors[name] = numbers
+        tensors[f"scale_{name}"] = torch.randint(
             scale, scale + 7, (*dims, shape["k"] // BLOCK), generator=generator, dtype=torch.uint8
         )
-    return made | family.finish_inputs(shape, generator, torch.bfloat16)
+    return tensors | family.finish_inputs(shape, generator, torch.bfloat16)
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:

@@ -186,9 +186,11 @@ def ping_pong(
         # It takes 0.7 to 0.8 of the plain loop's time, unless the last round leaves more units idle.
         units = int(default_product(arch).compute_units)
         tiles = family.tiles(shape, 256) * shape["batch"]
-        return is_scaled(shape) and made.takes(shape, arch) and 4 * tiles >= 3 * units * blocks(tiles, units)
+        return (
+            is_scaled(shape) and product.takes(shape, arch) and 4 * tiles >= 3 * units * blocks(tiles, units)
+        )
 
-    made = Product(
+    product = Product(
         element=lambda shape: FORMATS[shape["a"]].type.cpp,
         result=lambda shape: "bf16",
         epilogue=epilogue,
@@ -196,7 +198,7 @@ def ping_pong(
         check=check_blocks,
         sums="block_sums",
     ).ping_pong(shapes)
-    return Variant(fits, **made.fields)
+    return Variant(fits, **product.fields)
 
 
 def epilogue(shape: Mapping[str, Any], *stages: str) -> str:
@@ -220,37 +222,39 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 def format_of(name: str, tensor: torch.Tensor, formats: Sequence[str]) -> str:
     """Which of some formats a tensor has."""
-    for each in formats:
-        if tensor.dtype in FORMATS[each].dtypes:
-            return each
-    wanted = " or ".join(str(FORMATS[each].dtypes[0]) for each in formats)
-    raise ShapeError(f"GEMM: {name} is {tensor.dtype}; expected {wanted}")
+    for format in formats:
+        if tensor.dtype in FORMATS[format].dtypes:
+            return format
+    expected = " or ".join(str(FORMATS[each].dtypes[0]) for each in formats)
+    raise ShapeError(f"GEMM: {name} is {tensor.dtype}; expected {expected}")
 
 
 def scale_of(name: str, scale: torch.Tensor | None, kinds: Sequence[str], batch: Dims, sizes: Dims) -> str:
     """Which of some kinds of scales a tensor is, for an operand of `sizes` rows and columns."""
-    for each in kinds:
-        dims = SCALES[each].dims
+    for kind in kinds:
+        dims = SCALES[kind].dims
         if scale is None or dims is None:
             if scale is None and dims is None:
-                return each
-        elif tuple(scale.shape) == (*batch, *dims(*sizes)) and scale.dtype == SCALES[each].dtype:
-            return each
-    known = [SCALES[each] for each in kinds]
-    wanted = [f"{(*batch, *s.dims(*sizes))} {s.dtype}, one for {s.says}" for s in known if s.dims is not None]
+                return kind
+        elif tuple(scale.shape) == (*batch, *dims(*sizes)) and scale.dtype == SCALES[kind].dtype:
+            return kind
+    scales = [SCALES[each] for each in kinds]
+    expected = [
+        f"{(*batch, *s.dims(*sizes))} {s.dtype}, one for {s.says}" for s in scales if s.dims is not None
+    ]
     came = "None" if scale is None else f"{tuple(scale.shape)} {scale.dtype}"
-    raise ShapeError(f"GEMM: scale_{name} is {came}; expected {' or '.join(wanted) or 'None'}")
+    raise ShapeError(f"GEMM: scale_{name} is {came}; expected {' or '.join(expected) or 'None'}")
 
 
-def shape_of(parameters: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def shape_of(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Shape of a call, of one of the formats and scales that `parameters` have."""
-    a, b = given["a"], given["b"]
-    formats = {n: format_of(n, given[n], parameters[n].values) for n in "ab"}
+    a, b = arguments["a"], arguments["b"]
+    formats = {n: format_of(n, arguments[n], parameters[n].values) for n in "ab"}
     if a.dim() not in (2, 3) or b.dim() not in (2, a.dim()):
         raise ShapeError(
             f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}; expected (M, K) and (N, K), or batches"
         )
-    columns = {n: given[n].shape[-1] * (2 if formats[n] == "fp4" else 1) for n in "ab"}
+    columns = {n: arguments[n].shape[-1] * (2 if formats[n] == "fp4" else 1) for n in "ab"}
     if columns["a"] != columns["b"]:
         raise ShapeError(
             f"GEMM: a has {columns['a']} columns of {formats['a']}, b {columns['b']} of {formats['b']}; "
@@ -263,14 +267,14 @@ def shape_of(parameters: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
     scales = {
         f"scale_{n}": scale_of(
             n,
-            given.get(f"scale_{n}"),
+            arguments.get(f"scale_{n}"),
             parameters[f"scale_{n}"].values,
-            tuple(given[n].shape[:-2]),
-            (given[n].shape[-2], columns["a"]),
+            tuple(arguments[n].shape[:-2]),
+            (arguments[n].shape[-2], columns["a"]),
         )
         for n in "ab"
     }
-    return {**sizes, **formats, **scales, **family.finish_of(given, sizes, torch.bfloat16)}
+    return {**sizes, **formats, **scales, **family.finish_of(arguments, sizes, torch.bfloat16)}
 
 
 def draw_scale(kind: str, dims: Dims, generator: torch.Generator, size: float = 1.0) -> torch.Tensor:
@@ -282,16 +286,16 @@ def draw_scale(kind: str, dims: Dims, generator: torch.Generator, size: float = 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1.0) -> dict[str, Any]:
     """Numbers of every size that their formats have, and scales."""
-    made: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
     for name, rows in (("a", shape["m"]), ("b", shape["n"])):
-        known, batch, k = FORMATS[shape[name]], family.batch_of(shape), shape["k"]
-        width = k // 2 if known.type.bits == 4 else k
-        made[name] = known.draw((*batch, rows, width), generator)
+        format, batch, k = FORMATS[shape[name]], family.batch_of(shape), shape["k"]
+        width = k // 2 if format.type.bits == 4 else k
+        tensors[name] = format.draw((*batch, rows, width), generator)
         kind = shape[f"scale_{name}"]
         dims = SCALES[kind].dims
         if dims is not None:
-            made[f"scale_{name}"] = draw_scale(kind, (*batch, *dims(rows, k)), generator, size)
-    return made | family.finish_inputs(shape, generator, torch.bfloat16)
+            tensors[f"scale_{name}"] = draw_scale(kind, (*batch, *dims(rows, k)), generator, size)
+    return tensors | family.finish_inputs(shape, generator, torch.bfloat16)
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
@@ -319,10 +323,10 @@ def bytes_moved(shape: Mapping[str, Any]) -> int:
         kind = SCALES[shape[f"scale_{name}"]]
         count = rows * shape["k"] * FORMATS[shape[name]].type.bits // 8
         if kind.dims is not None:
-            one = 1
+            elements = 1
             for dim in kind.dims(rows, shape["k"]):
-                one *= dim
-            count += one * kind.dtype.itemsize
+                elements *= dim
+            count += elements * kind.dtype.itemsize
         total += shape["batch"] * count
     return total
 
@@ -377,7 +381,7 @@ def quantized(
         "inputs": inputs,
         "outputs": family.outputs_bf16,
         "reference": reference,
-        "shape_of": lambda **given: shape_of(parameters, given),
+        "shape_of": lambda **tensors: shape_of(parameters, tensors),
         "define": lambda shape, arch: {"GEMM": f"block_scaled<{products(shape)}, bf16, {epilogue(shape)}>"},
         "launch": launch,
         "check": check,
@@ -401,7 +405,7 @@ def quantized(
 
 def blockwise(name: str, doc: str, shapes: Sequence[Mapping[str, Any]]) -> KernelSpec:
     """One product of fp8, int8 or bf16 with float scales of blocks, or of fp4 with powers of two."""
-    made = quantized(
+    operator = quantized(
         name,
         doc,
         a=("fp8", "int8", "bf16", "fp4"),
@@ -412,8 +416,8 @@ def blockwise(name: str, doc: str, shapes: Sequence[Mapping[str, Any]]) -> Kerne
         few=0,
         shapes=[dict(shape) for shape in shapes],
     )
-    parameters = {name: p for name, p in made.parameters.items() if name != "batch"}
-    return dataclasses.replace(made, parameters={**parameters, "batch": Choice((1,), doc="one matrix")})
+    parameters = {name: p for name, p in operator.parameters.items() if name != "batch"}
+    return dataclasses.replace(operator, parameters={**parameters, "batch": Choice((1,), doc="one matrix")})
 
 
 FP4 = {"a": "fp4", "b": "fp4", "scale_a": "powers", "scale_b": "powers"}

@@ -22,17 +22,17 @@ SHAPES = (
 """Shapes that every implementation takes."""
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    a, b, scale_a, scale_b = (given[name] for name in ("a", "b", "scale_a", "scale_b"))
-    sizes = family.sizes_of(a, b, given["layout"])
+    a, b, scale_a, scale_b = (arguments[name] for name in ("a", "b", "scale_a", "scale_b"))
+    sizes = family.sizes_of(a, b, arguments["layout"])
     rows, cols = (*a.shape[:-2], sizes["m"]), (*b.shape[:-2], sizes["n"])
     if tuple(scale_a.shape) != rows or tuple(scale_b.shape) != cols:
         raise ShapeError(
             f"GEMM: scale_a is {tuple(scale_a.shape)}, scale_b is {tuple(scale_b.shape)}; expected "
             f"{rows} and {cols}, one for each row of a and of b"
         )
-    return {**sizes, "layout": given["layout"], **family.finish_of(given, sizes, torch.bfloat16)}
+    return {**sizes, "layout": arguments["layout"], **family.finish_of(arguments, sizes, torch.bfloat16)}
 
 
 def fp8_rows(
@@ -59,15 +59,15 @@ def inputs_by(rows: Callable[..., tuple[torch.Tensor, ...]], *more: Any) -> Call
     """Inputs of which `rows(dims, generator, *more)` gives an operand's numbers, K last, and their scales."""
 
     def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-        made: dict[str, Any] = {"layout": shape["layout"]}
+        tensors: dict[str, Any] = {"layout": shape["layout"]}
         for name, count in (("a", shape["m"]), ("b", shape["n"])):
             dims = (*family.batch_of(shape), count, shape["k"])
-            made[name], made[f"scale_{name}"] = rows(dims, generator, *more)
+            tensors[name], tensors[f"scale_{name}"] = rows(dims, generator, *more)
         # What is K x M (K x N) is not stored along K.
         for name, stored, along_k in zip("ab", shape["layout"], "nt", strict=True):
             if stored != along_k:
-                made[name] = made[name].mT.contiguous()
-        return made | family.finish_inputs(shape, generator, torch.bfloat16)
+                tensors[name] = tensors[name].mT.contiguous()
+        return tensors | family.finish_inputs(shape, generator, torch.bfloat16)
 
     return inputs
 

@@ -36,7 +36,7 @@ class ScaledLoop:
 
     def tile(self, shape: Sizes, split: bool = False) -> gemm_tiles.Tile:
         """What a work-group computes, by size; with `split` a part of K, too."""
-        found = gemm_tiles.best(
+        tile = gemm_tiles.best(
             shape["m"],
             shape["n"],
             self._bytes(shape, shape["k"]),
@@ -45,8 +45,8 @@ class ScaledLoop:
             step=self._bytes(shape, self.columns(shape)),
             most=self.most_ahead(shape),
         )
-        high, wide = shape.get("side") or found.high, shape.get("side") or found.wide
-        return gemm_tiles.Tile(high, wide, (shape.get("parts") or found.parts) if split else 1)
+        high, wide = shape.get("side") or tile.high, shape.get("side") or tile.wide
+        return gemm_tiles.Tile(high, wide, (shape.get("parts") or tile.parts) if split else 1)
 
     def _bytes(self, shape: Sizes, columns: int) -> int:
         """Bytes of so many columns of a row, half of them of A and half of B."""

@@ -144,7 +144,7 @@ class Product:
         row = shape["k"] * self.size(shape)
         # What is read across K has rows of a whole tile of one-byte elements' reads.
         sides = (64, 128) if family.is_nt(shape) or self.size(shape) == 2 else (128,)
-        found = gemm_tiles.best(
+        tile = gemm_tiles.best(
             shape["m"],
             shape["n"],
             row,
@@ -152,9 +152,9 @@ class Product:
             split=split,
             sides=(32, *sides) if family.is_nt(shape) else sides,
         )
-        parts = shape.get("parts") or found.parts
+        parts = shape.get("parts") or tile.parts
         return gemm_tiles.Tile(
-            shape.get("side") or found.high, shape.get("side") or found.wide, parts if split else 1
+            shape.get("side") or tile.high, shape.get("side") or tile.wide, parts if split else 1
         )
 
     def cpp_tile(self, shape: Sizes, arch: str, split: bool = False) -> str:

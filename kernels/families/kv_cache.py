@@ -26,13 +26,13 @@ kv_cache(const ELEMENT *k, const ELEMENT *v, CACHE *key_cache, CACHE *value_cach
 """
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
-    k, cache, slots = given["k"], given["key_cache"], given["slots"]
+def shape_of(**arguments: Any) -> dict[str, Any]:
+    k, cache, slots = arguments["k"], arguments["key_cache"], arguments["slots"]
     dtype = pieces.dtype_of(NAME, "k", k)
     if k.dim() != 4 or k.shape[2] != 1:
         raise ShapeError(f"{NAME}: k is {tuple(k.shape)}; expected (tokens, heads, 1, dim)")
     tokens, heads, _, dim = k.shape
-    pieces.like(NAME, "v", given["v"], tuple(k.shape), k.dtype)
+    pieces.like(NAME, "v", arguments["v"], tuple(k.shape), k.dtype)
     if (
         cache.dim() != 4
         or (cache.shape[1], cache.shape[3]) != (heads, dim)
@@ -42,7 +42,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
             f"{NAME}: key_cache is {tuple(cache.shape)} {cache.dtype}; expected (blocks, {heads}, block, "
             f"{dim}) {k.dtype} or fp8"
         )
-    pieces.like(NAME, "value_cache", given["value_cache"], tuple(cache.shape), cache.dtype)
+    pieces.like(NAME, "value_cache", arguments["value_cache"], tuple(cache.shape), cache.dtype)
     wide = slots.dtype == torch.int64
     pieces.like(NAME, "slots", slots, (tokens,), torch.int64 if wide else torch.int32)
     sizes = {"tokens": tokens, "heads": heads, "dim": dim, "blocks": cache.shape[0], "block": cache.shape[2]}
@@ -54,15 +54,15 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     dtype = scalars.HALVES[shape["dtype"]]
     rows = (shape["tokens"], shape["heads"], 1, shape["dim"])
     places = (shape["blocks"], shape["heads"], shape["block"], shape["dim"])
-    made = {name: torch.randn(rows, generator=generator).to(dtype) for name in ("k", "v")}
+    tensors = {name: torch.randn(rows, generator=generator).to(dtype) for name in ("k", "v")}
     for name in ("key_cache", "value_cache"):
-        made[name] = torch.randn(places, generator=generator).to(
+        tensors[name] = torch.randn(places, generator=generator).to(
             scalars.FP8[0] if shape["cache"] == "fp8" else dtype
         )
     slots = torch.randperm(shape["blocks"] * shape["block"], generator=generator)[: shape["tokens"]]
     skipped = torch.rand(shape["tokens"], generator=generator) < 0.125
-    made["slots"] = torch.where(skipped, -1, slots).to(torch.int32)
-    return {**made, "k_scale": 0.5, "v_scale": 2.0}
+    tensors["slots"] = torch.where(skipped, -1, slots).to(torch.int32)
+    return {**tensors, "k_scale": 0.5, "v_scale": 2.0}
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:

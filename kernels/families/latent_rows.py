@@ -29,9 +29,9 @@ TABLES = {known.name: known.dtype for known in (dtypes.FP32, dtypes.BF16)}
 WEIGHTS = ("fp4", "fp8", "bf16")
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    q_nope, w_k, q_pe, k_nope = (given[name] for name in ("q_nope", "w_k", "q_pe", "k_nope"))
+    q_nope, w_k, q_pe, k_nope = (arguments[name] for name in ("q_nope", "w_k", "q_pe", "k_nope"))
     if q_nope.dim() != 3 or w_k.dim() != 3 or q_pe.dim() != 3 or k_nope.dim() != 3:
         raise ShapeError(
             f"{NAME}: q_nope is {tuple(q_nope.shape)}, w_k {tuple(w_k.shape)}, q_pe {tuple(q_pe.shape)}, "
@@ -41,12 +41,14 @@ def shape_of(**given: Any) -> dict[str, Any]:
     weights = quantized.format_of("w_k", w_k, WEIGHTS)
     (heads, batch, deep), rank, dim = q_nope.shape, w_k.shape[1], q_pe.shape[2]
     tokens, key_heads = k_nope.shape[:2]
-    places, angles = (given[name].shape[0] if given[name].dim() else 0 for name in ("kv_cache", "cos"))
-    cache = given["kv_cache"].dtype if given["kv_cache"].dtype in scalars.FP8 else torch.bfloat16
-    table = given["cos"].dtype if given["cos"].dtype in TABLES.values() else torch.float32
+    places, angles = (
+        arguments[name].shape[0] if arguments[name].dim() else 0 for name in ("kv_cache", "cos")
+    )
+    cache = arguments["kv_cache"].dtype if arguments["kv_cache"].dtype in scalars.FP8 else torch.bfloat16
+    table = arguments["cos"].dtype if arguments["cos"].dtype in TABLES.values() else torch.float32
     scale = {"fp4": ((heads, rank, deep // 32), torch.uint8), "fp8": ((1,), torch.float32)}.get(weights)
     bf16 = torch.bfloat16
-    wanted: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
+    expected: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
         "q_nope": ((heads, batch, deep), bf16),
         "w_k": ((heads, rank, deep // 2 if weights == "fp4" else deep), w_k.dtype),
         "q_pe": ((batch, heads, dim), bf16),
@@ -57,10 +59,10 @@ def shape_of(**given: Any) -> dict[str, Any]:
         **dict.fromkeys(("cos", "sin"), ((angles, dim // 2), table)),
         **({} if scale is None else {"w_k_scale": scale}),
     }
-    for name, (dims, dtype) in wanted.items():
-        if given[name] is None:
+    for name, (dims, dtype) in expected.items():
+        if arguments[name] is None:
             raise ShapeError(f"{NAME}: {name} is None; expected {dims} {dtype} with w_k of {weights}")
-        pieces.like(NAME, name, given[name], dims, dtype)
+        pieces.like(NAME, name, arguments[name], dims, dtype)
     if batch > tokens:
         raise ShapeError(
             f"{NAME}: {batch} tokens with queries, {tokens} with keys; expected as many keys at least"
@@ -70,14 +72,14 @@ def shape_of(**given: Any) -> dict[str, Any]:
         **{"rank": rank, "dim": dim, "places": places, "weights": weights},
         "cache": "same" if cache == bf16 else "fp8",
         "table": next(name for name, dtype in TABLES.items() if dtype == table),
-        "interleaved": int(given["interleaved"]),
+        "interleaved": int(arguments["interleaved"]),
     }
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Slots all over the cache, each for one token, the last for none."""
     heads, batch, tokens, dim = (shape[name] for name in ("heads", "batch", "tokens", "dim"))
-    known = quantized.FORMATS[shape["weights"]]
+    format = quantized.FORMATS[shape["weights"]]
     deep = shape["deep"] // 2 if shape["weights"] == "fp4" else shape["deep"]
 
     def normal(*dims: int) -> torch.Tensor:
@@ -87,9 +89,9 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     cache = normal(shape["places"], shape["key_heads"], shape["rank"] + dim)
     slots = torch.randperm(shape["places"], generator=generator)[:tokens]
     slots[1:][-1:] = -1
-    made = {
+    tensors = {
         "q_nope": normal(heads, batch, shape["deep"]),
-        "w_k": known.draw((heads, shape["rank"], deep), generator),
+        "w_k": format.draw((heads, shape["rank"], deep), generator),
         "q_pe": normal(batch, heads, dim),
         "k_nope": normal(tokens, shape["key_heads"], shape["rank"]),
         "k_rope": normal(tokens, shape["key_heads"], dim),
@@ -101,10 +103,10 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     }
     if shape["weights"] == "fp4":
         dims = (heads, shape["rank"], shape["deep"] // 32)
-        made["w_k_scale"] = quantized.draw_scale("powers", dims, generator)
+        tensors["w_k_scale"] = quantized.draw_scale("powers", dims, generator)
     elif shape["weights"] == "fp8":
-        made["w_k_scale"] = torch.tensor([0.03])
-    return made
+        tensors["w_k_scale"] = torch.tensor([0.03])
+    return tensors
 
 
 def as_gemm(shape: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,8 +34,8 @@ def gradients(
     wide = torch.promote_types(dout.dtype, torch.float32)
     with torch.enable_grad():
         leaves = [x.detach().to(wide).requires_grad_() for x in inputs]
-        made = torch.autograd.grad(function(*leaves), leaves, dout.to(wide))
-    return tuple(grad.to(dout.dtype) for grad in made)
+        grads = torch.autograd.grad(function(*leaves), leaves, dout.to(wide))
+    return tuple(grad.to(dout.dtype) for grad in grads)
 
 
 def of_layer_norm(
@@ -100,21 +100,21 @@ __global__ __launch_bounds__(512) void {which}_sums(const {which}_operation::arg
 }}
 """
 
-    def outputs(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-        dtype = given["dout"].dtype
+    def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+        dtype = tensors["dout"].dtype
         return {
-            **dict.fromkeys(results, (given["dout"].shape, dtype)),
+            **dict.fromkeys(results, (tensors["dout"].shape, dtype)),
             **{f"d{which}": ((shape["cols"],), dtype) for which in kinds},
         }
 
     def main_arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
         matrices = ("h", "dout", "dresidual_out", "dx", "dresidual")
-        own = arguments(tensors)
+        operands = arguments(tensors)
         return {
-            **rowwise.flat(own, *matrices),
+            **rowwise.flat(operands, *matrices),
             **{f"d{which}": tensors.get(f"{which}_parts") for which in ("weight", "bias")},
             **{"weight": tensors["weight"], "eps": tensors["eps"]},
-            **{"p": own.get("p", 0.0), "seed": own.get("seed", 0)},
+            **{"p": operands.get("p", 0.0), "seed": operands.get("seed", 0)},
         }
 
     return KernelSpec(
@@ -139,7 +139,7 @@ __global__ __launch_bounds__(512) void {which}_sums(const {which}_operation::arg
             Step(name="rows", entry=name, launch=main_launch, arguments=main_arguments),
             *map(_sums, kinds),
         ),
-        workspace=lambda shape, given: {
+        workspace=lambda shape, tensors: {
             f"{which}_parts": ((main_launch(shape, "").grid[0], shape["cols"]), torch.float32)
             for which in kinds
         },
@@ -160,11 +160,11 @@ __global__ __launch_bounds__(512) void {which}_sums(const {which}_operation::arg
 def padded(name: str, *, reference: Callable[..., Any], summed: bool) -> KernelSpec:
     """`normalization/<name>`: RMSNorm into rows of `out_cols` columns, of x + residual where `summed`."""
 
-    def shape_of(**given: Any) -> dict[str, Any]:
-        x = given["x"]
-        shape = rowwise.shape_of(name, x, residual=given.get("residual"))
-        rowwise.check_columns(name, x, weight=given["weight"])
-        return {**shape, "out_cols": given["out_cols"]}
+    def shape_of(**arguments: Any) -> dict[str, Any]:
+        x = arguments["x"]
+        shape = rowwise.shape_of(name, x, residual=arguments.get("residual"))
+        rowwise.check_columns(name, x, weight=arguments["weight"])
+        return {**shape, "out_cols": arguments["out_cols"]}
 
     def check(shape: Mapping[str, Any], arch: str) -> None:
         if shape["out_cols"] < shape["cols"]:
@@ -172,10 +172,10 @@ def padded(name: str, *, reference: Callable[..., Any], summed: bool) -> KernelS
                 f"{name}: out_cols is {shape['out_cols']}; expected the {shape['cols']} columns of x, or more"
             )
 
-    def outputs(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-        x = given["x"]
-        made = {"out": ((*x.shape[:-1], shape["out_cols"]), x.dtype)}
-        return {**made, "residual_out": (x.shape, x.dtype)} if summed else made
+    def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+        x = tensors["x"]
+        layouts = {"out": ((*x.shape[:-1], shape["out_cols"]), x.dtype)}
+        return {**layouts, "residual_out": (x.shape, x.dtype)} if summed else layouts
 
     def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
         return {

@@ -19,9 +19,9 @@ def launch(elements: int) -> Launch:
 
 def dtype_of(operator: str, name: str, tensor: torch.Tensor) -> str:
     """Name of a tensor's dtype."""
-    for known, dtype in scalars.HALVES.items():
+    for dtype_name, dtype in scalars.HALVES.items():
         if tensor.dtype == dtype:
-            return known
+            return dtype_name
     raise ShapeError(f"{operator}: {name} is {tensor.dtype}; expected torch.bfloat16 or torch.float16")
 
 

@@ -40,8 +40,8 @@ def reference(
     return qkv, z.reshape(tokens, heads * groups, -1), b.reshape(tokens, -1), a.reshape(tokens, -1)
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
-    qkvz, heads, groups, keys = (given[name] for name in ("mixed_qkvz", "heads", "groups", "key_dim"))
+def shape_of(**arguments: Any) -> dict[str, Any]:
+    qkvz, heads, groups, keys = (arguments[name] for name in ("mixed_qkvz", "heads", "groups", "key_dim"))
     dtype = pieces.dtype_of(NAME, "mixed_qkvz", qkvz)
     rest = qkvz.shape[-1] - 2 * heads * keys if qkvz.dim() == 2 else 0
     if min(heads, groups, keys, rest) < 1 or rest % (2 * heads * groups):
@@ -49,7 +49,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
             f"{NAME}: mixed_qkvz is {tuple(qkvz.shape)} with {heads} heads of {keys} and {groups} of v for "
             "each; expected (tokens, heads * (2 key_dim + 2 groups V))"
         )
-    pieces.like(NAME, "mixed_ba", given["mixed_ba"], (qkvz.shape[0], 2 * heads * groups), qkvz.dtype)
+    pieces.like(NAME, "mixed_ba", arguments["mixed_ba"], (qkvz.shape[0], 2 * heads * groups), qkvz.dtype)
     values = rest // (2 * heads * groups)
     sizes = {"batch": qkvz.shape[0], "heads": heads, "groups": groups, "keys": keys, "values": values}
     return {**sizes, "dtype": dtype}
@@ -63,11 +63,11 @@ def columns(shape: Mapping[str, Any]) -> int:
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     heads, groups = shape["heads"], shape["groups"]
     dims = {"mixed_qkvz": columns(shape), "mixed_ba": 2 * heads * groups}
-    made = {
+    tensors = {
         name: torch.randn(shape["batch"], cols, generator=generator).to(scalars.HALVES[shape["dtype"]])
         for name, cols in dims.items()
     }
-    return {**made, "heads": heads, "groups": groups, "key_dim": shape["keys"]}
+    return {**tensors, "heads": heads, "groups": groups, "key_dim": shape["keys"]}
 
 
 def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:

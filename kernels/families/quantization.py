@@ -86,8 +86,8 @@ def shape_of(
     if scales.power and rounding not in scales.roundings:
         raise ShapeError(f"{name}: rounding is {rounding!r}; expected one of {', '.join(scales.roundings)}")
     shape = rowwise.shape_of(name, x, **more)
-    own = {"rounding": rounding} if scales.power else {}
-    return {**shape, "format": format, "block": block or scales.blocks[0], **own}
+    extra = {"rounding": rounding} if scales.power else {}
+    return {**shape, "format": format, "block": block or scales.blocks[0], **extra}
 
 
 def parameters(scales: Scales, **more: Choice) -> dict[str, Any]:
@@ -131,9 +131,9 @@ def scale_dims(shape: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    given = tensors if shape.get("residual") else {**tensors, "residual_out": None}
+    operands = tensors if shape.get("residual") else {**tensors, "residual_out": None}
     return {
-        **rowwise.flat(given, "x", "residual", "residual_out", "unquantized", "out", "scales"),
+        **rowwise.flat(operands, "x", "residual", "residual_out", "unquantized", "out", "scales"),
         **{"weight": tensors.get("weight"), "eps": tensors.get("eps", 0.0)},
     }
 
@@ -163,18 +163,18 @@ def quantizer(
     operator = "quantize<ROW_T, ROW_COLS, source::QUANTIZE_SOURCE, QUANTIZE_FORMAT, QUANTIZE_SCALE, "
     operator += "QUANTIZE_BLOCK, scale_rounding::QUANTIZE_ROUNDING>"
 
-    def outputs(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-        x = given["x"]
+    def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+        x = tensors["x"]
         dims = (*x.shape[:-1], width(shape["cols"], shape["format"]))
         kind = torch.uint8 if scales.power else torch.float32
-        made = {
+        layouts = {
             "out": (dims, stored(shape["format"])),
             "scales": ((*x.shape[:-1], scale_dims(shape)[1]), kind),
         }
         if "residual" in shape:
             # An operator of PyTorch returns as many tensors whatever it is given.
-            made["residual_out"] = (x.shape if shape["residual"] else (0,), x.dtype)
-        return made
+            layouts["residual_out"] = (x.shape if shape["residual"] else (0,), x.dtype)
+        return layouts
 
     def moved(shape: Mapping[str, Any]) -> int:
         rows, of_row = scale_dims(shape)
@@ -226,19 +226,19 @@ __global__ __launch_bounds__(operation::threads) void {name}(const operation::ar
     )
 
 
-def tensors(scales: Scales, halves: int, given: Iterable[str]) -> dict[str, str]:
+def tensors(scales: Scales, halves: int, names: Iterable[str]) -> dict[str, str]:
     """Layouts of what an operator of these scales takes and gives."""
-    residual = "residual" in given
-    made = {"x": f"dtype[..., {'2*cols' if halves > 1 else 'cols'}]"}
-    made |= {"weight": "dtype[cols]"} if "weight" in given else {}
-    made |= {"residual": "dtype[..., cols]"} if residual else {}
+    residual = "residual" in names
+    layouts = {"x": f"dtype[..., {'2*cols' if halves > 1 else 'cols'}]"}
+    layouts |= {"weight": "dtype[cols]"} if "weight" in names else {}
+    layouts |= {"residual": "dtype[..., cols]"} if residual else {}
     if scales.power:
-        made["out"] = "uint8[..., cols/2] | uint8[..., 3*cols/4] | format[..., cols]"
-        made["scales"] = "uint8[..., cols/32]"
+        layouts["out"] = "uint8[..., cols/2] | uint8[..., 3*cols/4] | format[..., cols]"
+        layouts["scales"] = "uint8[..., cols/32]"
     else:
-        made["out"] = "format[..., cols]"
-        made["scales"] = "fp32[..., ceil(cols/block)]" if scales.blocks[0] else "fp32[..., 1]"
-    return made | ({"residual_out": "dtype[..., cols] | dtype[0]"} if residual else {})
+        layouts["out"] = "format[..., cols]"
+        layouts["scales"] = "fp32[..., ceil(cols/block)]" if scales.blocks[0] else "fp32[..., 1]"
+    return layouts | ({"residual_out": "dtype[..., cols] | dtype[0]"} if residual else {})
 
 
 def edges(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:

@@ -180,13 +180,13 @@ def tables(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     """Cosines and sines, positions in any order where tokens are odd in number, and the kind of pairs."""
     count = shape["tokens"] + 5
     angles = torch.arange(count)[:, None] * 10000.0 ** -torch.linspace(0, 1, shape["turned"] // 2)
-    made = {
+    tensors = {
         name: of(angles).to(scalars.FLOATS[shape["table"]])
         for name, of in (("cos", torch.cos), ("sin", torch.sin))
     }
     if shape["tokens"] % 2:
-        made["positions"] = torch.randint(0, count, (shape["tokens"],), generator=generator)
-    return {**made, "interleaved": bool(shape["interleaved"])}
+        tensors["positions"] = torch.randint(0, count, (shape["tokens"],), generator=generator)
+    return {**tensors, "interleaved": bool(shape["interleaved"])}
 
 
 def moved(shape: Mapping[str, Any]) -> int:

@@ -157,13 +157,13 @@ def near_one(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tens
 
 
 def published(
-    what: str, cols: int, times: Mapping[int, Mapping[str, float]], **settings: Any
+    benchmark: str, cols: int, times: Mapping[int, Mapping[str, float]], **settings: Any
 ) -> list[Published]:
     """Times of bf16 on an MI325X as the port's README has them: microseconds by implementation, by rows."""
     return [
         figure
         for rows, by in times.items()
         for figure in Published.times(
-            {"rows": rows, "cols": cols, "dtype": "bf16", **settings}, "MI325X", f"{PORT}, {what}", by
+            {"rows": rows, "cols": cols, "dtype": "bf16", **settings}, "MI325X", f"{PORT}, {benchmark}", by
         )
     ]

@@ -26,21 +26,21 @@ def reference(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor
     return a * x + b
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
-    x = given["x"]
+def shape_of(**arguments: Any) -> dict[str, Any]:
+    x = arguments["x"]
     if x.numel() < 2:
         raise ShapeError(f"{NAME}: x is {tuple(x.shape)}; expected two elements or more")
-    found = {"size": x.numel(), "dtype": pieces.dtype_of(NAME, "x", x)}
+    shape = {"size": x.numel(), "dtype": pieces.dtype_of(NAME, "x", x)}
     for name in ("a", "b"):
-        tensor = given[name]
-        one = tensor.numel() == 1 and tensor.dim() == 1
-        if tensor.dtype != x.dtype or not (one or tensor.shape == x.shape):
+        tensor = arguments[name]
+        scalar = tensor.numel() == 1 and tensor.dim() == 1
+        if tensor.dtype != x.dtype or not (scalar or tensor.shape == x.shape):
             raise ShapeError(
                 f"{NAME}: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected "
                 f"{tuple(x.shape)} or (1,) {x.dtype}"
             )
-        found[f"one_{name}"] = int(tensor.shape != x.shape)
-    return found
+        shape[f"one_{name}"] = int(tensor.shape != x.shape)
+    return shape
 
 
 spec = KernelSpec(

@@ -24,8 +24,8 @@ spec = KernelSpec(
         {"tokens": 19, "sequences": 1, "keys": 33, "values": 20, "width": 3, "dtype": "fp32"},
     ],
     inputs=family.inputs,
-    outputs=lambda shape, given: {
-        name: ((shape["tokens"], shape[size]), given["x"].dtype)
+    outputs=lambda shape, tensors: {
+        name: ((shape["tokens"], shape[size]), tensors["x"].dtype)
         for name, size in (("q", "keys"), ("k", "keys"), ("v", "values"))
     },
     reference=conv_split,

@@ -25,8 +25,8 @@ spec = KernelSpec(
         {"batch": 2, "tokens": 3, "keys": 33, "values": 20, "lines": 2, "width": 3, "dtype": "fp32"},
     ],
     inputs=family.inputs,
-    outputs=lambda shape, given: {
-        name: ((shape["batch"], shape[size], shape["tokens"]), given["x"].dtype)
+    outputs=lambda shape, tensors: {
+        name: ((shape["batch"], shape[size], shape["tokens"]), tensors["x"].dtype)
         for name, size in (("q", "keys"), ("k", "keys"), ("v", "values"))
     },
     mutates=("conv_state",),

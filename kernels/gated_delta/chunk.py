@@ -62,8 +62,8 @@ def unit(which: str) -> family.Name:
 
 
 def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
-    made = family.raw(shape, generator, TAKES)
-    taken = {name: made[name] for name in (*TAKES, "cu_seqlens", "chunk")}
+    tensors = family.raw(shape, generator, TAKES)
+    taken = {name: tensors[name] for name in (*TAKES, "cu_seqlens", "chunk")}
     return {**taken, "use_qk_l2norm": bool(shape["normalized"])}
 
 
@@ -105,9 +105,9 @@ spec = replace(
         "normalized": Choice((0, 1), doc="whether q and k are divided by lengths"),
     },
     inputs=inputs,
-    shape_of=lambda **given: {**base.shape_of(**given), "normalized": int(given["use_qk_l2norm"])},
-    workspace=lambda shape, given: {
-        **(base.workspace(shape, given) if base.workspace else {}),
+    shape_of=lambda **tensors: {**base.shape_of(**tensors), "normalized": int(tensors["use_qk_l2norm"])},
+    workspace=lambda shape, tensors: {
+        **(base.workspace(shape, tensors) if base.workspace else {}),
         **({f"{x}_unit": family.space(x, shape) for x in ("q", "k")} if shape["normalized"] else {}),
     },
 )

@@ -16,8 +16,8 @@ from workbench_kernels.families.attention import check_starts
 def reference(cu_seqlens: torch.Tensor, chunks: int, chunk: int = 64) -> torch.Tensor:
     """(sequence, chunk in it) for each of so many chunks, (-1, -1) behind the last."""
     counts = -(-cu_seqlens.diff() // chunk)
-    made = [(n, at) for n, count in enumerate(counts.tolist()) for at in range(count)]
-    return torch.tensor([*made, *[(-1, -1)] * (chunks - len(made))], dtype=torch.int32)
+    pairs = [(n, at) for n, count in enumerate(counts.tolist()) for at in range(count)]
+    return torch.tensor([*pairs, *[(-1, -1)] * (chunks - len(pairs))], dtype=torch.int32)
 
 
 def shape_of(cu_seqlens: torch.Tensor, chunks: int, chunk: int) -> dict[str, Any]:
@@ -51,7 +51,7 @@ spec = KernelSpec(
         {"sequences": 1, "chunks": 300},
     ],
     inputs=inputs,
-    outputs=lambda shape, given: {"indices": ((shape["chunks"], 2), torch.int32)},
+    outputs=lambda shape, tensors: {"indices": ((shape["chunks"], 2), torch.int32)},
     reference=reference,
     shape_of=shape_of,
     launch=lambda shape, arch: Launch(shape["sequences"], WAVE),

@@ -31,10 +31,10 @@ base = family.spec(
 
 def inputs(shape: family.Shape, generator: torch.Generator) -> dict[str, Any]:
     """What a layer gives; where decays are bounded, some above one, and sums without rounding."""
-    made = {**base.inputs(shape, generator), "bounded": bool(shape["bounded"])}
-    if made["bounded"]:
-        made["g"] = torch.randint(-2, 3, made["g"].shape, generator=generator) / 16
-    return made
+    tensors = {**base.inputs(shape, generator), "bounded": bool(shape["bounded"])}
+    if tensors["bounded"]:
+        tensors["g"] = torch.randint(-2, 3, tensors["g"].shape, generator=generator) / 16
+    return tensors
 
 
 spec = replace(
@@ -45,5 +45,5 @@ spec = replace(
     },
     inputs=inputs,
     notes={**base.notes, "bounded": "whether products with decays above one are zero"},
-    shape_of=lambda **given: {**base.shape_of(**given), "bounded": int(given["bounded"])},
+    shape_of=lambda **tensors: {**base.shape_of(**tensors), "bounded": int(tensors["bounded"])},
 )

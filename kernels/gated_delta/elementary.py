@@ -43,7 +43,7 @@ elementary(const delta_gates::elementary g) { g.run(); }
     parameters={"size": Range(1, 1 << 28, default=4096, doc="elements of x")},
     shapes=[{"size": 4096}, {"size": 1003}],
     inputs=lambda shape, generator: {"x": 3 * torch.randn(shape["size"], generator=generator)},
-    outputs=lambda shape, given: dict.fromkeys(NAMES, (given["x"].shape, torch.float32)),
+    outputs=lambda shape, tensors: dict.fromkeys(NAMES, (tensors["x"].shape, torch.float32)),
     reference=reference,
     shape_of=shape_of,
     launch=lambda shape, arch: Launch(-(-shape["size"] // 256), 256),

@@ -25,10 +25,10 @@ def reference(
     return -a_log.exp() * steps, torch.sigmoid(b.to(wide))
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call; every dimension of a but the last counts as rows."""
-    shape = rowwise.shape_of("gating", given["a"], called="a", b=given["b"])
-    heads = {name: (given[name], scalars.WIDE, (shape["cols"],)) for name in ("a_log", "dt_bias")}
+    shape = rowwise.shape_of("gating", arguments["a"], called="a", b=arguments["b"])
+    heads = {name: (arguments[name], scalars.WIDE, (shape["cols"],)) for name in ("a_log", "dt_bias")}
     fits("gating", **heads)
     return shape
 
@@ -51,7 +51,7 @@ gating(const delta_gates::gating<ROW_T> g) { g.run(); }
         "dt_bias": torch.rand(shape["cols"], generator=generator),
         "softplus_threshold": 20.0 if shape["rows"] % 2 else 5.0,
     },
-    outputs=lambda shape, given: dict.fromkeys(("g", "beta"), (given["a"].shape, torch.float32)),
+    outputs=lambda shape, tensors: dict.fromkeys(("g", "beta"), (tensors["a"].shape, torch.float32)),
     reference=reference,
     shape_of=shape_of,
     define=lambda shape, arch: {"ROW_T": scalars.QUALIFIED[shape["dtype"]]},

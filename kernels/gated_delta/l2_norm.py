@@ -17,8 +17,8 @@ def reference(x: torch.Tensor, eps: float = 1e-6) -> tuple[torch.Tensor, torch.T
     return (wide * rstd[..., None]).to(x.dtype), rstd
 
 
-def outputs(shape: Any, given: Any) -> dict[str, Any]:
-    x = given["x"]
+def outputs(shape: Any, tensors: Any) -> dict[str, Any]:
+    x = tensors["x"]
     return {"y": (x.shape, x.dtype), "rstd": (x.shape[:-1], torch.float32)}
 
 

@@ -12,37 +12,37 @@ from workbench_kernels.families import delta_rule as family
 from workbench_kernels.references.delta_rule import delta_rule
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    found, beta = family.shape_of(given), given["beta"]
-    heads = tuple(given["v"].shape[:3])
-    keys, values = found["keys"], found["values"]
-    state = (found["sequences"], heads[2], keys, values)
-    wanted = {
+    shape, beta = family.shape_of(arguments), arguments["beta"]
+    heads = tuple(arguments["v"].shape[:3])
+    keys, values = shape["keys"], shape["values"]
+    state = (shape["sequences"], heads[2], keys, values)
+    layouts = {
         **{"g": heads, "gk": (*heads, keys), "gv": (*heads, values), "initial_state": state},
         "beta": (*heads, values) if beta is not None and beta.dim() == 4 else heads,
     }
-    family.fit(given, {name: (dims, torch.float32) for name, dims in wanted.items()})
-    return found
+    family.fit(arguments, {name: (dims, torch.float32) for name, dims in layouts.items()})
+    return shape
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Decays below one, strengths between zero and one, keys of length one, as layers have them."""
-    made, tokens = family.inputs(shape, generator), shape["tokens"]
-    heads = tuple(made["v"].shape[:3])
+    tensors, tokens = family.inputs(shape, generator), shape["tokens"]
+    heads = tuple(tensors["v"].shape[:3])
 
     def normal(*dims: int) -> torch.Tensor:
         return torch.randn(*heads, *dims, generator=generator)
 
-    made["g"] = torch.nn.functional.logsigmoid(normal() + 3)
-    made["beta"] = torch.sigmoid(normal(*((shape["values"],) if tokens % 4 == 3 else ())))
+    tensors["g"] = torch.nn.functional.logsigmoid(normal() + 3)
+    tensors["beta"] = torch.sigmoid(normal(*((shape["values"],) if tokens % 4 == 3 else ())))
     if tokens % 3 == 0:
-        made["gk"] = torch.nn.functional.logsigmoid(normal(shape["keys"]) + 4)
-        made["gv"] = torch.nn.functional.logsigmoid(normal(shape["values"]) + 4)
+        tensors["gk"] = torch.nn.functional.logsigmoid(normal(shape["keys"]) + 4)
+        tensors["gv"] = torch.nn.functional.logsigmoid(normal(shape["values"]) + 4)
     if tokens % 5:
         dims = (shape["sequences"], heads[2], shape["keys"], shape["values"])
-        made["initial_state"] = torch.randn(*dims, generator=generator) / 4
-    return made
+        tensors["initial_state"] = torch.randn(*dims, generator=generator) / 4
+    return tensors
 
 
 def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,36 +13,36 @@ from workbench_kernels.families import delta_rule as family
 from workbench_kernels.references.delta_rule import sigmoid_gated_delta_rule
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    found, states = family.shape_of(given), given["states"]
-    heads, dtype = tuple(given["v"].shape[:3]), given["v"].dtype
-    wanted = {
-        **{"a": (heads, dtype), "b": (heads, dtype), "indices": ((found["sequences"],), torch.int32)},
+    shape, states = family.shape_of(arguments), arguments["states"]
+    heads, dtype = tuple(arguments["v"].shape[:3]), arguments["v"].dtype
+    layouts = {
+        **{"a": (heads, dtype), "b": (heads, dtype), "indices": ((shape["sequences"],), torch.int32)},
         **dict.fromkeys(("a_log", "dt_bias"), (heads[2:], torch.float32)),
     }
-    family.fit(given, wanted)
+    family.fit(arguments, layouts)
     if states.dim() != 4:
         raise ShapeError(f"delta rule: states is {tuple(states.shape)}; expected (states, H_v, K, V)")
-    pool = (states.shape[0], heads[2], found["keys"], found["values"])
-    family.fit(given, {"states": (pool, torch.float32)})
-    return {**found, "states": states.shape[0]}
+    pool = (states.shape[0], heads[2], shape["keys"], shape["values"])
+    family.fit(arguments, {"states": (pool, torch.float32)})
+    return {**shape, "states": states.shape[0]}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """As layers have them; states all over the pool, the last of three and more sequences has none."""
-    made = family.inputs(shape, generator)
-    heads, dtype = tuple(made["v"].shape[:3]), made["v"].dtype
+    tensors = family.inputs(shape, generator)
+    heads, dtype = tuple(tensors["v"].shape[:3]), tensors["v"].dtype
     for name in ("a", "b"):
-        made[name] = torch.randn(*heads, generator=generator).to(dtype)
-    made["a_log"] = (15 * torch.rand(heads[2], generator=generator) + 1).log() / 4
-    made["dt_bias"] = torch.randn(heads[2], generator=generator)
-    made["states"] = torch.randn(
+        tensors[name] = torch.randn(*heads, generator=generator).to(dtype)
+    tensors["a_log"] = (15 * torch.rand(heads[2], generator=generator) + 1).log() / 4
+    tensors["dt_bias"] = torch.randn(heads[2], generator=generator)
+    tensors["states"] = torch.randn(
         shape["states"], heads[2], shape["keys"], shape["values"], generator=generator
     )
     indices = torch.randperm(shape["states"], generator=generator)[: shape["sequences"]].to(torch.int32)
     indices[2:][-1:] = -1
-    return {**made, "indices": indices}
+    return {**tensors, "indices": indices}
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:

@@ -17,16 +17,16 @@ from workbench_kernels.references.gemm import accumulated_gemm
 SUMS = {known.name: known.dtype for known in (dtypes.FP32, dtypes.BF16)}
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    a, c = given["a"], given["c"]
-    sizes = family.sizes_of(a, given["b"])
-    known = {dtype: name for name, dtype in SUMS.items()}
-    if tuple(c.shape) != (sizes["m"], sizes["n"]) or c.dtype not in known:
+    a, c = arguments["a"], arguments["c"]
+    sizes = family.sizes_of(a, arguments["b"])
+    names = {dtype: name for name, dtype in SUMS.items()}
+    if tuple(c.shape) != (sizes["m"], sizes["n"]) or c.dtype not in names:
         raise ShapeError(
             f"GEMM: c is {tuple(c.shape)} {c.dtype}; expected {(sizes['m'], sizes['n'])} float32 or bfloat16"
         )
-    return {**sizes, "dtype": family.dtype_of(a), "sums": known[c.dtype]}
+    return {**sizes, "dtype": family.dtype_of(a), "sums": names[c.dtype]}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:

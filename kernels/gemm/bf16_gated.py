@@ -17,17 +17,17 @@ from workbench_kernels.references.gemm import ACTIVATIONS, gated_gemm
 GATES = tuple(name for name in ACTIVATIONS if name != "none")
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    a, b = given["a"], given["b"]
+    a, b = arguments["a"], arguments["b"]
     sizes = family.sizes_of(a, b)
-    if sizes["n"] % 2 or given["activation"] not in GATES:
+    if sizes["n"] % 2 or arguments["activation"] not in GATES:
         raise ShapeError(
-            f"GEMM: b is {tuple(b.shape)}, activation is {given['activation']!r}; expected an even number of "
-            f"rows, half of them the gate's, and one of {', '.join(GATES)}"
+            f"GEMM: b is {tuple(b.shape)}, activation is {arguments['activation']!r}; expected an even "
+            f"number of rows, half of them the gate's, and one of {', '.join(GATES)}"
         )
     halves = {**sizes, "n": sizes["n"] // 2}
-    return {**halves, "dtype": family.dtype_of(a), "activation": given["activation"]}
+    return {**halves, "dtype": family.dtype_of(a), "activation": arguments["activation"]}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:

@@ -40,25 +40,25 @@ def reference(
     with torch.enable_grad():
         leaf = (torch.zeros_like(dc) if z is None else z).detach().requires_grad_()
         value = ACTIVATIONS[activation](leaf)
-        made = value if gate is None else value * gate
-        (dz,) = torch.autograd.grad(made, leaf, dc)
+        output = value if gate is None else value * gate
+        (dz,) = torch.autograd.grad(output, leaf, dc)
     sums = dz.sum(-2, keepdim=dc.dim() == 3)
-    found = dict(zip(RESULTS, (dz, dc * value, sums, made), strict=True))
-    return tuple(x.detach() if name in wanted.split() else dc.new_empty(0) for name, x in found.items())
+    results = dict(zip(RESULTS, (dz, dc * value, sums, output), strict=True))
+    return tuple(x.detach() if name in wanted.split() else dc.new_empty(0) for name, x in results.items())
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    dc, z, gate, wanted = (given[name] for name in ("dc", "z", "gate", "wanted"))
+    dc, z, gate, results = (arguments[name] for name in ("dc", "z", "gate", "wanted"))
     dtype = dtype_of(NAME, "dc", dc)
     if dc.dim() not in (2, 3) or dc.numel() == 0:
         raise ShapeError(f"{NAME}: dc is {tuple(dc.shape)}; expected (M, N), or a batch of them")
     for name, tensor in (("z", z), ("gate", gate)):
         if tensor is not None:
             like(NAME, name, tensor, tuple(dc.shape), dc.dtype)
-    if given["activation"] not in ACTIVATIONS or not set(wanted.split()) <= set(RESULTS):
+    if arguments["activation"] not in ACTIVATIONS or not set(results.split()) <= set(RESULTS):
         raise ShapeError(
-            f"{NAME}: activation is {given['activation']!r}, wanted {wanted!r}; expected one of "
+            f"{NAME}: activation is {arguments['activation']!r}, wanted {results!r}; expected one of "
             f"{', '.join(ACTIVATIONS)}, and some of {', '.join(RESULTS)}"
         )
     return {
@@ -66,10 +66,10 @@ def shape_of(**given: Any) -> dict[str, Any]:
         "rows": dc.shape[-2],
         "cols": dc.shape[-1],
         "dtype": dtype,
-        "activation": given["activation"],
+        "activation": arguments["activation"],
         "has_z": int(z is not None),
         "has_gate": int(gate is not None),
-        **{f"of_{name}": int(name in wanted.split()) for name in RESULTS},
+        **{f"of_{name}": int(name in results.split()) for name in RESULTS},
     }
 
 
@@ -89,13 +89,15 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     """Normally distributed matrices."""
     dims = (*((shape["batch"],) if shape["batch"] > 1 else ()), shape["rows"], shape["cols"])
     there = ("dc", *(name for name in ("z", "gate") if shape[f"has_{name}"]))
-    made = {name: torch.randn(dims, generator=generator).to(scalars.HALVES[shape["dtype"]]) for name in there}
-    wanted = " ".join(name for name in RESULTS if shape[f"of_{name}"])
-    return {**made, "activation": shape["activation"], "wanted": wanted}
+    tensors = {
+        name: torch.randn(dims, generator=generator).to(scalars.HALVES[shape["dtype"]]) for name in there
+    }
+    results = " ".join(name for name in RESULTS if shape[f"of_{name}"])
+    return {**tensors, "activation": shape["activation"], "wanted": results}
 
 
-def outputs(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    dc = given["dc"]
+def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    dc = tensors["dc"]
     sums = (shape["cols"],) if dc.dim() == 2 else (shape["batch"], 1, shape["cols"])
     dims = {"z": dc.shape, "gate": dc.shape, "bias": sums, "c": dc.shape}
     return {
@@ -104,7 +106,7 @@ def outputs(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def workspace(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
     """Sums of dz over the rows of each work-group."""
     dims = (shape["batch"], launch(shape, "").grid[1], shape["cols"])
     return {"parts": (dims, torch.float32)} if shape["of_bias"] else {}
@@ -118,11 +120,11 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    made = {"dz": "of_z", "dgate": "of_gate", "c": "of_c"}
+    flags = {"dz": "of_z", "dgate": "of_gate", "c": "of_c"}
     return {
         "dc": tensors["dc"],
         **{name: tensors[name] for name in ("z", "gate")},
-        **{name: tensors[name] if shape[of] else None for name, of in made.items()},
+        **{name: tensors[name] if shape[of] else None for name, of in flags.items()},
         "parts": tensors["parts"] if shape["of_bias"] else None,
     }
 

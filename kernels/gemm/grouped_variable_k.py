@@ -29,13 +29,13 @@ def batch_of(shape: Mapping[str, Any]) -> dict[str, Any]:
     """The same work as a batch of products of equal depth."""
     none = {"bias": 0, "activation": "none", "gate": 0, "residual": 0}
     sizes = {name: shape[name] for name in ("m", "n", "dtype", "alpha")}
-    each = {"batch": shape["groups"], "k": max(shape["k"] // shape["groups"], 1), "layout": "tn"}
-    return {**sizes, **each, **none}
+    product = {"batch": shape["groups"], "k": max(shape["k"] // shape["groups"], 1), "layout": "tn"}
+    return {**sizes, **product, **none}
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    a, b, offsets = (given[name] for name in ("a", "b", "offsets"))
+    a, b, offsets = (arguments[name] for name in ("a", "b", "offsets"))
     sizes = family.sizes_of(a, b, "tn")
     if a.dim() != 2:
         raise ShapeError(f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}; expected (K, M) and (K, N)")
@@ -48,14 +48,14 @@ def shape_of(**given: Any) -> dict[str, Any]:
         **{name: sizes[name] for name in "mnk"},
         "groups": offsets.shape[0] - 1,
         "dtype": family.dtype_of(a),
-        "alpha": int(given["alpha"] != 1.0),
+        "alpha": int(arguments["alpha"] != 1.0),
     }
 
 
-def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
-    """Groups of random sizes, of which some may be empty; with `one` all rows are the last group's."""
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
+    """Groups of random sizes, of which some may be empty; with `skewed` all rows are the last group's."""
     k, groups, dtype = shape["k"], shape["groups"], scalars.HALVES[shape["dtype"]]
-    cuts = torch.randint(0, 1 if one else k + 1, (groups - 1,), generator=generator).sort().values
+    cuts = torch.randint(0, 1 if skewed else k + 1, (groups - 1,), generator=generator).sort().values
     return {
         "a": torch.randn(k, shape["m"], generator=generator).to(dtype),
         "b": torch.randn(k, shape["n"], generator=generator).to(dtype),
@@ -107,7 +107,7 @@ spec = KernelSpec(
         + 2 * shape["groups"] * shape["m"] * shape["n"]
         + 4 * (shape["groups"] + 1)
     ),
-    hard_inputs={"all rows are one group's": lambda shape, generator: inputs(shape, generator, one=True)},
+    hard_inputs={"all rows are one group's": lambda shape, generator: inputs(shape, generator, skewed=True)},
     tensors={
         "a": "dtype[k, m]",
         "b": "dtype[k, n]",

@@ -30,26 +30,26 @@ def spread_of(name: str, tensor: torch.Tensor, m: int, n: int) -> str:
     for spread, dims in SPREADS.items():
         if tuple(tensor.shape) == dims(m, n) and tensor.dtype == TYPES[spread].dtype:
             return spread
-    wanted = " or ".join(str(dims(m, n)) for dims in SPREADS.values())
+    expected = " or ".join(str(dims(m, n)) for dims in SPREADS.values())
     raise ShapeError(
-        f"GEMM: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected {wanted} torch.bfloat16"
+        f"GEMM: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected {expected} torch.bfloat16"
     )
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    found = base.shape_of(**given)
-    spreads = {name: spread_of(name, given[name], found["m"], found["n"]) for name in ("c_a", "c_b")}
-    return {**found, **spreads}
+    shape = base.shape_of(**arguments)
+    spreads = {name: spread_of(name, arguments[name], shape["m"], shape["n"]) for name in ("c_a", "c_b")}
+    return {**shape, **spreads}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Operands, scales, and what sums are multiplied by and added to."""
-    made = {n: x for n, x in quantized.inputs(shape, generator).items() if isinstance(x, torch.Tensor)}
+    tensors = {n: x for n, x in quantized.inputs(shape, generator).items() if isinstance(x, torch.Tensor)}
     for name in ("c_a", "c_b"):
         dims = SPREADS[shape[name]](shape["m"], shape["n"])
-        made[name] = torch.randn(dims, generator=generator).to(TYPES[shape[name]].dtype)
-    return made
+        tensors[name] = torch.randn(dims, generator=generator).to(TYPES[shape[name]].dtype)
+    return tensors
 
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:

@@ -32,27 +32,27 @@ gemm(const scaled_product::arguments scaled, const plain_product::arguments plai
 """
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    found = base.shape_of(**given)
-    a16, b16 = given["a16"], given["b16"]
-    m, k = found["m"], found["k"]
-    for name, tensor, wanted in (("a16", a16, f"({m}, {k})"), ("b16", b16, f"(rows, {k})")):
+    shape = base.shape_of(**arguments)
+    a16, b16 = arguments["a16"], arguments["b16"]
+    m, k = shape["m"], shape["k"]
+    for name, tensor, expected in (("a16", a16, f"({m}, {k})"), ("b16", b16, f"(rows, {k})")):
         fits = tensor.dim() == 2 and tensor.shape[1] == k and tensor.dtype == torch.bfloat16
         if not fits or (name == "a16" and tensor.shape[0] != m):
             raise ShapeError(
-                f"GEMM: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected {wanted} torch.bfloat16, "
+                f"GEMM: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected {expected} torch.bfloat16, "
                 "with the columns of a"
             )
-    return {**found, "n16": b16.shape[0]}
+    return {**shape, "n16": b16.shape[0]}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Operands of both products."""
-    made = {n: x for n, x in quantized.inputs(shape, generator).items() if isinstance(x, torch.Tensor)}
+    tensors = {n: x for n, x in quantized.inputs(shape, generator).items() if isinstance(x, torch.Tensor)}
     for name, rows in (("a16", shape["m"]), ("b16", shape["n16"])):
-        made[name] = torch.randn(rows, shape["k"], generator=generator).bfloat16()
-    return made
+        tensors[name] = torch.randn(rows, shape["k"], generator=generator).bfloat16()
+    return tensors
 
 
 def plain(shape: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,25 +12,27 @@ from workbench_kernels.families import experts, experts_backward
 from workbench_kernels.references.experts import sorted_gemm
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    of_b = ("experts", "n", "k") if given["layout"] == "nt" else ("experts", "k", "n")
-    sizes = experts.fits("expert GEMM", a=(given["a"], BF16, ("tokens", "k")), b=(given["b"], BF16, of_b))
+    of_b = ("experts", "n", "k") if arguments["layout"] == "nt" else ("experts", "k", "n")
+    sizes = experts.fits(
+        "expert GEMM", a=(arguments["a"], BF16, ("tokens", "k")), b=(arguments["b"], BF16, of_b)
+    )
     return {
         **sizes,
-        **experts.list_shape(sizes, given),
-        **{name: given[name] for name in ("activation", "layout")},
+        **experts.list_shape(sizes, arguments),
+        **{name: arguments[name] for name in ("activation", "layout")},
     }
 
 
-def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
     """Normal numbers, and a list of random experts."""
     k, n = shape["k"], shape["n"]
     of_b = (n, k) if shape["layout"] == "nt" else (k, n)
     return {
         "a": torch.randn(shape["tokens"], k, generator=generator).bfloat16(),
         "b": torch.randn(shape["experts"], *of_b, generator=generator).bfloat16(),
-        **experts.sorted_inputs(shape, generator, one=one),
+        **experts.sorted_inputs(shape, generator, skewed=skewed),
         **{name: shape[name] for name in ("activation", "layout")},
     }
 

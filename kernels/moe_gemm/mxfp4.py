@@ -12,26 +12,26 @@ from workbench_kernels.families import expert_fp4, experts, experts_quantized_ba
 from workbench_kernels.references.experts import mxfp4
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    sizes = expert_fp4.sizes_of(given)
+    sizes = expert_fp4.sizes_of(arguments)
     return {
         **sizes,
-        **experts.list_shape(sizes, given),
-        **{"activation": given["activation"], "scales": experts.scales_of(sizes, given)},
+        **experts.list_shape(sizes, arguments),
+        **{"activation": arguments["activation"], "scales": experts.scales_of(sizes, arguments)},
     }
 
 
-def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
-    made = {
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
+    tensors = {
         **expert_fp4.numbers(shape, generator),
-        **experts.sorted_inputs(shape, generator, one=one),
+        **experts.sorted_inputs(shape, generator, skewed=skewed),
         "activation": shape["activation"],
     }
     if shape["scales"]:
-        made["scale_a"] = torch.rand(1, generator=generator) + 0.5
-        made["scale_b"] = torch.rand(shape["experts"], generator=generator) + 0.5
-    return made
+        tensors["scale_a"] = torch.rand(1, generator=generator) + 0.5
+        tensors["scale_b"] = torch.rand(shape["experts"], generator=generator) + 0.5
+    return tensors
 
 
 spec = experts.spec(

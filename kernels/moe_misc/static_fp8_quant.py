@@ -38,8 +38,8 @@ def shape_of(x: torch.Tensor, scale: torch.Tensor, format: str = "e4m3fn") -> di
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
     """Refuses the fp8 of another target."""
-    own = target(arch).fp8
-    name = own.e4m3.name if own else "none"
+    encodings = target(arch).fp8
+    name = encodings.e4m3.name if encodings else "none"
     if shape["format"] != name:
         raise ShapeError(f"static_fp8_quant: {arch} has no {shape['format']}; its fp8 is {name}")
     if shape["rows"] * shape["cols"] % 8:

@@ -23,13 +23,13 @@ def reference(
     return spread * weights.reshape(-1, 1), (spread * rows.to(wide)).sum(-1).view_as(weights)
 
 
-def shape_of(dout: torch.Tensor, **given: Any) -> dict[str, Any]:
+def shape_of(dout: torch.Tensor, **arguments: Any) -> dict[str, Any]:
     """Shape of a call."""
-    shape = forward.shape_of(**given)
-    wanted = (shape["tokens"], shape["cols"])
-    if tuple(dout.shape) != wanted or dout.dtype != torch.bfloat16:
+    shape = forward.shape_of(**arguments)
+    expected = (shape["tokens"], shape["cols"])
+    if tuple(dout.shape) != expected or dout.dtype != torch.bfloat16:
         raise ShapeError(
-            f"sum_backward: dout is {tuple(dout.shape)} {dout.dtype}; expected {wanted} torch.bfloat16"
+            f"sum_backward: dout is {tuple(dout.shape)} {dout.dtype}; expected {expected} torch.bfloat16"
         )
     return shape
 

@@ -33,11 +33,11 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
         )
 
 
-def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, skewed: bool = False) -> dict[str, Any]:
     """Random experts, of which some may have no id; or one that has all."""
-    chosen = torch.randint(0, shape["experts"], (shape["ids"],), generator=generator)
-    chosen = torch.where(torch.tensor(one), chosen[:1], chosen).to(torch.int32)
-    return {"topk_ids": chosen, **{name: shape[name] for name in ("experts", "block", "length")}}
+    assignment = torch.randint(0, shape["experts"], (shape["ids"],), generator=generator)
+    assignment = torch.where(torch.tensor(skewed), assignment[:1], assignment).to(torch.int32)
+    return {"topk_ids": assignment, **{name: shape[name] for name in ("experts", "block", "length")}}
 
 
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ spec = KernelSpec(
         Step("place", "place", lambda shape, arch: Launch(chunks(shape), WAVE), arguments),
     ],
     hard_inputs={
-        "one expert has all": lambda shape, generator: inputs(shape, generator, one=True),
+        "one expert has all": lambda shape, generator: inputs(shape, generator, skewed=True),
     },
     bytes=lambda shape: 4 * (2 * shape["ids"] + shape["length"] + -(-shape["length"] // shape["block"])),
     tensors={

@@ -64,11 +64,11 @@ def shape_of(
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """What the forward pass makes of random logits, and a gradient of it."""
-    given = forward.spec.inputs(shape, generator)
-    values, indices, _ = forward.spec.reference(**given)
+    tensors = forward.spec.inputs(shape, generator)
+    values, indices, _ = forward.spec.reference(**tensors)
     return {
         "dvalues": torch.randn(values.shape, generator=generator).to(values.dtype),
-        "x": given["x"],
+        "x": tensors["x"],
         "values": values,
         "indices": indices,
         **{name: shape[name] for name in ("k", "score", "shared")},

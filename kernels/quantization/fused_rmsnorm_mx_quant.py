@@ -29,17 +29,17 @@ def reference(
     `rounding` as of `mx_quant`.
     """
     h = x.double() if residual is None else x.double() + residual.double()
-    made = quantize_mx(rms_norm(h, weight, eps), format, rounding)
-    return *made, h.to(x.dtype) if residual is not None else x.new_empty(0)
+    quantized = quantize_mx(rms_norm(h, weight, eps), format, rounding)
+    return *quantized, h.to(x.dtype) if residual is not None else x.new_empty(0)
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call; every dimension of x but the last counts as rows."""
-    x, residual = given["x"], given["residual"]
+    x, residual = arguments["x"], arguments["residual"]
     shape = family.shape_of(
-        NAME, x, given["format"], family.POWERS, rounding=given["rounding"], residual=residual
+        NAME, x, arguments["format"], family.POWERS, rounding=arguments["rounding"], residual=residual
     )
-    rowwise.check_columns(NAME, x, weight=given["weight"])
+    rowwise.check_columns(NAME, x, weight=arguments["weight"])
     return {**shape, "residual": int(residual is not None)}
 
 

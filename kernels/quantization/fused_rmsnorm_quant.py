@@ -28,15 +28,17 @@ def reference(
     Results are the numbers, the scales, and x + residual, empty where there is none.
     """
     h = x.double() if residual is None else x.double() + residual.double()
-    made = quantize(rms_norm(h, weight, eps), format, block)
-    return *made, h.to(x.dtype) if residual is not None else x.new_empty(0)
+    quantized = quantize(rms_norm(h, weight, eps), format, block)
+    return *quantized, h.to(x.dtype) if residual is not None else x.new_empty(0)
 
 
-def shape_of(**given: Any) -> dict[str, Any]:
+def shape_of(**arguments: Any) -> dict[str, Any]:
     """Shape of a call; every dimension of x but the last counts as rows."""
-    x, residual = given["x"], given["residual"]
-    shape = family.shape_of(NAME, x, given["format"], family.BLOCKS, given["block"], residual=residual)
-    rowwise.check_columns(NAME, x, weight=given["weight"])
+    x, residual = arguments["x"], arguments["residual"]
+    shape = family.shape_of(
+        NAME, x, arguments["format"], family.BLOCKS, arguments["block"], residual=residual
+    )
+    rowwise.check_columns(NAME, x, weight=arguments["weight"])
     return {**shape, "residual": int(residual is not None)}
 
 

@@ -131,22 +131,22 @@ def attention_packed_backward(
     """`attention_backward` of `attention_packed`."""
     settings = {"causal": causal, "window": window, "scale": scale, "softcap": softcap}
     starts = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
-    given = {"q": q, "k": k, "v": v, "sinks": sinks}
-    return _gradients(attention_packed, given, {**settings, **starts}, dout, dlse)
+    tensors = {"q": q, "k": k, "v": v, "sinks": sinks}
+    return _gradients(attention_packed, tensors, {**settings, **starts}, dout, dlse)
 
 
 def _gradients(
     function: Callable[..., tuple[torch.Tensor, torch.Tensor]],
-    given: Mapping[str, torch.Tensor | None],
+    tensors: Mapping[str, torch.Tensor | None],
     settings: Mapping[str, object],
     dout: torch.Tensor,
     dlse: torch.Tensor | None,
 ) -> dict[str, torch.Tensor]:
     """Gradients of those given that there are, from those of what the function gives."""
-    leaves = {name: x.detach().requires_grad_() for name, x in given.items() if x is not None}
+    leaves = {name: x.detach().requires_grad_() for name, x in tensors.items() if x is not None}
     with torch.enable_grad():
-        made, logarithms = function(**leaves, **settings)
-        loss = (made * dout).sum()
+        out, logarithms = function(**leaves, **settings)
+        loss = (out * dout).sum()
         if dlse is not None:
             # The logarithm of a query that sees no key is -inf, and has no gradient.
             loss = loss + (logarithms * dlse).masked_fill(torch.isneginf(logarithms), 0).sum()
@@ -190,8 +190,8 @@ def attention_paged(
             if v_cache is None
             else v_cache[pages].flatten(0, 1)[None, :length].to(q.dtype) * v_scale
         )
-        own = q[None, starts[i] : starts[i + 1]]
-        out, lse = attention(own, k, v, causal, window, scale, softcap, sinks)
+        queries = q[None, starts[i] : starts[i + 1]]
+        out, lse = attention(queries, k, v, causal, window, scale, softcap, sinks)
         outs.append(out[0])
         sums.append(lse[0].T)
     return torch.cat(outs), torch.cat(sums)
@@ -247,10 +247,10 @@ def mla_decode_rope(
         q = torch.cat((q[..., :512], last), dim=-1)
     outs, sums = [], []
     starts = kv_indptr.tolist()
-    for i, own in enumerate(q):
-        chosen = kv_indices[starts[i] : starts[i + 1]].long()
-        keys, values = ((kv_cache if x is None else x)[chosen[chosen >= 0]] for x in (None, v_cache))
-        out, lse = latent_attention(own, keys, values, scale, kv_scale, softcap)
+    for i, query in enumerate(q):
+        indices = kv_indices[starts[i] : starts[i + 1]].long()
+        keys, values = ((kv_cache if x is None else x)[indices[indices >= 0]] for x in (None, v_cache))
+        out, lse = latent_attention(query, keys, values, scale, kv_scale, softcap)
         outs.append(out)
         sums.append(lse)
     return torch.stack(outs), torch.stack(sums)
@@ -281,15 +281,15 @@ def sparse_mla(
     sequences = list(range(len(q)))
     if cu_seqlens_q is not None:
         sequences = [i for i, count in enumerate(cu_seqlens_q.diff().tolist()) for _ in range(count)]
-    for i, own in enumerate(q):
-        chosen = topk_indices[i].long()
+    for i, query in enumerate(q):
+        indices = topk_indices[i].long()
         if block_table is None or seq_lens is None:
-            chosen = chosen[(chosen >= 0) & (chosen < len(rows))]
+            indices = indices[(indices >= 0) & (indices < len(rows))]
         else:
             s = sequences[i]
-            chosen = chosen[(chosen >= 0) & (chosen < seq_lens[s])]
-            chosen = block_table[s].long()[chosen // page] * page + chosen % page
-        out, lse = latent_attention(own, rows[chosen], value_rows[chosen], scale, kv_scale)
+            indices = indices[(indices >= 0) & (indices < seq_lens[s])]
+            indices = block_table[s].long()[indices // page] * page + indices % page
+        out, lse = latent_attention(query, rows[indices], value_rows[indices], scale, kv_scale)
         outs.append(out)
         sums.append(lse)
     return torch.stack(outs), torch.stack(sums)

@@ -20,8 +20,8 @@ def causal_conv(
     # PyTorch's conv1d goes through thousands of groups one by one.
     columns = x.shape[-1] - weight.shape[1] + 1
     parts = (w[:, None] * x[..., j : j + columns] for j, w in enumerate(weight.to(wide).unbind(1)))
-    made = sum(parts, torch.zeros((), dtype=wide) if bias is None else bias.to(wide)[:, None])
-    return torch.nn.functional.silu(made) if activation == "silu" else made
+    sums = sum(parts, torch.zeros((), dtype=wide) if bias is None else bias.to(wide)[:, None])
+    return torch.nn.functional.silu(sums) if activation == "silu" else sums
 
 
 def split(made: torch.Tensor, keys: int, dim: int) -> tuple[torch.Tensor, ...]:
@@ -49,10 +49,10 @@ def conv_update(
     lines = torch.arange(len(x)) if indices is None else indices
     there = lines >= 0
     columns = torch.cat((conv_state[lines.clamp(min=0)], x), -1)
-    made = causal_conv(columns, weight, bias, activation, padded=True) * there[:, None, None]
+    out = causal_conv(columns, weight, bias, activation, padded=True) * there[:, None, None]
     state = conv_state.clone()
     state[lines[there]] = columns[there][..., -conv_state.shape[-1] :]
-    return (*split(made.to(x.dtype), key_dim, 1), state)
+    return (*split(out.to(x.dtype), key_dim, 1), state)
 
 
 def conv_split(
@@ -65,5 +65,5 @@ def conv_split(
 ) -> tuple[torch.Tensor, ...]:
     """q, k (tokens, key_dim) and v of x (D, tokens); sequences begin at `starts`, the last being the end."""
     spans = [x[None, :, first:end] for first, end in pairwise(starts.tolist()) if end > first]
-    made = torch.cat([causal_conv(span, weight, bias, activation)[0] for span in spans], -1).T
-    return split(made.to(x.dtype), key_dim, 1)
+    out = torch.cat([causal_conv(span, weight, bias, activation)[0] for span in spans], -1).T
+    return split(out.to(x.dtype), key_dim, 1)

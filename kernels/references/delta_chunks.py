@@ -101,10 +101,10 @@ def _products(
     a = torch.zeros(*beta.shape, chunk, dtype=_wide(k))
     for b, first, end, _ in _all_spans(k, cu_seqlens, chunk):
         keys = _heads(k[b, first:end], groups)
-        found = keys @ keys.mT * beta[b, first:end].T[:, :, None]
+        products = keys @ keys.mT * beta[b, first:end].T[:, :, None]
         if g is not None:
-            found = found * _decays(g[b, first:end], bounded)
-        a[b, first:end, :, : end - first] = found.tril(-1).transpose(0, 1)
+            products = products * _decays(g[b, first:end], bounded)
+        a[b, first:end, :, : end - first] = products.tril(-1).transpose(0, 1)
     return a
 
 
@@ -127,13 +127,13 @@ def summed_products(
 
 def inverse(a: torch.Tensor, cu_seqlens: torch.Tensor | None = None) -> torch.Tensor:
     """(1 + tril(a, -1))^-1 of each chunk of a (B, T, H, chunk), the chunk's length being that of a row."""
-    made = torch.zeros_like(a)
+    inverses = torch.zeros_like(a)
     for b, first, end, _ in _all_spans(a, cu_seqlens, a.shape[-1]):
         matrix = a[b, first:end, :, : end - first].transpose(0, 1).tril(-1)
-        one = torch.eye(end - first, dtype=a.dtype).expand_as(matrix)
-        solved = torch.linalg.solve_triangular(matrix + one, one, upper=False, unitriangular=True)
-        made[b, first:end, :, : end - first] = solved.transpose(0, 1)
-    return made
+        identity = torch.eye(end - first, dtype=a.dtype).expand_as(matrix)
+        solved = torch.linalg.solve_triangular(matrix + identity, identity, upper=False, unitriangular=True)
+        inverses[b, first:end, :, : end - first] = solved.transpose(0, 1)
+    return inverses
 
 
 def representation(
@@ -153,13 +153,13 @@ def representation(
     groups = v.shape[2] // k.shape[2]
     w, u = v.new_zeros(*v.shape[:3], k.shape[3]), torch.zeros_like(v)
     for b, first, end, _ in _all_spans(k, cu_seqlens, a.shape[-1]):
-        own = slice(first, end)
-        matrix = a[b, own, :, : end - first].transpose(0, 1) * beta[b, own].T[:, None, :]
+        span = slice(first, end)
+        matrix = a[b, span, :, : end - first].transpose(0, 1) * beta[b, span].T[:, None, :]
         rounded = matrix.to(k.dtype).to(_wide(k))
-        u[b, own] = (rounded @ _heads(v[b, own], 1)).transpose(0, 1).to(v.dtype)
+        u[b, span] = (rounded @ _heads(v[b, span], 1)).transpose(0, 1).to(v.dtype)
         if g is not None:
-            rounded = (matrix * g[b, own].T[:, None, :].exp()).to(k.dtype).to(_wide(k))
-        w[b, own] = (rounded @ _heads(k[b, own], groups)).transpose(0, 1).to(v.dtype)
+            rounded = (matrix * g[b, span].T[:, None, :].exp()).to(k.dtype).to(_wide(k))
+        w[b, span] = (rounded @ _heads(k[b, span], groups)).transpose(0, 1).to(v.dtype)
     return w, u
 
 
@@ -198,23 +198,23 @@ def states(
     """
     batches, tokens, heads, keys = w.shape
     groups, wide = heads // k.shape[2], _wide(k)
-    found = spans(batches, tokens, cu_seqlens, chunk)
-    chunks = -(-tokens // chunk) if cu_seqlens is None else at_most(tokens, len(found), chunk)
+    sequences = spans(batches, tokens, cu_seqlens, chunk)
+    chunks = -(-tokens // chunk) if cu_seqlens is None else at_most(tokens, len(sequences), chunk)
     h = k.new_zeros(batches, chunks, heads, keys, u.shape[3])
     corrections = torch.zeros_like(u)
-    last = torch.zeros(len(found), heads, keys, u.shape[3], dtype=wide)
-    for n, sequence in enumerate(found):
+    last = torch.zeros(len(sequences), heads, keys, u.shape[3], dtype=wide)
+    for n, sequence in enumerate(sequences):
         now = last[n] if initial_state is None else initial_state[n].to(wide)
         for b, first, end, number in sequence:
-            own = slice(first, end)
+            span = slice(first, end)
             h[b, number] = now.to(h.dtype)
-            made = _heads(u[b, own], 1) - _heads(w[b, own], 1) @ now.to(k.dtype).to(wide)
-            corrections[b, own] = made.transpose(0, 1).to(u.dtype)
+            correction = _heads(u[b, span], 1) - _heads(w[b, span], 1) @ now.to(k.dtype).to(wide)
+            corrections[b, span] = correction.transpose(0, 1).to(u.dtype)
             if g is not None:
                 end_of = g[b, end - 1].to(wide)
-                made = made * (end_of - g[b, own]).T[:, :, None].exp()
+                correction = correction * (end_of - g[b, span]).T[:, :, None].exp()
                 now = now * end_of.exp()[:, None, None]
-            now = now + _heads(k[b, own], groups).mT @ made.to(k.dtype).to(wide)
+            now = now + _heads(k[b, span], groups).mT @ correction.to(k.dtype).to(wide)
         last[n] = now
     return h, corrections, last
 
@@ -239,14 +239,14 @@ def outputs(
     groups, wide = v.shape[2] // k.shape[2], _wide(k)
     o = torch.zeros(*v.shape, dtype=wide)
     for b, first, end, number in _all_spans(q, cu_seqlens, chunk):
-        own = slice(first, end)
-        queries, keys = _heads(q[b, own], groups), _heads(k[b, own], groups)
+        span = slice(first, end)
+        queries, keys = _heads(q[b, span], groups), _heads(k[b, span], groups)
         before, inside = queries @ h[b, number].to(wide), queries @ keys.mT
         if g is not None:
-            before = before * g[b, own].T[:, :, None].exp()
-            inside = inside * _decays(g[b, own])
-        made = before + inside.tril().to(k.dtype).to(wide) @ _heads(v[b, own], 1)
-        o[b, own] = made.transpose(0, 1)
+            before = before * g[b, span].T[:, :, None].exp()
+            inside = inside * _decays(g[b, span])
+        out = before + inside.tril().to(k.dtype).to(wide) @ _heads(v[b, span], 1)
+        o[b, span] = out.transpose(0, 1)
     return (o * (k.shape[3] ** -0.5 if scale is None else scale)).to(v.dtype)
 
 

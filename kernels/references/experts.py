@@ -27,12 +27,12 @@ FINISHES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {**ACTIVATIONS, "s
 
 def of_experts(a: torch.Tensor, b: torch.Tensor, tokens: torch.Tensor, experts: torch.Tensor) -> torch.Tensor:
     """Row tokens[i] of a times matrix experts[i] of b, for each i; zeros where the expert is negative."""
-    made = a.new_zeros(len(tokens), b.shape[-1])
+    products = a.new_zeros(len(tokens), b.shape[-1])
     for expert in experts.unique().tolist():
         if expert >= 0:
-            chosen = experts == expert
-            made[chosen] = a[tokens[chosen]] @ b[expert]
-    return made
+            rows = experts == expert
+            products[rows] = a[tokens[rows]] @ b[expert]
+    return products
 
 
 def listed(
@@ -90,9 +90,9 @@ def _finished_list(
     if weights is not None:
         sums = sums * weights[ids][:, None]
     rows = FINISHES[activation](sums)
-    made = rows.new_zeros(len(a) * top_k, rows.shape[-1])
-    made[ids] = rows
-    return made
+    out = rows.new_zeros(len(a) * top_k, rows.shape[-1])
+    out[ids] = rows
+    return out
 
 
 def mlp(
@@ -174,8 +174,8 @@ def a8w8(
     """scale_a scale_b[e] A B_e + bias[e] of entries of a ragged list; then perhaps `swiglu` of columns."""
     wide = _wide(scale_a, bias)
     sums, experts = ragged_gemm(a.to(wide), b.to(wide), offsets, gather, top_k)
-    made = scaled(sums, experts, scale_a, scale_b, bias)
-    return _swiglu(made, alpha) if swiglu else made
+    out = scaled(sums, experts, scale_a, scale_b, bias)
+    return _swiglu(out, alpha) if swiglu else out
 
 
 def a8w8_blockscale(
@@ -218,8 +218,8 @@ def a8w4(
     """
     wide, k = blocks_b.dtype, 2 * b.shape[1]
     of_b, less = (
-        each.repeat_interleave(group_k, 1)[:, :k]
-        for each in (blocks_b, torch.full_like(blocks_b, 8) if zero is None else zero.to(wide))
+        factors.repeat_interleave(group_k, 1)[:, :k]
+        for factors in (blocks_b, torch.full_like(blocks_b, 8) if zero is None else zero.to(wide))
     )
     sums, experts = ragged_gemm(a.to(wide), (int4(b).to(wide) - less) * of_b, offsets, gather, top_k)
     return scaled(sums, experts, scale_a, None, None)
@@ -241,8 +241,8 @@ def a4w4(
     """scale_a scale_b[e] A B_e of e2m1 numbers, A tokens x K / 2 and B experts x K / 2 x N bytes; float64."""
     left, right = microscaled(a, powers_a, 1), microscaled(b, powers_b, 1)
     sums, experts = ragged_gemm(left, right, offsets, gather, top_k)
-    made = scaled(sums, experts, scale_a, scale_b, None)
-    return _swiglu(made, alpha) if swiglu else made
+    out = scaled(sums, experts, scale_a, scale_b, None)
+    return _swiglu(out, alpha) if swiglu else out
 
 
 def mxfp4(

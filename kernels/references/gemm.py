@@ -29,13 +29,13 @@ def finish(
     beta: float,
 ) -> torch.Tensor:
     """activation(alpha sums + bias) * gate + beta residual; what is None is left out."""
-    made = alpha * sums
+    out = alpha * sums
     if bias is not None:
-        made = made + bias
-    made = ACTIVATIONS[activation](made)
+        out = out + bias
+    out = ACTIVATIONS[activation](out)
     if gate is not None:
-        made = made * gate
-    return made if residual is None else made + beta * residual
+        out = out * gate
+    return out if residual is None else out + beta * residual
 
 
 def gemm(
@@ -139,8 +139,8 @@ MICROSCALED = {known.format: known for known in dtypes.MICROSCALED}
 
 def numbers_of(stored: torch.Tensor, format: str) -> torch.Tensor:
     """Numbers of a microscaled format in float64: of fp8 tensors, or of bytes, lowest bits first."""
-    known = MICROSCALED[format]
-    bits, exponent, mantissa = known.bits, known.exponent, known.mantissa
+    element = MICROSCALED[format]
+    bits, exponent, mantissa = element.bits, element.exponent, element.mantissa
     if bits == 8:
         return stored.double()
     if bits == 4:

@@ -7,11 +7,11 @@ import torch
 
 def written(rows: torch.Tensor, cache: torch.Tensor, slots: torch.Tensor, scale: float) -> torch.Tensor:
     """The cache with rows (tokens, heads, 1, dim) over a number in their slots; slots below 0 are none."""
-    made, block = cache.clone(), cache.shape[2]
+    updated, block = cache.clone(), cache.shape[2]
     for token, slot in enumerate(slots.tolist()):
         if slot >= 0:
-            made[slot // block, :, slot % block] = (rows[token, :, 0] / scale).to(cache.dtype)
-    return made
+            updated[slot // block, :, slot % block] = (rows[token, :, 0] / scale).to(cache.dtype)
+    return updated
 
 
 def kv_cache(

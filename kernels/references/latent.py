@@ -46,8 +46,8 @@ def bmm_rope_kv_cache(
         return rotate(x.transpose(0, 1)[None], cos[at], sin[at], None, interleaved)[0].transpose(0, 1)
 
     q_out = torch.cat((plain.transpose(0, 1), turned(q_pe).to(plain.dtype)), -1)
-    k_pe, made = turned(k_rope), kv_cache.clone()
+    k_pe, updated = turned(k_rope), kv_cache.clone()
     rows = torch.cat((k_nope.to(k_pe.dtype), k_pe), -1) / k_scale
     there = slots >= 0
-    made[slots[there]] = rows[there].to(made.dtype)
-    return q_out, k_pe, made
+    updated[slots[there]] = rows[there].to(updated.dtype)
+    return q_out, k_pe, updated

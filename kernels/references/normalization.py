@@ -8,8 +8,8 @@ import torch
 def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, eps: float) -> torch.Tensor:
     """x / sqrt(mean(x^2) + eps) * weight over the last dimension."""
     wide = torch.promote_types(x.dtype, torch.float32)
-    made = x.to(wide) * torch.rsqrt(x.to(wide).square().mean(-1, keepdim=True) + eps)
-    return (made if weight is None else made * weight.to(wide)).to(x.dtype)
+    out = x.to(wide) * torch.rsqrt(x.to(wide).square().mean(-1, keepdim=True) + eps)
+    return (out if weight is None else out * weight.to(wide)).to(x.dtype)
 
 
 def layer_norm(

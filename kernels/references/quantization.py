@@ -52,13 +52,13 @@ def power_scale(absmax: torch.Tensor, format: str, rounding: str) -> torch.Tenso
 
 def nearest(x: torch.Tensor, format: str) -> torch.Tensor:
     """x as numbers of a format: int8, fp8, or bytes with two numbers of 4 bits, three with four of 6 bits."""
-    known = FORMATS[format]
-    if known.encoding:
-        return x.clamp(known.lowest, known.largest).to(known.dtype)
-    if not known.exponent:
-        whole = x.round().clamp(known.lowest, known.largest).to(torch.int8)
-        return whole if known.bits == 8 else packed(whole & 15, known.bits)
-    bits, exponent_bits, mantissa_bits = known.bits, known.exponent, known.mantissa
+    element = FORMATS[format]
+    if element.encoding:
+        return x.clamp(element.lowest, element.largest).to(element.dtype)
+    if not element.exponent:
+        whole = x.round().clamp(element.lowest, element.largest).to(torch.int8)
+        return whole if element.bits == 8 else packed(whole & 15, element.bits)
+    bits, exponent_bits, mantissa_bits = element.bits, element.exponent, element.mantissa
     codes = torch.arange(1 << (bits - 1))
     power, fraction = codes >> mantissa_bits, (codes & (1 << mantissa_bits) - 1).double()
     values = torch.where(power == 0, 2 * fraction, fraction + (1 << mantissa_bits))

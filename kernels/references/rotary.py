@@ -28,11 +28,11 @@ def rotate(
     turned = x[..., : 2 * half].to(wide)
     if interleaved:
         a, b = turned.unflatten(-1, (half, 2)).unbind(-1)
-        made = torch.stack((a * c - b * s, b * c + a * s), -1).flatten(-2)
+        out = torch.stack((a * c - b * s, b * c + a * s), -1).flatten(-2)
     else:
         a, b = turned.chunk(2, -1)
-        made = torch.cat((a * c - b * s, b * c + a * s), -1)
-    return torch.cat((made.to(x.dtype), x[..., 2 * half :]), -1)
+        out = torch.cat((a * c - b * s, b * c + a * s), -1)
+    return torch.cat((out.to(x.dtype), x[..., 2 * half :]), -1)
 
 
 def split(

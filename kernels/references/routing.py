@@ -19,17 +19,21 @@ def align(
     Returns:
         ids, experts of blocks, and how many ids and padding of experts there are.
     """
-    chosen = topk_ids.flatten().long()
-    sizes = torch.bincount(chosen, minlength=experts)
+    assignment = topk_ids.flatten().long()
+    sizes = torch.bincount(assignment, minlength=experts)
     padded = -(-sizes // block) * block
     ends, first = padded.cumsum(0), padded.cumsum(0) - padded
-    order = chosen.argsort(stable=True)
-    among = torch.arange(len(chosen), device=chosen.device) - (sizes.cumsum(0) - sizes)[chosen[order]]
+    order = assignment.argsort(stable=True)
+    among = (
+        torch.arange(len(assignment), device=assignment.device) - (sizes.cumsum(0) - sizes)[assignment[order]]
+    )
     total = int(ends[-1])
-    ids = chosen.new_full((max(total, length),), len(chosen))
-    ids[first[chosen[order]] + among] = order
-    owners = torch.full((-(-max(total, length) // block),), -1, device=chosen.device)
-    owners[: total // block] = torch.arange(experts, device=chosen.device).repeat_interleave(padded // block)
+    ids = assignment.new_full((max(total, length),), len(assignment))
+    ids[first[assignment[order]] + among] = order
+    owners = torch.full((-(-max(total, length) // block),), -1, device=assignment.device)
+    owners[: total // block] = torch.arange(experts, device=assignment.device).repeat_interleave(
+        padded // block
+    )
     return ids[:length].int(), owners[: -(-length // block)].int(), ends[-1:].int()
 
 
@@ -82,9 +86,9 @@ def top_k(
     """
     order = x.argsort(stable=True, dim=-1, descending=True)[:, :k]
     values = SCORES[score](x.gather(1, order))
-    chosen = torch.zeros(x.shape, dtype=torch.int64, device=x.device).scatter_(1, order, 1)
-    chosen = torch.nn.functional.pad(chosen, (0, -x.shape[1] % 32)).unflatten(1, (-1, 32))
-    words = (chosen << torch.arange(32, device=x.device)).sum(-1)
+    mask = torch.zeros(x.shape, dtype=torch.int64, device=x.device).scatter_(1, order, 1)
+    mask = torch.nn.functional.pad(mask, (0, -x.shape[1] % 32)).unflatten(1, (-1, 32))
+    words = (mask << torch.arange(32, device=x.device)).sum(-1)
     words = torch.where(words >= 1 << 31, words - (1 << 32), words)
     rows = len(x)
     more = torch.arange(x.shape[1], x.shape[1] + shared, device=x.device).expand(rows, shared)

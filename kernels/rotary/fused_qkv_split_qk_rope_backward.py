@@ -57,10 +57,10 @@ def shape_of(
 
 
 def inputs(shape: Any, generator: torch.Generator) -> dict[str, Any]:
-    given = dict(forward.inputs(shape, generator))
-    fused, heads = given.pop("qkv"), given.pop("heads")
+    tensors = dict(forward.inputs(shape, generator))
+    fused, heads = tensors.pop("qkv"), tensors.pop("heads")
     keys = (fused.shape[1] - heads) // 2
-    return {**dict(zip(("dq", "dk", "dv"), fused.split((heads, keys, keys), 1), strict=True)), **given}
+    return {**dict(zip(("dq", "dk", "dv"), fused.split((heads, keys, keys), 1), strict=True)), **tensors}
 
 
 spec = KernelSpec(

@@ -28,14 +28,14 @@ from workbench.views.benchmarks import analysis_bars
 MI355X = "emulated:gfx950"
 
 
-def made(case: Case, device: str, **told: Any) -> Result:
+def modelled_result(case: Case, device: str, **overrides: Any) -> Result:
     """A result without a run: a microsecond for every million operations."""
     us = cost(case.spec, case.shape) / 1e6
     fields = {"us": us, "low": us, "high": us, "origin": "modelled", "verified": "as it is"}
     fields |= {
         **case.spec.work(case.shape),
         "source": source_digest(case.operator, wb.device(device)),
-        **told,
+        **overrides,
     }
     return Result(case.name, dict(case.shape), OURS, device, "MI355X", **fields)
 
@@ -43,40 +43,40 @@ def made(case: Case, device: str, **told: Any) -> Result:
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[Case]:
     """Records the cases instead of running them."""
-    found: list[Case] = []
+    executed: list[Case] = []
 
     def fake(case: Case, device: str) -> Result:
-        found.append(case)
-        return made(case, device)
+        executed.append(case)
+        return modelled_result(case, device)
 
     monkeypatch.setattr(run, "run_case", fake)
-    return found
+    return executed
 
 
 def test_problems_are_those_with_published_figures_of_the_product() -> None:
     device = device_of_name("MI355X")
-    found = cases(["gemm/bf16"], "published", device)
-    assert {case.shape["m"] for case in found} == {1024, 2048, 4096, 8192, 16384}
-    (own,) = cases(["normalization/layernorm_backward"], "published", device)
+    published = cases(["gemm/bf16"], "published", device)
+    assert {case.shape["m"] for case in published} == {1024, 2048, 4096, 8192, 16384}
+    (backward,) = cases(["normalization/layernorm_backward"], "published", device)
     spec = wb.kernels["normalization/layernorm_backward"]
-    assert own.shape == spec.shape(spec.shapes[0]), "nobody published any"
+    assert backward.shape == spec.shape(spec.shapes[0]), "nobody published any"
     softmax = cases(["activations/softmax"], "published", device)
     assert {case.shape["rows"] for case in softmax} == {4096, 16384, 65536}, "published for another product"
-    given = cases(["gemm/bf16"], [{"m": 64, "n": 64, "k": 64}], device)
-    assert [case.shape["m"] for case in given] == [64]
+    listed = cases(["gemm/bf16"], [{"m": 64, "n": 64, "k": 64}], device)
+    assert [case.shape["m"] for case in listed] == [64]
 
 
 def test_a_published_problem_is_timed_by_the_variant_that_its_figure_compares() -> None:
-    found = cases(["attention/backward"], "published", device_of_name("MI355X"))
-    assert {case.operator for case in found} == {"attention/backward:pinned"}
-    assert {case.shape["queries"] for case in found} == {1024, 2048, 4096, 8192, 16384}
+    published = cases(["attention/backward"], "published", device_of_name("MI355X"))
+    assert {case.operator for case in published} == {"attention/backward:pinned"}
+    assert {case.shape["queries"] for case in published} == {1024, 2048, 4096, 8192, 16384}
     elsewhere = cases(["attention/backward"], "published", device_of_name("MI300X"))
     assert {case.operator for case in elsewhere} == {"attention/backward"}, "it takes gfx950 alone"
-    (own,) = cases(["attention/backward"], [found[0].shape], device_of_name("MI355X"))
-    assert own.operator == "attention/backward", "a given shape is no figure's"
-    results = [made(case, MI355X) for case in found]
+    (unpublished,) = cases(["attention/backward"], [published[0].shape], device_of_name("MI355X"))
+    assert unpublished.operator == "attention/backward", "a given shape is no figure's"
+    results = [modelled_result(case, MI355X) for case in published]
     backward = [figure for figure in analyses() if figure.operator == "attention/backward"]
-    assert sum(bar.who == OURS for each in backward for bar in analysis_bars(each, results)[0]) == 20
+    assert sum(bar.who == OURS for figure in backward for bar in analysis_bars(figure, results)[0]) == 20
 
 
 def test_operators_by_name_and_category() -> None:
@@ -110,16 +110,16 @@ def test_figures_agree_with_those_that_stand_in_specs() -> None:
     """Both came from HipKittens' files, by two ways."""
     compared = 0
     for figure in analyses():
-        for told in wb.kernels[figure.operator].published:
+        for published in wb.kernels[figure.operator].published:
             for mine in figure.published():
-                alike = (told.gpu, told.implementation) == (mine.gpu, mine.implementation)
-                if alike and dict(told.shape).items() <= {**told.shape, **mine.shape}.items():
+                alike = (published.gpu, published.implementation) == (mine.gpu, mine.implementation)
+                if alike and dict(published.shape).items() <= {**published.shape, **mine.shape}.items():
                     spec = wb.kernels[figure.operator]
-                    if spec.shape(told.shape) != spec.shape(mine.shape):
+                    if spec.shape(published.shape) != spec.shape(mine.shape):
                         continue
-                    flops = spec.work(told.shape)["flops"]
-                    times = [f.value if f.unit == "us" else flops / f.value * 1e-6 for f in (told, mine)]
-                    assert times[0] == pytest.approx(times[1], rel=0.02), (figure.key, told, mine)
+                    flops = spec.work(published.shape)["flops"]
+                    times = [f.value if f.unit == "us" else flops / f.value * 1e-6 for f in (published, mine)]
+                    assert times[0] == pytest.approx(times[1], rel=0.02), (figure.key, published, mine)
                     compared += 1
     assert compared > 20
 
@@ -136,30 +136,30 @@ def test_figures_agree_with_those_that_stand_in_specs() -> None:
 def test_what_is_verified_is_the_code_that_is_timed(operator: str, shape: dict[str, int]) -> None:
     spec = wb.kernels[operator]
     full = spec.shape(shape, arch="gfx950")
-    one = spec.implementation(full, arch="gfx950")
-    small = verified_shape(one, full, "gfx950", 2e9)
+    implementation = spec.implementation(full, arch="gfx950")
+    small = verified_shape(implementation, full, "gfx950", 2e9)
     assert cost(spec, small) <= 2e9 < cost(spec, full)
-    assert code_of(one, small, "gfx950") == code_of(one, full, "gfx950")
+    assert code_of(implementation, small, "gfx950") == code_of(implementation, full, "gfx950")
 
 
 def test_a_case_is_verified_and_timed() -> None:
     case = Case("activations/softmax", wb.kernels["activations/softmax"].shape({"rows": 100, "cols": 128}))
-    found = run_case(case, MI355X)
-    assert not found.failure
-    assert found.verified == "rows=100, cols=128, dtype=bf16"
-    assert (found.origin, found.product, found.runs) == ("modelled", "MI355X", 0)
-    assert found.us > 0
-    assert found.error["rows"] > 0, "softmax was compared with published times"
-    assert found.setting["compiler"]
-    assert found.setting["versions"]["torch"]
-    assert len(found.source) == 16
+    result = run_case(case, MI355X)
+    assert not result.failure
+    assert result.verified == "rows=100, cols=128, dtype=bf16"
+    assert (result.origin, result.product, result.runs) == ("modelled", "MI355X", 0)
+    assert result.us > 0
+    assert result.error["rows"] > 0, "softmax was compared with published times"
+    assert result.setting["compiler"]
+    assert result.setting["versions"]["torch"]
+    assert len(result.source) == 16
 
 
 def test_a_case_that_fails_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case("gemm/bf16:few_rows", wb.kernels["gemm/bf16"].shape({"m": 65, "n": 64, "k": 64}))
-    found = run_case(case, MI355X)
-    assert found.failure.startswith("ShapeError: GEMM: m is 65")
-    assert found.us == 0
+    result = run_case(case, MI355X)
+    assert result.failure.startswith("ShapeError: GEMM: m is 65")
+    assert result.us == 0
 
 
 def test_results_are_kept_and_a_run_goes_on(ran: list[Case], tmp_path: Path) -> None:
@@ -173,8 +173,8 @@ def test_results_are_kept_and_a_run_goes_on(ran: list[Case], tmp_path: Path) -> 
     result = wb.bench("gemm/bf16", device="MI355X", out=tmp_path, largest=1e99)
     assert len(ran) == len(result) == 5, "each ran once"
     assert result.title == "modelled on MI355X"
-    kept = read(tmp_path / "results.sqlite")
-    assert {each.key: each for each in kept} == {each.key: each for each in result}
+    stored = read(tmp_path / "results.sqlite")
+    assert {row.key: row for row in stored} == {row.key: row for row in result}
     wb.bench("gemm/bf16", device="MI355X", out=tmp_path, largest=1e99, again=True)
     assert len(ran) == 10
 
@@ -190,7 +190,7 @@ def test_other_sources_are_timed_anew(
 
 def test_too_large_ones_are_left_out_and_run_later(ran: list[Case], tmp_path: Path) -> None:
     result = wb.bench("gemm/bf16", device="MI355X", out=tmp_path, largest=1e11)
-    assert [each.failure.partition(":")[0] for each in result] == ["", "", *["not run"] * 3]
+    assert [row.failure.partition(":")[0] for row in result] == ["", "", *["not run"] * 3]
     assert len(read(tmp_path / "results.sqlite")) == 2, "what did not run replaces nothing"
     wb.bench("gemm/bf16", device="MI355X", out=tmp_path, largest=1e12)
     assert len(ran) == 3
@@ -203,7 +203,7 @@ def test_progress_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     progress = Progress({"a": 1e8, "b": 1e8, "c": 1.6e9}, lines.append)
     case = Case("gemm/bf16", wb.kernels["gemm/bf16"].shape({"m": 64, "n": 64, "k": 64}))
     now[0] = 10.0
-    progress.add("a", made(case, MI355X))
+    progress.add("a", modelled_result(case, MI355X))
     assert progress.seconds_left() == pytest.approx(30), "sixteen times the work takes twice as long"
     assert lines[0].startswith("[1/3, 30 s left]")
     assert "modelled" in lines[0]
@@ -215,11 +215,11 @@ def test_a_slower_case_fails_the_comparison(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     for folder, us in ((old, 100.0), (new, 104.0)):
         store = Store(folder / "results.sqlite")
-        store.add(made(case, MI355X, us=us, low=us, high=us))
-        store.add(made(other, MI355X, us=50.0, low=50.0, high=50.0))
+        store.add(modelled_result(case, MI355X, us=us, low=us, high=us))
+        store.add(modelled_result(other, MI355X, us=50.0, low=50.0, high=50.0))
         store.close()
-    found = compare_results(old, new, 0.03)
-    assert [change.slower for change in found.failed] == [pytest.approx(0.04)]
+    comparison = compare_results(old, new, 0.03)
+    assert [change.slower for change in comparison.failed] == [pytest.approx(0.04)]
     assert compare_results(old, new, 0.05).passed
     assert main(["bench", "--compare", str(old), str(new), "--fail-above", "3%"]) == 1
     assert main(["bench", "--compare", str(old), str(new), "--fail-above", "5%"]) == 0
@@ -227,7 +227,7 @@ def test_a_slower_case_fails_the_comparison(tmp_path: Path) -> None:
 
 def test_what_scatters_is_no_regression_and_what_fails_is_one(tmp_path: Path) -> None:
     case = Case("gemm/bf16", wb.kernels["gemm/bf16"].shape({"m": 64, "n": 64, "k": 64}))
-    base = made(case, MI355X, us=100.0, low=95.0, high=105.0)
+    base = modelled_result(case, MI355X, us=100.0, low=95.0, high=105.0)
     noisy = replace(base, us=107.0, low=100.0, high=110.0)
     broken = replace(base, us=0.0, failure="wrong: c differs")
     for name, result in (("base", base), ("noisy", noisy), ("broken", broken)):
@@ -271,6 +271,6 @@ def test_implementations_of_others() -> None:
 
 
 def test_clocks_of_a_gpu_as_amd_smi_tells_them() -> None:
-    told = [{"gpu": 0, "clock": {"gfx_0": {"clk": {"value": 2100, "unit": "MHz"}}, "mem_0": {"clk": 900}}}]
-    assert clock_told(told) == 2100
+    report = [{"gpu": 0, "clock": {"gfx_0": {"clk": {"value": 2100, "unit": "MHz"}}, "mem_0": {"clk": 900}}}]
+    assert clock_told(report) == 2100
     assert clock_told([]) == 0

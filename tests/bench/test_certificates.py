@@ -39,13 +39,13 @@ def _configured(file: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return certificates.make_certificates(tmp_path_factory.mktemp("own's \"folder"))
 
 
 @pytest.fixture(scope="module")
-def address(own: Path) -> Iterator[str]:
-    with _configured(own):
+def address(config: Path) -> Iterator[str]:
+    with _configured(config):
         cluster = engine.local_cluster(1, {})
     with cluster:
         yield cluster.scheduler_address
@@ -55,13 +55,13 @@ def _run(address: str) -> list[int]:
     return [outcome.value for outcome in Engine(cluster=address).run(pow, SQUARES)]
 
 
-def test_with_a_certificate_work_is_done(address: str, own: Path) -> None:
+def test_with_a_certificate_work_is_done(address: str, config: Path) -> None:
     assert address.startswith("tls://127.0.0.1:")
-    with _configured(own):
+    with _configured(config):
         assert sorted(_run(address)) == [0, 1, 4, 9]
 
 
-def test_without_a_certificate_it_is_refused(address: str, own: Path) -> None:
+def test_without_a_certificate_it_is_refused(address: str, config: Path) -> None:
     with pytest.raises(
         WorkbenchError, match=r"wants TLS, and .* no certificates.*workbench certificates FOLDER"
     ):
@@ -71,7 +71,7 @@ def test_without_a_certificate_it_is_refused(address: str, own: Path) -> None:
     # The scheduler's own answer to a client that accepts its certificate and presents none.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
-    context.load_verify_locations(own.with_name("ca.pem"))
+    context.load_verify_locations(config.with_name("ca.pem"))
     place = urlsplit(address)
     with (
         socket.create_connection((place.hostname or "", place.port or 0), timeout=30) as plain,
@@ -103,7 +103,7 @@ def _documented(name: str) -> list[str]:
     return [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]]
 
 
-def test_the_documented_commands_show_their_pages_on_the_loopback_alone(own: Path, tmp_path: Path) -> None:
+def test_the_documented_commands_show_their_pages_on_the_loopback_alone(config: Path, tmp_path: Path) -> None:
     psutil = pytest.importorskip("psutil")
     place = tmp_path / "scheduler.json"
     scheduler, worker = _documented("scheduler"), _documented("worker")
@@ -111,7 +111,7 @@ def test_the_documented_commands_show_their_pages_on_the_loopback_alone(own: Pat
     scheduler[scheduler.index("--dashboard-address") + 1] = "127.0.0.1:0"
     worker.remove("tls://node1:8786")
     worker += ["--host", "127.0.0.1", "--scheduler-file", str(place), "--local-directory", str(tmp_path)]
-    environment = {**os.environ, "DASK_CONFIG": str(own.parent)}
+    environment = {**os.environ, "DASK_CONFIG": str(config.parent)}
     started: list[subprocess.Popen[bytes]] = []
     try:
         for command in (scheduler, worker):
@@ -120,15 +120,15 @@ def test_the_documented_commands_show_their_pages_on_the_loopback_alone(own: Pat
                 assert started[0].poll() is None
                 time.sleep(0.05)
         address = json.loads(place.read_text())["address"]
-        with _configured(own):
+        with _configured(config):
             assert sorted(_run(address)) == [0, 1, 4, 9]
-        processes = [psutil.Process(each.pid) for each in started]
-        processes += [child for each in processes for child in each.children(recursive=True)]
+        processes = [psutil.Process(process.pid) for process in started]
+        processes += [child for process in processes for child in process.children(recursive=True)]
         places = {
-            each.laddr
+            connection.laddr
             for process in processes
-            for each in process.net_connections("inet")
-            if each.status == psutil.CONN_LISTEN
+            for connection in process.net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN
         }
         assert len(places) >= 5, "a scheduler, a nanny, a worker, and pages of two"
         assert {place.ip for place in places} == {"127.0.0.1"}
@@ -140,7 +140,7 @@ def test_the_documented_commands_show_their_pages_on_the_loopback_alone(own: Pat
                 plain.settimeout(30)
                 with suppress(ConnectionResetError):
                     assert not plain.recv(100).startswith(b"HTTP/")
-            context = ssl.create_default_context(cafile=own.with_name("ca.pem"))
+            context = ssl.create_default_context(cafile=config.with_name("ca.pem"))
             context.check_hostname = False
             with (
                 suppress(ssl.SSLError),
@@ -163,8 +163,8 @@ def test_the_command_makes_what_this_user_alone_can_read(
     folder = tmp_path / "new" / "tls"
     assert main(["certificates", str(folder)]) == 0
     assert f"export DASK_CONFIG={folder}\n" in capsys.readouterr().out
-    made = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
-    assert made == {
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert modes == {
         "ca.pem": 0o644,
         "ca-key.pem": 0o600,
         "cluster.pem": 0o644,

@@ -28,14 +28,14 @@ def tasks(count: int, *more: Any) -> list[Task]:
 
 
 def test_in_this_process() -> None:
-    assert [each.value for each in Engine().run(fakes.square, tasks(4))] == [0, 1, 4, 9]
+    assert [outcome.value for outcome in Engine().run(fakes.square, tasks(4))] == [0, 1, 4, 9]
 
 
 def test_in_this_process_faults_and_hangs_are_outcomes(tmp_path: Path) -> None:
     right, faulty, hanging = tasks(3, str(tmp_path))
-    told = list(Engine().run(fakes.troubled, [faulty, right]))
-    assert [each.failure for each in told] == ["ValueError: candidate 1 faults", ""]
-    assert told[1].value == 0
+    outcomes = list(Engine().run(fakes.troubled, [faulty, right]))
+    assert [outcome.failure for outcome in outcomes] == ["ValueError: candidate 1 faults", ""]
+    assert outcomes[1].value == 0
     (late,) = Engine(seconds=0.2).run(fakes.troubled, [hanging])
     assert late.failure == "Overtime: took longer than 0.2 s"
 
@@ -62,34 +62,34 @@ def cluster() -> Iterator[Any]:
     os.environ["PYTHONPATH"] = os.pathsep.join(
         (str(Path(__file__).parent), str(Path(__file__).parents[2]), path)
     )
-    with engine.local_cluster(2, {"GPU": 1}) as made:
-        yield made
+    with engine.local_cluster(2, {"GPU": 1}) as cluster:
+        yield cluster
     os.environ["PYTHONPATH"] = path
 
 
 def _listening() -> set[tuple[str, int]]:
     """(address, port) of what this process and its children listen at."""
     psutil = pytest.importorskip("psutil")
-    own = psutil.Process()
+    current = psutil.Process()
     return {
-        (each.laddr.ip, each.laddr.port)
-        for process in (own, *own.children(recursive=True))
-        for each in process.net_connections("inet")
-        if each.status == psutil.CONN_LISTEN
+        (connection.laddr.ip, connection.laddr.port)
+        for process in (current, *current.children(recursive=True))
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
     }
 
 
 def test_a_local_cluster_is_reached_from_this_computer_alone(cluster: Any) -> None:
-    found = _listening()
-    assert len(found) >= 5, "a scheduler, two nannies, two workers"
-    assert {address for address, _ in found} == {"127.0.0.1"}
+    listening = _listening()
+    assert len(listening) >= 5, "a scheduler, two nannies, two workers"
+    assert {address for address, _ in listening} == {"127.0.0.1"}
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # nothing is sent
         except OSError:
             pytest.skip("this machine has no other address")
         other = probe.getsockname()[0]
-    for _, port in found:
+    for _, port in listening:
         with pytest.raises(ConnectionRefusedError), socket.create_connection((other, port), timeout=10):
             pass
 
@@ -101,24 +101,24 @@ def test_a_killed_worker_loses_nothing(cluster: Any, tmp_path: Path) -> None:
         if len(done) == 60:
             victim = int(next(tmp_path.iterdir()).name.split()[1])
             os.kill(victim, signal.SIGKILL)
-    assert sorted(each.value for each in done) == sorted(n * n for n in range(200))
-    assert not [each.failure for each in done if each.failure]
+    assert sorted(outcome.value for outcome in done) == sorted(n * n for n in range(200))
+    assert not [outcome.failure for outcome in done if outcome.failure]
     assert len({int(file.name.split()[1]) for file in tmp_path.iterdir()}) >= 2
 
 
 @pytest.mark.skipif("HIPKITTENS_TEST_ALL" not in os.environ, reason="six workers start anew: 10 s of CPU")
 def test_faults_hangs_and_deaths_are_outcomes_and_the_rest_goes_on(cluster: Any, tmp_path: Path) -> None:
-    told: list[str] = []
-    run = Engine(cluster=cluster, seconds=4, told=told.append)
-    found = {o.key: o for o in run.run(fakes.troubled, tasks(12, str(tmp_path)))}
-    assert len(found) == 12
-    failed = {key for key, outcome in found.items() if outcome.failure}
+    lines: list[str] = []
+    run = Engine(cluster=cluster, seconds=4, told=lines.append)
+    outcomes = {o.key: o for o in run.run(fakes.troubled, tasks(12, str(tmp_path)))}
+    assert len(outcomes) == 12
+    failed = {key for key, outcome in outcomes.items() if outcome.failure}
     assert failed == {"candidate 1", "candidate 2", "candidate 3"}
-    assert found["candidate 1"].failure == "ValueError: candidate 1 faults"
-    assert found["candidate 2"].failure == "Overtime: took longer than 4 s"
-    assert found["candidate 3"].failure.startswith("KilledWorker")
-    assert found["candidate 4"].value == 16, "what dies once is tried again"
-    assert any("candidate 2 took longer than 4 s; its worker" in line for line in told)
+    assert outcomes["candidate 1"].failure == "ValueError: candidate 1 faults"
+    assert outcomes["candidate 2"].failure == "Overtime: took longer than 4 s"
+    assert outcomes["candidate 3"].failure.startswith("KilledWorker")
+    assert outcomes["candidate 4"].value == 16, "what dies once is tried again"
+    assert any("candidate 2 took longer than 4 s; its worker" in line for line in lines)
 
 
 def test_resources_send_tasks_to_the_worker_that_has_them(cluster: Any) -> None:
@@ -131,23 +131,23 @@ def test_a_lost_scheduler_is_looked_for_then_work_goes_on_here(monkeypatch: pyte
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(engine, "RECONNECT_SECONDS", 0.05)
     monkeypatch.setattr(engine, "RECONNECTS", 1)
-    told: list[str] = []
-    made = distributed.LocalCluster(
+    lines: list[str] = []
+    cluster = distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50
     )
-    address = made.scheduler_address
+    address = cluster.scheduler_address
     done = []
     gone = threading.Event()
-    for outcome in Engine(cluster=address, told=told.append).run(
+    for outcome in Engine(cluster=address, told=lines.append).run(
         slow, [Task(str(n), (n,)) for n in range(20)]
     ):
         done.append(outcome)
         if len(done) == 3 and not gone.is_set():
             gone.set()
-            made.close(timeout=5)
-    assert sorted(each.value for each in done if not each.failure) == list(range(20))
-    assert "the scheduler was lost" in told[0]
-    assert "they run in this process" in told[-1]
+            cluster.close(timeout=5)
+    assert sorted(outcome.value for outcome in done if not outcome.failure) == list(range(20))
+    assert "the scheduler was lost" in lines[0]
+    assert "they run in this process" in lines[-1]
 
 
 def slow(n: int) -> int:

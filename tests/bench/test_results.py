@@ -21,8 +21,8 @@ def result(m: int, us: float) -> Result:
 def written(path: Path, count: int) -> list[Result]:
     results = [result(m, 10.0 + m / 7) for m in range(count)]
     store = Store(path)
-    for each in results:
-        store.add(each)
+    for row in results:
+        store.add(row)
     store.close()
     return results
 
@@ -36,11 +36,11 @@ def test_damage_is_never_a_result(tmp_path: Path) -> None:
         path = tmp_path / f"{number}"
         path.write_bytes(damaged(*files))
         try:
-            found = read(path)
+            stored = read(path)
         except UsageError:
             refused += 1
         else:
-            assert found in (results, others, [])
+            assert stored in (results, others, [])
     # A third are truncated or replaced, which is always noticed; no seed falls below a tenth.
     assert refused > CORRUPTIONS / 10
 

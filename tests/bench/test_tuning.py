@@ -35,11 +35,11 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Case]:
     def fake(case: Case, device: str) -> Result:
         cases.append(case)
         variant = case.operator.partition(":")[2]
-        told: dict[str, Any] = {"us": time_of(variant, case.settings), "origin": "modelled"}
+        fields: dict[str, Any] = {"us": time_of(variant, case.settings), "origin": "modelled"}
         if variant == "double_buffer" and case.settings.get("side") == 64:
-            told = {"failure": "wrong: c differs"}
+            fields = {"failure": "wrong: c differs"}
         source = source_digest(case.operator, wb.device(device))
-        return Result(case.name, dict(case.shape), OURS, device, "MI355X", source=source, **told)
+        return Result(case.name, dict(case.shape), OURS, device, "MI355X", source=source, **fields)
 
     monkeypatch.setattr(tuning, "run_case", fake)
     return cases

@@ -76,8 +76,8 @@ HARMLESS = re.compile(
 
 def chromium() -> str | None:
     """The browser's program."""
-    chosen = os.environ.get("HIPKITTENS_CHROMIUM")
-    return shutil.which(chosen) if chosen else next(filter(None, map(shutil.which, PROGRAMS)), None)
+    name = os.environ.get("HIPKITTENS_CHROMIUM")
+    return shutil.which(name) if name else next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 FAILED: dict[str, str] = {}
@@ -104,7 +104,7 @@ class Server:
 
     def notebook(self, name: str, cells: Sequence[str]) -> str:
         """Writes a notebook of code cells; gives its name."""
-        made = {
+        document = {
             "nbformat": 4,
             "nbformat_minor": 5,
             "metadata": {
@@ -123,7 +123,7 @@ class Server:
                 for i, text in enumerate(cells)
             ],
         }
-        (self.folder / name).write_text(json.dumps(made))
+        (self.folder / name).write_text(json.dumps(document))
         return name
 
 
@@ -131,12 +131,12 @@ class Server:
 def program() -> str:
     """Path of the browser; without one the test is skipped before a server starts."""
     pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
-    found = chromium()
-    if found is None:
+    path = chromium()
+    if path is None:
         pytest.skip(
             "no Chromium or Chrome on PATH: apt-get install chromium, or name one in HIPKITTENS_CHROMIUM"
         )
-    return found
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -287,9 +287,9 @@ class Lab:
         self.page.add_locator_handler(lost, lambda dialog: dialog.get_by_role("button").last.click())
 
     def _heard(self, message: ConsoleMessage) -> None:
-        said = f"{message.type}: {message.text} ({message.location.get('url', '')})"
-        if message.type in ("error", "warning") and not HARMLESS.search(said):
-            self.complaints.append(said)
+        line = f"{message.type}: {message.text} ({message.location.get('url', '')})"
+        if message.type in ("error", "warning") and not HARMLESS.search(line):
+            self.complaints.append(line)
 
     def open(self, path: str) -> None:
         """Opens a notebook in JupyterLab and waits until its kernel is there."""
@@ -414,16 +414,16 @@ class Lab:
             lambda: f"{', '.join(texts)} in: {where.inner_text()[:400]}",
         )
 
-    def until(self, happened: Callable[[], Any], what: str | Callable[[], str]) -> Any:
+    def until(self, happened: Callable[[], Any], awaited: str | Callable[[], str]) -> Any:
         """Waits until `happened` gives something true, and gives that; the page goes on meanwhile."""
         end = time.monotonic() + PATIENCE / 1000
-        while not (found := happened()):
+        while not (value := happened()):
             if time.monotonic() > end:
                 self.shot("failed")
-                told = what if isinstance(what, str) else what()
-                pytest.fail(f"waited {PATIENCE / 1000:.0f} s for {told}")
+                text = awaited if isinstance(awaited, str) else awaited()
+                pytest.fail(f"waited {PATIENCE / 1000:.0f} s for {text}")
             self.page.wait_for_timeout(50)
-        return found
+        return value
 
     @property
     def clean(self) -> bool:
@@ -443,8 +443,8 @@ class Lab:
     def workspace(self) -> dict[str, Any]:
         """The default workspace that JupyterLab's server stores, by key."""
         with urllib.request.urlopen(self.server.url("lab/api/workspaces"), timeout=60) as reply:
-            kept = json.load(reply)["workspaces"]["values"]
-        default = (one["data"] for one in kept if one["metadata"]["id"] == "default")
+            workspaces = json.load(reply)["workspaces"]["values"]
+        default = (workspace["data"] for workspace in workspaces if workspace["metadata"]["id"] == "default")
         return next(default, {})
 
     def command(self, name: str, **args: Any) -> None:
@@ -457,9 +457,9 @@ class Lab:
 
     def theme(self, dark: bool) -> None:
         """Chooses the light or the dark theme."""
-        wanted = "JupyterLab Dark" if dark else "JupyterLab Light"
-        self.command("apputils:change-theme", theme=wanted)
-        self.page.locator(f"body[data-jp-theme-name='{wanted}']").wait_for(state="attached")
+        theme = "JupyterLab Dark" if dark else "JupyterLab Light"
+        self.command("apputils:change-theme", theme=theme)
+        self.page.locator(f"body[data-jp-theme-name='{theme}']").wait_for(state="attached")
 
     def shot(self, name: str, of: Locator | None = None) -> Path:
         """A picture of the page, or of a part of it."""

@@ -53,8 +53,8 @@ def axe() -> str:
 def findings(page: Page, script: str) -> list[dict[str, Any]]:
     """Violations that axe rates as serious or critical."""
     page.evaluate(script)
-    found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
-    return [each for each in found["violations"] if each["impact"] in GRAVE]
+    report = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+    return [violation for violation in report["violations"] if violation["impact"] in GRAVE]
 
 
 def look(page: Page, name: str, width: int, theme: str, script: str) -> int:
@@ -70,9 +70,9 @@ def look(page: Page, name: str, width: int, theme: str, script: str) -> int:
     if width == WIDTHS[-1]:
         # The theme decides a moment later which elements scroll and need a tab stop.
         page.wait_for_timeout(500)
-        for each in findings(page, script):
-            where = "; ".join(node["html"][:120] for node in each["nodes"][:3])
-            print(f"{name}, {theme}: {each['impact']}: {each['id']}, {len(each['nodes'])} times: {where}")
+        for fault in findings(page, script):
+            where = "; ".join(node["html"][:120] for node in fault["nodes"][:3])
+            print(f"{name}, {theme}: {fault['impact']}: {fault['id']}, {len(fault['nodes'])} times: {where}")
             wrong += 1
     return wrong
 

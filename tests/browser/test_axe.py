@@ -40,7 +40,7 @@ def faults(page: Page, where: str | None = None) -> list[str]:
     """Violations that axe rates as serious in a part of the page, or in all of it: rule, element, reason."""
     if not page.evaluate("typeof axe !== 'undefined'"):
         page.add_script_tag(path=AXE)
-    found: list[dict[str, Any]] = page.evaluate(
+    violations: list[dict[str, Any]] = page.evaluate(
         """async where => {
             const { violations } = await axe.run(where ?? document, { resultTypes: ['violations'] });
             return violations.flatMap(({ id, impact, nodes }) => nodes.map(node => ({
@@ -49,7 +49,11 @@ def faults(page: Page, where: str | None = None) -> list[str]:
         }""",
         where,
     )
-    return [f"{one['id']}: {one['html']}\n{one['why']}" for one in found if one["impact"] in SERIOUS]
+    return [
+        f"{violation['id']}: {violation['html']}\n{violation['why']}"
+        for violation in violations
+        if violation["impact"] in SERIOUS
+    ]
 
 
 @pytest.fixture(scope="module")

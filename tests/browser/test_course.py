@@ -44,14 +44,14 @@ __global__ void scale(const float *x, float *out, float factor, int n) {
 
 def sources(notebook: Any) -> list[str]:
     """Texts of its code cells."""
-    return ["".join(each["source"]) for each in notebook["cells"] if each["cell_type"] == "code"]
+    return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
 def solution(name: str) -> str:
     """The cell of a solution, under the name that a student gives it."""
     magic = f"%%hipkittens solution_{name.replace('.', '_')}"
-    (found,) = [text for text in sources(SOLUTIONS) if text.startswith(magic)]
-    return found.replace(magic, "%%hipkittens mine", 1)
+    (source,) = [text for text in sources(SOLUTIONS) if text.startswith(magic)]
+    return source.replace(magic, "%%hipkittens mine", 1)
 
 
 def to_end(lab: Lab) -> None:
@@ -72,11 +72,11 @@ def added(lab: Lab) -> int:
 
 
 def test_student(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
-    made = json.loads(json.dumps(NOTEBOOK))
+    document = json.loads(json.dumps(NOTEBOOK))
     history = f"%env HIPKITTENS_HISTORY=student-{look[0]}-{look[2]}.sqlite\n"
-    (first, *_) = [each for each in made["cells"] if each["cell_type"] == "code"]
+    (first, *_) = [cell for cell in document["cells"] if cell["cell_type"] == "code"]
     first["source"] = history + "".join(first["source"])
-    (server.folder / "04_attention.ipynb").write_text(json.dumps(made))
+    (server.folder / "04_attention.ipynb").write_text(json.dumps(document))
     lab.open_beside_sidebar("04_attention.ipynb")
     lab.theme(dark=look[2])
     lab.run(0)

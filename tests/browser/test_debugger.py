@@ -25,7 +25,7 @@ SETUP = (
 NORMAL = "torch.randn(1, 1, 32, 32, generator=generator).bfloat16()"
 
 
-def found(lab: Lab, server: Server, look: Look, name: str, cells: list[str]) -> Locator:
+def run_cells(lab: Lab, server: Server, look: Look, name: str, cells: list[str]) -> Locator:
     """Runs the cells; gives the last one's output, which says what is wrong."""
     lab.open(server.notebook(f"{name}-{look[0]}-{look[2]}.ipynb", [SETUP, *cells]))
     lab.theme(dark=look[2])
@@ -65,7 +65,7 @@ def test_a_transposed_operand(lab: Lab, server: Server, look: Look) -> None:
         'wb.verify(product["product"][1, 64], lambda a, b: a @ b.mT, inputs=dict(a=a, b=b, c=c), '
         'outputs=("c",))'
     )
-    area = found(lab, server, look, "transposed", [f"%%hipkittens product\n{HEAD}{TRANSPOSED}", verify])
+    area = run_cells(lab, server, look, "transposed", [f"%%hipkittens product\n{HEAD}{TRANSPOSED}", verify])
     lab.says(area, "✗ failed", "where it comes from")
     lab.seen(look, "debug-transposed-found")
     page = opened(lab, area, "c[0, 0, 0, 1]")
@@ -77,14 +77,14 @@ def test_a_transposed_operand(lab: Lab, server: Server, look: Look) -> None:
 
 def test_a_swizzle_that_is_not_followed(lab: Lab, server: Server, look: Look) -> None:
     inputs = f"x, out = {NORMAL}, torch.zeros(1, 1, 32, 32)\n"
-    shown = 'shown["copied"][1, 64, 4096](x, out).shown.of("kept").figure'
+    show = 'shown["copied"][1, 64, 4096](x, out).shown.of("kept").figure'
     verify = (
         'wb.verify(copied["copied"][1, 64, 4096], lambda x: x.float(), inputs=dict(x=x, out=out), '
         'outputs=("out",))'
     )
     source = f"{HEAD}{SWIZZLE}"
-    cells = [f"%%hipkittens shown --show\n{source}", inputs + shown, f"%%hipkittens copied\n{source}", verify]
-    area = found(lab, server, look, "swizzle", cells)
+    cells = [f"%%hipkittens shown --show\n{source}", inputs + show, f"%%hipkittens copied\n{source}", verify]
+    area = run_cells(lab, server, look, "swizzle", cells)
     # The tile is drawn as it is; the reading is wrong.
     lab.cell(2).locator(".js-plotly-plot .main-svg").first.wait_for()
     lab.cell(2).scroll_into_view_if_needed()
@@ -92,12 +92,12 @@ def test_a_swizzle_that_is_not_followed(lab: Lab, server: Server, look: Look) ->
     area.scroll_into_view_if_needed()
     button = area.locator(".wb-open").first
     button.wait_for()
-    wanted = re.sub(r"out(\[.*\])", r"x\1", button.inner_text())
+    element = re.sub(r"out(\[.*\])", r"x\1", button.inner_text())
     page = opened(lab, area, button.inner_text())
     lab.says(area, "made of x[")
     # The number belongs to another element.
     (made_of,) = re.findall(r"made of (x\[[^\]]*\])", area.inner_text())
-    assert made_of != wanted
+    assert made_of != element
     # Back to where it was read from the LDS: the stepper has its byte.
     under = page.locator(".wb-step-under")
     for _ in range(60):
@@ -112,7 +112,7 @@ def test_a_swizzle_that_is_not_followed(lab: Lab, server: Server, look: Look) ->
 def test_a_missing_wait(lab: Lab, server: Server, look: Look) -> None:
     sanitize = 'wb.sanitize(hasty["hasty"][1, 64], torch.randn(64), torch.zeros(64))'
     source = f"%%hipkittens hasty\n#include <hip/hip_runtime.h>\n{HASTY}"
-    area = found(lab, server, look, "wait", [source, sanitize])
+    area = run_cells(lab, server, look, "wait", [source, sanitize])
     lab.says(area, "missing wait", "expected an s_waitcnt vmcnt")
     lab.seen(look, "debug-wait-found")
     page = opened(lab, area, "step")

@@ -53,29 +53,31 @@ def lab(open_lab: Callable[..., Lab], server: Server) -> Lab:
     return opened
 
 
-def hot_lines(lab: Lab, measure: str, wanted: set[int]) -> dict[int, str]:
+def hot_lines(lab: Lab, measure: str, expected: set[int]) -> dict[int, str]:
     """Lines that have heat of a measure once it is chosen, with what their marks say.
 
     Args:
-        wanted: lines that have some; a gutter that is being drawn has not all at once.
+        expected: lines that have some; a gutter that is being drawn has not all at once.
     """
     lab.sidebar.get_by_label("Measure of the line heat").select_option(measure)
     marks = lab.cell(BANKS).locator(".jp-hipkittens-HeatMark")
 
-    def told() -> list[str]:
+    def mark_labels() -> list[str]:
         # In one call: marks come and go in between.
-        found: list[str] = marks.evaluate_all("all => all.map(mark => mark.getAttribute('aria-label'))")
-        return found
+        labels: list[str] = marks.evaluate_all("all => all.map(mark => mark.getAttribute('aria-label'))")
+        return labels
 
     name = lab.sidebar.locator(f".jp-hipkittens-Select option[value='{measure}']").inner_text()
     name = name.partition(" (")[0]
 
-    def shown() -> dict[int, str]:
-        labels = told()
-        found = {int(re.findall(r"line (\d+)", label)[0]): label for label in labels}
-        return found if wanted <= set(found) and all(f"of {name}" in label for label in labels) else {}
+    def heat() -> dict[int, str]:
+        labels = mark_labels()
+        by_line = {int(re.findall(r"line (\d+)", label)[0]): label for label in labels}
+        return by_line if expected <= set(by_line) and all(f"of {name}" in label for label in labels) else {}
 
-    lines: dict[int, str] = lab.until(shown, lambda: f"the heat of {measure} on lines {wanted}, not {told()}")
+    lines: dict[int, str] = lab.until(
+        heat, lambda: f"the heat of {measure} on lines {expected}, not {mark_labels()}"
+    )
     return lines
 
 
@@ -108,10 +110,10 @@ class TestDetails:
         cost = headings.nth(2)
         lab.until(lambda: "LDS bank conflicts" in cost.inner_text(), "the measure's heading")
 
-        def told() -> list[list[str]]:
+        def heading_texts() -> list[list[str]]:
             return [re.split(r"\n+", text.strip()) for text in headings.all_inner_texts()]
 
-        wanted = [
+        expected = [
             ["address", "hex"],
             ["executed", "counted"],
             ["LDS bank conflicts", "% · modelled"],
@@ -119,7 +121,7 @@ class TestDetails:
             ["line", "* header"],
             ["instruction", "gfx950"],
         ]
-        lab.until(lambda: told() == wanted, lambda: f"all headings, not {told()}")
+        lab.until(lambda: heading_texts() == expected, lambda: f"all headings, not {heading_texts()}")
         assert all(heading.get_attribute("title") for heading in headings.all())
         # Each stands above its column.
         lab.until(
@@ -321,14 +323,14 @@ class TestDetails:
                     lab.page.get_by_role("tab", name="ISA of banks").click()
                 elif part == ".jp-hipkittens-Dashboard":
                     lab.page.get_by_role("tab", name="Dashboard").click()
-                found = lab.page.locator(part)
-                found.wait_for()
+                element = lab.page.locator(part)
+                element.wait_for()
                 # Figures and lists take the theme's colours a moment after the page.
                 lab.until(
-                    lambda found=found: not found.evaluate(FAINT),
-                    lambda found=found, part=part, dark=dark: (
+                    lambda element=element: not element.evaluate(FAINT),
+                    lambda element=element, part=part, dark=dark: (
                         f"legible text in {part}, {'dark' if dark else 'light'}: "
-                        + json.dumps(found.evaluate(FAINT), indent=1)
+                        + json.dumps(element.evaluate(FAINT), indent=1)
                     ),
                 )
         lab.theme(dark=False)

@@ -55,40 +55,40 @@ def page(bare_page: Page) -> Page:
     return bare_page
 
 
-def shown(page: Page, theme: str) -> Image.Image:
+def screenshot(page: Page, theme: str) -> Image.Image:
     """The figure that was drawn, on a page of a theme."""
     page.evaluate("colour => { document.body.style.background = colour; }", THEMES[theme])
     shot = page.locator("#figure").screenshot(animations="disabled")
     return Image.open(io.BytesIO(shot)).convert("RGB")
 
 
-def wrong_picture(made: Image.Image, stored: Path) -> str:
+def wrong_picture(picture: Image.Image, stored: Path) -> str:
     """How a picture differs from the stored one; "" where it does not."""
     if WRITE:
         PICTURES.mkdir(exist_ok=True)
-        kept(made).save(stored, optimize=True)
+        reduced(picture).save(stored, optimize=True)
         return ""
     with Image.open(stored) as before:
-        apart = difference(before, kept(made))
+        apart = difference(before, reduced(picture))
     if apart <= TOLERANCE:
         return ""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    made.save(SCREENSHOTS / stored.name)
+    picture.save(SCREENSHOTS / stored.name)
     return f"differs by {apart:.1f} from {stored.name}; it is in {SCREENSHOTS}"
 
 
-def kept(picture: Image.Image) -> Image.Image:
+def reduced(picture: Image.Image) -> Image.Image:
     """As it is stored."""
     half = picture.resize((picture.width // 2, picture.height // 2), Image.Resampling.LANCZOS)
     # Median cut loses the hue of thin lines.
     return half.quantize(COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
 
 
-def difference(one: Image.Image, other: Image.Image) -> float:
+def difference(first: Image.Image, other: Image.Image) -> float:
     """Of the worst part, once what a pixel's breadth moves is blurred; 255 where sizes differ."""
-    if one.size != other.size:
+    if first.size != other.size:
         return 255.0
-    blurred = [each.convert("RGB").filter(ImageFilter.GaussianBlur(2)) for each in (one, other)]
+    blurred = [picture.convert("RGB").filter(ImageFilter.GaussianBlur(2)) for picture in (first, other)]
     apart = ImageChops.difference(*blurred).convert("L")
     wide, high = -(-apart.width // 6), -(-apart.height // 6)
     parts = (
@@ -107,7 +107,7 @@ def test_a_figure_holds_at_every_width(page: Page, sample: Sample) -> None:
         page.evaluate("([figure, width]) => window.drawFigure(figure, width)", [figure, width])
         wrong += [f"{width} px: {fault}" for fault in page.evaluate("window.faults()")]
         if width == STORED:
-            wrong.append(wrong_picture(shown(page, "light"), PICTURES / f"{sample.name}.png"))
+            wrong.append(wrong_picture(screenshot(page, "light"), PICTURES / f"{sample.name}.png"))
     assert not any(wrong), "\n".join(filter(None, wrong))
 
 
@@ -135,9 +135,9 @@ def test_faults_are_found(page: Page) -> None:
         },
     }
     page.evaluate("figure => window.drawFigure(figure, 500)", figure)
-    found = page.evaluate("window.faults()")
-    assert any(fault.startswith("cut by") and "words" in fault for fault in found)
-    assert "overlap: one thing | another" in found
+    faults = page.evaluate("window.faults()")
+    assert any(fault.startswith("cut by") and "words" in fault for fault in faults)
+    assert "overlap: one thing | another" in faults
 
 
 def test_a_value_that_touches_a_title_is_found(page: Page) -> None:
@@ -153,14 +153,14 @@ def test_a_value_that_touches_a_title_is_found(page: Page) -> None:
             },
         }
         page.evaluate("figure => window.drawFigure(figure, 500)", figure)
-        found: list[str] = page.evaluate("window.faults()")
-        return found
+        faults: list[str] = page.evaluate("window.faults()")
+        return faults
 
     # The bar's top goes down from under the title by a pixel or so.
-    found = [drawn(1.05 + step / 200) for step in range(16)]
-    assert found[0] == ["overlap: 1.5 | a title"]
-    assert ["touch: 1.5 | a title"] in found
-    assert found[-1] == []
+    faults = [drawn(1.05 + step / 200) for step in range(16)]
+    assert faults[0] == ["overlap: 1.5 | a title"]
+    assert ["touch: 1.5 | a title"] in faults
+    assert faults[-1] == []
 
 
 def test_a_picture_is_whole_below_one_that_is_hidden(page: Page) -> None:
@@ -170,7 +170,7 @@ def test_a_picture_is_whole_below_one_that_is_hidden(page: Page) -> None:
         "html => { document.getElementById('figure').innerHTML = html; }",
         f"<div style='display:none'>{first}</div>{second}",
     )
-    seen = shown(page, "light").getcolors(1 << 20) or []
+    seen = screenshot(page, "light").getcolors(1 << 20) or []
     blue = sum(count for count, (red, _, blue) in seen if blue - red > 60)
     assert blue > 5000, "pixels of bars"
 

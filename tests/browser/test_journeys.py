@@ -171,8 +171,8 @@ def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> list[str]
         dialog.get_by_label(label).fill(text)
     lab.seen(look, "verify-form")
     dialog.get_by_role("button", name="Verify").click()
-    said = lab.output(CELL).filter(has_text="--reference")
-    lab.says(said, "SyntaxError")
+    output = lab.output(CELL).filter(has_text="--reference")
+    lab.says(output, "SyntaxError")
     # The dialog asks again, with the previous entries filled in.
     lab.button("Verify").click()
     assert dialog.get_by_label("Launch").input_value() == OWN["Launch"]
@@ -235,10 +235,10 @@ def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> list[str]
 
 def colours(lab: Lab, within: str) -> set[str]:
     """Classes of the colours that lines have."""
-    found = lab.page.locator(f"{within} .cm-line.jp-hipkittens-line").evaluate_all(
+    classes = lab.page.locator(f"{within} .cm-line.jp-hipkittens-line").evaluate_all(
         "all => all.map(line => line.className.match(/hipkittens-line-\\d/)[0])"
     )
-    return set(found)
+    return set(classes)
 
 
 def a_week_later(lab: Lab, server: Server, look: tuple[int, int, bool], pinned: list[str]) -> None:

@@ -96,9 +96,9 @@ def lab(open_lab: Callable[..., Lab], server: Server) -> Lab:
 
 
 def colour(lab: Lab, cell: int, line: str, token: str) -> str:
-    found = lab.line(cell, line).evaluate(COLOUR, token)
-    assert found, f"{token} is not in the line {line}"
-    return str(found)
+    value = lab.line(cell, line).evaluate(COLOUR, token)
+    assert value, f"{token} is not in the line {line}"
+    return str(value)
 
 
 def linked_rows(lab: Lab) -> list[str]:
@@ -220,7 +220,7 @@ class TestJourney:
         runs.get_by_text("failed").wait_for()
         first = runs.get_by_role("listitem").first
         lab.until(
-            lambda: "compile" in (told := first.inner_text()) and "failed" not in told, "the compile after it"
+            lambda: "compile" in (text := first.inner_text()) and "failed" not in text, "the compile after it"
         )
         lab.says(lab.sidebar.get_by_role("region", name="Device"), "clang", "MI355X (emulated)", "modelled")
 
@@ -235,13 +235,13 @@ class TestJourney:
     def test_profile_shows_heat_on_the_lines(self, lab: Lab) -> None:
         lab.press("Profile", RMS)
         marks = lab.cell(RMS).locator(".jp-hipkittens-HeatMark")
-        wanted = {lab.number_of(RMS, text) for text in ("load(stored", "row_sum(", "store(g.out")}
+        expected = {lab.number_of(RMS, text) for text in ("load(stored", "row_sum(", "store(g.out")}
 
         def heat() -> dict[int, str]:
             # In one call, repeated until the gutter is drawn: marks come and go in between.
-            told = marks.evaluate_all("all => all.map(mark => mark.getAttribute('aria-label'))")
-            found = {int(re.findall(r"line (\d+)", label)[0]): label for label in told}
-            return found if wanted <= set(found) else {}
+            labels = marks.evaluate_all("all => all.map(mark => mark.getAttribute('aria-label'))")
+            by_line = {int(re.findall(r"line (\d+)", label)[0]): label for label in labels}
+            return by_line if expected <= set(by_line) else {}
 
         lines = lab.until(heat, "the heat of the kernel's statements")
         labels = list(lines.values())
@@ -442,14 +442,14 @@ class TestJourney:
             lab.sidebar.get_by_role("list", name="Run history, newest first").get_by_role("listitem").count()
         )
 
-        def kept() -> bool:
+        def is_saved() -> bool:
             workspace = lab.workspace()
             layout = json.dumps(workspace.get("layout-restorer:data", ""))
             views = all(f"hipkittens-workbench-{kind}:" in layout for kind in ("isa", "dashboard"))
             history = workspace.get("hipkittens-workbench:history:journey.ipynb", ())
             return views and len(history) == entries
 
-        lab.until(kept, "the layout and the history to be saved")
+        lab.until(is_saved, "the layout and the history to be saved")
         lab.page.reload()
         lab.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
         marks = lab.cell(RMS).locator(".jp-hipkittens-HeatMark")
@@ -533,17 +533,17 @@ def lit(view: Any) -> list[str]:
 
 def points(lab: Lab) -> list[float]:
     """Numbers of the runs in the dashboard's figure of runs, ascending; it is drawn where it is seen."""
-    found = (
+    numbers = (
         lab.card("timeline")
         .locator(".js-plotly-plot")
         .evaluate("plot => (plot._fullData ?? []).flatMap(trace => Array.from(trace.x ?? []))")
     )
-    return [0.0, *sorted(float(number) for number in found if number is not None)]
+    return [0.0, *sorted(float(number) for number in numbers if number is not None)]
 
 
 def contrast(lab: Lab, selector: str) -> float:
     """WCAG contrast of an element's text to what is behind it."""
-    found = lab.page.locator(selector).first.evaluate(
+    ratio = lab.page.locator(selector).first.evaluate(
         """dom => {
             const channels = text => text.match(/[\\d.]+/g).map(Number);
             const light = ([r, g, b]) => {
@@ -560,4 +560,4 @@ def contrast(lab: Lab, selector: str) -> float:
             return (pair[0] + 0.05) / (pair[1] + 0.05);
         }"""
     )
-    return float(found)
+    return float(ratio)

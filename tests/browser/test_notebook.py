@@ -49,8 +49,8 @@ def test_notebook_7(open_lab: Callable[..., Lab], server: Server) -> None:
     view.locator(".cm-line", has_text=re.compile("store_dword")).first.wait_for()
     lab.until(lambda: view.bounding_box()["height"] > 150, "the panel to have its height")
     headings = view.locator(".jp-hipkittens-IsaHeadings b")
-    wanted = ["address", "executed", "Time", "live", "line", "instruction"]
-    lab.until(lambda: headings.all_inner_texts() == wanted, "all columns")
+    titles = ["address", "executed", "Time", "live", "line", "instruction"]
+    lab.until(lambda: headings.all_inner_texts() == titles, "all columns")
     lab.shot("notebook-7")
     lab.command("hipkittens:show-sidebar")
     history = lab.sidebar.get_by_role("list", name="Run history, newest first")

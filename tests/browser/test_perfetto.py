@@ -65,14 +65,14 @@ def test_perfetto_has_every_span_at_its_cycle(bare_page: Page, tmp_path: Path) -
         bare_page.wait_for_function("() => self.app?.trace?.engine", timeout=300_000)
         # Perfetto counts there what it had to drop.
         assert rows(bare_page, "select name, value from stats where value and severity != 'info'") == []
-        found = rows(
+        slices = rows(
             bare_page,
             "select thread.name, count(*), min(ts), sum(dur), max(depth) from slice join thread_track on "
             "track_id = thread_track.id join thread using (utid) where category != 'kernel' "
             "group by utid order by tid",
         )
     lanes = enumerate(line.lanes)
-    assert found == [
+    assert slices == [
         [lane.name, sum(s.lane == number for s in line.spans), lane.start, lane.end - lane.start, 0]
         for number, lane in lanes
     ]

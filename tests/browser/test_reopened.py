@@ -38,8 +38,8 @@ def test_a_saved_dashboard(open_lab: Callable[..., Lab], server: Server) -> None
     lab.page.keyboard.press("ArrowLeft")
     panel.locator("button.jupyter-button", has_text="Run").click()
     panel.get_by_text("verify: activations/softmax").first.wait_for()
-    kept = panel.locator(".wb-static")
-    lab.until(lambda: "SQ_WAVES" in kept.inner_html(), "the copy of the run")
+    panel_copy = panel.locator(".wb-static")
+    lab.until(lambda: "SQ_WAVES" in panel_copy.inner_html(), "the copy of the run")
     lab.save()
     saved = (server.folder / "kept.ipynb").read_text()
     # No file contains plotly itself, 5 MB.
@@ -59,10 +59,10 @@ def test_a_saved_dashboard(open_lab: Callable[..., Lab], server: Server) -> None
     # The front end's message about a widget without a kernel is hidden.
     assert "widget" not in lab.cell(SHOW).inner_text()
     lab.shot("reopened")
-    kept.first.wait_for()
+    panel_copy.first.wait_for()
     lab.until(lambda: panel.locator(".js-plotly-plot .main-svg").count() > 1, "the panel's figures")
     assert panel.locator(".wb-grid").count() == 0
-    assert "SQ_WAVES" in kept.first.inner_html()
+    assert "SQ_WAVES" in panel_copy.first.inner_html()
     lab.shot("reopened-panel", panel.locator(".jp-Cell-outputWrapper"))
 
     lab.complaints.clear()

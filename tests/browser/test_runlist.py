@@ -42,7 +42,7 @@ def script(*names: str) -> str:
     return "".join(resources.files("workbench.views").joinpath(name).read_text() for name in names)
 
 
-def told(kernels: int, sessions: int, runs: int) -> str:
+def runs_json(kernels: int, sessions: int, runs: int) -> str:
     """JSON as `runlist.told_of` makes it, for so many kernels, sessions of each and runs in each."""
     numbers = iter(range(kernels * sessions * runs, 0, -1))
 
@@ -92,7 +92,7 @@ ROWS = "document.querySelectorAll('.wb-kernels tr').length"
 
 
 def test_of_a_thousand_runs_few_rows_are_made(page: Page) -> None:
-    page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), told(4, 5, 50)])
+    page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), runs_json(4, 5, 50)])
     assert page.evaluate(ROWS) <= 61, "one kernel is open"
     page.locator("summary", has_text="kernel2").click()
     page.wait_for_function(f"{ROWS} > 61")
@@ -103,7 +103,7 @@ def test_of_a_thousand_runs_few_rows_are_made(page: Page) -> None:
 
 
 def test_the_shown_run_has_a_row_wherever_it_is(page: Page) -> None:
-    runs = json.loads(told(1, 5, 50))
+    runs = json.loads(runs_json(1, 5, 50))
     runs["shown"] = 3
     page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), json.dumps(runs)])
     assert page.locator("[aria-current=true]").inner_text() == "#3"
@@ -111,7 +111,7 @@ def test_the_shown_run_has_a_row_wherever_it_is(page: Page) -> None:
 
 def test_a_selection_among_a_thousand_runs_is_shown_at_once(page: Page) -> None:
     """The page's own part, which took most of the time; what the kernel answers is drawn too."""
-    page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), told(4, 5, 50)])
+    page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), runs_json(4, 5, 50)])
     took = page.evaluate(
         """() => {
             const times = [];
@@ -132,7 +132,7 @@ def test_a_selection_among_a_thousand_runs_is_shown_at_once(page: Page) -> None:
 
 
 def test_no_run_says_why(page: Page) -> None:
-    runs = {**json.loads(told(0, 0, 0)), "none": "2 launches in this session, none timed"}
+    runs = {**json.loads(runs_json(0, 0, 0)), "none": "2 launches in this session, none timed"}
     page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), json.dumps(runs)])
     assert page.locator(".wb-none").inner_text() == "2 launches in this session, none timed"
 
@@ -166,9 +166,9 @@ def test_sliders_have_names_and_figures_a_sentence(page: Page) -> None:
 
 
 def test_what_was_sanitized_has_findings_and_nothing_to_pin(page: Page) -> None:
-    runs = json.loads(told(1, 1, 1))
-    found = {"findings": 2, "text": "2 findings", "told": "race", "number": 2, "when": "", "device": "d"}
-    runs["kernels"][0]["sessions"][0]["runs"].insert(0, {**found, "shape": "n=8", "names": []})
+    runs = json.loads(runs_json(1, 1, 1))
+    run = {"findings": 2, "text": "2 findings", "told": "race", "number": 2, "when": "", "device": "d"}
+    runs["kernels"][0]["sessions"][0]["runs"].insert(0, {**run, "shape": "n=8", "names": []})
     page.evaluate("([code, runs]) => widget(code, { runs })", [script("runlist.js"), json.dumps(runs)])
     first, second = page.locator(".wb-kernels tr").all()
     assert "2 findings" in first.inner_text()

@@ -55,11 +55,11 @@ class Listener:
 
 @pytest.fixture
 def listener() -> Iterator[Listener]:
-    made: Listener
+    listener: Listener
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            made.asked.append(self.path)
+            listener.asked.append(self.path)
             self.send_response(204)
             self.end_headers()
 
@@ -67,9 +67,9 @@ def listener() -> Iterator[Listener]:
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        made = Listener(server.server_address[1])
+        listener = Listener(server.server_address[1])
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield made
+        yield listener
         server.shutdown()
 
 
@@ -95,22 +95,22 @@ def scripts(listener: Listener, where: str) -> dict[str, str]:
     }
 
 
-def poisoned(told: payload.CellPayload, text: str) -> dict[str, Any]:
+def poisoned(cell: payload.CellPayload, text: str) -> dict[str, Any]:
     """A cell's payload for the editor with `text` in place of each of its texts."""
-    kept = {"status", "severity", "at", "key", "source"}
+    unchanged = {"status", "severity", "at", "key", "source"}
 
     def walk(value: Any, name: str = "") -> Any:
         if isinstance(value, dict):
-            return {key: walk(each, key) for key, each in value.items()}
+            return {key: walk(child, key) for key, child in value.items()}
         if isinstance(value, list):
-            return [walk(each, name) for each in value]
-        return text if isinstance(value, str) and name not in kept else value
+            return [walk(child, name) for child in value]
+        return text if isinstance(value, str) and name not in unchanged else value
 
-    found: dict[str, Any] = walk(told.to_dict())
-    return found
+    result: dict[str, Any] = walk(cell.to_dict())
+    return result
 
 
-def told(body: str) -> payload.CellPayload:
+def cell_payload(body: str) -> payload.CellPayload:
     """The payload of a cell that was compiled and profiled and has findings, with every part filled."""
     return payload.CellPayload(
         name="scale",
@@ -172,7 +172,10 @@ def widget_state(listener: Listener) -> dict[str, Any]:
 def compiled(listener: Listener) -> Iterator[list[dict[str, Any]]]:
     """Outputs of compiled cells, each with another script in all of its texts."""
     for name, text in scripts(listener, "cell").items():
-        bundle = {payload.MIME_TYPE: poisoned(told(SOURCE.partition("\n")[2]), text), "text/plain": text}
+        bundle = {
+            payload.MIME_TYPE: poisoned(cell_payload(SOURCE.partition("\n")[2]), text),
+            "text/plain": text,
+        }
         yield [output(**bundle, **{"text/html": f'<div class="wb" title="{name}">{text}</div>'})]
 
 
@@ -210,7 +213,7 @@ def write(
     path: Path, cells: Sequence[tuple[str, list[dict[str, Any]]]], widgets: dict[str, Any] | None = None
 ) -> str:
     """Writes a notebook with outputs; gives its name."""
-    made = {
+    document = {
         "nbformat": 4,
         "nbformat_minor": 5,
         "metadata": {
@@ -230,7 +233,7 @@ def write(
             for i, (source, outputs) in enumerate(cells)
         ],
     }
-    path.write_text(json.dumps(made))
+    path.write_text(json.dumps(document))
     return path.name
 
 
@@ -265,8 +268,8 @@ def click_through(lab: Lab) -> None:
         lab.command("hipkittens:next-finding")
         page.locator(".cm-tooltip-lint").first.wait_for()
         measure = lab.sidebar.get_by_label("Measure of the line heat")
-        for chosen in ("", "issue_cycles"):
-            measure.select_option(chosen)
+        for option in ("", "issue_cycles"):
+            measure.select_option(option)
     lab.command("hipkittens:open-isa")
     page.locator(".jp-hipkittens-Isa").first.wait_for()
     page.evaluate(
@@ -290,15 +293,15 @@ def drawn(lab: Lab) -> None:
 
 
 def ran(lab: Lab) -> list[str]:
-    found: list[str] = lab.page.evaluate("window.ran ?? []")
-    return found
+    names: list[str] = lab.page.evaluate("window.ran ?? []")
+    return names
 
 
 def trusted(lab: Lab) -> list[bool]:
-    found: list[bool] = lab.page.evaluate(
+    flags: list[bool] = lab.page.evaluate(
         "[...window.jupyterapp.shell.currentWidget.content.model.cells].map(cell => cell.trusted)"
     )
-    return found
+    return flags
 
 
 def test_nothing_runs_in_a_notebook_of_somebody_else(
@@ -339,9 +342,9 @@ def test_the_same_notebook_runs_once_it_is_trusted(
     lab.ready()
     drawn(lab)
     assert all(trusted(lab))
-    wanted = {"cell-script", "cell-error", "copy-script", "javascript", "module", "initialize"}
-    lab.until(lambda: wanted <= set(ran(lab)), lambda: f"{wanted} in {ran(lab)}")
-    lab.until(lambda: {f"/{each}" for each in wanted} <= set(listener.asked), "the requests")
+    expected = {"cell-script", "cell-error", "copy-script", "javascript", "module", "initialize"}
+    lab.until(lambda: expected <= set(ran(lab)), lambda: f"{expected} in {ran(lab)}")
+    lab.until(lambda: {f"/{script}" for script in expected} <= set(listener.asked), "the requests")
 
 
 OWN = """\

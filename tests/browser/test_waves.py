@@ -61,12 +61,12 @@ def test_a_timeline_is_live_and_selects_the_line(open_lab: Callable[..., Lab], s
     # The tool tip is of the span under the pointer, also when the timeline moves and the pointer does not.
     x, y = canvas["x"] + canvas["width"] / 3, canvas["y"] + 44
     lab.page.mouse.move(x, y)
-    tip, shown = lab.page.locator(".wb-waves-tip"), lab.page.locator(".wb-waves-range")
+    tip, visible_range = lab.page.locator(".wb-waves-tip"), lab.page.locator(".wb-waves-range")
     for key in "+++":
-        before = shown.inner_text()
+        before = visible_range.inner_text()
         lab.page.keyboard.press(key)
-        lab.until(lambda before=before: shown.inner_text() != before, "the timeline to be nearer")
-    told = tip.text_content(), tip.is_visible()
+        lab.until(lambda before=before: visible_range.inner_text() != before, "the timeline to be nearer")
+    state = tip.text_content(), tip.is_visible()
     lab.page.mouse.move(x, 5)
     lab.page.mouse.move(x, y)
-    assert (tip.text_content(), tip.is_visible()) == told
+    assert (tip.text_content(), tip.is_visible()) == state

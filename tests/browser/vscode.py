@@ -124,14 +124,14 @@ def main() -> int:
             with served(options.code.resolve(), Path(home), theme) as address:
                 for notebook in sorted(options.saved.resolve().glob("*.ipynb")):
                     outputs = (o for c in nbformat.read(notebook, 4).cells for o in c.get("outputs", ()))
-                    wanted = sum("image/svg+xml" in o.get("data", {}) for o in outputs)
+                    expected = sum("image/svg+xml" in o.get("data", {}) for o in outputs)
                     context = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]
                     context.set_default_timeout(PATIENCE)
                     name = f"{notebook.stem}-{theme.split()[1]}"
-                    found, lost = look(context.new_page(), address, notebook, options.out / name)
+                    drawn, lost = look(context.new_page(), address, notebook, options.out / name)
                     context.close()
-                    print(f"{name}: {found} of {wanted} figures", *lost, sep="; ", flush=True)
-                    wrong += found != wanted or bool(lost)
+                    print(f"{name}: {drawn} of {expected} figures", *lost, sep="; ", flush=True)
+                    wrong += drawn != expected or bool(lost)
         browser.close()
     return min(wrong, 1)
 

@@ -94,8 +94,8 @@ def test_a_program_by_itself(program: Path) -> None:
         SanitizerError, match=r"prog\.hip: 1 launch sanitized, \d findings?\n.*prog\.hip:\d+: race"
     ):
         result.check()
-    told = hub.history("sanitize")[-1]
-    assert (told.name, told.data["findings"]) == ("prog.hip", len(causes(result.findings)))
+    event = hub.history("sanitize")[-1]
+    assert (event.name, event.data["findings"]) == ("prog.hip", len(causes(result.findings)))
     clean = wb.run_program(program, ["clean"], device=DEVICE, sanitize=True).check()
     assert (clean.launches, clean.findings) == (1, ())
     assert repr(clean).endswith("exit status 0, 1 launch sanitized, no findings>")
@@ -112,7 +112,7 @@ def test_a_program_that_is_ended_has_told_until_then(program: Path, monkeypatch:
     assert {f.category for f in wild.findings} >= {"race", "out of bounds"}
     run = kernel_program._run
     # As where it was stopped at its time limit.
-    monkeypatch.setattr(kernel_program, "_run", lambda *given: replace(run(*given), code=None))
+    monkeypatch.setattr(kernel_program, "_run", lambda *arguments: replace(run(*arguments), code=None))
     with pytest.raises(ProgramTimeout) as caught:
         wb.run_program(program, ["race"], device=DEVICE, sanitize=True)
     assert races(caught.value.result.findings)
@@ -216,8 +216,8 @@ def test_the_same_in_many_launches_is_said_once() -> None:
     assert len(watch.results) == 3
     assert str(watch).count("sanitize turn on") == 1
     assert "and the same in 2 more launches" in str(watch)
-    told = hub.history("sanitize")[-1]
-    assert (told.name, told.data["findings"]) == ("turn", len(watch.results[0].causes))
+    event = hub.history("sanitize")[-1]
+    assert (event.name, event.data["findings"]) == ("turn", len(watch.results[0].causes))
 
 
 def test_by_hand_findings_are_printed_once(program: Path) -> None:
@@ -230,9 +230,9 @@ def test_by_hand_findings_are_printed_once(program: Path) -> None:
     path = program.with_name("found.jsonl")
     wb.run_program(program, ["race"], device=DEVICE, env={reports.VARIABLE: str(path)})
     [line] = filter(None, path.read_text().splitlines())
-    told = json.loads(line)
-    assert (told["kernel"], told["device"], told["program"]) == ("raced", DEVICE, "prog.hip")
-    assert len(told["findings"]) >= len(lines)
+    report = json.loads(line)
+    assert (report["kernel"], report["device"], report["program"]) == ("raced", DEVICE, "prog.hip")
+    assert len(report["findings"]) >= len(lines)
 
 
 def test_the_command(
@@ -270,8 +270,8 @@ def test_processes_append_side_by_side() -> None:
         child.start()
     for child in children:
         child.join()
-    told = [each.kernel for each in file.new()]
-    assert sorted(told) == sorted(name for name in names for _ in range(200))
+    kernels = [report.kernel for report in file.new()]
+    assert sorted(kernels) == sorted(name for name in names for _ in range(200))
     file.close()
 
 
@@ -282,9 +282,9 @@ def test_a_part_of_a_line_harms_no_other() -> None:
     reports.append(file.path, whole)
     # A process was killed while it wrote.
     reports.append(file.path, report("lost").line()[:-20])
-    assert [each.kernel for each in file.new()] == ["first"]
+    assert [report.kernel for report in file.new()] == ["first"]
     reports.append(file.path, report("second").line())
-    assert [each.kernel for each in file.new()] == ["second"]
+    assert [report.kernel for report in file.new()] == ["second"]
     file.close()
     with pytest.raises(FileNotFoundError):
         reports.append(file.path, whole)

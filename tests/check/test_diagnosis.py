@@ -69,7 +69,7 @@ def reverse(kernel, reference, **options):
     inputs = {"in": row, "out": torch.zeros_like(row)}
     launch = kernel[1, 128]
     return wb.verify(
-        launch, lambda **given: reference(given["in"]), inputs=inputs, outputs=("out",), **options
+        launch, lambda **arguments: reference(arguments["in"]), inputs=inputs, outputs=("out",), **options
     )
 
 
@@ -121,4 +121,4 @@ def test_loaded_code_cannot_be_compiled_again():
 def test_of_several_results_each_is_diagnosed():
     kernel = wb.compile(REVERSED, arch="gfx942", define={"WAITS": 1})["reversed"]
     results = reverse(kernel, lambda x: x, diagnose=True, numerics=("fast", "exact"))
-    assert [each.diagnosis.culprit for each in results] == ["kernel", "kernel"]
+    assert [result.diagnosis.culprit for result in results] == ["kernel", "kernel"]

@@ -46,10 +46,10 @@ def test_verify_names_the_reciprocal_and_its_line(module):
     assert quotients(module["quotient"]).passed
     result = quotients(module["quotient"], approximate=True)
     assert not result.passed
-    (found,) = result.inexact
-    assert found.instruction.startswith("v_rcp_iflag_f32")
-    assert found.place == "exact.hip:6"
-    assert "out[0] is 1 instead of 0 (64 of 64 elements)" in found.message
+    (finding,) = result.inexact
+    assert finding.instruction.startswith("v_rcp_iflag_f32")
+    assert finding.place == "exact.hip:6"
+    assert "out[0] is 1 instead of 0 (64 of 64 elements)" in finding.message
     assert "exact.hip:6: results depend on how v_rcp_iflag_f32 rounds" in str(result)
 
 
@@ -58,9 +58,9 @@ def test_the_sanitizer_names_it_and_leaves_the_results_of_the_launch(module):
     launch = module["quotient"][1, 64]
     assert wb.sanitize(launch, A, B, out).passed
     result = wb.sanitize(launch, A, B, out, approximate=True)
-    (found,) = result.findings
-    assert found.category == "exactness"
-    assert found.line == 6
+    (finding,) = result.findings
+    assert finding.category == "exactness"
+    assert finding.line == 6
     assert set(out.tolist()) == {0}
     assert wb.sanitize(launch, A, B, out, approximate=2).findings == result.findings
 

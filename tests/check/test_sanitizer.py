@@ -27,8 +27,8 @@ READ_LINE = 6
 def run(shell: Any, line: str, cell: str) -> dict[str, Any]:
     with capture_output() as out:
         shell.run_cell_magic("hipkittens", line, cell)
-    told: dict[str, Any] = out.outputs[0].data
-    return told
+    data: dict[str, Any] = out.outputs[0].data
+    return data
 
 
 def test_a_cell_shows_squiggles_where_the_race_is(shell: Any) -> None:
@@ -36,11 +36,11 @@ def test_a_cell_shows_squiggles_where_the_race_is(shell: Any) -> None:
     run(shell, "raced", wrong)
     shell.user_ns["raced"]["flip"][1, 128](torch.arange(128.0), torch.zeros(128))
     data = run(shell, "raced --sanitize", wrong)
-    told = data["application/vnd.hipkittens.cell+json"]
-    assert told["run"]["kind"] == "sanitize"
-    found = [d for d in told["diagnostics"] if d["source"] == "sanitizer"]
+    payload = data["application/vnd.hipkittens.cell+json"]
+    assert payload["run"]["kind"] == "sanitize"
+    marks = [d for d in payload["diagnostics"] if d["source"] == "sanitizer"]
     # The cell's first line is the magic itself.
-    [finding] = [d for d in found if d["option"] == "race" and d["line"] == READ_LINE + 1]
+    [finding] = [d for d in marks if d["option"] == "race" and d["line"] == READ_LINE + 1]
     assert finding["severity"] == "error"
     assert "race in shared memory" in finding["message"]
     assert "race" in data["text/html"]
@@ -124,22 +124,22 @@ __global__ void k(const globals g) {
 
 def test_messages_name_the_argument() -> None:
     module = wb.compile(STRUCT, arch="gfx950", name="named.hip")
-    given = torch.arange(128.0).reshape(16, 8)
-    raced = wb.sanitize(module["k"][2, 64], given=given, made=torch.zeros(64), n=0)
+    tensor = torch.arange(128.0).reshape(16, 8)
+    raced = wb.sanitize(module["k"][2, 64], given=tensor, made=torch.zeros(64), n=0)
     [race] = raced.findings
     place = "(argument 'made' (float32 tensor 64), 256 bytes, byte 0, element 0)"
     assert f"race in global memory {place}:" in race.message
     with pytest.raises(
         AddressFault, match=r"past the end of argument 'given' \(float32 tensor 16x8\), 512 bytes"
     ):
-        module["k"][1, 64](given=given, made=torch.zeros(64), n=100)
+        module["k"][1, 64](given=tensor, made=torch.zeros(64), n=100)
     both = torch.zeros(1, 64)
     with pytest.raises(
         AddressFault, match=r"arguments 'given' \(float32 tensor 64\) and 'made' \(float32 tensor 1x64\)"
     ):
         module["k"][1, 64](given=both[0], made=both, n=1)
     # Arguments' names last no longer than the launch.
-    address = given.data_ptr() + 512 - 4 * 64
+    address = tensor.data_ptr() + 512 - 4 * 64
     with pytest.raises(AddressFault) as raised:
         module["k"][1, 64](given=address, made=torch.zeros(64), n=10)
     assert "'given'" not in str(raised.value)

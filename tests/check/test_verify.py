@@ -22,20 +22,20 @@ def noise(*shape, dtype=torch.float64, seed=0):
 
 
 def test_rounding_to_bf16_passes_both_checks():
-    wanted = noise(64, 48)
-    got = wanted.to(torch.bfloat16)
-    result = compare(got, wanted, pytorch=wanted.to(torch.bfloat16))
+    expected = noise(64, 48)
+    got = expected.to(torch.bfloat16)
+    result = compare(got, expected, pytorch=expected.to(torch.bfloat16))
     assert result.passed
     assert result.flash_passed is True
-    assert result.max_error == (got.double() - wanted).abs().max().item()
-    assert result.mean_error == pytest.approx((got.double() - wanted).abs().mean().item())
+    assert result.max_error == (got.double() - expected).abs().max().item()
+    assert result.mean_error == pytest.approx((got.double() - expected).abs().mean().item())
 
 
 def test_one_wrong_element_is_found():
-    wanted = noise(8, 16, 4)
-    got = wanted.float()
+    expected = noise(8, 16, 4)
+    got = expected.float()
     got[3, 5, 2] += 0.5
-    result = compare(got, wanted, pytorch=wanted.float())
+    result = compare(got, expected, pytorch=expected.float())
     assert not result.elementwise_passed
     assert result.flash_passed is False
     assert result.mismatches == 1
@@ -59,8 +59,8 @@ def test_flash_rule_of_few_elements_is_not_broken_by_luck():
     """Errors as large as PyTorch's, independent of them: twice is too little for one, and right for many."""
     draws, generator = 100_000, torch.Generator().manual_seed(1)
     for count in (1, 3, 8, 14):
-        errors, own = torch.rand(2, draws, count, generator=generator, dtype=torch.float64).amax(-1)
-        broken = (errors > flash_factor(count) * own).double().mean().item()
+        errors, reference = torch.rand(2, draws, count, generator=generator, dtype=torch.float64).amax(-1)
+        broken = (errors > flash_factor(count) * reference).double().mean().item()
         assert broken <= 2 * BAD_LUCK, count
     assert flash_factor(1) > flash_factor(2) > flash_factor(13) > FLASH_FACTOR == flash_factor(14)
     alone = compare(torch.tensor([1.001]), torch.tensor([1.0]), pytorch=torch.tensor([1.0001]))
@@ -70,32 +70,32 @@ def test_flash_rule_of_few_elements_is_not_broken_by_luck():
 
 def test_flash_rule_of_what_is_left_of_larger_numbers():
     """Rounding errors in float32 of values around one, unless the bounds say that there are none."""
-    wanted = 1e-6 * noise(256)
+    expected = 1e-6 * noise(256)
     for dtype in (torch.float32, torch.bfloat16):
-        got, worse, pytorch = ((wanted + error).to(dtype) for error in (3e-7, 7e-7, 3e-8))
-        assert compare(got, wanted, pytorch=pytorch).flash_passed is True
-        assert compare(got, wanted, pytorch=pytorch, tolerance=(1.6e-2, 1e-6)).flash_passed is False
-        assert compare(worse, wanted, pytorch=pytorch).flash_passed is False
+        got, worse, pytorch = ((expected + error).to(dtype) for error in (3e-7, 7e-7, 3e-8))
+        assert compare(got, expected, pytorch=pytorch).flash_passed is True
+        assert compare(got, expected, pytorch=pytorch, tolerance=(1.6e-2, 1e-6)).flash_passed is False
+        assert compare(worse, expected, pytorch=pytorch).flash_passed is False
 
 
 def test_flash_rule_catches_what_the_tolerance_lets_through():
-    wanted = noise(1024)
-    got = (wanted + 0.009).to(torch.bfloat16)
-    pytorch = (wanted + 0.001).float()
-    result = compare(got, wanted, pytorch=pytorch.to(torch.bfloat16), tolerance=(0.1, 0.1))
+    expected = noise(1024)
+    got = (expected + 0.009).to(torch.bfloat16)
+    pytorch = (expected + 0.001).float()
+    result = compare(got, expected, pytorch=pytorch.to(torch.bfloat16), tolerance=(0.1, 0.1))
     assert result.elementwise_passed
-    exact = compare(got, wanted, pytorch=got, tolerance=(0.1, 0.1))
+    exact = compare(got, expected, pytorch=got, tolerance=(0.1, 0.1))
     assert exact.flash_bound == pytest.approx(2 * exact.max_error, rel=1e-4)
-    worse = (wanted + 0.2).to(torch.bfloat16)
-    assert compare(worse, wanted, pytorch=got, tolerance=(1, 1)).flash_passed is False
+    worse = (expected + 0.2).to(torch.bfloat16)
+    assert compare(worse, expected, pytorch=got, tolerance=(1, 1)).flash_passed is False
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_nonfinite_results_never_pass(bad):
-    wanted = noise(32)
-    got = wanted.float()
+    expected = noise(32)
+    got = expected.float()
     got[7] = bad
-    result = compare(got, wanted, pytorch=got, tolerance=Tolerance(1e9, 1e9))
+    result = compare(got, expected, pytorch=got, tolerance=Tolerance(1e9, 1e9))
     assert result.nonfinite_mismatches == 1
     assert not result.passed
     assert result.error[7] == math.inf
@@ -104,36 +104,36 @@ def test_nonfinite_results_never_pass(bad):
 
 @pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf])
 def test_nonfinite_references_want_the_same(special):
-    wanted = noise(32)
-    wanted[5] = special
-    assert compare(wanted.float(), wanted, pytorch=wanted.float()).passed
-    got = wanted.float()
+    expected = noise(32)
+    expected[5] = special
+    assert compare(expected.float(), expected, pytorch=expected.float()).passed
+    got = expected.float()
     got[5] = 1.0
-    assert compare(got, wanted, tolerance=(1e9, 1e9)).nonfinite_mismatches == 1
+    assert compare(got, expected, tolerance=(1e9, 1e9)).nonfinite_mismatches == 1
 
 
 def test_a_reference_beyond_the_range_wants_infinity():
-    wanted = torch.tensor([1e6, -1e6, 2.0], dtype=torch.float64)
+    expected = torch.tensor([1e6, -1e6, 2.0], dtype=torch.float64)
     got = torch.tensor([math.inf, -math.inf, 2.0], dtype=torch.float16)
-    assert compare(got, wanted, pytorch=got).passed
-    assert not compare(-got, wanted, pytorch=got).passed
+    assert compare(got, expected, pytorch=got).passed
+    assert not compare(-got, expected, pytorch=got).passed
 
 
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2])
 def test_fp8_is_compared_after_upcast(dtype):
-    wanted = noise(256)
-    got = wanted.to(dtype)
-    result = compare(got, wanted, pytorch=got)
+    expected = noise(256)
+    got = expected.to(dtype)
+    result = compare(got, expected, pytorch=got)
     assert result.passed
     assert result.dtype in TOLERANCES
-    assert result.max_error == (got.float().double() - wanted).abs().max().item()
+    assert result.max_error == (got.float().double() - expected).abs().max().item()
 
 
 def test_integers_must_be_equal():
-    wanted = torch.tensor([1, 2, 2**62 + 1])
-    assert compare(wanted.clone(), wanted).passed
+    expected = torch.tensor([1, 2, 2**62 + 1])
+    assert compare(expected.clone(), expected).passed
     # The difference is lost in a double; the comparison must not use one.
-    result = compare(torch.tensor([1, 2, 2**62]), wanted)
+    result = compare(torch.tensor([1, 2, 2**62]), expected)
     assert result.mismatches == 1
     assert result.flash_passed is None
     assert compare(torch.tensor([True, False]), torch.tensor([True, True])).mismatches == 1
@@ -232,15 +232,15 @@ __global__ void halve(const float *x, float *out, int n) {
 
 def test_a_launch_is_verified_by_the_tensors_that_it_writes():
     module = wb.compile(LAUNCHED, arch="gfx950", name="halve.hip")
-    given = {"x": torch.randn(100), "out": torch.zeros(100), "n": 100}
-    result = wb.verify(module["halve"][2, 64], lambda x: x / 2, inputs=given, outputs=("out",)).check()
+    inputs = {"x": torch.randn(100), "out": torch.zeros(100), "n": 100}
+    result = wb.verify(module["halve"][2, 64], lambda x: x / 2, inputs=inputs, outputs=("out",)).check()
     assert result.name == "halve"
     assert len(result.records) == 1
-    assert not given["out"].any(), "what the caller has stays as it was"
-    half = wb.verify(module["halve"][1, 64], lambda x: x / 2, inputs=given, outputs=("out",))
+    assert not inputs["out"].any(), "what the caller has stays as it was"
+    half = wb.verify(module["halve"][1, 64], lambda x: x / 2, inputs=inputs, outputs=("out",))
     assert half.worst.nonfinite_mismatches == 36
     with pytest.raises(UsageError, match="expected the names of the tensors that the launch writes"):
-        wb.verify(module["halve"][2, 64], lambda x: x / 2, inputs=given)
+        wb.verify(module["halve"][2, 64], lambda x: x / 2, inputs=inputs)
 
 
 def test_a_function_that_launches_is_verified_where_it_ran():
@@ -258,9 +258,9 @@ def test_a_function_that_launches_is_verified_where_it_ran():
 
 
 def test_nothing_launched():
-    given = {"x": torch.randn(100), "out": torch.zeros(100), "n": 100}
+    inputs = {"x": torch.randn(100), "out": torch.zeros(100), "n": 100}
     with pytest.raises(UsageError, match="nothing was launched"):
-        wb.verify(lambda **_: None, lambda x: x, inputs=given, outputs=("out",))
+        wb.verify(lambda **_: None, lambda x: x, inputs=inputs, outputs=("out",))
 
 
 def test_one_comparison_is_a_result_and_several_are_results() -> None:

@@ -24,10 +24,10 @@ _RELEASE = "22"
 
 
 def _version(tool: str) -> str:
-    said = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True).stdout
-    found = re.search(r"LLVM version (\S+)", said)
-    assert found, said
-    return found[1]
+    output = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True).stdout
+    match = re.search(r"LLVM version (\S+)", output)
+    assert match, output
+    return match[1]
 
 
 @cache
@@ -66,12 +66,15 @@ def _record(target: str, tool: str) -> str:
     answers: dict[bytes, Text | None] = {}
 
     def ask(encodings: Sequence[bytes]) -> list[Text | None]:
-        found = disassemble(target, encodings, tool)
-        answers.update(zip(encodings, found, strict=True))
-        return found
+        texts = disassemble(target, encodings, tool)
+        answers.update(zip(encodings, texts, strict=True))
+        return texts
 
     rows(target, ask)
-    lines = ((code.hex(), *((str(said[1]), said[0]) if said else ("", ""))) for code, said in answers.items())
+    lines = (
+        (code.hex(), *((str(answer[1]), answer[0]) if answer else ("", "")))
+        for code, answer in answers.items()
+    )
     return f"{target},,\n" + "".join(f"{','.join(row)}\n" for row in lines)
 
 

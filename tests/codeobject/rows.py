@@ -23,5 +23,5 @@ def _rows(target: str) -> dict[str, Form]:
 
 def row(opcode: str, target: str | None = None) -> Form:
     """An opcode's first row in the table of a target, or of the first target that has it."""
-    wanted = (target,) if target else NAMES
-    return next(found for name in wanted if (found := _rows(name).get(opcode)) is not None)
+    targets = (target,) if target else NAMES
+    return next(form for name in targets if (form := _rows(name).get(opcode)) is not None)

@@ -218,6 +218,6 @@ def test_what_is_no_fat_binary(data: bytes, message: str) -> None:
 
 def test_a_fat_binary_holds_each_target() -> None:
     codes = {arch: compiled(arch) for arch in TILE_TARGETS}
-    made = fat_binary(codes)
+    binary = fat_binary(codes)
     for arch, code in codes.items():
-        assert CodeObject.from_bytes(made, arch).data == code
+        assert CodeObject.from_bytes(binary, arch).data == code

@@ -23,10 +23,10 @@ def line_with(mark: str) -> int:
 
 
 def instructions_of(code_object: CodeObject, kernel: str, opcode: str) -> list[int]:
-    found = code_object.kernels[kernel]
-    start = found.entry - code_object.text.address
-    code = code_object.text.data[start : start + found.size]
-    return [i.address for i in decode(code, found.entry, code_object.target) if opcode in i.opcode]
+    symbol = code_object.kernels[kernel]
+    start = symbol.entry - code_object.text.address
+    code = code_object.text.data[start : start + symbol.size]
+    return [i.address for i in decode(code, symbol.entry, code_object.target) if opcode in i.opcode]
 
 
 def test_store_is_on_its_own_line(code_object: CodeObject, debug: DebugInfo) -> None:

@@ -25,11 +25,11 @@ from workbench.errors import CodeObjectError
 from workbench.targets import NAMES
 
 
-def one(encoding: str | bytes, target: str = "gfx950", address: int = 0) -> Instruction:
+def decoded(encoding: str | bytes, target: str = "gfx950", address: int = 0) -> Instruction:
     data = bytes.fromhex(encoding) if isinstance(encoding, str) else encoding
-    found = decode_one(data, 0, address, target)
-    assert found.size == len(data)
-    return found
+    instruction = decode_one(data, 0, address, target)
+    assert instruction.size == len(data)
+    return instruction
 
 
 @pytest.mark.parametrize("target", NAMES)
@@ -44,9 +44,9 @@ def test_text_is_llvms(target: str) -> None:
     assert len(answers) > 20000
     wrong = []
     for encoding, answer in answers.items():
-        found = decode_one(encoding + PADS, 0, 0, target)
-        if (text(found), found.size) != answer:
-            wrong.append((encoding.hex(), answer, text(found)))
+        instruction = decode_one(encoding + PADS, 0, 0, target)
+        if (text(instruction), instruction.size) != answer:
+            wrong.append((encoding.hex(), answer, text(instruction)))
     assert wrong == []
 
 
@@ -60,7 +60,7 @@ def test_an_atomic_that_returns_to_agprs_keeps_sc1(target: str, opcode: int) -> 
     fields = {"vdst": 4, "vaddr": 6, "vdata": 8, "acc": 1, "bit16": 1}
     for sc1 in (0, 1):
         encoding = encode("FLAT", opcode, {**fields, "bit25": sc1})
-        assert text(one(encoding, target)).endswith(" sc0 sc1" if sc1 else " sc0")
+        assert text(decoded(encoding, target)).endswith(" sc0 sc1" if sc1 else " sc0")
 
 
 @pytest.mark.parametrize("target", NAMES)
@@ -88,9 +88,9 @@ def test_random_instructions_are_what_llvm_assembles(target: str) -> None:
     ]
     assert len(answers) > len(texts) * 3 // 4
     wrong = [
-        (encoding.hex(), wanted, found)
-        for wanted, encoding in answers
-        if (found := text(one(encoding, target))) != wanted
+        (encoding.hex(), expected, actual)
+        for expected, encoding in answers
+        if (actual := text(decoded(encoding, target))) != expected
     ]
     assert wrong == []
 
@@ -122,35 +122,41 @@ def test_opcodes_of_every_target_are_there() -> None:
 def test_operands_of_a_vector_instruction() -> None:
     # v_fma_f32 v1, -v2, |s4|, 1.0 clamp mul:2, assembled by hand from the VOP3 layout.
     fields = {"vdst": 1, "src0": 258, "src1": 4, "src2": 242, "neg0": 1, "abs1": 1, "clamp": 1, "omod": 1}
-    found = one(encode("VOP3", 459, fields))
-    assert (found.mnemonic, found.opcode, found.format) == ("v_fma_f32", "v_fma_f32", "VOP3")
-    (result,) = found.dst
+    instruction = decoded(encode("VOP3", 459, fields))
+    assert (instruction.mnemonic, instruction.opcode, instruction.format) == (
+        "v_fma_f32",
+        "v_fma_f32",
+        "VOP3",
+    )
+    (result,) = instruction.dst
     assert (result.kind, result.index, result.width) == ("v", 1, 1)
-    first, second, third = found.src
+    first, second, third = instruction.src
     assert (first.kind, first.index, first.neg, first.abs) == ("v", 2, True, False)
     assert (second.kind, second.index, second.neg, second.abs) == ("s", 4, False, True)
     assert (third.kind, third.index, third.value) == ("imm", 242, 1.0)
-    assert dict(found.modifiers) == {"clamp": 1, "omod": 1}
+    assert dict(instruction.modifiers) == {"clamp": 1, "omod": 1}
 
 
 def test_scalar_result_beside_a_vector_result() -> None:
-    found = one(encode("VOP3", 281, {"vdst": 3, "sdst": 10, "src0": 257, "src1": 258}))
-    assert text(found) == "v_add_co_u32_e64 v3, s[10:11], v1, v2"
-    assert [(o.kind, o.index, o.width) for o in found.dst] == [("v", 3, 1), ("s", 10, 2)]
+    instruction = decoded(encode("VOP3", 281, {"vdst": 3, "sdst": 10, "src0": 257, "src1": 258}))
+    assert text(instruction) == "v_add_co_u32_e64 v3, s[10:11], v1, v2"
+    assert [(o.kind, o.index, o.width) for o in instruction.dst] == [("v", 3, 1), ("s", 10, 2)]
 
 
 def test_carry_in_e32_form_is_vcc() -> None:
-    found = one(encode("VOP2", 28, {"vdst": 3, "src0": 257, "vsrc1": 2}))
-    assert text(found) == "v_addc_co_u32_e32 v3, vcc, v1, v2, vcc"
-    assert [(o.kind, o.index) for o in found.dst] == [("v", 3), ("s", 106)]
-    assert [(o.kind, o.index) for o in found.src] == [("v", 1), ("v", 2), ("s", 106)]
+    instruction = decoded(encode("VOP2", 28, {"vdst": 3, "src0": 257, "vsrc1": 2}))
+    assert text(instruction) == "v_addc_co_u32_e32 v3, vcc, v1, v2, vcc"
+    assert [(o.kind, o.index) for o in instruction.dst] == [("v", 3), ("s", 106)]
+    assert [(o.kind, o.index) for o in instruction.src] == [("v", 1), ("v", 2), ("s", 106)]
 
 
 def test_matrix_operands_are_accumulators_by_their_bits() -> None:
     fields = {"vdst": 4, "src0": 256 + 8, "src1": 256 + 16, "src2": 256 + 4}
-    plain = one(encode("VOP3P_MAI", 77, fields))
+    plain = decoded(encode("VOP3P_MAI", 77, fields))
     assert text(plain) == "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[16:17], v[4:7]"
-    mixed = one(encode("VOP3P_MAI", 77, {**fields, "acc0": 1, "acc_cd": 1, "cbsz": 2, "abid": 3, "blgp": 1}))
+    mixed = decoded(
+        encode("VOP3P_MAI", 77, {**fields, "acc0": 1, "acc_cd": 1, "cbsz": 2, "abid": 3, "blgp": 1})
+    )
     assert text(mixed) == "v_mfma_f32_16x16x16_f16 a[4:7], a[8:9], v[16:17], a[4:7] cbsz:2 abid:3 blgp:1"
     assert dict(mixed.modifiers) == {"cbsz": 2, "abid": 3, "blgp": 1}
 
@@ -158,77 +164,77 @@ def test_matrix_operands_are_accumulators_by_their_bits() -> None:
 @pytest.mark.parametrize(("code", "dwords"), [(0, 8), (1, 8), (2, 6), (3, 6), (4, 4)])
 def test_width_of_f8f6f4_operands_follows_their_format(code: int, dwords: int) -> None:
     fields = {"src0": 256 + 32, "src1": 256 + 64, "src2": 256}
-    a = one(encode("VOP3P_MAI", 45, {**fields, "cbsz": code}))
-    b = one(encode("VOP3P_MAI", 45, {**fields, "blgp": code}))
+    a = decoded(encode("VOP3P_MAI", 45, {**fields, "cbsz": code}))
+    b = decoded(encode("VOP3P_MAI", 45, {**fields, "blgp": code}))
     assert [o.width for o in a.src] == [dwords, 8, 4]
     assert [o.width for o in b.src] == [8, dwords, 4]
 
 
 def test_scaled_matrix_instruction_is_one_of_16_bytes() -> None:
-    found = one("0008acd3142b02180008add300114204")
-    assert found.opcode == "v_mfma_scale_f32_16x16x128_f8f6f4"
-    assert [(o.kind, o.index, o.width) for o in found.src][3:] == [("v", 20, 1), ("v", 21, 1)]
-    assert (found.modifiers["op_sel"], found.modifiers["op_sel_hi"]) == (1, 3)
+    instruction = decoded("0008acd3142b02180008add300114204")
+    assert instruction.opcode == "v_mfma_scale_f32_16x16x128_f8f6f4"
+    assert [(o.kind, o.index, o.width) for o in instruction.src][3:] == [("v", 20, 1), ("v", 21, 1)]
+    assert (instruction.modifiers["op_sel"], instruction.modifiers["op_sel_hi"]) == (1, 3)
     # Without the bit that joins them they are two instructions.
     pair = decode(bytes.fromhex("0008acd3142b02180000add300114204"), 0, "gfx950")
     assert [i.size for i in pair] == [8, 8]
 
 
 def test_branch_target_is_absolute() -> None:
-    back = one((0xBF85FFFE).to_bytes(4, "little"), address=0x1000)
+    back = decoded((0xBF85FFFE).to_bytes(4, "little"), address=0x1000)
     assert text(back) == "s_cbranch_scc1 65534"
     assert (back.src[0].kind, back.src[0].value) == ("label", 0x0FFC)
-    assert one((0xBF820003).to_bytes(4, "little"), address=0x2000).src[0].value == 0x2010
+    assert decoded((0xBF820003).to_bytes(4, "little"), address=0x2000).src[0].value == 0x2010
 
 
 def test_memory_operands() -> None:
-    load = one(encode("GLOBAL", 23, {"vdst": 8, "vaddr": 2, "saddr": 127, "offset": -16}))
+    load = decoded(encode("GLOBAL", 23, {"vdst": 8, "vaddr": 2, "saddr": 127, "offset": -16}))
     assert text(load) == "global_load_dwordx4 v[8:11], v[2:3], off offset:-16"
     assert load.modifiers["offset"] == -16
     assert [o.kind for o in load.src] == ["v", "off"]
-    based = one(encode("GLOBAL", 28, {"vaddr": 2, "vdata": 5, "saddr": 6}))
+    based = decoded(encode("GLOBAL", 28, {"vaddr": 2, "vdata": 5, "saddr": 6}))
     assert [(o.kind, o.index, o.width) for o in based.src] == [("v", 2, 1), ("v", 5, 1), ("s", 6, 2)]
-    accumulator = one(encode("DS", 255, {"vdst": 8, "vaddr": 1, "acc": 1, "offset1": 1}))
+    accumulator = decoded(encode("DS", 255, {"vdst": 8, "vaddr": 1, "acc": 1, "offset1": 1}))
     assert (accumulator.dst[0].kind, accumulator.modifiers["offset"]) == ("a", 256)
 
 
 def test_atomics_return_by_their_bit() -> None:
-    quiet = one(encode("GLOBAL", 66, {"vaddr": 2, "vdata": 5, "saddr": 127}))
+    quiet = decoded(encode("GLOBAL", 66, {"vaddr": 2, "vdata": 5, "saddr": 127}))
     assert (quiet.dst, len(quiet.src)) == ((), 3)
-    loud = one(encode("GLOBAL", 66, {"vaddr": 2, "vdata": 5, "saddr": 127, "bit16": 1, "vdst": 7}))
+    loud = decoded(encode("GLOBAL", 66, {"vaddr": 2, "vdata": 5, "saddr": 127, "bit16": 1, "vdst": 7}))
     assert (loud.dst[0].index, len(loud.src), loud.modifiers["sc0"]) == (7, 3, 1)
-    buffer = one(encode("MUBUF", 66, {"vdata": 5, "offen": 1, "vaddr": 1, "srsrc": 2, "bit14": 1}))
+    buffer = decoded(encode("MUBUF", 66, {"vdata": 5, "offen": 1, "vaddr": 1, "srsrc": 2, "bit14": 1}))
     assert buffer.dst[0] == buffer.src[0]
 
 
 def test_buffer_load_to_lds_has_no_register() -> None:
-    found = one(encode("MUBUF", 20, {"lds": 1, "offen": 1, "vaddr": 3, "srsrc": 2, "soffset": 128}))
-    assert text(found) == "buffer_load_dword v3, s[8:11], 0 offen lds"
-    assert found.dst == ()
+    instruction = decoded(encode("MUBUF", 20, {"lds": 1, "offen": 1, "vaddr": 3, "srsrc": 2, "soffset": 128}))
+    assert text(instruction) == "buffer_load_dword v3, s[8:11], 0 offen lds"
+    assert instruction.dst == ()
 
 
 def test_scalar_offset_with_register_and_constant() -> None:
     fields = {"sdata": 4, "sbase": 4, "imm": 1, "soffset_en": 1, "soffset": 5, "offset": 0x20}
-    found = one(encode("SMEM", 0, fields))
-    assert text(found) == "s_load_dword s4, s[8:9], s5 offset:0x20"
-    assert (found.src[1].kind, found.modifiers["offset"]) == ("s", 0x20)
+    instruction = decoded(encode("SMEM", 0, fields))
+    assert text(instruction) == "s_load_dword s4, s[8:9], s5 offset:0x20"
+    assert (instruction.src[1].kind, instruction.modifiers["offset"]) == ("s", 0x20)
 
 
 def test_dpp_and_sdwa_fields() -> None:
-    dpp = one(
+    dpp = decoded(
         encode("VOP1_DPP", 1, {"vdst": 1, "src0": 2, "dpp_ctrl": 0x111, "row_mask": 15, "bank_mask": 3})
     )
     assert text(dpp) == "v_mov_b32_dpp v1, v2 row_shr:1 row_mask:0xf bank_mask:0x3"
     assert (dpp.format, dpp.opcode, dpp.modifiers["dpp_ctrl"]) == ("VOP1", "v_mov_b32", 0x111)
     fields = {"vdst": 1, "src0": 2, "vsrc1": 3, "dst_sel": 6, "src0_sel": 4, "src1_sel": 1, "sext0": 1}
-    sdwa = one(encode("VOP2_SDWA", 52, fields))
+    sdwa = decoded(encode("VOP2_SDWA", 52, fields))
     assert sdwa.src[0].sext
     assert {"dst_sel": 6, "src0_sel": 4, "src1_sel": 1}.items() <= sdwa.modifiers.items()
 
 
 def test_modifiers_cannot_be_changed() -> None:
     with pytest.raises(TypeError):
-        one("00000008").modifiers["clamp"] = 1  # type: ignore[index]
+        decoded("00000008").modifiers["clamp"] = 1  # type: ignore[index]
 
 
 @pytest.mark.parametrize(

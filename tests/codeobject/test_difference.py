@@ -21,8 +21,8 @@ def test_alignment_is_a_way_from_one_to_the_other_and_a_short_one(count: int) ->
     assert [b for _, b in pairs if b is not None] == list(range(len(after)))
     common = [(a, b) for a, b in pairs if a is not None and b is not None]
     assert all(before[a] == after[b] for a, b in common)
-    found = difflib.SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
-    assert len(common) >= sum(block.size for block in found)
+    blocks = difflib.SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+    assert len(common) >= sum(block.size for block in blocks)
 
 
 def code(source: str) -> list[Instruction]:
@@ -36,9 +36,9 @@ TAIL = '" ::: "v1","v2","v3","v4","v5","v6","v7","v8","v9"); }'
 
 
 def assembled(*lines: str) -> list[Instruction]:
-    found = code(HEAD + r"\n".join(lines) + TAIL)
-    wanted = {line.split()[0] for line in lines}
-    return [i for i in found if any(i.opcode.startswith(name) for name in wanted)]
+    instructions = code(HEAD + r"\n".join(lines) + TAIL)
+    opcodes = {line.split()[0] for line in lines}
+    return [i for i in instructions if any(i.opcode.startswith(name) for name in opcodes)]
 
 
 def edits(before: list[Instruction], after: list[Instruction]) -> list[str]:

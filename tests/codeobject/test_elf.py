@@ -14,7 +14,7 @@ from workbench.targets import TILE_TARGETS
 
 
 def test_kernels_and_their_arguments(code_object: CodeObject) -> None:
-    (kernel,) = (found for found in code_object.kernels.values() if found.short_name == "typed")
+    (kernel,) = (entry for entry in code_object.kernels.values() if entry.short_name == "typed")
     assert kernel.demangled in ("void typed<double>(globals, double*, unsigned long)", kernel.name)
     explicit = [arg for arg in kernel.args if not arg.hidden]
     assert [(arg.offset, arg.size, arg.value_kind) for arg in explicit] == [
@@ -64,29 +64,45 @@ def test_descriptor_fields_by_hand() -> None:
     rsrc2 = 1 | 9 << 1 | 1 << 7 | 1 << 9 | 2 << 11
     rsrc3 = 7 | 1 << 16
     data = struct.pack("<III4xq20xIIIHH4x", 1024, 16, 88, -0x400, rsrc3, rsrc1, rsrc2, 0b1001011, 3 | 2 << 7)
-    found = KernelDescriptor.from_bytes(data)
-    assert (found.group_segment_fixed_size, found.private_segment_fixed_size, found.kernarg_size) == (
+    descriptor = KernelDescriptor.from_bytes(data)
+    assert (
+        descriptor.group_segment_fixed_size,
+        descriptor.private_segment_fixed_size,
+        descriptor.kernarg_size,
+    ) == (
         1024,
         16,
         88,
     )
-    assert found.entry_offset == -0x400
-    assert (found.vgpr_count, found.sgpr_count, found.accum_offset) == (48, 64, 32)
-    assert (found.float_mode, found.dx10_clamp, found.ieee_mode) == (0xC0, True, True)
-    assert (found.enable_private_segment, found.user_sgpr_count, found.workitem_id_mode) == (True, 9, 2)
-    assert (found.enable_workgroup_id_x, found.enable_workgroup_id_y, found.enable_workgroup_id_z) == (
+    assert descriptor.entry_offset == -0x400
+    assert (descriptor.vgpr_count, descriptor.sgpr_count, descriptor.accum_offset) == (48, 64, 32)
+    assert (descriptor.float_mode, descriptor.dx10_clamp, descriptor.ieee_mode) == (0xC0, True, True)
+    assert (descriptor.enable_private_segment, descriptor.user_sgpr_count, descriptor.workitem_id_mode) == (
+        True,
+        9,
+        2,
+    )
+    assert (
+        descriptor.enable_workgroup_id_x,
+        descriptor.enable_workgroup_id_y,
+        descriptor.enable_workgroup_id_z,
+    ) == (
         True,
         False,
         True,
     )
-    assert found.tg_split
-    assert (found.enable_private_segment_buffer, found.enable_dispatch_ptr, found.enable_queue_ptr) == (
+    assert descriptor.tg_split
+    assert (
+        descriptor.enable_private_segment_buffer,
+        descriptor.enable_dispatch_ptr,
+        descriptor.enable_queue_ptr,
+    ) == (
         True,
         True,
         False,
     )
-    assert (found.enable_kernarg_ptr, found.enable_private_segment_size) == (True, True)
-    assert (found.kernarg_preload_length, found.kernarg_preload_offset) == (3, 2)
+    assert (descriptor.enable_kernarg_ptr, descriptor.enable_private_segment_size) == (True, True)
+    assert (descriptor.kernarg_preload_length, descriptor.kernarg_preload_offset) == (3, 2)
     with pytest.raises(CodeObjectError, match="10 bytes of 64"):
         KernelDescriptor.from_bytes(bytes(10))
 
@@ -122,14 +138,14 @@ def test_relocation_types(code_object: CodeObject) -> None:
         13: (base + addend, "<Q"),
     }
     for type_, (value, pattern) in expected.items():
-        code_object.relocations, kept = (
+        code_object.relocations, relocations = (
             (Relocation(place, type_, "x", target, True, addend),),
             code_object.relocations,
         )
         try:
             assert struct.unpack_from(pattern, code_object.load(base), place)[0] == value
         finally:
-            code_object.relocations = kept
+            code_object.relocations = relocations
 
 
 def test_read_gives_zero_where_the_file_has_nothing(code_object: CodeObject) -> None:

@@ -34,26 +34,26 @@ __global__ void second(double *x, int (*table)[3]) {
 
 @pytest.fixture(params=["-gdwarf-4", "-gdwarf-5"])
 def unit(request: pytest.FixtureRequest) -> Any:
-    made = wb.compile(SOURCE, arch="gfx950", name="entries.hip", flags=[request.param])
-    dwarf = ELFFile(io.BytesIO(made.result.code_object)).get_dwarf_info()
+    module = wb.compile(SOURCE, arch="gfx950", name="entries.hip", flags=[request.param])
+    dwarf = ELFFile(io.BytesIO(module.result.code_object)).get_dwarf_info()
     (unit,) = dwarf.iter_CUs()
     assert unit["version"] == int(request.param[-1])
     return unit
 
 
 def test_every_entry_is_found_with_what_it_stands_in(unit: Any) -> None:
-    wanted = [die for die in unit.iter_DIEs() if die.tag is not None]
-    found = Entries(unit)
-    assert len(wanted) > 300
-    assert list(found.tags.items()) == [(die.offset, die.tag) for die in wanted]
-    parents = {die.offset: die.get_parent() for die in wanted}
-    assert found.parents == {
+    dies = [die for die in unit.iter_DIEs() if die.tag is not None]
+    entries = Entries(unit)
+    assert len(dies) > 300
+    assert list(entries.tags.items()) == [(die.offset, die.tag) for die in dies]
+    parents = {die.offset: die.get_parent() for die in dies}
+    assert entries.parents == {
         offset: parent.offset for offset, parent in parents.items() if parent is not None
     }
-    with_code = [d.offset for d in wanted if {"DW_AT_low_pc", "DW_AT_ranges"} & set(d.attributes)]
-    assert found.with_code == with_code
-    for die in wanted[::7]:
+    with_code = [d.offset for d in dies if {"DW_AT_low_pc", "DW_AT_ranges"} & set(d.attributes)]
+    assert entries.with_code == with_code
+    for die in dies[::7]:
         members = [c.offset for c in die.iter_children() if c.tag in ("DW_TAG_member", "DW_TAG_typedef")]
-        assert [c.offset for c in found.children(die, ("DW_TAG_member", "DW_TAG_typedef"))] == members
-        parent = found.parent(die)
-        assert (None if parent is None else parent.offset) == found.parents.get(die.offset)
+        assert [c.offset for c in entries.children(die, ("DW_TAG_member", "DW_TAG_typedef"))] == members
+        parent = entries.parent(die)
+        assert (None if parent is None else parent.offset) == entries.parents.get(die.offset)

@@ -46,9 +46,9 @@ def test_inline_integer_is_sign_extended_in_every_type(code: int) -> None:
 
 
 def test_packed_constants() -> None:
-    one = _constant(242)
-    assert one.bits("v2f16") == 0x3C00
-    assert one.bits("v2f32") == 0x3F8000003F800000
+    constant = _constant(242)
+    assert constant.bits("v2f16") == 0x3C00
+    assert constant.bits("v2f32") == 0x3F8000003F800000
     assert _constant(193).bits("v2f32") == 0xFFFFFFFFFFFFFFFF
 
 

@@ -32,14 +32,14 @@ def test_matrix_instructions_are_as_published() -> None:
     with DATA.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) > 100
-    for known in rows:
-        matrix = row(known["instruction"], known["arch"]).record.matrix
+    for published in rows:
+        matrix = row(published["instruction"], published["arch"]).record.matrix
         assert matrix is not None
-        shape = tuple(int(known[name]) for name in ("M", "N", "K", "blocks"))
-        assert (matrix.m, matrix.n, matrix.k, matrix.blocks) == shape, known["instruction"]
-        assert matrix.sparse == (known["sparse"] == "True")
+        shape = tuple(int(published[name]) for name in ("M", "N", "K", "blocks"))
+        assert (matrix.m, matrix.n, matrix.k, matrix.blocks) == shape, published["instruction"]
+        assert matrix.sparse == (published["sparse"] == "True")
         small = {"cbsz": 4, "blgp": 4}
-        assert matrix.cycles_with(small) == int(known["cycles"]), known["instruction"]
+        assert matrix.cycles_with(small) == int(published["cycles"]), published["instruction"]
         if matrix.type_a == "f8f6f4":
             assert matrix.passes_with({}) == matrix.passes_with({"cbsz": 4}) == 2 * matrix.passes
 
@@ -159,7 +159,7 @@ def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
 def _looks(tree: ast.AST) -> Iterator[ast.AST]:
     """Nodes of a tree that look at the letters of a text of an instruction."""
     scopes = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]
-    return (found for scope in scopes for found in _Letters(scope).looks())
+    return (node for scope in scopes for node in _Letters(scope).looks())
 
 
 @pytest.mark.parametrize(
@@ -212,8 +212,8 @@ def test_only_the_package_looks_at_letters() -> None:
 
 @cache
 def _opcodes() -> frozenset[str]:
-    known = (form for target in NAMES for form in forms(target).values())
-    return frozenset(MATRICES).union(*((form.opcode, form.mnemonic) for form in known))
+    encodings = (form for target in NAMES for form in forms(target).values())
+    return frozenset(MATRICES).union(*((form.opcode, form.mnemonic) for form in encodings))
 
 
 _FAMILY = re.compile(r"(v|s|ds|t?buffer|global|flat|scratch)_\S*")

@@ -36,8 +36,8 @@ def test_limits_are_named():
     assert occupancy("gfx942", vgprs=8, sgprs=112, lds=0, block=256).waves_per_simd == 7
     assert occupancy("gfx942", vgprs=8, sgprs=16, lds=32768, block=256).limit == "LDS"
     # 5 waves a SIMD hold 20 of a CU; only one work-group of 16 fits.
-    found = occupancy("gfx942", vgprs=96, sgprs=16, lds=0, block=1024)
-    assert (found.waves_per_simd, found.groups_per_cu, found.limit) == (4, 1, "work-group size")
+    large = occupancy("gfx942", vgprs=96, sgprs=16, lds=0, block=1024)
+    assert (large.waves_per_simd, large.groups_per_cu, large.limit) == (4, 1, "work-group size")
 
 
 def test_lds_differs_by_target():

@@ -93,20 +93,23 @@ def test_each_variable_is_where_the_kernel_has_it(arch: str) -> None:
         ]
         for number in range(KERNELS)
     }
-    module = wb.compile(OTHERS + "".join(kernel(*each) for each in kernels.items()), arch=arch)
+    module = wb.compile(OTHERS + "".join(kernel(*entry) for entry in kernels.items()), arch=arch)
     debug = DebugInfo(CodeObject.from_bytes(module.code))
     for name, variables in kernels.items():
         out = torch.zeros(8, dtype=torch.int32)
         module[name][1, 1](out)
         symbol = f"_Z{len(name)}{name}Pj"
-        found = debug.shared_arrays(symbol, module[name].resources.lds)
-        wanted = {v.name: (int(at), v.count * TYPES[v.type]) for v, at in zip(variables, out, strict=False)}
-        said = {each.name: (each.first, each.size) for each in found}
-        assert said.items() <= wanted.items(), kernel(name, variables)
+        arrays = debug.shared_arrays(symbol, module[name].resources.lds)
+        expected = {v.name: (int(at), v.count * TYPES[v.type]) for v, at in zip(variables, out, strict=False)}
+        reported = {array.name: (array.first, array.size) for array in arrays}
+        assert reported.items() <= expected.items(), kernel(name, variables)
     padded = debug.shared_arrays("_Z6paddedPf", module["padded"].resources.lds)
-    assert [(each.name, each.first, each.size) for each in padded] == PADDED
+    assert [(array.name, array.first, array.size) for array in padded] == PADDED
     inlined = debug.shared_arrays("_Z7inlinedPf", module["inlined"].resources.lds)
-    assert [(each.name, each.first, each.size) for each in inlined] == [("inner", 0, 256), ("first", 256, 64)]
+    assert [(array.name, array.first, array.size) for array in inlined] == [
+        ("inner", 0, 256),
+        ("first", 256, 64),
+    ]
     # Either of its two arrays would fill the LDS, so none is named.
     assert debug.shared_arrays("_Z10one_of_twoPf", module["one_of_two"].resources.lds) == ()
 

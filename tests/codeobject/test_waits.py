@@ -8,7 +8,7 @@ from workbench.codeobject.waits import Waits, waits
 
 
 @pytest.mark.parametrize(
-    ("field", "wanted"),
+    ("field", "expected"),
     [
         (0x0F70, Waits(0, None, None)),
         (0xC07F, Waits(None, None, 0)),
@@ -20,6 +20,6 @@ from workbench.codeobject.waits import Waits, waits
         (0xCF7F, Waits(None, None, None)),
     ],
 )
-def test_fields_of_a_wait(field, wanted):
+def test_fields_of_a_wait(field, expected):
     """Values from llvm-mc 22 for gfx950: `s_waitcnt vmcnt(31)` is 0x4f7f."""
-    assert waits(field) == wanted
+    assert waits(field) == expected

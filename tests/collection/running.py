@@ -14,8 +14,8 @@ from workbench import collection
 from workbench.collection.calls import BoundFunction
 
 CATEGORIES = {
-    found.name: import_module(f"{folder.__name__}.{found.name}")
-    for found in pkgutil.iter_modules(folder.__path__)
+    submodule.name: import_module(f"{folder.__name__}.{submodule.name}")
+    for submodule in pkgutil.iter_modules(folder.__path__)
 }
 CASES: dict[str, Make] = {name: make for module in CATEGORIES.values() for name, make in module.CASES.items()}
 SAMPLED = sorted(name for module in CATEGORIES.values() for name in getattr(module, "SAMPLED", ()))
@@ -25,9 +25,9 @@ SAMPLED = sorted(name for module in CATEGORIES.values() for name in getattr(modu
 def bound(name: str) -> BoundFunction:
     """The function of a case's name, "module.function" or "module.function:case"."""
     module, _, function = name.partition(":")[0].partition(".")
-    found = getattr(getattr(collection, module), function)
-    assert isinstance(found, BoundFunction)
-    return found
+    member = getattr(getattr(collection, module), function)
+    assert isinstance(member, BoundFunction)
+    return member
 
 
 def drawn(name: str, arch: str, seed: str) -> Case:
@@ -49,8 +49,8 @@ def run(name: str, arch: str, seed: str) -> None:
         before = {k: v.clone() for k, v in case.arguments.items() if isinstance(v, torch.Tensor)}
         returned = function(*(case.arguments[argument] for argument in order), device=f"emulated:{arch}")
         _check_returned(function, case, returned)
-        for argument, wanted in case.expected.items():
-            _check_output(case, argument, wanted)
+        for argument, expected in case.expected.items():
+            _check_output(case, argument, expected)
         for argument, was in before.items():
             if argument not in case.expected:
                 assert torch.equal(_bytes(case.arguments[argument]), _bytes(was)), f"{argument} has changed"
@@ -66,13 +66,13 @@ def _check_returned(function: BoundFunction, case: Case, returned: object) -> No
         assert returned == case.returned
 
 
-def _check_output(case: Case, argument: str, wanted: torch.Tensor) -> None:
+def _check_output(case: Case, argument: str, expected: torch.Tensor) -> None:
     got = case.arguments[argument]
     if argument in case.exact:
-        assert torch.equal(got.to(wanted.dtype), wanted), f"{argument} is {got}; expected {wanted}"
+        assert torch.equal(got.to(expected.dtype), expected), f"{argument} is {got}; expected {expected}"
     else:
         torch.testing.assert_close(
-            got.double(), wanted, rtol=case.rtol, atol=case.atol, msg=lambda text: f"{argument}: {text}"
+            got.double(), expected, rtol=case.rtol, atol=case.atol, msg=lambda text: f"{argument}: {text}"
         )
 
 

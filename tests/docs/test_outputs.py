@@ -30,10 +30,10 @@ def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def written(path: Path, *cells: str, outputs: Sequence[nbformat.NotebookNode] = ()) -> Path:
     v4 = nbformat.v4
-    made = [v4.new_markdown_cell("# Title"), *map(v4.new_code_cell, cells)]
-    made[-1].outputs = list(outputs)
+    all_cells = [v4.new_markdown_cell("# Title"), *map(v4.new_code_cell, cells)]
+    all_cells[-1].outputs = list(outputs)
     path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(v4.new_notebook(cells=made), path)
+    nbformat.write(v4.new_notebook(cells=all_cells), path)
     return path
 
 
@@ -48,22 +48,24 @@ def test_what_is_new_runs_once(outputs: ModuleType, tmp_path: Path) -> None:
         outputs.run([good, lacking, wrong], "run")
     assert "lacking" not in str(stopped.value)
     assert not old.exists()
-    assert outputs.kept(good).exists()
-    assert not outputs.kept(lacking).exists()
-    assert "42\\n" in outputs.shown(good, good.read_text())
+    assert outputs.executed_path(good).exists()
+    assert not outputs.executed_path(lacking).exists()
+    assert "42\\n" in outputs.site_source(good, good.read_text())
     for path in (lacking, wrong):
-        assert "without outputs" in outputs.shown(path, path.read_text())
-    before = outputs.kept(good).stat().st_mtime_ns
+        assert "without outputs" in outputs.site_source(path, path.read_text())
+    before = outputs.executed_path(good).stat().st_mtime_ns
     outputs.run([good], "run")
-    assert outputs.kept(good).stat().st_mtime_ns == before
+    assert outputs.executed_path(good).stat().st_mtime_ns == before
     with pytest.raises(ValueError, match="NOTEBOOKS is 'always'; expected run, fresh or off"):
         outputs.run([good], "always")
 
 
 def test_an_edited_cell_is_a_new_notebook(outputs: ModuleType, tmp_path: Path) -> None:
-    first = outputs.kept(written(tmp_path / "a.ipynb", "x = 1", "x"))
-    assert outputs.kept(written(tmp_path / "a.ipynb", "x = 1", "x")) == first, "ids of cells do not count"
-    assert outputs.kept(written(tmp_path / "a.ipynb", "x = 1\nx")) != first
+    first = outputs.executed_path(written(tmp_path / "a.ipynb", "x = 1", "x"))
+    assert outputs.executed_path(written(tmp_path / "a.ipynb", "x = 1", "x")) == first, (
+        "ids of cells do not count"
+    )
+    assert outputs.executed_path(written(tmp_path / "a.ipynb", "x = 1\nx")) != first
 
 
 def test_a_figure_is_a_picture_with_its_data(outputs: ModuleType, tmp_path: Path) -> None:
@@ -74,13 +76,13 @@ def test_a_figure_is_a_picture_with_its_data(outputs: ModuleType, tmp_path: Path
     )
     widget = v4.new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})
     path = written(tmp_path / "a.ipynb", "draw()", outputs=[drawn, widget])
-    kept = outputs.kept(path)
-    kept.parent.mkdir(parents=True)
-    kept.write_text(path.read_text())
-    (shown,) = json.loads(outputs.shown(path, path.read_text()))["cells"][-1]["outputs"]
-    page = "".join(shown["data"]["text/html"])
-    assert set(shown["data"]) == {"text/html", "text/plain"}
+    stored = outputs.executed_path(path)
+    stored.parent.mkdir(parents=True)
+    stored.write_text(path.read_text())
+    (output,) = json.loads(outputs.site_source(path, path.read_text()))["cells"][-1]["outputs"]
+    page = "".join(output["data"]["text/html"])
+    assert set(output["data"]) == {"text/html", "text/plain"}
     assert 'aria-label="a &quot;bar&quot;"' in page
     assert SVG in page
-    (told,) = re.findall(r'<script type="application/json">(.*?)</script>', page)
-    assert json.loads(told) == figure
+    (script,) = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    assert json.loads(script) == figure

@@ -36,21 +36,21 @@ def links(page: Path) -> Iterator[tuple[Path, str]]:
 
 def reached(start: Path) -> dict[Path, int]:
     """Pages that links lead to, each with its distance in clicks."""
-    found, new = {start: 0}, [start]
+    clicks, new = {start: 0}, [start]
     while new:
         page = new.pop(0)
         for target, _ in links(page):
-            if target not in found and target.exists():
-                found[target] = found[page] + 1
+            if target not in clicks and target.exists():
+                clicks[target] = clicks[page] + 1
                 new.append(target)
-    return found
+    return clicks
 
 
 def test_a_newcomer_comes_to_a_kernel_of_their_own() -> None:
-    found = reached(README)
-    assert found[OWN_KERNEL] <= 2
-    assert found[ROOT / "notebooks" / "01_first_kernel.ipynb"] <= 2
-    assert found[ROOT / "docs" / "reference" / "glossary.md"] <= 2
+    clicks = reached(README)
+    assert clicks[OWN_KERNEL] <= 2
+    assert clicks[ROOT / "notebooks" / "01_first_kernel.ipynb"] <= 2
+    assert clicks[ROOT / "docs" / "reference" / "glossary.md"] <= 2
     text = OWN_KERNEL.read_text()
     # tests/docs/test_howto.py runs them.
     assert "wb.compile(" in text
@@ -58,9 +58,9 @@ def test_a_newcomer_comes_to_a_kernel_of_their_own() -> None:
 
 
 def test_every_page_is_reached_from_the_readme() -> None:
-    found = reached(README)
+    clicks = reached(README)
     pages = {page.resolve() for page in (ROOT / "docs").rglob("*.md")} - {ROOT / "docs" / "index.md"}
-    assert sorted(str(page.relative_to(ROOT)) for page in pages - found.keys()) == []
+    assert sorted(str(page.relative_to(ROOT)) for page in pages - clicks.keys()) == []
 
 
 PAGES = [

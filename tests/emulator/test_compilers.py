@@ -149,16 +149,16 @@ def programs() -> Iterator[tuple[tuple[str, ...], str | None]]:
 
 def clangs() -> list[Clang]:
     """One of each version; one that is installed is taken before one of a wheel."""
-    found: dict[int, Clang] = {}
+    by_version: dict[int, Clang] = {}
     for command, linker in programs():
-        said = subprocess.run([*command, "--version"], capture_output=True, text=True).stdout
-        version = re.search(r"clang version (\d+)", said)
+        answer = subprocess.run([*command, "--version"], capture_output=True, text=True).stdout
+        version = re.search(r"clang version (\d+)", answer)
         targets = subprocess.run([*command, "--print-targets"], capture_output=True, text=True).stdout
         if not version or int(version[1]) not in VERSIONS or "amdgcn" not in targets:
             continue
-        if linker is None or int(version[1]) not in found:
-            found[int(version[1])] = Clang(command, int(version[1]), linker)
-    return [clang for _, clang in sorted(found.items())]
+        if linker is None or int(version[1]) not in by_version:
+            by_version[int(version[1])] = Clang(command, int(version[1]), linker)
+    return [clang for _, clang in sorted(by_version.items())]
 
 
 def targets_of(version: int) -> list[str]:
@@ -217,8 +217,8 @@ def test_runs(clang: Clang, target: str, level: str, objects: str, tmp_path: Pat
     out = torch.zeros(n, dtype=torch.int32)
     module["integers"][3, 256](out, x, n, 13)
     table = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6], dtype=torch.int32)
-    wanted = [collatz(int(v)) * 10 + int(v) // 13 - (int(v) * 7919 >> 3) % 1000 for v in x]
-    assert torch.equal(out, torch.tensor(wanted, dtype=torch.int32) + table[i % 8])
+    expected = [collatz(int(v)) * 10 + int(v) // 13 - (int(v) * 7919 >> 3) % 1000 for v in x]
+    assert torch.equal(out, torch.tensor(expected, dtype=torch.int32) + table[i % 8])
 
     module["scratch"][3, 256](out, x, n)
     assert torch.equal(out, (x % 40) ** 2 + (x * 3 % 40) ** 2 + 2 * i)

@@ -19,10 +19,10 @@ from workbench.targets import NAMES, TILE_TARGETS
 
 @pytest.mark.parametrize("target", NAMES)
 def test_every_mnemonic_has_one_state(target: str) -> None:
-    found = instruction_table.entries(target)
-    assert {item.mnemonic for item in found} == {form.mnemonic for form in forms(target).values()}
-    assert len({item.mnemonic for item in found}) == len(found)
-    for item in found:
+    entries = instruction_table.entries(target)
+    assert {item.mnemonic for item in entries} == {form.mnemonic for form in forms(target).values()}
+    assert len({item.mnemonic for item in entries}) == len(entries)
+    for item in entries:
         assert bool(item.reason) == (item.state == "refused")
 
 
@@ -54,8 +54,8 @@ def test_nothing_of_compute_is_refused(target: str) -> None:
 
 
 def test_registries_name_only_instructions_that_exist() -> None:
-    known = {form.opcode for target in NAMES for form in forms(target).values()}
-    known |= {name for name in NATIVE if name.startswith("v_mfma_scale_")}
-    unknown = (set(NATIVE) | set(SEMANTICS) | NO_OPERATION) - known
+    opcodes = {form.opcode for target in NAMES for form in forms(target).values()}
+    opcodes |= {name for name in NATIVE if name.startswith("v_mfma_scale_")}
+    unknown = (set(NATIVE) | set(SEMANTICS) | NO_OPERATION) - opcodes
     print(f"{len(unknown)} registered under names of other targets: {' '.join(sorted(unknown))}")
     assert len(unknown) < 10

@@ -47,12 +47,12 @@ def test_a_negated_byte_in_64_bits(name: str, monkeypatch: pytest.MonkeyPatch) -
         pytest.skip(str(error).splitlines()[0])
     release = re.search(r"clang (\d+)", compiler.version)
     assert release
-    got, wanted = run("-O0")
-    np.testing.assert_array_equal(got, wanted)
-    got, wanted = run("-O1")
-    assert np.array_equal(got, wanted) == (int(release[1]) not in (19, 20, 21))
-    np.testing.assert_array_equal(got[:, 1], wanted[:, 1])
-    np.testing.assert_array_equal(got.astype(np.uint32), wanted.astype(np.uint32))
+    got, expected = run("-O0")
+    np.testing.assert_array_equal(got, expected)
+    got, expected = run("-O1")
+    assert np.array_equal(got, expected) == (int(release[1]) not in (19, 20, 21))
+    np.testing.assert_array_equal(got[:, 1], expected[:, 1])
+    np.testing.assert_array_equal(got.astype(np.uint32), expected.astype(np.uint32))
 
 
 TWO_WAYS_BEHIND_A_MATRIX_INSTRUCTION = """#include <hip/hip_runtime.h>
@@ -81,8 +81,8 @@ def test_wait_states_along_the_shorter_of_two_ways(name: str, monkeypatch: pytes
     module = wb.compile(TWO_WAYS_BEHIND_A_MATRIX_INSTRUCTION, arch="gfx942", name="ways.hip")
     x, out = torch.ones(128, 4).half(), torch.zeros(1024)
     for n, is_short in ((0, False), (8, True)):
-        found = wb.sanitize(module["k"][1, 64], x, out, n, 9, 2.0, device="emulated:gfx942").findings
-        assert [f.category for f in found[:1]] == (["hazard"] if is_short else [])
+        findings = wb.sanitize(module["k"][1, 64], x, out, n, 9, 2.0, device="emulated:gfx942").findings
+        assert [f.category for f in findings[:1]] == (["hazard"] if is_short else [])
         # The emulated device waits: what is computed is right on both ways.
         assert (out == 16).all()
     assert int(release[1]) in (20, 21, 22), "does docs/compilers.md hold for this release?"

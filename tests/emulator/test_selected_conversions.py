@@ -126,14 +126,14 @@ def rounded(target: str) -> Iterator[str]:
 def source(target: str) -> str:
     """A kernel for each conversion: a word for each lane and selection."""
     kernels = []
-    for each in conversions(target):
-        kind = C_TYPES[each.large]
+    for case in conversions(target):
+        kind = C_TYPES[case.large]
         calls = "\n".join(
-            f"    out[{i * LANES} + l] = bits(__builtin_amdgcn_{each.builtin}({each.call.format(i=i)}));"
-            for i in each.selections
+            f"    out[{i * LANES} + l] = bits(__builtin_amdgcn_{case.builtin}({case.call.format(i=i)}));"
+            for i in case.selections
         )
         kernels.append(
-            f"#include <hip/hip_runtime.h>\n__global__ void {each.name}({ARGUMENTS}) {{\n"
+            f"#include <hip/hip_runtime.h>\n__global__ void {case.name}({ARGUMENTS}) {{\n"
             "    const unsigned l = threadIdx.x, w = words[l], old = olds[l];\n"
             f"    const {kind} x = ({kind})values[2 * l], y = ({kind})values[2 * l + 1];\n"
             f"    const float scale = {SCALE}f;\n    (void)w, (void)old, (void)x, (void)y, (void)scale;\n"
@@ -178,13 +178,13 @@ def placed(old: torch.Tensor, part: torch.Tensor, at: int, bits: int) -> torch.T
     return old & ~(mask << at) | (part & mask) << at
 
 
-def drawn(target: str, each: Conversion, generator: torch.Generator) -> dict[str, torch.Tensor]:
+def drawn(target: str, case: Conversion, generator: torch.Generator) -> dict[str, torch.Tensor]:
     """Random arguments: bytes that are numbers everywhere, and numbers that a format has."""
-    codes = finite_codes(target, each.small)
+    codes = finite_codes(target, case.small)
     choice = torch.randint(len(codes), (LANES, 4), generator=generator)
     to = torch.randint(len(codes), (LANES, 2), generator=generator)
-    scale = SCALE if each.scaled else 1.0
-    of = numbers(target, each.small, codes[to])[:, :2] if each.small != "fp4" else None
+    scale = SCALE if case.scaled else 1.0
+    of = numbers(target, case.small, codes[to])[:, :2] if case.small != "fp4" else None
     values = (of if of is not None else numbers(target, "fp4", codes[to[:, :1]])) * scale
     return {
         "bytes": codes[choice],
@@ -194,30 +194,28 @@ def drawn(target: str, each: Conversion, generator: torch.Generator) -> dict[str
     }
 
 
-def wanted(target: str, each: Conversion, of: dict[str, torch.Tensor]) -> torch.Tensor:
+def reference(target: str, case: Conversion, of: dict[str, torch.Tensor]) -> torch.Tensor:
     """The results `[selections, LANES]` by the formats' definitions."""
     rows = []
-    for i in each.selections:
-        if each.packs:
-            size = 8 * (each.count if each.small != "fp4" else 1)
+    for i in case.selections:
+        if case.packs:
+            size = 8 * (case.count if case.small != "fp4" else 1)
             part = word(of["packed"][:, : size // 8])
-            rows.append(placed(of["old"], part, (16 if each.halves else 8) * i, size))
+            rows.append(placed(of["old"], part, (16 if case.halves else 8) * i, size))
             continue
-        size = 2 if each.halves else 1
+        size = 2 if case.halves else 1
         taken = of["bytes"][:, size * i : size * (i + 1)].contiguous()
-        large = (numbers(target, each.small, taken) * (SCALE if each.scaled else 1.0)).to(LARGE[each.large])
-        made = word(large.contiguous().view(torch.uint8).reshape(LANES, -1))
-        rows.append(made if each.top is None else placed(of["old"], made, 16 * each.top, 16))
+        large = (numbers(target, case.small, taken) * (SCALE if case.scaled else 1.0)).to(LARGE[case.large])
+        result = word(large.contiguous().view(torch.uint8).reshape(LANES, -1))
+        rows.append(result if case.top is None else placed(of["old"], result, 16 * case.top, 16))
     return torch.stack(rows)
 
 
 def compilers() -> list[str]:
     """The compiler that is used here, and where FOLDERS names some, those in their ziglang wheels."""
     folders = filter(None, os.environ.get(FOLDERS, "").split(os.pathsep))
-    found = (
-        p for folder in folders for n in ("", "*/") for p in sorted(Path(folder).glob(f"{n}ziglang/zig"))
-    )
-    return ["", *map(str, found)]
+    zigs = (p for folder in folders for n in ("", "*/") for p in sorted(Path(folder).glob(f"{n}ziglang/zig")))
+    return ["", *map(str, zigs)]
 
 
 EXCHANGED = frozenset(
@@ -241,15 +239,15 @@ def known_faults(version: int, target: str) -> dict[str, str]:
     return exchanged | dict.fromkeys(LOST, "lost")
 
 
-def fault(each: Conversion, out: torch.Tensor, right: torch.Tensor) -> str:
+def fault(case: Conversion, out: torch.Tensor, right: torch.Tensor) -> str:
     """What is wrong with results `[selections, LANES]`; "" where nothing is."""
     if torch.equal(out, right):
         return ""
     if torch.equal(out[[0, 2, 1, 3]] if len(out) == 4 else out.flip(0), right):
         return "exchanged"
-    bits = 16 if each.halves else 8
-    own = torch.tensor([((1 << bits) - 1) << bits * i for i in each.selections])[:, None]
-    return "lost" if each.packs and torch.equal(out & own, right & own) else "wrong"
+    bits = 16 if case.halves else 8
+    mask = torch.tensor([((1 << bits) - 1) << bits * i for i in case.selections])[:, None]
+    return "lost" if case.packs and torch.equal(out & mask, right & mask) else "wrong"
 
 
 @pytest.mark.parametrize("target", SMALL)
@@ -269,14 +267,14 @@ def test_each_selection(target: str, compiler: str, monkeypatch: pytest.MonkeyPa
     module = wb.compile(source(target), arch=target, name="selected.hip", flags=("-w",))
     generator = torch.Generator().manual_seed(seed)
     wrong = {}
-    for each in conversions(target):
-        of = drawn(target, each, generator)
-        out = torch.zeros(len(each.selections), LANES, dtype=torch.int64)
+    for case in conversions(target):
+        of = drawn(target, case, generator)
+        out = torch.zeros(len(case.selections), LANES, dtype=torch.int64)
         words, old = (x.to(torch.uint32).view(torch.int32) for x in (word(of["bytes"]), of["old"]))
         arguments = (words, old, of["values"], out)
-        module[each.name].launch(wb.Launch(1, LANES), arguments, {}, device=device(f"emulated:{target}"))
-        if found := fault(each, out, wanted(target, each, of)):
-            wrong[each.name] = found
+        module[case.name].launch(wb.Launch(1, LANES), arguments, {}, device=device(f"emulated:{target}"))
+        if difference := fault(case, out, reference(target, case, of)):
+            wrong[case.name] = difference
     for large in rounded(target):
         x = torch.randn(LANES, 2, generator=generator).to(LARGE[large])
         old = torch.randint(1 << 32, (LANES,), generator=generator)
@@ -284,17 +282,17 @@ def test_each_selection(target: str, compiler: str, monkeypatch: pytest.MonkeyPa
         arguments = (old.to(torch.uint32).view(torch.int32),) * 2 + (x.float(), out)
         name = f"cvt_sr_{large}_f32"
         module[name].launch(wb.Launch(1, LANES), arguments, {}, device=device(f"emulated:{target}"))
-        made = x[:, 0].contiguous().view(torch.int16).long() & 0xFFFF
-        if not torch.equal(out, torch.stack([placed(old, made, 16 * i, 16) for i in range(2)])):
+        result = x[:, 0].contiguous().view(torch.int16).long() & 0xFFFF
+        if not torch.equal(out, torch.stack([placed(old, result, 16 * i, 16) for i in range(2)])):
             wrong[name] = "wrong"
-    known = known_faults(int(version[1]), target)
-    assert wrong == known, f"clang {version[1]}, HIPKITTENS_TEST_SEED={seed}"
+    expected = known_faults(int(version[1]), target)
+    assert wrong == expected, f"clang {version[1]}, HIPKITTENS_TEST_SEED={seed}"
 
 
 def test_faults_are_told_apart() -> None:
-    each = next(of for of in conversions("gfx950") if of.builtin == "cvt_scalef32_pk_fp4_f32")
-    right = wanted("gfx950", each, drawn("gfx950", each, torch.Generator().manual_seed(1)))
-    assert fault(each, right, right) == ""
-    assert fault(each, right[[0, 2, 1, 3]], right) == "exchanged"
-    assert fault(each, right & (0xFF << 8 * torch.arange(4))[:, None], right) == "lost"
-    assert fault(each, right ^ 0x01010101, right) == "wrong"
+    case = next(of for of in conversions("gfx950") if of.builtin == "cvt_scalef32_pk_fp4_f32")
+    right = reference("gfx950", case, drawn("gfx950", case, torch.Generator().manual_seed(1)))
+    assert fault(case, right, right) == ""
+    assert fault(case, right[[0, 2, 1, 3]], right) == "exchanged"
+    assert fault(case, right & (0xFF << 8 * torch.arange(4))[:, None], right) == "lost"
+    assert fault(case, right ^ 0x01010101, right) == "wrong"

@@ -376,12 +376,12 @@ WRONG: dict[str, dict[str, tuple[str, ...]]] = {
 def solution(name: str) -> str:
     magic = f"%%hipkittens solution_{name.replace('.', '_')}"
     cells = nbformat.read(SOLUTIONS, as_version=4).cells
-    (found,) = [cell.source for cell in cells if cell.source.startswith(magic)]
-    return str(found).removeprefix(magic)
+    (source,) = [cell.source for cell in cells if cell.source.startswith(magic)]
+    return str(source).removeprefix(magic)
 
 
 def test_each_exercise_has_a_solution_and_wrong_answers() -> None:
-    names = [each.name for each in wb.exercises()]
+    names = [exercise.name for exercise in wb.exercises()]
     assert names == list(WRONG)
     assert all(len(wrong) >= 3 for wrong in WRONG.values())
 
@@ -393,7 +393,9 @@ def test_the_solution_passes(name: str) -> None:
     assert "the sanitizer finds nothing" in result.sentence
 
 
-@pytest.mark.parametrize(("name", "sentence"), [(name, each) for name in WRONG for each in WRONG[name]])
+@pytest.mark.parametrize(
+    ("name", "sentence"), [(name, sentence) for name in WRONG for sentence in WRONG[name]]
+)
 def test_a_wrong_answer_is_told_what_is_wrong(name: str, sentence: str) -> None:
     edits, source = WRONG[name][sentence], solution(name)
     for right, wrong in zip(edits[::2], edits[1::2], strict=True):

@@ -70,11 +70,11 @@ def test_a_limit_is_told_where_values_are_right(course: Path, cost: Callable[...
         return replace(asked, limits=[limit]).check(answer)
 
     assert at_most(loads).passed
-    told = at_most(loads - 1)
-    assert told.sentence == "The values are right; at n=1000: 16 loads, 15 are enough."
-    assert told.shape == {"n": 1000}
+    result = at_most(loads - 1)
+    assert result.sentence == "The values are right; at n=1000: 16 loads, 15 are enough."
+    assert result.shape == {"n": 1000}
     with pytest.raises(wb.errors.VerificationError):
-        told.check()
+        result.check()
 
 
 def test_only_what_is_asked_for_is_executed(course: Path) -> None:
@@ -84,12 +84,12 @@ def test_only_what_is_asked_for_is_executed(course: Path) -> None:
         device="emulated",
     )
     assert executed(is_load)(profile) == 16
-    assert executed(lambda each: "global_" in each.mnemonic)(profile) == 32
+    assert executed(lambda instruction: "global_" in instruction.mnemonic)(profile) == 32
     assert executed(is_atomic)(profile) == 0
 
 
 def test_a_teacher_s_exercise(course: Path) -> None:
-    assert [each.name for each in wb.exercises(folder=course)] == ["21.1"]
+    assert [exercise.name for exercise in wb.exercises(folder=course)] == ["21.1"]
     assert checked(course) == "Right on 2 shapes, and the sanitizer finds nothing."
     assert checked(course, "factor *", "factor +").endswith("The factor is added, not multiplied.")
     edge = checked(course, "if (i < n)", "if (i < n / 256 * 256)")
@@ -151,9 +151,9 @@ def test_progress_is_kept(own_history: Path, course: Path, monkeypatch: pytest.M
     recorder.stop()
     monkeypatch.setattr(progress, "_of_process", {})  # another process
     assert str(exercise.progress) == "passed: 3 tries, 1 hint"
-    shown = wb.exercises(folder=course)
-    assert repr(shown).startswith("1 of 1 exercises passed")
-    assert "passed: 3 tries" in html_of(shown)
+    exercises = wb.exercises(folder=course)
+    assert repr(exercises).startswith("1 of 1 exercises passed")
+    assert "passed: 3 tries" in html_of(exercises)
 
 
 @pytest.mark.parametrize("harm", ["off", "locked", "damaged", "other values"])
@@ -191,21 +191,22 @@ def test_what_a_notebook_shows(course: Path) -> None:
 
 def test_a_place_in_words() -> None:
     exercise = wb.exercise("04.3")
-    wanted = torch.zeros(2, 4, 50, 64, dtype=torch.float64)
+    expected = torch.zeros(2, 4, 50, 64, dtype=torch.float64)
 
-    def told(got: torch.Tensor) -> str:
-        return checking.place(exercise, compare(got, wanted), got, wanted)
+    def described(got: torch.Tensor) -> str:
+        return checking.place(exercise, compare(got, expected), got, expected)
 
-    got = wanted.float()
+    got = expected.float()
     got[1, :, 32:] = 1
-    assert "in 4,608 of 25,600 elements, all at batch 1, query 32 to 49 (tile 1, the last, of which" in told(
-        got
+    assert (
+        "in 4,608 of 25,600 elements, all at batch 1, query 32 to 49 (tile 1, the last, of which"
+        in described(got)
     )
-    got = wanted.float()
+    got = expected.float()
     got[:, ::2] = float("nan")
-    assert "was never written or is NaN" in told(got)
-    assert "all at 2 of 4 places of head, from 0 on" in told(got)
-    assert "every element" in told(wanted.float() + 1)
+    assert "was never written or is NaN" in described(got)
+    assert "all at 2 of 4 places of head, from 0 on" in described(got)
+    assert "every element" in described(expected.float() + 1)
 
 
 def test_hints_and_shapes_are_asked_for() -> None:

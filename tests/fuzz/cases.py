@@ -203,11 +203,11 @@ def _run_all(
         with node().observe(options):
             names = list(loaded.code_object.kernels)
             for name in generator.sample(names, min(2, len(names))):
-                given = arguments or _wanted(world, target, loaded.code_object.kernels[name])
+                kernarg = arguments or _wanted(world, target, loaded.code_object.kernels[name])
                 block = generator.choice((1, 63, 64, 128, 200))
                 geometry = Geometry.of_blocks((generator.randrange(1, 4), 1, 1), (block, 1, 1))
                 try:
-                    device.launch(loaded, name, geometry, generator.choice((0, 0, 512)), given)
+                    device.launch(loaded, name, geometry, generator.choice((0, 0, 512)), kernarg)
                 except errors.WorkbenchError as error:
                     failure = error
     finally:
@@ -262,7 +262,7 @@ def damaged_module(generator: random.Random, world: World) -> None:
     module = Module(damages.damaged(generator, kernels(target)), name="damaged.hip")
     uses: list[Callable[[], object]] = [generator.choice((module.__repr__, module._repr_html_))]
     for kernel in generator.sample(list(module.kernels.values()), min(1, len(module.kernels))):
-        uses += (partial(getattr, kernel, what) for what in ("signature", "resources", "isa"))
+        uses += (partial(getattr, kernel, attribute) for attribute in ("signature", "resources", "isa"))
         uses += (kernel.__repr__, kernel._repr_html_, partial(_launched, generator, world, kernel))
     failure: errors.WorkbenchError | None = None
     for use in uses:
@@ -383,10 +383,10 @@ def wild_arguments(generator: random.Random, world: World) -> None:
             place = 8 * generator.randrange(min(64, BUFFER_BYTES // 8))
             ctypes.memmove(allocation.base + place, value.to_bytes(8, "little"), 8)
     module = world.victims[target]
-    known = _kernel_infos(target)
-    name = generator.choice(list(known))
+    infos = _kernel_infos(target)
+    name = generator.choice(list(infos))
     content = b""
-    for argument in known[name].args:
+    for argument in infos[name].args:
         if argument.hidden:
             continue
         content = content.ljust(argument.offset, b"\0")
@@ -416,12 +416,12 @@ def wild_arguments(generator: random.Random, world: World) -> None:
 # The same for any number of threads
 
 
-def _alike(what: str, runs: list[tuple[bytes, Any]]) -> None:
+def _alike(name: str, runs: list[tuple[bytes, Any]]) -> None:
     contents, counts = zip(*runs, strict=True)
     if any(content != contents[0] for content in contents):
-        raise Broken(f"{what} gave other bits with another number of threads")
+        raise Broken(f"{name} gave other bits with another number of threads")
     if any(count != counts[0] for count in counts):
-        raise Broken(f"{what} counted something else with another number of threads")
+        raise Broken(f"{name} counted something else with another number of threads")
 
 
 def thread_count(generator: random.Random, world: World) -> None:
@@ -435,21 +435,21 @@ def thread_count(generator: random.Random, world: World) -> None:
     )
     groups = generator.choice((1, 2, 7, 40, 200))
     steps = generator.choice((0, 1, 5, 40))
-    given = np.random.default_rng(generator.getrandbits(32)).integers(0, 2**32, 256, np.uint32)
-    given &= np.uint32(generator.choice((0xFFFFFFFF, 0x3FFFFFFF, 0xFFF)))
+    values = np.random.default_rng(generator.getrandbits(32)).integers(0, 2**32, 256, np.uint32)
+    values &= np.uint32(generator.choice((0xFFFFFFFF, 0x3FFFFFFF, 0xFFF)))
     runs = []
     # The lines that an access touches depend on where the memory is: it is the same for every run.
     out = np.zeros(groups * 256, np.uint32)
     for threads in (1, 2, 3):
         out.fill(0)
-        content = struct.pack("<QQi", given.ctypes.data, out.ctypes.data, steps)
+        content = struct.pack("<QQi", values.ctypes.data, out.ctypes.data, steps)
         with _setting("HIPKITTENS_THREADS", threads):
             record = function.launch(
                 (groups, 1, 1),
                 (256, 1, 1),
                 0,
                 content,
-                buffers=[(array.ctypes.data, array.nbytes) for array in (given, out)],
+                buffers=[(array.ctypes.data, array.nbytes) for array in (values, out)],
                 options=runtime.LaunchOptions(count=True, profile=True),
             )
         runs.append((out.tobytes(), (record.counts, record.counters)))
@@ -589,15 +589,15 @@ class _Presses:
         if self._raising:
             raise KeyboardInterrupt
 
-    def _unraisable(self, what: sys.UnraisableHookArgs) -> None:
+    def _unraisable(self, unraisable: sys.UnraisableHookArgs) -> None:
         # Python itself drops an interrupt that comes in a finalizer or in a weak reference's callback, which
         # collecting garbage calls on the way to a launch. A person presses again. What is lost in a
         # callback of ours from C is our fault.
-        self.dropped.append(f"{what.err_msg} {what.object!r}: {what.exc_value!r}")
-        if what.exc_type is KeyboardInterrupt and "callback function" not in (what.err_msg or ""):
+        self.dropped.append(f"{unraisable.err_msg} {unraisable.object!r}: {unraisable.exc_value!r}")
+        if unraisable.exc_type is KeyboardInterrupt and "callback function" not in (unraisable.err_msg or ""):
             self.press(0.5)
         else:
-            self._hook(what)
+            self._hook(unraisable)
 
 
 def interrupt(generator: random.Random, world: World) -> None:

@@ -36,17 +36,17 @@ def swapped_sections(generator: random.Random, data: bytes) -> bytes:
     """Two sections with each other's content, name, or whole header."""
     changed = bytearray(data)
     (table,), (size, count) = struct.unpack_from("<Q", data, 40), struct.unpack_from("<HH", data, 58)
-    one, other = (table + size * number for number in generator.sample(range(1, count), 2))
+    first, other = (table + size * number for number in generator.sample(range(1, count), 2))
     kind = generator.randrange(3)
     if kind == 2:
-        (at, length), (to, room) = (struct.unpack_from("<QQ", data, place + 24) for place in (one, other))
+        (at, length), (to, room) = (struct.unpack_from("<QQ", data, place + 24) for place in (first, other))
         some = min(length, room)
         changed[at : at + some], changed[to : to + some] = data[to : to + some], data[at : at + some]
     else:
         part = 4 if kind else size
-        changed[one : one + part], changed[other : other + part] = (
+        changed[first : first + part], changed[other : other + part] = (
             data[other : other + part],
-            data[one : one + part],
+            data[first : first + part],
         )
     return bytes(changed[: len(data)])
 

@@ -32,7 +32,7 @@ def session(number: int) -> str:
     Returns:
         A digest of the results, of the modelled time and of the counters, which do not depend on `number`.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     x = torch.arange(64 * 64, dtype=torch.float32).view(64, 64)
     for target in ("gfx942", "gfx950"):
         module = wb.compile(f"{SOURCE}// {number}\n", arch=target, name="scaled.hip")
@@ -42,23 +42,23 @@ def session(number: int) -> str:
         assert torch.equal(out, x * 0.5)
         profile = wb.profile(kernel[1, 64], x, out, 0.5)
         assert not wb.sanitize(kernel[1, 64], x, out, 0.5).findings
-        found.update(out.numpy().tobytes())
-        found.update(repr((profile.time, sorted(profile.counters.items()))).encode())
+        digest.update(out.numpy().tobytes())
+        digest.update(repr((profile.time, sorted(profile.counters.items()))).encode())
     wb.verify("activations/silu", shape={"rows": 4, "cols": 512}, device="emulated:gfx950").check()
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def main(rounds: int) -> None:
     """Says `round N` when one begins, from when on an interrupt may come, and `interrupted` when one came."""
-    number, wanted = 0, ""
+    number, expected = 0, ""
     for interrupts in range(rounds):
         try:
             print("round", interrupts, flush=True)
             while True:
                 number += 1
-                found = session(number)
-                assert found == (wanted or found), "another result than before"
-                wanted = found
+                digest = session(number)
+                assert digest == (expected or digest), "another result than before"
+                expected = digest
         except KeyboardInterrupt:
             print("interrupted", flush=True)
     print("ended", session(0), flush=True)

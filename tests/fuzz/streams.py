@@ -39,7 +39,7 @@ def _by_format(target: str) -> Mapping[str, tuple[tuple[str, int, Form], ...]]:
     return {name: tuple(entries) for name, entries in result.items()}
 
 
-def one(target: str, mnemonic: str, literal: int | None = None, **fields: int) -> bytes:
+def encoded(target: str, mnemonic: str, literal: int | None = None, **fields: int) -> bytes:
     """An instruction by its mnemonic and fields."""
     format_, number, _ = _by_mnemonic(target)[mnemonic]
     return encode(format_, number, fields, literal)
@@ -49,18 +49,18 @@ def prologue(target: str, size: int) -> bytes:
     """Loads the kernel's pointers and makes offsets and a buffer resource of `size` bytes."""
     return b"".join(
         (
-            one(target, "s_load_dwordx4", sdata=8, sbase=0, imm=1, offset=0),
-            one(target, "s_waitcnt", simm16=0),
-            one(target, "s_mov_b32", sdst=12, ssrc0=8),
-            one(target, "s_mov_b32", sdst=13, ssrc0=9),
-            one(target, "s_mov_b32", size, sdst=14, ssrc0=255),
-            one(target, "s_mov_b32", 0x27000, sdst=15, ssrc0=255),
-            one(target, "s_mov_b32", sdst=124, ssrc0=193),
-            one(target, "v_lshlrev_b32_e32", vdst=1, src0=128 + 4, vsrc1=0),
-            one(target, "v_add_u32_e32", vdst=2, src0=8, vsrc1=1),
-            one(target, "v_mov_b32_e32", vdst=3, src0=9),
-            one(target, "v_lshlrev_b32_e32", vdst=4, src0=128 + 3, vsrc1=0),
-            one(target, "v_mov_b32_e32", vdst=5, src0=242),
+            encoded(target, "s_load_dwordx4", sdata=8, sbase=0, imm=1, offset=0),
+            encoded(target, "s_waitcnt", simm16=0),
+            encoded(target, "s_mov_b32", sdst=12, ssrc0=8),
+            encoded(target, "s_mov_b32", sdst=13, ssrc0=9),
+            encoded(target, "s_mov_b32", size, sdst=14, ssrc0=255),
+            encoded(target, "s_mov_b32", 0x27000, sdst=15, ssrc0=255),
+            encoded(target, "s_mov_b32", sdst=124, ssrc0=193),
+            encoded(target, "v_lshlrev_b32_e32", vdst=1, src0=128 + 4, vsrc1=0),
+            encoded(target, "v_add_u32_e32", vdst=2, src0=8, vsrc1=1),
+            encoded(target, "v_mov_b32_e32", vdst=3, src0=9),
+            encoded(target, "v_lshlrev_b32_e32", vdst=4, src0=128 + 3, vsrc1=0),
+            encoded(target, "v_mov_b32_e32", vdst=5, src0=242),
         )
     )
 
@@ -116,10 +116,10 @@ def stream(generator: random.Random, target: str, length: int) -> bytes:
     hostile = generator.random()
     # One refused instruction stops a whole kernel, so most streams do without.
     refused = generator.random() < 0.05
-    chosen = list(formats) if generator.random() < 0.5 else generator.sample(list(formats), 4)
+    format_names = list(formats) if generator.random() < 0.5 else generator.sample(list(formats), 4)
     dwords = 0
     while len(parts) < length:
-        format_, number, form = generator.choice(formats[generator.choice(chosen)])
+        format_, number, form = generator.choice(formats[generator.choice(format_names)])
         if form.opcode.startswith("s_endpgm") and generator.random() < 0.9:
             continue
         code = random_encoding(generator, format_, number, form)
@@ -196,7 +196,7 @@ def dump(target: str, first: bool) -> bytes:
     parts: list[bytes] = []
 
     def add(mnemonic: str, literal: int | None = None, **fields: int) -> None:
-        parts.append(one(target, mnemonic, literal, **fields))
+        parts.append(encoded(target, mnemonic, literal, **fields))
 
     wave_bytes = 256 * (DUMPED_ROWS + 1)
     if first:

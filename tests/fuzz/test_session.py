@@ -58,8 +58,8 @@ def interrupted(process: subprocess.Popen[str], count: int) -> None:
             process.wait(random.uniform(0, SECONDS))
         press(process)
         assert process.stdout.readline() == "interrupted\n", process.stderr.read()
-    said, errors = process.communicate(timeout=300)
-    assert said.startswith("ended "), errors
+    output, errors = process.communicate(timeout=300)
+    assert output.startswith("ended "), errors
     assert process.returncode == 0
 
 
@@ -100,7 +100,7 @@ def filled(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.timeout(1800)
 def test_a_damaged_cache_changes_no_result(filled: Path, in_this_tier: Callable[[int], int]) -> None:
-    wanted = once(filled)
+    expected = once(filled)
     for _ in range(in_this_tier(DAMAGES)):
         files = sorted(path for path in filled.rglob("*") if path.is_file() and path.stat().st_size)
         kinds = {path.relative_to(filled).parts[0] for path in files}
@@ -108,4 +108,4 @@ def test_a_damaged_cache_changes_no_result(filled: Path, in_this_tier: Callable[
         contents = {path: path.read_bytes() for path in random.sample(files, len(files) // 2)}
         for path, content in contents.items():
             path.write_bytes(damaged(content, random.choice([*contents.values()])))
-        assert once(filled) == wanted
+        assert once(filled) == expected

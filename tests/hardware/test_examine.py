@@ -32,11 +32,11 @@ def examined(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
     """Fast arithmetic beside exact: bits of matrix instructions differ, all else agrees."""
     path = tmp_path_factory.mktemp("hardware") / "r.json"
     parts = ("machine", "operators", "counters", "times")
-    told: list[str] = []
+    lines: list[str] = []
     report = examine(
-        "emulated:gfx942", path, quick=True, operators=SMALL, sections=parts, told=told.append, minutes=60
+        "emulated:gfx942", path, quick=True, operators=SMALL, sections=parts, told=lines.append, minutes=60
     )
-    assert len(told) == sum(len(cases) for cases in report.sections.values())
+    assert len(lines) == sum(len(cases) for cases in report.sections.values())
     return path, report
 
 
@@ -59,25 +59,25 @@ def test_both_sides_of_one_device_agree(examined: tuple[Path, Report]) -> None:
 
 def test_what_is_done_is_not_done_again(examined: tuple[Path, Report]) -> None:
     path, _ = examined
-    told: list[str] = []
-    examine("emulated:gfx942", path, quick=True, operators=SMALL, sections=("operators",), told=told.append)
-    assert told == []
-    kept = json.loads(path.read_text())
-    kept["sections"]["operators"][SMALL[0]] = {"not run": "late"}
-    path.write_text(json.dumps(kept))
-    examine("emulated:gfx942", path, quick=True, operators=SMALL, sections=("operators",), told=told.append)
-    assert len(told) == 1
+    lines: list[str] = []
+    examine("emulated:gfx942", path, quick=True, operators=SMALL, sections=("operators",), told=lines.append)
+    assert lines == []
+    stored = json.loads(path.read_text())
+    stored["sections"]["operators"][SMALL[0]] = {"not run": "late"}
+    path.write_text(json.dumps(stored))
+    examine("emulated:gfx942", path, quick=True, operators=SMALL, sections=("operators",), told=lines.append)
+    assert len(lines) == 1
     assert Report.read(path).done("operators", SMALL[0])
 
 
 def test_a_section_without_a_case_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SECTIONS, "notebooks", replace(SECTIONS["notebooks"], cases=lambda plan: []))
     monkeypatch.setattr(Side, "answer", lambda *arguments: {"passed": True, "text": "well"})
-    told: list[str] = []
+    lines: list[str] = []
     path = tmp_path / "r.json"
-    report = examine("emulated:gfx942", path, sections=("machine", "notebooks"), told=told.append)
+    report = examine("emulated:gfx942", path, sections=("machine", "notebooks"), told=lines.append)
     why = "an installed wheel has no notebooks; the same command in a checkout runs them"
-    assert told == ["ok   machine: machine: well", f"     notebooks: nothing to run: {why}"]
+    assert lines == ["ok   machine: machine: well", f"     notebooks: nothing to run: {why}"]
     assert set(report.nothing) == set(SECTIONS) - {"machine"}
     assert report.nothing["notebooks"] == why
     assert report.nothing["times"] == "not asked for; the command without --sections runs it"
@@ -177,15 +177,15 @@ def test_what_the_emulated_device_answered_in_time_is_asked_of_the_examined_one_
 
 
 def test_no_time_means_not_run_and_is_told_in_one_line(tmp_path: Path) -> None:
-    path, told = tmp_path / "r.json", []
+    path, lines = tmp_path / "r.json", []
     names = (*SMALL, "activations/relu")
     report = examine(
-        "emulated:gfx942", path, operators=names, sections=("operators",), minutes=0, told=told.append
+        "emulated:gfx942", path, operators=names, sections=("operators",), minutes=0, told=lines.append
     )
-    assert [each["not run"] for each in report.sections["operators"].values()] == [
+    assert [case["not run"] for case in report.sections["operators"].values()] == [
         "the time was up; the same command goes on here"
     ] * 2
-    assert told == ["     operators: 2 cases wait: the time was up; the same command goes on here"]
+    assert lines == ["     operators: 2 cases wait: the time was up; the same command goes on here"]
     assert Report.read(path) == report
 
 
@@ -209,12 +209,12 @@ def test_compare_draws_a_file_from_the_command_line(examined: tuple[Path, Report
 def test_without_a_gpu_the_command_names_the_next_step(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    if any(not each.observes for each in wb.devices()):
+    if any(not device.observes for device in wb.devices()):
         pytest.skip("this machine has a GPU")
     assert main(["hardware", "--out", str(tmp_path / "x")]) == 2
-    told = capsys.readouterr().err
-    assert "doctor" in told
-    assert "--device emulated:gfx942" in told
+    message = capsys.readouterr().err
+    assert "doctor" in message
+    assert "--device emulated:gfx942" in message
 
 
 def test_wrong_names_are_refused_before_anything_runs(tmp_path: Path) -> None:
@@ -229,9 +229,9 @@ def test_wrong_names_are_refused_before_anything_runs(tmp_path: Path) -> None:
 
 @pytest.fixture
 def side() -> Iterator[Side]:
-    made = Side("emulated:gfx942")
-    yield made
-    made.close()
+    side = Side("emulated:gfx942")
+    yield side
+    side.close()
 
 
 def test_a_process_that_dies_takes_one_case_with_it(side: Side, tmp_path: Path) -> None:
@@ -280,11 +280,11 @@ def test_conflicts_by_times_are_those_that_were_published(name: str) -> None:
     """Lane 0 of the matrix that HipKittens measured by rocprofv3's counter on gfx950."""
     with (DATA / f"lds_conflict_matrix_{name}.csv").open() as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    found = microbenchmarks.SECTION.measure(
+    result = microbenchmarks.SECTION.measure(
         Case(name, {"kind": "conflicts", "name": name, "lane": 0}), wb.device("emulated:gfx950"), Path()
     )
-    assert found["conflicts"] == [int(rows[0][str(lane)]) for lane in range(64)]
-    assert found["origin"] == "modelled"
+    assert result["conflicts"] == [int(rows[0][str(lane)]) for lane in range(64)]
+    assert result["origin"] == "modelled"
 
 
 def test_a_notebook_whose_package_is_missing_does_not_run(
@@ -293,15 +293,15 @@ def test_a_notebook_whose_package_is_missing_does_not_run(
     device = wb.device("emulated:gfx942")
     # The measurement sets it, otherwise in a process of its own.
     monkeypatch.setenv("HIPKITTENS_DEVICE", device.name)
-    for code, wanted in (("import no_such_package", None), ("1 / 0", "ZeroDivisionError: division by zero")):
+    for code, message in (("import no_such_package", None), ("1 / 0", "ZeroDivisionError: division by zero")):
         path = tmp_path / "book.ipynb"
         nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), path)
         case = Case("book", {"file": str(path)})
-        if wanted is None:
+        if message is None:
             with pytest.raises(UsageError, match="No module named 'no_such_package'"):
                 notebooks.SECTION.measure(case, device, tmp_path)
         else:
-            assert notebooks.SECTION.measure(case, device, tmp_path) == {"passed": False, "text": wanted}
+            assert notebooks.SECTION.measure(case, device, tmp_path) == {"passed": False, "text": message}
 
 
 def test_memories_further_away_take_longer() -> None:
@@ -311,5 +311,5 @@ def test_memories_further_away_take_longer() -> None:
         case = Case(memory, {"kind": "memory", "name": memory})
         return microbenchmarks.SECTION.measure(case, device, Path())["ns"]
 
-    found = [latency(name) for name in ("LDS", "L1", "L2", "HBM")]
-    assert 0 < found[0] < found[1] < found[2] < found[3]
+    latencies = [latency(name) for name in ("LDS", "L1", "L2", "HBM")]
+    assert 0 < latencies[0] < latencies[1] < latencies[2] < latencies[3]

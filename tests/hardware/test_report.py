@@ -26,9 +26,13 @@ def test_names_of_computer_person_and_folders_are_left_out(monkeypatch: pytest.M
     monkeypatch.setattr(platform, "node", lambda: "gpu-box-17")
     monkeypatch.setenv("HOME", "/home/ada")
     monkeypatch.setenv("LOGNAME", "ada")
-    told = {"a": ["clang at /home/ada/bin/clang", {"gpu-box-17": "ada@gpu-box-17"}], "n": 3, "none": None}
-    found = anonymous(told)
-    assert found == {"a": ["clang at ~/bin/clang", {"computer": "person@computer"}], "n": 3, "none": None}
+    report = {"a": ["clang at /home/ada/bin/clang", {"gpu-box-17": "ada@gpu-box-17"}], "n": 3, "none": None}
+    anonymized = anonymous(report)
+    assert anonymized == {
+        "a": ["clang at ~/bin/clang", {"computer": "person@computer"}],
+        "n": 3,
+        "none": None,
+    }
     # A name inside another word stays.
     assert anonymous("canada gpu-box-171") == "canada gpu-box-171"
 
@@ -52,11 +56,11 @@ def test_another_file_is_no_report(tmp_path: Path, text: str) -> None:
 def test_errors_are_by_category_and_of_the_same_clock() -> None:
     cases = {f"gemm/bf16 m={n}": timed(10, 10 + n) for n in range(11)}
     cases["rotary/rope r=1"] = timed(8, 8, origin="modelled")
-    found = {row[0]: row[1:] for row in Report(HEAD, {"times": cases}).errors()}
-    assert found["gemm"] == pytest.approx((11, 1.5, 1.1, 1.9))
+    errors = {row[0]: row[1:] for row in Report(HEAD, {"times": cases}).errors()}
+    assert errors["gemm"] == pytest.approx((11, 1.5, 1.1, 1.9))
     # What was modelled on both sides is compared without what events around a launch add.
-    assert found["rotary"] == pytest.approx((1, 3.5 / 8, 3.5 / 8, 3.5 / 8))
-    assert found["all"][0] == 12
+    assert errors["rotary"] == pytest.approx((1, 3.5 / 8, 3.5 / 8, 3.5 / 8))
+    assert errors["all"][0] == 12
 
 
 def test_an_operator_with_other_bits_names_its_instructions_that_have_other_bits() -> None:
@@ -124,9 +128,9 @@ def test_a_file_from_before_empty_sections_were_told_is_read(tmp_path: Path) -> 
     path = tmp_path / "r.json"
     report = Report(HEAD, {"times": {"x": timed(1, 1)}})
     report.write(path)
-    told = json.loads(path.read_text())
-    del told["nothing"]
-    path.write_text(json.dumps(told))
+    document = json.loads(path.read_text())
+    del document["nothing"]
+    path.write_text(json.dumps(document))
     assert Report.read(path) == report
 
 

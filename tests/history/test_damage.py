@@ -29,8 +29,8 @@ def test_one_unreadable_row_hides_no_other(tmp_path: Path) -> None:
     with pytest.warns(
         UserWarning, match=r"3 runs cannot be read .*left out: #2, #3, #5; the others are whole"
     ):
-        found = list(results.history(path=store.path))
-    assert [run.number for run in found] == [1, 4]
+        runs = list(results.history(path=store.path))
+    assert [run.number for run in runs] == [1, 4]
 
 
 def test_machine_code_is_what_was_kept_or_an_error(tmp_path: Path) -> None:

@@ -56,10 +56,10 @@ def test_runs_survive_a_restart_with_all_that_they_were(file: Path) -> None:
     first = wb.history()[1].session
     restarted()
     timed = run(SLOWER)
-    found = wb.history()
-    assert [r.number for r in found] == [1, 2]
-    assert [r.kind for r in found] == ["profile", "time"]
-    old, new = found
+    history = wb.history()
+    assert [r.number for r in history] == [1, 2]
+    assert [r.kind for r in history] == ["profile", "time"]
+    old, new = history
     assert (old.session.id, new.session.id) == (first.id, wb.history()[-1].session.id)
     assert old.session.id != new.session.id
     assert old.source == SOURCE
@@ -71,14 +71,16 @@ def test_runs_survive_a_restart_with_all_that_they_were(file: Path) -> None:
     assert old.time.value == profile.time.value
     assert new.timing is not None
     assert new.timing.median.value == timed.median.value
-    kept = old.profile
-    assert isinstance(kept, ProfileResult)
-    assert kept.counters == profile.counters
-    assert {n: m.figure for n, m in kept.metrics.items()} == {n: m.figure for n, m in profile.metrics.items()}
+    recorded = old.profile
+    assert isinstance(recorded, ProfileResult)
+    assert recorded.counters == profile.counters
+    assert {n: m.figure for n, m in recorded.metrics.items()} == {
+        n: m.figure for n, m in profile.metrics.items()
+    }
     assert [i.address for i in old.modules[0]["scale"].instructions]
-    assert "#1 scale" in str(found)
-    assert "scale" in found._repr_html_()
-    assert "session of" in found._repr_html_()
+    assert "#1 scale" in str(history)
+    assert "scale" in history._repr_html_()
+    assert "session of" in history._repr_html_()
 
 
 def test_baselines_stay_and_say_what_changed(file: Path) -> None:
@@ -87,10 +89,10 @@ def test_baselines_stay_and_say_what_changed(file: Path) -> None:
     wb.history().pin(1, "fast")
     restarted()
     run(SLOWER, wb.profile)
-    found = wb.history()
-    assert list(found.baselines) == ["fast"]
-    assert found[1].baselines == ("fast",)
-    changes = found.compare("fast")
+    history = wb.history()
+    assert list(history.baselines) == ["fast"]
+    assert history[1].baselines == ("fast",)
+    changes = history.compare("fast")
     assert (changes.before, changes.after) == ("#1 scale", "#2 scale")
     assert {line.text for line in changes.source if line.edit == "removed"} == {SOURCE.splitlines()[1]}
     assert {line.text for line in changes.source if line.edit == "added"} == {SLOWER.splitlines()[1]}
@@ -103,7 +105,7 @@ def test_baselines_stay_and_say_what_changed(file: Path) -> None:
     page = changes._repr_html_()
     assert "sinf" in page
     assert "wb-added" in page
-    found.unpin("fast")
+    history.unpin("fast")
     assert not wb.history().baselines
 
 
@@ -152,16 +154,16 @@ def test_git_says_what_was_checked_out(file: Path, tmp_path: Path) -> None:
 
 
 def test_wrong_questions_are_told(file: Path) -> None:
-    found = wb.history()
+    history = wb.history()
     with pytest.raises(HistoryError, match="no run #7"):
-        found[7]
+        history[7]
     with pytest.raises(HistoryError, match="there is no baseline 'quick'"):
-        found.compare("quick")
+        history.compare("quick")
     with pytest.raises(UsageError, match="got a float; expected a run, its number"):
-        found.compare(1.5)  # type: ignore[arg-type]
+        history.compare(1.5)  # type: ignore[arg-type]
     with pytest.raises(HistoryError, match="no such file"):
         wb.history(path=file.parent / "none.sqlite")
-    assert "no runs yet" in found._repr_html_()
+    assert "no runs yet" in history._repr_html_()
 
 
 def test_off_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

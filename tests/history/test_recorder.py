@@ -20,13 +20,13 @@ from workbench.history.store import Store
 
 
 @pytest.fixture
-def one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
+def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
     # However busy the machine is, no run is given up while a test holds the lock.
     monkeypatch.setattr(recorder, "BACKGROUND_SECONDS", 3600.0)
-    made = Recorder(tmp_path / "runs.sqlite", tmp_path)
-    made.take(failure(1))
-    yield made
-    made.close()
+    writer = Recorder(tmp_path / "runs.sqlite", tmp_path)
+    writer.take(failure(1))
+    yield writer
+    writer.close()
 
 
 @contextlib.contextmanager
@@ -60,9 +60,9 @@ def failure(number: int) -> Event:
 
 def kernels(path: Path) -> list[str]:
     store = Store(path)
-    found = [row[0] for row in store.rows("SELECT kernel FROM run ORDER BY number")]
+    names = [row[0] for row in store.rows("SELECT kernel FROM run ORDER BY number")]
     store.close()
-    return found
+    return names
 
 
 def wait_for_the_thread() -> None:
@@ -71,38 +71,38 @@ def wait_for_the_thread() -> None:
             thread.join(60)
 
 
-def test_a_run_that_meets_a_lock_is_written_when_it_is_gone(one: Recorder, waits: list[str]) -> None:
-    with locked(one.path), warnings.catch_warnings():
+def test_a_run_that_meets_a_lock_is_written_when_it_is_gone(writer: Recorder, waits: list[str]) -> None:
+    with locked(writer.path), warnings.catch_warnings():
         warnings.simplefilter("error")
         for number in range(2, 8):
-            one.take(failure(number))
+            writer.take(failure(number))
         assert waits.count("MainThread") == 1, "each waited for itself"
-        assert one.number_of(failure(7)) is None
-        assert kernels(one.path) == ["k1"], "reading goes on"
+        assert writer.number_of(failure(7)) is None
+        assert kernels(writer.path) == ["k1"], "reading goes on"
     wait_for_the_thread()
-    assert kernels(one.path) == [f"k{n}" for n in range(1, 8)], "all, in their order"
-    assert one.number_of(failure(7)) == 7
-    one.take(failure(8))
-    assert one.number_of(failure(8)) == 8, "at once again"
+    assert kernels(writer.path) == [f"k{n}" for n in range(1, 8)], "all, in their order"
+    assert writer.number_of(failure(7)) == 7
+    writer.take(failure(8))
+    assert writer.number_of(failure(8)) == 8, "at once again"
 
 
-def test_a_recorder_that_is_closed_first_writes_what_waits(one: Recorder, waits: list[str]) -> None:
-    with locked(one.path):
-        one.take(failure(2))
-        one.close()
+def test_a_recorder_that_is_closed_first_writes_what_waits(writer: Recorder, waits: list[str]) -> None:
+    with locked(writer.path):
+        writer.take(failure(2))
+        writer.close()
         assert waits.count("MainThread") == 1, "closing waited too"
     wait_for_the_thread()
-    assert kernels(one.path) == ["k1", "k2"]
+    assert kernels(writer.path) == ["k1", "k2"]
 
 
-def test_a_lock_that_stays_loses_a_run_in_words(one: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_stays_loses_a_run_in_words(writer: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "BACKGROUND_SECONDS", 0.0)
-    with locked(one.path), warnings.catch_warnings(record=True) as told:
+    with locked(writer.path), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        one.take(failure(2))
+        writer.take(failure(2))
         wait_for_the_thread()
-    (warning,) = told
+    (warning,) = caught
     assert "a run is not kept: " in str(warning.message)
     assert "has locked the history of runs" in str(warning.message)
-    one.take(failure(3))
-    assert kernels(one.path) == ["k1", "k3"]
+    writer.take(failure(3))
+    assert kernels(writer.path) == ["k1", "k3"]

@@ -38,16 +38,16 @@ def test_a_new_file_is_ours_and_kept_out_of_git(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"no database, but some notes that somebody wants to keep. " * 40, "not a SQLite file"),
         (b"SQLite format 3\0" + b"\x07" * 4000, "damaged|cannot be used"),
     ],
 )
-def test_what_is_no_file_of_ours_is_left_as_it_is(path: Path, content: bytes, said: str) -> None:
+def test_what_is_no_file_of_ours_is_left_as_it_is(path: Path, content: bytes, message: str) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
-    with pytest.raises(HistoryError, match=said):
+    with pytest.raises(HistoryError, match=message):
         Store(path)
     assert path.read_bytes() == content
     assert [p.name for p in path.parent.iterdir()] == [path.name]

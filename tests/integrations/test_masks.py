@@ -17,9 +17,9 @@ masks = import_module("workbench.integrations.transformers.masks")
 of_matrix, recognised = masks.of_matrix, masks.recognised
 
 
-def shown(mask: Any, batch: int, queries: int, keys: int) -> torch.Tensor:
+def mask_matrix(mask: Any, batch: int, queries: int, keys: int) -> torch.Tensor:
     """The boolean matrix of a mask by the attention kernels' definition, [batch, queries, keys]."""
-    made = torch.zeros(batch * queries, batch * keys, dtype=torch.bool)
+    matrix = torch.zeros(batch * queries, batch * keys, dtype=torch.bool)
     if mask.packed is None:
         bounds_q, bounds_k = torch.arange(batch + 1) * queries, torch.arange(batch + 1) * keys
         at_q, at_k = torch.arange(batch * queries), torch.arange(batch * keys)
@@ -32,8 +32,8 @@ def shown(mask: Any, batch: int, queries: int, keys: int) -> torch.Tensor:
         hidden = distance > 0 if mask.causal else torch.zeros_like(distance, dtype=torch.bool)
         if mask.window:
             hidden |= distance.abs() >= mask.window
-        made[of_q[:, None], of_k] = ~hidden
-    return made.view(batch, queries, batch, keys)[torch.arange(batch), :, torch.arange(batch)]
+        matrix[of_q[:, None], of_k] = ~hidden
+    return matrix.view(batch, queries, batch, keys)[torch.arange(batch), :, torch.arange(batch)]
 
 
 def matrix(lengths: list[int], causal: bool, window: int) -> torch.Tensor:
@@ -52,31 +52,31 @@ def test_packed_and_padded(causal: bool, window: int) -> None:
     drawn = random.Random(100 * window + causal)
     for _ in range(20):
         tokens = drawn.randint(2, 24)
-        made, padding = [], []
+        matrices, padding = [], []
         for _ in range(2):
             cuts = sorted({0, tokens, *(drawn.randint(0, tokens) for _ in range(drawn.randint(0, 2)))})
-            made.append(matrix([b - a for a, b in itertools.pairwise(cuts)], causal, window))
+            matrices.append(matrix([b - a for a, b in itertools.pairwise(cuts)], causal, window))
             left, right = drawn.randint(0, tokens // 3), drawn.randint(0, tokens // 3)
             padding.append([left <= i < tokens - right for i in range(tokens)])
         keep = torch.tensor(padding)
-        found = recognised(lambda b, q, k, made=made: made[b][q][:, k], keep, keep)
-        wanted = torch.stack(made) & keep[:, :, None] & keep[:, None, :]
-        assert torch.equal(shown(found, 2, tokens, tokens), wanted), (tokens, padding)
+        mask = recognised(lambda b, q, k, matrices=matrices: matrices[b][q][:, k], keep, keep)
+        expected = torch.stack(matrices) & keep[:, :, None] & keep[:, None, :]
+        assert torch.equal(mask_matrix(mask, 2, tokens, tokens), expected), (tokens, padding)
 
 
 def test_a_cache_with_room_left() -> None:
     """Two queries at positions 5 and 6 of a cache with room for 10."""
     seen = torch.arange(10) <= torch.tensor([[5], [6]])
-    found = of_matrix(seen[None, None], 1, 2, 10)
-    assert found.causal
-    assert torch.equal(shown(found, 1, 2, 10)[0], seen)
+    mask = of_matrix(seen[None, None], 1, 2, 10)
+    assert mask.causal
+    assert torch.equal(mask_matrix(mask, 1, 2, 10)[0], seen)
 
 
 def test_numbers_that_are_added() -> None:
     seen = matrix([5, 4], True, 0)
     added = torch.zeros(9, 9).masked_fill(~seen, float("-inf"))
-    found = of_matrix(added[None, None], 1, 9, 9)
-    assert torch.equal(shown(found, 1, 9, 9)[0], seen)
+    mask = of_matrix(added[None, None], 1, 9, 9)
+    assert torch.equal(mask_matrix(mask, 1, 9, 9)[0], seen)
     with pytest.raises(UsageError, match="adds numbers to scores"):
         of_matrix(added[None, None] + 0.5, 1, 9, 9)
 

@@ -27,8 +27,10 @@ class Formulas(replacements.References):  # type: ignore[name-defined,misc]
 
     def flash_attention(self, q: Any, k: Any, v: Any, causal: bool, layout: str, **how: Any) -> Any:
         assert layout == "bhnd"
-        found = super().__getattr__("flash_attention")(*(t.transpose(1, 2) for t in (q, k, v)), causal, **how)
-        return SimpleNamespace(out=found.out.transpose(1, 2))
+        result = super().__getattr__("flash_attention")(
+            *(t.transpose(1, 2) for t in (q, k, v)), causal, **how
+        )
+        return SimpleNamespace(out=result.out.transpose(1, 2))
 
 
 @pytest.fixture
@@ -41,37 +43,37 @@ def by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_formulas(family: str) -> None:
     """In float64 loss and gradients are the model's own, all is replaced, and undo undoes."""
-    model, given = make(family, torch.float64), batch()
-    loss, gradients = step(model, given)
-    before = model(**given).logits.detach()
+    model, inputs = make(family, torch.float64), batch()
+    loss, gradients = step(model, inputs)
+    before = model(**inputs).logits.detach()
     with use(model) as used:
         assert {row.replaced for row in used.rows if row.replaced} == REPLACED[family]
         assert not [row for row in used.rows if not row.replaced]
-        ours, found = step(model, given)
+        ours, our_gradients = step(model, inputs)
     # transformers computes losses and norms in float32.
     assert ours == pytest.approx(loss, rel=1e-6)
-    largest = max(each.abs().max().item() for each in gradients.values())
-    for name, wanted in gradients.items():
-        allowed = 1e-5 * max(wanted.abs().max().item(), 1e-6 * largest)
-        assert (found[name] - wanted).abs().max() <= allowed, name
-    assert torch.equal(model(**given).logits, before)
-    again = step(model, given)[1]
-    assert all(torch.equal(again[name], each) for name, each in gradients.items())
+    largest = max(gradient.abs().max().item() for gradient in gradients.values())
+    for name, expected in gradients.items():
+        allowed = 1e-5 * max(expected.abs().max().item(), 1e-6 * largest)
+        assert (our_gradients[name] - expected).abs().max() <= allowed, name
+    assert torch.equal(model(**inputs).logits, before)
+    again = step(model, inputs)[1]
+    assert all(torch.equal(again[name], gradient) for name, gradient in gradients.items())
     assert not [m for m in model.modules() if "forward" in vars(m)]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_kernels(family: str) -> None:
     """In bf16 gradients point where float64's do, as far as PyTorch's own bf16 at least."""
-    given = batch()
-    _, wanted = step(make(family, torch.float64), given)
-    _, theirs = step(make(family), given)
+    inputs = batch()
+    _, expected = step(make(family, torch.float64), inputs)
+    _, theirs = step(make(family), inputs)
     model = make(family)
     use(model)
-    _, ours = step(model, given)
-    found, reference = cosines(ours, wanted), cosines(theirs, wanted)
-    assert found
-    for name, cosine in found.items():
+    _, ours = step(model, inputs)
+    our_cosines, reference = cosines(ours, expected), cosines(theirs, expected)
+    assert our_cosines
+    for name, cosine in our_cosines.items():
         assert cosine >= min(0.9999, reference[name] - 1e-4), name
 
 
@@ -81,10 +83,10 @@ def test_packed_sequences() -> None:
     model = make("llama", torch.float64)
     ids = batch(padded=False)["input_ids"][:1]
     positions = torch.cat([torch.arange(11), torch.arange(8)])[None]
-    given = {"input_ids": ids, "labels": ids, "position_ids": positions, "use_cache": False}
-    wanted = step(model, given)[0]
+    inputs = {"input_ids": ids, "labels": ids, "position_ids": positions, "use_cache": False}
+    expected = step(model, inputs)[0]
     with use(model):
-        assert step(model, given)[0] == pytest.approx(wanted, rel=1e-6)
+        assert step(model, inputs)[0] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.usefixtures("by_formula")
@@ -94,9 +96,9 @@ def test_generation_with_a_cache() -> None:
     mask = torch.ones_like(ids)
     mask[0, :5] = 0
     how = {"attention_mask": mask, "max_new_tokens": 4, "do_sample": False, "pad_token_id": 0}
-    wanted = model.generate(ids, **how)
+    expected = model.generate(ids, **how)
     with use(model):
-        assert torch.equal(model.generate(ids, **how), wanted)
+        assert torch.equal(model.generate(ids, **how), expected)
 
 
 @pytest.mark.usefixtures("by_formula")
@@ -117,13 +119,13 @@ def test_a_module_that_computes_something_else_is_left() -> None:
 
 @pytest.mark.usefixtures("by_formula")
 def test_checkpointing_gives_the_same_gradients() -> None:
-    model, given = make("llama", torch.float64), batch()
+    model, inputs = make("llama", torch.float64), batch()
     use(model)
-    loss, gradients = step(model, given)
+    loss, gradients = step(model, inputs)
     model.gradient_checkpointing_enable({"use_reentrant": False})
-    again, found = step(model, given)
+    again, recomputed = step(model, inputs)
     assert again == loss
-    assert all(torch.equal(found[name], each) for name, each in gradients.items())
+    assert all(torch.equal(recomputed[name], gradient) for name, gradient in gradients.items())
 
 
 def test_a_row_that_many_tokens_take_has_their_sum() -> None:

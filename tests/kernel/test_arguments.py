@@ -127,8 +127,10 @@ def test_wrong_values(kind, value, message):
 def test_bf16_and_half_scalars_round_to_nearest_even():
     p = plan(("v", BF16))
     for value in (1.0, 1.00390625, 1.01171875, -3.14159, 1e-40):
-        wanted = torch.tensor(value, dtype=torch.float32).to(torch.bfloat16).view(torch.int16).item() & 0xFFFF
-        assert int.from_bytes(pack(p, value).data, "little") == wanted
+        expected = (
+            torch.tensor(value, dtype=torch.float32).to(torch.bfloat16).view(torch.int16).item() & 0xFFFF
+        )
+        assert int.from_bytes(pack(p, value).data, "little") == expected
     half = plan(("v", Type("float", "_Float16", 2)))
     assert bytes(pack(half, 1.1).data) == struct.pack("<e", 1.1)
     with pytest.raises(ArgumentError, match="can hold"):
@@ -239,11 +241,11 @@ def test_whole_structs():
         _fields_ = [("a", ctypes.c_int32), ("b", ctypes.c_float)]
 
     kind = Type("struct", "Point", 8, members=(Field("a", 0, INT), Field("b", 4, FLOAT)))
-    wanted = struct.pack("<if", 3, 2.5)
+    expected = struct.pack("<if", 3, 2.5)
     p = plan(("p", kind))
-    for value in (Point(3, 2.5), wanted, {"a": 3, "b": 2.5}):
-        assert bytes(pack(p, value).data) == wanted
-    assert bytes(pack(p, a=3, b=2.5).data) == wanted
+    for value in (Point(3, 2.5), expected, {"a": 3, "b": 2.5}):
+        assert bytes(pack(p, value).data) == expected
+    assert bytes(pack(p, a=3, b=2.5).data) == expected
     array = Type("array", "float[3]", 12, target=FLOAT)
     assert bytes(pack(plan(("v", array)), [1, 2, 3]).data) == struct.pack("<fff", 1, 2, 3)
     with pytest.raises(ArgumentError, match="expected 3 values"):
@@ -305,7 +307,7 @@ def test_a_plan_of_a_signature_packs_as_anew():
     """A cached plan packs what a new plan packs, also where tensors share memory."""
     fields = (("x", pointer(FLOAT)), ("y", gl(FLOAT, 1, 1, -1, -1)), ("n", INT), ("eps", FLOAT))
     remembering, base = plan(*fields), torch.arange(400.0)
-    given = [
+    calls = [
         (torch.ones(10), torch.ones(4, 5), 3, 0.0),
         (torch.ones(10), torch.ones(4, 5), 3, -0.0),
         (torch.ones(10), torch.ones(4, 5), 3, 0.0),
@@ -318,12 +320,12 @@ def test_a_plan_of_a_signature_packs_as_anew():
         (Strided(torch.ones(20)[::2]), Strided(torch.ones(5, 4).T), 3, 0.0),
     ]
     same = torch.ones(4, 5)
-    for args in [*given, (same, same, 3, 0.0), *given]:
-        got, wanted = pack(remembering, *args), pack(plan(*fields), *args)
-        for what in ("data", "buffers", "labels", "argument_bytes"):
-            assert getattr(got, what) == getattr(wanted, what), (what, args)
-        assert [id(t) for t in got.tensors] == [id(t) for t in wanted.tensors]
-        assert got.watched(1000) == wanted.watched(1000), args
+    for args in [*calls, (same, same, 3, 0.0), *calls]:
+        got, expected = pack(remembering, *args), pack(plan(*fields), *args)
+        for attribute in ("data", "buffers", "labels", "argument_bytes"):
+            assert getattr(got, attribute) == getattr(expected, attribute), (attribute, args)
+        assert [id(t) for t in got.tensors] == [id(t) for t in expected.tensors]
+        assert got.watched(1000) == expected.watched(1000), args
     for wrong in (
         torch.ones(10, dtype=torch.int32),
         torch.ones(1).expand(10),

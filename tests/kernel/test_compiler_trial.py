@@ -47,18 +47,18 @@ def test_flags_lead_around_a_limit(limit: compiler_trial.Trap, monkeypatch: pyte
     monkeypatch.setenv("HIPKITTENS_COMPILER", "zig")
     compiler = find_compiler("gfx942")
     for flags in limit.flags:
-        told = dataclasses.replace(compiler, arguments=(*compiler.arguments, *flags.split()))
-        assert limit.name not in compiler_trial.judge(compiler_trial._run(told, "gfx942"), "gfx942")
+        flagged = dataclasses.replace(compiler, arguments=(*compiler.arguments, *flags.split()))
+        assert limit.name not in compiler_trial.judge(compiler_trial._run(flagged, "gfx942"), "gfx942")
 
 
 def test_doctor_names_limits_with_the_way_round(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler_trial, "faults", lambda compiler, arch: tuple(compiler_trial.LIMITS))
     report = wb.doctor(run=True)
-    limits = [each for each in report.findings if each.what == "compiler limit"]
-    for limit, told in zip(compiler_trial.LIMITS.values(), limits, strict=True):
-        assert limit.name in told.text
-        assert all(arch in told.text for arch in TILE_TARGETS)
-        assert all(flags in told.remedy for flags in limit.flags)
+    limits = [finding for finding in report.findings if finding.what == "compiler limit"]
+    for limit, finding in zip(compiler_trial.LIMITS.values(), limits, strict=True):
+        assert limit.name in finding.text
+        assert all(arch in finding.text for arch in TILE_TARGETS)
+        assert all(flags in finding.remedy for flags in limit.flags)
     assert report.ok
 
 
@@ -66,8 +66,8 @@ def test_doctor_names_limits_with_the_way_round(monkeypatch: pytest.MonkeyPatch)
 def test_each_trap_is_told_apart(trap: compiler_trial.Trap) -> None:
     """Swaps rows as clang 21 does in the fp4 conversions, where bytes 1 and 2 change places."""
     results = np.zeros((compiler_trial._ROWS, 64), np.uint64)
-    for each in compiler_trial.TRAPS:
-        results[each.rows] = each.right()
+    for other in compiler_trial.TRAPS:
+        results[other.rows] = other.right()
     assert compiler_trial.judge(results, "gfx950") == []
     rows = np.arange(len(results))[trap.rows]
     middle = rows[1:3] if len(rows) > 2 else rows

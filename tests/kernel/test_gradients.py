@@ -30,19 +30,19 @@ def test_only_what_was_added_to_the_graph(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(gradients, "_NODE", re.compile(r"(Square|Exp)Backward0?"))
     heard: list[str] = []
     x = torch.ones(3, requires_grad=True)
-    given = x.exp()
+    argument = x.exp()
     square: Any = Square
-    made = {"out": [square.apply(given) + 1, square.apply(given)], "n": 3}
-    gradients.watch(made, ((given,), {}), heard.append)
+    outputs = {"out": [square.apply(argument) + 1, square.apply(argument)], "n": 3}
+    gradients.watch(outputs, ((argument,), {}), heard.append)
     assert heard == []
-    sum(each.sum() for each in made["out"]).backward()  # type: ignore[attr-defined]
+    sum(output.sum() for output in outputs["out"]).backward()  # type: ignore[attr-defined]
     assert heard == ["Square", "Square"]
 
 
 @pytest.mark.parametrize("name", ["torch::autograd::CppNode<Scale>", "CppNode<(anonymous namespace)::Scale>"])
 def test_names_of_nodes_in_cpp(name: str) -> None:
-    found = gradients._NODE.fullmatch(name)
-    assert found
-    assert found[1].endswith("Scale")
+    match = gradients._NODE.fullmatch(name)
+    assert match
+    assert match[1].endswith("Scale")
     with pytest.raises(UsageError, match="made: the backward of Scale"):
         gradients.unreached("Scale", "workbench.compiled_0.made")

@@ -194,9 +194,9 @@ def test_classes_and_modules_inside_a_module(pointers: wb.HostModule) -> None:
     halver = pointers.Halver(x, 1000)
     assert isinstance(halver, pointers.Halver)
     assert torch.equal(x, a / 2)
-    for made in (halver, pointers.halver(x)):
+    for instance in (halver, pointers.halver(x)):
         c = a.clone()
-        made.of(c, 1000)
+        instance.of(c, 1000)
         assert torch.equal(c, a / 2)
     with pytest.raises(errors.AddressFault, match="kernel wild"):
         halver.wild(torch.zeros(100))
@@ -251,9 +251,9 @@ def test_an_exception_that_is_none_of_stds_names_module_and_function(pointers: w
             fails()
         assert (caught.value.module, caught.value.function) == ("pointers", function)
     assert isinstance(caught.value, RuntimeError), "who catches what pybind11 raises catches it"
-    with pytest.raises(RuntimeError, match="its own words") as own:
+    with pytest.raises(RuntimeError, match="its own words") as raised:
         pointers.throws(0)
-    assert not isinstance(own.value, errors.WorkbenchError)
+    assert not isinstance(raised.value, errors.WorkbenchError)
 
 
 @pytest.mark.parametrize(("library", "hint"), [(SYSTEM, False), ("", False), ("libc++ of zig", True)])
@@ -373,9 +373,9 @@ PyMODINIT_FUNC PyInit_plain() { return PyModule_Create(&plain); }
 
 @needs.python_headers
 def test_the_other_target_is_another_module() -> None:
-    one, other = (wb.compile(PLAIN, host=True, arch=arch, name="plain.cpp") for arch in TILE_TARGETS)
+    first, other = (wb.compile(PLAIN, host=True, arch=arch, name="plain.cpp") for arch in TILE_TARGETS)
     x = torch.ones(64)
-    for module, arch in zip((one, other), TILE_TARGETS, strict=True):
+    for module, arch in zip((first, other), TILE_TARGETS, strict=True):
         assert module.device.name == f"emulated:{arch}"
         assert module.twice(x.data_ptr()) == 0
     assert x.unique().tolist() == [4.0]
@@ -521,10 +521,10 @@ def test_a_device_is_built_beside_the_compilation(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_module_compiled_as_device_code_says_how() -> None:
-    with pytest.raises(errors.CompileError, match="give host=True") as told:
+    with pytest.raises(errors.CompileError, match="give host=True") as caught:
         wb.compile(POINTERS)
-    assert "'pybind11/pybind11.h' file not found" in str(told.value)
-    assert told.value.diagnostics
+    assert "'pybind11/pybind11.h' file not found" in str(caught.value)
+    assert caught.value.diagnostics
     with pytest.raises(errors.CompileError) as plain:
         wb.compile('#include "none.h"\n// PYBIND11_MODULE(m, n)\n')
     assert "host=True" not in str(plain.value)

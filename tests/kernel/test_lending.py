@@ -63,11 +63,11 @@ def test_a_kernel_reads_and_writes_views_where_they_are(module: wb.Module) -> No
 
 
 def test_a_view_as_an_output_is_verified_with_its_strides(module: wb.Module) -> None:
-    given = {"x": torch.arange(40.0).reshape(4, 10)[:, :6], "out": torch.zeros(4, 10)[:, :6]}
+    inputs = {"x": torch.arange(40.0).reshape(4, 10)[:, :6], "out": torch.zeros(4, 10)[:, :6]}
     result = wb.verify(
         module["scale"][1, (6, 4)],
         lambda x, by: x * by,
-        inputs={**given, "stride": 10, "columns": 6, "by": 2.0},
+        inputs={**inputs, "stride": 10, "columns": 6, "by": 2.0},
         outputs=["out"],
     )
     assert result.passed, result
@@ -96,8 +96,10 @@ def test_a_fault_names_the_tensor_at_its_address(module: wb.Module) -> None:
     # Large enough that malloc maps it separately, so that nothing else is near.
     x, out = torch.zeros(1 << 22), torch.zeros(64)
     blob = torch.tensor([x[1 << 21 :].data_ptr()]).view(torch.uint8)
-    said = re.escape("; a float32 tensor 4194304 of this process lies there: if the kernel has its address")
-    with pytest.raises(AddressFault, match=f"{said}.*wb.lend"):
+    pattern = re.escape(
+        "; a float32 tensor 4194304 of this process lies there: if the kernel has its address"
+    )
+    with pytest.raises(AddressFault, match=f"{pattern}.*wb.lend"):
         module["behind"][1, 64](blob, out)
 
 

@@ -131,11 +131,11 @@ def test_structs_by_member_by_ctypes_and_by_bytes(module):
         _fields_ = (("a", ctypes.c_int32), ("b", ctypes.c_float))
 
     x = torch.arange(64.0)
-    wanted = -(x * 0.5 + 3)
+    expected = -(x * 0.5 + 3)
     for point in ({"a": 3, "b": 0.5}, Point(3, 0.5), bytes(Point(3, 0.5))):
         out = torch.zeros(64)
         module["apply"][1, 64](**{"in": x}, out=out, point=point, negate=True)
-        assert torch.equal(out, wanted)
+        assert torch.equal(out, expected)
 
 
 def test_scalars_of_numpy(module):
@@ -320,7 +320,7 @@ def test_macros_in_every_form():
         "#include <hip/hip_runtime.h>\n"
         "__global__ void k(int *x) { x[threadIdx.x] = COUNT\n#ifdef FAST\n + 1\n#endif\n; }"
     )
-    for define, wanted in (
+    for define, expected in (
         (("COUNT=4",), 4),
         (("COUNT=4", "FAST"), 5),
         ({"COUNT": 4, "FAST": None}, 5),
@@ -328,7 +328,7 @@ def test_macros_in_every_form():
     ):
         x = torch.zeros(64, dtype=torch.int32)
         wb.compile(source, define=define)["k"][1, 64](x)
-        assert x.unique().tolist() == [wanted]
+        assert x.unique().tolist() == [expected]
     with pytest.raises(UsageError, match="define is the text 'COUNT=4'"):
         wb.compile(source, define="COUNT=4")
 

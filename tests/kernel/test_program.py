@@ -71,14 +71,14 @@ def test_threads_that_the_program_started_have_their_own_launches_devices_and_er
 
 
 def test_what_threads_had_is_forgotten_with_them() -> None:
-    kept = PerThread(list)
+    per_thread = PerThread(list)
     deadline = time.monotonic() + 60
     for number in itertools.count(1):
-        thread = threading.Thread(target=kept)
+        thread = threading.Thread(target=per_thread)
         thread.start()
         thread.join()
         # Python's join is over a little before the system's thread is.
-        if number > 3 and len(kept._kept) < 3:
+        if number > 3 and len(per_thread._kept) < 3:
             return
         assert time.monotonic() < deadline
 
@@ -131,21 +131,21 @@ def test_exit_status_standard_input_and_signals() -> None:
 
 
 @pytest.mark.parametrize(
-    ("thrown", "exception", "what"),
+    ("thrown", "exception", "message"),
     [
         ('std::runtime_error("no such shape")', "std::runtime_error", "no such shape"),
         ("Oops{3}", "Oops", ""),
         ("7", "int", ""),
     ],
 )
-def test_an_exception_that_nothing_caught_is_named(thrown: str, exception: str, what: str) -> None:
+def test_an_exception_that_nothing_caught_is_named(thrown: str, exception: str, message: str) -> None:
     source = "#include <stdexcept>\nstruct Oops { int code; };\nint main(int n, char **) {\n"
     result = wb.run_program(f"{source}    if (n) throw {thrown};\n}}\n")
     assert result.exit_code == -signal.SIGABRT
-    said = rf"a C\+\+ exception of type {exception} that nothing caught"
-    with pytest.raises(errors.UncaughtException, match=said) as caught:
+    pattern = rf"a C\+\+ exception of type {exception} that nothing caught"
+    with pytest.raises(errors.UncaughtException, match=pattern) as caught:
         result.check()
-    assert (caught.value.exception, caught.value.what) == (exception, what)
+    assert (caught.value.exception, caught.value.what) == (exception, message)
     assert caught.value.result is result
 
 
@@ -173,8 +173,8 @@ int main() {
 
 
 def test_llvms_words_for_an_exception_are_known_too() -> None:
-    said = "libc++abi: terminating due to uncaught exception of type std::runtime_error: no such shape\n"
-    result = wb.ProgramResult("p.cpp", "", f"1\n{said}", -signal.SIGABRT, 0.1, "gpu:0")
+    message = "libc++abi: terminating due to uncaught exception of type std::runtime_error: no such shape\n"
+    result = wb.ProgramResult("p.cpp", "", f"1\n{message}", -signal.SIGABRT, 0.1, "gpu:0")
     with pytest.raises(errors.UncaughtException) as caught:
         result.check()
     assert (caught.value.exception, caught.value.what) == ("std::runtime_error", "no such shape")
@@ -279,9 +279,9 @@ def test_the_devices_library_is_built_before_the_program_starts(monkeypatch: pyt
     happened: list[str] = []
     start = program._run
 
-    def started(*given: Any) -> Any:
+    def started(*arguments: Any) -> Any:
         happened.append("start")
-        return start(*given)
+        return start(*arguments)
 
     backend = type(wb.device("emulated:gfx950").backend)
     monkeypatch.setattr(Device, "build_later", lambda self: None)
@@ -302,7 +302,7 @@ def test_arguments_of_another_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         ({"args": 5}, r"args is 5; expected a list such as \[5\]"),
         ({"args": [1, None]}, r"args\[1\] is None; expected a text"),
@@ -318,9 +318,9 @@ def test_arguments_of_another_type() -> None:
         ({"timeout": 0}, "timeout is 0"),
     ],
 )
-def test_options_of_another_type(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(errors.UsageError, match=said):
-        wb.run_program("int main() { return 0; }", **given)
+def test_options_of_another_type(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(errors.UsageError, match=message):
+        wb.run_program("int main() { return 0; }", **options)
 
 
 def test_a_file_that_is_not_there() -> None:

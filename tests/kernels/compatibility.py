@@ -156,8 +156,8 @@ def missing(names: Sequence[Name], branch: Branch) -> set[Name]:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "names.hip"
         source.write_text("\n".join([*lines, "}", ""]))
-        said = compile_only(source, branch)
-    wrong = {int(m[1]) for m in re.finditer(r"names\.hip:(\d+):\d+: (?:fatal )?error", said)}
+        output = compile_only(source, branch)
+    wrong = {int(m[1]) for m in re.finditer(r"names\.hip:(\d+):\d+: (?:fatal )?error", output)}
     return {name for line, name in about.items() if line in wrong}
 
 
@@ -166,10 +166,10 @@ def compile_only(
     branch: Branch,
     include: Iterable[Path] = (),
     define: Iterable[str] = (),
-    chosen: str | None = None,
+    preferred: str | None = None,
 ) -> str:
     """What the compiler says of the device part of a source, templates instantiated; "" where nothing."""
-    with mock.patch.dict(os.environ, {"HIPKITTENS_COMPILER": chosen} if chosen else {}):
+    with mock.patch.dict(os.environ, {"HIPKITTENS_COMPILER": preferred} if preferred else {}):
         compiler = toolchain.find_compiler(branch.arch)
     flags = ["-fsyntax-only", "-std=c++20", "-O3", "-w", "-ferror-limit=0"]
     macros = [targets.target(branch.arch).macro, *branch.define, *define]
@@ -208,7 +208,7 @@ def stated() -> dict[str, list[Name]]:
 
 def names_table(checkouts: dict[str, Path]) -> str:
     """The table of names; `checkouts` are folders by branch."""
-    found: dict[tuple[str, str], dict[str, tuple[Name, bool]]] = {}
+    by_name: dict[tuple[str, str], dict[str, tuple[Name, bool]]] = {}
     for branch, folder in checkouts.items():
         names = sorted(
             {
@@ -220,13 +220,13 @@ def names_table(checkouts: dict[str, Path]) -> str:
         )
         absent = missing(names, BRANCHES[branch])
         for name in names:
-            found.setdefault((name.scope, name.name), {})[branch] = (name, name not in absent)
+            by_name.setdefault((name.scope, name.name), {})[branch] = (name, name not in absent)
     counts = [
         f"| {branch} | {len(of)} | {sum(here for _, here in of)} |"
-        for branch, of in ((b, [v[b] for v in found.values() if b in v]) for b in checkouts)
+        for branch, of in ((b, [v[b] for v in by_name.values() if b in v]) for b in checkouts)
     ]
     rows = []
-    for _, of in sorted(found.items()):
+    for _, of in sorted(by_name.items()):
         name = next(iter(of.values()))[0]
         here = {branch: "yes" if is_here else "no" for branch, (_, is_here) in of.items()}
         cells = [f"`{full(name)}`", name.kind, *(here.get(branch, "") for branch in checkouts)]
@@ -257,77 +257,88 @@ class Results:
         self._file = file
         self._known: dict[str, dict[str, str]] = json.loads(file.read_text()) if file.exists() else {}
 
-    def find(self, source: Source, compiler: str, own: bool) -> dict[str, str] | None:
-        return self._known.get(self._key(source, compiler, own))
+    def find(self, source: Source, compiler: str, own_headers: bool) -> dict[str, str] | None:
+        return self._known.get(self._key(source, compiler, own_headers))
 
-    def get(self, source: Source, compiler: str, own: bool, again: bool, quick: bool) -> dict[str, str]:
+    def get(
+        self, source: Source, compiler: str, own_headers: bool, again: bool, quick: bool
+    ) -> dict[str, str]:
         """The known result, or that of a compilation and run now.
 
         Args:
             again: whether one is made anew where our headers have changed since.
             quick: whether it is enough that the compiler reads the source.
         """
-        key, stamp = self._key(source, compiler, own), "" if own else headers()
-        known = self._known.get(key)
-        if known is None or (again and known["headers"] != stamp) or (known["text"] == READ and not quick):
-            made = read(source, compiler, own) if quick else attempt(source, compiler, own)
-            self._known[key] = {**made, "headers": stamp}
+        key, stamp = self._key(source, compiler, own_headers), "" if own_headers else headers()
+        stored = self._known.get(key)
+        if stored is None or (again and stored["headers"] != stamp) or (stored["text"] == READ and not quick):
+            fresh = read(source, compiler, own_headers) if quick else attempt(source, compiler, own_headers)
+            self._known[key] = {**fresh, "headers": stamp}
             self._file.write_text(json.dumps(self._known, indent=1))
         return self._known[key]
 
-    def add_together(self, sources: Sequence[Source], compiler: str, own: bool, quick: bool) -> None:
+    def add_together(self, sources: Sequence[Source], compiler: str, own_headers: bool, quick: bool) -> None:
         """Results of those unit tests of one folder that have none, as far as they come at once.
 
         Those that define what others define come in a program after the others'.
         """
         without = (None, *(() if quick else (READ,)))
-        known = {source: self.find(source, compiler, own) for source in sources if source.is_unit_test}
-        left = [source for source, result in known.items() if (result and result["text"]) in without]
-        stamp = "" if own else headers()
+        stored = {
+            source: self.find(source, compiler, own_headers) for source in sources if source.is_unit_test
+        }
+        left = [source for source, result in stored.items() if (result and result["text"]) in without]
+        stamp = "" if own_headers else headers()
         while left:
             if quick:
-                compiling = read_together(left, compiler, own)
-                found = {source.name: {"result": "compiles", "text": READ} for source in compiling}
+                compiling = read_together(left, compiler, own_headers)
+                outcomes = {source.name: {"result": "compiles", "text": READ} for source in compiling}
             else:
-                found = attempt_together(left, compiler, own)
+                outcomes = attempt_together(left, compiler, own_headers)
             for source in left:
-                if source.name in found:
-                    self._known[self._key(source, compiler, own)] = {**found[source.name], "headers": stamp}
+                if source.name in outcomes:
+                    self._known[self._key(source, compiler, own_headers)] = {
+                        **outcomes[source.name],
+                        "headers": stamp,
+                    }
             self._file.write_text(json.dumps(self._known, indent=1))
-            left = [source for source in left if source.name not in found] if found else []
+            left = [source for source in left if source.name not in outcomes] if outcomes else []
 
     @staticmethod
-    def _key(source: Source, compiler: str, own: bool) -> str:
-        return " ".join((source.branch, source.root.name, source.name, compiler, "own" if own else "ours"))
+    def _key(source: Source, compiler: str, own_headers: bool) -> str:
+        return " ".join(
+            (source.branch, source.root.name, source.name, compiler, "own" if own_headers else "ours")
+        )
 
 
-def read(source: Source, compiler: str, own: bool) -> dict[str, str]:
+def read(source: Source, compiler: str, own_headers: bool) -> dict[str, str]:
     """Whether the compiler accepts the device part of a source, templates instantiated."""
     test = hipkittens_sources.unit_test(source) if source.is_unit_test else None
-    include = [*([source.headers] if own else []), *(test.include if test else [])]
+    include = [*([source.headers] if own_headers else []), *(test.include if test else [])]
     include += hipkittens_sources.moved(source)
     define = [*hipkittens_sources.MACROS, *(test.define(test.smallest) if test else ())]
     of = Branch(source.branch, source.arch, source.define)
-    said = compile_only(source.path, of, [*include, *hipkittens_sources.host_headers()], define, compiler)
-    error = re.search(r"error: (.*)", said)
-    return {"result": "no" if said else "compiles", "text": error[1] if error else said.strip() or READ}
+    output = compile_only(source.path, of, [*include, *hipkittens_sources.host_headers()], define, compiler)
+    error = re.search(r"error: (.*)", output)
+    return {"result": "no" if output else "compiles", "text": error[1] if error else output.strip() or READ}
 
 
-def attempt(source: Source, compiler: str, own: bool, whole: bool = False) -> dict[str, str]:
+def attempt(source: Source, compiler: str, own_headers: bool, whole: bool = False) -> dict[str, str]:
     """Compile and run a source in a process of its own."""
-    return _asked([source], compiler, {"own_headers": own, "whole": whole, "together": False})
+    return _asked([source], compiler, {"own_headers": own_headers, "whole": whole, "together": False})
 
 
-def attempt_together(sources: Sequence[Source], compiler: str, own: bool) -> dict[str, dict[str, str]]:
+def attempt_together(
+    sources: Sequence[Source], compiler: str, own_headers: bool
+) -> dict[str, dict[str, str]]:
     """Results of unit tests of one folder by name, as one program; not of those that want one alone."""
-    compiling = read_together(sources, compiler, own)
+    compiling = read_together(sources, compiler, own_headers)
     if not compiling:
         return {}
-    result = _asked(compiling, compiler, {"own_headers": own, "whole": False, "together": True})
+    result = _asked(compiling, compiler, {"own_headers": own_headers, "whole": False, "together": True})
     return {name: told for name, told in result.items() if isinstance(told, dict)}
 
 
-def read_together(sources: Sequence[Source], compiler: str, own: bool) -> list[Source]:
+def read_together(sources: Sequence[Source], compiler: str, own_headers: bool) -> list[Source]:
     """Those of the unit tests of one folder to which no error leads when they are one program.
 
     The others may still compile alone: some define what others define.
@@ -335,22 +346,22 @@ def read_together(sources: Sequence[Source], compiler: str, own: bool) -> list[S
     first, tests = sources[0], [hipkittens_sources.unit_test(source) for source in sources]
     switches = dict.fromkeys(switch for test in tests for switch in test.switches)
     define = [*hipkittens_sources.MACROS, *switches, f"TEST_INTENSITY={min(t.smallest for t in tests)}"]
-    include = [*([first.headers] if own else []), *tests[0].include]
+    include = [*([first.headers] if own_headers else []), *tests[0].include]
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "unit_tests.hip"
         program.write_text(tests[0].text)
-        said = compile_only(
+        output = compile_only(
             program, Branch(first.branch, first.arch, first.define), include, define, compiler
         )
-    return [source for source in sources if f"{source.path}:" not in said]
+    return [source for source in sources if f"{source.path}:" not in output]
 
 
 def _asked(sources: Sequence[Source], compiler: str, how: dict[str, bool]) -> dict[str, Any]:
     """Results of sources, from a process of its own."""
-    told = [source.told() for source in sources]
+    records = [source.record() for source in sources]
     try:
         finished = subprocess.run(
-            [sys.executable, hipkittens_sources.__file__, json.dumps({**how, "sources": told})],
+            [sys.executable, hipkittens_sources.__file__, json.dumps({**how, "sources": records})],
             capture_output=True,
             text=True,
             env={**os.environ, "HIPKITTENS_COMPILER": compiler},
@@ -360,19 +371,21 @@ def _asked(sources: Sequence[Source], compiler: str, how: dict[str, bool]) -> di
         return {"result": "fails", "text": f"not done after {SOURCE_TIMEOUT} s"}
     lines = finished.stdout.strip().splitlines()
     if finished.returncode or not lines:
-        said = (finished.stderr.strip() or "nothing").splitlines()[-1]
-        return {"result": "fails", "text": f"exit status {finished.returncode}: {said}"}
+        error = (finished.stderr.strip() or "nothing").splitlines()[-1]
+        return {"result": "fails", "text": f"exit status {finished.returncode}: {error}"}
     result: dict[str, Any] = json.loads(lines[-1])
     return result
 
 
 def version(compiler: str) -> str:
     """Name and release of a compiler of HIPKITTENS_COMPILER, such as "clang 22"."""
-    chosen = {**os.environ, "HIPKITTENS_COMPILER": compiler}
+    environment = {**os.environ, "HIPKITTENS_COMPILER": compiler}
     ask = "from workbench import toolchain; print(toolchain.find_compiler().version)"
-    said = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=chosen, check=True)
-    found = re.search(r"clang (?:version )?(\d+)", said.stdout)
-    return f"clang {found[1]}" if found else said.stdout.strip()
+    answer = subprocess.run(
+        [sys.executable, "-c", ask], capture_output=True, text=True, env=environment, check=True
+    )
+    match = re.search(r"clang (?:version )?(\d+)", answer.stdout)
+    return f"clang {match[1]}" if match else answer.stdout.strip()
 
 
 def compilers_here() -> list[str]:
@@ -393,10 +406,10 @@ def compilers_here() -> list[str]:
 
 def libraries(checkouts: dict[str, Path]) -> dict[str, Path]:
     """HipKittens' own headers by target: those of the branch that is for it."""
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for branch, folder in checkouts.items():
-        found.setdefault(BRANCHES[branch].arch, hipkittens_sources.roots(folder)[0] / "include")
-    return found
+        folders.setdefault(BRANCHES[branch].arch, hipkittens_sources.roots(folder)[0] / "include")
+    return folders
 
 
 def listed(checkouts: Mapping[str, Path]) -> list[Source]:
@@ -414,48 +427,52 @@ def stated_results() -> dict[tuple[str, str], tuple[str, str]]:
     """Results with our headers and with theirs by branch and source, of the page's first table."""
     text = compatibility_tables.section("sources")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
-    found: dict[tuple[str, str], tuple[str, str]] = {}
+    stated: dict[tuple[str, str], tuple[str, str]] = {}
     for row in rows:
         if len(row) == 6 and row[2].startswith("gfx"):
-            found.setdefault((row[0], row[1]), (row[3], row[4]))
-    return found
+            stated.setdefault((row[0], row[1]), (row[3], row[4]))
+    return stated
 
 
-def sources_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
+def sources_table(checkouts: dict[str, Path], options: argparse.Namespace) -> str:
     """The table of sources: with each compiler and headers what became of them, and why no more."""
-    results = Results(given.results)
-    known: Known = {}
+    results = Results(options.results)
+    outcomes: Known = {}
     every = listed(checkouts)
     for branch, folder in checkouts.items():
         sources = [source for source in every if source.branch == branch]
-        if given.together:
-            for root, compiler, own in itertools.product(
-                hipkittens_sources.roots(folder), given.compilers, given.headers_of
+        if options.together:
+            for root, compiler, own_headers in itertools.product(
+                hipkittens_sources.roots(folder), options.compilers, options.headers_of
             ):
-                here = [s for s in sources if s.root == root and re.search(given.only, f"{branch}/{s.name}")]
-                results.add_together(here, compiler, own, given.quick)
+                here = [
+                    s for s in sources if s.root == root and re.search(options.only, f"{branch}/{s.name}")
+                ]
+                results.add_together(here, compiler, own_headers, options.quick)
         for source in sources:
-            for column in ((compiler, own) for compiler in given.compilers for own in (False, True)):
+            for column in (
+                (compiler, own_headers) for compiler in options.compilers for own_headers in (False, True)
+            ):
                 result = results.find(source, *column)
-                if column[1] in given.headers_of and re.search(given.only, f"{branch}/{source.name}"):
-                    result = results.get(source, *column, given.again, given.quick)
+                if column[1] in options.headers_of and re.search(options.only, f"{branch}/{source.name}"):
+                    result = results.get(source, *column, options.again, options.quick)
                     print(branch, source.name, *column, result, file=sys.stderr, flush=True)
                 if result:
-                    known.setdefault(column, {})[source] = result
+                    outcomes.setdefault(column, {})[source] = result
     tables = [
         line
-        for compiler in dict.fromkeys(compiler for compiler, _ in known)
-        for line in compiler_table(compiler, every, known)
+        for compiler in dict.fromkeys(compiler for compiler, _ in outcomes)
+        for line in compiler_table(compiler, every, outcomes)
     ]
     return "\n".join(
         [
-            *totals(list(checkouts), known),
+            *totals(list(checkouts), outcomes),
             *tables,
             "",
             "| branch | source | ours | why |",
             "| --- | --- | --- | --- |",
-            *(reason(source, known) for source in every if is_lacking(source, known)),
-            *own_causes(every, known),
+            *(reason(source, outcomes) for source in every if is_lacking(source, outcomes)),
+            *own_causes(every, outcomes),
         ]
     )
 
@@ -467,61 +484,64 @@ Known = dict[tuple[str, bool], dict[Source, dict[str, str]]]
 def heads(columns: Sequence[tuple[str, bool]]) -> list[str]:
     """What the table calls columns: compilers and whether the headers are HipKittens' own."""
     names = {compiler: version(compiler) for compiler, _ in columns}
-    return [f"{'its own' if own else 'our'} headers, {names[compiler]}" for compiler, own in columns]
+    return [
+        f"{'its own' if own_headers else 'our'} headers, {names[compiler]}"
+        for compiler, own_headers in columns
+    ]
 
 
-def totals(branches: Sequence[str], known: Known) -> Iterator[str]:
+def totals(branches: Sequence[str], outcomes: Known) -> Iterator[str]:
     """How many of the sources of a branch that were tried have which result, by column."""
     yield f"| | branch | {' | '.join(RESULTS)} |"
     yield "| --- | --- |" + " --- |" * len(RESULTS)
-    for head, results in zip(heads(list(known)), known.values(), strict=True):
+    for head, results in zip(heads(list(outcomes)), outcomes.values(), strict=True):
         for branch in branches:
             count = Counter(result["result"] for source, result in results.items() if source.branch == branch)
             if count:
                 yield f"| {head} | {branch} | {' | '.join(str(count[kind]) for kind in RESULTS)} |"
 
 
-def compiler_table(compiler: str, sources: Sequence[Source], known: Known) -> Iterator[str]:
+def compiler_table(compiler: str, sources: Sequence[Source], outcomes: Known) -> Iterator[str]:
     """Rows of the sources that a compiler was tried with."""
-    columns = {column: results for column, results in known.items() if column[0] == compiler}
+    columns = {column: results for column, results in outcomes.items() if column[0] == compiler}
     yield ""
     yield f"| branch | source | target | {' | '.join(heads(list(columns)))} | checked, or the first error |"
     yield "| --- | --- | --- |" + " --- |" * len(columns) + " --- |"
     for source in sources:
-        found = [results.get(source) for results in columns.values()]
-        if any(found):
-            yield row(source, found)
+        results = [results.get(source) for results in columns.values()]
+        if any(results):
+            yield row(source, results)
 
 
-def row(source: Source, found: Sequence[dict[str, str] | None]) -> str:
+def row(source: Source, results: Sequence[dict[str, str] | None]) -> str:
     """A source's results, and what was found out first."""
-    said = next((result["text"] for result in found if result), "").replace(f"{source.root}/", "")
-    said = textwrap.shorten(said.replace("|", "\\|"), LONGEST, placeholder=" ...")
-    cells = " | ".join(result["result"] if result else "" for result in found)
-    return f"| {source.branch} | {source.name} | {source.arch} | {cells} | {said and f'`{said}`'} |"
+    text = next((result["text"] for result in results if result), "").replace(f"{source.root}/", "")
+    text = textwrap.shorten(text.replace("|", "\\|"), LONGEST, placeholder=" ...")
+    cells = " | ".join(result["result"] if result else "" for result in results)
+    return f"| {source.branch} | {source.name} | {source.arch} | {cells} | {text and f'`{text}`'} |"
 
 
-def is_lacking(source: Source, known: Known) -> bool:
+def is_lacking(source: Source, outcomes: Known) -> bool:
     """Whether a source is known not to be right with our headers and the first compiler."""
-    result = of_ours(source, known)
+    result = of_ours(source, outcomes)
     return result is not None and result["result"] != "right"
 
 
 def of_ours(source: Source, known: Known) -> dict[str, str] | None:
-    return next((results.get(source) for (_, own), results in known.items() if not own), None)
+    return next((results.get(source) for (_, own_headers), results in known.items() if not own_headers), None)
 
 
-def reason(source: Source, known: Known) -> str:
+def reason(source: Source, outcomes: Known) -> str:
     """Why a source is not right with our headers."""
-    result = of_ours(source, known)
+    result = of_ours(source, outcomes)
     assert result is not None
     why = hipkittens_reasons.why(source.name, result["result"], result["text"])
     return f"| {source.branch} | {source.name} | {result['result']} | {why} |"
 
 
-def own_causes(sources: Sequence[Source], known: Known) -> Iterator[str]:
+def own_causes(sources: Sequence[Source], outcomes: Known) -> Iterator[str]:
     """Why sources are not right with HipKittens' own headers and the first compiler, by cause."""
-    results = next((results for (_, own), results in known.items() if own), {})
+    results = next((results for (_, own_headers), results in outcomes.items() if own_headers), {})
     declared = {headers: names_in(headers) for headers in {source.headers for source in results}}
     causes: dict[tuple[str, ...], list[str]] = {}
     for source in sources:
@@ -540,71 +560,73 @@ def names_in(headers: Path) -> set[str]:
     return {name.name for name in public_names(headers, MEMBER_FILES)}
 
 
-def modules_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
+def modules_table(checkouts: dict[str, Path], options: argparse.Namespace) -> str:
     """The table of Python modules, called with CPU tensors, with our headers and with its own."""
     rows = []
     for source in listed(checkouts):
-        if not re.search(given.only or MODULES, source.name):
+        if not re.search(options.only or MODULES, source.name):
             continue
-        found = [attempt(source, given.compilers[0], own, whole=True) for own in (False, True)]
-        print(source.branch, source.name, found, file=sys.stderr, flush=True)
-        cells = " | ".join(f"{result['result']}, `{result['text']}`" for result in found)
+        results = [
+            attempt(source, options.compilers[0], own_headers, whole=True) for own_headers in (False, True)
+        ]
+        print(source.branch, source.name, results, file=sys.stderr, flush=True)
+        cells = " | ".join(f"{result['result']}, `{result['text']}`" for result in results)
         rows.append(f"| {source.branch} | {source.name} | {source.arch} | {cells} |")
-    name = version(given.compilers[0])
+    name = version(options.compilers[0])
     heads = f"| branch | module | target | our headers, {name} | its own headers, {name} |"
     return "\n".join([heads, "| --- | --- | --- | --- | --- |", *rows])
 
 
-def makefiles_table(checkouts: Mapping[str, Path], given: argparse.Namespace) -> str:
+def makefiles_table(checkouts: Mapping[str, Path], options: argparse.Namespace) -> str:
     """The table of Makefiles; those that the file of results has are not called again."""
-    known: dict[str, list[hipkittens_makefiles.Row]] = {}
-    if given.results.exists():
-        known = json.loads(given.results.read_text())
+    results: dict[str, list[hipkittens_makefiles.Row]] = {}
+    if options.results.exists():
+        results = json.loads(options.results.read_text())
     of = {branch: (BRANCHES[branch].arch, BRANCHES[branch].define) for branch in checkouts}
 
     def is_wanted(name: str) -> bool:
-        return name not in known and re.search(given.only, name) is not None
+        return name not in results and re.search(options.only, name) is not None
 
-    for name, rows in hipkittens_makefiles.run_all(checkouts, of, is_wanted, given.jobs, given.timeout):
-        known[name] = rows
-        given.results.write_text(json.dumps(known, indent=1))
-    inorder = sorted(known, key=lambda name: ([*BRANCHES].index(name.partition("/")[0]), name))
-    return hipkittens_makefiles.table([row for name in inorder for row in known[name]], LONGEST)
+    for name, rows in hipkittens_makefiles.run_all(checkouts, of, is_wanted, options.jobs, options.timeout):
+        results[name] = rows
+        options.results.write_text(json.dumps(results, indent=1))
+    inorder = sorted(results, key=lambda name: ([*BRANCHES].index(name.partition("/")[0]), name))
+    return hipkittens_makefiles.table([row for name in inorder for row in results[name]], LONGEST)
 
 
-def recheck(checkouts: Mapping[str, Path], given: argparse.Namespace) -> bool:
+def recheck(checkouts: Mapping[str, Path], options: argparse.Namespace) -> bool:
     """Build and run a sample of the page's results again; whether each is as the page says.
 
     What a file of results has is not built again.
     """
-    known = stated_results()
-    kept: dict[str, dict[str, str]] = {}
-    if given.results is not None and given.results.exists():
-        kept = json.loads(given.results.read_text())
+    page = stated_results()
+    stored: dict[str, dict[str, str]] = {}
+    if options.results is not None and options.results.exists():
+        stored = json.loads(options.results.read_text())
     cells = [
-        (source, own)
+        (source, own_headers)
         for source in listed(checkouts)
-        for own in given.headers_of
-        if (source.branch, source.name) in known and re.search(given.only, f"{source.branch}/{source.name}")
+        for own_headers in options.headers_of
+        if (source.branch, source.name) in page and re.search(options.only, f"{source.branch}/{source.name}")
     ]
-    drawn = random.Random(given.seed).sample(cells, min(given.sample, len(cells)))
-    print(f"{len(drawn)} of {len(cells)} results, seed {given.seed}", flush=True)
+    drawn = random.Random(options.seed).sample(cells, min(options.sample, len(cells)))
+    print(f"{len(drawn)} of {len(cells)} results, seed {options.seed}", flush=True)
 
     def again(cell: tuple[Source, bool]) -> bool:
-        source, own = cell
-        stated = known[source.branch, source.name][own]
-        name = f"{source.branch} {source.name} {'own' if own else 'ours'}"
-        told = kept.get(name) or attempt(source, given.compilers[0], own)
-        kept[name] = told
-        if given.results is not None:
-            given.results.write_text(json.dumps(kept, indent=1))
-        is_so = told["result"] == stated
-        found = "as stated" if is_so else f"{told['result']}, and the page says {stated}"
-        whose = "its own" if own else "our"
-        print(f"{source.branch} {source.name}, {whose} headers: {found}: {told['text']}", flush=True)
+        source, own_headers = cell
+        stated = page[source.branch, source.name][own_headers]
+        name = f"{source.branch} {source.name} {'own' if own_headers else 'ours'}"
+        result = stored.get(name) or attempt(source, options.compilers[0], own_headers)
+        stored[name] = result
+        if options.results is not None:
+            options.results.write_text(json.dumps(stored, indent=1))
+        is_so = result["result"] == stated
+        verdict = "as stated" if is_so else f"{result['result']}, and the page says {stated}"
+        whose = "its own" if own_headers else "our"
+        print(f"{source.branch} {source.name}, {whose} headers: {verdict}: {result['text']}", flush=True)
         return is_so
 
-    with ThreadPoolExecutor(given.jobs) as pool:
+    with ThreadPoolExecutor(options.jobs) as pool:
         same = list(pool.map(again, drawn))
     print(f"{sum(same)} of {len(same)} are as the page says", flush=True)
     return all(same)
@@ -628,24 +650,26 @@ def main(arguments: Sequence[str]) -> None:
         "--compilers", nargs="+", help="as HIPKITTENS_COMPILER names them; those that are here"
     )
     parser.add_argument("--headers", choices=("ours", "own", "both"), default="both")
-    given = parser.parse_args(arguments)
-    given.compilers = given.compilers or compilers_here()
-    given.headers_of = {"ours": (False,), "own": (True,), "both": (False, True)}[given.headers]
-    checkouts = {branch: getattr(given, branch) for branch in BRANCHES if getattr(given, branch) is not None}
+    options = parser.parse_args(arguments)
+    options.compilers = options.compilers or compilers_here()
+    options.headers_of = {"ours": (False,), "own": (True,), "both": (False, True)}[options.headers]
+    checkouts = {
+        branch: getattr(options, branch) for branch in BRANCHES if getattr(options, branch) is not None
+    }
     if not checkouts:
         parser.error("no checkout given")
-    if given.what == "names":
+    if options.what == "names":
         compatibility_tables.store("names", names_table(checkouts))
-    elif given.what == "modules":
-        compatibility_tables.store("modules", modules_table(checkouts, given))
-    elif given.what == "recheck":
-        sys.exit(0 if recheck(checkouts, given) else 1)
-    elif given.results is None:
-        parser.error(f"{given.what} wants --results FILE")
-    elif given.what == "makefiles":
-        compatibility_tables.store("makefiles", makefiles_table(checkouts, given))
+    elif options.what == "modules":
+        compatibility_tables.store("modules", modules_table(checkouts, options))
+    elif options.what == "recheck":
+        sys.exit(0 if recheck(checkouts, options) else 1)
+    elif options.results is None:
+        parser.error(f"{options.what} wants --results FILE")
+    elif options.what == "makefiles":
+        compatibility_tables.store("makefiles", makefiles_table(checkouts, options))
     else:
-        compatibility_tables.store("sources", sources_table(checkouts, given))
+        compatibility_tables.store("sources", sources_table(checkouts, options))
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def public_names(folder: Path, member_files: str = r"$^") -> list[Name]:
     Args:
         member_files: matches files that others include inside of `kittens::group`.
     """
-    found: dict[tuple[str, str], Name] = {}
+    names: dict[tuple[str, str], Name] = {}
     for path in sorted(folder.rglob("*.cuh")):
         header = path.relative_to(folder).as_posix()
         text = COMMENT.sub(lambda m: "\n" * m[0].count("\n") or " ", path.read_text()).replace("\\\n", " ")
@@ -60,8 +60,8 @@ def public_names(folder: Path, member_files: str = r"$^") -> list[Name]:
             "kittens::group" if re.match(member_files, header) and "namespace kittens" not in text else ""
         )
         for name in (*_macros(text, header), *_Reader(_without_directives(text), header, inside).names()):
-            found.setdefault((name.scope, name.name), name)
-    return sorted(found.values())
+            names.setdefault((name.scope, name.name), name)
+    return sorted(names.values())
 
 
 def _macros(text: str, header: str) -> Iterator[Name]:

@@ -49,7 +49,7 @@ def calls(names: Sequence[str], device: str) -> Iterator[tuple[str, ...]]:
         yield f"`{name}`", shape_text(shape), f"{taken[0]:.2f}", f"{1e3 * taken[1]:.1f}"
 
 
-def known() -> dict[str, list[str]]:
+def stored_rows() -> dict[str, list[str]]:
     """The stored rows by operator."""
     lines = kernel_costs.lines_of("first")
     return {name: line.strip("| ").split(" | ") for name, stored in lines.items() for line in stored}
@@ -82,7 +82,7 @@ def main() -> None:
         return
     import workbench as wb
 
-    rows = known()
+    rows = stored_rows()
     with (
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(

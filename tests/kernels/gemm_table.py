@@ -45,8 +45,8 @@ HEAD = (
 
 def compiler_name() -> str:
     """Such as "clang 22"; the clang inside zig or hipcc counts as what it is."""
-    found = re.search(r"clang (?:version )?(\d+)", toolchain.find_compiler().version)
-    return f"clang {found[1]}" if found else "another compiler"
+    match = re.search(r"clang (?:version )?(\d+)", toolchain.find_compiler().version)
+    return f"clang {match[1]}" if match else "another compiler"
 
 
 def rows(kernels: Sequence[str] = KERNELS) -> Iterator[str]:
@@ -117,9 +117,9 @@ def main() -> None:
                 print(f"{name} {arch}: {compile_seconds(name, arch):.1f} s")
         return
     if options.layouts:
-        made = "\n".join([TIMED_HEAD, "|" + " --- |" * (TIMED_HEAD.count("|") - 1), *layout_rows()])
+        markdown = "\n".join([TIMED_HEAD, "|" + " --- |" * (TIMED_HEAD.count("|") - 1), *layout_rows()])
         text = re.sub(
-            r"^\| kernel, 1024 .*?\n\n", lambda _: made + "\n\n", DOCS.read_text(), flags=re.M | re.S
+            r"^\| kernel, 1024 .*?\n\n", lambda _: markdown + "\n\n", DOCS.read_text(), flags=re.M | re.S
         )
         DOCS.write_text(text)
         return

@@ -63,7 +63,7 @@ class Call:
             # PyTorch takes 0 and 1 for sizes of their own.
             first = parameter.low + parameter.step * -(-max(2 - parameter.low, 0) // parameter.step)
             # By what is there, of how many axes: with another PyTorch makes another graph, as it should.
-            found: dict[Any, list[dict[str, Any]]] = {}
+            groups: dict[Any, list[dict[str, Any]]] = {}
             # Some beyond a tile or a chunk of 16.
             for value in (first + (n + 16 * (n % 4 > 1)) * parameter.step for n in range(4 * SIZES)):
                 if value > parameter.high:
@@ -74,7 +74,7 @@ class Call:
                     # A size of zero, also one that is drawn, is one of its own to PyTorch.
                     whole = all(tensor.numel() for tensor in tensors_of(inputs).values())
                     if whole and self.spec.shape(self.spec.shape_of(**inputs))[name] == value:
-                        alike = found.setdefault(_kinds(inputs), [])
+                        alike = groups.setdefault(_kinds(inputs), [])
                         # Numbers are drawn anew with each.
                         alike.append({**inputs, **(_numbers(alike[0]) if alike else {})})
                         if len(alike) == SIZES:
@@ -108,8 +108,8 @@ def copied(inputs: dict[str, Any]) -> dict[str, Any]:
     return {n: v.clone() if isinstance(v, torch.Tensor) else v for n, v in inputs.items()}
 
 
-def equal(call: Call, got: list[torch.Tensor], wanted: list[torch.Tensor]) -> None:
-    for a, b in zip(got, wanted, strict=True):
+def equal(call: Call, got: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
+    for a, b in zip(got, expected, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
         if not call.spec.nondeterministic:
             # A tensor of one element counts as contiguous, whatever its strides, which `view` looks at.
@@ -133,12 +133,12 @@ def one_graph(call: Call) -> None:
     for inputs in several:
         # Sizes that happen to be equal are no reason to compile anew.
         with torch.fx.experimental._config.patch(use_duck_shape=False):
-            made = compiled(on_meta(inputs))
-        wanted = spec.outputs(spec.shape(spec.shape_of(**inputs)), inputs)
-        if wanted:
-            got = made if isinstance(made, dict) else {next(iter(wanted)): made}
+            result = compiled(on_meta(inputs))
+        expected = spec.outputs(spec.shape(spec.shape_of(**inputs)), inputs)
+        if expected:
+            got = result if isinstance(result, dict) else {next(iter(expected)): result}
             assert {n: (tuple(t.shape), t.dtype) for n, t in got.items()} == {
-                n: (tuple(dims), dtype) for n, (dims, dtype) in wanted.items()
+                n: (tuple(dims), dtype) for n, (dims, dtype) in expected.items()
             }
     assert len(graphs) == 1, f"{len(graphs)} graphs"
 
@@ -146,13 +146,13 @@ def one_graph(call: Call) -> None:
 def meta(call: Call) -> None:
     """Tensors on meta give such, through the spec and through torch.ops."""
     inputs = call.inputs()
-    wanted = call.spec.outputs(call.spec.shape(call.spec.shape_of(**inputs)), inputs)
-    for made in (call.spec(**on_meta(inputs)), call.spec.operator.overload(**on_meta(inputs))):
-        got = list(made.values()) if isinstance(made, dict) else made
+    expected = call.spec.outputs(call.spec.shape(call.spec.shape_of(**inputs)), inputs)
+    for result in (call.spec(**on_meta(inputs)), call.spec.operator.overload(**on_meta(inputs))):
+        got = list(result.values()) if isinstance(result, dict) else result
         got = [got] if isinstance(got, torch.Tensor) else list(got or ())
         assert all(tensor.is_meta for tensor in got)
-        if wanted:
-            assert [tuple(t.shape) for t in got] == [tuple(dims) for dims, _ in wanted.values()]
+        if expected:
+            assert [tuple(t.shape) for t in got] == [tuple(dims) for dims, _ in expected.values()]
 
 
 def no_rows(call: Call) -> None:
@@ -167,11 +167,11 @@ def no_rows(call: Call) -> None:
     if call.spec.mutates or not any(t.numel() == 0 for t in tensors_of(empty).values()):
         raise Missing(f"{name} zero leaves nothing that is empty")
     try:
-        made = call.run(**copied(empty))
+        outputs = call.run(**copied(empty))
     except ShapeError as error:
         raise Missing(str(error)) from None
-    assert all(tensor.numel() == 0 for tensor in made)
-    assert [t.shape for t in made] == [
+    assert all(tensor.numel() == 0 for tensor in outputs)
+    assert [t.shape for t in outputs] == [
         t.shape for t in (lambda m: m.values() if isinstance(m, dict) else [m])(call.spec(**on_meta(empty)))
     ]
 
@@ -179,15 +179,15 @@ def no_rows(call: Call) -> None:
 def views(call: Call) -> None:
     """Transposed tensors, and rows that lie apart, give the same bits, also what is written in place."""
     inputs = call.inputs()
-    given = copied(inputs)
-    wanted = [*call.run(**given), *(given[name] for name in call.spec.mutates)]
+    arguments = copied(inputs)
+    expected = [*call.run(**arguments), *(arguments[name] for name in call.spec.mutates)]
     for name, tensor in tensors_of(inputs).items():
         if tensor.dim() < 2 or tensor.numel() == 0:
             continue
         wide = torch.zeros(*tensor.shape[:-1], tensor.shape[-1] + 64, dtype=tensor.dtype)
         for view in (wide[..., : tensor.shape[-1]], torch.empty_like(tensor.mT.contiguous()).mT):
-            given = {**copied(inputs), name: view.copy_(tensor)}
-            equal(call, [*call.run(**given), *(given[each] for each in call.spec.mutates)], wanted)
+            arguments = {**copied(inputs), name: view.copy_(tensor)}
+            equal(call, [*call.run(**arguments), *(arguments[each] for each in call.spec.mutates)], expected)
 
 
 def out(call: Call) -> None:
@@ -197,14 +197,15 @@ def out(call: Call) -> None:
     if "out" in call.spec.signature.parameters:
         raise Missing("an input is called out; outputs are given by their own names")
     inputs = call.inputs()
-    wanted = call.run(**inputs)
+    expected = call.run(**inputs)
     for apart in (False, True):
         into = [
-            torch.empty(*t.shape, 2, dtype=t.dtype)[..., 0] if apart else torch.empty_like(t) for t in wanted
+            torch.empty(*t.shape, 2, dtype=t.dtype)[..., 0] if apart else torch.empty_like(t)
+            for t in expected
         ]
-        made = call.run(**inputs, out=into[0] if len(into) == 1 else tuple(into))
-        assert all(a is b for a, b in zip(made, into, strict=True))
-        equal(call, into, wanted)
+        results = call.run(**inputs, out=into[0] if len(into) == 1 else tuple(into))
+        assert all(a is b for a, b in zip(results, into, strict=True))
+        equal(call, into, expected)
 
 
 def vmap(call: Call) -> None:
@@ -216,10 +217,10 @@ def vmap(call: Call) -> None:
         raise Missing("writes its inputs in place")
     overload = call.spec.operator.overload
     with _on(call):
-        wanted = overload(**inputs)
+        expected = overload(**inputs)
         stacked = {name: torch.stack([tensor, tensor]) for name, tensor in tensors.items()}
-        made = torch.vmap(lambda given: overload(**given, **rest))(stacked)
-    for a, b in zip(_listed(made), _listed(wanted), strict=True):
+        results = torch.vmap(lambda given: overload(**given, **rest))(stacked)
+    for a, b in zip(_listed(results), _listed(expected), strict=True):
         equal(call, [a[1]], [b])
 
 
@@ -250,10 +251,10 @@ def autocast(call: Call) -> None:
     for name, value in tensors_of(inputs).items():
         if name not in call.spec.changing_inputs:
             assert fitted[name].dtype == value.dtype
-    wanted = call.spec(**on_meta(fitted))
+    expected = call.spec(**on_meta(fitted))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        made = call.spec(**on_meta(fitted))
-    assert [t.dtype for t in _listed(made)] == [t.dtype for t in _listed(wanted)]
+        results = call.spec(**on_meta(fitted))
+    assert [t.dtype for t in _listed(results)] == [t.dtype for t in _listed(expected)]
 
 
 HABITS: dict[str, Callable[[Call], None]] = {
@@ -313,24 +314,26 @@ def lines(habits: list[str], names: list[str], store: Path | None = None) -> Ite
     yield "| operator | " + " | ".join(habits) + " | autocast computes in | read as views |"
     yield "|" + " --- |" * (len(habits) + 3)
     now = digest(habits)
-    kept = [json.loads(line) for line in store.read_text().splitlines()] if store and store.exists() else []
-    known = {each["name"]: each["row"] for each in kept if each["digest"] == now}
+    records = (
+        [json.loads(line) for line in store.read_text().splitlines()] if store and store.exists() else []
+    )
+    rows = {each["name"]: each["row"] for each in records if each["digest"] == now}
     for name in names:
-        if name not in known:
-            known[name] = row(name, habits)
+        if name not in rows:
+            rows[name] = row(name, habits)
             if store is not None:
                 with store.open("a") as file:
-                    file.write(json.dumps({"name": name, "digest": now, "row": known[name]}) + "\n")
-        yield known[name]
+                    file.write(json.dumps({"name": name, "digest": now, "row": rows[name]}) + "\n")
+        yield rows[name]
 
 
 def digest(habits: list[str]) -> str:
     """A digest of the habits, and of the sources of operators and of what calls them."""
-    found = hashlib.sha256(" ".join(habits).encode())
+    sha256 = hashlib.sha256(" ".join(habits).encode())
     roots = (Path(__file__).parent / "habits.py", ROOT / "workbench" / "operators", ROOT / "kernels")
     for file in sorted(file for root in roots for file in (root.rglob("*.py") if root.is_dir() else [root])):
-        found.update(file.read_bytes())
-    return found.hexdigest()[:12]
+        sha256.update(file.read_bytes())
+    return sha256.hexdigest()[:12]
 
 
 HEAD = """# PyTorch's habits

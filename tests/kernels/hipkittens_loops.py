@@ -233,8 +233,8 @@ def lines(checkout: Path) -> Iterator[str]:
             yield cells(f"{pair.title}: HipKittens", their, None)
         except (WorkbenchError, OSError) as error:
             their = None
-            said = str(error).splitlines()[0]
-            yield f"| {pair.title}: HipKittens, {said} |" + " |" * (4 + len(COLUMNS))
+            message = str(error).splitlines()[0]
+            yield f"| {pair.title}: HipKittens, {message} |" + " |" * (4 + len(COLUMNS))
         yield cells(f"{pair.title}: `{pair.operator}`", of_ours(pair), their)
 
 
@@ -256,11 +256,11 @@ def main() -> None:
         parser.error(
             f"{options.checkout} has no include/kittens.cuh; give a checkout of HipKittens' main branch"
         )
-    made = page(options.checkout.resolve())
+    document = page(options.checkout.resolve())
     if options.print:
-        print(made)
+        print(document)
     else:
-        DOCS.write_text(made)
+        DOCS.write_text(document)
 
 
 if __name__ == "__main__":

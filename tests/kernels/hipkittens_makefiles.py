@@ -62,13 +62,13 @@ def builds(root: Path, branch: str, arch: str, define: tuple[str, ...]) -> Itera
         text, folder = makefile.read_text(), makefile.parent
         if OTHER_COMPILER.search(text):
             continue
-        own = variables(folder)
-        macro = f"KITTENS_{own.get('GPU_TARGET')}"
+        settings = variables(folder)
+        macro = f"KITTENS_{settings.get('GPU_TARGET')}"
         target = next((t for t in targets.TILE_TARGETS if targets.target(t).macro == macro), arch)
         if "$(SRC)" not in text:
             yield Build(Source(branch, root, makefile, target, define))
-        elif (folder / own.get("SRC", "none")).is_file():
-            yield Build(Source(branch, root, folder / own["SRC"], target, define))
+        elif (folder / settings.get("SRC", "none")).is_file():
+            yield Build(Source(branch, root, folder / settings["SRC"], target, define))
         else:
             for path, name in modules(folder):
                 yield Build(
@@ -78,8 +78,8 @@ def builds(root: Path, branch: str, arch: str, define: tuple[str, ...]) -> Itera
 
 def variables(folder: Path) -> dict[str, str]:
     """A Makefile's, as they are where it is told nothing."""
-    said = subprocess.run(["make", "-pn"], cwd=folder, capture_output=True, text=True, check=False).stdout
-    return dict(re.findall(r"^(\w+)\s*:?=\s*(\S+)$", said, re.M))
+    output = subprocess.run(["make", "-pn"], cwd=folder, capture_output=True, text=True, check=False).stdout
+    return dict(re.findall(r"^(\w+)\s*:?=\s*(\S+)$", output, re.M))
 
 
 def modules(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -98,8 +98,8 @@ def attempt(
     options = ["-k", f"-j{jobs}", "--no-print-directory"]
     command = ["make", *options, "HIPCXX=hipcc", "LOGDIR=logs", *sizes, *build.variables]
     before = {path: path.stat().st_mtime_ns for path in build.folder.iterdir()}
-    status, said = _said(command, build.folder, environment, timeout)
-    made = [
+    status, output = _said(command, build.folder, environment, timeout)
+    products = [
         path
         for path in sorted(build.folder.iterdir())
         if path.is_file() and os.access(path, os.X_OK) and before.get(path) != path.stat().st_mtime_ns
@@ -107,10 +107,10 @@ def attempt(
     if status is None:
         yield build.source.path.name, {"result": "no", "text": f"not built after {timeout:g} s"}
     # Recipes that end with `tee` have its exit status and not hipcc's.
-    elif status or not made or "error:" in said:
-        yield build.source.path.name, {"result": "no", "text": _reason(said)}
+    elif status or not products or "error:" in output:
+        yield build.source.path.name, {"result": "no", "text": _reason(output)}
     bound = {name: path for path, name in modules(build.folder)}
-    for file in made:
+    for file in products:
         if file.suffix == ".so":
             is_one = build.source.path.name != "Makefile"
             path = build.source.path if is_one else bound[file.name.partition(".")[0]]
@@ -121,32 +121,32 @@ def attempt(
 
 def _run(program: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """The result of running a program, which may be one of unit tests."""
-    status, said = _said([str(program)], program.parent, environment, RUN_TIMEOUT)
+    status, output = _said([str(program)], program.parent, environment, RUN_TIMEOUT)
     if status is None:
         return {"result": "compiles", "text": f"its program is not done after {RUN_TIMEOUT:g} s"}
     if status:
-        return {"result": "fails", "text": f"exit status {status}: {_reason(said)}"}
-    return {name: str(value) for name, value in hipkittens_sources.outcome(said).items()}
+        return {"result": "fails", "text": f"exit status {status}: {_reason(output)}"}
+    return {name: str(value) for name, value in hipkittens_sources.outcome(output).items()}
 
 
 def _checked(source: Source, module: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """The result of checking a module, from a process of its own."""
-    of = {"sources": [source.told()], "module": str(module)}
+    of = {"sources": [source.record()], "module": str(module)}
     command = [sys.executable, hipkittens_sources.__file__, json.dumps(of)]
-    status, said = _said(command, source.path.parent, environment, RUN_TIMEOUT, errors=False)
+    status, output = _said(command, source.path.parent, environment, RUN_TIMEOUT, errors=False)
     if status is None:
         return {"result": "compiles", "text": f"its check is not done after {RUN_TIMEOUT:g} s"}
-    lines = said.strip().splitlines()
+    lines = output.strip().splitlines()
     if status or not lines:
         return {"result": "fails", "text": f"exit status {status}"}
-    told: dict[str, str] = json.loads(lines[-1])
-    return told
+    result: dict[str, str] = json.loads(lines[-1])
+    return result
 
 
-def _reason(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["nothing said"]
-    found = (re.search(r"(?:error: |hipcc: (?!note)|\*\*\* )(.*)", line) for line in lines)
-    return next((match[1] for match in found if match), lines[-1])
+def _reason(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()] or ["nothing said"]
+    matches = (re.search(r"(?:error: |hipcc: (?!note)|\*\*\* )(.*)", line) for line in lines)
+    return next((match[1] for match in matches if match), lines[-1])
 
 
 def _said(
@@ -164,7 +164,7 @@ def _said(
         start_new_session=True,
     )
     try:
-        said, _ = process.communicate(timeout=timeout)
+        output, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         # Below make are compilers, which hipcc ends at the first of these and cannot at the second.
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -173,7 +173,7 @@ def _said(
                 process.communicate(timeout=GRACE)
                 break
         return None, ""
-    return process.returncode, said
+    return process.returncode, output
 
 
 Row = tuple[str, str, str, dict[str, str]]
@@ -211,7 +211,7 @@ def run_all(
                     tasks.setdefault(f"{name}/{build.makefile}", []).append(build)
 
         def work(of: Sequence[Build]) -> list[Row]:
-            found: list[Row] = []
+            rows: list[Row] = []
             for build in of:
                 branch, target = build.source.branch, build.source.arch
                 copy = copies[branch]
@@ -225,11 +225,11 @@ def run_all(
                 }
                 # One with all programs of its folder has several to compile at a time.
                 beside = jobs if build.source.path.name == "Makefile" else 1
-                for name, told in attempt(build, environment, beside, timeout):
-                    told["text"] = told["text"].replace(f"{copy}/", "")
-                    found.append((branch, build.makefile, name, told))
-                    print(*found[-1], file=sys.stderr, flush=True)
-            return found
+                for name, result in attempt(build, environment, beside, timeout):
+                    result["text"] = result["text"].replace(f"{copy}/", "")
+                    rows.append((branch, build.makefile, name, result))
+                    print(*rows[-1], file=sys.stderr, flush=True)
+            return rows
 
         with ThreadPoolExecutor(jobs) as pool:
             running = {pool.submit(work, of): name for name, of in tasks.items()}
@@ -262,7 +262,7 @@ def table(rows: Sequence[Row], longest: int) -> str:
         lines.append(f"| {branch} | {len({row[1] for row in of})} | {' | '.join(counts)} |")
     heads = ("branch", "Makefile", "source", "result", "checked, or the first error")
     lines += ["", f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads)]
-    for branch, makefile, source, told in rows:
-        text = told["text"].replace("|", "\\|").replace("`", "'")[:longest]
-        lines.append(f"| {branch} | {makefile} | {source} | {told['result']} | {text and f'`{text}`'} |")
+    for branch, makefile, source, result in rows:
+        text = result["text"].replace("|", "\\|").replace("`", "'")[:longest]
+        lines.append(f"| {branch} | {makefile} | {source} | {result['result']} | {text and f'`{text}`'} |")
     return "\n".join(lines)

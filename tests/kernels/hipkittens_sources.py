@@ -67,17 +67,17 @@ class Source:
     def name(self) -> str:
         return self.path.relative_to(self.root).as_posix()
 
-    def told(self) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """The source as JSON, for a process of its own."""
         folders = {name: str(getattr(self, name) or "") for name in ("root", "path", "library")}
         return {**vars(self), **folders}
 
     @staticmethod
-    def of(told: Mapping[str, Any]) -> Source:
+    def of(record: Mapping[str, Any]) -> Source:
         """The other way."""
-        root, path = (Path(told[name]) for name in ("root", "path"))
-        library = Path(told["library"]) if told.get("library") else None
-        return Source(told["branch"], root, path, told["arch"], tuple(told["define"]), library)
+        root, path = (Path(record[name]) for name in ("root", "path"))
+        library = Path(record["library"]) if record.get("library") else None
+        return Source(record["branch"], root, path, record["arch"], tuple(record["define"]), library)
 
     @property
     def is_unit_test(self) -> bool:
@@ -235,8 +235,8 @@ def unit_test(source: Source) -> UnitTest:
     parts = [unit / "unit_tests.cu", unit / "testing_commons" / "testing_utils.cu"]
     parts += [p for p in sorted(unit.rglob("*.cu")) if p.parent != unit and p not in parts]
     names = [part.upper() for part in source.path.relative_to(unit).parts]
-    own = re.findall(r"^#ifdef (TEST_\w+)", source.path.read_text(), re.M)[:1]
-    switches = (*("_".join(("TEST", *names[:n])) for n in range(1, len(names))), *own)
+    guards = re.findall(r"^#ifdef (TEST_\w+)", source.path.read_text(), re.M)[:1]
+    switches = (*("_".join(("TEST", *names[:n])) for n in range(1, len(names))), *guards)
     text = "".join(f'#include "{part}"\n' for part in parts)
     smallest = 0 if "INTENSITY_0" in source.path.read_text() else 1
     return UnitTest(text, [unit, unit / "testing_commons"], switches, smallest)
@@ -255,13 +255,13 @@ def _run_unit_test(source: Source, include: list[Path]) -> dict[str, object]:
             timeout=RUN_TIMEOUT,
             compile_timeout=COMPILE_TIMEOUT,
         )
-        told = outcome(result.stdout)
-        if told["result"] != "compiles" or result.exit_code:
+        summary = outcome(result.stdout)
+        if summary["result"] != "compiles" or result.exit_code:
             break
     if result.exit_code or "Summary" not in result.stdout:
-        said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()
-        return {"result": "fails", "text": f"exit status {result.exit_code}: {said[0]}"}
-    return told
+        lines = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()
+        return {"result": "fails", "text": f"exit status {result.exit_code}: {lines[0]}"}
+    return summary
 
 
 def run_together(sources: Sequence[Source], own_headers: bool) -> dict[str, dict[str, object]]:
@@ -285,14 +285,14 @@ def run_together(sources: Sequence[Source], own_headers: bool) -> dict[str, dict
         return {}
     parts = re.split(r"Starting ops/(\S+) tests!", result.stdout)
     headings, texts = parts[1::2], parts[2::2]
-    found = {}
+    results = {}
     for source, test in zip(sources, tests, strict=True):
         heading = source.name.removeprefix("tests/unit/").removesuffix(".cu")
         if headings.count(heading) == 1 and test.smallest == smallest:
-            told = outcome(texts[headings.index(heading)])
-            if told["result"] != "compiles":
-                found[source.name] = told
-    return found
+            summary = outcome(texts[headings.index(heading)])
+            if summary["result"] != "compiles":
+                results[source.name] = summary
+    return results
 
 
 def outcome(text: str) -> dict[str, object]:
@@ -302,8 +302,8 @@ def outcome(text: str) -> dict[str, object]:
     if not passed and not failed:
         return {"result": "compiles", "text": "its program runs, and has no test of it"}
     first = re.search(r"FAILED test `([^`]*)`", text)
-    said = f"{passed} of {passed + failed} tests pass" + (f"; not {first[1]}" if first else "")
-    return {"result": "wrong" if failed else "right", "text": said}
+    summary = f"{passed} of {passed + failed} tests pass" + (f"; not {first[1]}" if first else "")
+    return {"result": "wrong" if failed else "right", "text": summary}
 
 
 def host_headers() -> list[Path]:
@@ -328,8 +328,8 @@ def moved(source: Source) -> list[Path]:
         up, file = name.count("../"), name.rpartition("/")[2]
         for root in beside.parents[: len(beside.relative_to(source.root).parts)]:
             below = (folder for folder in sorted(root.rglob("*/" * up)) if (folder / name).is_file())
-            if found := next((f for f in below if (f / name).resolve().name == file), None):
-                folders.append(found)
+            if nearest := next((f for f in below if (f / name).resolve().name == file), None):
+                folders.append(nearest)
                 break
     return folders
 
@@ -421,16 +421,16 @@ def _start(
     kernel.launch(wb.Launch(grid, 64 * count, shared), (), tensors, device=target)
 
 
-def _compare(what: str, got: torch.Tensor, wanted: torch.Tensor, tolerance: float = 0.02) -> str:
+def _compare(name: str, got: torch.Tensor, expected: torch.Tensor, tolerance: float = 0.02) -> str:
     """Compares what was written; what was not is NaN."""
     written = ~got.isnan()
     if not written.any():
-        raise WrongError(f"{what}: nothing was written")
-    a, b = got[written].double(), wanted[written].double()
+        raise WrongError(f"{name}: nothing was written")
+    a, b = got[written].double(), expected[written].double()
     error = ((a - b).norm() / b.norm().clamp_min(1e-9)).item()
     if not error < tolerance:
-        raise WrongError(f"{what}: relative error {error:.2g} of {written.sum()} elements")
-    return f"{what}: {error:.1e}"
+        raise WrongError(f"{name}: relative error {error:.2g} of {written.sum()} elements")
+    return f"{name}: {error:.1e}"
 
 
 def _gemm(module: Any, source: Source, include: list[Path]) -> str:
@@ -524,8 +524,8 @@ def _forward(module: Any, source: Source, include: list[Path]) -> str:
     grid = (h, n // 256, b) if small else (h, 1, 1)
     _start(module, source, "attend_ker", grid, text, small, Qg=q, Kg=k, Vg=v, Og=out, L_vec=lse)
     part = slice(0, b if small else 1)
-    wanted, logs = _attention(q[part].float(), k[part].float(), v[part].float(), _is_causal(source))
-    return ", ".join((_compare("O", out[part], wanted), _compare("L", lse[part], logs.unsqueeze(2), 0.001)))
+    expected, logs = _attention(q[part].float(), k[part].float(), v[part].float(), _is_causal(source))
+    return ", ".join((_compare("O", out[part], expected), _compare("L", lse[part], logs.unsqueeze(2), 0.001)))
 
 
 def _prepare(module: Any, source: Source, include: list[Path]) -> str:
@@ -537,8 +537,8 @@ def _prepare(module: Any, source: Source, include: list[Path]) -> str:
     rows = defined(text, "DOT_SLICE_QO") * 4
     grid = (1, h, n // rows)
     _start(module, source, "attend_prep_ker", grid, text, Og=out, dOg=grad, delta=delta)
-    wanted = (out.float() * grad.float()).sum(-1).transpose(1, 2).unsqueeze(2)
-    return _compare("delta", delta, wanted, 0.001)
+    expected = (out.float() * grad.float()).sum(-1).transpose(1, 2).unsqueeze(2)
+    return _compare("delta", delta, expected, 0.001)
 
 
 def _partly(part: torch.Tensor, *shape: int) -> torch.Tensor:
@@ -586,7 +586,7 @@ def _backward(module: Any, source: Source, include: list[Path]) -> str:
         delta_vec=_partly(delta, b, h, 1, n),
     )
     dk, dv = (x[:b_in, :, :h_kv_in] for x in (dk, dv))
-    said = [
+    results = [
         _compare("dK", dk, k.grad, BACKWARD),  # type: ignore[arg-type]
         _compare("dV", dv, v.grad, BACKWARD),  # type: ignore[arg-type]
     ]
@@ -605,8 +605,8 @@ def _backward(module: Any, source: Source, include: list[Path]) -> str:
     )
     keys = slice(0, n if whole else rows)
     dq_wanted = _query_gradient(q.detach(), k.detach(), v.detach(), grad.float(), keys, _is_causal(source))
-    said.append(_compare("dQ", dq_out[:b_in, :, :h_in], dq_wanted, BACKWARD))
-    return ", ".join(said)
+    results.append(_compare("dQ", dq_out[:b_in, :, :h_in], dq_wanted, BACKWARD))
+    return ", ".join(results)
 
 
 BACKWARD = 5e-3
@@ -644,11 +644,11 @@ def _layernorm(module: Any, source: Source, include: list[Path]) -> str:
     constants = {"n_per_tile": 4, "n_tile_size": n // 4}
     _start(module, source, "layernorm_tk", (4, 1, 1), text, **of, **constants)
     rows = slice(0, 16)
-    kept = (o_resid[0, rows].float() - residual[0, rows].float()).abs() > 1e-3
-    dropped = 1 - kept.float().mean().item()
+    mask = (o_resid[0, rows].float() - residual[0, rows].float()).abs() > 1e-3
+    dropped = 1 - mask.float().mean().item()
     if not 0.001 < dropped < 0.05:
         raise WrongError(f"{dropped:.3g} of the elements are dropped, expected about 0.01")
-    summed = residual[0, rows].float() + kept * x[0, rows].float() / 0.99
+    summed = residual[0, rows].float() + mask * x[0, rows].float() / 0.99
     normal = torch.nn.functional.layer_norm(o_resid[0, rows].float(), (d,), weight.float(), bias.float())
     return ", ".join((_compare("sum", o_resid[0, rows], summed), _compare("o", o[0, rows], normal, 0.05)))
 
@@ -663,26 +663,28 @@ def _rotary(module: Any, source: Source, include: list[Path]) -> str:
     of = {"x": x, "o": out, "sin": sin, "cos": cos}
     _start(module, source, "tk_fused_rotary", (h, 1, 4), text, **of)
     low, high = x[..., : d // 2].float(), x[..., d // 2 :].float()
-    wanted = torch.cat([low * cos - high * sin, high * cos + low * sin], -1)
-    return _compare("o", out, wanted)
+    expected = torch.cat([low * cos - high * sin, high * cos + low * sin], -1)
+    return _compare("o", out, expected)
 
 
 def _phases(module: Any, source: Source, include: list[Path]) -> str:
     """Bank conflicts of two lanes, against what HipKittens' authors measured: the files beside the source."""
-    said = (source.path.parent / "bank_results.txt").read_text()
-    listed = re.search(r"All conflicts: \[(.*)\]", said)
+    measured = (source.path.parent / "bank_results.txt").read_text()
+    listed = re.search(r"All conflicts: \[(.*)\]", measured)
     assert listed is not None
     banks = [int(bank) for bank in listed[1].split(",")]
-    found = [bank for bank in range(4, 128) if _conflict(module, {0: 0, 1: 4 * bank})]
-    if found != banks:
-        raise WrongError(f"conflicts with bank 0 at {found}, measured at {banks}")
+    conflicts = [bank for bank in range(4, 128) if _conflict(module, {0: 0, 1: 4 * bank})]
+    if conflicts != banks:
+        raise WrongError(f"conflicts with bank 0 at {conflicts}, measured at {banks}")
     phases = re.findall(r"Phase \d+: .* - \[(.*)\]", (source.path.parent / "phase_results.txt").read_text())
     together = [{int(lane) for lane in re.findall(r"\d+", lanes)} for lanes in phases]
     for lane in (0, 20, 45, 63):
         mates = next(lanes for lanes in together if lane in lanes)
-        found = [n for n in range(64) if n != lane and _conflict(module, {lane: 256 * lane, n: 256 * n})]
-        if set(found) != mates - {lane}:
-            raise WrongError(f"lane {lane} is served with {found}, measured with {sorted(mates - {lane})}")
+        conflicts = [n for n in range(64) if n != lane and _conflict(module, {lane: 256 * lane, n: 256 * n})]
+        if set(conflicts) != mates - {lane}:
+            raise WrongError(
+                f"lane {lane} is served with {conflicts}, measured with {sorted(mates - {lane})}"
+            )
     return f"first conflict at bank {banks[0]}, {len(together)} phases, as measured"
 
 
@@ -733,15 +735,15 @@ def main(arguments: Iterable[str]) -> None:
 
     "module": of a source, what its own Makefile built of it with HipKittens' own headers.
     """
-    given = json.loads(next(iter(arguments)))
-    sources = [Source.of(told) for told in given["sources"]]
-    if given.get("module"):
-        module = wb.load_module(given["module"], arch=sources[0].arch)
+    request = json.loads(next(iter(arguments)))
+    sources = [Source.of(told) for told in request["sources"]]
+    if request.get("module"):
+        module = wb.load_module(request["module"], arch=sources[0].arch)
         print(json.dumps(checked(module, sources[0], [sources[0].headers])))
-    elif given["together"]:
-        print(json.dumps(run_together(sources, given["own_headers"])))
+    elif request["together"]:
+        print(json.dumps(run_together(sources, request["own_headers"])))
     else:
-        print(json.dumps(attempt(sources[0], given["own_headers"], given["whole"])))
+        print(json.dumps(attempt(sources[0], request["own_headers"], request["whole"])))
 
 
 if __name__ == "__main__":

@@ -154,9 +154,10 @@ def _roof(row: Row) -> str:
 
 
 def _published(row: Row) -> str:
-    said = [p for p in row.spec.published if row.spec.shape(p.shape) == row.shape]
+    figures = [p for p in row.spec.published if row.spec.shape(p.shape) == row.shape]
     return (
-        "; ".join(f"{p.implementation} {p.value:g} {p.unit} ({p.gpu})" for p in said) or "none at this shape"
+        "; ".join(f"{p.implementation} {p.value:g} {p.unit} ({p.gpu})" for p in figures)
+        or "none at this shape"
     )
 
 
@@ -201,7 +202,7 @@ class Timed:
     arch: str
     shape: Shape
     time: Figure
-    said: list[Published]
+    published: list[Published]
 
 
 def _roof_of(row: Timed) -> str:
@@ -221,7 +222,7 @@ TIMES = (
     ("rate", _roof_of),
     (
         "published",
-        lambda row: "; ".join(f"{p.implementation} {p.value:g} {p.unit} ({p.gpu})" for p in row.said),
+        lambda row: "; ".join(f"{p.implementation} {p.value:g} {p.unit} ({p.gpu})" for p in row.published),
     ),
 )
 
@@ -235,8 +236,8 @@ def fits(spec: KernelSpec, shape: Shape, flops: float, moved: float) -> bool:
 def shape_of(spec: KernelSpec, arch: str) -> Shape | None:
     """The smallest published shape if it is small enough to be counted, else the first that is taken."""
     shapes = sorted((spec.shape(p.shape) for p in spec.published), key=lambda s: sum(spec.work(s).values()))
-    known = [s for s in shapes[:1] if fits(spec, s, MOST_FLOPS, MOST_BYTES)]
-    for shape in (*known, *spec.shapes):
+    smallest = [s for s in shapes[:1] if fits(spec, s, MOST_FLOPS, MOST_BYTES)]
+    for shape in (*smallest, *spec.shapes):
         if supports(spec, shape, arch):
             return spec.shape(shape, arch=arch)
     return None
@@ -253,13 +254,16 @@ def timed(name: str) -> Iterator[Timed]:
             if fitting and product(p.gpu.split(" or ")[0]).target.name == arch:
                 by_shape.setdefault(shape_text(shape), []).append(p)
         if by_shape:
-            said = max(
+            published = max(
                 by_shape.values(),
-                key=lambda said: (len(said), sum(spec.work(spec.shape(said[0].shape)).values())),
+                key=lambda published: (
+                    len(published),
+                    sum(spec.work(spec.shape(published[0].shape)).values()),
+                ),
             )
-            shape = spec.shape(said[0].shape, arch=arch)
+            shape = spec.shape(published[0].shape, arch=arch)
             figure = wb.time(spec, shape=shape, device=f"emulated:{arch}").median
-            yield Timed(spec, arch, shape, figure, said)
+            yield Timed(spec, arch, shape, figure, published)
 
 
 def rows_of_variant(spec: KernelSpec, arch: str) -> Iterator[Row]:
@@ -270,9 +274,9 @@ def rows_of_variant(spec: KernelSpec, arch: str) -> Iterator[Row]:
     result = wb.profile(spec, shape=shape, device=f"emulated:{arch}")
     profiles = list(result) if isinstance(result, StepsProfile) else [result]
     ready = spec.steps_of(shape, arch=arch)
-    for each, profile in zip(ready, profiles, strict=True):
+    for launch, profile in zip(ready, profiles, strict=True):
         alone = len(ready) == 1
-        yield Row(spec.name, arch, spec, shape, each.step.name, profile, loop_of(each.kernel), alone)
+        yield Row(spec.name, arch, spec, shape, launch.step.name, profile, loop_of(launch.kernel), alone)
 
 
 def rows_of(name: str) -> Iterator[Row]:

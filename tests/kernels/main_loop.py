@@ -55,8 +55,8 @@ class Loop:
 
     def per_mfma(self, *kinds: str) -> float:
         """Instructions of these kinds for each matrix instruction."""
-        found = self.kinds
-        return sum(found[kind] for kind in kinds) / found["mfma"]
+        counts = self.kinds
+        return sum(counts[kind] for kind in kinds) / counts["mfma"]
 
     def longest_gap(self) -> int:
         """Most memory instructions between two matrix instructions, around the loop's end too."""
@@ -102,7 +102,7 @@ def main_loop(kernel: Kernel) -> Loop:
     Raises:
         AssertionError: there is none.
     """
-    found = loop_of(kernel)
-    if found is None or not found.kinds["mfma"]:
+    loop = loop_of(kernel)
+    if loop is None or not loop.kinds["mfma"]:
         raise AssertionError(f"{kernel.name} has no loop with matrix instructions")
-    return found
+    return loop

@@ -63,12 +63,12 @@ def room(spec: KernelSpec, shape: Shape) -> int:
     """Elements of all inputs together."""
     try:
         with FakeTensorMode(allow_non_fake_inputs=True):
-            made = spec.inputs(shape, torch.Generator())
+            inputs = spec.inputs(shape, torch.Generator())
     except (DataDependentOutputException, DynamicOutputShapeException):
         # Their values say how large others are. Experts have matrices each, a pool all its states.
         pool = ("states", "heads", "groups", "keys", "values") if "states" in shape else ()
         return math.prod(shape.get(name, 1) for name in ("experts", "n", "k", *pool))
-    return sum(each.numel() for each in made.values() if isinstance(each, torch.Tensor))
+    return sum(each.numel() for each in inputs.values() if isinstance(each, torch.Tensor))
 
 
 def size(parameter: Range, limit: float, draw: random.Random) -> int:
@@ -108,17 +108,19 @@ def supports(spec: KernelSpec, shape: Mapping[str, Any], arch: str) -> bool:
 
 def instance(spec: KernelSpec, shape: Shape, arch: str) -> object:
     """What a shape has in common with those that run the same compiled kernels."""
-    chosen = spec.implementation(shape, arch=arch)
-    steps = chosen.active_steps(shape, arch)
-    return chosen.name, [(s.entry_name(shape), macros_of(chosen, s, shape, arch)) for s in steps]
+    implementation = spec.implementation(shape, arch=arch)
+    steps = implementation.active_steps(shape, arch)
+    return implementation.name, [
+        (s.entry_name(shape), macros_of(implementation, s, shape, arch)) for s in steps
+    ]
 
 
 @cache
 def parts() -> frozenset[str]:
     """Operators that another one launches as a whole, by the same kernels' records."""
     entries = {name: {step.entry for step in kernels[name].steps} for name in kernels}
-    made = {name: own for name, own in entries.items() if own and all(callable(entry) for entry in own)}
-    return frozenset(name for name, own in made.items() for other in entries.values() if own < other)
+    composed = {name: own for name, own in entries.items() if own and all(callable(entry) for entry in own)}
+    return frozenset(name for name, own in composed.items() for other in entries.values() if own < other)
 
 
 def has_turn(name: str, arch: str, seed: str) -> bool:
@@ -133,20 +135,20 @@ def thin(spec: KernelSpec, arch: str, seed: str) -> tuple[Shape, ...]:
     mixed = settings(spec)
     draw.shuffle(mixed)
     supported = ((s, next(drawn(spec, arch, s, draw), None)) for s in mixed)
-    found = next(((s, shape) for s, shape in supported if shape), None)
-    if found is None:
+    candidate = next(((s, shape) for s, shape in supported if shape), None)
+    if candidate is None:
         return ()
-    setting, first = found
-    wanted = instance(spec, first, arch)
+    setting, first = candidate
+    compiled = instance(spec, first, arch)
     ranges = [n for n, p in spec.parameters.items() if isinstance(p, Range)]
     same: list[Shape] = []
     for other in itertools.islice(drawn(spec, arch, setting, draw), 20):
         # Where a size chooses the instance, the others vary.
-        for kept in ([], *([name] for name in ranges)):
-            shape = {**other, **{name: first[name] for name in kept}}
+        for fixed in ([], *([name] for name in ranges)):
+            shape = {**other, **{name: first[name] for name in fixed}}
             try:
                 shape = spec.shape(shape, arch=arch)
-                if shape != first and instance(spec, shape, arch) == wanted and cost(spec, shape) <= SMALL:
+                if shape != first and instance(spec, shape, arch) == compiled and cost(spec, shape) <= SMALL:
                     same.append(shape)
                     break
             except ShapeError:

@@ -12,25 +12,25 @@ import workbench as wb
 def test_slopes_keep_their_digits(name: str, arch: str) -> None:
     spec = wb.kernels[f"activations/{name}_backward"]
     x = torch.linspace(-14, 14, 8192).reshape(8, 1024)
-    made = spec(torch.ones_like(x), x, device=f"emulated:{arch}")
-    wanted = spec.reference(torch.ones_like(x).double(), x.double())
+    result = spec(torch.ones_like(x), x, device=f"emulated:{arch}")
+    expected = spec.reference(torch.ones_like(x).double(), x.double())
     # The argument of the exponential has x^3 in it, so its rounding is some 1e-6 of what is small by then.
-    assert (made - wanted).abs().max().item() < 1e-6
+    assert (result - expected).abs().max().item() < 1e-6
 
 
 @pytest.mark.parametrize(("dtype", "arch"), [(torch.bfloat16, "gfx950"), (torch.float16, "gfx942")])
 def test_gelu_of_all_numbers(dtype: torch.dtype, arch: str) -> None:
     x = torch.arange(-(1 << 15), 1 << 15).to(torch.int16).view(dtype).reshape(64, 1024)
-    made = wb.kernels["activations/gelu"](x, device=f"emulated:{arch}").double()
+    result = wb.kernels["activations/gelu"](x, device=f"emulated:{arch}").double()
     wide, digits = x.double(), torch.finfo(dtype)
-    wanted = wide * torch.special.log_ndtr(wide).exp()
+    expected = wide * torch.special.log_ndtr(wide).exp()
     # Rounding to the nearest is half a unit of the last place, which is the least normal number's below it.
-    unit = torch.exp2(wanted.abs().clamp(min=digits.tiny).log2().floor()) * digits.eps
+    unit = torch.exp2(expected.abs().clamp(min=digits.tiny).log2().floor()) * digits.eps
     # An exponential that is no normal float counts as zero.
-    told = wide.isfinite() & ((wanted.abs() > 1e-36) | (wanted.abs() < 1e-45))
-    assert ((made - wanted).abs() / unit)[told].max().item() <= 0.52
-    assert made[wide.isfinite() & ~told].abs().max().item() < 1e-36
+    normal = wide.isfinite() & ((expected.abs() > 1e-36) | (expected.abs() < 1e-45))
+    assert ((result - expected).abs() / unit)[normal].max().item() <= 0.52
+    assert result[wide.isfinite() & ~normal].abs().max().item() < 1e-36
     assert torch.equal(
-        made[~wide.isfinite()].isnan(), torch.nn.functional.gelu(wide)[~wide.isfinite()].isnan()
+        result[~wide.isfinite()].isnan(), torch.nn.functional.gelu(wide)[~wide.isfinite()].isnan()
     )
-    assert made[wide == torch.inf].item() == torch.inf
+    assert result[wide == torch.inf].item() == torch.inf

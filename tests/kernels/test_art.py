@@ -60,14 +60,14 @@ class Registers:
         if turned:
             base_rows, base_cols = base_cols, base_rows
         size = {"float": 4, "fp8e4m3": 1}.get(kind, 2)
-        each = base_rows * base_cols // 64 * size // 4
-        total = each * (rows // base_rows) * (cols // base_cols)
+        registers = base_rows * base_cols // 64 * size // 4
+        total = registers * (rows // base_rows) * (cols // base_cols)
         first = self.next[file]
         self.next[file] = first + total + total % 2
         assert self.next[file] <= (256 if file == "v" else 512)
         spelled = f"rt_shape<{base_rows}, {base_cols}, {stride}>" if turned else shape
         return f"""art<{kind}, {rows}, {cols}, {layout}, {spelled},
-            split_many_t<type_list<range<{first}, {first + total - 1}>>, {each}>> {name};"""
+            split_many_t<type_list<range<{first}, {first + total - 1}>>, {registers}>> {name};"""
 
 
 def test_ranges() -> None:
@@ -157,14 +157,14 @@ def test_global(arch: str, pinned: PinnedBatch) -> None:
             x = matrix(kind, 2 * rows - 3, 2 * cols, arch)
             part = torch.zeros(rows, cols).to(x.dtype)
             part[: rows - 3] = x[rows:, cols:]
-            wanted = {"out": part, "wide": part.float()}
+            expected = {"out": part, "wide": part.float()}
             pinned.add(
                 f"{kind} {shape} {layout} {file}",
                 f"""{PIN} {Registers().tile("t", file, kind, rows, cols, layout, shape)}
                 load(t, g.x, {{0, 0, 0, 1}}, {{0, 0, 1, 0}}); wait_vmcnt();
                 store(g.out, t, {CORNER}); store<2>(g.wide, t, {CORNER}, {CORNER});""",
                 x=x,
-                wanted=wanted,
+                expected=expected,
             )
     pinned.take_turns(arch)
     pinned.run(arch)
@@ -205,7 +205,7 @@ def test_shared(arch: str, pinned: PinnedBatch) -> None:
                 group<1>::store(g.out, copied, {CORNER}); store(g.part, half, {CORNER});""",
                 x=x,
                 shared=4 * rows * cols * x.element_size(),
-                wanted={"out": x, "part": x[:, cols:].contiguous()},
+                expected={"out": x, "part": x[:, cols:].contiguous()},
             )
     pinned.take_turns(arch)
     pinned.run(arch)
@@ -217,7 +217,7 @@ def test_addresses(arch: str, pinned: PinnedBatch) -> None:
         rows, cols = 32, 64
         height, width = rows // SHAPES[shape][0], cols // SHAPES[shape][1]
         x = matrix("bf16", rows, cols, arch)
-        each = [(n, m) for n in range(height) for m in range(width)]
+        positions = [(n, m) for n in range(height) for m in range(width)]
         pinned.add(
             f"{st_shape} {shape}",
             f"""{PIN} extern __shared__ alignment_dummy __shm[];
@@ -227,12 +227,12 @@ def test_addresses(arch: str, pinned: PinnedBatch) -> None:
             {Registers().tile("t", "v", "bf16", rows, cols, "row_l", shape)}
             group<1>::load(s, g.x, {CORNER}); wait_and_barrier();
             const uint32_t from = get_address(t, s), to = get_address(t, copied);
-            {" ".join(f"load<{n}, {m}>(t, s, from);" for n, m in each)} wait_lgkmcnt();
-            {" ".join(f"store<{n}, {m}>(copied, t, to);" for n, m in each)} wait_and_barrier();
+            {" ".join(f"load<{n}, {m}>(t, s, from);" for n, m in positions)} wait_lgkmcnt();
+            {" ".join(f"store<{n}, {m}>(copied, t, to);" for n, m in positions)} wait_and_barrier();
             group<1>::store(g.out, copied, {CORNER});""",
             x=x,
             shared=4 * rows * cols,
-            wanted={"out": x},
+            expected={"out": x},
         )
     # The second of two tiles, by the addresses of the first: as many as the swizzle has patterns.
     moves = {"rt_32x16_s": ("row_l", 2), "rt_16x32_4_s": ("col_l", 4)}
@@ -242,8 +242,8 @@ def test_addresses(arch: str, pinned: PinnedBatch) -> None:
         rows, cols = 32, 64
         height, width = rows // SHAPES[shape][0], cols // SHAPES[shape][1]
         x = matrix("bf16", rows, cols, arch)
-        each = [(n, m) for n in range(height) for m in range(width)]
-        back = f"""{" ".join(f"store<{n}, {m}>(lanes, t);" for n, m in each)} wait_and_barrier();
+        positions = [(n, m) for n in range(height) for m in range(width)]
+        back = f"""{" ".join(f"store<{n}, {m}>(lanes, t);" for n, m in positions)} wait_and_barrier();
             group<1>::store(g.out, s[0], {CORNER});"""
         count = f"static_assert(decltype(lanes)::all.count == {patterns});" if arch == "gfx950" else ""
         pinned.add(
@@ -255,11 +255,11 @@ def test_addresses(arch: str, pinned: PinnedBatch) -> None:
             {Registers().tile("t", "v", "bf16", rows, cols, layout, shape)}
             group<1>::load(s[1], g.x, {CORNER}); wait_and_barrier();
             const lane_addresses<decltype(t), tile> lanes(s[0]); {count}
-            {" ".join(f"load<{n}, {m}, sizeof(tile)>(t, lanes);" for n, m in each)} wait_lgkmcnt();
+            {" ".join(f"load<{n}, {m}, sizeof(tile)>(t, lanes);" for n, m in positions)} wait_lgkmcnt();
             {back if layout == "row_l" else f"store(g.out, t, {CORNER});"}""",
             x=x,
             shared=4 * rows * cols,
-            wanted={"out": x},
+            expected={"out": x},
         )
     pinned.run(arch)
 
@@ -313,7 +313,7 @@ def test_multiplication(arch: str, pinned: PinnedBatch) -> None:
                     a=a.T if a_turned else a,
                     b=b if b_turned else b.T,
                     c=c,
-                    wanted={
+                    expected={
                         "d": (product + c.double()).float(),
                         "alone": product.float(),
                         "steps": (product + c.double()).float(),
@@ -331,7 +331,7 @@ def test_maps(arch: str, pinned: PinnedBatch) -> None:
     positive = x.abs() + 0.1
     r = Registers()
     tiles = "".join(r.tile(n, "v", "float", 32, 32, "col_l", "rt_16x16_s") for n in ("a", "b", "c"))
-    wanted = {
+    expected = {
         "exp2(c, a);": torch.exp2(positive),
         "log2(c, a);": torch.log2(positive),
         "rcp(c, a);": 1 / positive,
@@ -360,7 +360,7 @@ def test_maps(arch: str, pinned: PinnedBatch) -> None:
     moved = y.clone()
     moved[0:16:4, :16] = 7.0
     special = {17: mixed, 18: moved}
-    for i, (statements, value) in enumerate(wanted.items()):
+    for i, (statements, value) in enumerate(expected.items()):
         pinned.add(
             statements,
             f"""{PIN} {tiles} rt_fl<32, 32, col_l> ra, rb;
@@ -369,7 +369,7 @@ def test_maps(arch: str, pinned: PinnedBatch) -> None:
             {statements} rt_fl<32, 32, col_l> rc; copy(rc, c); store(g.out, rc, {CORNER});""",
             a=positive,
             b=y,
-            wanted={"out": special[i] if value is None else value},
+            expected={"out": special[i] if value is None else value},
             check=close(4),
         )
     pinned.take_turns(arch)
@@ -398,7 +398,7 @@ def test_vectors(arch: str, pinned: PinnedBatch) -> None:
                 mul<251, 251>(2.0f); {call} store(g.out, t, {CORNER});""",
                 x=x,
                 v=v,
-                wanted={"out": value},
+                expected={"out": value},
                 check=close(1),
             )
     y = random(32, 64, seed=4)
@@ -408,7 +408,7 @@ def test_vectors(arch: str, pinned: PinnedBatch) -> None:
         load(t, g.y, {CORNER}); wait_vmcnt(); typename decltype(t)::col_vec r;
         row_max(r, t); store(g.out, r, {CORNER});""",
         y=y,
-        wanted={"out": y.amax(1)},
+        expected={"out": y.amax(1)},
     )
     for layout in ("row_l", "col_l"):
         for shape in ("rt_16x16_s", "rt_32x32_s"):
@@ -422,7 +422,7 @@ def test_vectors(arch: str, pinned: PinnedBatch) -> None:
                 row_min(r, t); store(g.row_min, r, {CORNER});
                 col_max(c, t); store(g.col_max, c, {CORNER});""",
                 y=y,
-                wanted={
+                expected={
                     "row_max": y.amax(1),
                     "row_min": y.amin(1),
                     "row_sum": (y.double().sum(1) + y.amax(1)).float(),
@@ -442,7 +442,7 @@ def test_vectors(arch: str, pinned: PinnedBatch) -> None:
                 y=y,
                 r=random(32, seed=5),
                 c=random(64, seed=6),
-                wanted={
+                expected={
                     "out": (y - random(32, seed=5)[:, None]) * random(64, seed=6)
                     + random(32, seed=5)[:, None]
                 },
@@ -473,7 +473,7 @@ def test_conversions(arch: str, pinned: PinnedBatch) -> None:
                 typename decltype(narrow)::like compiled; copy(compiled, narrow); zero(narrow);
                 store(g.again, compiled, {CORNER});""",
                 x=x,
-                wanted={"out": x.to(DTYPES[kind]), "again": x.to(DTYPES[kind])},
+                expected={"out": x.to(DTYPES[kind]), "again": x.to(DTYPES[kind])},
             )
     r = Registers()
     pinned.add(
@@ -483,7 +483,7 @@ def test_conversions(arch: str, pinned: PinnedBatch) -> None:
         accvgpr_write(a, v); zero(v); accvgpr_read(v, a); store(g.out, v, {CORNER});
         copy(v, a); store(g.copied, v, {CORNER}); zero(a); store(g.zero, a, {CORNER});""",
         x=x,
-        wanted={"out": x, "copied": x, "zero": torch.zeros(32, 64)},
+        expected={"out": x, "copied": x, "zero": torch.zeros(32, 64)},
     )
     causal = x[:16, :16].clone()
     causal[torch.ones(16, 16).triu(1).bool()] = -1.0
@@ -494,7 +494,7 @@ def test_conversions(arch: str, pinned: PinnedBatch) -> None:
             macros::clobber_gpr<251>(); macros::write_gpr<251>(__builtin_bit_cast(unsigned, -1.0f));
             load(t, g.x, {CORNER}); wait_vmcnt(); make_causal<0, 0, 251>(t, t); store(g.out, t, {CORNER});""",
             x=x[:16, :16].contiguous(),
-            wanted={"out": causal},
+            expected={"out": causal},
         )
     if arch == "gfx950":
         y = distinct(16, 64, torch.bfloat16)
@@ -504,7 +504,7 @@ def test_conversions(arch: str, pinned: PinnedBatch) -> None:
             {Registers().tile("u", "v", "bf16", 16, 64, "col_l", "rt_16x32_s")}
             load(t, g.y, {CORNER}); wait_vmcnt(); swap_layout_inplace(u, t); store(g.out, u, {CORNER});""",
             y=y,
-            wanted={"out": y},
+            expected={"out": y},
             one_target=True,
         )
     pinned.take_turns(arch)

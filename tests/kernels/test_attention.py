@@ -119,9 +119,9 @@ def test_eight_waves_that_take_turns(dim: int) -> None:
     spec = wb.kernels["attention/forward"].variant("ping_pong")
     four = wb.kernels["attention/forward"].variant("four_waves")
     for shape in PING_PONG:
-        given = {**shape, "dim": dim, "dim_v": dim}
-        result = wb.verify(spec, shape=given, device="emulated:gfx950", seed=5)
-        assert result.passed, f"{given}: {result}"
+        sizes = {**shape, "dim": dim, "dim_v": dim}
+        result = wb.verify(spec, shape=sizes, device="emulated:gfx950", seed=5)
+        assert result.passed, f"{sizes}: {result}"
     result = wb.sanitize(spec, shape={**PING_PONG[1], "dim": dim, "dim_v": dim}, device="emulated:gfx950")
     assert result.passed, str(result)
     if dim == 64:
@@ -170,9 +170,9 @@ def test_dq_by_atomics(arch: str, form: str, dim: int) -> None:
 
 def test_pinned_registers_take_what_they_are_for() -> None:
     spec = wb.kernels["attention/backward"].variant("pinned")
-    for given in ({"capped": 1}, {"dtype": "fp16"}):
+    for setting in ({"capped": 1}, {"dtype": "fp16"}):
         with pytest.raises(ShapeError, match="the variant 'atomics' takes this"):
-            spec.implementation({**spec.shapes[0], **given}, arch="gfx950")
+            spec.implementation({**spec.shapes[0], **setting}, arch="gfx950")
 
 
 def test_gradients_go_through_the_backward_operator(arch: str) -> None:
@@ -182,12 +182,14 @@ def test_gradients_go_through_the_backward_operator(arch: str) -> None:
     )
     names = ("q", "k", "v", "sinks")
     leaves = {name: inputs[name].requires_grad_() for name in names}
-    made = forward(**inputs, device=f"emulated:{arch}")
-    got = torch.autograd.grad(made["out"].float().square().sum() + made["lse"].sum(), tuple(leaves.values()))
+    results = forward(**inputs, device=f"emulated:{arch}")
+    got = torch.autograd.grad(
+        results["out"].float().square().sum() + results["lse"].sum(), tuple(leaves.values())
+    )
     wide = {name: inputs[name].detach().double().requires_grad_() for name in names}
     out, lse = forward.reference(**{**inputs, **wide})
-    wanted = torch.autograd.grad(out.square().sum() + lse.sum(), tuple(wide.values()))
-    for gradient, truth in zip(got, wanted, strict=True):
+    expected = torch.autograd.grad(out.square().sum() + lse.sum(), tuple(wide.values()))
+    for gradient, truth in zip(got, expected, strict=True):
         torch.testing.assert_close(gradient.double(), truth, rtol=2e-2, atol=2e-2)
 
 
@@ -198,49 +200,51 @@ def test_views_of_a_fused_tensor(arch: str) -> None:
     generator = torch.Generator().manual_seed(4)
 
     def apart(dims: tuple[int, ...], by_token: bool) -> torch.Tensor:
-        made = torch.randn(dims, generator=generator).bfloat16()
-        return made if by_token else made.transpose(1, 2).contiguous().transpose(1, 2)
+        tensor = torch.randn(dims, generator=generator).bfloat16()
+        return tensor if by_token else tensor.transpose(1, 2).contiguous().transpose(1, 2)
 
     for by_token in (True, False):
         qkv = apart((2, 70, 8, 128), by_token)
         views = dict(zip("qkv", qkv.split((4, 2, 2), dim=2), strict=True))
         copies = {name: view.contiguous() for name, view in views.items()}
         assert not any(view.is_contiguous() for view in views.values())
-        made = [forward(**given, causal=True, device=where) for given in (views, copies)]
-        assert torch.equal(made[0]["out"], made[1]["out"])
+        results = [forward(**inputs, causal=True, device=where) for inputs in (views, copies)]
+        assert torch.equal(results[0]["out"], results[1]["out"])
         dout = apart((2, 70, 4, 128), not by_token)
         gradients = [
-            backward(**given, **of, dout=d, causal=True, device=where)
-            for given, of, d in ((views, made[0], dout), (copies, made[1], dout.contiguous()))
+            backward(**inputs, **of, dout=d, causal=True, device=where)
+            for inputs, of, d in ((views, results[0], dout), (copies, results[1], dout.contiguous()))
         ]
         for name, gradient in gradients[0].items():
             assert torch.equal(gradient, gradients[1][name]), f"{name}, by token: {by_token}"
     for axis in (0, 2):
-        one = [1 if i == axis else size for i, size in enumerate((2, 70, 4, 128))]
-        q, dout = (torch.randn(one, generator=generator).bfloat16().expand(2, 70, 4, 128) for _ in range(2))
-        given = {**copies, "q": q, **forward(**(copies | {"q": q.contiguous()}), device=where)}
-        assert torch.equal(forward(**(copies | {"q": q}), device=where)["out"], given["out"]), f"axis {axis}"
-        gradients = [backward(**given, dout=d, device=where) for d in (dout, dout.contiguous())]
+        dims = [1 if i == axis else size for i, size in enumerate((2, 70, 4, 128))]
+        q, dout = (torch.randn(dims, generator=generator).bfloat16().expand(2, 70, 4, 128) for _ in range(2))
+        inputs = {**copies, "q": q, **forward(**(copies | {"q": q.contiguous()}), device=where)}
+        assert torch.equal(forward(**(copies | {"q": q}), device=where)["out"], inputs["out"]), f"axis {axis}"
+        gradients = [backward(**inputs, dout=d, device=where) for d in (dout, dout.contiguous())]
         assert all(torch.equal(gradients[0][n], gradients[1][n]) for n in gradients[0]), f"axis {axis}"
     # What the kernels cannot read, tokens that are one, is copied.
     one_token = copies["q"][:, :1].expand(2, 70, 4, 128)
-    made = [forward(**(copies | {"q": q}), device=where)["out"] for q in (one_token, one_token.contiguous())]
-    assert torch.equal(*made)
+    results = [
+        forward(**(copies | {"q": q}), device=where)["out"] for q in (one_token, one_token.contiguous())
+    ]
+    assert torch.equal(*results)
 
 
 def test_decode_of_views(arch: str) -> None:
     """q of a fused tensor over a cache whose keys and values take turns by page."""
     spec = wb.kernels["attention/decode"]
-    given = spec.make_inputs(
+    inputs = spec.make_inputs(
         {"batch": 2, "queries": 2, "pages": 3, "page": 32, "heads": 4, "heads_kv": 2}, seed=3
     )
-    fused = torch.cat((given["q"], given["q"][:, :2]), dim=1)
-    both = torch.stack((given["k_cache"], given["v_cache"]), dim=1)
+    fused = torch.cat((inputs["q"], inputs["q"][:, :2]), dim=1)
+    both = torch.stack((inputs["k_cache"], inputs["v_cache"]), dim=1)
     views = {"q": fused[:, :4], "k_cache": both[:, 0], "v_cache": both[:, 1]}
     assert not any(view.is_contiguous() for view in views.values())
     device = f"emulated:{arch}"
-    made, wanted = spec(**{**given, **views}, device=device), spec(**given, device=device)
-    assert torch.equal(made["out"], wanted["out"])
+    result, expected = spec(**{**inputs, **views}, device=device), spec(**inputs, device=device)
+    assert torch.equal(result["out"], expected["out"])
 
 
 def test_large_logits(arch: str) -> None:
@@ -280,7 +284,7 @@ def test_inputs_of_backward_are_made_head_by_head() -> None:
     shape = wb.kernels["attention/backward"].shape(
         {"batch": 2, "queries": 20, "keys": 33, "sinks": 1, "causal": 1}
     )
-    given = forward_family.inputs({**shape, "heads": 4, "heads_kv": 2}, torch.Generator().manual_seed(1))
-    wide = {name: x.double() if isinstance(x, torch.Tensor) else x for name, x in given.items()}
-    for got, wanted in zip(backward_family.head_by_head(wide), attention(**wide), strict=True):
-        torch.testing.assert_close(got, wanted)
+    inputs = forward_family.inputs({**shape, "heads": 4, "heads_kv": 2}, torch.Generator().manual_seed(1))
+    wide = {name: x.double() if isinstance(x, torch.Tensor) else x for name, x in inputs.items()}
+    for got, expected in zip(backward_family.head_by_head(wide), attention(**wide), strict=True):
+        torch.testing.assert_close(got, expected)

@@ -59,7 +59,7 @@ def cases(
             {statement}""",
             x=x,
             shared=rows * cols * x.element_size(),
-            wanted={"out": x},
+            expected={"out": x},
             one_target=one_byte and layout == "row_l",
         )
 
@@ -112,9 +112,9 @@ def test_columns_of_rows_across_k(arch: str, batch: Batch) -> None:
         read = f"load_columns(a, s, {first});"
         if in_turn:
             read = f"columns_in_turn<decltype(a), tile> kept; kept.fetch(s, {first}); kept.sort(a);"
-        wanted = x[:, first : first + columns].T
+        expected = x[:, first : first + columns].T
         if in_turn:
-            wanted = wanted.reshape(16, columns // 16, rows).transpose(0, 1).reshape(columns, rows)
+            expected = expected.reshape(16, columns // 16, rows).transpose(0, 1).reshape(columns, rows)
         batch.add(
             f"{element} from column {first}{' in turn' * in_turn}",
             f"""{ALLOCATE} using tile = st<{element}, {rows}, 128, st_32x128_s>;
@@ -124,13 +124,13 @@ def test_columns_of_rows_across_k(arch: str, batch: Batch) -> None:
             {read} store(g.out, a, {CORNER});""",
             x=x,
             shared=x.nbytes,
-            wanted={"out": wanted.contiguous()},
+            expected={"out": expected.contiguous()},
         )
     check(batch, arch)
 
 
 def test_shapes_meant_for_each_other_exist() -> None:
-    known = set(bank_conflicts.pairs())
+    pairs = set(bank_conflicts.pairs())
     meant = [
         Pair(shared, register, layout, element)
         for shared, by_layout in MEANT_FOR.items()
@@ -138,9 +138,9 @@ def test_shapes_meant_for_each_other_exist() -> None:
         for register in registers
         for element in bank_conflicts.ELEMENTS
     ]
-    assert set(meant) <= known
+    assert set(meant) <= pairs
     for arch in TILE_TARGETS:
-        others = {p for p in known if p.meant(arch)} - set(meant)
+        others = {p for p in pairs if p.meant(arch)} - set(meant)
         assert {(p.shared, p.register) for p in others} == {
             (shared, register) for shared, registers in ONE_BYTE.items() for register in registers
         }

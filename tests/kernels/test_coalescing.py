@@ -32,13 +32,13 @@ def values(rows: int, cols: int, element: str, arch: str) -> torch.Tensor:
 def wasted(counters: dict[str, dict[str, int]]) -> dict[str, tuple[float, float]]:
     """(loads, stores) of the cases that move more than was asked for: requested over moved."""
     ratios = {
-        what: (
+        name: (
             c["global_bytes_read"] / (64 * c["global_read_lines_64"]),
             c["global_bytes_written"] / (64 * c["global_write_lines_64"]),
         )
-        for what, c in counters.items()
+        for name, c in counters.items()
     }
-    return {what: both for what, both in ratios.items() if both != (1.0, 1.0)}
+    return {name: both for name, both in ratios.items() if both != (1.0, 1.0)}
 
 
 @pytest.mark.parametrize("element", ROW_MAJOR)
@@ -55,7 +55,7 @@ def test_register_tiles(arch: str, batch: Batch, element: str) -> None:
                 f"""rt<{element}, {rows}, {cols}, row_l, {shape}> a;
                 load(a, g.x, {{0, 0, 0, 1}}); store(g.out, a, {{0, 0, 0, 0}});""",
                 x=x,
-                wanted={"out": x[:, cols:].contiguous()},
+                expected={"out": x[:, cols:].contiguous()},
             )
     batch.take_turns(arch)
     assert not wasted(batch.run(arch, profile=True))
@@ -77,7 +77,7 @@ def test_shared_tiles(arch: str, batch: Batch, element: str) -> None:
                 group<4>::load(s, g.x, {{0, 0, 0, 1}}); wait_and_barrier();
                 group<4>::store(g.out, s, {CORNER});""",
                 x=x,
-                wanted={"out": x[:, cols:].contiguous()},
+                expected={"out": x[:, cols:].contiguous()},
                 threads=256,
                 shared=64 * cols * x.element_size(),
             )
@@ -94,9 +94,9 @@ template <typename T> struct memory { gl<T, -1, -1, -1, -1> x, out; };
 def test_every_line_comes_once(arch: str) -> None:
     """Also where an instruction takes less than 64 bytes of a row: a cache keeps the rest for the next."""
     every = [(element, shape) for element in ROW_MAJOR for shape in SHAPES]
-    chosen = drawn.sample(every, 8)
+    cases = drawn.sample(every, 8)
     source, sizes = SOURCE, {}
-    for n, (element, shape) in enumerate(chosen):
+    for n, (element, shape) in enumerate(cases):
         rows, cols = SHAPES[shape][0] * 2, max(SHAPES[shape][1], 64)
         sizes[f"copy_{n}"] = (element, rows, cols)
         source += f"""__global__ __launch_bounds__(64) void copy_{n}(const memory<{element}> g) {{
@@ -114,4 +114,4 @@ def test_every_line_comes_once(arch: str) -> None:
         result = wb.profile(module[name][1, 64], x=x, out=out, device=f"emulated:{arch}")
         assert torch.equal(out.view(torch.uint8), x.view(torch.uint8))
         moved = {counter: result[counter].value * 1024 for counter in ("FETCH_SIZE", "WRITE_SIZE")}
-        assert moved == {"FETCH_SIZE": x.nbytes, "WRITE_SIZE": x.nbytes}, (name, chosen, moved, x.nbytes)
+        assert moved == {"FETCH_SIZE": x.nbytes, "WRITE_SIZE": x.nbytes}, (name, cases, moved, x.nbytes)

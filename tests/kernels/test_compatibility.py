@@ -37,8 +37,8 @@ def test_missing_names_are_found() -> None:
         Name("kittens::gl", "operator[]", "function", ""),
     ]
     absent = [Name(n.scope, f"{n.name}_none", n.kind, "") for n in here if not n.name.startswith("operator")]
-    found = compatibility.missing([*here, *absent], compatibility.BRANCHES["main"])
-    assert found == set(absent)
+    missing = compatibility.missing([*here, *absent], compatibility.BRANCHES["main"])
+    assert missing == set(absent)
 
 
 def test_what_is_not_right_has_its_reason_in_the_page() -> None:
@@ -223,15 +223,15 @@ def test_types_by_branch(arch: str, define: tuple[str, ...]) -> None:
     module["kernel"].launch(wb.Launch(1, 64), (x,), {}, device=device(f"emulated:{arch}"))
     assert x[0, 0] == 64 + 2
     for length in (200, 256):
-        given, stored = torch.arange(length).float(), torch.zeros(length)
+        values, stored = torch.arange(length).float(), torch.zeros(length)
         out = torch.full((64, 4), -1.0)
-        arguments = (given.reshape(1, length), stored.reshape(1, length), out)
+        arguments = (values.reshape(1, length), stored.reshape(1, length), out)
         module[f"held<{length}>"].launch(wb.Launch(1, 64), arguments, {}, device=device(f"emulated:{arch}"))
         # A lane has four elements: in main side by side, on the other branches a wave's width apart.
         main = arch == "gfx950" and not define
         places = torch.arange(256).reshape(64, 4) if main else torch.arange(256).reshape(4, 64).T
         assert torch.equal(out, torch.where(places < length, places, -1).float())
-        assert torch.equal(stored, given + given.sum())
+        assert torch.equal(stored, values + values.sum())
 
 
 def shared(dtype: str, rows: int, cols: int) -> str:
@@ -241,7 +241,7 @@ def shared(dtype: str, rows: int, cols: int) -> str:
 def test_operations_on_shared_memory(arch: str, batch: Batch) -> None:
     """Maps, reductions and conversions of shared tiles and vectors, by a group and by a wave."""
     x, v, h = random(32, 48, seed=1), random(32, seed=2), random(48, seed=3)
-    given = {"x": x, "v": v.reshape(1, 32), "h": h.reshape(1, 48)}
+    inputs = {"x": x, "v": v.reshape(1, 32), "h": h.reshape(1, 48)}
     fill = "G::load(s, g.x, {0, 0, 0, 0}); G::load(r, g.v, {0, 0, 0, 0}); G::load(c, g.h, {0, 0, 0, 0});"
     cases = {
         "add(t, s, s); mul(t, t, 2.0f);": x * 4,
@@ -254,7 +254,7 @@ def test_operations_on_shared_memory(arch: str, batch: Batch) -> None:
         "copy(c, 3.0f); add(c, c, c); broadcast_col(t, c);": torch.full((32, 48), 6.0),
     }
     for waves in (1, 4):
-        for text, wanted in cases.items():
+        for text, expected in cases.items():
             # Group members want a barrier between writing and reading a vector or tile as a whole.
             of_group = "".join(
                 f"G::{call.strip()}; wait_and_barrier(); " for call in text.split(";") if call.strip()
@@ -265,10 +265,10 @@ def test_operations_on_shared_memory(arch: str, batch: Batch) -> None:
                 __shared__ sv_fl<32> r; __shared__ sv_fl<48> c; {fill} wait_and_barrier();
                 {text if waves == 1 else of_group}
                 wait_and_barrier(); G::store(g.out, t, {CORNER});""",
-                wanted={"out": wanted.contiguous()},
+                expected={"out": expected.contiguous()},
                 check=close(4, 1e-5),
                 threads=64 * waves,
-                **given,
+                **inputs,
             )
     batch.add(
         "reductions of vectors",
@@ -276,9 +276,9 @@ def test_operations_on_shared_memory(arch: str, batch: Batch) -> None:
         load_async(c, g.h, {CORNER}); wait_and_barrier();
         float most, total; max(most, r); sum(total, c, most);
         if (laneid() == 0) {{ g.out[{{0, 0, 0, 0}}] = most; g.out[{{0, 0, 0, 1}}] = total; }}""",
-        wanted={"out": torch.stack([v.max(), h.sum() + v.max()]).reshape(1, 2)},
+        expected={"out": torch.stack([v.max(), h.sum() + v.max()]).reshape(1, 2)},
         check=close(8, 1e-6),
-        **given,
+        **inputs,
     )
     batch.run(arch)
 
@@ -293,7 +293,7 @@ def test_tiles_smaller_than_what_a_wave_moves_at_once(batch: Batch, arch: str) -
             for (int i = threadIdx.x; i < 256; i += {64 * waves}) s[0].data[i] = s[2].data[i] = bf16(7.0f);
             __syncthreads(); G::load(s[1], g.x, {{0, 0, 1, 0}}); wait_and_barrier();
             for (int i = 0; i < 3; i++) G::store(g.out, s[i], {{0, 0, i, 0}});""",
-            wanted={"out": torch.cat([sevens, x[16:32], sevens])},
+            expected={"out": torch.cat([sevens, x[16:32], sevens])},
             threads=64 * waves,
             x=x,
         )
@@ -312,7 +312,7 @@ def test_a_wave_of_a_group_stores_what_it_has_loaded(arch: str, batch: Batch, dt
                 G::load(s, g.x, {{0, 0, i, j}}); wait_vmcnt(); G::store(g.out, s, {{0, 0, i, j}});
                 wait_lgkmcnt<0>(); // the next load may not overtake the reads of this store
             }}""",
-            wanted={"out": x},
+            expected={"out": x},
             threads=64 * waves,
             x=x,
         )
@@ -330,7 +330,7 @@ def test_a_thread_copy_of_a_shared_vector(batch: Batch, arch: str) -> None:
             rt_fl<16, 16>::col_vec w; load(w, part); add(v, v, float(i)); store(g.out, v, {{0, 0, 0, i}});
             if (i == 3) store(g.out, w, {{0, 0, 0, 4}});
         }}""",
-        wanted={"out": torch.cat([x + torch.arange(4.0).repeat_interleave(16), x[:, 48:]], 1)},
+        expected={"out": torch.cat([x + torch.arange(4.0).repeat_interleave(16), x[:, 48:]], 1)},
         x=x,
     )
     batch.run(arch)
@@ -349,7 +349,7 @@ def test_reductions_of_register_vectors_from_a_value(batch: Batch, arch: str) ->
                 g.out[{{0, 0, 0, 0}}] = total; g.out[{{0, 0, 0, 1}}] = high;
                 g.out[{{0, 0, 0, 2}}] = low; g.out[{{0, 0, 0, 3}}] = all;
             }}""",
-            wanted={"out": torch.stack([x.sum() + 2.5, x.max(), x.min(), 2 * x.prod()]).reshape(1, 4)},
+            expected={"out": torch.stack([x.sum() + 2.5, x.max(), x.min(), 2 * x.prod()]).reshape(1, 4)},
             check=close(64, 1e-5),
             x=x,
         )
@@ -364,7 +364,7 @@ def test_register_tiles_of_a_group(arch: str, batch: Batch) -> None:
         f"""using G = group<4>; {shared("bf16", 64, 32)} rt_bf<16, 32> a; G::load(s, g.x, {CORNER});
         wait_and_barrier(); G::load(a, s); G::store(t, a); wait_and_barrier();
         G::store(g.out, t, {CORNER});""",
-        wanted={"out": x},
+        expected={"out": x},
         threads=256,
         x=x,
     )
@@ -372,7 +372,7 @@ def test_register_tiles_of_a_group(arch: str, batch: Batch) -> None:
         "vectors",
         f"""using G = group<4>; __shared__ sv_fl<256> s; rv_naive<float, 64> a, b; G::load(a, g.x, {CORNER});
         G::store(s, a); wait_and_barrier(); G::load(b, s); add(b, b, 1.0f); G::store(g.out, b, {CORNER});""",
-        wanted={"out": v + 1},
+        expected={"out": v + 1},
         threads=256,
         x=v,
     )
@@ -387,7 +387,7 @@ def test_copy_numbers_rounds_as_copy(arch: str, batch: Batch) -> None:
         "copy_numbers",
         f"""rt_fl<32, 64> a; load(a, g.x, {CORNER});
         rt_bf<32, 64> b; copy_numbers(b, a); store(g.out, b, {CORNER});""",
-        wanted={"out": x.bfloat16()},
+        expected={"out": x.bfloat16()},
         x=x,
     )
     batch.run(arch)
@@ -403,33 +403,33 @@ def test_layouts_and_base_shapes_exchanged(arch: str, batch: Batch, dtype: str) 
         ("col_l, rt_32x32_s", "col_l, rt_16x32_4_s"),
         ("row_l, rt_16x32_s", "row_l, rt_32x16_4_s"),
     ]
-    for given, to in pairs:
+    for layout, to in pairs:
         batch.add(
-            f"{dtype} {given} to {to}",
-            f"""rt<{dtype}, 32, 64, {given}> a; load(a, g.x, {CORNER});
+            f"{dtype} {layout} to {to}",
+            f"""rt<{dtype}, 32, 64, {layout}> a; load(a, g.x, {CORNER});
             rt<{dtype}, 32, 64, {to}> b; swap_layout(b, a); store(g.out, b, {CORNER});""",
-            wanted={"out": x},
+            expected={"out": x},
             x=x,
         )
     batch.add(
         f"{dtype} in place to another base shape",
         f"""rt<{dtype}, 32, 64, col_l, rt_16x16_s> a; load(a, g.x, {CORNER});
         auto &b = swap_layout_inplace<col_l, rt_16x32_s>(a); store(g.out, b, {CORNER});""",
-        wanted={"out": x},
+        expected={"out": x},
         x=x,
     )
     batch.add(
         f"{dtype} transposed",
         f"""rt<{dtype}, 32, 64> a; load(a, g.x, {CORNER}); rt<{dtype}, 64, 32> b; transpose_sep(b, a);
         store(g.out, b, {CORNER});""",
-        wanted={"out": x.T.contiguous()},
+        expected={"out": x.T.contiguous()},
         x=x,
     )
     square = x[:, :32].contiguous()
     batch.add(
         f"{dtype} transposed in place",
         f"rt<{dtype}, 32, 32> a; load(a, g.x, {CORNER}); store(g.out, transpose_inplace(a), {CORNER});",
-        wanted={"out": square.T.contiguous()},
+        expected={"out": square.T.contiguous()},
         x=square,
     )
     batch.take_turns(arch)
@@ -447,7 +447,7 @@ def test_single_words(arch: str, batch: Batch) -> None:
         float2 low = load_shared_vec(at), high; move<float2>::lds(high, at + 8);
         store_global_b128_async(g.out.raw_ptr + 4 * laneid(),
                                 __builtin_bit_cast(__uint128_t, float4{low.x, low.y, high.x, high.y}));""",
-        wanted={"out": x},
+        expected={"out": x},
         x=x,
     )
     shuffled = x.reshape(4, 64)
@@ -461,7 +461,7 @@ def test_single_words(arch: str, batch: Batch) -> None:
                 i == 0 ? packed_shfl_down(MASK_ALL, v, 60) : i == 1 ? both.x : i == 2 ? both.y
                 : static_cast<float>(packed_shfl(MASK_ALL, b, 63 - laneid()));
         }""",
-        wanted={
+        expected={
             "out": torch.stack(
                 [
                     torch.cat([shuffled[0, 60:], shuffled[0, 4:]]),
@@ -481,7 +481,7 @@ def test_single_words(arch: str, batch: Batch) -> None:
         const uint64_t got = llvm_amdgcn_raw_buffer_load_b64(made, 2 * at, 0, 0);
         const i32x4 to = make_srsrc(g.out.raw_ptr, 512 * sizeof(float));
         llvm_amdgcn_raw_buffer_store_b64(got, to, 2 * at, 0, 0);""",
-        wanted={"out": torch.cat([x[:, :128], torch.zeros(1, 128)], 1)},
+        expected={"out": torch.cat([x[:, :128], torch.zeros(1, 128)], 1)},
         threads=128,
         x=x,
     )
@@ -502,7 +502,7 @@ def test_matrix_instructions_by_name(batch: Batch) -> None:
             rt_fl<{side}, {side}, col_l, rt_{side}x{side}_s> c, d; one(c);
             {name}(d.tiles[0][0].data, a.tiles[0][0].data, b.tiles[0][0].data, c.tiles[0][0].data);
             store(g.out, d, {CORNER});""",
-            wanted={"out": a.float() @ b.float().T + 1},
+            expected={"out": a.float() @ b.float().T + 1},
             check=close(8, 1e-5),
             a=a,
             b=b,
@@ -542,7 +542,7 @@ def test_pinned_tiles_from_every_shared_tile(arch: str) -> None:
             art_bf<32, 32, {layout}, {rt}, {ranges}> a;
             const uint32_t at = get_address(part, a); {loads} wait_lgkmcnt<0>();
             store(g.out, a, {CORNER}); wait_vmcnt();""",
-            wanted={"out": x[:, 32:].contiguous()},
+            expected={"out": x[:, 32:].contiguous()},
             x=x,
         )
     batch.run(arch)

@@ -16,9 +16,9 @@ def test_reference_is_a_grouped_convolution(padded: bool, biased: bool) -> None:
     x, weight, bias = (
         torch.randn(*dims, generator=draw, dtype=torch.float64) for dims in ((2, 9, 20), (9, 4), (9,))
     )
-    given = bias if biased else None
+    applied = bias if biased else None
     before = x if padded else torch.nn.functional.pad(x, (3, 0))
-    wanted = torch.nn.functional.conv1d(before, weight[:, None], given, groups=9)
-    torch.testing.assert_close(causal_conv(x, weight, given, "none", padded=padded), wanted)
-    silu = causal_conv(x, weight, given, "silu", padded=padded)
-    torch.testing.assert_close(silu, torch.nn.functional.silu(wanted))
+    expected = torch.nn.functional.conv1d(before, weight[:, None], applied, groups=9)
+    torch.testing.assert_close(causal_conv(x, weight, applied, "none", padded=padded), expected)
+    silu = causal_conv(x, weight, applied, "silu", padded=padded)
+    torch.testing.assert_close(silu, torch.nn.functional.silu(expected))

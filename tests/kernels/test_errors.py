@@ -64,9 +64,9 @@ def shared_types() -> Programs:
     wrong: Programs = []
     for shape, (rows, cols) in ST_SHAPES.items():
         for dtype in TYPES:
-            for size, what in ((f"{rows + 4}, {cols}", "rows"), (f"{rows}, {cols + 4}", "columns")):
+            for size, axis in ((f"{rows + 4}, {cols}", "rows"), (f"{rows}, {cols + 4}", "columns")):
                 body = f"__shared__ st<{dtype}, {size}, {shape}> s; (void)s;"
-                wrong.append((body, f"st: the number of {what} is a multiple"))
+                wrong.append((body, f"st: the number of {axis} is a multiple"))
     wrong += [
         ("__shared__ st<long long, 16, 16> s; (void)s;", NO_TYPE),
         ("__shared__ sv<long, 16> s; (void)s;", NO_TYPE),
@@ -138,13 +138,13 @@ def maps() -> Programs:
     wrong.append((f"{row} zero(a); broadcast_row(a, v);", "a row map takes the tile's own col_vec"))
     wrong.append((f"{col} zero(a); broadcast_col(a, v);", "a column map its row_vec"))
     for name in ("add", "sub", "mul", "div", "max", "min"):
-        for kind, other, what in (
+        for kind, other, operand in (
             ("rt_fl<32, 32>", "rt_bf<32, 32>", "tile"),
             ("rt_fl<32, 32>", "rt_fl<32, 48>", "tile"),
             ("rv_fl<64>", "rv_fl<128>", "vector"),
         ):
             body = f"{kind} a; zero(a); {other} b; zero(b); {name}(a, a, b);"
-            wrong.append((body, f"{name}: the right-hand side is a {what} of the same type, or one value"))
+            wrong.append((body, f"{name}: the right-hand side is a {operand} of the same type, or one value"))
     wrong += [
         (
             "__shared__ st_fl<32, 32> s; __shared__ st_bf<32, 32> t; add(s, s, t);",
@@ -304,15 +304,15 @@ def errors(arch: str) -> dict[str, list[Diagnostic]]:
     bodies = [body for programs in FAMILIES.values() for body, _ in programs] + [RIGHT]
     with pytest.raises(CompileError) as caught:
         wb.compile(source(bodies), arch=arch, name="wrong.hip", flags=("-ferror-limit=0",))
-    said: dict[str, list[Diagnostic]] = {body: [] for body in bodies}
+    diagnostics: dict[str, list[Diagnostic]] = {body: [] for body in bodies}
     body = bodies[0]
     for diagnostic in caught.value.diagnostics:
         if diagnostic.severity == "error":
             # What has no line of its own comes of the error before it.
             if diagnostic.cell_line >= FIRST_LINE:
                 body = bodies[diagnostic.cell_line - FIRST_LINE]
-            said[body].append(diagnostic)
-    return said
+            diagnostics[body].append(diagnostic)
+    return diagnostics
 
 
 CASES = [
@@ -325,12 +325,12 @@ CASES = [
 
 @pytest.mark.parametrize(("arch", "body", "says"), CASES)
 def test_wrong_program(arch: str, body: str, says: str) -> None:
-    said = errors(arch)[body]
-    assert said, f"compiles: {body}"
-    first_line = said[0].message.partition("\n")[0]
-    assert says in first_line, f"{body}\n{said[0].text}"
+    diagnostics = errors(arch)[body]
+    assert diagnostics, f"compiles: {body}"
+    first_line = diagnostics[0].message.partition("\n")[0]
+    assert says in first_line, f"{body}\n{diagnostics[0].text}"
     assert len(first_line) < 240, first_line
-    assert len(said) == 1, "\n".join(each.message for each in said)
+    assert len(diagnostics) == 1, "\n".join(each.message for each in diagnostics)
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
@@ -354,9 +354,9 @@ def test_first_line_alone(family: str) -> None:
     body, says = FAMILIES[family][0]
     with pytest.raises(CompileError) as caught:
         wb.compile(source([body]), arch="gfx950", name="wrong.hip")
-    found = [d for d in caught.value.diagnostics if d.severity == "error"]
-    assert says in found[0].message
-    assert len(found) == 1
+    diagnostics = [d for d in caught.value.diagnostics if d.severity == "error"]
+    assert says in diagnostics[0].message
+    assert len(diagnostics) == 1
 
 
 def test_target_must_be_known() -> None:

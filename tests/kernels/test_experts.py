@@ -20,21 +20,21 @@ STORED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "given", "arch", "opcode"), STORED)
+@pytest.mark.parametrize(("name", "setting", "arch", "opcode"), STORED)
 def test_numbers_are_multiplied_as_they_are_stored(
-    name: str, given: dict[str, object], arch: str, opcode: str
+    name: str, setting: dict[str, object], arch: str, opcode: str
 ) -> None:
     spec = wb.kernels[f"moe_gemm/{name}"]
-    shape = spec.shape(**{**spec.shapes[0], **given}, arch=arch)
+    shape = spec.shape(**{**spec.shapes[0], **setting}, arch=arch)
     used = {i.opcode for i in spec.kernel(shape, arch=arch).instructions if "mfma" in i.opcode}
     assert used == {opcode}
 
 
 def grads(function: Any, inputs: dict[str, Any], leaves: list[str]) -> tuple[torch.Tensor, ...]:
-    own = {name: inputs[name].clone().requires_grad_() for name in leaves}
-    made = function(**{**inputs, **own})
-    upstream = torch.randn(made.shape, generator=torch.Generator().manual_seed(3)).bfloat16()
-    return torch.autograd.grad(made, list(own.values()), upstream.to(made.dtype))
+    tensors = {name: inputs[name].clone().requires_grad_() for name in leaves}
+    out = function(**{**inputs, **tensors})
+    upstream = torch.randn(out.shape, generator=torch.Generator().manual_seed(3)).bfloat16()
+    return torch.autograd.grad(out, list(tensors.values()), upstream.to(out.dtype))
 
 
 def test_gradients_of_experts_elsewhere_and_of_none() -> None:
@@ -63,5 +63,5 @@ def test_layers_compile_with_their_gradient() -> None:
     inputs = spec.make_inputs({"tokens": 20, "top_k": 2, "experts": 3, "n": 96, "k": 64, "weighted": 1})
     leaves = ["a", "w1", "w2", "weights"]
     compiled = torch.compile(lambda **given: spec(**given), fullgraph=True, backend="aot_eager")
-    for got, wanted in zip(grads(compiled, inputs, leaves), grads(spec, inputs, leaves), strict=True):
-        assert torch.equal(got, wanted)
+    for got, expected in zip(grads(compiled, inputs, leaves), grads(spec, inputs, leaves), strict=True):
+        assert torch.equal(got, expected)

@@ -62,15 +62,15 @@ def test_tiles_of_single_numbers() -> None:
     assert not module.result.diagnostics
     torch.manual_seed(6)
     a, b = torch.randint(0, 64, (64, 256)), torch.randint(0, 64, (16, 256))
-    given, copied, c = packed(a), torch.zeros(64, 256, dtype=torch.uint8), torch.zeros(64, 16)
+    packed_a, copied, c = packed(a), torch.zeros(64, 256, dtype=torch.uint8), torch.zeros(64, 16)
     module["product"].launch(
-        wb.Launch(1, 64), (given, packed(b), copied, c), {}, device=device("emulated:gfx950")
+        wb.Launch(1, 64), (packed_a, packed(b), copied, c), {}, device=device("emulated:gfx950")
     )
     # Sums of 256 products that are multiples of 1/64 are exact.
     assert torch.equal(c[:32], value(a[32:]) @ value(b).T)
     assert torch.equal(c[32:48], value(a[32:48, :128]).sum(1, keepdim=True).expand(16, 16))
     half = 32 * 256 * 6 // 8
-    assert torch.equal(copied.view(-1)[half : 2 * half], given.view(-1)[half : 2 * half])
+    assert torch.equal(copied.view(-1)[half : 2 * half], packed_a.view(-1)[half : 2 * half])
     assert not copied.view(-1)[:half].any()
 
 
@@ -118,8 +118,8 @@ def test_complex_types() -> None:
     }"""
     module = wb.compile(source, name="complex.hip", **FP6)
     real, imag = torch.randn(2, 32, 32).unbind()
-    wanted = real.clone(), -imag
+    expected = real.clone(), -imag
     x = {"real": real, "imag": imag}
     module["conjugate"].launch(wb.Launch(1, 64), (x,), {}, device=device("emulated:gfx950"))
-    assert torch.equal(real, wanted[0])
-    assert torch.equal(imag, wanted[1])
+    assert torch.equal(real, expected[0])
+    assert torch.equal(imag, expected[1])

@@ -139,8 +139,8 @@ def test_the_rule_fits_the_machine(arch: str, name: str) -> None:
             full = spec.shape(shape, arch=arch)
             launches = [step.launch for step in spec.active_steps(full, arch)]
             for launch in launches:
-                made = launch(full, arch)
-                assert made.dynamic_shared <= room, f"{name}:{variant} {shape}"
+                geometry = launch(full, arch)
+                assert geometry.dynamic_shared <= room, f"{name}:{variant} {shape}"
 
 
 def test_few_tiles_take_parts_of_k_and_many_do_not() -> None:

@@ -46,12 +46,12 @@ def spec(request: pytest.FixtureRequest) -> KernelSpec:
     return wb.kernels[request.param]
 
 
-def aligned(given: torch.Tensor) -> torch.Tensor:
+def aligned(tensor: torch.Tensor) -> torch.Tensor:
     """The same at an address that is a multiple of 256, as a GPU's allocations are."""
-    room = torch.empty(given.nbytes + 256, dtype=torch.uint8)
+    room = torch.empty(tensor.nbytes + 256, dtype=torch.uint8)
     skip = -room.data_ptr() % 256
-    made = room[skip : skip + given.nbytes].view(given.dtype).view(given.shape)
-    return made.copy_(given)
+    copy = room[skip : skip + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
+    return copy.copy_(tensor)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "x".join(str(v) for v in s.values()))
@@ -142,8 +142,8 @@ def test_table_in_the_docs() -> None:
 def test_no_bank_conflicts_and_whole_lines(arch: str, spec: KernelSpec) -> None:
     """No bank conflict; a load asks for whole 128-byte lines, for 64 on gfx942, which has 32 columns."""
     where = device(f"emulated:{arch}")
-    made = spec.make_inputs(of(spec, {"m": 256, "n": 256, "k": 512}), seed=1, device=where)
-    inputs = {name: aligned(x) if isinstance(x, torch.Tensor) else x for name, x in made.items()}
+    tensors = spec.make_inputs(of(spec, {"m": 256, "n": 256, "k": 512}), seed=1, device=where)
+    inputs = {name: aligned(x) if isinstance(x, torch.Tensor) else x for name, x in tensors.items()}
     out = aligned(torch.zeros(256, 256, dtype=torch.bfloat16))
     _, (record,) = spec.run(inputs, {"c": out}, device=where, options=LaunchOptions(profile=True))
     counters = record.counters
@@ -221,8 +221,8 @@ def test_rows_across_k(arch: str, layout: str, name: str) -> None:
     _, (record,) = spec.run(spec.make_inputs(whole, seed=1, device=where), device=where, options=profiled)
     assert record.counters is not None
     assert record.counters["lds_bank_conflict"] == 0
-    found = wb.sanitize(spec, shape={**whole, "k": 208, "n": 144}, device=f"emulated:{arch}")
-    assert not found.findings, found
+    report = wb.sanitize(spec, shape={**whole, "k": 208, "n": 144}, device=f"emulated:{arch}")
+    assert not report.findings, report
 
 
 PINGPONG, INTERLEAVE, *_ = KERNELS

@@ -27,8 +27,8 @@ def test_every_wave_gets_the_result(arch: str) -> None:
                 x = random(waves, length)
                 if "bf16" in name:
                     x = x.bfloat16().float()
-                wanted = of(x.view(-1, number, length), 1).repeat_interleave(number, 0)
-                exact = wanted if "bf16" not in name else wanted.bfloat16().float()
+                expected = of(x.view(-1, number, length), 1).repeat_interleave(number, 0)
+                exact = expected if "bf16" not in name else expected.bfloat16().float()
                 batch.add(
                     f"{op} of {number} of {waves} waves, {name}",
                     f"""__shared__ sv_fl<{number * length}> scratch[{waves // number}];
@@ -37,7 +37,7 @@ def test_every_wave_gets_the_result(arch: str) -> None:
                     store(g.out, v, {{0, 0, warpid(), 0}});""",
                     x=x,
                     threads=64 * waves,
-                    wanted={"out": exact},
+                    expected={"out": exact},
                     # In the order of the waves, which PyTorch's need not be.
                     check=close(8 if "bf16" not in name else 2**17, 1e-6),
                 )
@@ -50,8 +50,8 @@ def test_the_first_wave_alone_gets_the_result(arch: str) -> None:
     for name in ("align", "align, long"):
         vector, length = VECTORS[name]
         x = random(4, length)
-        wanted = x.clone()
-        wanted[::2] = x.view(2, 2, length).sum(1)
+        expected = x.clone()
+        expected[::2] = x.view(2, 2, length).sum(1)
         batch.add(
             f"sum of 2 of 4 waves, {name}",
             f"""__shared__ sv_fl<{2 * length}> scratch[2];
@@ -60,7 +60,7 @@ def test_the_first_wave_alone_gets_the_result(arch: str) -> None:
             store(g.out, v, {{0, 0, warpid(), 0}});""",
             x=x,
             threads=256,
-            wanted={"out": wanted},
+            expected={"out": expected},
             check=close(1, 1e-6),
         )
     batch.run(arch)

@@ -36,15 +36,15 @@ def test_functorch_differentiates_as_autograd_does(transform: str) -> None:
     spec, x, weight = wb.kernels["normalization/rmsnorm"], torch.randn(3, 64), torch.rand(64)
     for call in (spec, spec.operator.overload):
         leaf = x.clone().requires_grad_()
-        (wanted,) = torch.autograd.grad((call(leaf, weight) ** 2).sum(), leaf)
+        (expected,) = torch.autograd.grad((call(leaf, weight) ** 2).sum(), leaf)
         if transform == "vjp":
-            made, back = torch.func.vjp(lambda x: call(x, weight), x)  # noqa: B023
-            (got,) = back(2 * made)
+            result, back = torch.func.vjp(lambda x: call(x, weight), x)  # noqa: B023
+            (got,) = back(2 * result)
         else:
             got = getattr(torch.func, transform)(lambda x: (call(x, weight) ** 2).sum())(x)  # noqa: B023
-        torch.testing.assert_close(got, wanted)
-        each = torch.vmap(torch.func.grad(lambda row: (call(row, weight) ** 2).sum()))(x[:, None])  # noqa: B023
-        torch.testing.assert_close(each[:, 0], wanted)
+        torch.testing.assert_close(got, expected)
+        rows = torch.vmap(torch.func.grad(lambda row: (call(row, weight) ** 2).sum()))(x[:, None])  # noqa: B023
+        torch.testing.assert_close(rows[:, 0], expected)
 
 
 def test_forward_mode_is_refused_by_name() -> None:
@@ -79,14 +79,14 @@ def test_autocast_follows_pytorchs_rules() -> None:
     gemm, norm = wb.kernels["gemm/bf16"], wb.kernels["normalization/rmsnorm"]
     x, weight = torch.randn(64, 64, dtype=torch.bfloat16), torch.randn(64, 64, requires_grad=True)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        made = gemm(x, weight)
-        assert made.dtype == torch.nn.functional.linear(x, weight).dtype == torch.bfloat16
-        made.float().square().sum().backward()
+        result = gemm(x, weight)
+        assert result.dtype == torch.nn.functional.linear(x, weight).dtype == torch.bfloat16
+        result.float().square().sum().backward()
         assert norm(x, torch.ones(64)).dtype == torch.float32
     assert weight.grad is not None
     assert weight.grad.dtype == torch.float32
     with torch.no_grad():
-        torch.testing.assert_close(made, gemm(x, weight.bfloat16()))
+        torch.testing.assert_close(result, gemm(x, weight.bfloat16()))
     with torch.autocast("cpu", dtype=torch.float16):
         assert gemm(x, weight.detach()).dtype == torch.float16
 

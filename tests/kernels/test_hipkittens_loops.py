@@ -13,9 +13,9 @@ def test_ours_is_counted_by_matrix_instructions() -> None:
     row = loops.of_ours(pair)
     # 16x16x32 of bf16 is the unit; a turn of 16 has two barriers.
     assert row.unit == row.loop.kinds["mfma"] == 128
-    found = {head: value(row) for head, value in loops.COLUMNS}
-    assert found["barriers"] == pytest.approx(2 / 16)
-    assert found["all"] == pytest.approx(sum(v for head, v in found.items() if head != "all"))
+    values = {head: value(row) for head, value in loops.COLUMNS}
+    assert values["barriers"] == pytest.approx(2 / 16)
+    assert values["all"] == pytest.approx(sum(v for head, v in values.items() if head != "all"))
 
 
 def test_without_matrix_instructions_what_is_executed_is_counted() -> None:

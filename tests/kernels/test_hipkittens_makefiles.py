@@ -40,11 +40,11 @@ def test_builds_of_a_checkout(tmp_path: Path) -> None:
     (several / "Makefile").write_text("all:\n\thipcc\n")
     other = folder_of(tmp_path, "d", "CDNA4")
     (other / "Makefile").write_text("all:\n\tnvcc $(SRC)\n")
-    found = [
+    builds = [
         (build.makefile, build.source.path.name, build.source.arch, build.variables)
         for build in hipkittens_makefiles.builds(tmp_path, "main", "gfx950", ())
     ]
-    assert found == [
+    assert builds == [
         ("a", "kernel.cpp", "gfx942", ()),
         ("b", "bkwd.cpp", "gfx950", ("SRC=bkwd.cpp", "TARGET=tk_kernel_bkwd")),
         ("b", "fwd.cpp", "gfx950", ("SRC=fwd.cpp", "TARGET=tk_kernel_fwd")),
@@ -71,8 +71,8 @@ def test_what_became_of_a_build(hipcc: str, result: str, text: str, tmp_path: Pa
     tool.chmod(0o755)
     (build,) = hipkittens_makefiles.builds(tmp_path, "main", "gfx950", ())
     environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
-    told = list(hipkittens_makefiles.attempt(build, environment))
-    assert told == [("kernel.cpp", {"result": result, "text": text})]
+    results = list(hipkittens_makefiles.attempt(build, environment))
+    assert results == [("kernel.cpp", {"result": result, "text": text})]
 
 
 def test_table_counts_makefiles_once() -> None:

@@ -31,8 +31,8 @@ HOW = (
 def checkouts() -> dict[str, Path]:
     """Folders by branch, of those that are there."""
     folder = os.environ.get(FOLDER)
-    found = {branch: Path(folder or "") / branch for branch in compatibility.BRANCHES}
-    return {branch: path for branch, path in found.items() if folder and path.is_dir()}
+    folders = {branch: Path(folder or "") / branch for branch in compatibility.BRANCHES}
+    return {branch: path for branch, path in folders.items() if folder and path.is_dir()}
 
 
 SOURCES = compatibility.listed(checkouts())
@@ -54,10 +54,10 @@ def test_result(source: Source, headers: str) -> None:
     version = find_compiler(source.arch).version
     if not re.search(r"clang (?:version )?22", version):
         pytest.skip(f"the page's table is of clang 22, and this is {version}")
-    wanted = compatibility.stated_results()[source.branch, source.name][headers == "own"]
+    expected = compatibility.stated_results()[source.branch, source.name][headers == "own"]
     compiler = os.environ.get("HIPKITTENS_COMPILER", "zig")
-    told = compatibility.attempt(source, compiler, headers == "own")
-    assert told["result"] == wanted, told["text"]
+    result = compatibility.attempt(source, compiler, headers == "own")
+    assert result["result"] == expected, result["text"]
 
 
 PROGRAM = """
@@ -103,9 +103,9 @@ def source_of(folder: Path, body: str) -> Source:
 )
 def test_of_one_of_ours(tmp_path: Path, body: str, result: str, text: str) -> None:
     """Both halves are compiled: what the device part alone would pass is found in the host's."""
-    told = hipkittens_sources.attempt(source_of(tmp_path, body), own_headers=False)
-    assert told["result"] == result, told
-    assert text in str(told["text"])
+    outcome = hipkittens_sources.attempt(source_of(tmp_path, body), own_headers=False)
+    assert outcome["result"] == result, outcome
+    assert text in str(outcome["text"])
 
 
 def test_what_the_host_part_does_not_compile_is_told(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_sample_of_the_page_is_drawn_by_a_seed(
 ) -> None:
     """The same seed draws the same, another one others; what is not as stated is told, and ends with 1."""
     sources = [Source("main", tmp_path, tmp_path / f"{n}.cpp", "gfx950", ()) for n in range(30)]
-    known = {("main", source.name): ("right", "no") for source in sources}
+    stated = {("main", source.name): ("right", "no") for source in sources}
     drawn: list[tuple[str, bool]] = []
 
     def attempt(source: Source, compiler: str, own: bool) -> dict[str, str]:
@@ -165,7 +165,7 @@ def test_a_sample_of_the_page_is_drawn_by_a_seed(
         return {"result": "no" if own else "right", "text": ""}
 
     monkeypatch.setattr(compatibility, "listed", lambda checkouts: sources)
-    monkeypatch.setattr(compatibility, "stated_results", lambda: known)
+    monkeypatch.setattr(compatibility, "stated_results", lambda: stated)
     monkeypatch.setattr(compatibility, "attempt", attempt)
     samples = []
     for seed in ("7", "7", "8"):
@@ -176,7 +176,7 @@ def test_a_sample_of_the_page_is_drawn_by_a_seed(
         samples.append(list(drawn))
     assert samples[0] == samples[1] != samples[2]
     assert len(set(samples[0])) == 12
-    known["main", samples[0][0][0]] = ("wrong", "wrong")
+    stated["main", samples[0][0][0]] = ("wrong", "wrong")
     with pytest.raises(SystemExit) as ended:
         compatibility.main(["recheck", "--main", str(tmp_path), "--sample", "12", "--seed", "7"])
     assert ended.value.code == 1

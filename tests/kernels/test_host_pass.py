@@ -74,10 +74,8 @@ int main() {
 def compilers() -> list[str]:
     """The compiler that is used here, and where FOLDERS names some, those in their ziglang wheels."""
     folders = filter(None, os.environ.get(FOLDERS, "").split(os.pathsep))
-    found = (
-        p for folder in folders for n in ("", "*/") for p in sorted(Path(folder).glob(f"{n}ziglang/zig"))
-    )
-    return ["", *map(str, found)]
+    zigs = (p for folder in folders for n in ("", "*/") for p in sorted(Path(folder).glob(f"{n}ziglang/zig")))
+    return ["", *map(str, zigs)]
 
 
 @pytest.fixture(params=compilers(), ids=lambda path: Path(path).parent.parent.name or "compiler")
@@ -155,9 +153,9 @@ def sources(arch: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, C
     for name in wb.kernels:
         spec = wb.kernels[name]
         if arch in spec.targets and in_turn(name, arch):
-            for each in map(spec.variant, spec.variants) if spec.variants else (spec,):
+            for variant in map(spec.variant, spec.variants) if spec.variants else (spec,):
                 with contextlib.suppress(ShapeError):
-                    list(building.modules(each, each.shape(arch=arch), arch, building.Instances()))
+                    list(building.modules(variant, variant.shape(arch=arch), arch, building.Instances()))
     for (source, _), options in asked.items():
         yield source, options
 
@@ -166,8 +164,8 @@ def sources(arch: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, C
 def test_operators(arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is in no family: quantization, selections, scans, scaled and pinned multiplications, schedules."""
     wrong = {
-        options.name: said
+        options.name: message
         for source, options in sources(arch, monkeypatch)
-        if (said := errors_of_the_host(source, options, tmp_path))
+        if (message := errors_of_the_host(source, options, tmp_path))
     }
     assert wrong == {}

@@ -17,24 +17,24 @@ def test_every_column_of_the_command_is_filled(name: str, monkeypatch: pytest.Mo
     first = next(iter(whole.variants), None)
     spec = whole.variant(first) if first else whole
     row = next(kernel_costs.rows_of_variant(spec, whole.targets[0]))
-    found = {column.head: column.of(row) for column in kernel_costs.COLUMNS}
-    assert all(found.values()), found
-    assert int(found["VGPR"]) > 0
-    assert ("mfma" in found["main loop"]) == (name == "gemm/int8")
-    assert found["modelled"].startswith(tuple("0123456789"))
-    assert found["of the roof"].endswith("%")
+    cells = {column.head: column.of(row) for column in kernel_costs.COLUMNS}
+    assert all(cells.values()), cells
+    assert int(cells["VGPR"]) > 0
+    assert ("mfma" in cells["main loop"]) == (name == "gemm/int8")
+    assert cells["modelled"].startswith(tuple("0123456789"))
+    assert cells["of the roof"].endswith("%")
 
 
 def test_the_page_has_the_columns_of_the_command() -> None:
     heads = [column.head for column in kernel_costs.COLUMNS], [head for head, _ in kernel_costs.TIMES]
     lines = kernel_costs.page().splitlines()
-    found = [text.strip("| ").split(" | ") for text in lines if text.startswith("| kernel")]
-    assert found == list(heads)
-    for known, wanted in zip(map(kernel_costs.lines_of, ("costs", "times")), heads, strict=True):
-        assert any(known.values())
-        for text in (text for texts in known.values() for text in texts):
+    titles = [text.strip("| ").split(" | ") for text in lines if text.startswith("| kernel")]
+    assert titles == list(heads)
+    for recorded, columns in zip(map(kernel_costs.lines_of, ("costs", "times")), heads, strict=True):
+        assert any(recorded.values())
+        for text in (text for texts in recorded.values() for text in texts):
             cells = text.strip("| ").split(" | ")
-            assert len(cells) == len(wanted), text
+            assert len(cells) == len(columns), text
             assert all(cells), f"an empty cell; run python tests/kernels/kernel_costs.py: {text}"
     assert set(kernel_costs.stored()["operators"]) <= set(wb.kernels)
 
@@ -43,34 +43,34 @@ def test_every_operator_has_a_row_for_each_of_its_targets() -> None:
     heads = [column.head for column in kernel_costs.COLUMNS]
     at = heads.index("target")
     costs = kernel_costs.lines_of("costs")
-    found = {(name, text.strip("| ").split(" | ")[at]) for name, texts in costs.items() for text in texts}
-    wanted = {(name, target) for name in wb.kernels for target in wb.kernels[name].targets}
-    assert wanted - found == set(), "run python tests/kernels/kernel_costs.py with these names"
+    rows = {(name, text.strip("| ").split(" | ")[at]) for name, texts in costs.items() for text in texts}
+    expected = {(name, target) for name in wb.kernels for target in wb.kernels[name].targets}
+    assert expected - rows == set(), "run python tests/kernels/kernel_costs.py with these names"
 
 
 def test_no_launch_of_the_page_touches_scratch() -> None:
     heads = [column.head for column in kernel_costs.COLUMNS]
     for texts in kernel_costs.lines_of("costs").values():
         for text in texts:
-            found = dict(zip(heads, text.strip("| ").split(" | "), strict=True))
-            assert found["scratch"] == "0", text
+            row = dict(zip(heads, text.strip("| ").split(" | "), strict=True))
+            assert row["scratch"] == "0", text
 
 
 def test_bank_conflicts_are_explained() -> None:
     at = [column.head for column in kernel_costs.COLUMNS].index("conflict cycles")
     costs = kernel_costs.lines_of("costs")
-    found = {
+    operators = {
         name for name, texts in costs.items() for text in texts if text.strip("| ").split(" | ")[at] != "0"
     }
-    assert found == set(kernel_costs.CONFLICTS)
+    assert operators == set(kernel_costs.CONFLICTS)
     assert kernel_costs.LEFT in kernel_costs.page()
 
 
 def test_first_calls_are_of_operators_and_say_which_they_lack() -> None:
-    rows, said = first_calls.known(), kernel_costs.stored()["first calls"]
-    assert {name for name in wb.kernels if name in rows or f"`{name}`" in said} == set(wb.kernels)
+    rows, note = first_calls.stored_rows(), kernel_costs.stored()["first calls"]
+    assert {name for name in wb.kernels if name in rows or f"`{name}`" in note} == set(wb.kernels)
     assert all(float(row[2]) > 0 and float(row[3]) > 0 for row in rows.values())
-    assert said in kernel_costs.page()
+    assert note in kernel_costs.page()
 
 
 def test_an_operator_is_stored_beside_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

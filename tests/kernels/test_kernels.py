@@ -120,17 +120,17 @@ def test_rmsnorm_takes_any_leading_dimensions(arch: str) -> None:
     x = torch.randn(2, 3, 5, 256, generator=torch.Generator().manual_seed(2)).bfloat16()
     weight = torch.ones(256, dtype=torch.bfloat16)
     spec = wb.kernels["normalization/rmsnorm"]
-    made = spec.run({"x": x, "weight": weight, "eps": 1e-3}, device=device(f"emulated:{arch}"))[0]["out"]
-    assert made.shape == x.shape
-    wanted = spec.reference(x.float(), weight.float(), 1e-3)
-    torch.testing.assert_close(made.float(), wanted, rtol=8e-3, atol=1e-3)
+    result = spec.run({"x": x, "weight": weight, "eps": 1e-3}, device=device(f"emulated:{arch}"))[0]["out"]
+    assert result.shape == x.shape
+    expected = spec.reference(x.float(), weight.float(), 1e-3)
+    torch.testing.assert_close(result.float(), expected, rtol=8e-3, atol=1e-3)
 
 
 def test_layernorm_without_weight_and_bias(arch: str) -> None:
     x = torch.randn(9, 300, generator=torch.Generator().manual_seed(2))
     spec = wb.kernels["normalization/layernorm"]
-    made = spec.run(spec.bind(x), device=device(f"emulated:{arch}"))[0]["out"]
-    torch.testing.assert_close(made, torch.nn.functional.layer_norm(x, (300,)), rtol=1e-5, atol=1e-5)
+    result = spec.run(spec.bind(x), device=device(f"emulated:{arch}"))[0]["out"]
+    torch.testing.assert_close(result, torch.nn.functional.layer_norm(x, (300,)), rtol=1e-5, atol=1e-5)
 
 
 def test_layernorm_of_nearly_equal_numbers(arch: str) -> None:
@@ -142,10 +142,10 @@ def test_layernorm_of_nearly_equal_numbers(arch: str) -> None:
     x = 5 + apart * torch.randn(rows, 2, generator=torch.Generator().manual_seed(random.randrange(1000)))
     got = wb.kernels["normalization/layernorm"](x, None, None, eps, device=device(f"emulated:{arch}"))
     wide = x.double()
-    wanted = torch.nn.functional.layer_norm(wide, (2,), eps=eps)
+    expected = torch.nn.functional.layer_norm(wide, (2,), eps=eps)
     deviation = (wide.var(-1, keepdim=True, correction=0) + eps).sqrt()
-    bound = torch.finfo(x.dtype).eps * (wide.abs().amax(-1, keepdim=True) / deviation + 4 * wanted.abs())
-    assert ((got - wanted).abs() <= bound).all()
+    bound = torch.finfo(x.dtype).eps * (wide.abs().amax(-1, keepdim=True) / deviation + 4 * expected.abs())
+    assert ((got - expected).abs() <= bound).all()
 
 
 @pytest.mark.parametrize(
@@ -169,6 +169,6 @@ def test_softmax_of_other_types_refused() -> None:
 
 @pytest.mark.parametrize("x", [torch.tensor(1.0), torch.ones(1)])
 def test_what_has_one_element_is_named(x: torch.Tensor) -> None:
-    one = torch.ones(1, dtype=torch.bfloat16)
+    single = torch.ones(1, dtype=torch.bfloat16)
     with pytest.raises(ShapeError, match=r"mul_add: x is .*; expected two elements or more"):
-        wb.kernels["feed_forward/mul_add"](x.bfloat16(), one, one, device="emulated:gfx942")
+        wb.kernels["feed_forward/mul_add"](x.bfloat16(), single, single, device="emulated:gfx942")

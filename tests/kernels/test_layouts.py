@@ -40,7 +40,7 @@ def test_past_the_end(arch: str, batch: Batch, cols: int) -> None:
                     load_bounded(tile, x, {{0, 0, 1, 0}});
                     store(g.below, tile, {CORNER});""",
                     x=x,
-                    wanted={
+                    expected={
                         "out": padded(x, 32, 64),
                         "back": x,
                         "below": torch.zeros(32, 64, dtype=x.dtype),

@@ -18,7 +18,7 @@ def test_e5m2(batch: Batch, arch: str, side: int, depth: int) -> None:
     generator = torch.Generator().manual_seed(side)
     m, n, k = 2 * side, side, 3 * depth
     a, b = (torch.randint(-3, 4, (rows, k), generator=generator).float() for rows in (m, n))
-    given = {name: each.to(E5M2[arch]).view(torch.uint8) for name, each in (("a", a), ("b", b))}
+    inputs = {name: each.to(E5M2[arch]).view(torch.uint8) for name, each in (("a", a), ("b", b))}
     tile = f"row_l, rt_{side}x{depth}_s"
     batch.add(
         f"e5m2 of {side} rows",
@@ -28,8 +28,8 @@ def test_e5m2(batch: Batch, arch: str, side: int, depth: int) -> None:
         load(a, layout((fp8e5m2 *)g.a, 1, 1, {m}, {k}), {{0, 0, 0, 0}});
         load(b, layout((fp8e5m2 *)g.b, 1, 1, {n}, {k}), {{0, 0, 0, 0}});
         zero(c); mma_ABt(c, a, b, c); store(g.c, c, {{0, 0, 0, 0}});""",
-        wanted={"c": a @ b.T},
-        **given,
+        expected={"c": a @ b.T},
+        **inputs,
     )
     batch.run(arch)
 

@@ -24,7 +24,7 @@ everywhere = pytest.mark.parametrize(
 )
 
 
-def chosen(name: str, arch: str) -> tuple[KernelSpec, Device, tuple[cases.Shape, ...]]:
+def drawn_case(name: str, arch: str) -> tuple[KernelSpec, Device, tuple[cases.Shape, ...]]:
     """An operator with a device and the thin set of its shapes."""
     spec = wb.kernels[name]
     if arch not in spec.targets:
@@ -38,7 +38,7 @@ def chosen(name: str, arch: str) -> tuple[KernelSpec, Device, tuple[cases.Shape,
 
 @everywhere
 def test_results(name: str, arch: str) -> None:
-    spec, where, shapes = chosen(name, arch)
+    spec, where, shapes = drawn_case(name, arch)
     for shape in shapes:
         result = wb.verify(spec, shape=shape, device=where, seed=random.randrange(1000))
         assert result.passed, f"{shape}: {result}"
@@ -46,7 +46,7 @@ def test_results(name: str, arch: str) -> None:
 
 @everywhere
 def test_hard_inputs(name: str, arch: str) -> None:
-    spec, where, shapes = chosen(name, arch)
+    spec, where, shapes = drawn_case(name, arch)
     if not spec.hard_inputs:
         pytest.skip(f"{name} names none")
     for hard in spec.hard_inputs:
@@ -62,7 +62,7 @@ def test_hard_inputs(name: str, arch: str) -> None:
 
 @everywhere
 def test_two_runs_are_equal_in_every_bit(name: str, arch: str) -> None:
-    spec, where, shapes = chosen(name, arch)
+    spec, where, shapes = drawn_case(name, arch)
     runs = []
     for _ in range(2):
         inputs = spec.make_inputs(shapes[0], seed=5, device=where)
@@ -77,7 +77,7 @@ def test_two_runs_are_equal_in_every_bit(name: str, arch: str) -> None:
 @everywhere
 def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of some of the inputs, against autograd of the reference in float64; twice, with equal bits."""
-    spec, where, shapes = chosen(name, arch)
+    spec, where, shapes = drawn_case(name, arch)
     if spec.backward is None:
         pytest.skip(f"{name} is differentiated by autograd of its reference")
     monkeypatch.setenv("HIPKITTENS_DEVICE", where.name)
@@ -88,39 +88,41 @@ def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPa
         leaves = [n for n in leaves if f"d{n}" in wb.kernels[spec.backward].output_names]
     if not leaves:
         pytest.skip(f"{shapes[0]} has nothing but integers, which have no gradient")
-    wanted = random.sample(leaves, random.randint(1, len(leaves)))
-    made = spec(**{**inputs, **{n: inputs[n].clone().requires_grad_() for n in wanted}})
-    made = made if isinstance(made, dict) else dict(zip(spec.operator.outputs, (made,), strict=True))
+    names = random.sample(leaves, random.randint(1, len(leaves)))
+    results = spec(**{**inputs, **{n: inputs[n].clone().requires_grad_() for n in names}})
+    results = (
+        results if isinstance(results, dict) else dict(zip(spec.operator.outputs, (results,), strict=True))
+    )
     generator = torch.Generator().manual_seed(random.randrange(1000))
     # Gradients of 8-bit numbers are of 8 bits too, and sums of hundreds of products have to fit.
-    size = 1 / 64 if any(inputs[n].dtype.itemsize == 1 for n in wanted) else 1.0
+    size = 1 / 64 if any(inputs[n].dtype.itemsize == 1 for n in names) else 1.0
     upstream = {
         output: (size * torch.randn(t.shape, generator=generator)).to(t)
-        for output, t in made.items()
+        for output, t in results.items()
         if t.requires_grad
     }
     # Kernels round what they make to 16 bits; PyTorch does too, or computes in the float32 of scales. How
     # large its largest error is where few elements decide it, is luck.
-    narrow = any(t.dtype.itemsize == 2 for t in made.values())
+    narrow = any(t.dtype.itemsize == 2 for t in results.values())
 
     def through(
-        function: Any, given: dict[str, Any], upstream: dict[str, torch.Tensor] = upstream
+        function: Any, arguments: dict[str, Any], upstream: dict[str, torch.Tensor] = upstream
     ) -> dict[str, torch.Tensor]:
-        own = {n: given[n].detach().clone().requires_grad_() for n in wanted}
-        results = function(**{**given, **own})
+        tensors = {n: arguments[n].detach().clone().requires_grad_() for n in names}
+        results = function(**{**arguments, **tensors})
         if isinstance(results, torch.Tensor):
             results = (results,)
         if not isinstance(results, dict):
             results = dict(zip(spec.operator.outputs, results, strict=True))
         grads = torch.autograd.grad(
             [results[output] for output in upstream],
-            list(own.values()),
+            list(tensors.values()),
             [grad.to(results[output].dtype) for output, grad in upstream.items()],
         )
-        return dict(zip(wanted, grads, strict=True))
+        return dict(zip(names, grads, strict=True))
 
     runs = [through(spec, inputs) for _ in range(2)]
-    for leaf in wanted:
+    for leaf in names:
         assert torch.equal(_bits(runs[0][leaf]), _bits(runs[1][leaf])), f"d{leaf} differs at {shapes[0]}"
     result = wb.verify(lambda **given: runs[0], lambda **given: through(spec.reference, given), inputs=inputs)
     truth = None
@@ -141,12 +143,12 @@ def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPa
                     wide = {n: _wide(v) for n, v in inputs.items()}
                     largest = max(largest, through(spec.reference, wide, other)[leaf].abs().max())
             holds = bool(error <= 2**-6 * largest)
-        assert output.passed or holds, f"{shapes[0]}, gradients of {', '.join(wanted)}: {result}"
+        assert output.passed or holds, f"{shapes[0]}, gradients of {', '.join(names)}: {result}"
 
 
 @everywhere
 def test_sanitizer_finds_nothing(name: str, arch: str) -> None:
-    spec, where, shapes = chosen(name, arch)
+    spec, where, shapes = drawn_case(name, arch)
     same = [s for s in shapes if cases.instance(spec, s, arch) == cases.instance(spec, shapes[0], arch)]
     least = min(same, key=lambda shape: cases.cost(spec, shape))
     result = wb.sanitize(spec, shape=least, device=where)
@@ -156,7 +158,7 @@ def test_sanitizer_finds_nothing(name: str, arch: str) -> None:
 @everywhere
 def test_wrong_tensors_are_refused(name: str, arch: str) -> None:
     """Another dtype, no dimensions, another device: an error that names the argument, and nothing runs."""
-    spec, where, shapes = chosen(name, arch)
+    spec, where, shapes = drawn_case(name, arch)
     inputs = spec.make_inputs(shapes[0], device=where)
     for argument, tensor in inputs.items():
         if not isinstance(tensor, torch.Tensor):
@@ -194,19 +196,19 @@ def test_a_scalar_is_no_tensor_of_one_element(name: str) -> None:
 def test_is_an_operator_of_pytorch(name: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`torch.library.opcheck` accepts it, and `torch.compile` takes a call of it whole."""
     monkeypatch.setenv("HIPKITTENS_DEVICE", f"emulated:{arch}")
-    spec, where, shapes = chosen(name, arch)
+    spec, where, shapes = drawn_case(name, arch)
     inputs = spec.make_inputs(shapes[0], device=where)
     checks = ["test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"]
     if all(v.dtype.itemsize > 1 or v.dtype is torch.bool for v in _tensors(inputs)):
         # PyTorch's comparison of inputs before and after does not take 8-bit floats.
         checks.append("test_schema")
-    given = {k: _copy(v) for k, v in inputs.items()}
-    torch.library.opcheck(spec.operator.overload, (), given, test_utils=checks)
+    copies = {k: _copy(v) for k, v in inputs.items()}
+    torch.library.opcheck(spec.operator.overload, (), copies, test_utils=checks)
     torch.compiler.reset()  # what was compiled for other operators counts as a try for this one
     whole = torch.compile(lambda given: spec(**given), fullgraph=True, backend="eager")
     got = whole({k: _copy(v) for k, v in inputs.items()})
-    wanted = spec(**{k: _copy(v) for k, v in inputs.items()})
-    for a, b in zip(_tensors(got), _tensors(wanted), strict=True):
+    expected = spec(**{k: _copy(v) for k, v in inputs.items()})
+    for a, b in zip(_tensors(got), _tensors(expected), strict=True):
         assert a.shape == b.shape
         if not spec.nondeterministic:
             assert torch.equal(_bits(a), _bits(b))
@@ -215,18 +217,18 @@ def test_is_an_operator_of_pytorch(name: str, arch: str, monkeypatch: pytest.Mon
 @pytest.mark.skipif(not cases.EVERY, reason="with HIPKITTENS_TEST_ALL")
 @everywhere
 def test_every_setting(name: str, arch: str, subtests: pytest.Subtests) -> None:
-    spec, where, _ = chosen(name, arch)
+    spec, where, _ = drawn_case(name, arch)
     for shape in (cases.whole if cases.EVERY == 1 else cases.part)(spec, arch, SEED):
         takers = [spec.variant(v) for v, variant in spec.variants.items() if variant.takes(shape, arch)]
         takers = [spec, *(taker for taker in takers if arch in taker.targets)]
-        for each in takers if cases.EVERY == 1 else [random.choice(takers)]:
-            with subtests.test(name=each.name, shape=str(shape)):
-                result = wb.verify(each, shape=shape, device=where)
+        for taker in takers if cases.EVERY == 1 else [random.choice(takers)]:
+            with subtests.test(name=taker.name, shape=str(shape)):
+                result = wb.verify(taker, shape=shape, device=where)
                 assert result.passed, f"{shape}: {result}"
         with subtests.test(shape=str(shape)):
             if cases.cost(spec, shape) <= cases.SMALL / 10:
-                found = wb.sanitize(spec, shape=shape, device=where)
-                assert found.passed, f"{shape}: {found}"
+                report = wb.sanitize(spec, shape=shape, device=where)
+                assert report.passed, f"{shape}: {report}"
 
 
 def _copy(value: Any) -> Any:
@@ -260,15 +262,15 @@ def test_no_launch_wants_more_shared_memory_than_its_target_has(arch: str) -> No
             for most in (700.0, 1e5)
         ]
         shapes = [*spec.shapes, *some, *({**setting, **draw.choice(sizes)} for setting in some)]
-        for chosen in (spec, *map(spec.variant, spec.variants)):
-            for given in shapes:
+        for implementation in (spec, *map(spec.variant, spec.variants)):
+            for parameters in shapes:
                 try:
-                    shape = chosen.shape(given, arch=arch)
-                    steps = chosen.implementation(shape, arch=arch).active_steps(shape, arch)
+                    shape = implementation.shape(parameters, arch=arch)
+                    steps = implementation.implementation(shape, arch=arch).active_steps(shape, arch)
                 except ShapeError:
                     continue
                 for step in steps:
-                    wanted = step.launch(shape, arch).dynamic_shared
-                    assert wanted <= room, f"{chosen.name} {step.name} {shape}: {wanted} of {room} bytes"
-                    seen += wanted > 0
+                    lds = step.launch(shape, arch).dynamic_shared
+                    assert lds <= room, f"{implementation.name} {step.name} {shape}: {lds} of {room} bytes"
+                    seen += lds > 0
     assert seen > 1000

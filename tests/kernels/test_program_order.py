@@ -68,7 +68,7 @@ class Schedule:
     name: str
     tiles: str
     steps: list[Step]
-    given: torch.Tensor
+    initial: torch.Tensor
     held: list[torch.Tensor]
     stored: list[torch.Tensor]
     taken: int
@@ -112,11 +112,11 @@ def priority(level: int) -> Step:
 
 def draw(name: str, tiles: str) -> Schedule:
     """A schedule without a race, by the rules of its own waits and barriers."""
-    given = torch.randint(-100, 100, (WAVES * SIDE, SIDE)).to(torch.bfloat16)
-    held = list(given.chunk(WAVES))
-    shared = [[given[:SIDE] * 0] * 2 for _ in range(WAVES)]
-    stored = [given[:SIDE] * 0] * WAVES
-    loaded = [given[:SIDE] * 0] * WAVES
+    initial = torch.randint(-100, 100, (WAVES * SIDE, SIDE)).to(torch.bfloat16)
+    held = list(initial.chunk(WAVES))
+    shared = [[initial[:SIDE] * 0] * 2 for _ in range(WAVES)]
+    stored = [initial[:SIDE] * 0] * WAVES
+    loaded = [initial[:SIDE] * 0] * WAVES
     taken = random.getrandbits(STEPS + 1)
     plan = [(random.choice(OPERATIONS), random.randrange(2), random.randrange(WAVES)) for _ in range(STEPS)]
     # Shared memory is filled before the first read of it, and what was loaded last is used.
@@ -124,44 +124,44 @@ def draw(name: str, tiles: str) -> Schedule:
     steps: list[Step] = []
     uses = [index for index, (what, _, _) in enumerate(plan) if what in ("fetch", "reload")]
     for round in range(ROUNDS):
-        for index, (what, half, wave) in enumerate(plan):
-            if what == "publish":
+        for index, (operation, half, wave) in enumerate(plan):
+            if operation == "publish":
                 for w in range(WAVES):
                     shared[w][half] = held[w]
-            elif what == "direct":
+            elif operation == "direct":
                 for w in range(WAVES):
-                    shared[w][half] = given.chunk(WAVES)[(w + wave) % WAVES]
-            elif what == "fetch":
+                    shared[w][half] = initial.chunk(WAVES)[(w + wave) % WAVES]
+            elif operation == "fetch":
                 loaded = [shared[(w + wave) % WAVES][half] for w in range(WAVES)]
-            elif what == "reload":
-                loaded = [given.chunk(WAVES)[(w + wave) % WAVES] for w in range(WAVES)]
-            elif what == "keep":
+            elif operation == "reload":
+                loaded = [initial.chunk(WAVES)[(w + wave) % WAVES] for w in range(WAVES)]
+            elif operation == "keep":
                 stored = list(held)
             if index in uses and taken >> uses.index(index) & 1:
                 held = [-tile for tile in loaded]
             if round == 0:
-                steps += lines(what, half, wave, uses.index(index) if index in uses else -1)
-    return Schedule(name, tiles, steps, given, held, stored, taken)
+                steps += lines(operation, half, wave, uses.index(index) if index in uses else -1)
+    return Schedule(name, tiles, steps, initial, held, stored, taken)
 
 
 OPERATIONS = ("publish", "direct", "fetch", "fetch", "fetch", "reload", "keep")
 
 
-def lines(what: str, half: int, wave: int, use: int) -> Iterator[Step]:
+def lines(operation: str, half: int, wave: int, use: int) -> Iterator[Step]:
     """An operation with the waits and barriers that make it right, and with others."""
     other = f"(wave + {wave}) % {WAVES}"
-    if what == "publish":
+    if operation == "publish":
         yield Step(f"store(shared[wave][{half}], held);", ("shared store",))
         yield wait("lgkmcnt")
-    elif what == "direct":
+    elif operation == "direct":
         yield Step(
             f"group<1>::load_async(shared[wave][{half}], given, {{0, 0, {other}, 0}});", ("direct load",)
         )
         yield wait("vmcnt")
-    elif what == "fetch":
+    elif operation == "fetch":
         yield Step(f"load(loaded, shared[{other}][{half}]);", ("shared load",))
         yield wait("lgkmcnt")
-    elif what == "reload":
+    elif operation == "reload":
         yield Step(f"load(loaded, given, {{0, 0, {other}, 0}});", ("global load",))
         yield wait("vmcnt")
     else:
@@ -204,8 +204,8 @@ def misplaced(instructions: Sequence[Instruction], body: list[str]) -> str | Non
 
     Steps of a kind that follow each other count as one, as an operation is several instructions.
     """
-    wanted = [kind for kind, _ in groupby(["global load", *body, "global store"])]
-    start, end = 0, len(wanted) - 1
+    expected = [kind for kind, _ in groupby(["global load", *body, "global store"])]
+    start, end = 0, len(expected) - 1
     by_address = {instruction.address: index for index, instruction in enumerate(instructions)}
     seen: set[tuple[int, int]] = set()
     todo = [(0, start)]
@@ -220,12 +220,12 @@ def misplaced(instructions: Sequence[Instruction], body: list[str]) -> str | Non
                 return f"a path ends after step {state} of {end}"
             continue
         kind = kind_of(instruction)
-        if kind is not None and kind != wanted[state]:
+        if kind is not None and kind != expected[state]:
             # Behind the last step of a round comes the first of the next, or what is behind the loop.
             before_round, behind_round = state in (start, end - 1), [1, end]
-            following = [s for s in (behind_round if before_round else [state + 1]) if wanted[s] == kind]
+            following = [s for s in (behind_round if before_round else [state + 1]) if expected[s] == kind]
             if not following:
-                return f"{instruction} comes after step {state} of {list(enumerate(wanted))}"
+                return f"{instruction} comes after step {state} of {list(enumerate(expected))}"
             state = following[0]
         if instruction.opcode.startswith(("s_cbranch", "s_branch")):
             todo.append((by_address[branch_target(instruction)], state))
@@ -263,10 +263,10 @@ def test_schedules_stay_as_written(arch: str, level: str) -> None:
         text = schedule.source()
         wrong = misplaced(kernel.instructions, [kind for step in schedule.steps for kind in step.kinds])
         assert wrong is None, f"{wrong}\n{text}"
-        held, stored = torch.zeros_like(schedule.given), torch.zeros_like(schedule.given)
+        held, stored = torch.zeros_like(schedule.initial), torch.zeros_like(schedule.initial)
         kernel.launch(
             wb.Launch(1, WAVES * 64),
-            (schedule.given, held, stored, ROUNDS, schedule.taken),
+            (schedule.initial, held, stored, ROUNDS, schedule.taken),
             {},
             device=device(f"emulated:{arch}"),
         )

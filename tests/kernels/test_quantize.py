@@ -34,8 +34,8 @@ WHOLE = "{0, 0, 0, 0}"
 
 def named(format: str, arch: str) -> str:
     """The format by the name of its encoding on a target."""
-    own = {"e4m3": FP8[arch], "e5m2": E5M2[arch]}.get(format)
-    return str(own).removeprefix("torch.float8_") if own else format
+    encoding = {"e4m3": FP8[arch], "e5m2": E5M2[arch]}.get(format)
+    return str(encoding).removeprefix("torch.float8_") if encoding else format
 
 
 def numbers(cols: int = COLS) -> torch.Tensor:
@@ -66,28 +66,30 @@ def as_bytes(made: torch.Tensor) -> torch.Tensor:
     return made.contiguous().view(torch.uint8)
 
 
-def add(batch: Batch, format: str, what: str, call: str, wanted: tuple[torch.Tensor, ...], kind: str) -> None:
+def add(
+    batch: Batch, format: str, title: str, call: str, expected: tuple[torch.Tensor, ...], kind: str
+) -> None:
     """A case that quantizes `numbers()` by `call` into q, with scales in `s` for blocks of `kind`'s size."""
     element, n = TYPES[format]
-    made, scales = wanted
+    codes, scales = expected
     batch.add(
-        f"{format} {what}",
+        f"{format} {title}",
         f"""using wide = rt_fl<{ROWS}, {COLS}, row_l, {SHAPE}>; wide x; load(x, g.x, {WHOLE});
         rt<{element}, {ROWS}, {COLS // n}, row_l, rt_shape<16, {128 // n}, {32 // n}>> q;
         {gl("q", element, ROWS, COLS // n)}
         {call} store(q_gl, q, {WHOLE}); {kind}""",
         x=numbers(),
-        wanted={"q": as_bytes(made), "s": scales},
+        expected={"q": as_bytes(codes), "s": scales},
     )
 
 
 @pytest.mark.parametrize("format", ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1"])
 def test_powers_of_two(batch: Batch, arch: str, format: str) -> None:
     for rounding in ("down", "even", "up"):
-        wanted = reference.quantize_mx(numbers(), named(format, arch), rounding)
+        expected = reference.quantize_mx(numbers(), named(format, arch), rounding)
         call = f"wide s; quantize_mx<32, scale_rounding::{rounding}>(q, s, x);"
         store = f"{gl('s', 'fp8e8m0', ROWS, COLS // 32)} store_blocks<32>(s_gl, s, 0, 0);"
-        add(batch, format, rounding, call, wanted, store)
+        add(batch, format, rounding, call, expected, store)
     batch.run(arch)
 
 
@@ -97,12 +99,12 @@ def test_powers_of_two(batch: Batch, arch: str, format: str) -> None:
 def test_float_scales(batch: Batch, arch: str, formats: tuple[str, ...]) -> None:
     for format in formats:
         for block in (32, 128):
-            wanted = reference.quantize(numbers(), named(format, arch), block)
+            expected = reference.quantize(numbers(), named(format, arch), block)
             call = f"wide s; quantize_blocks<{block}>(q, s, x);"
-            add(batch, format, f"{block}", call, wanted, f"store_blocks<{block}>(g.s, s, 0, 0);")
-        made, scales = reference.quantize(numbers(), named(format, arch), 0)
+            add(batch, format, f"{block}", call, expected, f"store_blocks<{block}>(g.s, s, 0, 0);")
+        codes, scales = reference.quantize(numbers(), named(format, arch), 0)
         call = "wide::col_vec of_rows; quantize_rows(q, of_rows, x);"
-        add(batch, format, "rows", call, (made, scales.T.contiguous()), f"store(g.s, of_rows, {WHOLE});")
+        add(batch, format, "rows", call, (codes, scales.T.contiguous()), f"store(g.s, of_rows, {WHOLE});")
     batch.run(arch)
 
 
@@ -111,7 +113,7 @@ def test_blocks_over_lanes(arch: str, batch: Batch) -> None:
     for tile, rows, cols in (("rt_rows_s<bf16, 128>", 4, 128), ("rt_rows_s<bf16, 512>", 2, 1024)):
         x = numbers(cols)[2 : 2 + rows].contiguous()
         for block in (32, 128):
-            made, scales = reference.quantize(x, "e2m1", block)
+            codes, scales = reference.quantize(x, "e2m1", block)
             batch.add(
                 f"{tile} {block}",
                 f"""rt_fl<{rows}, {cols}, row_l, {tile}> x, s; load(x, g.x, {WHOLE});
@@ -121,7 +123,7 @@ def test_blocks_over_lanes(arch: str, batch: Batch) -> None:
                 quantize_blocks<{block}>(q, s, x); store(q_gl, q, {WHOLE});
                 store_blocks<{block}>(g.s, s, 0, 0);""",
                 x=x,
-                wanted={"q": made, "s": scales},
+                expected={"q": codes, "s": scales},
             )
     batch.run(arch)
 
@@ -153,9 +155,9 @@ def test_dequantizing_loads(arch: str, batch: Batch) -> None:
             (powers, "fp8e8m0", torch.exp2(powers.double() - 127)),
             (floats, "float", floats.double()),
         ):
-            wanted = torch.zeros(ROWS, COLS, dtype=torch.bfloat16)
+            expected = torch.zeros(ROWS, COLS, dtype=torch.bfloat16)
             products = (values * factors.repeat_interleave(32, 1)).float()  # exact, or rounded as the product
-            wanted[:, :160] = products.bfloat16()
+            expected[:, :160] = products.bfloat16()
             pointer = "g.s" if kind == "fp8e8m0" else "g.s.raw_ptr"
             batch.add(
                 f"{format} {kind}",
@@ -165,7 +167,7 @@ def test_dequantizing_loads(arch: str, batch: Batch) -> None:
                 load_dequantized<32>(r, q_gl, scales, {WHOLE}); store(g.out, r, {WHOLE});""",
                 q=stored,
                 s=scales,
-                wanted={"out": wanted},
+                expected={"out": expected},
             )
     batch.run(arch)
 
@@ -173,14 +175,14 @@ def test_dequantizing_loads(arch: str, batch: Batch) -> None:
 def test_numbers_in_memory_of_less_than_a_byte(arch: str, batch: Batch) -> None:
     """Plain loads and stores between a tile of numbers and fp4; and the rows of a scaled tile."""
     x = (torch.arange(ROWS * 128).reshape(ROWS, 128) % 97 - 48) / 8
-    made = reference.nearest(x, "e2m1")
+    codes = reference.nearest(x, "e2m1")
     batch.add(
         "fp4",
         f"""rt_fl<{ROWS}, 128, row_l, rt_16x32_s> r; load(r, g.x, {WHOLE});
         {gl("q", "fp4e2m1_2", ROWS, 64)} store(q_gl, r, {WHOLE}); load(r, q_gl, {WHOLE});
         store(g.out, r, {WHOLE});""",
         x=x,
-        wanted={"q": made, "out": numbers_of(made, "e2m1").float()},
+        expected={"q": codes, "out": numbers_of(codes, "e2m1").float()},
     )
     q, scales = reference.quantize(x, "int8", 0)
     batch.add(
@@ -189,7 +191,7 @@ def test_numbers_in_memory_of_less_than_a_byte(arch: str, batch: Batch) -> None:
         rt<int8, {ROWS}, 128, row_l, rt_16x64_s> q; quantize_rows(q, s, r);
         dequantize_rows(r, q, s); store(g.out, r, {WHOLE});""",
         x=x,
-        wanted={"out": q.float() * scales},
+        expected={"out": q.float() * scales},
         check=close(1),
     )
     batch.run(arch)
@@ -199,14 +201,14 @@ def test_bytes(arch: str, batch: Batch) -> None:
     """uint8: round to nearest even, saturate, of NaN zero; tiles, vectors and layouts."""
     x = torch.randn(16, 64, generator=torch.Generator().manual_seed(1)) * 200
     x[0, :8] = torch.tensor([0.5, 1.5, 2.5, -0.5, 254.5, 1e20, float("-inf"), float("nan")])
-    wanted = x.nan_to_num(0).round().clamp(0, 255) + 0.0  # without the sign of -0
+    expected = x.nan_to_num(0).round().clamp(0, 255) + 0.0  # without the sign of -0
     batch.add(
         "tile",
         f"""rt_fl<16, 64, row_l, rt_16x64_s> r; load(r, g.x, {WHOLE});
         rt_uint8<16, 64, row_l, rt_16x64_s> b; copy(b, r); {gl("q", "uint8", 16, 64)}
         store(q_gl, b, {WHOLE}); load(b, q_gl, {WHOLE}); copy(r, b); store(g.out, r, {WHOLE});""",
         x=x,
-        wanted={"q": wanted.to(torch.uint8), "out": wanted},
+        expected={"q": expected.to(torch.uint8), "out": expected},
     )
     batch.add(
         "by way of shared memory",
@@ -214,7 +216,7 @@ def test_bytes(arch: str, batch: Batch) -> None:
         rt_uint8<16, 64, row_l, rt_16x64_s> b; copy(b, r); __shared__ st<uint8, 16, 64, st_16x64_s> s;
         store(s, b); __syncthreads(); zero(b); load(b, s); copy(r, b); store(g.out, r, {WHOLE});""",
         x=x,
-        wanted={"out": wanted},
+        expected={"out": expected},
     )
     halves = x.nan_to_num(0).round().clamp(0, 15).to(torch.uint8).view(16, 32, 2)
     batch.add(
@@ -223,14 +225,14 @@ def test_bytes(arch: str, batch: Batch) -> None:
         rt<uint4_2, 16, 32, row_l, rt_16x16_s> b; copy(b, r); store(q_gl, b, {WHOLE});
         zero(r); load(r, q_gl, {WHOLE}); store(g.out, r, {WHOLE});""",
         x=x,
-        wanted={"q": halves[..., 0] | halves[..., 1] << 4, "out": halves.view(16, 64).float()},
+        expected={"q": halves[..., 0] | halves[..., 1] << 4, "out": halves.view(16, 64).float()},
     )
     batch.add(
         "vector",
         f"""rv<uint8, 64> v; {gl("q", "uint8", 1, 64)} load(v, g.x, {WHOLE}); store(q_gl, v, {WHOLE});
         rv<float, 64> f; copy(f, v); add(f, f, 0.5f); store(g.out, f, {WHOLE});""",
         x=x[:1],
-        wanted={"q": wanted[:1].to(torch.uint8), "out": wanted[:1] + 0.5},
+        expected={"q": expected[:1].to(torch.uint8), "out": expected[:1] + 0.5},
     )
     batch.run(arch)
 
@@ -254,8 +256,8 @@ def test_fp6_is_not_written_over_what_is_read() -> None:
     kernel = wb.compile(SIX, arch="gfx950", name="six.hip")["six"]
     packing = [each for each in kernel.instructions if "2xpk16" in each.opcode]
     assert packing
-    for each in packing:
-        (made,) = each.dst
-        written = {(made.kind, made.index + i) for i in range(made.width)}
-        read = {(of.kind, of.index + i) for of in each.src for i in range(of.width)}
-        assert not written & read, each
+    for instruction in packing:
+        (destination,) = instruction.dst
+        written = {(destination.kind, destination.index + i) for i in range(destination.width)}
+        read = {(of.kind, of.index + i) for of in instruction.src for i in range(of.width)}
+        assert not written & read, instruction

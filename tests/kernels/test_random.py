@@ -28,8 +28,8 @@ def test_philox_has_the_known_words(arch: str) -> None:
         for number, (counter, key) in enumerate(KNOWN)
     )
     batch = Batch()
-    wanted = torch.tensor(list(KNOWN.values())).flatten().to(torch.int32)
-    batch.add("philox", body, wanted={"out": wanted})
+    expected = torch.tensor(list(KNOWN.values())).flatten().to(torch.int32)
+    batch.add("philox", body, expected={"out": expected})
     batch.run(arch)
 
 
@@ -52,7 +52,7 @@ def test_dropout_keeps_what_the_mask_says(arch: str, p: float) -> None:
                 f"rt_fl<{rows}, {cols}, {layout}, {shape}> r; load(r, g.x, {{0, 0, 0, 0}});"
                 f"dropout(r, r, {p}f, {seed}ull, {row}, {col}); store(g.out, r, {{0, 0, 0, 0}});",
                 x=x,
-                wanted={"out": torch.where(keep, x * scale, 0)},
+                expected={"out": torch.where(keep, x * scale, 0)},
             )
     batch.run(arch)
 
@@ -68,6 +68,6 @@ def test_layernorm_drops_by_the_mask(arch: str) -> None:
     """What the operator adds to the residual is x by the mask that PyTorch makes, element for element."""
     spec = kernels["normalization/fused_add_layernorm"]
     x = torch.rand(5, 300, generator=torch.Generator().manual_seed(1)) + 1
-    given = {"x": x, "residual": torch.zeros(5, 300), "p": 0.3, "seed": 1 << 40 | 5}
-    made = spec.run(spec.bind(**given), device=device(f"emulated:{arch}"))[0]
-    assert torch.equal(made["residual_out"] != 0, keep_mask(5, 300, 0.3, 1 << 40 | 5))
+    inputs = {"x": x, "residual": torch.zeros(5, 300), "p": 0.3, "seed": 1 << 40 | 5}
+    result = spec.run(spec.bind(**inputs), device=device(f"emulated:{arch}"))[0]
+    assert torch.equal(result["residual_out"] != 0, keep_mask(5, 300, 0.3, 1 << 40 | 5))

@@ -29,7 +29,7 @@ def test_maps_in_place(batch: Batch, arch: str, layout: str) -> None:
     x = random(2, 96, seed=7)
     names = ("reductions", "threads_per_reduction", "aligned_threads")
     names += ("elements_per_stride_group", "strides_per_tile")
-    said = " && ".join(
+    conditions = " && ".join(
         f"rt_fl<64, 64, row_l, {shape}>::row_vec::{name} == {value}"
         for shape, values in OF_ALIGNED.items()
         for name, value in zip(names, values, strict=True)
@@ -37,14 +37,14 @@ def test_maps_in_place(batch: Batch, arch: str, layout: str) -> None:
     batch.add(
         f"in place {layout}",
         f"""using vector = {LAYOUTS[layout]}; vector v, w;
-        static_assert({said});
+        static_assert({conditions});
         static_assert(vector::outer_dim * vector::inner_dim > 1);
         load(v, g.x, {{0, 0, 0, 0}}); load(w, g.x, {{0, 0, 1, 0}});
         add(v, v, w); store(g.out, v, {{0, 0, 0, 0}});
         mul(v, v, 3.0f); store(g.out, v, {{0, 0, 1, 0}});
         exp(v, v); store(g.out, v, {{0, 0, 2, 0}});
         sub(w, v, w); store(g.out, w, {{0, 0, 3, 0}});""",
-        wanted={
+        expected={
             "out": torch.stack(
                 [
                     x[0] + x[1],
@@ -70,7 +70,7 @@ def test_what_only_programs_of_others_use(batch: Batch, arch: str) -> None:
         exp_first_half_vec(w, v); store(g.first, w, {{0, 0, 0, 0}}); w = v;
         exp_second_half_vec(w, v); store(g.second, w, {{0, 0, 0, 0}});""",
         x=x,
-        wanted={
+        expected={
             "first": torch.cat([x[:48].exp2(), x[48:96]]),
             "second": torch.cat([x[:48], x[48:96].exp2()]),
         },
@@ -83,7 +83,7 @@ def test_what_only_programs_of_others_use(batch: Batch, arch: str) -> None:
         both::load(v, s); mul(v, v, 2.0f); __syncthreads(); both::store(s, v); wait_and_barrier();
         both::store(g.out, s, {{0, 0, 0, 0}});""",
         x=x,
-        wanted={"out": 2 * x},
+        expected={"out": 2 * x},
         threads=128,
     )
     batch.add(
@@ -96,7 +96,7 @@ def test_what_only_programs_of_others_use(batch: Batch, arch: str) -> None:
         g.out[{n + 129}] = base_types::convertor<float, uint8>::convert(static_cast<uint8>(n + 128));
         g.out[{n + 130}] = base_types::convertor<float, half>::convert(static_cast<half>(n));
         g.out[{n + 131}] = 0.0f;""",
-        wanted={
+        expected={
             "out": torch.stack(
                 [
                     torch.arange(-128.0, 128.0, 4),
@@ -125,7 +125,7 @@ def test_maps_of_tiles_in_place(batch: Batch, arch: str, layout: str) -> None:
         x=x,
         down=down,
         along=along,
-        wanted={"out": 6 * (x * along * down[:, None] + along + down[:, None])},
+        expected={"out": 6 * (x * along * down[:, None] + along + down[:, None])},
         check=close(16, 1e-5),
     )
     batch.run(arch)

@@ -42,5 +42,5 @@ def test_one_token_for_all_places_and_places_without_angles() -> None:
     # The kernel itself reads nothing outside of its tables.
     got, _ = dataclasses.replace(rope, indexes={}).run(inputs, device=where)
     inside = torch.where((positions >= 0) & (positions < 5), positions, 5)
-    wanted = rope.reference(token.expand(1, 3, 9, 128), cos, sin, inside)
-    torch.testing.assert_close(got["out"], wanted, rtol=1e-2, atol=1e-2)
+    expected = rope.reference(token.expand(1, 3, 9, 128), cos, sin, inside)
+    torch.testing.assert_close(got["out"], expected, rtol=1e-2, atol=1e-2)

@@ -26,14 +26,14 @@ def test_scans_along_rows(arch: str) -> None:
             f"{tile} sum",
             f"{tile} r; load(r, g.x, {WHOLE}); row_cumsum(r, r); store(g.out, r, {WHOLE});",
             x=x,
-            wanted={"out": x.double().cumsum(1).float()},
+            expected={"out": x.double().cumsum(1).float()},
             check=close(cols, 1e-5),
         )
         batch.add(
             f"{tile} max",
             f"{tile} r, d; load(r, g.x, {WHOLE}); row_scan<base_ops::max>(d, r); store(g.out, d, {WHOLE});",
             x=x,
-            wanted={"out": x.cummax(1).values},
+            expected={"out": x.cummax(1).values},
         )
     batch.run(arch)
 
@@ -50,7 +50,7 @@ def test_scans_over_the_lanes_of_groups(arch: str) -> None:
                 group<{waves}>::scan<base_ops::sum>(g.x[{{static_cast<int>(threadIdx.x)}}], scratch);""",
             x=x,
             threads=64 * waves,
-            wanted={"out": x.double().cumsum(1).float()},
+            expected={"out": x.double().cumsum(1).float()},
             check=close(64, 1e-5),
         )
     x = random(1, 64)
@@ -58,7 +58,7 @@ def test_scans_over_the_lanes_of_groups(arch: str) -> None:
         "sequences of every fourth lane",
         "g.out[{laneid()}] = scan_lanes<base_ops::max, 4>(g.x[{laneid()}]);",
         x=x,
-        wanted={"out": x.view(16, 4).cummax(0).values.view(1, 64)},
+        expected={"out": x.view(16, 4).cummax(0).values.view(1, 64)},
     )
     batch.run(arch)
 
@@ -84,7 +84,7 @@ def test_the_largest_of_rows(arch: str) -> None:
             }}
             load(r, g.x, {WHOLE}); row_argmax(v[0], c[0], r); store(g.best, c[0], {WHOLE});""",
             x=x,
-            wanted={
+            expected={
                 "values": values.T.contiguous(),
                 "columns": columns.T.float().contiguous(),
                 "best": columns[:, :1].T.float().contiguous(),
@@ -105,7 +105,10 @@ def test_outer_products(arch: str) -> None:
             outer(product, a, b); store(g.product, product, {WHOLE});
             outer_add(x, x, a, b); store(g.total, x, {WHOLE});""",
             **{"x": x, "a": a, "b": b},
-            wanted={"product": a.T * b, "total": torch.addcmul(x.double(), a.T.double(), b.double()).float()},
+            expected={
+                "product": a.T * b,
+                "total": torch.addcmul(x.double(), a.T.double(), b.double()).float(),
+            },
         )
     batch.run(arch)
 
@@ -126,7 +129,7 @@ def test_blocks_and_their_scales(arch: str, block: int) -> None:
             f"""{tile} r, s; load(r, g.x, {WHOLE}); block_absmax<{block}>(s, r); store(g.out, s, {WHOLE});
             store_blocks<{block}>(g.scales, s, 3, {cols});""",
             x=x,
-            wanted={"out": scales.repeat_interleave(block, 1), "scales": stored},
+            expected={"out": scales.repeat_interleave(block, 1), "scales": stored},
         )
     batch.run(arch)
 

@@ -41,7 +41,7 @@ def test_gather_and_scatter(arch: str) -> None:
                 scatter(g.scattered, r, {{0, 0, 0, {across}}}, rows);""",
                 x=x,
                 index=index,
-                wanted={"gathered": gathered, "scattered": scattered},
+                expected={"gathered": gathered, "scattered": scattered},
             )
     batch.run(arch)
 
@@ -57,7 +57,7 @@ def test_rotations(arch: str) -> None:
         load(c, g.cos, {0, 0, 0, 0}); load(s, g.sin, {0, 0, 0, 0}); rotate(x, y, x, y, c, s);
         store(g.first, x, {0, 0, 0, 0}); store(g.second, y, {0, 0, 0, 0});""",
         **{"x": x, "y": y, "cos": cos, "sin": sin},
-        wanted={"first": x * cos - y * sin, "second": y * cos + x * sin},
+        expected={"first": x * cos - y * sin, "second": y * cos + x * sin},
         check=close(2, 1e-6),
     )
     pairs = torch.stack((x, y), -1).flatten(-2)
@@ -69,7 +69,7 @@ def test_rotations(arch: str) -> None:
         load(c, g.cos, {0, 0, 0, 0}); load(s, g.sin, {0, 0, 0, 0}); rotate_pairs(x, x, c, s);
         store(g.out, x, {0, 0, 0, 0});""",
         **{"x": pairs, "cos": cos, "sin": sin},
-        wanted={"out": torch.stack((x * cos - y * sin, y * cos + x * sin), -1).flatten(-2)},
+        expected={"out": torch.stack((x * cos - y * sin, y * cos + x * sin), -1).flatten(-2)},
         check=close(2, 1e-6),
     )
     batch.run(arch)

@@ -77,12 +77,12 @@ def product(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, Callable[..
     """a b' and a check that allows the rounding of a sum of as many floats, in whatever order."""
     bound = a.shape[1] * 2.0**-23 * (a.abs() @ b.abs().T)
 
-    def check(got: torch.Tensor, wanted: torch.Tensor) -> str | None:
-        error = (got.double() - wanted.double()).abs()
+    def check(got: torch.Tensor, expected: torch.Tensor) -> str | None:
+        error = (got.double() - expected.double()).abs()
         worst = int((error - bound).argmax())
         if (error <= bound).all():
             return None
-        return f"{got.flatten()[worst]}, wanted {wanted.flatten()[worst]} within {bound.flatten()[worst]}"
+        return f"{got.flatten()[worst]}, wanted {expected.flatten()[worst]} within {bound.flatten()[worst]}"
 
     return (a @ b.T).float(), check
 
@@ -113,7 +113,7 @@ def test_formats(batch: Batch, side: int) -> None:
             sa, a_factors = scales(m, k, 3)
             sb, b_factors = scales(n, k, 4)
             ra, rb = registers(sa, side), registers(sb, side)
-            wanted, check = product(a_values * a_factors, b_values * b_factors)
+            expected, check = product(a_values * a_factors, b_values * b_factors)
             body = f"""{matrix("a", left, m, count(left, k))} {matrix("b", right, n, count(right, k))}
             rt<{left}, {m}, {count(left, k)}, row_l, {shape(side, left)}> ta;
             rt<{right}, {n}, {count(right, k)}, row_l, {shape(side, right)}> tb;
@@ -130,7 +130,7 @@ def test_formats(batch: Batch, side: int) -> None:
                     b=b,
                     sa=ra,
                     sb=rb,
-                    wanted={"d": wanted},
+                    expected={"d": expected},
                     check=check,
                 )
     batch.run("gfx950")
@@ -143,7 +143,7 @@ def test_forms(batch: Batch) -> None:
     b, b_values = operand("fp8e4m3", n, k, 6)
     sa, a_factors = scales(64, k, 7)
     sb, b_factors = scales(64, k, 8)
-    wanted, check = product(a_values * a_factors[:m], b_values * b_factors[:n])
+    expected, check = product(a_values * a_factors[:m], b_values * b_factors[:n])
     turned = "rt_shape<128, 16, 16>"
     for form in ("AB", "ABt", "AtB", "AtBt"):
         a_turned, b_turned = form.startswith("At"), form.endswith("Bt")
@@ -161,19 +161,19 @@ def test_forms(batch: Batch) -> None:
             b=given_b,
             sa=sa,
             sb=sb,
-            wanted={"d": wanted},
+            expected={"d": expected},
             check=check,
         )
     e5m2, e5m2_values = operand("fp8e5m2", m, k, 9)
     mixed, check = product(e5m2_values * a_factors[:m], b_values * b_factors[:n])
-    for what, call in {
+    for title, call in {
         "by number": "mma_ABt_scaled<1, 0>(d, ta, tb, d, &sa, &sb);",
         "base": """auto &first = d.tiles[0][0], &second = d.tiles[1][0];
             mma_ABt_base_scaled<0, 0, 1, 0>(first, ta.tiles[0][0], tb.tiles[0][0], first, &sa, &sb);
             mma_ABt_base_scaled<1, 0, 1, 0>(second, ta.tiles[1][0], tb.tiles[0][0], second, &sa, &sb);""",
     }.items():
         batch.add(
-            what,
+            title,
             f"""{matrix("a", "fp8e4m3", m, k)} {matrix("b", "fp8e4m3", n, k)}
             rt_fp8e4m3<{m}, {k}> ta; rt_fp8e4m3<{n}, {k}> tb; rt_fl<{m}, {n}, col_l> d; zero(d);
             load(ta, a, {{0, 0, 0, 0}}); load(tb, b, {{0, 0, 0, 0}});
@@ -183,7 +183,7 @@ def test_forms(batch: Batch) -> None:
             b=b,
             sa=sa,
             sb=sb,
-            wanted={"d": mixed},
+            expected={"d": mixed},
             check=check,
         )
     batch.run("gfx950")
@@ -197,7 +197,7 @@ def test_through_shared_memory(batch: Batch) -> None:
         a, a_values = operand(kind, m, k, 1)
         sa, a_factors = scales(64, k, 3)
         lanes = registers(sa, 16)
-        wanted, check = product(a_values * a_factors, a_values * a_factors)
+        expected, check = product(a_values * a_factors, a_values * a_factors)
         shared, cols = shapes[kind[:3]], count(kind, k)
         batch.add(
             kind,
@@ -218,7 +218,7 @@ def test_through_shared_memory(batch: Batch) -> None:
             a=a,
             sa=torch.cat([lanes, torch.zeros(3, 64, dtype=torch.int32)]),
             shared=a.numel() + 1024,
-            wanted={"d": wanted},
+            expected={"d": expected},
             check=check,
         )
     counters = batch.run("gfx950", profile=True)
@@ -231,21 +231,21 @@ def test_unscaled(arch: str, batch: Batch) -> None:
     for rt_shape, m, k in (("rt_16x32_s", 16, 64), ("rt_32x16_s", 32, 32), ("rt_16x128_s", 16, 128)):
         generator = torch.Generator().manual_seed(1)
         values = torch.randn(2 * m, k, generator=generator).to(bf8)
-        wanted, check = product(values.double(), values.double())
+        expected, check = product(values.double(), values.double())
         batch.add(
             rt_shape,
             f"""{matrix("a", "fp8e5m2", 2 * m, k)} rt_fp8e5m2<{2 * m}, {k}, row_l, {rt_shape}> a_;
             load(a_, a, {{0, 0, 0, 0}}); rt_fl<{2 * m}, {2 * m}, col_l, rt_{m}x{m}_s> d; zero(d);
             mma_ABt(d, a_, a_, d); store(g.d, d, {{0, 0, 0, 0}});""",
             a=values.view(torch.uint8),
-            wanted={"d": wanted},
+            expected={"d": expected},
             check=check,
         )
     if arch == "gfx950":
         for kind in SMALL:
             for side, k in ((16, 128), (32, 64)):
                 a, values = operand(kind, 2 * side, k, 1)
-                wanted, check = product(values, values)
+                expected, check = product(values, values)
                 batch.add(
                     f"{kind} {side}",
                     f"""{matrix("a", kind, 2 * side, count(kind, k))}
@@ -253,7 +253,7 @@ def test_unscaled(arch: str, batch: Batch) -> None:
                     rt_fl<{2 * side}, {2 * side}, col_l, rt_{side}x{side}_s> d; zero(d);
                     load(a_, a, {{0, 0, 0, 0}}); mma_ABt(d, a_, a_, d); store(g.d, d, {{0, 0, 0, 0}});""",
                     a=a,
-                    wanted={"d": wanted},
+                    expected={"d": expected},
                     check=check,
                 )
     batch.run(arch)
@@ -270,7 +270,7 @@ def test_conversions(arch: str, batch: Batch) -> None:
         rt_fp8e5m2<16, 32, row_l, rt_16x32_s> b; copy(b, a); copy(back, b);
         store(g.out, back, {0, 0, 0, 0});""",
         x=x,
-        wanted={"out": x.clamp(-57344, 57344).to(bf8).float()},
+        expected={"out": x.clamp(-57344, 57344).to(bf8).float()},
     )
     # Values between two codes, ties among them, beyond the largest, and each code itself.
     y = torch.cat(
@@ -294,7 +294,7 @@ def test_conversions(arch: str, batch: Batch) -> None:
         const float2 back = base_types::convertor<float2, fp4e2m1_2>::convert(packed);
         g.out[{i}] = back.x; g.out[{i + 1}] = back.y;""",
         y=y,
-        wanted={"out": values},
+        expected={"out": values},
         check=close(0),
     )
     z = torch.cat([torch.exp2(torch.arange(-63.0, 64.0)) * 1.5, torch.tensor([1.0])])
@@ -304,7 +304,7 @@ def test_conversions(arch: str, batch: Batch) -> None:
             g.out[{i}] = base_types::convertor<float, fp8e8m0>::convert(
                 base_types::convertor<fp8e8m0, float>::convert(g.z[{i}]));""",
         z=z,
-        wanted={"out": torch.exp2(torch.floor(torch.log2(z)))},
+        expected={"out": torch.exp2(torch.floor(torch.log2(z)))},
     )
     batch.run(arch)
 
@@ -355,7 +355,11 @@ def test_small_floats(on: str, batch: Batch, wide: str) -> None:
             copy_scaled(b, x, s); store(divided, b, {{0, 0, 0, 0}});""",
             x=x,
             scales=lanes,
-            wanted={"plain": packed(kind, codes), "divided": packed(kind, scaled), "back": values.to(dtype)},
+            expected={
+                "plain": packed(kind, codes),
+                "divided": packed(kind, scaled),
+                "back": values.to(dtype),
+            },
         )
         # In the column layout rows are along K: what is stored is the transposed matrix, group by group.
         column = f"rt_shape<{turned[1]}, {turned[0]}, {16 if n == 2 else 8}>"
@@ -365,7 +369,7 @@ def test_small_floats(on: str, batch: Batch, wide: str) -> None:
             rt<{wide}, {k}, {m}, col_l, rt_shape<128, 16, 32>> x, back;
             load(x, g.x, {{0, 0, 0, 0}}); copy(a, x); copy(back, a); store(g.back, back, {{0, 0, 0, 0}});""",
             x=x.T.contiguous(),
-            wanted={"back": values.T.contiguous().to(dtype)},
+            expected={"back": values.T.contiguous().to(dtype)},
         )
     batch.run(on)
 
@@ -386,7 +390,7 @@ def test_fp6_elements(arch: str, batch: Batch) -> None:
                 back[laneid()] = base_types::convertor<{kind}, float4>::convert(x);
             }}""",
             codes=packed(kind, codes),
-            wanted={"x": values, "back": packed(kind, codes)},
+            expected={"x": values, "back": packed(kind, codes)},
         )
     batch.run(arch)
 

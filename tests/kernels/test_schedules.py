@@ -153,7 +153,7 @@ def test_tile_stream(arch: str, batch: Batch) -> None:
                 of = [(r // part ^ 1) * part + r % part if r // part % 2 == 0 else r for r in range(rows)]
             padded = torch.cat([torch.zeros(rows, skip, dtype=torch_type), x], 1)
             padded[rows - missing :] = 0
-            wanted = torch.stack([padded[of, :cols], padded[of, cols : 2 * cols]])
+            expected = torch.stack([padded[of, :cols], padded[of, cols : 2 * cols]])
             batch.add(
                 f"{dtype} {shape} {waves} waves, {skip} columns before, {missing} rows missing, {turned}",
                 f"""using tile = st<{dtype}, {rows}, {cols}, {shape}>;
@@ -178,7 +178,7 @@ def test_tile_stream(arch: str, batch: Batch) -> None:
                 group<{waves}>::store(g.out, tiles[0], {{0, 0, 0, 0}});
                 group<{waves}>::store(g.out, tiles[1], {{0, 1, 0, 0}});""",
                 x=x,
-                wanted={"out": wanted[None]},
+                expected={"out": expected[None]},
                 threads=64 * waves,
                 shared=2 * rows * cols * x.element_size(),
             )
@@ -216,7 +216,7 @@ def test_mma_into_agprs(arch: str, batch: Batch, dtype: str) -> None:
                 store(g.out, d, {{0, 0, 0, 0}});""",
                 a=a,
                 b=b,
-                wanted={"out": (a.double() @ b.double().T).float()},
+                expected={"out": (a.double() @ b.double().T).float()},
                 check=close(16, atol=1e-5),
             )
     batch.run(arch)

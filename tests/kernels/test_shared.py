@@ -51,6 +51,6 @@ def test_order_of_elements(batch: Batch) -> None:
             for (int i = laneid(); i < tile::num_elements; i += 64) g.raw[{{i}}] = s.data[i];""",
             x=x,
             shared=8 * rows * cols,
-            wanted={"raw": swizzled(x, shape)},
+            expected={"raw": swizzled(x, shape)},
         )
     batch.run("gfx950")

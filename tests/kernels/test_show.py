@@ -59,23 +59,23 @@ def test_register_tiles_of_every_type(arch: str) -> None:
         )
     parameters = ", ".join(f"const gl<{element}, -1, -1, -1, -1> {element}_x" for element in ELEMENTS)
     kernel = compiled("\n".join(body), arch, parameters)
-    given = {}
+    inputs = {}
     for element, dtype in ELEMENTS.items():
         if dtype is None:
             values = torch.randn(rows, cols).to(tile_cases.FP8[arch])
         else:
             values = tile_cases.distinct(rows, cols, dtype)
-        given[element] = values
-    shown = kernel[1, 64](*given.values()).shown
-    assert shown is not None
-    assert len(shown) == len(REGISTERS)
+        inputs[element] = values
+    display = kernel[1, 64](*inputs.values()).shown
+    assert display is not None
+    assert len(display) == len(REGISTERS)
     for element, layout, shape in REGISTERS:
         name = f"{element} {layout} {shape}"
-        (moment,) = shown.of(name)
+        (moment,) = display.of(name)
         high, wide = 2 * tile_cases.SHAPES[shape][0], 2 * tile_cases.SHAPES[shape][1]
         assert moment.kind is Kind.REGISTER_TILE
         assert torch.equal(
-            moment.values.view(torch.uint8), given[element][:high, :wide].contiguous().view(torch.uint8)
+            moment.values.view(torch.uint8), inputs[element][:high, :wide].contiguous().view(torch.uint8)
         ), name
         # Each lane has as many elements as any other, numbered without a gap.
         held: dict[int, set[int]] = {}
@@ -89,9 +89,9 @@ def test_places_are_those_of_the_layout_explorer(arch: str) -> None:
     kernel = compiled(
         "rt_fl<32, 32, col_l, rt_32x32_s> t; load(t, x, {0, 0, 0, 0}); show(t);", arch, "const floats x"
     )
-    shown = kernel[1, 64](torch.randn(32, 32)).shown
-    assert shown is not None
-    (moment,) = shown.of("t")
+    display = kernel[1, 64](torch.randn(32, 32)).shown
+    assert display is not None
+    (moment,) = display.of("t")
     rows = wb.view_layout("rt_fl<32, 32, col_l, rt_32x32_s>", arch=arch).rows
     assert {(row.row, row.col): row.lane for row in rows} == {
         (r, c): moment.place(r, c).lane for r in range(32) for c in range(32)
@@ -113,14 +113,14 @@ def test_shared_tiles_and_vectors(arch: str) -> None:
         "load(v, x, {0, 0, 1, 1}); wait_and_barrier(); show(v);"
     )
     x = tile_cases.distinct(64, 256, torch.bfloat16)
-    shown = compiled("\n".join(body), arch)[1, 64, 1 << 15](x).shown
-    assert shown is not None
+    display = compiled("\n".join(body), arch)[1, 64, 1 << 15](x).shown
+    assert display is not None
     for shape, (high, wide) in tile_cases.ST_SHAPES.items():
-        (moment,) = shown.of(shape)
+        (moment,) = display.of(shape)
         assert torch.equal(moment.values, x[: 2 * high, : 2 * wide]), shape
         bytes_ = sorted(moment.places.flatten().tolist())
         assert bytes_ == list(range(bytes_[0], bytes_[0] + 8 * high * wide, 2)), shape
-    assert torch.equal(shown["v"][0, 0, 0], x[1, 64:128])
+    assert torch.equal(display["v"][0, 0, 0], x[1, 64:128])
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
@@ -132,14 +132,14 @@ def test_register_vectors_and_numbers(arch: str) -> None:
     if (threadIdx.x < 3) show(bf16(2.0f), "of three");
     show((long)threadIdx.x - 5, "long");"""
     x = torch.randint(-8, 8, (32, 96)).float()
-    shown = compiled(body, arch, "const floats x")[1, 64](x).shown
-    assert shown is not None
-    assert torch.equal(shown["rows"][0, 0, 0], x[:, :64].sum(1))
-    assert torch.equal(shown["cols"][0, 0, 0], x[:, :64].sum(0))
-    assert torch.equal(shown["plain"][0, 0, 0], x[1])
-    assert torch.equal(shown["number"][0, 0, 0], torch.tensor([0.25, 1.5], dtype=torch.float64).repeat(32))
-    assert shown["long"][0, 0, 0].tolist() == [lane - 5 for lane in range(64)]
-    (three,) = shown.of("of three")
+    display = compiled(body, arch, "const floats x")[1, 64](x).shown
+    assert display is not None
+    assert torch.equal(display["rows"][0, 0, 0], x[:, :64].sum(1))
+    assert torch.equal(display["cols"][0, 0, 0], x[:, :64].sum(0))
+    assert torch.equal(display["plain"][0, 0, 0], x[1])
+    assert torch.equal(display["number"][0, 0, 0], torch.tensor([0.25, 1.5], dtype=torch.float64).repeat(32))
+    assert display["long"][0, 0, 0].tolist() == [lane - 5 for lane in range(64)]
+    (three,) = display.of("of three")
     assert three.lanes == 0b111
     assert three.values[:3].tolist() == [2.0, 2.0, 2.0]
 
@@ -147,11 +147,11 @@ def test_register_vectors_and_numbers(arch: str) -> None:
 def test_small_floats_are_numbers() -> None:
     body = "rt<fp4e2m1_2, 16, 64, row_l, rt_16x64_s> tile; load(tile, x, {0, 0, 0, 0}); show(tile);"
     x = torch.randint(0, 256, (16, 64), dtype=torch.uint8)
-    shown = compiled(body, "gfx950", "const gl<fp4e2m1_2, -1, -1, -1, -1> x")[1, 64](x).shown
-    assert shown is not None
+    display = compiled(body, "gfx950", "const gl<fp4e2m1_2, -1, -1, -1, -1> x")[1, 64](x).shown
+    assert display is not None
     table = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
     codes = torch.stack([x & 15, x >> 4], -1).flatten(-2).long()
-    assert torch.equal(shown["tile"][0, 0, 0], torch.where(codes > 7, -1.0, 1.0) * table[codes & 7])
+    assert torch.equal(display["tile"][0, 0, 0], torch.where(codes > 7, -1.0, 1.0) * table[codes & 7])
 
 
 LOOP = """for (int i = 0; i < 10; i++) {
@@ -195,12 +195,12 @@ def test_what_cannot_be_shown_is_said() -> None:
         pytest.raises(UsageError, match=r"\[1\]: the launch has work-groups 0 to 0"),
     ):
         kernel[1, 64](x)
-    shown = kernel[1, 64](x).shown
-    assert shown is not None
+    display = kernel[1, 64](x).shown
+    assert display is not None
     with pytest.raises(KeyError, match="'tiel' was not shown; shown: tile"):
-        shown["tiel"]
+        display["tiel"]
     with pytest.raises(UsageError, match=r"tile has shape \[16, 16\]; \[16, 0\] is not an element"):
-        shown.of("tile")[0].place(16, 0)
+        display.of("tile")[0].place(16, 0)
     for wrong in ({"groups": 0}, {"groups": []}, {"waves": [16]}, {"trips": (3, 3)}, {"bytes": 0}):
         with pytest.raises(UsageError, match=rf"ShowOptions\({next(iter(wrong))}="):
             wb.showing(**wrong).__enter__()  # type: ignore[arg-type]
@@ -219,12 +219,12 @@ def test_what_cannot_be_shown_is_said() -> None:
 
 def test_names_that_mean_several_tiles_are_told() -> None:
     kernel = compiled('show(1.0f, "a"); show(1, "a"); show(2.0f);', "gfx950")
-    shown = kernel[1, 64](torch.zeros(1, 1, dtype=torch.bfloat16)).shown
-    assert shown is not None
+    display = kernel[1, 64](torch.zeros(1, 1, dtype=torch.bfloat16)).shown
+    assert display is not None
     with pytest.raises(UsageError, match="'a' is shown with several shapes or types"):
-        shown["a"]
-    assert [m.values.dtype for m in shown.of("a")] == [torch.float32, torch.int32]
-    assert "2.0f" in shown
+        display["a"]
+    assert [m.values.dtype for m in display.of("a")] == [torch.float32, torch.int32]
+    assert "2.0f" in display
 
 
 def test_a_gpus_launch_shows_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,11 +241,11 @@ def test_a_gpus_launch_shows_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(where.backend, "observes", False)
     monkeypatch.setattr(where.backend, "launch", launch)
-    shown = kernel.launch(Launch(1, 64), (x,), {}, device=where).shown
-    assert shown is not None
+    display = kernel.launch(Launch(1, 64), (x,), {}, device=where).shown
+    assert display is not None
     assert len(launches) == 1
-    assert torch.equal(shown["tile"][0, 0, 0], x)
-    assert "counted" not in shown.of("tile")._repr_html_()
+    assert torch.equal(display["tile"][0, 0, 0], x)
+    assert "counted" not in display.of("tile")._repr_html_()
 
 
 def test_without_show_there_is_nothing_of_it() -> None:

@@ -205,8 +205,8 @@ def test_products_of_single_base_tiles(arch: str) -> None:
     module = wb.compile(BASE, arch=arch, name="base.hip")
     module["base"].launch(wb.Launch((1,), 64, 0), (x, y, out), {}, device=device(f"emulated:{arch}"))
     a, b = x.float(), y.float()
-    for got, wanted in zip(out[:, 0], (a @ b, a @ b.T, a.T @ b, a.T @ b.T), strict=True):
-        assert torch.equal(got, wanted + 1)
+    for got, expected in zip(out[:, 0], (a @ b, a @ b.T, a.T @ b, a.T @ b.T), strict=True):
+        assert torch.equal(got, expected + 1)
 
 
 BY_HAND = r"""

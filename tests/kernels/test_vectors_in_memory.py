@@ -28,19 +28,19 @@ def test_maps_of_shared_vectors(arch: str, batch: Batch) -> None:
         "neg(t, s)": -x,
     }
     for waves in (1, 4):
-        for call, wanted in cases.items():
-            own = f"group<{waves}>::{call}" if waves > 1 else call
+        for call, expected in cases.items():
+            statement = f"group<{waves}>::{call}" if waves > 1 else call
             batch.add(
                 f"{waves} waves: {call}",
                 f"""__shared__ sv_fl<{length}> s, t; __shared__ sv_bf<{length}> u;
                 for (int i = threadIdx.x; i < {length}; i += {64 * waves}) {{
                     s[i] = g.x[{{i}}]; u[i] = g.y[{{i}}];
                 }}
-                __syncthreads(); {own}; __syncthreads();
+                __syncthreads(); {statement}; __syncthreads();
                 for (int i = threadIdx.x; i < {length}; i += {64 * waves}) g.out[{{i}}] = t[i];""",
                 x=x,
                 y=y,
-                wanted={"out": wanted},
+                expected={"out": expected},
                 check=close(8, 1e-6),
                 threads=64 * waves,
             )
@@ -51,7 +51,7 @@ def test_maps_of_shared_vectors(arch: str, batch: Batch) -> None:
         map(s, s, [](float v, int row, int col) {{ return v + row * 100 + col; }}); wait_and_barrier();
         group<1>::store(g.out, s, {WHOLE});""",
         z=z,
-        wanted={"out": z + torch.arange(16)[:, None] * 100 + torch.arange(32)},
+        expected={"out": z + torch.arange(16)[:, None] * 100 + torch.arange(32)},
     )
     batch.run(arch)
 
@@ -66,11 +66,11 @@ def test_vectors_along_other_axes(arch: str, batch: Batch) -> None:
         "rt_bf<16, 32>::row_vec": 32,
     }
     for vector, length in vectors.items():
-        given = x.bfloat16().float() if "bf" in vector else x
+        source = x.bfloat16().float() if "bf" in vector else x
         for axis, at in ((2, (1, 2, 1, 3)), (1, (2, 4, 3, 6)), (0, (1, 19, 0, 2))):
-            line = given[tuple(slice(at[i], None) if i == axis else at[i] for i in range(4))]
-            wanted = torch.zeros(1, length)
-            wanted[0, : len(line)] = line
+            line = source[tuple(slice(at[i], None) if i == axis else at[i] for i in range(4))]
+            expected = torch.zeros(1, length)
+            expected[0, : len(line)] = line
             stored = torch.full_like(x, float("nan"))
             stored[tuple(slice(at[i], None) if i == axis else at[i] for i in range(4))] = (
                 (line + 1).bfloat16().float() if "bf" in vector else line + 1
@@ -82,7 +82,7 @@ def test_vectors_along_other_axes(arch: str, batch: Batch) -> None:
                 add(v, v, 1.0f); store_along<{axis}>(g.back, v, {place});""".replace(
                     "1.0f", "bf16(1.0f)" if "bf" in vector else "1.0f"
                 ),
-                x=given,
-                wanted={"out": wanted, "back": stored},
+                x=source,
+                expected={"out": expected, "back": stored},
             )
     batch.run(arch)

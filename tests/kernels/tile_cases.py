@@ -66,36 +66,36 @@ def random(*dims: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> tor
 @dataclass
 class Case:
     name: str
-    what: str
+    title: str
     body: str
     parameters: str
     tensors: dict[str, torch.Tensor]
-    wanted: dict[str, torch.Tensor]
+    expected: dict[str, torch.Tensor]
     check: Callable[[torch.Tensor, torch.Tensor], str | None]
     threads: int
     shared: int
     one_target: bool
 
 
-def takes_turn(what: str, arch: str, seed: str) -> bool:
+def takes_turn(name: str, arch: str, seed: str) -> bool:
     """Whether a case is this target's: each, of many that have their code in common, is one target's, which
     the seed and its name say."""
-    return TILE_TARGETS[zlib.crc32(f"{seed} {what}".encode()) % len(TILE_TARGETS)] == arch
+    return TILE_TARGETS[zlib.crc32(f"{seed} {name}".encode()) % len(TILE_TARGETS)] == arch
 
 
-def in_turn(what: str, arch: str) -> bool:
+def in_turn(name: str, arch: str) -> bool:
     """The same with this run's seed; by `make test-product` every case is every target's."""
     if int(os.environ.get("HIPKITTENS_TEST_ALL", "0")):
         return True
-    return takes_turn(what, arch, os.environ.get("HIPKITTENS_TEST_SEED", "1"))
+    return takes_turn(name, arch, os.environ.get("HIPKITTENS_TEST_SEED", "1"))
 
 
-def some(what: str, values: Sequence[Any]) -> Sequence[Any]:
+def some(name: str, values: Sequence[Any]) -> Sequence[Any]:
     """One of the values, which this run's seed says; by `make test-product` all of them."""
     if int(os.environ.get("HIPKITTENS_TEST_ALL", "0")):
         return values
     seed = os.environ.get("HIPKITTENS_TEST_SEED", "1")
-    return [values[zlib.crc32(f"{seed} {what}".encode()) % len(values)]]
+    return [values[zlib.crc32(f"{seed} {name}".encode()) % len(values)]]
 
 
 def c_type(tensor: torch.Tensor) -> str:
@@ -104,29 +104,29 @@ def c_type(tensor: torch.Tensor) -> str:
     return names.get(tensor.dtype, {torch.int32: "int", torch.uint8: "unsigned char"}.get(tensor.dtype, ""))
 
 
-def equal(got: torch.Tensor, wanted: torch.Tensor) -> str | None:
+def equal(got: torch.Tensor, expected: torch.Tensor) -> str | None:
     """What differs between two tensors that must have the same bits, NaNs included; None where nothing."""
     kind = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[got.dtype.itemsize]
-    wrong = got.view(kind) != wanted.view(kind)
+    wrong = got.view(kind) != expected.view(kind)
     if not wrong.any():
         return None
     first = tuple(wrong.nonzero()[0].tolist())
     count = f"{int(wrong.sum())} of {wrong.numel()}"
-    return f"{count} differ, first at {first}: {got[first]} and not {wanted[first]}"
+    return f"{count} differ, first at {first}: {got[first]} and not {expected[first]}"
 
 
 def close(ulps: float, atol: float = 0.0) -> Callable[[torch.Tensor, torch.Tensor], str | None]:
     """A check that allows so many units in the last place of the type."""
 
-    def check(got: torch.Tensor, wanted: torch.Tensor) -> str | None:
-        bound = atol + ulps * torch.finfo(got.dtype).eps * wanted.double().abs()
-        wrong = ~((got.double() - wanted.double()).abs() <= bound) & ~(got.isnan() & wanted.isnan())
-        wrong &= ~(got.double() == wanted.double())
+    def check(got: torch.Tensor, expected: torch.Tensor) -> str | None:
+        bound = atol + ulps * torch.finfo(got.dtype).eps * expected.double().abs()
+        wrong = ~((got.double() - expected.double()).abs() <= bound) & ~(got.isnan() & expected.isnan())
+        wrong &= ~(got.double() == expected.double())
         if not wrong.any():
             return None
         first = tuple(wrong.nonzero()[0].tolist())
         count = f"{int(wrong.sum())} of {wrong.numel()}"
-        return f"{count} wrong, first at {first}: {got[first]}, wanted {wanted[first]}"
+        return f"{count} wrong, first at {first}: {got[first]}, wanted {expected[first]}"
 
     return check
 
@@ -145,10 +145,10 @@ class Batch:
 
     def add(
         self,
-        what: str,
+        title: str,
         body: str,
         *,
-        wanted: dict[str, torch.Tensor],
+        expected: dict[str, torch.Tensor],
         check: Callable[[torch.Tensor, torch.Tensor], str | None] = equal,
         threads: int = 64,
         shared: int = 0,
@@ -158,7 +158,7 @@ class Batch:
         """One case; `one_target` says that no other target has it."""
         tensors = {k: v.contiguous() for k, v in inputs.items()}
         pointers, members, values = [], [], []
-        for name, t in {**tensors, **wanted}.items():
+        for name, t in {**tensors, **expected}.items():
             kind = c_type(t)
             layout = f"gl<{kind}, -1, -1, -1, -1>"
             dims = ", ".join(map(str, (1,) * (4 - t.dim()) + tuple(t.shape)))
@@ -170,11 +170,11 @@ class Batch:
         self.cases.append(
             Case(
                 name,
-                what,
+                title,
                 f"const {globals}\n{body}",
                 parameters,
                 tensors,
-                wanted,
+                expected,
                 check,
                 threads,
                 shared,
@@ -191,7 +191,7 @@ class Batch:
 
     def take_turns(self, arch: str) -> None:
         """Leaves the cases whose turn it is on this target."""
-        self.cases = [case for case in self.cases if case.one_target or in_turn(case.what, arch)]
+        self.cases = [case for case in self.cases if case.one_target or in_turn(case.title, arch)]
 
     def run(self, arch: str, *, profile: bool = False) -> dict[str, dict[str, int]]:
         """Launches every case; fails with a line for each that is wrong. Counters by case where asked for."""
@@ -203,7 +203,7 @@ class Batch:
         for case in self.cases:
             outputs = {
                 name: torch.full(t.shape, float("nan") if t.dtype.is_floating_point else 0x7A).to(t.dtype)
-                for name, t in case.wanted.items()
+                for name, t in case.expected.items()
             }
             record = module[case.name].launch(
                 wb.Launch(1, case.threads, case.shared),
@@ -212,10 +212,10 @@ class Batch:
                 device=device(f"emulated:{arch}"),
                 options=LaunchOptions(profile=profile),
             )
-            counters[case.what] = dict(record.counters or {})
+            counters[case.title] = dict(record.counters or {})
             for name, tensor in outputs.items():
-                found = case.check(tensor, case.wanted[name])
-                if found:
-                    wrong.append(f"{case.what}: {name}: {found}")
+                difference = case.check(tensor, case.expected[name])
+                if difference:
+                    wrong.append(f"{case.title}: {name}: {difference}")
         assert not wrong, f"{len(wrong)} of {len(self.cases)} cases on {arch}\n" + "\n".join(wrong)
         return counters

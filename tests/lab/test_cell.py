@@ -18,20 +18,23 @@ SCHEMA = json.loads((Path(payload.__file__).parent / "payload.schema.json").read
 
 
 def test_what_another_compiler_finds_is_told_as_it_said_it() -> None:
-    said = (
+    diagnostics = (
         Diagnostic(7, 3, "error", "in this call", notes=(Diagnostic(0, 0, "note", "<and here>"),)),
         Diagnostic(2, 1, "error", "no `lood`\nin tl"),
         Diagnostic(1, 0, "warning", "slow"),
     )
-    bundle = failure_bundle(CellFailure.of_compiler("a<b", "no `lood`", said), "text")
-    told = bundle[payload.MIME_TYPE]
-    importlib.import_module("jsonschema").validate(told, SCHEMA)
+    bundle = failure_bundle(CellFailure.of_compiler("a<b", "no `lood`", diagnostics), "text")
+    cell = bundle[payload.MIME_TYPE]
+    importlib.import_module("jsonschema").validate(cell, SCHEMA)
     marks = [
-        (mark["line"], mark["column"], mark["severity"], mark["message"]) for mark in told["diagnostics"]
+        (mark["line"], mark["column"], mark["severity"], mark["message"]) for mark in cell["diagnostics"]
     ]
-    assert marks == [(each.line, each.column, each.severity, each.message) for each in said]
-    assert told["diagnostics"][0]["notes"] == ["<and here>"]
-    assert (told["run"]["kind"], told["run"]["error"]) == ("compile", "no `lood`")
+    assert marks == [
+        (diagnostic.line, diagnostic.column, diagnostic.severity, diagnostic.message)
+        for diagnostic in diagnostics
+    ]
+    assert cell["diagnostics"][0]["notes"] == ["<and here>"]
+    assert (cell["run"]["kind"], cell["run"]["error"]) == ("compile", "no `lood`")
     assert bundle["text/plain"] == "a<b: does not compile, 2 errors"
     assert "a&lt;b: does not compile" in bundle["text/html"]
 
@@ -41,10 +44,10 @@ def test_a_fault_is_marked_where_the_cell_s_own_file_has_it(file: str, line: int
     fault = AddressFault(
         "lane 3 read\nbeyond x", kernel="add", address=64, source=("/tmp/cell.py", 8, 5), lane=3, wave=0
     )
-    told = failure_bundle(CellFailure.of_fault("sums", fault, file), "text")[payload.MIME_TYPE]
-    (mark,) = told["diagnostics"]
+    cell = failure_bundle(CellFailure.of_fault("sums", fault, file), "text")[payload.MIME_TYPE]
+    (mark,) = cell["diagnostics"]
     assert (mark["line"], mark["source"], mark["option"]) == (line, "device", "out of bounds")
     assert mark["message"].startswith("lane 3 read")
     assert ("at /tmp/cell.py:8" in mark["message"]) == (line == 0)
     assert mark["notes"] == ["wave 0, lane 3"]
-    assert (told["status"], told["run"]["kind"], told["run"]["error"]) == ("failed", "run", "lane 3 read")
+    assert (cell["status"], cell["run"]["kind"], cell["run"]["error"]) == ("failed", "run", "lane 3 read")

@@ -51,9 +51,9 @@ needs_clangd = pytest.mark.skipif(clangd.find() is None, reason="no clangd 17 or
 def eventually(ask: Callable[[], Any]) -> Any:
     """The first answer that is not empty: clangd reads the headers first."""
     until = time.monotonic() + 240
-    while not (found := ask()) and time.monotonic() < until:
+    while not (answer := ask()) and time.monotonic() < until:
         time.sleep(0.05)
-    return found
+    return answer
 
 
 @needs_clangd
@@ -63,22 +63,28 @@ def test_members_of_a_tile() -> None:
 
     def offered() -> bool:
         # Before the headers are read, or on a busy computer, the candidates come from the index.
-        start, found = completer.candidates(text, 5, line) or ("", [])
-        return start == "is_" and ("is_row", "variable") in found and all(kind != "text" for _, kind in found)
+        start, candidates = completer.candidates(text, 5, line) or ("", [])
+        return (
+            start == "is_"
+            and ("is_row", "variable") in candidates
+            and all(kind != "text" for _, kind in candidates)
+        )
 
-    assert eventually(lambda: "is_row" in [one.name for one in completer.known(text, 5, len(line), 20)])
+    assert eventually(
+        lambda: "is_row" in [candidate.name for candidate in completer.known(text, 5, len(line), 20)]
+    )
     assert eventually(offered)
 
 
 @needs_clangd
 def test_functions_with_signature_and_header() -> None:
     line = "    mma_A"
-    found = eventually(lambda: completer.known(f"{HEAD}{line}\n}}\n", 5, len(line), 20))
-    one = next(one for one in found if one.name == "mma_ABt")
-    assert one.kind == "function"
-    assert "mma_ABt(D &d, const A &a, const B &b, const C &c)" in one.signature
-    assert one.header == "ops/warp/register/tile/mma.cuh"
-    assert one.doc
+    candidates = eventually(lambda: completer.known(f"{HEAD}{line}\n}}\n", 5, len(line), 20))
+    mma = next(candidate for candidate in candidates if candidate.name == "mma_ABt")
+    assert mma.kind == "function"
+    assert "mma_ABt(D &d, const A &a, const B &b, const C &c)" in mma.signature
+    assert mma.header == "ops/warp/register/tile/mma.cuh"
+    assert mma.doc
 
 
 @needs_clangd
@@ -92,7 +98,7 @@ def test_hover_over_a_variable_follows_edits() -> None:
 
     assert "rt_fl<32, 32>" in eventually(ask)
     text = text.replace("rt_fl<32, 32>", "rt_fl<64, 32>")
-    assert "rt_fl<64, 32>" in eventually(lambda: (said := ask()) and "<64" in said and said)
+    assert "rt_fl<64, 32>" in eventually(lambda: (hover := ask()) and "<64" in hover and hover)
 
 
 @needs_clangd
@@ -107,8 +113,8 @@ def test_the_target_is_the_cells(arch: str, name: str) -> None:
         "#endif",
         "int f() { return ONLY_ }",
     ]
-    found = eventually(lambda: completer.known("\n".join(lines), 6, 22, 20))
-    assert [one.name for one in found] == [name]
+    candidates = eventually(lambda: completer.known("\n".join(lines), 6, 22, 20))
+    assert [candidate.name for candidate in candidates] == [name]
 
 
 def test_the_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,8 +182,8 @@ while line := sys.stdin.buffer.readline():
 def test_of_overloads_the_documented_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = stand_in(tmp_path, "clangd", f"{version(22)}\n{OVERLOADS}")
     monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
-    told = clangd.Candidate("mul", "function", "void mul(told)", "Multiplies.", "maps.cuh")
-    assert eventually(lambda: completer.known(f"{HEAD}    mul\n", 5, 7, 20)) == [told]
+    candidate = clangd.Candidate("mul", "function", "void mul(told)", "Multiplies.", "maps.cuh")
+    assert eventually(lambda: completer.known(f"{HEAD}    mul\n", 5, 7, 20)) == [candidate]
 
 
 def test_an_ended_clangd_is_started_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,17 +216,17 @@ __global__ void k(float *p) { twice(p[0]); }
 @needs_clangd
 def test_documentation_of_the_cell_s_own_names() -> None:
     line, column = 8, 32
-    found = eventually(lambda: completer.hover(DOCUMENTED, line, column, 20))
-    assert found.title == "function twice"
-    assert found.doc == "Doubles a value in place.\n\n- `T`: the type\n- `x`: the value, see `x`"
-    assert found.signature == "template <> float twice<float>(float &x)"
+    hover = eventually(lambda: completer.hover(DOCUMENTED, line, column, 20))
+    assert hover.title == "function twice"
+    assert hover.doc == "Doubles a value in place.\n\n- `T`: the type\n- `x`: the value, see `x`"
+    assert hover.signature == "template <> float twice<float>(float &x)"
     text = DOCUMENTED.replace("twice(p[0])", "twi")
     offered = eventually(lambda: completer.known(text, line, column + 1, 20))
-    assert [one.doc for one in offered if one.name == "twice"] == [found.doc]
+    assert [candidate.doc for candidate in offered if candidate.name == "twice"] == [hover.doc]
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         (
             'function mul\n\nprovided by "maps.cuh"\n\n→ void\n\nParameters:\n\n- T & a\n- int b\n\n'
@@ -244,8 +250,8 @@ def test_documentation_of_the_cell_s_own_names() -> None:
     ],
     ids=["function", "one block", "variable", "macro", "bare"],
 )
-def test_clangd_s_text_is_taken_apart(text: str, wanted: tuple[Any, ...]) -> None:
-    found = clangd.read_hover(text)
-    assert (found.signature, found.facts, found.doc, found.header) == wanted
-    assert found.title == text.partition("\n")[0]
-    assert found.text == text
+def test_clangd_s_text_is_taken_apart(text: str, expected: tuple[Any, ...]) -> None:
+    hover = clangd.read_hover(text)
+    assert (hover.signature, hover.facts, hover.doc, hover.header) == expected
+    assert hover.title == text.partition("\n")[0]
+    assert hover.text == text

@@ -9,10 +9,10 @@ from workbench.lab import completer
 
 def test_completion_in_cells_only() -> None:
     cell = "%%hipkittens k --pro\nint rows_here = 1;\nrow"
-    start, found = completer.candidates(cell, 2, "row") or ("", [])
+    start, candidates = completer.candidates(cell, 2, "row") or ("", [])
     assert start == "row"
-    assert ("rows_here", "text") in found
-    assert any(name == "row_sum" for name, _ in found)
+    assert ("rows_here", "text") in candidates
+    assert any(name == "row_sum" for name, _ in candidates)
     assert completer.candidates(cell, 0, "%%hipkittens k --pro") == (
         "--pro",
         [("--profile", "flag"), ("--program", "flag")],
@@ -31,22 +31,22 @@ def test_matcher_takes_the_place_of_python_s_in_a_shell() -> None:
     from IPython.core.completer import provisionalcompleter
 
     with provisionalcompleter():
-        found = [completion.text for completion in shell.Completer.completions(text, len(text))]
-    assert found == ["row_sum"]
+        texts = [completion.text for completion in shell.Completer.completions(text, len(text))]
+    assert texts == ["row_sum"]
     completer.remove(shell)
     assert not shell.Completer.custom_matchers
 
 
 def test_headers_of_the_tile_library_come_first() -> None:
     cell = '%%hipkittens k\n#include "'
-    start, found = completer.candidates(cell, 1, '#include "') or ("", [])
-    names = [name for name, _ in found]
+    start, candidates = completer.candidates(cell, 1, '#include "') or ("", [])
+    names = [name for name, _ in candidates]
     assert start == ""
     assert names[0] == "kittens.cuh"
     assert names.index("types/register/rt.cuh") < names.index("hip/hip_runtime.h")
-    start, found = completer.candidates(cell, 1, "  #include <hip/hip_b") or ("", [])
+    start, candidates = completer.candidates(cell, 1, "  #include <hip/hip_b") or ("", [])
     assert start == "hip/hip_b"
-    assert [name for name, _ in found] == ["hip/hip_bf16.h", "hip/hip_bfloat16.h"]
+    assert [name for name, _ in candidates] == ["hip/hip_bf16.h", "hip/hip_bfloat16.h"]
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_headers_of_the_tile_library_come_first() -> None:
 def test_names_of_operators(before: str, start: str | None) -> None:
     import workbench as wb
 
-    found = completer.operators(before)
+    candidates = completer.operators(before)
     if start is None:
-        assert found is None
+        assert candidates is None
         return
-    assert found is not None
-    assert found == (start, [name for name in wb.kernels if name.startswith(start)])
-    assert found[1]
+    assert candidates is not None
+    assert candidates == (start, [name for name in wb.kernels if name.startswith(start)])
+    assert candidates[1]
 
 
 def test_operators_are_completed_in_a_shell() -> None:
@@ -80,6 +80,6 @@ def test_operators_are_completed_in_a_shell() -> None:
     completer.install(shell)
     text = 'wb.verify("activations/softm'
     with provisionalcompleter():
-        found = [completion.text for completion in shell.Completer.completions(text, len(text))]
-    assert found == ["activations/softmax", "activations/softmax_backward"]
+        texts = [completion.text for completion in shell.Completer.completions(text, len(text))]
+    assert texts == ["activations/softmax", "activations/softmax_backward"]
     completer.remove(shell)

@@ -40,23 +40,25 @@ def ask(line: str, word: str) -> dict[str, object]:
     ],
 )
 def test_in_the_cell(line: str, word: str, there: str) -> None:
-    found = ask(line, word)
-    assert "file" not in found
-    row, column = int(str(found["line"])), int(str(found["column"]))
+    definition = ask(line, word)
+    assert "file" not in definition
+    row, column = int(str(definition["line"])), int(str(definition["column"]))
     assert LINES[row - 1][column - 1 :].startswith(there)
 
 
 def test_in_the_tile_library() -> None:
-    found = ask("zero(tile)", "zero(")
-    header = include_dir() / str(found["file"])
-    assert found["text"] == header.read_text()
+    definition = ask("zero(tile)", "zero(")
+    header = include_dir() / str(definition["file"])
+    assert definition["text"] == header.read_text()
     # The declaration of the overload for register tiles.
-    assert "ducks::rt::all" in "".join(header.read_text().splitlines()[int(str(found["line"])) - 3 :][:4])
+    assert "ducks::rt::all" in "".join(
+        header.read_text().splitlines()[int(str(definition["line"])) - 3 :][:4]
+    )
 
 
 def test_in_hips_headers() -> None:
-    found = ask("threadIdx", "threadIdx")
-    assert "threadIdx" in str(found["text"]).splitlines()[int(str(found["line"])) - 1]
+    definition = ask("threadIdx", "threadIdx")
+    assert "threadIdx" in str(definition["text"]).splitlines()[int(str(definition["line"])) - 1]
 
 
 def test_an_included_header_is_shown() -> None:

@@ -63,7 +63,7 @@ def test_a_comment_with_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("comment", "said"),
+    ("comment", "expected"),
     [
         ("", ""),
         ("@brief", ""),
@@ -75,8 +75,8 @@ def test_a_comment_with_everything() -> None:
         ("@verbatim\n@endverbatim", "```\n```"),
     ],
 )
-def test_small_ones(comment: str, said: str) -> None:
-    assert tidy(comment) == said
+def test_small_ones(comment: str, expected: str) -> None:
+    assert tidy(comment) == expected
 
 
 def test_no_command_is_left_in_the_library() -> None:

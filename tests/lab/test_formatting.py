@@ -17,9 +17,9 @@ needs_program = pytest.mark.skipif(formatting.program() is None, reason="clang-f
 @needs_program
 def test_the_magic_stays_and_the_rest_is_formatted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = formatting.formatted(CELL)["text"]
-    assert found == "%%hipkittens k --arch gfx942\n__global__ void k(float *p) { p[0] = 1; }"
-    assert formatting.formatted(found)["text"] == found
+    text = formatting.formatted(CELL)["text"]
+    assert text == "%%hipkittens k --arch gfx942\n__global__ void k(float *p) { p[0] = 1; }"
+    assert formatting.formatted(text)["text"] == text
 
 
 @needs_program

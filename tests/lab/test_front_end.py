@@ -18,10 +18,10 @@ def node() -> str:
     if not (MODULES / "jest").is_dir():
         pytest.skip("the front end's packages are not installed; make lab installs them")
     try:
-        found = build.find_node()
+        installed = build.find_node()
     except build.NotPossible as error:
         pytest.skip(str(error))
-    program = shutil.which("node", path=found.folder)
+    program = shutil.which("node", path=installed.folder)
     assert program
     return program
 

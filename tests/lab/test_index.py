@@ -112,12 +112,12 @@ def test_index_is_read_again_when_a_header_changes(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not include_dir().is_dir(), reason="no tile library here")
 def test_the_library_s_public_names_are_found() -> None:
-    found = index()
+    library = index()
     names = "gl rt rv st sv rt_bf st_bf rt_fl coord load store mma_ABt row_sum exp zero mul_row warpid laneid"
-    assert not [name for name in names.split() if not lookup(name, found)]
-    json.dumps(found.to_dict())
-    assert all(entry.signature and len(entry.signature) <= 400 for entry in found.entries)
-    assert not [entry for entry in found.entries if "detail" in entry.scope.split("::")]
+    assert not [name for name in names.split() if not lookup(name, library)]
+    json.dumps(library.to_dict())
+    assert all(entry.signature and len(entry.signature) <= 400 for entry in library.entries)
+    assert not [entry for entry in library.entries if "detail" in entry.scope.split("::")]
 
 
 HARD = """\
@@ -155,8 +155,8 @@ using vec = float __attribute__((ext_vector_type(4)));
 
 
 def test_what_a_parser_of_plain_c_plus_plus_stumbles_over() -> None:
-    found = [(e.name, e.scope, e.kind, e.line) for e in read_header(HARD, "hard.cuh")]
-    assert found == [
+    entries = [(e.name, e.scope, e.kind, e.line) for e in read_header(HARD, "hard.cuh")]
+    assert entries == [
         ("first", "", "function", 6),
         ("outer", "", "type", 11),
         ("nested", "outer", "type", 12),
@@ -184,8 +184,8 @@ _DETAIL = re.compile(
 
 def test_every_concept_and_constant_of_the_library_is_found() -> None:
     """Against a search in the headers' text, which knows nothing of scopes."""
-    found = index()
-    names = {(e.header, e.name) for e in found.entries}
+    library = index()
+    names = {(e.header, e.name) for e in library.entries}
     root = include_dir()
     searched = 0
     for path in root.rglob("*.cuh"):

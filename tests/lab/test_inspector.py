@@ -23,18 +23,18 @@ __global__ void k(gl<bf16, -1, -1, -1, -1> x) {
 
 
 def at(text: str, into: int = 0) -> str:
-    found = inspector.inspect(CELL, CELL.index(text) + into)
-    assert found is not None
-    return found
+    answer = inspector.inspect(CELL, CELL.index(text) + into)
+    assert answer is not None
+    return answer
 
 
 def test_a_call_has_its_signature_and_the_tiles_in_it() -> None:
-    told = at("mma_ABt(d", 2)
-    assert told.splitlines()[0].endswith("mma_ABt(D &d, const A &a, const B &b, const C &c)")
-    assert "rt_bf<32, 64> a: 32 x 64 of bf16, row layout (row_l), base shape rt_16x16_s" in told
+    answer = at("mma_ABt(d", 2)
+    assert answer.splitlines()[0].endswith("mma_ABt(D &d, const A &a, const B &b, const C &c)")
+    assert "rt_bf<32, 64> a: 32 x 64 of bf16, row layout (row_l), base shape rt_16x16_s" in answer
     accumulator = "rt_fl<32, 32, col_l, rt_32x32_s> d"
-    assert f"{accumulator}: 32 x 32 of float, column layout (col_l), base shape rt_32x32_s" in told
-    assert "mma.cuh" in told
+    assert f"{accumulator}: 32 x 32 of float, column layout (col_l), base shape rt_32x32_s" in answer
+    assert "mma.cuh" in answer
 
 
 def test_between_the_brackets_it_is_the_call_s() -> None:
@@ -60,20 +60,20 @@ def test_python_keeps_its_own() -> None:
 def test_the_kernel_answers_for_c_cells_alone() -> None:
     asked = []
 
-    def own(code: str, cursor_pos: int, detail_level: int = 0, **_: Any) -> dict[str, Any]:
+    def inspect_python(code: str, cursor_pos: int, detail_level: int = 0, **_: Any) -> dict[str, Any]:
         asked.append(code)
         return {"found": True, "data": {"text/plain": "%load: a magic"}}
 
-    shell: Any = SimpleNamespace(kernel=SimpleNamespace(do_inspect=own))
+    shell: Any = SimpleNamespace(kernel=SimpleNamespace(do_inspect=inspect_python))
     inspector.install(shell)
     inspector.install(shell)
-    told = shell.kernel.do_inspect(CELL, CELL.index("load(a"), 0)
-    assert told["found"]
-    assert "%load" not in told["data"]["text/plain"]
+    answer = shell.kernel.do_inspect(CELL, CELL.index("load(a"), 0)
+    assert answer["found"]
+    assert "%load" not in answer["data"]["text/plain"]
     assert not asked
     assert shell.kernel.do_inspect("load", 2, detail_level=1)["data"]["text/plain"] == "%load: a magic"
     inspector.remove(shell)
-    assert shell.kernel.do_inspect is own
+    assert shell.kernel.do_inspect is inspect_python
 
 
 def test_a_shell_without_a_kernel_is_left_alone() -> None:

@@ -52,24 +52,24 @@ def test_blocks_and_nested_loops() -> None:
         ("v_mov_b32", [v(9)]),
         ("s_endpgm",),
     )
-    found = listing(code)
-    assert found.blocks == [0, 1, 2, 4, 5, 6, 7]
-    assert [(loop.first, loop.last, loop.depth) for loop in found.loops] == [(1, 4, 0), (2, 3, 1)]
-    assert found.lines == list(range(2, 10))
-    assert found.counts is None
-    assert not found.measures
+    isa = listing(code)
+    assert isa.blocks == [0, 1, 2, 4, 5, 6, 7]
+    assert [(loop.first, loop.last, loop.depth) for loop in isa.loops] == [(1, 4, 0), (2, 3, 1)]
+    assert isa.lines == list(range(2, 10))
+    assert isa.counts is None
+    assert not isa.measures
 
 
 def test_costs_become_columns() -> None:
     code = program(("v_mov_b32", [v(0)]), ("s_endpgm",))
     values = {0: {"instructions": 3.0, "issue_cycles": 12.0}}
-    found = listing(code, InstructionProfile((ISSUE, INSTRUCTIONS, STALLS), values, {0: 3}))
-    assert found.counts == [3, 0]
+    isa = listing(code, InstructionProfile((ISSUE, INSTRUCTIONS, STALLS), values, {0: 3}))
+    assert isa.counts == [3, 0]
     # Executions have their column, and nothing stalls.
-    assert [(c.key, c.origin, list(c.values)) for c in found.measures] == [
+    assert [(c.key, c.origin, list(c.values)) for c in isa.measures] == [
         ("issue_cycles", "modelled", [12.0, 0])
     ]
-    assert found.to_dict()["measures"][0]["values"] == [12.0, 0]
+    assert isa.to_dict()["measures"][0]["values"] == [12.0, 0]
     assert listing(code, InstructionProfile((ISSUE,), values)).counts is None
 
 
@@ -81,10 +81,10 @@ def test_pressure_counts_values_still_needed() -> None:
         ("v_mfma_f32_16x16x16_bf16", [Operand("a", 0, 4)], [v(1, 2), v(3, 2), Operand("a", 0, 4)]),
         ("s_endpgm",),
     )
-    found = listing(code)
+    isa = listing(code)
     # v4 is read and never written: live from the start, as an input would be; a0..a3 likewise.
-    assert found.vgprs == [1, 2, 4, 4, 0]
-    assert found.agprs == [4, 4, 4, 4, 0]
+    assert isa.vgprs == [1, 2, 4, 4, 0]
+    assert isa.agprs == [4, 4, 4, 4, 0]
 
 
 def test_accumulating_destination_is_read() -> None:

@@ -12,19 +12,19 @@ from workbench.lab.service import Service
 
 
 def test_the_panel_has_one_dashboard_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[Any] = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
+    outputs: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", outputs.append)
     try:
         panel.show()
         first = panel._open
         assert first is not None
         panel.show()
-        assert shown == [first.box, first.box]
+        assert outputs == [first.box, first.box]
         widgets = len(widget._instances)
         assert Service({}).answer({"id": 1, "method": "close_dashboard"}) == {"id": 1, "result": None}
         assert panel._open is None
         assert len(widget._instances) < widgets
         panel.show()
-        assert shown[-1] is not first.box
+        assert outputs[-1] is not first.box
     finally:
         panel.close()

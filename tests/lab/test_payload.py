@@ -91,7 +91,7 @@ class Diagnostic:
 
 def test_findings_put_header_errors_on_the_line_that_leads_there() -> None:
     inside = Diagnostic(40, 9, "error", "no member", file="kittens.cuh", cell_line=7, cell_column=3)
-    own = Diagnostic(
+    in_cell = Diagnostic(
         2,
         5,
         "error",
@@ -99,7 +99,7 @@ def test_findings_put_header_errors_on_the_line_that_leads_there() -> None:
         notes=(Diagnostic(1, 2, "note", "to match this '('"), Diagnostic(3, 1, "note", "here", file="a.h")),
         fixits=(SimpleNamespace(line=2, column=5, end_line=2, end_column=5, text=";"),),
     )
-    first, second = lab.findings([inside, own])
+    first, second = lab.findings([inside, in_cell])
     assert (first.line, first.column) == (7, 3)
     assert "in kittens.cuh:40:9" in first.message
     assert second.fixits == (lab.Fix((2, 5), (2, 5), ";"),)

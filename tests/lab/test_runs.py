@@ -10,7 +10,7 @@ from workbench.events import Event, Hub
 from workbench.lab.runs import RUNS, Runs
 
 
-def told(runs: Runs, sent: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def received(runs: Runs, sent: list[dict[str, Any]]) -> list[dict[str, Any]]:
     runs.flush()
     return [run for message in sent for run in message["runs"]]
 
@@ -26,7 +26,7 @@ def test_runs_outside_of_cells_are_told_in_batches() -> None:
     hub.publish("launch", "rmsnorm")
     hub.publish("verify", spec, {"passed": False, "shape": shape, "device": "emulated:gfx950"})
     hub.publish("time", spec, timed)
-    verified, time = told(runs, sent)
+    verified, time = received(runs, sent)
     assert json.loads(json.dumps(sent)) == sent
     assert (verified["kind"], verified["module"], verified["verified"]) == ("verify", spec, False)
     us = timed.median
@@ -37,16 +37,16 @@ def test_runs_outside_of_cells_are_told_in_batches() -> None:
     sent.clear()
     for _ in range(3 * RUNS):
         hub.publish("time", spec, timed)
-    assert len(told(runs, sent)) >= RUNS
+    assert len(received(runs, sent)) >= RUNS
     assert len(sent) <= 3
     sent.clear()
     hub.publish("failed", spec, {"kind": "profile", "error": "wild address", "shape": shape})
-    (failed,) = told(runs, sent)
+    (failed,) = received(runs, sent)
     assert (failed["kind"], failed["error"], failed["verified"]) == ("profile", "wild address", None)
     assert failed["changes"] == ["rows=4, cols=128"]
     assert "findings" not in failed, "the sanitizer was not asked"
     sent.clear()
-    found = {
+    sanitization = {
         "findings": 2,
         "first": "race in shared memory",
         "shape": {},
@@ -54,14 +54,14 @@ def test_runs_outside_of_cells_are_told_in_batches() -> None:
         "code": "",
         "details": (),
     }
-    hub.publish("sanitize", "flip", found)
-    (sanitized,) = told(runs, sent)
+    hub.publish("sanitize", "flip", sanitization)
+    (sanitized,) = received(runs, sent)
     assert (sanitized["kind"], sanitized["module"], sanitized["findings"]) == ("sanitize", "flip", 2)
     assert (sanitized["changes"], sanitized["error"]) == (["race in shared memory"], "")
     sent.clear()
     runs.told_by_cell = True
     hub.publish("time", spec, timed)
-    assert told(runs, sent) == []
+    assert received(runs, sent) == []
 
 
 def test_runs_of_one_millisecond_are_told_apart() -> None:
@@ -70,4 +70,4 @@ def test_runs_of_one_millisecond_are_told_apart() -> None:
     for number in range(3):
         data = {"kind": "time", "error": "", "shape": {}}
         runs.take(Event(number, "failed", "scale", data, seconds=1e9 + number * 1e-4))
-    assert len({run["at"] for run in told(runs, sent)}) == 3
+    assert len({run["at"] for run in received(runs, sent)}) == 3

@@ -144,31 +144,33 @@ def test_index_is_sent_once(service: Service) -> None:
 def test_heat_charges_inlined_code_to_the_cell(module: wb.Module) -> None:
     kernel = module["scale"]
     assert kernel.last is not None
-    found = heat(kernel, latest(kernel))
-    assert found is not None
-    by_line = {line.line: line for line in found.lines}
+    result = heat(kernel, latest(kernel))
+    assert result is not None
+    by_line = {line.line: line for line in result.lines}
     inside = by_line.get(LINE_OF["return x + x;"])
     loop = by_line.get(LINE_OF["value = twice(value) * 0.75f;"])
     hot = [line for line in (inside, loop) if line is not None]
     assert sum(line.values["instructions"] for line in hot) >= 4 * 10
     counts = kernel.last.record.counts or {}
-    total = sum(line.values["instructions"] for line in found.lines) + found.elsewhere.get("instructions", 0)
+    total = sum(line.values["instructions"] for line in result.lines) + result.elsewhere.get(
+        "instructions", 0
+    )
     assert total == sum(counts.values())
-    for line in found.lines:
+    for line in result.lines:
         assert sum(line.instructions.values()) == line.values["instructions"]
     assert heat(kernel, None) is None
 
 
 def test_the_form_of_a_reference_begins_with_the_last_launch(service: Service) -> None:
-    told = ask(service, "reference_form", module="scale")["result"]
-    assert told == {
+    form = ask(service, "reference_form", module="scale")["result"]
+    assert form == {
         "launch": "scale[4, 64]",
         "inputs": "dict(x=torch.randn((256,)), n=256, times=10)",
         "outputs": "x",
         "reference": "lambda x, n, times: ",
     }
     # The texts are Python that repeats the launch.
-    assert eval(told["inputs"], {"torch": torch})["x"].shape == (256,)
+    assert eval(form["inputs"], {"torch": torch})["x"].shape == (256,)
     assert ask(service, "reference_form", module="nothing")["result"] == {}
 
 
@@ -180,15 +182,17 @@ def checked(text: str) -> list[dict[str, Any]]:
     service.reply({"id": 3, "method": "check", "params": {"text": text}}, replies.put)
     reply = replies.get(timeout=300)
     assert json.loads(json.dumps(reply)) == reply
-    found: list[dict[str, Any]] = reply["result"]["diagnostics"]
-    return found
+    diagnostics: list[dict[str, Any]] = reply["result"]["diagnostics"]
+    return diagnostics
 
 
 def test_a_cell_is_checked_as_it_stands() -> None:
     body = "__global__ void k(int *p) {\n    *p = N + missing;\n}"
-    found = checked(f"%%hipkittens k --arch gfx942 -D N=4\n{body}")
-    assert [(one["line"], one["column"], one["severity"]) for one in found] == [(3, 14, "error")]
-    assert "missing" in found[0]["message"]
+    diagnostics = checked(f"%%hipkittens k --arch gfx942 -D N=4\n{body}")
+    assert [
+        (diagnostic["line"], diagnostic["column"], diagnostic["severity"]) for diagnostic in diagnostics
+    ] == [(3, 14, "error")]
+    assert "missing" in diagnostics[0]["message"]
     assert checked(f"%%hipkittens k --arch gfx942 -D N=4 -D missing=1\n{body}") == []
     # A line that is half typed.
     assert checked(f"%%hipkittens k --arch gf\n{body}") == []
@@ -206,10 +210,11 @@ __global__ void k(float *p) {
 }"""
     with pytest.raises(wb.CompileError) as error:
         wb.compile(body, arch="gfx950", first_line=2)
-    expected = [(one.cell_line, one.message) for one in error.value.diagnostics]
+    expected = [(diagnostic.cell_line, diagnostic.message) for diagnostic in error.value.diagnostics]
     assert expected
     assert [
-        (one["line"], one["message"]) for one in checked(f"%%hipkittens k --arch gfx950\n{body}")
+        (diagnostic["line"], diagnostic["message"])
+        for diagnostic in checked(f"%%hipkittens k --arch gfx950\n{body}")
     ] == expected
 
 
@@ -217,11 +222,11 @@ def test_hover_without_clangd(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_CLANGD", "")
     text = "%%hipkittens k\n__global__ void k() {\n    rt_bf<32, 64, col_l> tile;\n    zero(tile);\n}"
     service = Service({})
-    found = service.answer({"id": 1, "method": "hover", "params": {"text": text, "line": 3, "column": 10}})[
+    hover = service.answer({"id": 1, "method": "hover", "params": {"text": text, "line": 3, "column": 10}})[
         "result"
     ]
-    assert found["signature"] == "rt_bf<32, 64, col_l> tile"
-    assert "32 x 64 of bf16, column layout" in found["facts"][0]
+    assert hover["signature"] == "rt_bf<32, 64, col_l> tile"
+    assert "32 x 64 of bf16, column layout" in hover["facts"][0]
     params = {"text": text, "line": 3, "column": 5}
     assert service.answer({"id": 1, "method": "hover", "params": params})["result"] == {"text": ""}
 
@@ -241,5 +246,7 @@ go_on.set()
 
 def test_what_a_cell_needs_is_imported_before_a_check_goes_on_beside_it() -> None:
     """Otherwise a cell run during the first check could meet a half-imported module."""
-    told = subprocess.run([sys.executable, "-c", _ASKED_FIRST], capture_output=True, text=True, timeout=300)
-    assert told.stdout.split() == ["True", "True"], told.stderr
+    process = subprocess.run(
+        [sys.executable, "-c", _ASKED_FIRST], capture_output=True, text=True, timeout=300
+    )
+    assert process.stdout.split() == ["True", "True"], process.stderr

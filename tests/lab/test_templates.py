@@ -23,12 +23,12 @@ BF16 = torch.bfloat16
 
 @pytest.mark.parametrize("name", templates())
 def test_fits_the_page(name: str) -> None:
-    one = template(name)
-    lines = [*one.kernel.splitlines(), *one.check.splitlines()]
+    entry = template(name)
+    lines = [*entry.kernel.splitlines(), *entry.check.splitlines()]
     assert max(map(len, lines)) <= 110
-    assert len(one.kernel.splitlines()) <= 80
-    assert one.kernel.startswith(f"%%hipkittens {name}\n"), "named as the template is"
-    assert one.about.endswith(".")
+    assert len(entry.kernel.splitlines()) <= 80
+    assert entry.kernel.startswith(f"%%hipkittens {name}\n"), "named as the template is"
+    assert entry.about.endswith(".")
 
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -36,19 +36,19 @@ def test_fits_the_page(name: str) -> None:
 def test_verify_works_at_the_first_click(shell: Any, name: str, arch: str) -> None:
     """The kernel's cell with the options that the button adds, in a notebook where nothing has run."""
     line, _, source = template(name).kernel.partition("\n")
-    said = [
+    options = [
         # Quoted as the front end does.
         f"--{option} {shlex.quote(text.translate({ord(c): c * 2 for c in '{}$'}))}"
         for option, text in template(name).reference.items()
     ]
-    hidden = {known: shell.user_ns.pop(known, None) for known in ("torch", "wb", name)}
+    hidden = {variable: shell.user_ns.pop(variable, None) for variable in ("torch", "wb", name)}
     try:
         with capture_output() as out:
-            magic = " ".join([line.partition(" ")[2], f"--arch {arch} --sanitize", *said])
+            magic = " ".join([line.partition(" ")[2], f"--arch {arch} --sanitize", *options])
             shell.run_cell_magic("hipkittens", magic, source)
-        page = "".join(each.data.get("text/plain", "") for each in out.outputs)
+        page = "".join(output.data.get("text/plain", "") for output in out.outputs)
     finally:
-        shell.user_ns.update({known: value for known, value in hidden.items() if value is not None})
+        shell.user_ns.update({variable: value for variable, value in hidden.items() if value is not None})
     assert "nothing found" in page
     assert "seed 0: passed" in page
 
@@ -131,10 +131,10 @@ def test_new_writes_a_notebook(tmp_path, monkeypatch, capsys) -> None:
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(templates())
     assert main(["new", "attention"]) == 0
     assert capsys.readouterr().out == "wrote attention.ipynb\n"
-    made = nbformat.read(tmp_path / "attention.ipynb", as_version=4)
-    nbformat.validate(made)
-    kernel = made.cells[2]
-    assert made.cells[1].source == SETUP
+    document = nbformat.read(tmp_path / "attention.ipynb", as_version=4)
+    nbformat.validate(document)
+    kernel = document.cells[2]
+    assert document.cells[1].source == SETUP
     assert kernel.source == template("attention").kernel
     assert kernel.metadata.hipkittens.reference.outputs == "out"
     assert json.loads((tmp_path / "attention.ipynb").read_text()) == notebook("attention")

@@ -33,19 +33,19 @@ def _same(
 ) -> None:
     """Results and gradients of ours are those of theirs in float64."""
     x.requires_grad_()
-    made = ours(x)
+    result = ours(x)
     wide = theirs.double()
     leaf = x.detach().double().requires_grad_()
-    wanted = wide(leaf)
-    torch.testing.assert_close(made.double(), wanted, **bounds)
-    upstream = torch.randn_like(made)
-    made.backward(upstream)
-    wanted.backward(upstream.double())
+    expected = wide(leaf)
+    torch.testing.assert_close(result.double(), expected, **bounds)
+    upstream = torch.randn_like(result)
+    result.backward(upstream)
+    expected.backward(upstream.double())
     scale = float(leaf.grad.abs().max())
     torch.testing.assert_close(x.grad.double(), leaf.grad, rtol=3e-2, atol=2e-2 * scale)
-    given = dict(wide.named_parameters())
+    parameters = dict(wide.named_parameters())
     for name, parameter in ours.named_parameters():
-        wanted_grad = given[name].grad
+        wanted_grad = parameters[name].grad
         scale = float(wanted_grad.abs().max())
         torch.testing.assert_close(parameter.grad.double(), wanted_grad, rtol=3e-2, atol=2e-2 * scale)
 
@@ -70,12 +70,12 @@ def test_quantized_linear(weights: str, off: float) -> None:
     theirs = torch.nn.Linear(256, 144).bfloat16()
     ours = nn.Linear.from_float(theirs, weights)
     x = torch.randn(3, 256).bfloat16()
-    made, wanted = ours(x).double(), theirs.double()(x.double())
-    assert ((made - wanted).norm() / wanted.norm()) < off
+    result, expected = ours(x).double(), theirs.double()(x.double())
+    assert ((result - expected).norm() / expected.norm()) < off
     again = nn.Linear(256, 144, weights=weights)
-    assert not torch.equal(again(x).double(), made)
+    assert not torch.equal(again(x).double(), result)
     again.load_state_dict(ours.state_dict())
-    assert torch.equal(again(x).double(), made)
+    assert torch.equal(again(x).double(), result)
     scale = {"fp8": "weight_scale_inv", "mxfp4": "weight_scale"}[weights]
     assert list(ours.state_dict()) == ["weight", scale, "bias"]
 
@@ -115,8 +115,8 @@ def test_attention_is_multihead_attention() -> None:
     again = torch.nn.MultiheadAttention(128, 2, batch_first=True, **BF16)
     again.load_state_dict(ours.multihead_state_dict())
     mask = torch.ones(20, 20).triu(1).bool()
-    wanted, _ = again.double()(*[x.double()] * 3, attn_mask=mask)
-    torch.testing.assert_close(ours(x).double(), wanted, rtol=1.6e-2, atol=2e-2)
+    expected, _ = again.double()(*[x.double()] * 3, attn_mask=mask)
+    torch.testing.assert_close(ours(x).double(), expected, rtol=1.6e-2, atol=2e-2)
 
 
 def test_grouped_attention_with_rotary_embedding() -> None:
@@ -127,23 +127,23 @@ def test_grouped_attention_with_rotary_embedding() -> None:
     assert sorted(module.state_dict()) == [f"{name}_proj.weight" for name in "koqv"]
     x = torch.randn(1, 9, 128).bfloat16()
     positions = torch.randperm(32)[:9]
-    made = module(x, positions)
+    result = module(x, positions)
 
     def heads(weight: torch.Tensor) -> torch.Tensor:
         return (x.double() @ weight.double().T).unflatten(-1, (-1, 64)).transpose(1, 2)
 
-    def turn(each: torch.Tensor) -> torch.Tensor:
-        a, b = each.chunk(2, -1)
+    def turn(x: torch.Tensor) -> torch.Tensor:
+        a, b = x.chunk(2, -1)
         frequencies = 10000.0 ** (-torch.arange(32).double() / 32)
         cos, sin = (f(positions.double()[:, None] * frequencies) for f in (torch.cos, torch.sin))
         return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
 
     q, k, v = (heads(getattr(module, f"{name}_proj").weight.detach()) for name in "qkv")
-    wanted = torch.nn.functional.scaled_dot_product_attention(
+    expected = torch.nn.functional.scaled_dot_product_attention(
         turn(q), turn(k), v, is_causal=True, enable_gqa=True
     )
-    wanted = wanted.transpose(1, 2).flatten(2) @ module.o_proj.weight.detach().double().T
-    torch.testing.assert_close(made.double(), wanted, rtol=1.6e-2, atol=2e-2)
+    expected = expected.transpose(1, 2).flatten(2) @ module.o_proj.weight.detach().double().T
+    torch.testing.assert_close(result.double(), expected, rtol=1.6e-2, atol=2e-2)
 
 
 @pytest.mark.parametrize("names", [("w1", "w3", "w2"), ("gate_proj", "up_proj", "down_proj")])
@@ -151,8 +151,8 @@ def test_experts_load_either_kind_of_checkpoint(names: tuple[str, str, str]) -> 
     layers = [Mlp(64, 96, **BF16) for _ in range(4)]
     checkpoint = {"gate.weight": torch.randn(4, 64).bfloat16()}
     for n, layer in enumerate(layers):
-        own = zip(names, (layer.gate_proj, layer.up_proj, layer.down_proj), strict=True)
-        checkpoint |= {f"experts.{n}.{name}.weight": part.weight.detach() for name, part in own}
+        parts = zip(names, (layer.gate_proj, layer.up_proj, layer.down_proj), strict=True)
+        checkpoint |= {f"experts.{n}.{name}.weight": part.weight.detach() for name, part in parts}
     module = nn.MoE(64, 96, experts=4, top_k=2)
     module.load_state_dict(checkpoint)
     back = module.per_expert_state_dict(names)
@@ -166,8 +166,8 @@ def test_experts_load_either_kind_of_checkpoint(names: tuple[str, str, str]) -> 
     best = logits.topk(2)
     shares.scatter_(1, best.indices, best.values.softmax(-1))
     rows = x.flatten(0, 1).double()
-    wanted = sum(shares[:, n, None].double() * layer.double()(rows) for n, layer in enumerate(layers))
-    torch.testing.assert_close(module(x).flatten(0, 1).double(), wanted, rtol=1.6e-2, atol=1e-2)
+    expected = sum(shares[:, n, None].double() * layer.double()(rows) for n, layer in enumerate(layers))
+    torch.testing.assert_close(module(x).flatten(0, 1).double(), expected, rtol=1.6e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -178,10 +178,10 @@ def test_cross_entropy_loss(reduction: str) -> None:
     target[0, 0] = 3
     ours, theirs = (kind.CrossEntropyLoss(**settings) for kind in (nn, torch.nn))
     first, second = (x.clone().requires_grad_() for _ in range(2))
-    made, wanted = ours(first, target), theirs(second, target)
-    torch.testing.assert_close(made, wanted)
-    made.sum().backward()
-    wanted.sum().backward()
+    result, expected = ours(first, target), theirs(second, target)
+    torch.testing.assert_close(result, expected)
+    result.sum().backward()
+    expected.sum().backward()
     torch.testing.assert_close(first.grad, second.grad)
     with pytest.raises(ArgumentError, match=r"target\[0\] is 10"):
         ours(x[:, :, 0], torch.tensor([10, 0]))

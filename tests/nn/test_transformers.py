@@ -28,11 +28,11 @@ FAMILIES = ("llama", "mixtral", "qwen3", "qwen3_moe")
 def of(family: str) -> tuple[Any, Any]:
     """The module of a family's layers, and a small configuration."""
     layers = getattr(transformers.models, family)
-    found = getattr(layers, f"modeling_{family}")
+    module = getattr(layers, f"modeling_{family}")
     prefix = "".join(part.title() for part in family.split("_"))
     more = {"num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "norm_topk_prob": True}
     config = getattr(transformers, f"{prefix}Config")(**SIZES, moe_intermediate_size=96, **more)
-    return {name.removeprefix(prefix): value for name, value in vars(found).items()}, config
+    return {name.removeprefix(prefix): value for name, value in vars(module).items()}, config
 
 
 def swapped(ours: torch.nn.Module, theirs: torch.nn.Module) -> torch.nn.Module:
@@ -52,10 +52,10 @@ def swapped(ours: torch.nn.Module, theirs: torch.nn.Module) -> torch.nn.Module:
     return theirs.double()
 
 
-def near(made: torch.Tensor, wanted: torch.Tensor) -> None:
+def near(result: torch.Tensor, expected: torch.Tensor) -> None:
     """To some roundings to bf16 of the largest element."""
-    assert made.shape == wanted.shape
-    assert (made.double() - wanted).abs().max() <= 2**-6 * wanted.abs().max()
+    assert result.shape == expected.shape
+    assert (result.double() - expected).abs().max() <= 2**-6 * expected.abs().max()
 
 
 @pytest.fixture
@@ -94,8 +94,8 @@ def test_attention_with_rotary_embedding(family: str, x: torch.Tensor) -> None:
     qk_norm = config.rms_norm_eps if family.startswith("qwen3") else None
     ours = nn.Attention(128, 4, heads_kv=2, head_dim=64, rotary=rotary, qk_norm=qk_norm)
     wide = swapped(ours, theirs["Attention"](config, 0))
-    wanted, _ = wide(x.double(), position_embeddings=angles, attention_mask=None)
-    near(ours(x, positions[0]), wanted)
+    expected, _ = wide(x.double(), position_embeddings=angles, attention_mask=None)
+    near(ours(x, positions[0]), expected)
 
 
 @pytest.mark.parametrize("family", ["mixtral", "qwen3_moe"])

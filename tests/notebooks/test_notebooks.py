@@ -59,27 +59,27 @@ def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     stopped = [output.ename for output in outputs if output.output_type == "error"]
     assert not stopped, "papermill puts a banner above a notebook with an exception, and fails"
-    shown = [output.data for output in outputs if "data" in output]
+    bundles = [output.data for output in outputs if "data" in output]
     # nbconvert to HTML, and a PDF printed from it, have every figure without plotly's script.
     drawn, page = runner.figures(notebook), runner.pictures_page(notebook)
     assert page.count('class="jp-RenderedSVG') >= len(drawn)
     assert "vnd.plotly" not in page
     if path.stem.startswith(("01", "02", "03", "04", "05", "06", "13")):
         assert drawn, "a tutorial has figures"
-    printed_by_latex(notebook, [data for data in shown if "image/svg+xml" in data])
+    printed_by_latex(notebook, [data for data in bundles if "image/svg+xml" in data])
     markdown, _ = MarkdownExporter().from_notebook_node(runner.as_saved(notebook))
     assert "<style" not in markdown, "GitHub prints it as text"
     size = runner.sizes(notebook)
     assert size["figures"] == len(drawn)
     assert size["MB"] < runner.MOST_MB, f"saved with its outputs: {size}"
-    for data in shown:
+    for data in bundles:
         # What GitHub, a PDF and an editor without plotly's extension show.
         if runner.PLOTLY in data:
-            told = data[runner.PLOTLY]
-            assert tuple(told["layout"]["template"]["layout"]["colorway"]) == theme.SERIES, "the one theme"
-            for trace in told["data"]:
+            figure = data[runner.PLOTLY]
+            assert tuple(figure["layout"]["template"]["layout"]["colorway"]) == theme.SERIES, "the one theme"
+            for trace in figure["data"]:
                 assert trace["type"] != "bar" or "text" in trace, (
-                    f"bars without values in {told['layout'].get('title')}"
+                    f"bars without values in {figure['layout'].get('title')}"
                 )
             assert data["image/svg+xml"].startswith("<svg")
             assert "not drawn here" not in data["image/svg+xml"]
@@ -102,10 +102,10 @@ def test_bars_leave_nothing_behind(tmp_path: Path) -> None:
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
     runner = load_runner()
     notebook = runner.execute(path, timeout=300, quiet=True)
-    kept = [output for output in notebook.cells[0].outputs if output.output_type != "stream"]
-    assert kept, "the long step was told of while it ran"
-    assert not any(any(output.data.values()) for output in kept)
-    assert all(output.data for output in kept), "nbconvert warns of an output without a type"
+    outputs = [output for output in notebook.cells[0].outputs if output.output_type != "stream"]
+    assert outputs, "the long step was told of while it ran"
+    assert not any(any(output.data.values()) for output in outputs)
+    assert all(output.data for output in outputs), "nbconvert warns of an output without a type"
     page = tmp_path / "page.html"
     runner.write_html(notebook, page)
     text = page.read_text()

@@ -47,13 +47,13 @@ def test_the_end_says_where_to_go_next(name: str, following: str) -> None:
 def test_exercises_are_asked_and_progress_is_at_the_head(name: str) -> None:
     number, code = name[:2], cells(name, "code")
     try:
-        asked = [each.name for each in wb.exercises(number)]
+        asked = [exercise.name for exercise in wb.exercises(number)]
     except UnknownExercise:
         assert not any("wb.exercise" in cell for cell in code)
         return
     assert f'wb.exercises("{number}")' in code[0]
     assert [cell for cell in code if cell.startswith('wb.exercise("')] == [
-        f'wb.exercise("{each}")' for each in asked
+        f'wb.exercise("{exercise}")' for exercise in asked
     ]
 
 

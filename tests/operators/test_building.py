@@ -34,11 +34,11 @@ def fill(**changes):
 
 def test_compiles_shapes_and_targets_ahead():
     spec = fill()
-    made = spec.compile()
-    assert [(each.shape["n"], each.shape["value"], each.arch) for each in made] == [
+    builds = spec.compile()
+    assert [(each.shape["n"], each.shape["value"], each.arch) for each in builds] == [
         (n, value, arch) for n, value in ((1, 3), (2, 3), (1, 4)) for arch in TILE_TARGETS
     ]
-    assert made[2].kernels == ("fill<2>",)
+    assert builds[2].kernels == ("fill<2>",)
     ahead = spec.steps_of({"n": 2}, arch="gfx950")
     assert spec.steps_of({"n": 2}, arch="gfx950") is ahead  # remembered
     assert ahead[0].kernel.module is not spec.kernel({"n": 1}, arch="gfx950").module
@@ -64,8 +64,8 @@ def test_a_library_is_compiled_as_a_whole(tmp_path):
         "    inputs=lambda shape, generator: {}, outputs=lambda shape, inputs: {}, reference=lambda: (),\n"
         "    shape_of=lambda: {})\n"
     )
-    made = KernelRegistry(tmp_path).compile(archs=["gfx942"])
-    assert [(each.name, each.arch, each.kernels) for each in made] == [("maps/one", "gfx942", ("fill<1>",))]
+    builds = KernelRegistry(tmp_path).compile(archs=["gfx942"])
+    assert [(each.name, each.arch, each.kernels) for each in builds] == [("maps/one", "gfx942", ("fill<1>",))]
 
 
 def test_a_family_that_changed_is_compiled_anew(tmp_path, monkeypatch):

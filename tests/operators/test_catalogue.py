@@ -39,8 +39,8 @@ def test_launches_say_what_they_hand_on() -> None:
 
 
 def test_search_takes_all_words_of_a_category_and_a_target() -> None:
-    found = wb.kernels.search("blocks E2M1", category="moe_gemm")
-    assert [each.name for each in found] == ["moe_gemm/mxfp4"]
+    operators = wb.kernels.search("blocks E2M1", category="moe_gemm")
+    assert [each.name for each in operators] == ["moe_gemm/mxfp4"]
     assert len(wb.kernels.search()) == len(wb.kernels)
     assert wb.kernels.search("NoSuchWord").__repr__() == "<0 operators>"
     assert all("gfx950" in each.targets for each in wb.kernels.search(target="gfx950"))
@@ -51,8 +51,8 @@ def test_search_takes_all_words_of_a_category_and_a_target() -> None:
 
 def test_a_notebook_shows_what_was_verified_here(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
-    found = wb.kernels.search("relu", category="activations")
-    assert "not yet" in found._repr_html_()
+    operators = wb.kernels.search("relu", category="activations")
+    assert "not yet" in operators._repr_html_()
     wb.verify("activations/relu", shape={"rows": 2, "cols": 64}, device="emulated:gfx942")
     html = wb.kernels.search("relu", category="activations")._repr_html_()
     assert "gfx942 (emulated:gfx942)" in html
@@ -62,15 +62,15 @@ def test_a_notebook_shows_what_was_verified_here(monkeypatch: pytest.MonkeyPatch
 
 def test_modelled_times_stand_beside_published_ones() -> None:
     spec = wb.kernels["activations/softmax"]
-    found = comparisons(spec)
-    assert [each.shape["rows"] for each in found] == [4096, 16384, 65536]
-    assert all(each.modelled and each.modelled.origin == "modelled" for each in found)
-    assert found[0].best.value == 8.7
+    rows = comparisons(spec)
+    assert [each.shape["rows"] for each in rows] == [4096, 16384, 65536]
+    assert all(each.modelled and each.modelled.origin == "modelled" for each in rows)
+    assert rows[0].best.value == 8.7
     html = wb.kernels.search("softmax", category="activations")._repr_html_()
     assert "AITER Triton 313.6" in html
     rates = next(each for each in comparisons(wb.kernels["attention/forward"]))
     assert rates.best.unit == "TFLOP/s"
     assert rates.best.value == max(figure.value for figure in rates.published.values())
-    known = {key(name, each.shape, each.gpu) for name, s in wb.kernels.items() for each in comparisons(s)}
-    known |= {key(name, shape, ALONE_ON) for name, shapes in ALONE.items() for shape in shapes}
-    assert set(times()) <= known, "python tests/modelled_times.py keeps times of problems that are no more"
+    keys = {key(name, each.shape, each.gpu) for name, s in wb.kernels.items() for each in comparisons(s)}
+    keys |= {key(name, shape, ALONE_ON) for name, shapes in ALONE.items() for shape in shapes}
+    assert set(times()) <= keys, "python tests/modelled_times.py keeps times of problems that are no more"

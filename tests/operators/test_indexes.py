@@ -17,8 +17,8 @@ INDEXED = [(name, which) for name in wb.kernels for which in wb.kernels[name].in
 def _drawn(name: str, which: str) -> tuple[dict[str, Any], int] | None:
     """Inputs of the smallest shape with the indices in them, and their bound."""
     spec = wb.kernels[name]
-    for given in sorted(spec.shapes, key=lambda each: spec.work(each).get("bytes", 0)):
-        shape = spec.shape(given)
+    for example in sorted(spec.shapes, key=lambda each: spec.work(each).get("bytes", 0)):
+        shape = spec.shape(example)
         inputs = spec.bind(**spec.inputs(shape, torch.Generator().manual_seed(0)))
         if inputs.get(which) is not None:
             sizes, _ = axes_of(spec.tensors, spec.shape(spec.shape_of(**inputs)), inputs)
@@ -46,8 +46,8 @@ def test_ignore_index_is_pytorch_s(ignored: int) -> None:
     x = torch.randn(5, 10)
     target = torch.tensor([0, 9, ignored, 3, 4])
     loss = wb.kernels["activations/cross_entropy"](x, target, ignore_index=ignored)["loss"]
-    wanted = torch.nn.functional.cross_entropy(x, target, ignore_index=ignored, reduction="none")
-    torch.testing.assert_close(loss, wanted)
+    expected = torch.nn.functional.cross_entropy(x, target, ignore_index=ignored, reduction="none")
+    torch.testing.assert_close(loss, expected)
 
 
 def test_a_negative_label_that_is_not_ignored_is_refused() -> None:

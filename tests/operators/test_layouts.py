@@ -17,19 +17,21 @@ SMALL = 1 << 24
 def test_every_tensor_has_the_axes_that_its_spec_says(name: str) -> None:
     spec = wb.kernels[name]
     tensors = dict(by_name(spec.tensors))
-    wanted = {p.name for p in spec.signature.parameters.values() if "Tensor" in str(p.annotation)}
+    inputs_by_annotation = {
+        p.name for p in spec.signature.parameters.values() if "Tensor" in str(p.annotation)
+    }
     looked = 0
-    for given in spec.shapes:
-        shape = spec.shape(given)
+    for sizes in spec.shapes:
+        shape = spec.shape(sizes)
         if spec.work(shape).get("bytes", 0) > SMALL:
             continue
         inputs = spec.bind(**spec.inputs(shape, torch.Generator().manual_seed(0)))
         outputs = spec.outputs(shape, inputs)
-        made = {key: torch.empty(tuple(dims), dtype=dtype) for key, (dims, dtype) in outputs.items()}
-        assert wanted | set(made) == set(tensors)
-        assert [each for each in tensors if each not in spec.signature.parameters] == list(made)
-        found, wrong = axes_of(spec.tensors, spec.shape(spec.shape_of(**inputs)), {**inputs, **made})
-        assert not wrong, f"{wrong} is no {tensors[wrong]} of {found}"
+        results = {key: torch.empty(tuple(dims), dtype=dtype) for key, (dims, dtype) in outputs.items()}
+        assert inputs_by_annotation | set(results) == set(tensors)
+        assert [each for each in tensors if each not in spec.signature.parameters] == list(results)
+        axes, wrong = axes_of(spec.tensors, spec.shape(spec.shape_of(**inputs)), {**inputs, **results})
+        assert not wrong, f"{wrong} is no {tensors[wrong]} of {axes}"
         looked += 1
     assert looked or name == "gated_delta/elementary"
 

@@ -91,9 +91,9 @@ def test_verify_takes_outputs_and_what_is_written_in_place(spec):
 
 def test_bounds_may_depend_on_the_shape():
     loose = sums(tolerances={"out": lambda shape: (1e-5, 1e-6 * shape["n"])})
-    found = wb.verify(loose).outputs["out"]
-    assert found.tolerance.atol == pytest.approx(256e-6)
-    assert found.passed
+    output = wb.verify(loose).outputs["out"]
+    assert output.tolerance.atol == pytest.approx(256e-6)
+    assert output.passed
 
 
 def test_verify_sees_what_is_not_written_in_place(spec):
@@ -132,8 +132,8 @@ def test_time_profile_and_sanitize_take_every_step(spec):
 
 def test_sanitize_names_the_step_at_fault(spec):
     past = sums(source=SUMS.replace("out[0] = sum", "out[1] = sum"))
-    found = wb.sanitize(past)
-    assert [finding.category for finding in found.findings] == ["out of bounds"]
+    report = wb.sanitize(past)
+    assert [finding.category for finding in report.findings] == ["out of bounds"]
 
 
 def test_one_kernel_where_there_are_two(spec):
@@ -215,9 +215,9 @@ def test_gradients_by_a_reference_that_looks_at_values_compile():
         return (spec(x, bias) ** 2).sum()
 
     for call in (squares, torch.compile(squares, fullgraph=True, backend="aot_eager")):
-        found = torch.autograd.grad(call(x, bias), (x, bias))
-        torch.testing.assert_close(found[1], 2 * (2 * x + bias).detach())
-        torch.testing.assert_close(found[0], 2 * found[1])
+        grads = torch.autograd.grad(call(x, bias), (x, bias))
+        torch.testing.assert_close(grads[1], 2 * (2 * x + bias).detach())
+        torch.testing.assert_close(grads[0], 2 * grads[1])
 
 
 def test_a_view_is_guarded_to_its_own_end():
@@ -239,9 +239,9 @@ def test_views_are_copied_where_the_kernel_does_not_take_them():
         )
         torch.testing.assert_close(plain(x), 2 * x)
         torch.testing.assert_close(plain(x[:1].expand(100)), 2 * x[:1].expand(100))
-    with wb.kernel.recording() as made:
+    with wb.kernel.recording() as launches:
         scale()(x)
-    assert made[0][1].kwargs["x"].tensor.data_ptr() == x.data_ptr()
+    assert launches[0][1].kwargs["x"].tensor.data_ptr() == x.data_ptr()
 
 
 def test_variants_by_fit_by_table_and_by_name(tmp_path):
@@ -281,9 +281,9 @@ def test_variants_by_fit_by_table_and_by_name(tmp_path):
 def test_flash_rule_of_an_output():
     reason = "rounds twice"
     spec = scale(flash_rule={"out": FlashRule(reason)})
-    found = wb.verify(spec).outputs["out"]
-    assert found.flash_passed is None
-    assert reason in str(found)
+    output = wb.verify(spec).outputs["out"]
+    assert output.flash_passed is None
+    assert reason in str(output)
     wider = wb.verify(scale(flash_rule={"out": FlashRule(reason, factor=5)})).outputs["out"]
     assert wider.flash_bound is not None
     assert wider.flash_factor == 5

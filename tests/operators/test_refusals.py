@@ -31,18 +31,18 @@ def _inputs(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", list(wb.kernels))
 def test_each_argument_of_another_kind(name: str) -> None:
-    spec, given = wb.kernels[name], _inputs(name)
+    spec, inputs = wb.kernels[name], _inputs(name)
     kinds = {p.name: str(p.annotation) for p in spec.signature.parameters.values()}
     for argument, kind in kinds.items():
         wrong = "3" if "str" not in kind else 3
         if "bool" in kind:
             continue
         with pytest.raises(ArgumentError, match=f"argument {argument!r} is a"):
-            spec(**{**given, argument: wrong})
+            spec(**{**inputs, argument: wrong})
     # A tensor of a dtype that nothing takes.
     first = next(argument for argument, kind in kinds.items() if "Tensor" in kind)
     with pytest.raises((ShapeError, ArgumentError)):
-        spec(**{**given, first: given[first].to(torch.complex64)})
+        spec(**{**inputs, first: inputs[first].to(torch.complex64)})
 
 
 def test_what_issue_says() -> None:

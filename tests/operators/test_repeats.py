@@ -50,12 +50,12 @@ def called(spec, x, y, **numbers):
 
 def test_calls_by_a_plan_have_tensors_and_numbers_of_their_own():
     spec = added()
-    kept = []
+    results = []
     for n in range(4):
         x, y = torch.arange(8.0) + n, torch.arange(16.0)[n : n + 8]
-        kept.append((called(spec, x, y), x, y))
+        results.append((called(spec, x, y), x, y))
     assert [plan is not None for plan in plans(spec)] == [True]
-    for out, x, y in kept:
+    for out, x, y in results:
         assert torch.equal(out, x + 2 * y)
     x = torch.arange(8.0)
     for by in (3.0, 3.0, 3.0, 2.0):
@@ -94,13 +94,13 @@ def test_launches_by_a_plan_are_recorded_watched_and_stopped():
     x, y = torch.arange(8.0), torch.ones(8)
     for _ in range(3):
         called(spec, x, y)
-    with recording() as made:
+    with recording() as launches:
         called(spec, x, y)
-    assert made[0][1].kwargs["y"].data_ptr() == y.data_ptr()
-    with wb.sanitizing() as found:
+    assert launches[0][1].kwargs["y"].data_ptr() == y.data_ptr()
+    with wb.sanitizing() as watch:
         called(spec, x, y)
-    assert found.launches == 1
-    assert found.passed
+    assert watch.launches == 1
+    assert watch.passed
     # The nearest argument is named, which depends on where they lie.
     with pytest.raises(KernelFault, match=r"argument '\w+' \(float32 tensor 8\)"):
         spec(torch.full((8,), 1e7), y)

@@ -90,17 +90,17 @@ def test_shape_defaults_and_errors():
         spec.shape(n=None)
 
 
-@pytest.mark.parametrize("one", [True, np.True_])
-def test_true_is_no_number(one):
+@pytest.mark.parametrize("flag", [True, np.True_])
+def test_true_is_no_number(flag):
     """It is a flag's value, which is 0 or 1."""
     parameters = {"m": Range(1, 8), "waves": Choice((1, 2, 4)), "causal": Choice((0, 1))}
     spec = make(parameters=parameters, shapes=[])
     with pytest.raises(ShapeError, match="m is True; supported is 1 to 8"):
-        spec.shape(m=one)
+        spec.shape(m=flag)
     with pytest.raises(ShapeError, match="waves is True; supported is one of 1, 2, 4"):
-        spec.shape(waves=one)
-    assert [type(value) for value in spec.shape(causal=one).values()] == [int] * 3
-    assert spec.shape(causal=one)["causal"] == 1
+        spec.shape(waves=flag)
+    assert [type(value) for value in spec.shape(causal=flag).values()] == [int] * 3
+    assert spec.shape(causal=flag)["causal"] == 1
 
 
 @pytest.mark.parametrize("fraction", [128.5, np.float32(128.5), torch.tensor(128.5), "128"])
@@ -135,7 +135,7 @@ def test_bind_takes_the_reference_signature():
 
 
 @pytest.mark.parametrize(
-    ("arch", "wanted", "largest"),
+    ("arch", "dtype", "largest"),
     [
         ("gfx950", torch.float8_e4m3fn, [3.0, -448.0, 240.0]),
         ("gfx942", torch.float8_e4m3fnuz, [3.0, -240.0, 240.0]),
@@ -143,11 +143,11 @@ def test_bind_takes_the_reference_signature():
         ("gfx90a", torch.float8_e4m3fn, [3.0, -448.0, 240.0]),
     ],
 )
-def test_fp8_inputs_come_in_the_target_s_format(arch, wanted, largest):
-    made = torch.tensor([3.0, -448.0, 240.0]).to(torch.float8_e4m3fn)
-    spec = make(inputs=lambda shape, generator: {"x": made})
+def test_fp8_inputs_come_in_the_target_s_format(arch, dtype, largest):
+    values = torch.tensor([3.0, -448.0, 240.0]).to(torch.float8_e4m3fn)
+    spec = make(inputs=lambda shape, generator: {"x": values})
     got = spec.make_inputs(device=runtime.device(f"emulated:{arch}"))["x"]
-    assert got.dtype == wanted
+    assert got.dtype == dtype
     assert got.float().tolist() == largest
 
 
@@ -157,16 +157,16 @@ def test_inputs_repeat_with_the_seed_and_outputs_are_poisoned():
     first = spec.make_inputs(seed=7, device=device)
     assert torch.equal(first["x"], spec.make_inputs(seed=7, device=device)["x"])
     assert not torch.equal(first["x"], spec.make_inputs(seed=8, device=device)["x"])
-    made = spec.make_outputs(spec.shape(), first, poison=True)
-    assert made["out"].isnan().all()
-    assert (made["index"] == torch.iinfo(torch.int32).min).all()
+    outputs = spec.make_outputs(spec.shape(), first, poison=True)
+    assert outputs["out"].isnan().all()
+    assert (outputs["index"] == torch.iinfo(torch.int32).min).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2])
 def test_poison_of_8_bit_floats_is_nan(dtype):
     spec = make(outputs=lambda shape, inputs: {"out": ((4,), dtype)})
-    made = spec.make_outputs(spec.shape(), {}, poison=True)
-    assert made["out"].float().isnan().all()
+    outputs = spec.make_outputs(spec.shape(), {}, poison=True)
+    assert outputs["out"].float().isnan().all()
 
 
 def test_work():

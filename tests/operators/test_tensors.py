@@ -38,6 +38,6 @@ def test_large_results_ask_for_large_pages_until_they_are_freed():
 
 def test_tensors_without_memory_are_made_as_any():
     with FakeTensorMode():
-        made = new_tensor((3, 8 << 20), torch.float32, torch.device("cpu"))
-    assert made.shape == (3, 8 << 20)
+        tensor = new_tensor((3, 8 << 20), torch.float32, torch.device("cpu"))
+    assert tensor.shape == (3, 8 << 20)
     assert new_tensor((8 << 20,), torch.float32, torch.device("meta")).is_meta

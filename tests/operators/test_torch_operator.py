@@ -192,20 +192,20 @@ def test_compiles_as_a_whole(backend):
 
 def test_compiled_code_tells_specs_apart():
     """A spec's names are constants in compiled code, so a call with another spec needs code of its own."""
-    one = scale()
-    three = scale(source=one.source.replace("factor * x", "3.0f * factor * x"))
+    twice = scale()
+    three = scale(source=twice.source.replace("factor * x", "3.0f * factor * x"))
     compiled = torch.compile(lambda spec, x: spec(x), fullgraph=True, backend="eager")
     x = torch.randn(64)
-    for spec, factor in ((one, 2), (three, 6), (one, 2)):
+    for spec, factor in ((twice, 2), (three, 6), (twice, 2)):
         torch.testing.assert_close(compiled(spec, x), factor * x)
 
 
 def test_gradient_by_autograd_of_the_reference(spec):
     x, bias = torch.randn(64, requires_grad=True), torch.randn(64, requires_grad=True)
     spec(x, 3.0, bias).square().sum().backward()
-    wanted = 2 * (3 * x + bias)
-    torch.testing.assert_close(x.grad, 3 * wanted)
-    torch.testing.assert_close(bias.grad, wanted)
+    expected = 2 * (3 * x + bias)
+    torch.testing.assert_close(x.grad, 3 * expected)
+    torch.testing.assert_close(bias.grad, expected)
     assert "gradient by autograd of the reference" in repr(spec)
 
 
@@ -213,10 +213,10 @@ def test_gradient_by_another_operator(library):
     """Ten times the true one: it is the kernel that `backward` names, not autograd of the reference."""
     cube = library["maps/cube"]
     x = torch.randn(8, requires_grad=True)
-    made = cube(x)
-    made["y"].sum().backward()
+    outputs = cube(x)
+    outputs["y"].sum().backward()
     torch.testing.assert_close(x.grad, 30 * x.detach() ** 2)
-    assert not made["dxdy"].requires_grad  # maps/cube_backward takes no gradient of it
+    assert not outputs["dxdy"].requires_grad  # maps/cube_backward takes no gradient of it
     assert "gradient by maps/cube_backward" in repr(cube)
     compiled = torch.compile(lambda x: cube(x)["y"], fullgraph=True, backend="aot_eager")
     again = x.detach().clone().requires_grad_()

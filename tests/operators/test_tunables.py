@@ -95,9 +95,9 @@ def test_a_table_chooses_variant_and_settings(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("HIPKITTENS_TUNING", str(tmp_path))
     spec.read_tuning_again()
     assert spec.implementation({"n": 64}, arch="gfx950").name == "vectors/copy:slow[split=2]"
-    found = spec.tuned_row({"n": 64}, arch="gfx950")
-    assert found is not None
-    assert (found.us, found.origin) == (3.0, "modelled")
+    tuned = spec.tuned_row({"n": 64}, arch="gfx950")
+    assert tuned is not None
+    assert (tuned.us, tuned.origin) == (3.0, "modelled")
     assert spec.implementation({"n": 128}, arch="gfx950").name == "vectors/copy:fast", (
         "the spec's own rows stay"
     )
@@ -119,14 +119,14 @@ def test_every_operators_tunables_are_seen_by_its_functions() -> None:
     ):
         spec = wb.kernels[name]
         for variant in spec.variants:
-            each = spec.variant(variant)
-            shape = each.shape(small if "batch" in small or variant == "split_k" else None)
-            for tunable, values in each.tunables.values.items():
+            implementation = spec.variant(variant)
+            shape = implementation.shape(small if "batch" in small or variant == "split_k" else None)
+            for tunable, values in implementation.tunables.values.items():
                 seen = set()
                 for value in values:
-                    made = each.tuned(**{tunable: value})
-                    steps = made.active_steps(shape, "gfx950")
-                    macros = [sorted(made.define(shape, "gfx950").items())]
+                    tuned = implementation.tuned(**{tunable: value})
+                    steps = tuned.active_steps(shape, "gfx950")
+                    macros = [sorted(tuned.define(shape, "gfx950").items())]
                     launches = [step.launch(shape, "gfx950") for step in steps]
                     more = [s.define(shape, "gfx950") for s in steps if s.define is not None]
                     seen.add(repr((macros, launches, more)))

@@ -48,18 +48,20 @@ def section(doc: str, title: str) -> dict[str, str]:
 
 def layouts(text: str) -> list[tuple[tuple[str, ...], tuple[torch.dtype, ...]]]:
     """Alternatives of a tensor's entry: axes and the element types that may stand there."""
-    made = []
+    alternatives = []
     # Behind the layouts there are words, which may have brackets of their own.
     head, colon, _ = text.partition(": ")
     for axes, types in LAYOUT.findall(head + colon.strip()):
         names = re.split(r", | or ", types)
         dtypes = tuple(dtype for name in names for dtype in TYPES[name])
-        for each in re.findall(r"\[([^\]]*)\]", axes):
-            made.append((tuple(axis.strip() for axis in each.split(",") if axis.strip()), dtypes))
-    return made
+        for axis_list in re.findall(r"\[([^\]]*)\]", axes):
+            alternatives.append(
+                (tuple(axis.strip() for axis in axis_list.split(",") if axis.strip()), dtypes)
+            )
+    return alternatives
 
 
-def fitted(axes: tuple[str, ...], dims: tuple[int, ...], known: dict[str, int]) -> dict[str, int] | None:
+def fitted(axes: tuple[str, ...], dims: tuple[int, ...], sizes: dict[str, int]) -> dict[str, int] | None:
     """Sizes of axes with those of a tensor; None where it has others than what is known."""
     if axes[:1] == ("...",):
         axes = axes[1:]
@@ -69,75 +71,77 @@ def fitted(axes: tuple[str, ...], dims: tuple[int, ...], known: dict[str, int]) 
         dims = dims[: len(axes)]
     if len(axes) != len(dims):
         return None
-    found = dict(known)
+    fitted_sizes = dict(sizes)
     for axis, size in zip(axes, dims, strict=True):
         if axis.isidentifier():
-            if found.setdefault(axis, size) != size:
+            if fitted_sizes.setdefault(axis, size) != size:
                 return None
             continue
         names = set(re.findall(r"[a-z_]\w*", axis)) - {"ceil"}
-        if names <= set(found) and eval(axis, {"ceil": math.ceil}, dict(found)) != size:
+        if names <= set(fitted_sizes) and eval(axis, {"ceil": math.ceil}, dict(fitted_sizes)) != size:
             return None
-    return found
+    return fitted_sizes
 
 
-def sizes_of(args: dict[str, str], given: dict[str, Any]) -> dict[str, int]:
+def sizes_of(args: dict[str, str], inputs: dict[str, Any]) -> dict[str, int]:
     """Sizes by axis of a call's tensors, each in one of the layouts that the docstring has for it."""
-    tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
-    numbers = {name: value for name, value in given.items() if isinstance(value, int)}
+    tensors = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    numbers = {name: value for name, value in inputs.items() if isinstance(value, int)}
     choices = []
     for name, tensor in tensors.items():
         fits = [axes for axes, dtypes in layouts(args[name]) if tensor.dtype in dtypes]
         assert fits, f"{name} is {tensor.dtype}; the docstring has {args[name]}"
         choices.append(fits)
-    for chosen in itertools.product(*choices):
-        known: dict[str, int] | None = dict(numbers)
+    for combination in itertools.product(*choices):
+        sizes: dict[str, int] | None = dict(numbers)
         # Twice: a size that is made of others may come before them.
-        for axes, tensor in [*zip(chosen, tensors.values(), strict=True)] * 2:
-            known = known if known is None else fitted(axes, tuple(tensor.shape), known)
-        if known is not None:
-            return known
+        for axes, tensor in [*zip(combination, tensors.values(), strict=True)] * 2:
+            sizes = sizes if sizes is None else fitted(axes, tuple(tensor.shape), sizes)
+        if sizes is not None:
+            return sizes
     raise AssertionError(f"no layouts that go together: { {n: tuple(t.shape) for n, t in tensors.items()} }")
 
 
-def gradients(function: Any, given: dict[str, Any]) -> None:
+def gradients(function: Any, inputs: dict[str, Any]) -> None:
     """Where the docstring names kernels for them, the inputs that it names get gradients, by launches."""
     text = re.search(r"\nGradients:\n(.*?)\n\n", function.__doc__, re.DOTALL)[1]
-    said = re.fullmatch(r"of (.+): by the kernels? (.+)\.", " ".join(text.split()))
-    if said is None:
+    sentence = re.fullmatch(r"of (.+): by the kernels? (.+)\.", " ".join(text.split()))
+    if sentence is None:
         assert text.strip().startswith(("by autograd of the PyTorch reference.", "none: "))
         return
     leaves = {
-        name: given[name].detach().clone().requires_grad_()
-        for name in said[1].split(", ")
-        if given.get(name) is not None and given[name].is_floating_point()
+        name: inputs[name].detach().clone().requires_grad_()
+        for name in sentence[1].split(", ")
+        if inputs.get(name) is not None and inputs[name].is_floating_point()
     }
-    made = function(**{**given, **leaves})
-    made = [each for each in (made if isinstance(made, tuple) else (made,)) if each.requires_grad]
+    outputs = function(**{**inputs, **leaves})
+    outputs = [each for each in (outputs if isinstance(outputs, tuple) else (outputs,)) if each.requires_grad]
     with recording() as launches:
-        found = torch.autograd.grad(made, list(leaves.values()), [torch.ones_like(each) for each in made])
+        grads = torch.autograd.grad(
+            outputs, list(leaves.values()), [torch.ones_like(each) for each in outputs]
+        )
     assert launches
-    for (name, leaf), grad in zip(leaves.items(), found, strict=True):
+    for (name, leaf), grad in zip(leaves.items(), grads, strict=True):
         assert (grad.shape, grad.dtype) == (leaf.shape, leaf.dtype), name
 
 
 @pytest.mark.parametrize("name", list(wb.kernels))
 def test_example_runs(name: str) -> None:
     """The example with the docstring's own words for each tensor that goes in and comes out."""
-    found: dict[str, Any] = {}
-    exec(example(wb.kernels[name]), found)
-    inputs = found["inputs"]
+    namespace: dict[str, Any] = {}
+    exec(example(wb.kernels[name]), namespace)
+    inputs = namespace["inputs"]
     function = getattr(ops, function_name(name))
     args, returns = (section(function.__doc__, title) for title in ("Args", "Returns"))
-    known = sizes_of(args, inputs)
+    sizes = sizes_of(args, inputs)
     for result, text in returns.items():
-        made = found[result]
-        assert isinstance(made, torch.Tensor)
+        tensor = namespace[result]
+        assert isinstance(tensor, torch.Tensor)
         fits = any(
-            made.dtype in dtypes and fitted(axes, tuple(made.shape), known) is not None
+            tensor.dtype in dtypes and fitted(axes, tuple(tensor.shape), sizes) is not None
             for axes, dtypes in layouts(text)
         )
-        assert fits, f"{result} is {tuple(made.shape)} of {made.dtype}; the docstring has {text}"
+        assert fits, f"{result} is {tuple(tensor.shape)} of {tensor.dtype}; the docstring has {text}"
     gradients(function, inputs)
 
 

@@ -76,22 +76,22 @@ def test_help_of_a_function_and_of_a_spec_says_the_same() -> None:
 def test_a_notebook_shows_it() -> None:
     spec = wb.kernels["attention/decode"]
     html = spec._repr_html_()
-    for said in (
+    for words in (
         "[blocks, page, heads_kv, dim]",
         "paged_attention",
         "ops.paged_attention(**inputs)",
         "operations",
     ):
-        assert said in html
+        assert words in html
 
 
 def test_several_results_are_a_named_tuple() -> None:
     x = torch.randn(3, 10)
-    made = ops.cross_entropy(x, torch.tensor([1, 2, 3]))
-    assert isinstance(made, ops.CrossEntropyResult)
-    assert made._fields == ("loss", "lse")
-    torch.testing.assert_close(made.lse, x.logsumexp(-1))
-    assert pickle.loads(pickle.dumps(made))._fields == made._fields
+    result = ops.cross_entropy(x, torch.tensor([1, 2, 3]))
+    assert isinstance(result, ops.CrossEntropyResult)
+    assert result._fields == ("loss", "lse")
+    torch.testing.assert_close(result.lse, x.logsumexp(-1))
+    assert pickle.loads(pickle.dumps(result))._fields == result._fields
 
 
 @pytest.mark.parametrize("operator", ["attention/forward", "rotary/rope"])
@@ -100,7 +100,7 @@ def test_either_layout_gives_the_same(operator: str) -> None:
     function = getattr(ops, function_name(operator))
     shape = min(spec.shapes, key=lambda each: spec.work(each)["bytes"])
     inputs = spec.make_inputs(shape)
-    other = "bhnd" if habits.own == "bnhd" else "bnhd"
+    other = "bhnd" if habits.native == "bnhd" else "bnhd"
     turned = {k: v.transpose(1, 2).contiguous() if k in habits.takes else v for k, v in inputs.items()}
     first, second = function(**inputs), function(**turned, layout=other)
     first, second = (made if isinstance(made, torch.Tensor) else made.out for made in (first, second))
@@ -138,25 +138,27 @@ def test_sdpa_is_pytorch_s(heads_kv: int, causal: bool, scale: float | None) -> 
     q = torch.randn(2, 4, 70, 64).bfloat16().requires_grad_()
     k, v = (torch.randn(2, heads_kv, 70, 64).bfloat16().requires_grad_() for _ in range(2))
     settings = {"is_causal": causal, "scale": scale, "enable_gqa": heads_kv < 4}
-    made = ops.sdpa(q, k, v, **settings)
-    wanted = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double(), **settings)
-    torch.testing.assert_close(made.double(), wanted, rtol=1.6e-2, atol=1e-2)
-    upstream = torch.randn_like(made)
-    found = torch.autograd.grad(made, (q, k, v), upstream)
-    for one, other in zip(found, torch.autograd.grad(wanted, (q, k, v), upstream.double()), strict=True):
-        torch.testing.assert_close(one, other, rtol=1.6e-2, atol=3e-2)
+    result = ops.sdpa(q, k, v, **settings)
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        q.double(), k.double(), v.double(), **settings
+    )
+    torch.testing.assert_close(result.double(), expected, rtol=1.6e-2, atol=1e-2)
+    upstream = torch.randn_like(result)
+    grads = torch.autograd.grad(result, (q, k, v), upstream)
+    for grad, other in zip(grads, torch.autograd.grad(expected, (q, k, v), upstream.double()), strict=True):
+        torch.testing.assert_close(grad, other, rtol=1.6e-2, atol=3e-2)
 
 
 def test_sdpa_refuses_what_the_kernel_lacks() -> None:
     q = torch.randn(1, 2, 8, 64).bfloat16()
     few, short = q[:, :1], q[:, :, :4]
-    for arguments, settings, said in (
+    for arguments, settings, message in (
         ((q, q, q), {"attn_mask": torch.ones(8, 8)}, "attn_mask is given"),
         ((q, q, q), {"dropout_p": 0.1}, "dropout_p is 0.1"),
         ((q, few, few), {}, "2 heads, key has 1"),
         ((q, short, short), {"is_causal": True}, "8 queries and 4 keys"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             ops.sdpa(*arguments, **settings)
 
 

@@ -24,22 +24,24 @@ class Block(torch.nn.Module):
 def test_what_a_model_launches_was_compiled(backward: bool) -> None:
     block, x = Block(), torch.randn(2, 5, 64).bfloat16().requires_grad_()
     with recording() as launches:
-        made = ops.precompile(block, x, backward=backward)
+        operators = ops.precompile(block, x, backward=backward)
     assert not launches
     assert x.grad is None
-    compiled = {name for each in made for name in each.kernels}
+    compiled = {name for each in operators for name in each.kernels}
     with recording() as launches:
         out = block(x)
         if backward:
             out.sum().backward()
     assert {kernel.name for kernel, _ in launches} <= compiled
-    assert len({(each.name, *each.shape.items()) for each in made}) == len(made)
+    assert len({(each.name, *each.shape.items()) for each in operators}) == len(operators)
 
 
 def test_a_function_for_every_target() -> None:
     x = torch.randn(3, 64)
-    made = ops.precompile(lambda x: ops.silu(x) + ops.silu(x), x, archs=TILE_TARGETS)
-    assert [(each.name, each.arch) for each in made] == [("activations/silu", arch) for arch in TILE_TARGETS]
+    operators = ops.precompile(lambda x: ops.silu(x) + ops.silu(x), x, archs=TILE_TARGETS)
+    assert [(each.name, each.arch) for each in operators] == [
+        ("activations/silu", arch) for arch in TILE_TARGETS
+    ]
 
 
 def test_what_looks_at_values_is_refused() -> None:

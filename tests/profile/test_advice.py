@@ -158,25 +158,27 @@ def test_a_fault_is_named_and_its_cured_twin_is_not(name: str) -> None:
 
 
 def test_a_finding_has_evidence_a_place_and_a_gain_with_its_error() -> None:
-    found = next(each for each in profiled("scattered_loads").advice if each.rule == "loads-scattered")
-    assert found.place is not None
-    assert "out[i] = x[(i % 256)" in SOURCE.splitlines()[found.place[1] - 1]
-    assert {figure.origin for figure in found.evidence.values()} == {Origin.COUNTED}
-    assert found.gain.value > WORTH
-    assert found.gain.origin is Origin.MODELLED
-    assert found.gain.error is not None
-    assert f"times as fast without it (modelled, {found.gain.error.short})" in str(found)
-    assert found.inlined is None
-    inlined = replace(found, inlined=("/include/sync.cuh", 57))
-    assert f"line {found.place[1]} of {found.place[0]}, inlined from sync.cuh line 57)" in str(inlined)
+    finding = next(
+        finding for finding in profiled("scattered_loads").advice if finding.rule == "loads-scattered"
+    )
+    assert finding.place is not None
+    assert "out[i] = x[(i % 256)" in SOURCE.splitlines()[finding.place[1] - 1]
+    assert {figure.origin for figure in finding.evidence.values()} == {Origin.COUNTED}
+    assert finding.gain.value > WORTH
+    assert finding.gain.origin is Origin.MODELLED
+    assert finding.gain.error is not None
+    assert f"times as fast without it (modelled, {finding.gain.error.short})" in str(finding)
+    assert finding.inlined is None
+    inlined = replace(finding, inlined=("/include/sync.cuh", 57))
+    assert f"line {finding.place[1]} of {finding.place[0]}, inlined from sync.cuh line 57)" in str(inlined)
     assert "(sync.cuh line 57)" in Advice("one", [inlined])._repr_html_()
-    gains = [each.gain.value for each in profiled("scattered_loads").advice]
+    gains = [finding.gain.value for finding in profiled("scattered_loads").advice]
     assert gains == sorted(gains, reverse=True)
 
 
 def test_a_short_kernel_is_told_of_its_launch() -> None:
-    found = {finding.rule: finding for finding in profiled("scattered_loads_cured", 4).advice}
-    assert all(figure.error is not None for figure in found["launch"].evidence.values())
+    findings = {finding.rule: finding for finding in profiled("scattered_loads_cured", 4).advice}
+    assert all(figure.error is not None for figure in findings["launch"].evidence.values())
     assert "launch" not in advice_of("conflicts_cured")
 
 
@@ -190,9 +192,9 @@ def test_a_nearly_empty_last_round_and_empty_units_are_told() -> None:
 def test_gains_are_what_the_model_says_of_the_change() -> None:
     result = profiled("conflicts")
     assert result.model is not None
-    found = next(each for each in result.advice if each.rule == "conflicts")
+    finding = next(finding for finding in result.advice if finding.rule == "conflicts")
     again = result.what_if(bank_conflicts=0)
-    assert found.gain.value == pytest.approx(result.model.seconds / again.seconds)
+    assert finding.gain.value == pytest.approx(result.model.seconds / again.seconds)
     assert result.what_if().seconds == pytest.approx(result.model.seconds)
     half = result.what_if(bank_conflicts=0.5)
     assert again.seconds < half.seconds < result.model.seconds
@@ -223,17 +225,19 @@ def test_rules_are_data() -> None:
 
 
 def test_advice_is_a_table_in_a_notebook() -> None:
-    shown = profiled("conflicts").advice._repr_html_()
-    assert "LDS bank conflicts" in shown
-    assert "SQ_LDS_BANK_CONFLICT" in shown
-    assert "e+0" not in shown, "counts are written out"
+    html = profiled("conflicts").advice._repr_html_()
+    assert "LDS bank conflicts" in html
+    assert "SQ_LDS_BANK_CONFLICT" in html
+    assert "e+0" not in html, "counts are written out"
     assert "No rule found a change" in Advice("quiet", ())._repr_html_()
 
 
 def test_advice_of_a_launch_is_that_of_its_profile() -> None:
-    found = wb.advice(module()["conflicts"][64, 256], torch.zeros(64 * 256))
-    assert [each.rule for each in found] == [each.rule for each in profiled("conflicts", 64).advice]
-    assert found
+    advice = wb.advice(module()["conflicts"][64, 256], torch.zeros(64 * 256))
+    assert [finding.rule for finding in advice] == [
+        finding.rule for finding in profiled("conflicts", 64).advice
+    ]
+    assert advice
 
 
 def test_what_is_kept_of_a_profile_finds_the_rest_while_somebody_has_it() -> None:
@@ -251,22 +255,22 @@ def test_what_is_kept_of_a_profile_finds_the_rest_while_somebody_has_it() -> Non
 
 def test_advice_on_several_launches_is_what_it_gains_all_of_them() -> None:
     slow = profiled("conflicts").advice
-    found = summed("both", [(slow, 1.0), (Advice("other", ()), 3.0)])
-    assert found[0].title == f"{slow.name}: {slow[0].title}"
-    assert [each.follows for each in found] == [False, *(True for _ in found[1:])]
-    assert found[0].gain.value == pytest.approx(4 / (3 + 1 / slow[0].gain.value))
+    advice = summed("both", [(slow, 1.0), (Advice("other", ()), 3.0)])
+    assert advice[0].title == f"{slow.name}: {slow[0].title}"
+    assert [finding.follows for finding in advice] == [False, *(True for _ in advice[1:])]
+    assert advice[0].gain.value == pytest.approx(4 / (3 + 1 / slow[0].gain.value))
     assert not summed("both", [(slow, 1e-3), (Advice("other", ()), 3.0)])
 
 
 def test_a_profile_begins_with_verdict_and_advice() -> None:
-    shown = profiled("conflicts")._repr_html_()
-    assert shown.index("not verified") < shown.index("limited by") < shown.index("LDS bank conflicts")
-    assert shown.index("LDS bank conflicts") < shown.index("<table")
-    for passed, said in ((True, "✓ verified"), (False, "✗ wrong")):
-        told = verdict(profiled("conflicts"), passed)
-        assert said in told
-        assert " us " in told
-        assert "of the roof" in told
+    html = profiled("conflicts")._repr_html_()
+    assert html.index("not verified") < html.index("limited by") < html.index("LDS bank conflicts")
+    assert html.index("LDS bank conflicts") < html.index("<table")
+    for passed, mark in ((True, "✓ verified"), (False, "✗ wrong")):
+        text = verdict(profiled("conflicts"), passed)
+        assert mark in text
+        assert " us " in text
+        assert "of the roof" in text
 
 
 def test_a_profiles_advice_is_had_by_name_too() -> None:

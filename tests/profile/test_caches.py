@@ -43,7 +43,7 @@ def test_a_copy(module):
     x, out = aligned(elements), aligned(elements)
     result = wb.profile(module["copy"][32, 256], x, out, device=f"emulated:{module.arch}")
     size = elements * 4
-    wanted = {
+    expected = {
         "bytes_read": size,
         "TCP_TOTAL_CACHE_ACCESSES_sum": 2 * size // 64,
         "TCP_TCC_READ_REQ_sum": size // 128,
@@ -62,8 +62,8 @@ def test_a_copy(module):
     }
     kernarg = result["bytes_read"].value - size
     assert 0 <= kernarg < 200 * result["SQ_WAVES"].value
-    found = {name: result[name].value for name in wanted}
-    assert found == {**wanted, "bytes_read": size + kernarg}
+    actual = {name: result[name].value for name in expected}
+    assert actual == {**expected, "bytes_read": size + kernarg}
     assert result.metrics["L2 hit rate"].figure.value == 0
     assert result.metrics["coalescing"].figure.value == 100
     assert result.metrics["L2 hit rate"].figure.origin is Origin.MODELLED
@@ -130,13 +130,13 @@ __global__ void scale(const float *x, const float *w, float *out) {
     record = code["scale"].launch(launch, (x, w, out), {}, device=where, options=options)
     replayed = record.traffic.replay(hierarchy(machine("MI355X")), 8)
     loads = [levels for levels in replayed.levels.values() if levels[2] + levels[3]]
-    every, own = sorted(loads, key=lambda levels: levels[3])
-    assert own == (0, 0, 0, elements * 4 // 128)
+    every, streamed = sorted(loads, key=lambda levels: levels[3])
+    assert streamed == (0, 0, 0, elements * 4 // 128)
     assert every[3] == 256 * 4 // 128
-    assert sum(every) == sum(own)
+    assert sum(every) == sum(streamed)
     total = replayed.total
-    assert every[0] + own[0] == total.l1_read_hits
-    assert every[1] + own[1] == total.l2_read_hits
+    assert every[0] + streamed[0] == total.l1_read_hits
+    assert every[1] + streamed[1] == total.l2_read_hits
 
 
 def test_modelled_times_do_not_depend_on_where_tensors_lie():

@@ -59,13 +59,13 @@ def mapped(module, matrices, chiplets, **options):
 
 def test_the_map_is_what_the_kernel_did(module, matrices):
     a, b, c = matrices
-    found = mapped(module, matrices, 0)
+    xcd_map = mapped(module, matrices, 0)
     assert torch.allclose(c, a @ b.T, atol=1e-3)
-    assert found.output == "c"
+    assert xcd_map.output == "c"
     rows, columns = np.indices((SIDE, SIDE)) // TILE
-    assert np.array_equal(found.writers, rows * TILES + columns)
-    assert np.array_equal(found.dies(), (rows * TILES + columns) % 8)
-    assert all(t.whole and (t.bottom - t.top, t.right - t.left) == (TILE, TILE) for t in found.tiles)
+    assert np.array_equal(xcd_map.writers, rows * TILES + columns)
+    assert np.array_equal(xcd_map.dies(), (rows * TILES + columns) % 8)
+    assert all(t.whole and (t.bottom - t.top, t.right - t.left) == (TILE, TILE) for t in xcd_map.tiles)
 
 
 def test_orders_are_those_of_kernels_that_take_them(module, matrices):
@@ -73,8 +73,8 @@ def test_orders_are_those_of_kernels_that_take_them(module, matrices):
     mine = partial(chiplet_order, window=8, chunk=32)
     orders = {"own": launched_order, "rows": row_order, "chiplets": mine}
     plain, clever = (mapped(module, matrices, chiplets, orders=orders) for chiplets in (0, 1))
-    own, rows, chiplets = plain.orders
-    assert own.replayed == rows.replayed == clever.orders[1].replayed
+    launched, rows, chiplets = plain.orders
+    assert launched.replayed == rows.replayed == clever.orders[1].replayed
     assert chiplets.replayed == clever.orders[0].replayed == clever.orders[2].replayed
     assert np.array_equal(plain.dies(chiplets), clever.dies())
     assert np.array_equal(clever.dies(clever.orders[1]), plain.dies())
@@ -108,26 +108,26 @@ def test_tiles_that_are_not_whole():
 
 
 def test_part_of_an_output(module):
-    found = wb.xcd_map(module["odd"][3, 64], torch.zeros(192), device=f"emulated:{module.arch}")
-    assert found.writers.shape == (1, 192)
+    xcd_map = wb.xcd_map(module["odd"][3, 64], torch.zeros(192), device=f"emulated:{module.arch}")
+    assert xcd_map.writers.shape == (1, 192)
     column = np.arange(192)
-    assert np.array_equal(found.writers[0], np.where(column % 2, column // 64, -1))
-    assert np.array_equal(found.dies()[0], found.writers[0])
+    assert np.array_equal(xcd_map.writers[0], np.where(column % 2, column // 64, -1))
+    assert np.array_equal(xcd_map.dies()[0], xcd_map.writers[0])
 
 
 def test_a_spec(module):
-    found = wb.xcd_map("gemm/bf16", shape={"m": 256, "n": 384, "k": 64}, device=f"emulated:{module.arch}")
-    assert (found.output, found.writers.shape) == ("c", (256, 384))
-    assert all(t.whole for t in found.tiles)
+    xcd_map = wb.xcd_map("gemm/bf16", shape={"m": 256, "n": 384, "k": 64}, device=f"emulated:{module.arch}")
+    assert (xcd_map.output, xcd_map.writers.shape) == ("c", (256, 384))
+    assert all(t.whole for t in xcd_map.tiles)
     covered = np.zeros((256, 384), dtype=int)
-    for tile in found.tiles:
+    for tile in xcd_map.tiles:
         covered[tile.top : tile.bottom, tile.left : tile.right] += 1
     assert (covered == 1).all()
-    assert [o.name for o in found.orders] == ["as launched", "row by row"]
-    text = str(found)
-    assert f"{len(found.tiles)} tiles on 8 XCDs" in text
+    assert [o.name for o in xcd_map.orders] == ["as launched", "row by row"]
+    text = str(xcd_map)
+    assert f"{len(xcd_map.tiles)} tiles on 8 XCDs" in text
     assert "as launched: L2 hit rate" in text
-    assert "modelled" in found._repr_html_()
+    assert "modelled" in xcd_map._repr_html_()
 
 
 def test_what_is_wrong_is_said(module):
@@ -142,6 +142,6 @@ def test_what_is_wrong_is_said(module):
     with pytest.raises(UsageError, match="no order is named 'spiral'; there are as launched, row by row"):
         wb.xcd_map(two, x, y, orders=["spiral"], **options)
     product = module["product"][TILES * TILES, 256]
-    given = (torch.zeros(SIDE, 64), torch.zeros(SIDE, 64), torch.zeros(SIDE, SIDE), 0)
+    operands = (torch.zeros(SIDE, 64), torch.zeros(SIDE, 64), torch.zeros(SIDE, SIDE), 0)
     with pytest.raises(UsageError, match="wrote nothing to 'a'"):
-        wb.xcd_map(product, *given, output="a", **options)
+        wb.xcd_map(product, *operands, output="a", **options)

@@ -30,9 +30,9 @@ def test_attention_on_mi355x_keeps_the_clocks_that_were_seen() -> None:
     for seen in MI355X.under_load:
         if seen.vector and seen.matrix_permille is not None:
             share = seen.matrix_permille / 1000
-            found = sustained_clock(MI355X, {"mfma": share, "valu": share}, kind="F16")
-            assert found == pytest.approx(seen.clock_hz, rel=0.04)
-            assert found < sustained_clock(MI355X, {"mfma": share}, kind="F16")
+            clock = sustained_clock(MI355X, {"mfma": share, "valu": share}, kind="F16")
+            assert clock == pytest.approx(seen.clock_hz, rel=0.04)
+            assert clock < sustained_clock(MI355X, {"mfma": share}, kind="F16")
 
 
 def test_a_board_of_fewer_watts_is_slower_and_one_that_idles_is_at_its_peak() -> None:
@@ -81,7 +81,7 @@ def test_observations_are_data_like_any_other() -> None:
 
 def test_every_quantity_of_a_launch_has_a_source() -> None:
     assert QUANTITIES["kernel"].seconds == 0 < QUANTITIES["events"].seconds < QUANTITIES["graph"].seconds
-    assert all(len(each.source) >= 10 and each.what for each in QUANTITIES.values())
+    assert all(len(quantity.source) >= 10 and quantity.what for quantity in QUANTITIES.values())
     assert 0 < DISPATCH_SECONDS < 2e-6
 
 
@@ -94,9 +94,9 @@ def test_the_clock_settles_where_it_allows_the_activity_that_it_has(waiting: flo
         return sustained_clock(MI355X, {"mfma": busy}, kind="BF16")
 
     peak = float(MI355X.clock_hz)
-    found = settled_clock(peak, allowed)
-    assert allowed(found) == pytest.approx(found, rel=0.01)
-    assert found == allowed(peak) < peak if not waiting else found <= peak
+    settled = settled_clock(peak, allowed)
+    assert allowed(settled) == pytest.approx(settled, rel=0.01)
+    assert settled == allowed(peak) < peak if not waiting else settled <= peak
 
 
 @pytest.mark.parametrize("share", [0.75, 0.8, 0.85])
@@ -109,9 +109,9 @@ def test_the_clock_settles_for_a_launch_that_memory_bounds_at_the_peak_alone(sha
         asked.append(clock)
         return sustained_clock(MI355X, {"mfma": min(1.0, kink / clock)}, kind="BF16")
 
-    found = settled_clock(peak, allowed)
-    assert found in asked
-    assert allowed(found) == pytest.approx(found, rel=0.01)
+    settled = settled_clock(peak, allowed)
+    assert settled in asked
+    assert allowed(settled) == pytest.approx(settled, rel=0.01)
 
 
 def test_a_clock_that_power_does_not_lower_settles_at_once() -> None:

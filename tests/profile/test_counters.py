@@ -95,10 +95,10 @@ def counted(**device):
 
 
 def test_counters_add_up():
-    found = collect(
+    counters = collect(
         counted(lds_bank_conflict=60, global_bytes_read=1024, scalar_bytes_read=16), "emulated:gfx950"
     )
-    wanted = {
+    expected = {
         "SQ_WAVES": 16,
         "SQ_INSTS": sum(COUNTS.values()),
         "SQ_INSTS_VALU": 1600 + 160 + 32,
@@ -120,25 +120,25 @@ def test_counters_add_up():
         "SQ_LDS_BANK_CONFLICT": 60,
         "bytes_read": 1040,
     }
-    assert {name: found[name].value for name in wanted} == wanted
-    modelled = {name for name, f in found.items() if f.origin is not Origin.COUNTED}
+    assert {name: counters[name].value for name in expected} == expected
+    modelled = {name for name, f in counters.items() if f.origin is not Origin.COUNTED}
     assert modelled == {"SQ_VALU_MFMA_BUSY_CYCLES"}
-    assert found["SQ_WAVES"].source == "emulated:gfx950"
+    assert counters["SQ_WAVES"].source == "emulated:gfx950"
 
 
 def test_conflicts_by_rules_that_nobody_measured_are_modelled():
-    found = collect(counted(lds_bank_conflict=60, lds_cycles=100, lds_unconfirmed=1), "d")
-    assert found["SQ_LDS_BANK_CONFLICT"].origin is Origin.MODELLED
-    assert found["SQ_LDS_IDX_ACTIVE"].origin is Origin.MODELLED
+    counters = collect(counted(lds_bank_conflict=60, lds_cycles=100, lds_unconfirmed=1), "d")
+    assert counters["SQ_LDS_BANK_CONFLICT"].origin is Origin.MODELLED
+    assert counters["SQ_LDS_IDX_ACTIVE"].origin is Origin.MODELLED
 
 
 def test_what_was_not_collected_is_absent():
-    found = collect(counted(), "d")
-    assert "SQ_LDS_BANK_CONFLICT" not in found
-    assert "bytes_written" not in found
+    counters = collect(counted(), "d")
+    assert "SQ_LDS_BANK_CONFLICT" not in counters
+    assert "bytes_written" not in counters
     # XF32 is gfx942's alone, F6F4 gfx950's.
-    assert "SQ_INSTS_VALU_MFMA_XF32" not in found
-    assert "SQ_INSTS_VALU_MFMA_F6F4" in found
+    assert "SQ_INSTS_VALU_MFMA_XF32" not in counters
+    assert "SQ_INSTS_VALU_MFMA_F6F4" in counters
 
 
 def test_counter_names_are_unique_and_documented():

@@ -39,27 +39,27 @@ def test_badges_and_figures_show_it() -> None:
     assert ERROR.short in badge(modelled)
     assert "off" not in badge(Origin.MODELLED)
 
-    def told(*of: Figure | Origin) -> list[str]:
+    def error_labels(*of: Figure | Origin) -> list[str]:
         figure = style(go.Figure(), of, "a title")
         return [a.text for a in figure.layout.annotations if a.name == "error"]
 
     never = Figure(1.0, "us", Origin.MODELLED, "model", NEVER_COMPARED)
-    assert told(never) == [], "said once, beside the table"
+    assert error_labels(never) == [], "said once, beside the table"
     assert ">accuracy unknown<" not in badge(never)
     assert NEVER_COMPARED.text in badge(never), "the tool tip has it"
     assert unknown([never, never, modelled, None]).count("href") == 1
     assert not unknown([modelled, None])
-    assert told(modelled, Origin.COUNTED) == [f"modelled times: {ERROR.short}"]
-    assert told(Origin.COUNTED) == []
+    assert error_labels(modelled, Origin.COUNTED) == [f"modelled times: {ERROR.short}"]
+    assert error_labels(Origin.COUNTED) == []
 
 
 def test_a_spec_that_was_compared_has_its_class_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     table = tmp_path / "model_error.json"
-    told = {"rows": 3, "median": 0.1, "low": 0.8, "high": 1.1}
-    classes = {"gemm": {"kernels": ["gemm/bf16"], **told}}
-    regimes = {"short": {**told, "rows": 5}}
+    errors = {"rows": 3, "median": 0.1, "low": 0.8, "high": 1.1}
+    classes = {"gemm": {"kernels": ["gemm/bf16"], **errors}}
+    regimes = {"short": {**errors, "rows": 5}}
     table.write_text(json.dumps({"classes": classes, "regimes": regimes}), encoding="utf-8")
     monkeypatch.setattr(module, "TABLE", table)
     module._told.cache_clear()
@@ -91,17 +91,17 @@ def test_the_regime_of_a_launch(launch: tuple[str, float, float, bool], of: str)
 
 
 def test_the_table_is_of_kernels_that_there_are() -> None:
-    told = json.loads(TABLE.read_text(encoding="utf-8"))
-    assert set(told["regimes"]) <= set(REGIMES)
-    for each in told["regimes"].values():
-        assert each["rows"] > 0
-        assert 0 < each["low"] <= each["high"]
-    for name, each in told["classes"].items():
-        assert set(each["kernels"]) <= set(wb.kernels), name
-        assert each["rows"] > 0
-        assert 0 < each["low"] <= each["high"]
-        assert each["median"] >= 0
-    assert expected(next(iter(told["classes"].values()))["kernels"][0]).rows > 0
+    table = json.loads(TABLE.read_text(encoding="utf-8"))
+    assert set(table["regimes"]) <= set(REGIMES)
+    for errors in table["regimes"].values():
+        assert errors["rows"] > 0
+        assert 0 < errors["low"] <= errors["high"]
+    for name, errors in table["classes"].items():
+        assert set(errors["kernels"]) <= set(wb.kernels), name
+        assert errors["rows"] > 0
+        assert 0 < errors["low"] <= errors["high"]
+        assert errors["median"] >= 0
+    assert expected(next(iter(table["classes"].values()))["kernels"][0]).rows > 0
 
 
 def test_times_and_profiles_carry_it_and_say_what_they_are_the_time_of() -> None:
@@ -129,8 +129,8 @@ def test_a_kernel_of_no_spec_has_the_error_of_its_regime() -> None:
         '#include <hip/hip_runtime.h>\nextern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
     )
     twice = wb.compile(source, arch="gfx950")["twice"]
-    found = wb.time(twice[1, 64], torch.ones(64))
-    assert found.model is not None
-    assert found.model.regime == "short"
-    assert found.median.error == expected("", "short") != NEVER_COMPARED
-    assert found.median.error.short in str(found)
+    result = wb.time(twice[1, 64], torch.ones(64))
+    assert result.model is not None
+    assert result.model.regime == "short"
+    assert result.median.error == expected("", "short") != NEVER_COMPARED
+    assert result.median.error.short in str(result)

@@ -24,9 +24,9 @@ def _name(text: str, kind: str) -> str:
 @cache
 def module() -> wb.Module:
     """One module of all kernels, so that the compiler starts once."""
-    kernels = [(_name(each.name, "faulty"), each.faulty) for each in FAULTS]
-    kernels += [(_name(each.name, "repaired"), each.repaired) for each in FAULTS]
-    kernels += [(_name(each.name, "good"), each.source) for each in GOOD]
+    kernels = [(_name(case.name, "faulty"), case.faulty) for case in FAULTS]
+    kernels += [(_name(case.name, "repaired"), case.repaired) for case in FAULTS]
+    kernels += [(_name(case.name, "good"), case.source) for case in GOOD]
     renamed = [text.replace(" kernel(", f" {name}(") for name, text in kernels]
     return wb.compile("\n".join(["#include <hip/hip_runtime.h>", *renamed]), arch="gfx950")
 
@@ -40,7 +40,7 @@ def profiled(kind: str, name: str, launch: Launch) -> wb.ProfileResult:
 
 
 @cache
-def found(fault: Fault) -> tuple[str, float, float]:
+def first_finding(fault: Fault) -> tuple[str, float, float]:
     """The first finding's rule, its forecast, and the repair's gain, both modelled."""
     faulty = profiled("faulty", fault.name, fault.launch)
     repaired = profiled("repaired", fault.name, fault.relaunch or fault.launch)
@@ -57,14 +57,16 @@ def test_there_are_forty_faults_and_ten_good_kernels() -> None:
 
 
 def test_the_first_finding_names_the_fault() -> None:
-    missed = {fault.name: found(fault)[0] for fault in FAULTS if found(fault)[0] != fault.rule}
+    missed = {
+        fault.name: first_finding(fault)[0] for fault in FAULTS if first_finding(fault)[0] != fault.rule
+    }
     assert len(FAULTS) - len(missed) >= NAMED, missed
 
 
 def test_the_forecast_is_what_the_repair_gains() -> None:
     off = {}
     for fault in FAULTS:
-        rule, forecast, gain = found(fault)
+        rule, forecast, gain = first_finding(fault)
         if rule != fault.rule or abs(forecast / gain - 1) > NEAR:
             off[fault.name] = (rule, round(forecast, 2), round(gain, 2))
     assert len(FAULTS) - len(off) >= FORECAST, off

@@ -56,13 +56,13 @@ def test_a_work_group_too_few(module: wb.Module) -> None:
 def test_in_two_dimensions(module: wb.Module) -> None:
     x, out = torch.rand(5, 128), torch.empty(5, 128)
 
-    def of(grid: tuple[int, int]) -> tuple[str, ...]:
+    def remarks_of(grid: tuple[int, int]) -> tuple[str, ...]:
         return wb.profile(module["rows"][grid, GROUP], x, out, 5, 128).remarks
 
-    assert of((2, 5)) == ()
-    assert "2 in place of 3 in x" in of((3, 5))[0]
-    assert "5 in place of 8 in y" in of((2, 8))[0]
-    assert "The last 128 of 640" in of((2, 4))[0]
+    assert remarks_of((2, 5)) == ()
+    assert "2 in place of 3 in x" in remarks_of((3, 5))[0]
+    assert "5 in place of 8 in y" in remarks_of((2, 8))[0]
+    assert "The last 128 of 640" in remarks_of((2, 4))[0]
 
 
 def test_what_only_some_write_is_no_fault(module: wb.Module) -> None:

@@ -35,9 +35,9 @@ def counters(kernel, stride, lanes):
 
 def test_all_lanes_in_one_bank(kernel):
     # HipKittens' analysis/paper_experiments/phases/ds_write_b64: one instruction of one wave lost 60 cycles.
-    found = counters(kernel, 256, 64)
-    assert found["SQ_LDS_BANK_CONFLICT"].value == 60
-    assert found["SQ_INSTS_LDS"].value == 1
+    figures = counters(kernel, 256, 64)
+    assert figures["SQ_LDS_BANK_CONFLICT"].value == 60
+    assert figures["SQ_INSTS_LDS"].value == 1
 
 
 def test_two_lanes_of_one_phase_conflict_once(kernel):
@@ -45,10 +45,10 @@ def test_two_lanes_of_one_phase_conflict_once(kernel):
 
 
 def test_neighbouring_lanes_do_not_conflict(kernel):
-    found = counters(kernel, 8, 64)
-    assert found["SQ_LDS_BANK_CONFLICT"].value == 0
-    assert found["SQ_LDS_IDX_ACTIVE"].value > 0
-    assert found["lds_bytes_written"].value == 512
+    figures = counters(kernel, 8, 64)
+    assert figures["SQ_LDS_BANK_CONFLICT"].value == 0
+    assert figures["SQ_LDS_IDX_ACTIVE"].value > 0
+    assert figures["lds_bytes_written"].value == 512
 
 
 ELEMENTWISE = """#include <hip/hip_runtime.h>

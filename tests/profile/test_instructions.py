@@ -41,8 +41,8 @@ def result(module):
 
 
 def line(result, text):
-    (found,) = [v for (_, number), v in result.lines.items() if number == LINE_OF[text]]
-    return found.values
+    (row,) = [v for (_, number), v in result.lines.items() if number == LINE_OF[text]]
+    return row.values
 
 
 def test_each_line_has_its_own(result):
@@ -76,35 +76,35 @@ def test_sums_are_the_counters(result):
 def test_stalls_stand_at_the_waits(module, result):
     """A wave waits for the load before it writes to LDS, and for LDS before it stores."""
     waits = {a for a in result.record.counts if module.instruction(a).opcode == "s_waitcnt"}
-    found = result.instructions
-    waited = {a for a, reasons in found.reasons.items() if {"WAIT_MEMORY", "WAIT_LDS"} & reasons.keys()}
+    profile = result.instructions
+    waited = {a for a, reasons in profile.reasons.items() if {"WAIT_MEMORY", "WAIT_LDS"} & reasons.keys()}
     assert waited & waits
     ends = {a for a in result.record.counts if module.instruction(a).opcode == "s_endpgm"}
     assert waited <= waits | ends
     assert all(
-        sum(r.values()) == pytest.approx(found.of(a, "stall_cycles")) for a, r in found.reasons.items()
+        sum(r.values()) == pytest.approx(profile.of(a, "stall_cycles")) for a, r in profile.reasons.items()
     )
 
 
-def one(address, opcode, form, words=(0, 0)):
+def instruction(address, opcode, form, words=(0, 0)):
     return Instruction(address, 8, opcode, opcode, form, (), (), {}, words, row(opcode))
 
 
 def test_stalls_add_up_to_the_walk():
     code = [
-        one(0, "global_load_dwordx4", "GLOBAL"),
-        one(8, "v_mfma_f32_16x16x32_bf16", "VOP3P_MAI"),
-        one(16, "v_mfma_f32_16x16x32_bf16", "VOP3P_MAI"),
-        one(24, "s_waitcnt", "SOPP", (0xBF8C0F70, 0)),
-        one(32, "s_endpgm", "SOPP"),
+        instruction(0, "global_load_dwordx4", "GLOBAL"),
+        instruction(8, "v_mfma_f32_16x16x32_bf16", "VOP3P_MAI"),
+        instruction(16, "v_mfma_f32_16x16x32_bf16", "VOP3P_MAI"),
+        instruction(24, "s_waitcnt", "SOPP", (0xBF8C0F70, 0)),
+        instruction(32, "s_endpgm", "SOPP"),
     ]
     waves, timing = 7, GFX950.timing
     blocks = flow(dict.fromkeys(range(0, 40, 8), waves), {i.address: i for i in code}, timing)
-    found = stalls(blocks, timing, memory_latency=500.0, lds_cycles=4.0)
+    stall_cycles = stalls(blocks, timing, memory_latency=500.0, lds_cycles=4.0)
     # The second MFMA waits for the first one's 16 cycles but 4; the load is under way meanwhile.
-    assert found == {16: 12.0 * waves, 24: (500.0 - 3 * timing.turn - 12) * waves}
+    assert stall_cycles == {16: 12.0 * waves, 24: (500.0 - 3 * timing.turn - 12) * waves}
     together = walk(blocks, waves, timing, memory_latency=500.0, lds_cycles=4.0)
-    assert sum(found.values()) / waves + 5 * timing.turn == pytest.approx(together.total)
+    assert sum(stall_cycles.values()) / waves + 5 * timing.turn == pytest.approx(together.total)
 
 
 def test_what_rocprofv3_measured():
@@ -138,28 +138,28 @@ def test_the_latest_is_of_the_last_counted_launch(module):
     assert latest(kernel).executions[first] == 2
     # Neither conflicts nor bytes are known of a launch that was only counted.
     assert [m.key for m in latest(kernel).measures] == ["issue_cycles", "instructions", "stall_cycles"]
-    kept = InstructionProfile((), {}, {first: 99})
-    remember(kernel, kept)
+    profile = InstructionProfile((), {}, {first: 99})
+    remember(kernel, profile)
     assert latest(kernel).executions[first] == 2
     launch(3)
-    assert latest(kernel) is kept
+    assert latest(kernel) is profile
 
 
 def test_time_is_charged_to_what_waves_waited_for(module, result):
     """Cycles add up to the waves' lives; a wait is charged to its load, whose own issue is far shorter."""
-    found = result.instructions
-    assert found.measures[0].key == "time_cycles"
+    profile = result.instructions
+    assert profile.measures[0].key == "time_cycles"
     run = result.model.simulation.unit
     lives = sum(wave.end - wave.start for wave in run.waves)
     assert run.charged.sum() == pytest.approx(sum(wave.stalled for wave in run.waves))
     assert run.charged.sum() + sum(wave.busy for wave in run.waves) == pytest.approx(lives)
-    total = sum(values.get("time_cycles", 0) for values in found.values.values())
-    wait = sum(reasons.get("WAIT_MEMORY", 0) for reasons in found.reasons.values())
+    total = sum(values.get("time_cycles", 0) for values in profile.values.values())
+    wait = sum(reasons.get("WAIT_MEMORY", 0) for reasons in profile.reasons.values())
     assert total == pytest.approx(3 * lives), "each work-group has a unit of its own"
     load = line(result, "float value = x[threadIdx.x * 32];")
     assert load["time_cycles"] > 0.2 * wait > load["issue_cycles"]
-    code = {a: module.instruction(a) for a in found.values}
-    spent = {a: found.of(a, "time_cycles") for a in code}
+    code = {a: module.instruction(a) for a in profile.values}
+    spent = {a: profile.of(a, "time_cycles") for a in code}
     waits = sum(spent[a] for a, i in code.items() if i.opcode == "s_waitcnt")
     memory = sum(spent[a] for a, i in code.items() if i.record.memory is not None)
     assert memory > 10 * waits

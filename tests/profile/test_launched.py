@@ -95,12 +95,12 @@ def printed() -> wb.ProgramResult:
 
 def times(result: wb.ProgramResult) -> dict[str, float]:
     """Microseconds by what was timed; each backwards is the same, negative."""
-    found = {}
+    microseconds = {}
     for line in result.stdout.splitlines()[:-1]:
         name, forth, back = line.rsplit(" ", 2)
         assert float(back) == -float(forth)
-        found[name] = float(forth)
-    return found
+        microseconds[name] = float(forth)
+    return microseconds
 
 
 def test_a_loop_of_launches_takes_the_models_time_and_a_launchs_cost(printed: wb.ProgramResult) -> None:
@@ -114,20 +114,20 @@ def test_a_loop_of_launches_takes_the_models_time_and_a_launchs_cost(printed: wb
         for warm in (False, True)
     )
     gap, graph = (QUANTITIES[name].seconds * 1e6 for name in ("events", "graph"))
-    found = times(printed)
+    microseconds = times(printed)
     # A program's memory lies elsewhere than PyTorch's, for the caches' sets.
-    assert found["first"] == pytest.approx(cold + gap, rel=0.01)
-    assert found["loop"] == pytest.approx(warm + gap, rel=0.01)
-    assert found["graph"] == pytest.approx(3 * warm + graph, rel=0.01)
-    assert found["kernel"] == pytest.approx(warm, rel=0.01)
+    assert microseconds["first"] == pytest.approx(cold + gap, rel=0.01)
+    assert microseconds["loop"] == pytest.approx(warm + gap, rel=0.01)
+    assert microseconds["graph"] == pytest.approx(3 * warm + graph, rel=0.01)
+    assert microseconds["kernel"] == pytest.approx(warm, rel=0.01)
 
 
 def test_streams_overlap_as_far_as_there_are_compute_units(printed: wb.ProgramResult) -> None:
-    found = times(printed)
+    microseconds = times(printed)
     # 144 work-groups of the kernel leave half of 304 compute units free.
-    assert found["another stream"] == pytest.approx(found["loop"])
-    assert found["two streams"] == pytest.approx(found["loop"])
-    assert found["nothing"] == 0.0
+    assert microseconds["another stream"] == pytest.approx(microseconds["loop"])
+    assert microseconds["two streams"] == pytest.approx(microseconds["loop"])
+    assert microseconds["nothing"] == 0.0
 
 
 def test_a_copy_takes_as_long_as_its_bytes_on_the_link(printed: wb.ProgramResult) -> None:

@@ -38,7 +38,7 @@ def module() -> wb.Module:
 
 def loop_of(module: wb.Module, name: str, turns: int) -> InnerLoop:
     kernel = module[name]
-    code = {each.address: each for each in kernel.instructions}
+    code = {instruction.address: instruction for instruction in kernel.instructions}
     # As if one wave had run: what is counted only has to name the instructions.
     (loop,) = inner_loops(code, dict.fromkeys(code, turns))
     assert loop.turns == turns
@@ -47,30 +47,32 @@ def loop_of(module: wb.Module, name: str, turns: int) -> InnerLoop:
 
 def test_the_inner_one_of_two_loops(module: wb.Module) -> None:
     loop = loop_of(module, "nested", 15)
-    assert [is_load(each) for each in loop.code].count(True) == 1
-    assert not any(each.opcode.startswith("global_store") for each in loop.code)
+    assert [is_load(instruction) for instruction in loop.code].count(True) == 1
+    assert not any(instruction.opcode.startswith("global_store") for instruction in loop.code)
     assert loop.branches() == 1
 
 
 def test_which_loads_a_load_decides(module: wb.Module) -> None:
     for name, decides in (("nested", False), ("chained", True), ("again", False)):
         loop = loop_of(module, name, 4)
-        loads = {each.address for each in loop.code if is_load(each)}
+        loads = {instruction.address for instruction in loop.code if is_load(instruction)}
         assert loads
         assert loop.decided_by_loads() == (loads if decides else set()), name
 
 
 def test_which_accesses_are_the_same_each_turn(module: wb.Module) -> None:
     loop = loop_of(module, "again", 9)
-    accesses = [each for each in loop.code if each.record.memory is not None]
-    same = [each.opcode for each in accesses if loop.is_same_each_turn(each)]
+    accesses = [instruction for instruction in loop.code if instruction.record.memory is not None]
+    same = [instruction.opcode for instruction in accesses if loop.is_same_each_turn(instruction)]
     assert same == ["global_store_dword"], "the compiler itself keeps what is loaded again"
-    assert [each.opcode for each in accesses if is_load(each)] == ["global_load_dword"], "x goes on"
+    assert [instruction.opcode for instruction in accesses if is_load(instruction)] == [
+        "global_load_dword"
+    ], "x goes on"
 
 
 def test_what_follows_from_an_instruction(module: wb.Module) -> None:
     loop = loop_of(module, "nested", 15)
-    follows = [each.opcode for each in loop.follows_from(is_load)]
+    follows = [instruction.opcode for instruction in loop.follows_from(is_load)]
     assert follows[0].startswith("global_load")
     assert any(opcode.startswith("v_add_f32") for opcode in follows[1:])
     assert not any(opcode.startswith("s_add") for opcode in follows)

@@ -16,7 +16,7 @@ def figures(origin=Origin.MEASURED, **values):
 
 
 def test_by_hand():
-    found = derive(
+    metrics = derive(
         figures(
             **{TIME: 10.0},
             # Half of 10 us on 1024 matrix cores of 2.4 GHz.
@@ -33,22 +33,22 @@ def test_by_hand():
         ),
         GPU,
     )
-    value = {name: m.figure.value for name, m in found.items() if m.figure is not None}
+    value = {name: m.figure.value for name, m in metrics.items() if m.figure is not None}
     assert value["MFMA utilisation"] == pytest.approx(50)
     assert value["MFMA rate"] == pytest.approx(100)
-    assert found["MFMA rate"].peak == pytest.approx(2516.6, rel=1e-4)
+    assert metrics["MFMA rate"].peak == pytest.approx(2516.6, rel=1e-4)
     assert value["L2 hit rate"] == 75
     assert value["LDS conflict rate"] == 25
     assert value["memory bandwidth"] == pytest.approx(40000 * 1024 / 10e-6 / 1e12)
-    assert found["memory bandwidth"].share == pytest.approx(4.096 / 8)
+    assert metrics["memory bandwidth"].share == pytest.approx(4.096 / 8)
     assert value["VALU rate"] == pytest.approx(1000 * 128 / 10e-6 / 1e12)
     assert value["occupancy achieved"] == 1.5
     assert value["arithmetic intensity, HBM"] == pytest.approx((1e9 + 128000) / (40000 * 1024))
-    assert {m.figure.origin for m in found.values() if m.figure} == {Origin.MEASURED}
+    assert {m.figure.origin for m in metrics.values() if m.figure} == {Origin.MEASURED}
 
 
 def test_levels_of_memory_by_hand():
-    found = derive(
+    metrics = derive(
         figures(
             **{TIME: 10.0},
             TCP_TOTAL_CACHE_ACCESSES_sum=1e6,
@@ -62,14 +62,14 @@ def test_levels_of_memory_by_hand():
         ),
         GPU,
     )
-    value = {name: m.figure.value for name, m in found.items() if m.figure is not None}
+    value = {name: m.figure.value for name, m in metrics.items() if m.figure is not None}
     assert value["L1 bandwidth"] == pytest.approx(6.4)
-    assert found["L1 bandwidth"].peak == pytest.approx(64 * 256 * 2.4e9 / 1e12)
+    assert metrics["L1 bandwidth"].peak == pytest.approx(64 * 256 * 2.4e9 / 1e12)
     assert value["L1 hit rate"] == pytest.approx(60)
     assert value["L2 bandwidth"] == pytest.approx(5.12)
     assert value["Infinity Fabric bandwidth"] == pytest.approx(4.096)
     # Not published for CDNA4; MI300X has one.
-    assert found["Infinity Fabric bandwidth"].peak is None
+    assert metrics["Infinity Fabric bandwidth"].peak is None
     on_mi300x = derive(figures(**{TIME: 10.0}, FETCH_SIZE=1, WRITE_SIZE=0), machine("MI300X"))
     assert on_mi300x["Infinity Fabric bandwidth"].peak == pytest.approx(17.2)
     # What reached HBM, where that is known, rather than what reached the cache before it.
@@ -77,17 +77,17 @@ def test_levels_of_memory_by_hand():
 
 
 def test_atomics_are_misses_of_l1_where_they_were_collected():
-    known = figures(TCP_TOTAL_CACHE_ACCESSES_sum=100, TCP_TCC_READ_REQ_sum=20, TCP_TCC_WRITE_REQ_sum=0)
-    assert derive(known, GPU)["L1 hit rate"].figure.value == 80
-    known |= figures(TCP_TCC_ATOMIC_WITH_RET_REQ_sum=5, TCP_TCC_ATOMIC_WITHOUT_RET_REQ_sum=5)
-    assert derive(known, GPU)["L1 hit rate"].figure.value == 70
+    counters = figures(TCP_TOTAL_CACHE_ACCESSES_sum=100, TCP_TCC_READ_REQ_sum=20, TCP_TCC_WRITE_REQ_sum=0)
+    assert derive(counters, GPU)["L1 hit rate"].figure.value == 80
+    counters |= figures(TCP_TCC_ATOMIC_WITH_RET_REQ_sum=5, TCP_TCC_ATOMIC_WITHOUT_RET_REQ_sum=5)
+    assert derive(counters, GPU)["L1 hit rate"].figure.value == 70
 
 
 def test_missing_is_not_zero():
-    found = derive({}, GPU)
-    assert len(found) == len(METRICS)
-    assert all(m.figure is None for m in found.values())
-    assert str(found["L2 hit rate"]) == "L2 hit rate: not collected"
+    metrics = derive({}, GPU)
+    assert len(metrics) == len(METRICS)
+    assert all(m.figure is None for m in metrics.values())
+    assert str(metrics["L2 hit rate"]) == "L2 hit rate: not collected"
     half = derive(figures(TCC_HIT_sum=3), GPU)
     assert half["L2 hit rate"].figure is None
 
@@ -110,20 +110,20 @@ def test_a_rate_of_nothing_is_no_rate():
         "SQ_INSTS_VALU_FMA_F32": 1,
         "SQ_INSTS_VALU_MFMA_MOPS_BF16": 0,
     }
-    found = derive(figures(**{TIME: 1.0}, **idle), GPU)
+    metrics = derive(figures(**{TIME: 1.0}, **idle), GPU)
     rates = ("L2 hit rate", "L1 hit rate", "LDS conflict rate", "coalescing")
     for name in (*rates, "arithmetic intensity, L2", "arithmetic intensity, LDS"):
-        assert str(found[name]) == f"{name}: nothing to count"
-    assert found["L1 bandwidth"].figure.value == 0
+        assert str(metrics[name]) == f"{name}: nothing to count"
+    assert metrics["L1 bandwidth"].figure.value == 0
 
 
 def test_the_weakest_origin_wins():
-    known = figures(Origin.COUNTED, SQ_INSTS_VALU_MFMA_MOPS_BF16=100, argument_bytes=1000)
-    known |= figures(Origin.COUNTED, SQ_INSTS_VALU_FMA_F32=0)
-    known |= figures(Origin.MODELLED, **{TIME: 1.0})
-    found = derive(known, GPU)
-    assert found["arithmetic intensity, HBM"].figure.origin is Origin.COUNTED
-    assert found["MFMA rate"].figure.origin is Origin.MODELLED
+    counters = figures(Origin.COUNTED, SQ_INSTS_VALU_MFMA_MOPS_BF16=100, argument_bytes=1000)
+    counters |= figures(Origin.COUNTED, SQ_INSTS_VALU_FMA_F32=0)
+    counters |= figures(Origin.MODELLED, **{TIME: 1.0})
+    metrics = derive(counters, GPU)
+    assert metrics["arithmetic intensity, HBM"].figure.origin is Origin.COUNTED
+    assert metrics["MFMA rate"].figure.origin is Origin.MODELLED
 
 
 def test_the_peak_of_mixed_types():

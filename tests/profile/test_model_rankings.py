@@ -58,8 +58,8 @@ def test_the_document_has_every_ranking_with_its_note() -> None:
 
 def test_what_is_published_is_in_the_order_of_the_versions() -> None:
     for ranking in everything():
-        known = [version.published for version in ranking.versions if version.published is not None]
-        assert known == sorted(known, reverse=ranking.unit == "TFLOP/s"), ranking.key
+        figures = [version.published for version in ranking.versions if version.published is not None]
+        assert figures == sorted(figures, reverse=ranking.unit == "TFLOP/s"), ranking.key
 
 
 @pytest.mark.parametrize("window", [0, 8] if os.environ.get("HIPKITTENS_TEST_ALL") else [8])

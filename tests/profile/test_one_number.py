@@ -31,15 +31,15 @@ def test_time_profile_and_a_change_of_nothing_agree(launch: str, arch: str) -> N
     name, shape = LAUNCHES[launch]
     times = [wb.time(name, shape=shape, device=f"emulated:{arch}") for _ in range(2)]
     profiled = launches_of(wb.profile(name, shape=shape, device=f"emulated:{arch}"))
-    (first, again) = ([one.median.value for one in found.steps or (found,)] for found in times)
+    (first, again) = ([step.median.value for step in result.steps or (result,)] for result in times)
     assert first == again
-    assert [one.model.time.value for one in profiled] == first
-    for one in profiled:
-        base = one.model
+    assert [profile.model.time.value for profile in profiled] == first
+    for profile in profiled:
+        base = profile.model
         nothing: tuple[Mapping[str, float], ...] = (
             {},
             {"bank_conflicts": 1.0, "spread": 1.0},
             {"clock": base.clock_hz},
             {"waves_per_simd": base.occupancy.waves_per_simd},
         )
-        assert {one.what_if(**change).seconds for change in nothing} == {base.seconds}
+        assert {profile.what_if(**change).seconds for change in nothing} == {base.seconds}

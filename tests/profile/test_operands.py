@@ -54,10 +54,10 @@ def test_zeros_keep_a_higher_clock():
     groups, threads = 304, 256
 
     def clock(operands):
-        found = wb.time(
+        result = wb.time(
             kernel[groups, threads], operands, torch.zeros(groups * threads), device="emulated:MI300X"
         )
-        return found.model.clock_hz
+        return result.model.clock_hz
 
     data = torch.ones(4 * threads, dtype=torch.float16)
     assert clock(torch.zeros_like(data)) > 1.2 * clock(data)

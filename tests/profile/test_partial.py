@@ -59,15 +59,17 @@ def test_the_rest_follows_from_what_ran(axis):
     if axis < 2:
         assert np.array_equal(part.steps.executed, whole.steps.executed)
         assert np.array_equal(part.steps.hashes, whole.steps.hashes)
-        told = partial.Part.of(part)
-        assert told.share == pytest.approx(sum(part.counts.values()) / sum(whole.counts.values()), rel=0.02)
-        assert sum(told.counts.values()) == pytest.approx(sum(whole.counts.values()), rel=0.01)
+        estimate = partial.Part.of(part)
+        assert estimate.share == pytest.approx(
+            sum(part.counts.values()) / sum(whole.counts.values()), rel=0.02
+        )
+        assert sum(estimate.counts.values()) == pytest.approx(sum(whole.counts.values()), rel=0.01)
         if axis == 0:
-            assert told.counts == whole.counts
+            assert estimate.counts == whole.counts
 
 
-@pytest.mark.parametrize(("kilobytes", "kept"), [(32, False), (256, True)])
-def test_later_rounds_find_of_the_one_before_what_the_infinity_cache_keeps(kilobytes, kept):
+@pytest.mark.parametrize(("kilobytes", "fits"), [(32, False), (256, True)])
+def test_later_rounds_find_of_the_one_before_what_the_infinity_cache_keeps(kilobytes, fits):
     """Two rounds stand for six; data read in every round stays in the cache where two rounds' lines fit."""
     groups, at_once = 48, 8
     module = wb.compile(SOURCE, arch="gfx950", name="rows.hip")
@@ -85,13 +87,13 @@ def test_later_rounds_find_of_the_one_before_what_the_infinity_cache_keeps(kilob
     cold, warm = rounds.cold(), rounds.warm()
     assert cold.total.l2_reads == whole.total.l2_reads == warm.total.l2_reads
     assert cold.total.mall_read_misses == pytest.approx(whole.total.mall_read_misses, rel=0.05)
-    own, shared = groups * 64, at_once * 64
+    private, shared = groups * 64, at_once * 64
     again = record.traffic.replay(caches, 1, rounds=2).total.mall_read_misses
-    assert whole.total.mall_read_misses == (own + shared if kept else 2 * own)
-    assert warm.total.mall_read_misses == (own if kept else 2 * own)
+    assert whole.total.mall_read_misses == (private + shared if fits else 2 * private)
+    assert warm.total.mall_read_misses == (private if fits else 2 * private)
     assert again == warm.total.mall_read_misses
-    (levels,) = (np.sum(list(one.levels.values()), axis=0) for one in (cold,))
-    assert levels.sum() == 2 * own
+    (levels,) = (np.sum(list(replayed.levels.values()), axis=0) for replayed in (cold,))
+    assert levels.sum() == 2 * private
 
 
 def test_small_launches_and_atomics_run_as_a_whole():

@@ -73,7 +73,7 @@ def facts(
     model = SimpleNamespace(simulation=run, seconds=1e-4, overhead=1e-6)
     profile: Any = SimpleNamespace(
         model=model,
-        again=SimpleNamespace(instructions={each.address: each for each in listed}),
+        again=SimpleNamespace(instructions={instruction.address: instruction for instruction in listed}),
         record=SimpleNamespace(
             counts=counts, grid=(groups, 1, 1), block=(256, 1, 1), steps=SimpleNamespace(blocks=blocks)
         ),
@@ -90,8 +90,8 @@ def facts(
     return Facts(profile)
 
 
-def look(key: str, given: Facts) -> Any:
-    return next(rule for rule in RULES if rule.key == key).look(given)
+def look(key: str, facts: Facts) -> Any:
+    return next(rule for rule in RULES if rule.key == key).look(facts)
 
 
 def reads(l2_reads: int, l2_hits: int) -> CacheCounts:

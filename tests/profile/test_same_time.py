@@ -14,7 +14,7 @@ from workbench.operators.subject import Target
 from workbench.profile import timing
 
 
-def told() -> str:
+def modelled_figures() -> str:
     """The figures of a GEMM's modelled time, to the last bit."""
     shape = {"m": 512, "n": 512, "k": 256}
     model = wb.time("gemm/bf16", shape=shape, device="emulated:MI355X", warm=True).model
@@ -23,7 +23,7 @@ def told() -> str:
     return " ".join(f"{name}={float(value).hex()}" for name, value in sorted(figures.items()))
 
 
-def told_elsewhere(threads: int) -> str:
+def figures_elsewhere(threads: int) -> str:
     """The figures from a process of its own, in which strings have other hashes."""
     ran = subprocess.run(
         [sys.executable, __file__],
@@ -42,12 +42,12 @@ def told_elsewhere(threads: int) -> str:
 
 
 def test_a_gemm_takes_the_same_time_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {2: told_elsewhere(2)}
+    reports = {2: figures_elsewhere(2)}
     for threads in (1, 3):
         monkeypatch.setenv("HIPKITTENS_THREADS", str(threads))
-        found[threads] = told()
-    assert "seconds=0x" in found[1]
-    assert found[1] == found[2] == found[3]
+        reports[threads] = modelled_figures()
+    assert "seconds=0x" in reports[1]
+    assert reports[1] == reports[2] == reports[3]
 
 
 def test_gpus_of_one_target_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,13 +62,15 @@ def test_gpus_of_one_target_are_counted_once(monkeypatch: pytest.MonkeyPatch) ->
         return counted(target, warm=warm)
 
     monkeypatch.setattr(timing, "counted", noted)
-    found = timing.time_on(gpus, operator, shape=shape)
-    launches = len(found[0].steps)
+    results = timing.time_on(gpus, operator, shape=shape)
+    launches = len(results[0].steps)
     assert launches > 1
     assert sorted(ran) == ["gfx942"] * launches + ["gfx950"] * launches
-    assert [(each.device, each.median) for each in found] == [(each.device, each.median) for each in alone]
-    assert found[0].median.value < found[2].median.value
+    assert [(result.device, result.median) for result in results] == [
+        (result.device, result.median) for result in alone
+    ]
+    assert results[0].median.value < results[2].median.value
 
 
 if __name__ == "__main__":
-    print(told())
+    print(modelled_figures())

@@ -54,7 +54,7 @@ def test_simds_and_waves_add_up_to_the_unit(profiled):
         if branch.parts:
             assert sum(part.share for part in branch.parts) == pytest.approx(branch.share, abs=1e-6)
     unit, plain = (
-        next(b for b in each.parts if b.name == "waves of a compute unit") for each in (by_wave, tree)
+        next(b for b in root.parts if b.name == "waves of a compute unit") for root in (by_wave, tree)
     )
     assert [simd.name for simd in unit.parts] == [f"SIMD {i}" for i in range(len(unit.parts))]
     waves = [wave for simd in unit.parts for wave in simd.parts]
@@ -82,9 +82,9 @@ def test_a_chase_waits_for_its_load_at_its_line(profiled):
 
 def test_of_one_line_the_headers_that_were_inlined_are_told():
     def leaf(address, header, line):
-        own = ("mine.hip", line)
+        place = ("mine.hip", line)
         return Branch(
-            "s_barrier", 0.25, reason="AT_BARRIER", place=own, address=address, inlined=header or own
+            "s_barrier", 0.25, reason="AT_BARRIER", place=place, address=address, inlined=header or place
         )
 
     sync, mma = ("/include/sync.cuh", 26), ("/include/mma.cuh", 164)
@@ -101,32 +101,34 @@ def test_of_one_line_the_headers_that_were_inlined_are_told():
 
 
 def test_the_tree_is_seen(profiled):
-    shown = profiled.stalls._repr_html_()
+    html = profiled.stalls._repr_html_()
     for text in ("where the time goes", "waits for a load from memory", "the load of line 4", "modelled"):
-        assert text in shown, text
+        assert text in html, text
     assert "% " in str(profiled.stalls)
     assert profiled.light().stalls == profiled.stalls
 
 
 def test_the_isa_view_is_told_which_load_a_wait_is_for(profiled):
-    found = listing(profiled.kernel)
-    told = {found.texts[wait].split()[0]: found.texts[load].split()[0] for wait, load in found.waits}
-    assert told["s_waitcnt"].startswith(("global_load", "s_load")), told
-    assert found.to_dict()["waits"] == [list(pair) for pair in found.waits]
-    assert listing(wb.compile(SOURCE, arch="gfx950")["chase"]).waits == found.waits, "it is the same code"
+    isa = listing(profiled.kernel)
+    loads = {isa.texts[wait].split()[0]: isa.texts[load].split()[0] for wait, load in isa.waits}
+    assert loads["s_waitcnt"].startswith(("global_load", "s_load")), loads
+    assert isa.to_dict()["waits"] == [list(pair) for pair in isa.waits]
+    assert listing(wb.compile(SOURCE, arch="gfx950")["chase"]).waits == isa.waits, "it is the same code"
     assert not listing(wb.compile(SOURCE, arch="gfx942")["chase"]).waits, "of other code nothing is known"
 
 
 def test_the_panel_beside_the_isa_view_shows_the_latest_timeline(profiled, monkeypatch, capsys):
-    shown = []
-    monkeypatch.setattr("IPython.display.display", lambda *each: shown.extend(each))
-    told = SimpleNamespace(data=profiled.light())
-    monkeypatch.setattr(panel.hub, "history", lambda kind: [told])
+    outputs = []
+    monkeypatch.setattr("IPython.display.display", lambda *bundles: outputs.extend(bundles))
+    event = SimpleNamespace(data=profiled.light())
+    monkeypatch.setattr(panel.hub, "history", lambda kind: [event])
     panel.timeline("chase")
-    assert json.loads(shown[0].shown[0])["timelines"][0]["kernel"] == "chase"
-    folded, answer = shown[1].children
+    assert json.loads(outputs[0].shown[0])["timelines"][0]["kernel"] == "chase"
+    folded, answer = outputs[1].children
     assert folded.titles == ("What if",)
-    clock = next(one for one in folded.children[0].children[0].children if one.description == "clock, GHz")
+    clock = next(
+        slider for slider in folded.children[0].children[0].children if slider.description == "clock, GHz"
+    )
     clock.value = clock.max / 2
     until = time.monotonic() + 120
     while "times as fast" not in answer.value and time.monotonic() < until:

@@ -24,12 +24,12 @@ def test_lanes_are_whole(line):
     assert line.lost == 0
     assert [lane.simd for lane in line.lanes] == sorted(lane.simd for lane in line.lanes)
     for number, lane in enumerate(line.lanes):
-        own = sorted((s for s in line.spans if s.lane == number), key=lambda s: s.start)
-        assert own[0].start == lane.start
-        stalled = sum(s.cycles for s in own if s.reason)
-        issued = sum(1 for s in own if not s.reason)
+        spans = sorted((s for s in line.spans if s.lane == number), key=lambda s: s.start)
+        assert spans[0].start == lane.start
+        stalled = sum(s.cycles for s in spans if s.reason)
+        issued = sum(1 for s in spans if not s.reason)
         assert stalled + 4 * issued == pytest.approx(lane.end - lane.start)
-        assert all(s.reason in REASONS or not s.reason for s in own)
+        assert all(s.reason in REASONS or not s.reason for s in spans)
 
 
 def test_waits_name_their_load(line):
@@ -96,15 +96,15 @@ TRACE_EVENTS = {
 def test_perfetto(line, tmp_path):
     trace = json.loads(line.to_perfetto(tmp_path / "trace.json").read_text())
     validator = pytest.importorskip("jsonschema").Draft202012Validator(TRACE_EVENTS)
-    told = trace["traceEvents"]
-    few = [e for e in told if e["ph"] == "M"] + told[-200:]
+    events = trace["traceEvents"]
+    few = [e for e in events if e["ph"] == "M"] + events[-200:]
     assert [error.message for error in validator.iter_errors({**trace, "traceEvents": few})] == []
-    slices = [e for e in told if e["ph"] == "X"]
+    slices = [e for e in events if e["ph"] == "X"]
     assert not validator.is_valid({**trace, "traceEvents": [{**slices[0], "dur": -1}]})
-    assert {e["pid"] for e in told} == {1}
-    threads = {e["args"]["name"]: e["tid"] for e in told if e["name"] == "thread_name"}
+    assert {e["pid"] for e in events} == {1}
+    threads = {e["args"]["name"]: e["tid"] for e in events if e["name"] == "thread_name"}
     assert list(threads.values()) == sorted(
-        e["args"]["sort_index"] for e in told if e["name"] == "thread_sort_index"
+        e["args"]["sort_index"] for e in events if e["name"] == "thread_sort_index"
     )
     (whole,) = (e for e in slices if e["tid"] == threads["kernel"])
     assert "a nanosecond here is a cycle of 0.417 ns" in whole["name"]
@@ -113,9 +113,9 @@ def test_perfetto(line, tmp_path):
     assert len(slices) == len(line.spans) + 1
     for number, lane in enumerate(line.lanes):
         thread = threads[f"SIMD {lane.simd}, work-group {lane.group}, wave {lane.wave}"]
-        own = sorted((e for e in slices if e["tid"] == thread), key=lambda e: e["ts"])
+        lane_slices = sorted((e for e in slices if e["tid"] == thread), key=lambda e: e["ts"])
         # Perfetto rounds both to nanoseconds, and drops slices that are empty or overlap then.
-        whole_ns = [(round(1000 * e["ts"]), round(1000 * e["dur"])) for e in own]
+        whole_ns = [(round(1000 * e["ts"]), round(1000 * e["dur"])) for e in lane_slices]
         assert [ts for ts, _ in whole_ns] == sorted(s.start for s in line.spans if s.lane == number)
         assert all(ts + dur <= after for (ts, dur), (after, _) in pairwise(whole_ns))
         assert sum(dur for _, dur in whole_ns) == lane.end - lane.start
@@ -123,8 +123,8 @@ def test_perfetto(line, tmp_path):
 
 
 def test_perfetto_is_told_what_a_wait_is_for(line, tmp_path):
-    told = json.loads(line.to_perfetto(tmp_path / "trace.json").read_text())["traceEvents"]
-    waits = {e["name"]: e["args"] for e in told if e["ph"] == "X" and "waits for" in e["args"]}
+    events = json.loads(line.to_perfetto(tmp_path / "trace.json").read_text())["traceEvents"]
+    waits = {e["name"]: e["args"] for e in events if e["ph"] == "X" and "waits for" in e["args"]}
     assert re.fullmatch(r"\w+ at 0x[0-9a-f]+", waits[REASONS["WAIT_MEMORY"]]["waits for"])
     assert re.fullmatch(r"SIMD \d, work-group \d+, wave \d+", waits[REASONS["AT_BARRIER"]]["waits for"])
     assert all(re.fullmatch(r".*\.(cpp|cuh|h):\d+", args["source"]) for args in waits.values())
@@ -132,11 +132,11 @@ def test_perfetto_is_told_what_a_wait_is_for(line, tmp_path):
 
 def test_stalls_by_instruction_have_reasons():
     result = wb.profile("gemm/bf16", shape={"m": 256, "n": 256, "k": 256}, device="emulated:gfx950")
-    found = result.instructions
-    assert found.reasons
-    for address, by_reason in found.reasons.items():
-        assert sum(by_reason.values()) == pytest.approx(found.of(address, "stall_cycles"))
-        assert found.executions[address] > 0
+    profile = result.instructions
+    assert profile.reasons
+    for address, by_reason in profile.reasons.items():
+        assert sum(by_reason.values()) == pytest.approx(profile.of(address, "stall_cycles"))
+        assert profile.executions[address] > 0
 
 
 def test_a_result_can_be_kept_and_copied():

@@ -44,8 +44,8 @@ def test_stable_times_need_few_runs(cleared):
         while True:
             yield 10.0
 
-    what, calls = target(times())
-    result = timing.time_target(what)
+    launch, calls = target(times())
+    result = timing.time_target(launch)
     assert result.runs == timing.MIN_RUNS
     assert result.code == KERNEL.module.digest
     # The caches are cleared before each measured run, and warm-up runs are not in the result.
@@ -65,20 +65,20 @@ def test_noisy_times_need_more(cleared):
         while True:
             yield noise.gauss(100.0, 3.0)
 
-    what, _ = target(times())
-    result = timing.time_target(what)
+    launch, _ = target(times())
+    result = timing.time_target(launch)
     assert timing.MIN_RUNS < result.runs < timing.MAX_RUNS, f"seed {seed}"
     assert result.median.value == pytest.approx(100.0, rel=0.02), f"seed {seed}"
     assert result.low.value < result.median.value < result.high.value
 
 
 def test_a_device_without_events_says_so(cleared):
-    what, _ = target(iter([None] * 100))
+    launch, _ = target(iter([None] * 100))
     with pytest.raises(DeviceError, match="gpu:0 gave no event time for k"):
-        timing.time_target(what)
+        timing.time_target(launch)
 
 
 def test_counters_of_a_gpu_are_an_error_that_says_what_to_do():
-    what, _ = target(iter([1.0]))
+    launch, _ = target(iter([1.0]))
     with pytest.raises(DeviceError, match=r'wb\.profile.*device="emulated:gfx950"'):
-        timing.counted(what)
+        timing.counted(launch)

@@ -34,8 +34,8 @@ class Block(torch.nn.Module):
         self.norm, self.mlp = nn.RMSNorm(64, dtype=torch.bfloat16), nn.SwiGLU(64, 128)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        made: torch.Tensor = x + self.mlp(self.norm(x))
-        return made
+        output: torch.Tensor = x + self.mlp(self.norm(x))
+        return output
 
 
 class Model(torch.nn.Module):
@@ -62,26 +62,26 @@ def counted(checkpointing: bool) -> Counter[tuple[str, str, str]]:
 
 
 def test_modules_and_passes() -> None:
-    found = counted(checkpointing=False)
+    counts = counted(checkpointing=False)
     for projection in ("gate_proj", "up_proj", "down_proj"):
         path = f"layers.*.mlp.{projection}"
-        assert found[path, "forward", "gemm/bf16"] == 2
+        assert counts[path, "forward", "gemm/bf16"] == 2
         # Each product has two gradients, in each of two layers.
-        assert found[path, "backward", "gemm/bf16"] == 4
-    assert found["layers.*.mlp", "forward", "activations/silu_and_mul"] == 2
-    assert found["layers.*.mlp", "backward", "activations/silu_and_mul_backward"] == 2
-    assert found["layers.*.norm", "backward", "normalization/rmsnorm_backward"] == 2
-    assert {phase for _, phase, _ in found} == {"forward", "backward"}
-    assert not [module for module, _, _ in found if module == OUTSIDE]
+        assert counts[path, "backward", "gemm/bf16"] == 4
+    assert counts["layers.*.mlp", "forward", "activations/silu_and_mul"] == 2
+    assert counts["layers.*.mlp", "backward", "activations/silu_and_mul_backward"] == 2
+    assert counts["layers.*.norm", "backward", "normalization/rmsnorm_backward"] == 2
+    assert {phase for _, phase, _ in counts} == {"forward", "backward"}
+    assert not [module for module, _, _ in counts if module == OUTSIDE]
 
 
 def test_checkpointing_is_told_apart() -> None:
-    plain, found = counted(checkpointing=False), counted(checkpointing=True)
-    again = {(m, o): n for (m, phase, o), n in found.items() if phase == "recomputed"}
+    plain, checkpointed = counted(checkpointing=False), counted(checkpointing=True)
+    again = {(m, o): n for (m, phase, o), n in checkpointed.items() if phase == "recomputed"}
     assert again
     for (module, operator), count in again.items():
         assert plain[module, "forward", operator] == count
-    assert {k: n for k, n in found.items() if k[1] != "recomputed"} == dict(plain)
+    assert {k: n for k, n in checkpointed.items() if k[1] != "recomputed"} == dict(plain)
 
 
 @pytest.fixture(scope="module")
@@ -104,17 +104,17 @@ def step() -> wb.StepProfile:
 
 
 def test_times_and_kernels_of_ones_own(step: wb.StepProfile) -> None:
-    told = [(c.module, c.phase, c.operator) for c in step.calls]
-    assert told == [
+    calls = [(c.module, c.phase, c.operator) for c in step.calls]
+    assert calls == [
         ("RMSNorm", "forward", "normalization/rmsnorm"),
         ("RMSNorm", "backward", "normalization/rmsnorm_backward"),
         ("Copying", "forward", "copy"),
         (OUTSIDE, "forward", "copy"),
     ]
     shape = {"rows": 32, "cols": 64, "dtype": "bf16"}
-    wanted = wb.time("normalization/rmsnorm", shape=shape).median.value
+    expected = wb.time("normalization/rmsnorm", shape=shape).median.value
     (norm,) = [row for row in step.rows if row.operator == "normalization/rmsnorm"]
-    assert norm.time.value == pytest.approx(wanted)
+    assert norm.time.value == pytest.approx(expected)
     assert norm.time.origin is wb.Origin.MODELLED
     assert sum(row.share for row in step.rows) == pytest.approx(1)
     assert sum(step.by_operator().values()) == pytest.approx(step.total.value)
@@ -130,38 +130,38 @@ def test_a_forecast_launches_a_call_once_for_gpus_that_count_alike(monkeypatch: 
         norm(x)
     counted, ran = timing.counted, []
 
-    def noted(*args: Any, **told: Any) -> Any:
+    def noted(*args: Any, **options: Any) -> Any:
         ran.append(args)
-        return counted(*args, **told)
+        return counted(*args, **options)
 
     monkeypatch.setattr(timing, "counted", noted)
-    found = step.forecast(("MI300X", "MI325X", "MI355X"))
-    wanted = wb.time("normalization/rmsnorm", shape=step.calls[0].shape, device="emulated:MI325X").median
+    forecast = step.forecast(("MI300X", "MI325X", "MI355X"))
+    expected = wb.time("normalization/rmsnorm", shape=step.calls[0].shape, device="emulated:MI325X").median
     ran.clear()
-    first = found["MI300X"].total
-    assert found["MI325X"].total.value == wanted.value < first.value
+    first = forecast["MI300X"].total
+    assert forecast["MI325X"].total.value == expected.value < first.value
     assert len(ran) == 1, "the other target's was counted, too, or one GPU's again"
 
 
 def test_the_sum_is_off_as_its_parts_are(step: wb.StepProfile) -> None:
     """The ends of the sum's range are the sums of the parts' ends, as if all were off the same way."""
     around = [t.error.around(t.value) for c in step.calls if (t := step.times[c.what].median).error]
-    found = step.total.error
-    assert found is not None
-    low, high = found.around(step.total.value) or (0.0, 0.0)
-    assert low == pytest.approx(sum(each[0] for each in around if each))
-    assert high == pytest.approx(sum(each[1] for each in around if each))
+    error = step.total.error
+    assert error is not None
+    low, high = error.around(step.total.value) or (0.0, 0.0)
+    assert low == pytest.approx(sum(ends[0] for ends in around if ends))
+    assert high == pytest.approx(sum(ends[1] for ends in around if ends))
 
 
 def test_its_times_are_published_without_tensors(step: wb.StepProfile) -> None:
-    told = []
-    stop = hub.subscribe(lambda event: told.append(event) if event.kind == "step" else None)
+    events = []
+    stop = hub.subscribe(lambda event: events.append(event) if event.kind == "step" else None)
     try:
         again = wb.StepProfile(step.calls, step.device)
         total = again.total.value
     finally:
         stop()
-    (event,) = told
+    (event,) = events
     assert event.data.total.value == total
     assert [c.what for c in event.data.calls] == [c.what for c in step.calls]
     assert all(call._again is None for call in event.data.calls)

@@ -32,9 +32,9 @@ def test_waves_issue_wait_or_wait_to_issue(arch):
     tables = torch.randperm(256, dtype=torch.int32), torch.zeros(256, dtype=torch.int32)
     seen = {}
     for name in ("chase", "matrices"):
-        found = wb.profile(module[name][304, 256], *tables, device=f"emulated:{arch}").counters
-        seen[name] = {key: figure.value for key, figure in found.items()}
-        assert {found[key].origin for key in ("SQ_WAIT_ANY", "SQ_BUSY_CYCLES", "MfmaUtil")} == {
+        counters = wb.profile(module[name][304, 256], *tables, device=f"emulated:{arch}").counters
+        seen[name] = {key: figure.value for key, figure in counters.items()}
+        assert {counters[key].origin for key in ("SQ_WAIT_ANY", "SQ_BUSY_CYCLES", "MfmaUtil")} == {
             Origin.MODELLED
         }
     for counts in seen.values():

@@ -71,7 +71,7 @@ def test_without_conflicts_a_launch_takes_what_its_twin_does(arch: str, access: 
     assert bad["SQ_LDS_BANK_CONFLICT"].value > 0
     assert good.model is not None
     assert bad.model is not None
-    unchanged, cured = (each.what_if(bank_conflicts=0) for each in (good, bad))
+    unchanged, cured = (result.what_if(bank_conflicts=0) for result in (good, bad))
     assert unchanged.seconds == pytest.approx(good.model.seconds)
     assert unchanged.parts["lds"] == pytest.approx(good.model.parts["lds"])
     assert cured.parts["lds"] == pytest.approx(good.model.parts["lds"])

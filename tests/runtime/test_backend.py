@@ -6,8 +6,8 @@ from workbench.runtime.backend import merged
 
 
 def test_overlapping_buffers_are_joined() -> None:
-    given = [(100, 50), (120, 10), (149, 11), (160, 5), (0, 0), (300, 1)]
-    assert merged(given) == [(100, 60), (160, 5), (300, 1)]
+    buffers = [(100, 50), (120, 10), (149, 11), (160, 5), (0, 0), (300, 1)]
+    assert merged(buffers) == [(100, 60), (160, 5), (300, 1)]
 
 
 def test_buffers_keep_the_order_in_which_they_came() -> None:

@@ -64,8 +64,8 @@ def test_a_launch_is_timed_by_hip_events() -> None:
     assert (record.device, record.grid, record.block) == ("gpu:0", (1, 1, 1), (64, 1, 1))
 
 
-@pytest.mark.parametrize("wanted", ["count", "profile", "sanitize", "trace"])
-def test_a_gpu_refuses_what_it_cannot_tell(wanted: str) -> None:
+@pytest.mark.parametrize("option", ["count", "profile", "sanitize", "trace"])
+def test_a_gpu_refuses_what_it_cannot_tell(option: str) -> None:
     def call() -> None:
         raise AssertionError("it was launched")
 
@@ -73,4 +73,4 @@ def test_a_gpu_refuses_what_it_cannot_tell(wanted: str) -> None:
         runtime.device("emulated:gfx950").hip() as hip,
         pytest.raises(DeviceError, match="reports the time of a launch and nothing else"),
     ):
-        gpu.GpuBackend().launch(hip, invocation(**{wanted: True}), call)
+        gpu.GpuBackend().launch(hip, invocation(**{option: True}), call)

@@ -40,8 +40,10 @@ def test_devices_and_their_properties(by_cffi: Any) -> None:
     assert answer(by_cffi.hipGetDeviceCount()) == len(emulated)
     for device in emulated:
         record = answer(by_cffi.hipGetDeviceProperties(device.ordinal))
-        told = {name: getattr(record, name) for name in device.properties}
-        assert {k: v.decode() if isinstance(v, bytes) else v for k, v in told.items()} == device.properties
+        properties = {name: getattr(record, name) for name in device.properties}
+        assert {
+            k: v.decode() if isinstance(v, bytes) else v for k, v in properties.items()
+        } == device.properties
     before = answer(by_cffi.hipGetDevice())
     answer(by_cffi.hipSetDevice(1))
     try:
@@ -174,6 +176,6 @@ def test_a_library_without_a_device_names_the_next_step(monkeypatch: pytest.Monk
     monkeypatch.setenv(hip.BINDING, "cffi")
     monkeypatch.setattr(hip, "_used", None)
     monkeypatch.setattr(hip, "_module", None)
-    wanted = r"finds no GPU \(hipErrorNoDevice\): are /dev/kfd.* HIPKITTENS_DEVICE=emulated"
-    with pytest.raises(DeviceError, match=wanted):
+    message = r"finds no GPU \(hipErrorNoDevice\): are /dev/kfd.* HIPKITTENS_DEVICE=emulated"
+    with pytest.raises(DeviceError, match=message):
         hip.api(runtime.device("emulated:gfx950").backend)

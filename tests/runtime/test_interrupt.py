@@ -83,8 +83,8 @@ def test_an_interrupt_says_what_ran_where_and_how_far_it_was() -> None:
     run = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], env=environment, capture_output=True, text=True, timeout=120
     )
-    told, name, *message = run.stdout.splitlines()
-    assert (told, name) == ("told 8", "KernelInterrupt"), run.stderr
+    progress, name, *message = run.stdout.splitlines()
+    assert (progress, name) == ("told 8", "KernelInterrupt"), run.stderr
     assert len(message) <= 5
     assert "kernel slow at slow.hip:" in message[0]
     assert "of 8 work-groups had ended (50%)" in message[1]

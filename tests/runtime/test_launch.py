@@ -156,11 +156,11 @@ def test_wild_pointer(loaded: Any, works: None) -> None:
 
 
 def test_memory_of_an_earlier_launch_is_out_of_bounds(loaded: Any, works: None) -> None:
-    kept = np.zeros(64, dtype=np.int32)
+    earlier = np.zeros(64, dtype=np.int32)
     out = np.zeros(64, dtype=np.int32)
-    launch(loaded, "read_wild", 1, 64, out, kept)
+    launch(loaded, "read_wild", 1, 64, out, earlier)
     with pytest.raises(errors.AddressFault):
-        launch(loaded, "read_wild", 1, 64, out, ctypes.c_uint64(kept.ctypes.data))
+        launch(loaded, "read_wild", 1, 64, out, ctypes.c_uint64(earlier.ctypes.data))
 
 
 def test_shared_memory_out_of_bounds(loaded: Any, works: None) -> None:
@@ -365,10 +365,10 @@ def test_calls_recursion_and_function_pointers(loaded: Any) -> None:
     launch(loaded, "recursion", 1, 64, out)
     np.testing.assert_array_equal(out, np.tile([0, 1, 1, 2, 3, 5, 8, 13], 8))
     lanes = np.arange(64, dtype=np.float32)
-    for which, wanted in ((1, 2 * lanes), (0, lanes + 1)):
+    for which, expected in ((1, 2 * lanes), (0, lanes + 1)):
         result = np.zeros(64, dtype=np.float32)
         launch(loaded, "call_through_pointer", 1, 64, result, which)
-        np.testing.assert_array_equal(result, wanted)
+        np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)

@@ -50,8 +50,8 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def inputs() -> tuple[torch.Tensor, torch.Tensor]:
     """Operands whose exact product is zero: what a kernel gives is rounding error."""
-    made = torch.Generator().manual_seed(0)
-    a, b = (torch.randn(128, 128, generator=made).bfloat16() for _ in range(2))
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(128, 128, generator=generator).bfloat16() for _ in range(2))
     return torch.cat([a, -a], 1), torch.cat([b, b], 1)
 
 
@@ -62,10 +62,10 @@ def test_launches_have_their_devices_numerics(monkeypatch: pytest.MonkeyPatch) -
     results: dict[str, list[torch.Tensor]] = {"exact": [], "fast": []}
     for threads in (1, 2, 3):
         monkeypatch.setenv("HIPKITTENS_THREADS", str(threads))
-        for numerics, found in results.items():
-            found.append(gemm(a, b, device=f"emulated:gfx942,numerics={numerics}"))
-    for found in results.values():
-        assert all(torch.equal(found[0], other) for other in found)
+        for numerics, outputs in results.items():
+            outputs.append(gemm(a, b, device=f"emulated:gfx942,numerics={numerics}"))
+    for outputs in results.values():
+        assert all(torch.equal(outputs[0], other) for other in outputs)
     assert not torch.equal(results["exact"][0], results["fast"][0])
     with wb.numerics("exact"):
         monkeypatch.setenv("HIPKITTENS_DEVICE", "emulated:gfx942")
@@ -73,8 +73,8 @@ def test_launches_have_their_devices_numerics(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_verify_reports_both() -> None:
-    found = wb.verify("gemm/bf16", shape=SHAPE, device="emulated:gfx942", numerics=("fast", "exact"))
-    assert found.passed
-    assert [result.device for result in found] == ["emulated:gfx942", NAME]
-    assert [c.numerics for result in found for c in result.outputs.values()] == ["fast", "exact"]
-    assert ["exact numerics" in str(result) for result in found] == [False, True]
+    results = wb.verify("gemm/bf16", shape=SHAPE, device="emulated:gfx942", numerics=("fast", "exact"))
+    assert results.passed
+    assert [result.device for result in results] == ["emulated:gfx942", NAME]
+    assert [c.numerics for result in results for c in result.outputs.values()] == ["fast", "exact"]
+    assert ["exact numerics" in str(result) for result in results] == [False, True]

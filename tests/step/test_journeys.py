@@ -62,10 +62,10 @@ def test_a_transposed_operand_is_seen_in_where_a_number_comes_from(arch: str) ->
     launch(a=a, b=b, c=c)
     meant = a[0, 0].double() @ b[0, 0].double().T
     assert not torch.allclose(c[0, 0].double(), meant, atol=1e-2)
-    found = wb.provenance(launch, a=a, b=b, c=c, of="c", at=(0, 0, 3, 5))
-    rows = {int(n) // 32 for n in found.elements["a"]}
+    provenance = wb.provenance(launch, a=a, b=b, c=c, of="c", at=(0, 0, 3, 5))
+    rows = {int(n) // 32 for n in provenance.elements["a"]}
     assert rows == {3}
-    of_b = {(int(n) // 32, int(n) % 32) for n in found.elements["b"]}
+    of_b = {(int(n) // 32, int(n) % 32) for n in provenance.elements["b"]}
     # A column, where a row was meant.
     assert {row for row, _ in of_b} == set(range(32))
     assert 5 in {column for _, column in of_b}
@@ -76,29 +76,29 @@ def test_a_transposed_operand_is_seen_in_where_a_number_comes_from(arch: str) ->
 def test_a_swizzle_that_is_not_followed_is_seen_in_places(arch: str) -> None:
     kernel = wb.compile(HEAD + SWIZZLE, arch=arch, name="copied.hip", show=True)["copied"]
     x, out = torch.randn(1, 1, 32, 32).bfloat16(), torch.zeros(1, 1, 32, 32)
-    shown = kernel[1, 64, 4096](x, out).shown
-    assert shown is not None
+    values = kernel[1, 64, 4096](x, out).shown
+    assert values is not None
     # The tile is right; the reading is wrong.
-    (kept, *_) = shown.of("kept")
-    assert torch.equal(kept.values, x[0, 0])
+    (tile, *_) = values.of("kept")
+    assert torch.equal(tile.values, x[0, 0])
     wrong = (out[0, 0] != x[0, 0].float()).nonzero()
     assert len(wrong)
     row, column = wrong[0].tolist()
-    start = kept.place(0, 0).lds
+    start = tile.place(0, 0).lds
     assert start is not None
-    place = kept.place(row, column).lds
+    place = tile.place(row, column).lds
     assert place is not None
     assert place - start != 2 * (32 * row + column)
     # It is another element, which came through the LDS.
     plain = wb.compile(HEAD + SWIZZLE, arch=arch, name="copied.hip")["copied"]
-    found = wb.provenance(plain[1, 64, 4096], x, out, of=out, at=(0, 0, row, column))
-    came = {(int(n) // 32, int(n) % 32) for n in found.elements["x"]}
+    provenance = wb.provenance(plain[1, 64, 4096], x, out, of=out, at=(0, 0, row, column))
+    came = {(int(n) // 32, int(n) % 32) for n in provenance.elements["x"]}
     assert came
     assert (row, column) not in came
     # The tile's own places give the intended element every time.
-    flat = shown["read"].flatten()
+    flat = values["read"].flatten()
     for i in range(32):
-        at = (kept.place(row, i).lds or 0) - start
+        at = (tile.place(row, i).lds or 0) - start
         assert flat[at // 2] == x[0, 0, row, i].float()
 
 

@@ -26,44 +26,44 @@ __global__ void turned(const float *x, const float *y, float *out) {
 def test_a_product_is_of_a_row_and_a_column(arch: str, name: str, size: tuple[int, int, int]) -> None:
     m, n, k = size
     at = (m - 5, n // 2 + 4)
-    found = wb.provenance(name, shape={"m": m, "n": n, "k": k}, of="c", at=at, device=f"emulated:{arch}")
-    assert set(found.elements) == {"a", "b"}
-    rows, cols = (set((found.elements[x] // k).tolist()) for x in "ab")
+    provenance = wb.provenance(name, shape={"m": m, "n": n, "k": k}, of="c", at=at, device=f"emulated:{arch}")
+    assert set(provenance.elements) == {"a", "b"}
+    rows, cols = (set((provenance.elements[x] // k).tolist()) for x in "ab")
     assert rows == {at[0]}
     # bf16 values of two columns share a dword, and one instruction makes both.
     assert at[1] in cols <= {at[1] & ~1, at[1] | 1}
     for x in "ab":
-        assert set((found.elements[x] % k).tolist()) == set(range(k))
-    assert any("mfma" in cause.text for cause in found.causes)
-    assert found.stepper.last[0].opcode.startswith("buffer_store")
-    assert f"from a[{at[0]}, 0:{k}]" in str(found)
-    assert f"a[{at[0]}, 0:{k}]" in found._repr_html_()
+        assert set((provenance.elements[x] % k).tolist()) == set(range(k))
+    assert any("mfma" in cause.text for cause in provenance.causes)
+    assert provenance.stepper.last[0].opcode.startswith("buffer_store")
+    assert f"from a[{at[0]}, 0:{k}]" in str(provenance)
+    assert f"a[{at[0]}, 0:{k}]" in provenance._repr_html_()
 
 
 def test_through_shared_memory() -> None:
     x, y, out = torch.randn(256), torch.randn(1), torch.zeros(256)
     kernel = wb.compile(REVERSED, arch="gfx950", name="turned.hip")["turned"]
     for at in (3, 100):
-        found = wb.provenance(kernel[1, 256], x, y, out, of=out, at=at)
-        assert found.of == "out"
-        assert found.value == pytest.approx(float(x[255 - at] * y[0]))
-        assert found.elements["x"].tolist() == [255 - at]
-        assert (found.stepper.wave, found.lane) == divmod(at, 64)
+        provenance = wb.provenance(kernel[1, 256], x, y, out, of=out, at=at)
+        assert provenance.of == "out"
+        assert provenance.value == pytest.approx(float(x[255 - at] * y[0]))
+        assert provenance.elements["x"].tolist() == [255 - at]
+        assert (provenance.stepper.wave, provenance.lane) == divmod(at, 64)
         wave = (255 - at) // 64
-        (write,) = [cause for cause in found.causes if cause.text.startswith("ds_write")]
+        (write,) = [cause for cause in provenance.causes if cause.text.startswith("ds_write")]
         assert (write.wave, write.line) == (wave, 4)
     # A constant has no sources.
-    found = wb.provenance(kernel[1, 256], x, y, out, of="out", at=200)
-    assert found.value == 2
-    assert "x" not in found.elements
+    provenance = wb.provenance(kernel[1, 256], x, y, out, of="out", at=200)
+    assert provenance.value == 2
+    assert "x" not in provenance.elements
 
 
 def test_a_row_is_of_its_whole_row() -> None:
-    found = wb.provenance(
+    provenance = wb.provenance(
         "normalization/rmsnorm", shape={"rows": 4, "cols": 256}, of="out", at=(2, 7), device="emulated:gfx950"
     )
-    assert {(n // 256, n % 256) for n in found.elements["x"].tolist()} >= {(2, c) for c in range(256)}
-    assert 7 in found.elements["weight"].tolist()
+    assert {(n // 256, n % 256) for n in provenance.elements["x"].tolist()} >= {(2, c) for c in range(256)}
+    assert 7 in provenance.elements["weight"].tolist()
 
 
 def test_wrong_use_is_told() -> None:

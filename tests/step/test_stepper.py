@@ -58,8 +58,8 @@ def turns(arch: str = "gfx950", count: int = 4, **options: Any) -> tuple[Stepper
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_both_directions_lead_to_the_same(arch: str) -> None:
     s, x, out = turns(arch, group=1)
-    wanted = x.view(4, 256).flip(1).sum(0)
-    torch.testing.assert_close(out, torch.cat((torch.zeros(256), wanted)))
+    expected = x.view(4, 256).flip(1).sum(0)
+    torch.testing.assert_close(out, torch.cat((torch.zeros(256), expected)))
     seen = []
     while not s.ended:
         seen.append((s.address, s.held.scalars.tobytes(), s.held.rows.tobytes(), s.held.lds.tobytes()))
@@ -78,13 +78,13 @@ def test_each_instruction_finds_what_the_one_before_left() -> None:
     while not s.ended:
         s.step()
         after = s.held.rows[0]
-        named = {int(each.name[1:]) for each in s.changed if each.name[0] == "v"}
+        named = {int(change.name[1:]) for change in s.changed if change.name[0] == "v"}
         differing = {row for row in range(len(before)) if (before[row] != after[row]).any()}
         assert differing == named
-        for each in s.changed:
-            if each.name[0] == "v":
-                assert (each.before == before[int(each.name[1:])]).all()
-                assert (each.after == after[int(each.name[1:])]).all()
+        for change in s.changed:
+            if change.name[0] == "v":
+                assert (change.before == before[int(change.name[1:])]).all()
+                assert (change.after == after[int(change.name[1:])]).all()
         before = after.copy()
 
 
@@ -124,12 +124,12 @@ def test_lines_barriers_and_conditions() -> None:
 def test_waves_stand_where_the_scheduler_left_them() -> None:
     s, *_ = turns()
     s.to("barrier").step()
-    assert [each.state for each in s.waves] == ["here", "ready", "ready", "ready"]
-    assert [each.done for each in s.waves][1:] == [0, 0, 0]
+    assert [wave.state for wave in s.waves] == ["here", "ready", "ready", "ready"]
+    assert [wave.done for wave in s.waves][1:] == [0, 0, 0]
     at = s.waves
     s.choose(3)
     assert (s.wave, s.position) == (3, 0)
-    assert [each.done for each in s.waves] == [each.done for each in at]
+    assert [wave.done for wave in s.waves] == [wave.done for wave in at]
     s.to("barrier").step()
     assert s.waves[0].state == "at a barrier"
     assert s.waves[0].line in (7, ADD)
@@ -148,7 +148,7 @@ def test_memory_and_what_is_under_way() -> None:
     s.to(lambda s: any(i.opcode.startswith("ds_write") for i in s.last))
     assert s.outstanding[0].count == 0
     assert s.outstanding[1].count == 1
-    assert {each.name.partition("[")[0] for each in s.changed} == {"lds"}
+    assert {change.name.partition("[")[0] for change in s.changed} == {"lds"}
     assert torch.equal(s.lds.view(torch.float32)[:64], x[:64])
     assert s.accesses[0].conflicts == 0
     assert s.v(0).dtype is torch.int32
@@ -167,14 +167,19 @@ def test_tiles_by_their_names(arch: str) -> None:
     )
     s = wb.step(kernel[1, 64, 8192], a=a, b=b, c=c, debug=True)
     s.to(16)
-    assert {name for name, each in s.variables.items() if each.is_tile} == {"kept", "left", "right", "sums"}
+    assert {name for name, variable in s.variables.items() if variable.is_tile} == {
+        "kept",
+        "left",
+        "right",
+        "sums",
+    }
     assert torch.equal(s.tile("left")[0].values, a[0, 0])
-    kept = s.tile("kept")[0]
-    assert kept.kind is Kind.SHARED_TILE
-    assert torch.equal(kept.values, a[0, 0])
+    tile = s.tile("kept")[0]
+    assert tile.kind is Kind.SHARED_TILE
+    assert torch.equal(tile.values, a[0, 0])
     torch.testing.assert_close(s.tile("sums")[0].values, c[0, 0])
-    wanted = a[0, 0].double() @ b[0, 0].double().T
-    torch.testing.assert_close(c[0, 0].double(), wanted, rtol=1e-3, atol=1e-3)
+    expected = a[0, 0].double() @ b[0, 0].double().T
+    torch.testing.assert_close(c[0, 0].double(), expected, rtol=1e-3, atol=1e-3)
     assert s.tile("sums").figure.data
     # Optimized code keeps them in registers that nothing names.
     plain = wb.step(kernel[1, 64, 8192], a=a, b=b, c=c).to(16)
@@ -212,11 +217,11 @@ __global__ void pick(const float *x, float *out, int at) {
     out[threadIdx.x] = kept[at];
 }"""
     kernel = wb.compile(source, arch="gfx950", name="pick.hip")["pick"]
-    assert any("gpr_idx" in each.opcode for each in kernel.instructions)
+    assert any("gpr_idx" in instruction.opcode for instruction in kernel.instructions)
     x, out = torch.randn(64, 16), torch.zeros(64)
     s = wb.step(kernel[1, 64], x, out, 5)
     assert torch.equal(out, x[:, 5])
-    s.to(lambda s: any("gpr_idx" in each.opcode for each in s.last))
+    s.to(lambda s: any("gpr_idx" in instruction.opcode for instruction in s.last))
     assert len(s.last) > 2
 
 
@@ -244,12 +249,12 @@ def test_wrong_use_is_told() -> None:
 def test_the_text_form() -> None:
     s, *_ = turns()
     s.to(ADD)
-    told = repr(s)
-    assert "turns on emulated:gfx950: wave 0 of work-group 0" in told
-    assert f"->    {ADD}          sum += tile[255 - threadIdx.x];" in told
-    assert "waiting  vmcnt 0, lgkmcnt" in told
-    assert "waves    0 here" in told
-    assert "->" in told.split("\n\n")[1]
+    text = repr(s)
+    assert "turns on emulated:gfx950: wave 0 of work-group 0" in text
+    assert f"->    {ADD}          sum += tile[255 - threadIdx.x];" in text
+    assert "waiting  vmcnt 0, lgkmcnt" in text
+    assert "waves    0 here" in text
+    assert "->" in text.split("\n\n")[1]
 
 
 def test_a_fault_ends_as_ever() -> None:

@@ -21,7 +21,7 @@ def test_targets_by_name() -> None:
 
 def test_addresses_in_lds_by_the_isa_guides() -> None:
     """Loads to LDS: M0[15:2] with 64 KiB (ISA guides, 'Memory buffer load to LDS'), M0[17:2] with 160 KiB."""
-    masks = {known.name: known.lds_address_mask for known in targets.TARGETS}
+    masks = {target.name: target.lds_address_mask for target in targets.TARGETS}
     assert masks == {"gfx90a": 0xFFFC, "gfx942": 0xFFFC, "gfx950": 0x3FFFC}
 
 
@@ -30,15 +30,15 @@ def test_code_asks_targets_for_facts_and_not_for_their_names() -> None:
     by_name = re.compile(r"""[!=]= ["']gfx|["']gfx\w+["'] [!=]=|target [!=]= 0x""")
     sources = [path for suffix in ("py", "c", "h") for path in package.rglob(f"*.{suffix}")]
     assert len(sources) > 200
-    found = [
+    places = [
         f"{path.relative_to(package)}:{number}"
         for path in sources
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if "node_modules" not in path.parts and by_name.search(line)
     ]
-    assert found == []
+    assert places == []
 
 
 def test_a_wave_has_one_size() -> None:
     """The layout that is fixed before the target is known (abi.h) has the targets' wave size."""
-    assert {known.wave_size for known in targets.TARGETS} == {targets.WAVE, abi.LANES}
+    assert {target.wave_size for target in targets.TARGETS} == {targets.WAVE, abi.LANES}

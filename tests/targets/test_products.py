@@ -49,8 +49,8 @@ def test_caches_and_registers_agree_with_sizes_of_the_whole() -> None:
 
 
 def test_products_differ_where_they_should() -> None:
-    def differing(one: Product, other: Product) -> set[str]:
-        return {f.name for f in fields(one) if getattr(one, f.name) != getattr(other, f.name)}
+    def differing(first: Product, other: Product) -> set[str]:
+        return {f.name for f in fields(first) if getattr(first, f.name) != getattr(other, f.name)}
 
     assert differing(targets.MI355X, targets.MI350X) == {
         "name",
@@ -93,14 +93,14 @@ def test_a_new_product_is_one_record(with_another_product: Product) -> None:
     from workbench.profile.machine import hierarchy, machine
 
     ordinal = len(targets.PRODUCTS) - 1
-    found = Node().devices[ordinal].product
-    assert found is with_another_product
-    known = properties(found, ordinal)
-    assert known["name"] == b"AMD Instinct MI999X"
-    assert known["gcnArchName"].startswith(b"gfx942")
-    assert (known["multiProcessorCount"], known["clockRate"]) == (16, 1_000_000)
-    assert known["totalGlobalMem"] == 32 << 30
-    assert machine(known["name"].decode()) is with_another_product
+    product = Node().devices[ordinal].product
+    assert product is with_another_product
+    attributes = properties(product, ordinal)
+    assert attributes["name"] == b"AMD Instinct MI999X"
+    assert attributes["gcnArchName"].startswith(b"gfx942")
+    assert (attributes["multiProcessorCount"], attributes["clockRate"]) == (16, 1_000_000)
+    assert attributes["totalGlobalMem"] == 32 << 30
+    assert machine(attributes["name"].decode()) is with_another_product
     assert hierarchy(machine("MI999X")).units == 2
     assert targets.default_product("gfx942").name == "MI300X"
 

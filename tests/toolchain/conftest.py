@@ -71,9 +71,9 @@ def bare_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("sh", "cat", "sleep", "kill", "touch"):
-        found = shutil.which(name)
-        if found is not None:
-            (folder / name).symlink_to(found)
+        program = shutil.which(name)
+        if program is not None:
+            (folder / name).symlink_to(program)
     monkeypatch.setenv("PATH", str(folder))
     for name in ("ROCM_PATH", "CONDA_PREFIX", "HIPKITTENS_COMPILER"):
         monkeypatch.delenv(name, raising=False)
@@ -109,13 +109,13 @@ def host_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Ho
             patch.setenv("HIPKITTENS_CACHE", str(folder / "cache"))
             patch.setenv("HIPKITTENS_COMPILER", "zig")
             search.forget()
-            found = toolchain.find_compiler("gfx950")
+            compiler = toolchain.find_compiler("gfx950")
             command = [
-                *found.command,
-                *("-x", "hip", "--offload-host-only", "--offload-arch=gfx950", *found.arguments),
+                *compiler.command,
+                *("-x", "hip", "--offload-host-only", "--offload-arch=gfx950", *compiler.arguments),
                 *("-O2", "-std=c++20", "-fPIC", "-ffp-contract=off", "-c", "-", "-o", str(unit)),
             ]
-            environment = found.environment(str(folder))
+            environment = compiler.environment(str(folder))
             subprocess.run(command, input=source.encode(), check=True, env=environment)
             # Zig's own linker driver, for the C library of the machine and the compiler's helper functions:
             # those that host programs are linked with too, each kind of which takes 4 s to make.

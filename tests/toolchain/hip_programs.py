@@ -87,9 +87,9 @@ class Program:
     def __post_init__(self) -> None:
         if bool(self.sources) == bool(self.build):
             raise ListError(f"program {self.name!r}: give either `sources` or `build`")
-        for one, other in (("build", "flags"), ("run", "args")):
-            if getattr(self, one) and getattr(self, other):
-                raise ListError(f"program {self.name!r}: `{other}` belong into its `{one}`")
+        for key, other in (("build", "flags"), ("run", "args")):
+            if getattr(self, key) and getattr(self, other):
+                raise ListError(f"program {self.name!r}: `{other}` belong into its `{key}`")
         try:
             re.compile(self.expected)
         except re.error as error:
@@ -121,58 +121,58 @@ def read(file: Path) -> Collection:
         ListError: it cannot be read, or says something else than is documented above.
     """
     try:
-        said = tomllib.loads(file.read_text())
+        document = tomllib.loads(file.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ListError(f"{file}: {error}") from error
     _check_keys(
-        f"{file}", said, {"collection": str, "folder": str, "program": list}, {"collection", "program"}
+        f"{file}", document, {"collection": str, "folder": str, "program": list}, {"collection", "program"}
     )
-    folder = file.parent / said.get("folder", ".")
+    folder = file.parent / document.get("folder", ".")
     if not folder.is_dir():
         raise ListError(f"{file}: `folder` {folder} is no folder")
     kinds = {field.name: list if str(field.type).startswith("tuple") else str for field in fields(Program)}
     programs = []
-    for number, each in enumerate(said["program"], 1):
-        _check_keys(f"{file}: program {number}", each, kinds, {"name"})
-        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in each.items()}
+    for number, record in enumerate(document["program"], 1):
+        _check_keys(f"{file}: program {number}", record, kinds, {"name"})
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items()}
         programs.append(Program(**values))
     names = [program.name for program in programs]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ListError(f"{file}: two programs are called {twice!r}")
-    return Collection(said["collection"], folder.resolve(), tuple(programs))
+    return Collection(document["collection"], folder.resolve(), tuple(programs))
 
 
-def _check_keys(where: str, said: Any, kinds: Mapping[str, type], needed: set[str]) -> None:
-    if not isinstance(said, dict):
-        raise ListError(f"{where}: a table is wanted, begun by [[program]], and not {said!r}")
-    if missing := sorted(needed - {*said}):
+def _check_keys(where: str, record: Any, kinds: Mapping[str, type], needed: set[str]) -> None:
+    if not isinstance(record, dict):
+        raise ListError(f"{where}: a table is wanted, begun by [[program]], and not {record!r}")
+    if missing := sorted(needed - {*record}):
         raise ListError(f"{where}: `{missing[0]}` is missing")
-    for key, value in said.items():
+    for key, value in record.items():
         if key not in kinds:
             raise ListError(f"{where}: no key `{key}`; there are {', '.join(kinds)}")
         listed = isinstance(value, list) and (key == "program" or all(isinstance(v, str) for v in value))
         if not (listed if kinds[key] is list else isinstance(value, str)):
-            wanted = "a list of strings" if kinds[key] is list else "a string"
-            raise ListError(f"{where}: `{key}` is {value!r}, wanted is {wanted}")
+            expected = "a list of strings" if kinds[key] is list else "a string"
+            raise ListError(f"{where}: `{key}` is {value!r}, wanted is {expected}")
 
 
 def stored() -> Results:
     """The results that `--write` stored."""
-    known: Results = json.loads(DATA.read_text()) if DATA.exists() else {}
-    return known
+    results: Results = json.loads(DATA.read_text()) if DATA.exists() else {}
+    return results
 
 
 def started(
     command: str, folder: Path, environment: Mapping[str, str], timeout: float
 ) -> tuple[int | None, str]:
     """A command's exit status, None where it took too long, and what it said."""
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             ["bash", "-c", command],
             cwd=folder,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
@@ -182,13 +182,13 @@ def started(
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             status = None
-        said.seek(0)
-        return status, said.read().decode("utf-8", "replace")
+        output.seek(0)
+        return status, output.read().decode("utf-8", "replace")
 
 
-def reason(said: str) -> str:
+def reason(output: str) -> str:
     """The first line that says what is wrong, else the last."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     for pattern in (
         r"(?:fatal )?error: (.*)",
         r"hipkittens: (.*)",
@@ -197,8 +197,8 @@ def reason(said: str) -> str:
         r"(.*FAILED.*)",
     ):
         for line in lines:
-            if found := re.search(pattern, line):
-                return found[1][:LONGEST]
+            if match := re.search(pattern, line):
+                return match[1][:LONGEST]
     return lines[-1][:LONGEST] if lines else "nothing said"
 
 
@@ -206,25 +206,25 @@ def attempt(
     program: Program, folder: Path, environment: Mapping[str, str], timeout: float = TIMEOUT
 ) -> dict[str, Any]:
     """The result of a program: "builds", "runs", and "why" where it does not."""
-    status, said = started(program.to_build, folder, environment, timeout)
+    status, output = started(program.to_build, folder, environment, timeout)
     if status != 0:
-        why = f"not built after {timeout:g} s" if status is None else reason(said)
-        return {"builds": False, "runs": False, "why": why, "said": said[-4000:]}
+        why = f"not built after {timeout:g} s" if status is None else reason(output)
+        return {"builds": False, "runs": False, "why": why, "said": output[-4000:]}
     if program.not_run:
         return {"builds": True, "runs": False, "why": program.not_run}
-    status, said = started(program.to_run, folder, environment, timeout)
-    told: dict[str, Any] = {"builds": True, "runs": True}
+    status, output = started(program.to_run, folder, environment, timeout)
+    result: dict[str, Any] = {"builds": True, "runs": True}
     if status is None:
-        told |= {"why": f"not done after {timeout:g} s"}
+        result |= {"why": f"not done after {timeout:g} s"}
     elif status != 0:
-        told |= {"why": f"exit status {status}: {reason(said)}"}
-    elif wrong := _WRONG.search(said):
-        told |= {"why": next(line.strip() for line in said.splitlines() if wrong[0] in line)[:LONGEST]}
-    elif not re.search(program.expected, said):
-        told |= {"why": f"does not say {program.expected!r}"}
-    if "why" in told:
-        told |= {"runs": False, "said": said[-4000:]}
-    return told
+        result |= {"why": f"exit status {status}: {reason(output)}"}
+    elif wrong := _WRONG.search(output):
+        result |= {"why": next(line.strip() for line in output.splitlines() if wrong[0] in line)[:LONGEST]}
+    elif not re.search(program.expected, output):
+        result |= {"why": f"does not say {program.expected!r}"}
+    if "why" in result:
+        result |= {"runs": False, "said": output[-4000:]}
+    return result
 
 
 def run_all(
@@ -238,7 +238,7 @@ def run_all(
 
     One at a time they are built in the same copy, where one may use what the one before has built.
     """
-    wanted = [
+    programs = [
         program
         for program in collection.programs
         if any(re.search(each, program.name) for each in patterns or [""])
@@ -263,52 +263,52 @@ def run_all(
                     ignore=shutil.ignore_patterns(".git"),
                 )
                 for program in programs:
-                    told = attempt(program, copy / program.folder, environment, timeout)
-                    said = told.pop("said", "")
-                    print(f"{program.name} on {target}: {told.get('why', 'runs')}", flush=True)
-                    if said and patterns:
-                        print(said, flush=True)
-                    yield program.name, target, told
+                    result = attempt(program, copy / program.folder, environment, timeout)
+                    output = result.pop("said", "")
+                    print(f"{program.name} on {target}: {result.get('why', 'runs')}", flush=True)
+                    if output and patterns:
+                        print(output, flush=True)
+                    yield program.name, target, result
 
         if jobs == 1:
-            for target in targets if wanted else ():
-                yield from tried((target, wanted))
+            for target in targets if programs else ():
+                yield from tried((target, programs))
             return
         with ThreadPoolExecutor(jobs) as pool:
-            each = [
+            futures = [
                 pool.submit(lambda of: list(tried(of)), (target, [program]))
-                for program in wanted
+                for program in programs
                 for target in targets
             ]
-            for future in as_completed(each):
+            for future in as_completed(futures):
                 yield from future.result()
 
 
-def where(told: Mapping[str, Mapping[str, Any]], what: str) -> str:
+def where(results: Mapping[str, Mapping[str, Any]], property: str) -> str:
     """The targets on which something is so, in a cell of the table."""
-    so = [target for target in TILE_TARGETS if told.get(target, {}).get(what)]
-    return "yes" if len(so) == len(told) else ", ".join(so) or "no"
+    so = [target for target in TILE_TARGETS if results.get(target, {}).get(property)]
+    return "yes" if len(so) == len(results) else ", ".join(so) or "no"
 
 
-def row(name: str, told: Mapping[str, Mapping[str, Any]]) -> str:
+def row(name: str, results: Mapping[str, Mapping[str, Any]]) -> str:
     """A program's."""
-    reasons = dict.fromkeys(each["why"] for each in told.values() if "why" in each)
+    reasons = dict.fromkeys(each["why"] for each in results.values() if "why" in each)
     why = "; ".join(reasons).replace("|", "\\|")
     cell = f"`{why.replace('`', '')}`" if why else ""
-    return f"| {name} | {where(told, 'builds')} | {where(told, 'runs')} | {cell} |"
+    return f"| {name} | {where(results, 'builds')} | {where(results, 'runs')} | {cell} |"
 
 
 def table(results: Results) -> str:
     """Markdown tables of the programs of all collections."""
-    known = sorted(results.items(), key=lambda each: each[0].casefold())
+    collections = sorted(results.items(), key=lambda each: each[0].casefold())
     lines = ["| collection | programs | build | run |", "| --- | --- | --- | --- |"]
-    for collection, programs in known:
+    for collection, programs in collections:
         counts = [
-            sum(all(each[what] for each in told.values()) for told in programs.values())
-            for what in ("builds", "runs")
+            sum(all(each[property] for each in told.values()) for told in programs.values())
+            for property in ("builds", "runs")
         ]
         lines.append(f"| {collection} | {len(programs)} | {counts[0]} | {counts[1]} |")
-    for collection, programs in known:
+    for collection, programs in collections:
         lines += [
             "",
             f"### {collection}",
@@ -320,14 +320,14 @@ def table(results: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(collection: str, name: str, target: str, told: Mapping[str, Any]) -> None:
+def write(collection: str, name: str, target: str, result: Mapping[str, Any]) -> None:
     """Keep what came of a program beside what is known of others, and put the table of all into the page."""
-    known = stored()
-    known.setdefault(collection, {}).setdefault(name, {})[target] = dict(told)
-    DATA.write_text(json_records.dumps(known, 2))
+    results = stored()
+    results.setdefault(collection, {}).setdefault(name, {})[target] = dict(result)
+    DATA.write_text(json_records.dumps(results, 2))
     before, _, rest = PAGE.read_text().partition(_START)
     _, _, behind = rest.partition(_END)
-    PAGE.write_text(f"{before}{_START}\n{table(known)}\n{_END}{behind}")
+    PAGE.write_text(f"{before}{_START}\n{table(results)}\n{_END}{behind}")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -340,17 +340,17 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--timeout", type=float, default=TIMEOUT)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="keep it, and write the page")
-    given = parser.parse_intermixed_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     try:
-        collection = read(given.list)
+        collection = read(options.list)
     except ListError as error:
         parser.error(str(error))
-    targets = [given.target] if given.target else TILE_TARGETS
+    targets = [options.target] if options.target else TILE_TARGETS
     results: dict[str, dict[str, Any]] = {}
-    for name, target, told in run_all(collection, given.patterns, targets, given.timeout, given.jobs):
-        results.setdefault(name, {})[target] = told
-        if given.write:
-            write(collection.name, name, target, told)
+    for name, target, result in run_all(collection, options.patterns, targets, options.timeout, options.jobs):
+        results.setdefault(name, {})[target] = result
+        if options.write:
+            write(collection.name, name, target, result)
     print(table({collection.name: results}))
 
 

@@ -31,8 +31,8 @@ def in_header(resources: Path) -> list[str]:
     header = resources / "include" / "__clang_hip_math.h"
     if not header.is_file():
         return []
-    found = re.findall(r"__DEVICE__\s+[\w ]+?[\s*&]+(\w+)\s*\(", header.read_text())
-    return sorted({name for name in found if not _NOT_HIPS.fullmatch(name)})
+    names = re.findall(r"__DEVICE__\s+[\w ]+?[\s*&]+(\w+)\s*\(", header.read_text())
+    return sorted({name for name in names if not _NOT_HIPS.fullmatch(name)})
 
 
 def main(folder: str) -> None:

@@ -69,10 +69,10 @@ def test_a_machine_without_zigs_headers_uses_the_systems(
     monkeypatch.setattr("workbench.toolchain.zig.folder", lambda: None)
     search.forget()
     try:
-        found = toolchain.find_compiler("gfx950")
+        compiler = toolchain.find_compiler("gfx950")
     except CompilerNotFound as error:
         pytest.skip(str(error))
-    assert "system" in found.headers
+    assert "system" in compiler.headers
     source = "#include <cmath>\n__global__ void k(double *x) { x[0] = std::sin(x[1]) + std::pow(x[2], 2); }"
     assert compile_device(source, CompileOptions("gfx950"), use_cache=False).code_object
 
@@ -351,8 +351,8 @@ def test_what_decides_the_result_is_part_of_the_key(zig: toolchain.Compiler, tmp
         {"include": [tmp_path]},
     ]
     for options in different:
-        chosen = CompileOptions(**{"arch": "gfx950", **options})  # type: ignore[arg-type]
-        assert not compile_device(source, chosen).cached, options
+        changed = CompileOptions(**{"arch": "gfx950", **options})  # type: ignore[arg-type]
+        assert not compile_device(source, changed).cached, options
     assert compile_device(source, CompileOptions("gfx950")).cached
 
 
@@ -366,16 +366,16 @@ def test_a_changed_header_is_noticed_and_a_restored_one_is_found(
         return compile_device(source, CompileOptions("gfx950", include=[tmp_path]))
 
     header.write_text("#define VALUE 1\n")
-    one = compiled()
+    first = compiled()
     assert compiled().cached
     header.write_text("#define VALUE 2\n")
     two = compiled()
     assert not two.cached
-    assert two.code_object != one.code_object
+    assert two.code_object != first.code_object
     header.write_text("#define VALUE 1\n")
     again = compiled()
     assert again.cached
-    assert again.code_object == one.code_object
+    assert again.code_object == first.code_object
 
 
 def test_a_header_that_hides_another_is_noticed(zig: toolchain.Compiler, tmp_path: Path) -> None:
@@ -384,11 +384,11 @@ def test_a_header_that_hides_another_is_noticed(zig: toolchain.Compiler, tmp_pat
     second.mkdir()
     (second / "value.h").write_text("#define VALUE 1\n")
     source = unique('#include "value.h"\n__global__ void k(float *x) { x[0] = VALUE; }\n')
-    one = compile_device(source, CompileOptions("gfx950", include=[first, second]))
+    before = compile_device(source, CompileOptions("gfx950", include=[first, second]))
     (first / "value.h").write_text("#define VALUE 2\n")
     two = compile_device(source, CompileOptions("gfx950", include=[first, second]))
     assert not two.cached
-    assert two.code_object != one.code_object
+    assert two.code_object != before.code_object
 
 
 def test_a_damaged_result_is_made_again(zig: toolchain.Compiler, own_cache: Path) -> None:
@@ -629,8 +629,10 @@ def test_another_compiler_compiles_a_module_or_a_program_too(
     write(impostor, "echo 'error: no registers from class available to allocate' >&2; exit 1")
     monkeypatch.setattr(job, "other_compilers", lambda compiler, arch: [zig])
     monkeypatch.setattr(retry, "other_compilers", lambda compiler, arch: [zig])
-    known = host_library._problem
-    monkeypatch.setattr(host_library, "_problem", lambda of, library: known(of, library) if of is zig else "")
+    problem_of = host_library._problem
+    monkeypatch.setattr(
+        host_library, "_problem", lambda of, library: problem_of(of, library) if of is zig else ""
+    )
     monkeypatch.delenv("HIPKITTENS_COMPILER", raising=False)
     source = (
         "#include <hip/hip_runtime.h>\n"

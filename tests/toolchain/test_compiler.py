@@ -74,10 +74,10 @@ def test_hipcc_of_rocm_path_comes_first(
     fake(bare_path / "hipcc", HIPCC_7)
     fake(bare_path / "clang++", CLANG_22)
     lld(bare_path)
-    found = find_compiler()
-    assert (found.kind, found.path, found.passed_over) == ("hipcc", mine, ())
-    assert found.version == "ROCm 7.0.51831 (clang 20.0.0)"
-    assert "ROCM_PATH" in found.reason
+    compiler = find_compiler()
+    assert (compiler.kind, compiler.path, compiler.passed_over) == ("hipcc", mine, ())
+    assert compiler.version == "ROCm 7.0.51831 (clang 20.0.0)"
+    assert "ROCM_PATH" in compiler.reason
 
 
 def test_hipcc_on_path_comes_before_opt_rocm_and_clang(bare_path: Path, tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_a_hipcc_older_than_6_is_passed_over(bare_path: Path) -> None:
     old = fake(bare_path / "hipcc", HIPCC_5)
     fake(bare_path / "clang++", CLANG_22)
     lld(bare_path)
-    found = find_compiler()
-    assert found.kind == "clang"
-    assert found.passed_over == ((str(old), "is of ROCm 5.7.31921; expected ROCm 6 or later"),)
+    compiler = find_compiler()
+    assert compiler.kind == "clang"
+    assert compiler.passed_over == ((str(old), "is of ROCm 5.7.31921; expected ROCm 6 or later"),)
 
 
 def test_rocm_path_without_hipcc_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,8 +155,8 @@ def test_a_clang_without_lld_is_passed_over(bare_path: Path) -> None:
 def test_an_lld_of_another_name_gets_a_wrapper(bare_path: Path) -> None:
     fake(bare_path / "clang++", CLANG_22)
     linker = fake(bare_path / "ld.lld-22", "LLD 22\n")
-    found = find_compiler()
-    wrapper = Path(found.folders[0]) / "lld"
+    compiler = find_compiler()
+    wrapper = Path(compiler.folders[0]) / "lld"
     assert str(linker) in wrapper.read_text()
     assert "shift 2" in wrapper.read_text()
 
@@ -221,8 +221,8 @@ def test_the_environment_variable_decides(bare_path: Path, monkeypatch: pytest.M
     lld(bare_path)
     mine = fake(bare_path / "my-clang++", CLANG_22)
     monkeypatch.setenv("HIPKITTENS_COMPILER", str(mine))
-    found = find_compiler()
-    assert (found.kind, found.path) == ("clang", mine)
+    compiler = find_compiler()
+    assert (compiler.kind, compiler.path) == ("clang", mine)
     monkeypatch.setenv("HIPKITTENS_COMPILER", "no-such-compiler")
     with pytest.raises(CompilerNotFound, match="HIPKITTENS_COMPILER=no-such-compiler: no such program"):
         find_compiler()
@@ -242,9 +242,9 @@ def test_zig_without_clang_is_passed_over(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_found_once_in_a_process(bare_path: Path) -> None:
     hipcc = fake(bare_path / "hipcc", HIPCC_7)
-    found = find_compiler()
+    compiler = find_compiler()
     hipcc.unlink()
-    assert find_compiler() is found
+    assert find_compiler() is compiler
 
 
 def test_a_changed_compiler_is_asked_again(bare_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_the_threads_that_are_active(generator: np.random.Generator, arch: str, 
         flag=flag,
     )
     active = np.flatnonzero(values > 1)
-    own, count = values[active], len(active)
+    active_values, count = values[active], len(active)
     rank = np.arange(count)
 
     def low(bits: int) -> int:
@@ -169,17 +169,19 @@ def test_the_threads_that_are_active(generator: np.random.Generator, arch: str, 
     got = out[:, active]
     assert (np.delete(out, active, 1) == -99).all()
     assert (got[0] == count + 100 * rank).all()
-    down = np.where(rank + 3 < count, own[(rank + 3) % count], own)
-    assert (got[1] == own[2 % count] + 10 * down + 100 * own[np.maximum(rank - 1, 0)]).all()
-    assert (got[2] == low(bits_of(own == 5))).all()
+    down = np.where(rank + 3 < count, active_values[(rank + 3) % count], active_values)
+    assert (
+        got[1] == active_values[2 % count] + 10 * down + 100 * active_values[np.maximum(rank - 1, 0)]
+    ).all()
+    assert (got[2] == low(bits_of(active_values == 5))).all()
     assert (got[3] == 6).all()
     everyone = low((1 << count) - 1)
-    assert got[4].tolist() == [low(bits_of(own == value)) ^ everyone for value in own]
-    assert (got[5] == own.sum() + 1000 * np.cumsum(own)).all()
+    assert got[4].tolist() == [low(bits_of(active_values == value)) ^ everyone for value in active_values]
+    assert (got[5] == active_values.sum() + 1000 * np.cumsum(active_values)).all()
     parts = -(-count // 8)
     sizes = np.where(rank // 8 == parts - 1, count - 8 * (parts - 1), 8)
     assert (got[6] == sizes + 100 * (rank % 8) + 10000 * (rank // 8) + 1000000 * parts).all()
-    odd = own & 1
+    odd = active_values & 1
     among = np.where(odd, np.cumsum(odd) - 1, np.cumsum(1 - odd) - 1)
     assert (got[7] == np.where(odd, odd.sum(), count - odd.sum()) + 100 * among + 10000 * odd).all()
     assert (got[8] == count + 100 * rank + 10000).all()
@@ -409,8 +411,8 @@ def test_the_barrier_of_a_grid_sanitized() -> None:
     module = wb.compile(GRID, arch="gfx950", name="grid.hip")
     a, out = torch.zeros(512, dtype=torch.int32), torch.zeros(512, dtype=torch.int32)
     wb.sanitize(module["turn"].cooperative[8, 64], a, out, 512).check()
-    found = wb.sanitize(module["turn"][8, 64], a, out, 512)
-    assert any("hipLaunchCooperativeKernel" in finding.message for finding in found.findings)
+    report = wb.sanitize(module["turn"][8, 64], a, out, 512)
+    assert any("hipLaunchCooperativeKernel" in finding.message for finding in report.findings)
 
 
 def test_a_null_pointer_of_another_kernel_is_no_barrier() -> None:

@@ -27,14 +27,14 @@ def test_the_level_of_an_arm_cpu(
 ) -> None:
     monkeypatch.setattr(cpu, "machine", lambda: "aarch64")
     monkeypatch.setattr(cpu, "_auxiliary", {16: first, 26: second}.__getitem__)
-    told = cpu.told_features()
-    assert [each.name for each in cpu.levels("aarch64") if each.features <= told][-1] == level
-    assert ("bf16" in told, "i8mm" in told) == (bool(second & BF16), bool(second & I8MM))
-    wanted = native.Target("aarch64", "linux").arguments(None)[-1]
-    assert wanted == "-mcpu=" + "+".join(("native", *sorted(told)))
+    features = cpu.reported_features()
+    assert [each.name for each in cpu.levels("aarch64") if each.features <= features][-1] == level
+    assert ("bf16" in features, "i8mm" in features) == (bool(second & BF16), bool(second & I8MM))
+    expected = native.Target("aarch64", "linux").arguments(None)[-1]
+    assert expected == "-mcpu=" + "+".join(("native", *sorted(features)))
 
 
 def test_nothing_is_told_of_another_machines_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "machine", lambda: "x86_64")
     monkeypatch.setattr(cpu, "_auxiliary", lambda kind: pytest.fail("it was asked"))
-    assert cpu.told_features() == frozenset()
+    assert cpu.reported_features() == frozenset()

@@ -119,7 +119,7 @@ def test_the_ids_of_threads_and_blocks(zig: toolchain.Compiler, arch: str) -> No
     row[3] = gridDim.x | gridDim.y << 8 | gridDim.z << 16;
 """
     launch(body, out, arch=arch, grid=(2, 3, 2), block=(4, 3, 5))
-    wanted = [
+    expected = [
         [x | y << 8 | z << 16, p | q << 8 | r << 16, 4 | 3 << 8 | 5 << 16 | 64 << 24, 2 | 3 << 8 | 2 << 16]
         for r in range(2)
         for q in range(3)
@@ -128,7 +128,7 @@ def test_the_ids_of_threads_and_blocks(zig: toolchain.Compiler, arch: str) -> No
         for y in range(3)
         for x in range(4)
     ]
-    assert out.tolist() == wanted
+    assert out.tolist() == expected
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.float32, np.float64, np.uint64])
@@ -254,17 +254,17 @@ def test_integer_functions(zig: toolchain.Compiler, generator: np.random.Generat
 
     def permuted(p: int, q: int, r: int) -> int:
         data = (q << 32 | p).to_bytes(8, "little")
-        chosen = []
+        selected = []
         for place in range(4):
             nibble = r >> 4 * place & 15
             byte = data[nibble & 7]
-            chosen.append((0xFF if byte & 0x80 else 0) if nibble & 8 else byte)
-        return int.from_bytes(bytes(chosen), "little")
+            selected.append((0xFF if byte & 0x80 else 0) if nibble & 8 else byte)
+        return int.from_bytes(bytes(selected), "little")
 
     low, high = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
     for i, (p, q, r) in enumerate(zip(x.tolist(), y.tolist(), s.tolist(), strict=True)):
         w, both = p << 32 | q, q << 32 | p
-        wanted = [
+        expected = [
             p.bit_count(), 32 - p.bit_length(), (p & -p).bit_length(), int(f"{p:032b}"[::-1], 2),
             signed(p) * signed(q) >> 32 & low, p * q >> 32, (p & 0xFFFFFF) * (q & 0xFFFFFF) & low,
             signed24(p) * signed24(q) & low, signed(p) + signed(q) >> 1 & low, p + q >> 1,
@@ -272,12 +272,12 @@ def test_integer_functions(zig: toolchain.Compiler, generator: np.random.Generat
             w.bit_count(), 64 - w.bit_length(), (w & -w).bit_length(), int(f"{w:064b}"[::-1], 2),
             w * (high ^ w) >> 64, r + abs(signed(p) - signed(q)) & low,
         ]  # fmt: skip
-        assert out[:, i].tolist() == wanted, (hex(p), hex(q), hex(r))
+        assert out[:, i].tolist() == expected, (hex(p), hex(q), hex(r))
 
 
 def test_floats_become_integers_as_their_names_say(zig: toolchain.Compiler) -> None:
     values = np.zeros(64, np.float64)
-    given = [
+    edges = [
         0.5,
         1.5,
         2.5,
@@ -294,7 +294,7 @@ def test_floats_become_integers_as_their_names_say(zig: toolchain.Compiler) -> N
         -math.inf,
         math.nan,
     ]
-    values[: len(given)] = given
+    values[: len(edges)] = edges
     values[15:20] = [2147483647.0, -2147483648.0, 4294967295.0, 9.3e18, 1.8e19]
     out = np.zeros((8, 64), np.int64)
     names = ["int_rn", "int_rz", "int_ru", "int_rd", "uint_rn", "ll_rz", "ull_rn"]
@@ -315,14 +315,14 @@ def test_floats_become_integers_as_their_names_say(zig: toolchain.Compiler) -> N
         (0, (1 << 64) - 1),
     )
     for i, value in enumerate(values.tolist()):
-        wanted = [
+        expected = [
             clamped(value, *i32, round), clamped(value, *i32, math.trunc), clamped(value, *i32, math.ceil),
             clamped(value, *i32, math.floor), clamped(value, *u32, round), clamped(value, *i64, math.trunc),
             clamped(value, *u64, round), clamped(float(np.float32(value)), *i32, round),
         ]  # fmt: skip
         got = out[:, i].tolist()
         got[6] &= (1 << 64) - 1
-        assert got == wanted, value
+        assert got == expected, value
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
@@ -406,13 +406,13 @@ def test_float_functions_on_the_device(
     )
     exact = torch.from_numpy(x).double()
     for row, name in enumerate(names):
-        wanted = exact.sign() * exact.abs() ** (1 / 3) if name == "cbrt" else getattr(torch, name)(exact)
-        wanted = wanted.numpy()
-        finite = np.abs(wanted) < 3.4e38
-        unit = np.spacing(np.abs(wanted[finite]).astype(np.float32)).astype(np.float64)
+        expected = exact.sign() * exact.abs() ** (1 / 3) if name == "cbrt" else getattr(torch, name)(exact)
+        expected = expected.numpy()
+        finite = np.abs(expected) < 3.4e38
+        unit = np.spacing(np.abs(expected[finite]).astype(np.float32)).astype(np.float64)
         # Near its zeros the logarithm of gamma has an absolute error.
         slack = 1e-7 if name == "lgamma" else 0
-        error = np.abs(out[row][finite].astype(np.float64) - wanted[finite])
+        error = np.abs(out[row][finite].astype(np.float64) - expected[finite])
         assert (error <= 4 * unit + slack).all(), (name, x[finite][np.argmax(error / unit)])
         assert np.isinf(out[row][~finite]).all()
 
@@ -433,10 +433,10 @@ def test_double_functions_on_the_device(
     launch("\n".join(f"b[{row * 64} + i] = {call};" for row, call in enumerate(calls)), x, out, arch=arch)
     exact = torch.from_numpy(x)
     for row, name in enumerate(names):
-        wanted = (
+        expected = (
             getattr(torch, name)(exact, 1.7) if name in ("pow", "fmod") else getattr(torch, name)(exact)
         ).numpy()
-        np.testing.assert_allclose(out[row], wanted, rtol=1e-14, atol=1e-300, err_msg=name)
+        np.testing.assert_allclose(out[row], expected, rtol=1e-14, atol=1e-300, err_msg=name)
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
@@ -452,8 +452,8 @@ def test_approximations_on_the_device(zig: toolchain.Compiler, arch: str) -> Non
         arch=arch,
     )
     t = x.astype(np.float64)
-    wanted = [np.exp(t), np.log(t), np.sin(t), np.cos(t), t**1.5, 1 / t, np.log10(t)]
-    np.testing.assert_allclose(out, np.array(wanted), rtol=3e-6, atol=3e-6)
+    expected = [np.exp(t), np.log(t), np.sin(t), np.cos(t), t**1.5, 1 / t, np.log10(t)]
+    np.testing.assert_allclose(out, np.array(expected), rtol=3e-6, atol=3e-6)
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
@@ -487,13 +487,13 @@ def test_number_types_on_the_device(
         every = (torch.arange(count) % 256).to(torch.uint8).view(format_).float()
         torch.testing.assert_close(torch.from_numpy(back[row]), every, rtol=0, atol=0, equal_nan=True)
         largest = torch.finfo(format_).max
-        given = torch.from_numpy(x)
+        numbers = torch.from_numpy(x)
         # What is finite is clamped; infinity stays, or is NaN where the format has none.
-        wanted = given.clamp(-largest, largest).to(format_).float()
-        beyond = given if format_ == torch.float8_e5m2 else torch.full_like(given, torch.nan)
-        wanted = torch.where(given.isinf(), beyond, wanted)
+        expected = numbers.clamp(-largest, largest).to(format_).float()
+        beyond = numbers if format_ == torch.float8_e5m2 else torch.full_like(numbers, torch.nan)
+        expected = torch.where(numbers.isinf(), beyond, expected)
         got = torch.from_numpy(small[row]).view(format_)
-        torch.testing.assert_close(got.float(), wanted, rtol=0, atol=0, equal_nan=True)
+        torch.testing.assert_close(got.float(), expected, rtol=0, atol=0, equal_nan=True)
     bf16 = torch.from_numpy(words[0].view(np.int16)).view(torch.bfloat16)
     torch.testing.assert_close(bf16, torch.from_numpy(x).bfloat16(), rtol=0, atol=0, equal_nan=True)
     with np.errstate(all="ignore"):
@@ -535,13 +535,13 @@ def test_arithmetic_of_small_types_on_the_device(
     launch(body("__hip_bfloat162", 4), *codes, out, arch=arch, flags=plain, top=top)
     got = out[:4].view(np.float16).reshape(4, 64, 2)
     fused = (x.astype(np.float64) * y + z).astype(np.float16)
-    for row, wanted in enumerate((x + y, x * y - z, fused, np.maximum(x, -y))):
-        np.testing.assert_array_equal(got[row], wanted)
+    for row, expected in enumerate((x + y, x * y - z, fused, np.maximum(x, -y))):
+        np.testing.assert_array_equal(got[row], expected)
     p, q, r = brains
     ours = torch.from_numpy(out[4:].view(np.int16)).view(torch.bfloat16).reshape(4, 64, 2)
     fused_brain = (p.double() * q.double() + r.double()).float().bfloat16()
-    for row, wanted in enumerate((p + q, p * q - r, fused_brain, torch.maximum(p, -q))):
-        torch.testing.assert_close(ours[row], wanted, rtol=0, atol=0)
+    for row, expected in enumerate((p + q, p * q - r, fused_brain, torch.maximum(p, -q))):
+        torch.testing.assert_close(ours[row], expected, rtol=0, atol=0)
 
 
 def test_a_failed_assertion_traps(zig: toolchain.Compiler) -> None:

@@ -244,8 +244,8 @@ def test_an_absent_library_is_refused_by_name(
         compile_device(source, CompileOptions("gfx950"))
     (tmp_path / name).parent.mkdir(parents=True)
     (tmp_path / name).write_text("")
-    found = CompileOptions("gfx950", flags=["-isystem", str(tmp_path)])
-    assert compile_device(source, found).diagnostics == ()
+    options = CompileOptions("gfx950", flags=["-isystem", str(tmp_path)])
+    assert compile_device(source, options).diagnostics == ()
 
 
 def test_every_math_function_of_clangs_own_header() -> None:
@@ -255,10 +255,10 @@ def test_every_math_function_of_clangs_own_header() -> None:
     compiler = toolchain.find_compiler("gfx950")
     answer = subprocess.run([*compiler.command, "-print-resource-dir"], capture_output=True, text=True)
     resources = Path(answer.stdout.strip())
-    own = math_names.in_header(resources)
-    if own and resources.name == release:
-        assert own == names, f"run python tests/toolchain/math_names.py {resources}"
-    names = sorted({*names, *own})
+    header_names = math_names.in_header(resources)
+    if header_names and resources.name == release:
+        assert header_names == names, f"run python tests/toolchain/math_names.py {resources}"
+    names = sorted({*names, *header_names})
     checks = "".join(f"namespace check_{name} {{ using ::{name}; }}\n" for name in names)
     compile_device(checks + "__global__ void k() {}\n", CompileOptions("gfx950"))
 

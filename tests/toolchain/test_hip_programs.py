@@ -31,16 +31,16 @@ def test_what_became_of_a_program(
     build: str, run: str, expected: str, builds: bool, why: str, tmp_path: Path
 ) -> None:
     program = Program("name", build=build, run=run, expected=expected)
-    told = hip_programs.attempt(program, tmp_path, os.environ)
-    assert told["builds"] is builds
-    assert told["runs"] is not bool(why)
-    assert told.get("why", "").startswith(why)
+    result = hip_programs.attempt(program, tmp_path, os.environ)
+    assert result["builds"] is builds
+    assert result["runs"] is not bool(why)
+    assert result.get("why", "").startswith(why)
 
 
 def test_one_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     program = Program("n", build="true", run="sleep 60 & sleep 60")
-    told = hip_programs.attempt(program, tmp_path, os.environ, timeout=1)
-    assert told["why"] == "not done after 1 s"
+    result = hip_programs.attempt(program, tmp_path, os.environ, timeout=1)
+    assert result["why"] == "not done after 1 s"
 
 
 def test_a_row_names_the_targets() -> None:

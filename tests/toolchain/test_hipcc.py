@@ -71,11 +71,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def hipcc(*words: str, status: int = 0) -> str:
     """Runs `hipcc`; its output and its errors."""
-    made = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "workbench", "hipcc", *words], capture_output=True, text=True, check=False
     )
-    assert made.returncode == status, made.stderr
-    return made.stdout + made.stderr
+    assert completed.returncode == status, completed.stderr
+    return completed.stdout + completed.stderr
 
 
 def run(*command: str) -> tuple[int, str]:
@@ -167,16 +167,16 @@ def test_device_code_of_several_sources_is_linked(folder: Path) -> None:
 def test_commands_are_shown_and_not_run(folder: Path) -> None:
     (folder / "defined.hip").write_text(DEFINED)
     for words in ((), ("-fgpu-rdc",)):
-        said = hipcc("-###", *words, "defined.hip", "-shared", "-o", "shown.so")
-        assert "--offload-arch=" in said
+        output = hipcc("-###", *words, "defined.hip", "-shared", "-o", "shown.so")
+        assert "--offload-arch=" in output
         assert not (folder / "shown.so").exists()
 
 
 def test_code_for_several_targets(folder: Path) -> None:
     words = ("-Iinc", "-DOFFSET=7", "main.hip", "scale.cpp", "multiply.cu")
-    said = hipcc(*words, "--offload-arch=gfx1100,gfx942", "--offload-arch=gfx950", "-o", "both")
-    assert "left out" in said
-    assert "gfx1100" in said
+    output = hipcc(*words, "--offload-arch=gfx1100,gfx942", "--offload-arch=gfx950", "-o", "both")
+    assert "left out" in output
+    assert "gfx1100" in output
     entries = bundle_entries(fat_binary_of_host((folder / "both").read_bytes()))
     assert [entry.arch for entry in entries if entry.content] == 3 * ["gfx942", "gfx950"]
     hipcc(*words, "--offload-arch=gfx942", "-o", "one")
@@ -238,9 +238,9 @@ def test_kernels_of_one_name_in_many_sources(folder: Path) -> None:
     assert said.split() == ["1", "1", str(value), "1", str(value + 41), "1"]
 
 
-@pytest.mark.parametrize(("said", "seconds"), [(None, 86400), ("7", 7)])
+@pytest.mark.parametrize(("limit", "seconds"), [(None, 86400), ("7", 7)])
 def test_a_source_takes_the_time_that_it_takes(
-    said: str | None, seconds: float, folder: Path, monkeypatch: pytest.MonkeyPatch
+    limit: str | None, seconds: float, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
 
@@ -249,8 +249,8 @@ def test_a_source_takes_the_time_that_it_takes(
         raise CompilerNotFound("seen")
 
     monkeypatch.delenv("HIPKITTENS_COMPILE_TIMEOUT", raising=False)
-    if said:
-        monkeypatch.setenv("HIPKITTENS_COMPILE_TIMEOUT", said)
+    if limit:
+        monkeypatch.setenv("HIPKITTENS_COMPILE_TIMEOUT", limit)
     monkeypatch.setattr(units, "compile_device", compiled)
     assert main(["-c", "-Iinc", "multiply.cu"], lambda: "gfx950") == 1
     assert asked == [seconds]
@@ -288,20 +288,20 @@ def test_cmake_takes_it_for_its_compiler(folder: Path) -> None:
         "add_library(part SHARED scale.cpp multiply.cu)\nadd_executable(prog main.hip)\n"
         "target_link_libraries(prog part)\n"
     )
-    chosen = f"-DCMAKE_CXX_COMPILER={folder / 'hipcc'}"
-    for command in (["cmake", "-B", "build", chosen], ["cmake", "--build", "build"]):
-        made = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert made.returncode == 0, made.stdout + made.stderr
+    setting = f"-DCMAKE_CXX_COMPILER={folder / 'hipcc'}"
+    for command in (["cmake", "-B", "build", setting], ["cmake", "--build", "build"]):
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert completed.returncode == 0, completed.stdout + completed.stderr
     assert run("build/prog", "last") == (2, EXPECTED)
 
 
 def test_what_is_missing_is_named(folder: Path) -> None:
-    said = hipcc("-Iinc", "-DOFFSET=7", "main.hip", "-o", "prog", status=1)
-    assert "undefined symbol: scale(int*)" in said
-    assert "hipMalloc" not in said
+    output = hipcc("-Iinc", "-DOFFSET=7", "main.hip", "-o", "prog", status=1)
+    assert "undefined symbol: scale(int*)" in output
+    assert "hipMalloc" not in output
     assert not Path("prog").exists()
-    said = hipcc("-Iinc", "multiply.cu", "-o", "prog", status=1)
-    assert "undefined symbol: main" in said
+    output = hipcc("-Iinc", "multiply.cu", "-o", "prog", status=1)
+    assert "undefined symbol: main" in output
     (folder / "wrong.hip").write_text("int main() {\n  return nothing;\n}\n")
     assert "wrong.hip:2:10: error: use of undeclared identifier 'nothing'" in hipcc("wrong.hip", status=1)
 
@@ -324,11 +324,11 @@ def test_its_answers() -> None:
 
 def test_its_compilers_end_with_it(tmp_path: Path) -> None:
     """As where make is ended: a compiler is in a process group of its own, which that signal misses."""
-    told, source = tmp_path / "pid", tmp_path / "a.hip"
+    pid_file, source = tmp_path / "pid", tmp_path / "a.hip"
     source.touch()
-    told.touch()
+    pid_file.touch()
     # One process: another of its group, not collected yet by whoever inherits it, would count as there.
-    command = ["sh", "-c", f"echo $$ > {told}; exec sleep 300"]
+    command = ["sh", "-c", f"echo $$ > {pid_file}; exec sleep 300"]
     program = (
         "import sys\n"
         "from workbench.toolchain import process\n"
@@ -337,12 +337,12 @@ def test_its_compilers_end_with_it(tmp_path: Path) -> None:
         f"sys.exit(driver.main([{str(source)!r}], lambda: 'gfx950'))\n"
     )
     running = subprocess.Popen([sys.executable, "-c", program])
-    while not told.read_text().endswith("\n"):
+    while not pid_file.read_text().endswith("\n"):
         assert running.poll() is None
         time.sleep(0.01)
     running.terminate()
     assert running.wait() == 128 + signal.SIGTERM
-    compiler = int(told.read_text())
+    compiler = int(pid_file.read_text())
     with pytest.raises(ProcessLookupError):
         os.killpg(compiler, signal.SIGKILL)
 

@@ -129,12 +129,12 @@ def run(kernel: Any, threads: int, *arguments: Any) -> None:
 
 def composed(values: np.ndarray) -> list[int]:
     """All compositions of the functions from the left."""
-    a, b, found = 1, 0, []
+    a, b, compositions = 1, 0, []
     for value in values.tolist():
         c, d = value & 0xFFFF, value >> 16
         a, b = a * c & 0xFFFF, (c * b + d) & 0xFFFF
-        found.append(a | b << 16)
-    return found
+        compositions.append(a | b << 16)
+    return compositions
 
 
 def test_reductions(kernels: tuple[wb.Module, int], generator: np.random.Generator) -> None:
@@ -192,9 +192,9 @@ def test_parts_of_a_block(kernels: tuple[wb.Module, int]) -> None:
     module, n = kernels
     x, out = np.arange(4 * n, dtype=np.int32), np.full(4 * n, -7, np.int32)
     run(module["partly"], n, x, out, 3 * n + 1)
-    wanted = np.where(x < 3 * n + 1, x, -1)
-    wanted[-5:] = -7
-    assert out.tolist() == wanted.tolist()
+    expected = np.where(x < 3 * n + 1, x, -1)
+    expected[-5:] = -7
+    assert out.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(

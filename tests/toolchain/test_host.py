@@ -99,14 +99,14 @@ def test_installed_headers_come_behind_those_of_zig(
     monkeypatch.setenv("HIPKITTENS_CXX_LIBRARY", "zig")
     library = host_library.host_library(zig)
     source = f"#if __has_include(<{below.relative_to(installed)}>)\n#include <stdio.h>\n#endif\n"
-    said = subprocess.run(
+    answer = subprocess.run(
         [*zig.command, "-x", "c++", *library.arguments, "-M", "-"],
         input=source,
         capture_output=True,
         text=True,
         check=True,
     )
-    headers = [word for word in said.stdout.split() if word.endswith("/stdio.h")]
+    headers = [word for word in answer.stdout.split() if word.endswith("/stdio.h")]
     assert headers
     assert not any(header.startswith("/usr/include") for header in headers)
 
@@ -120,8 +120,8 @@ def test_a_choice_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_linker_flags(tmp_path: Path) -> None:
     with pytest.raises(errors.ToolchainError, match=r"linking failed(.|\n)*nosuchlibrary"):
         host.compile_host(PROGRAM, CompileOptions("gfx950", flags=["-lnosuchlibrary"]), module=False)
-    made = host.compile_host(PROGRAM, CompileOptions("gfx950", flags="-lm -Wl,--as-needed"), module=False)
-    assert made.library.is_file()
+    built = host.compile_host(PROGRAM, CompileOptions("gfx950", flags="-lm -Wl,--as-needed"), module=False)
+    assert built.library.is_file()
 
 
 MODULE = """#include <hip/hip_runtime.h>

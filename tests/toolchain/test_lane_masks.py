@@ -96,9 +96,9 @@ def test_a_wrong_mask_without_optimisation_and_as_a_finding() -> None:
     out = torch.zeros(64, dtype=torch.int32)
     with pytest.raises(TrapFault, match=f"masks.hip:4: .*{words}"):
         kernel(body, flags=("-O0",))[1, 64](out, 0)
-    found = wb.sanitize(kernel(body)[1, 64], out, 0)
-    assert [finding.line for finding in found.findings] == [4]
-    assert "lane mask 0xffffffffffe00000" in found.findings[0].message
+    report = wb.sanitize(kernel(body)[1, 64], out, 0)
+    assert [finding.line for finding in report.findings] == [4]
+    assert "lane mask 0xffffffffffe00000" in report.findings[0].message
 
 
 @pytest.mark.parametrize("flag", ["-O0", "-O3"])

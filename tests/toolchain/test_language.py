@@ -102,10 +102,10 @@ __global__ void k(unsigned char *out) {
         flag=flag,
     )
     for i in range(64):
-        own = bytearray(i + j & 255 for j in range(16))
-        own[2 : 2 + i % 14] = own[: i % 14]
+        private = bytearray(i + j & 255 for j in range(16))
+        private[2 : 2 + i % 14] = private[: i % 14]
         assert bytes(out[i, :16]) == bytes(63 - i + j for j in range(16))
-        assert bytes(out[i, 16:32]) == bytes(own)
+        assert bytes(out[i, 16:32]) == bytes(private)
         assert bytes(out[i, 32:]) == bytes([i] * (i % 8) + [0x55] * (8 - i % 8))
 
 
@@ -219,16 +219,16 @@ __global__ void k(const int *a, long long *out) {
         out,
     )
     lanes = np.flatnonzero(values > 1)
-    own = values[lanes].astype(np.int64)
+    active = values[lanes].astype(np.int64)
     got = out[:, lanes]
     assert (np.delete(out[:7], lanes, 1) == -99).all()
-    assert (got[0] == (own * lanes).sum()).all()
+    assert (got[0] == (active * lanes).sum()).all()
     assert (got[1] == 100 - lanes[-1] + 1000 * lanes[-1]).all()
-    both = np.bitwise_and.reduce(own + 4) + 100 * np.bitwise_or.reduce(own)
-    assert (got[2] == both + 10000 * np.bitwise_xor.reduce(own)).all()
+    both = np.bitwise_and.reduce(active + 4) + 100 * np.bitwise_or.reduce(active)
+    assert (got[2] == both + 10000 * np.bitwise_xor.reduce(active)).all()
     signed = lambda bits: (bits & (1 << 64) - 1) - ((bits >> 63 & 1) << 64)  # noqa: E731
     assert got[3].tolist() == [
-        signed(sum(1 << int(lane) for lane in lanes if values[lane] == v)) for v in own
+        signed(sum(1 << int(lane) for lane in lanes if values[lane] == v)) for v in active
     ]
     assert (got[4] == signed(mask)).all()
     assert (got[5] == 0).all()
@@ -238,8 +238,8 @@ __global__ void k(const int *a, long long *out) {
         if offset == 0:
             return base if bits >> base & 1 else -1
         places = range(base, 64) if offset > 0 else range(base, -1, -1)
-        found = [place for place in places if bits >> place & 1]
-        return found[abs(offset) - 1] if len(found) >= abs(offset) else -1
+        lanes_set = [place for place in places if bits >> place & 1]
+        return lanes_set[abs(offset) - 1] if len(lanes_set) >= abs(offset) else -1
 
     for i in range(64):
         assert out[7, i] == nth(mask, i, 2) + 1000 * nth(mask, i, -1) + 1000000 * nth(mask, i, 0)

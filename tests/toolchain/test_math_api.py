@@ -129,8 +129,10 @@ def test_directed_roundings() -> None:
         lines = []
         for at, (name, suffix) in enumerate(names):
             function = f"__{letter}{name}" if name != "fma" else "__fmaf" if letter == "f" else "__fma"
-            given = {"fma": "a[i], b[i], c[i]", "rcp": "a[i]", "sqrt": "fabs(a[i])"}.get(name, "a[i], b[i]")
-            lines.append(f"d[{64 * at} + i] = {function}_{suffix}({given});")
+            arguments = {"fma": "a[i], b[i], c[i]", "rcp": "a[i]", "sqrt": "fabs(a[i])"}.get(
+                name, "a[i], b[i]"
+            )
+            lines.append(f"d[{64 * at} + i] = {function}_{suffix}({arguments});")
         flags = ["-DOCML_BASIC_ROUNDED_OPERATIONS"]
         launch("\n".join(lines), x, y, z, out, arch="gfx942", flags=flags)
         for (name, suffix), row in zip(names, out, strict=True):
@@ -143,8 +145,8 @@ def test_directed_roundings() -> None:
                     if name == "sqrt"
                     else OPERATIONS[name](*numbers)
                 )
-                wanted = rounded(exact, DIRECTIONS[suffix], digits, least)
-                assert Fraction(got) == wanted, (letter, name, suffix, values, got, float(wanted))
+                expected = rounded(exact, DIRECTIONS[suffix], digits, least)
+                assert Fraction(got) == expected, (letter, name, suffix, values, got, float(expected))
 
 
 def test_dot_products() -> None:

@@ -92,15 +92,15 @@ def worst(got: np.ndarray, exact: list[Any]) -> float:
     precision, least = (53, -1074) if got.dtype == np.float64 else (24, -149)
     highest = mpmath.mpf(2) ** (1024 if precision == 53 else 128)
     result = 0.0
-    for value, wanted in zip(got.tolist(), exact, strict=True):
-        if mpmath.isinf(wanted) or abs(wanted) >= highest:
+    for value, expected in zip(got.tolist(), exact, strict=True):
+        if mpmath.isinf(expected) or abs(expected) >= highest:
             assert math.isinf(value)
-            assert (value > 0) == (wanted > 0)
-        elif wanted == 0:
+            assert (value > 0) == (expected > 0)
+        elif expected == 0:
             assert value == 0
         else:
-            unit = max(mpmath.mag(wanted) - precision, least)
-            result = max(result, float(abs(mpmath.mpf(value) - wanted) / mpmath.mpf(2) ** unit))
+            unit = max(mpmath.mag(expected) - precision, least)
+            result = max(result, float(abs(mpmath.mpf(value) - expected) / mpmath.mpf(2) ** unit))
     return result
 
 
@@ -191,10 +191,10 @@ def test_angles_and_distances(functions: Any, generator: np.random.Generator) ->
         x, y = draw(generator), draw(generator)
         for name, exact in (("atan2", mpmath.atan2), ("hypot", mpmath.hypot)):
             got = functions.call(f"{name}_", x, y, result=np.float64)
-            wanted = [
+            expected = [
                 exact(mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)
             ]
-            assert worst(got, wanted) <= 1
+            assert worst(got, expected) <= 1
 
 
 def test_remainders_are_exact(functions: Any, generator: np.random.Generator) -> None:
@@ -210,8 +210,8 @@ def test_remainders_are_exact(functions: Any, generator: np.random.Generator) ->
     )
     assert remainder.tolist() == [math.remainder(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
     small = np.abs(x) < 1e5 * np.abs(y)
-    wanted = np.rint((x[small] - remainder[small]) / y[small])
-    assert np.array_equal(quotients[small], wanted.astype(np.int32))
+    expected = np.rint((x[small] - remainder[small]) / y[small])
+    assert np.array_equal(quotients[small], expected.astype(np.int32))
 
 
 def test_sine_and_cosine_of_multiples_of_pi(functions: Any, generator: np.random.Generator) -> None:
@@ -272,10 +272,10 @@ def test_special_powers(functions: Any) -> None:
     for name, exact in (("pow", np.power), ("atan2", np.arctan2), ("hypot", np.hypot), ("fmod", np.fmod)):
         got = functions.call(f"{name}_", x, y, result=np.float64)
         with np.errstate(all="ignore"):
-            wanted = exact(x, y)
-        np.testing.assert_allclose(got, wanted, rtol=4e-16, atol=0, err_msg=name)
-        real = ~np.isnan(wanted)
-        assert np.array_equal(np.signbit(got[real]), np.signbit(wanted[real])), name
+            expected = exact(x, y)
+        np.testing.assert_allclose(got, expected, rtol=4e-16, atol=0, err_msg=name)
+        real = ~np.isnan(expected)
+        assert np.array_equal(np.signbit(got[real]), np.signbit(expected[real])), name
 
 
 def test_signs_of_zero(functions: Any) -> None:

@@ -256,21 +256,21 @@ def mend(source: str, fixits: Sequence[FixIt]) -> str:
 
 
 @cache
-def told() -> dict[int, list[Diagnostic]]:
+def reported() -> dict[int, list[Diagnostic]]:
     """Errors of the batch by case."""
     lines = [line_of(number, case.body) for number, case in enumerate(CASES)]
-    found: dict[int, list[Diagnostic]] = {number: [] for number in range(len(CASES))}
+    by_case: dict[int, list[Diagnostic]] = {number: [] for number in range(len(CASES))}
     for error in failure(HEAD + "\n".join(lines), "-ferror-limit=0"):
-        found[error.cell_line - FIRST_LINE].append(error)
-    return found
+        by_case[error.cell_line - FIRST_LINE].append(error)
+    return by_case
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.mistake for case in CASES])
 def test_mistake_has_one_finding_with_sentence_place_and_fix(number: int) -> None:
     case = CASES[number]
-    found = told()[number]
-    assert len(found) == 1, [each.message for each in found]
-    (error,) = found
+    diagnostics = reported()[number]
+    assert len(diagnostics) == 1, [each.message for each in diagnostics]
+    (error,) = diagnostics
     assert error.mistake == case.mistake
     assert case.says in error.message
     assert "\n" not in error.message
@@ -279,8 +279,8 @@ def test_mistake_has_one_finding_with_sentence_place_and_fix(number: int) -> Non
     line = line_of(number, case.body)
     assert line[error.column - 1 :].startswith(case.at), line[error.column - 1 :]
     source = HEAD + "\n" * number + line
-    wanted = line_of(number, case.mended) if case.mended else line
-    assert mend(source, error.fixits).split("\n")[-1] == wanted
+    expected = line_of(number, case.mended) if case.mended else line
+    assert mend(source, error.fixits).split("\n")[-1] == expected
     assert "../" not in error.text
     assert error.printed, "what the compiler printed is kept"
 
@@ -402,10 +402,10 @@ SILENT_CASES = (
 @pytest.mark.parametrize(("mistake", "body", "at", "mended"), SILENT_CASES)
 def test_mistake_that_compiles_is_a_warning(mistake: str, body: str, at: str, mended: str) -> None:
     line = line_of(0, body)
-    (found,) = unsaid(Cell(line), "cell.hip")
-    assert (found.severity, found.mistake) == ("warning", mistake)
-    assert line[found.column - 1 :].startswith(at)
-    assert mend(line, found.fixits) == line_of(0, mended)
+    (warning,) = unsaid(Cell(line), "cell.hip")
+    assert (warning.severity, warning.mistake) == ("warning", mistake)
+    assert line[warning.column - 1 :].startswith(at)
+    assert mend(line, warning.fixits) == line_of(0, mended)
     assert not unsaid(Cell(line_of(0, mended)), "cell.hip")
 
 
@@ -533,16 +533,18 @@ def test_cuda_is_said_with_hip_s_names(case: Case) -> None:
         ("mask_t", "is of type mask_t: all"),
     ],
 )
-def test_a_mask_of_32_lanes_is_one_of_64(type_: str, told: str) -> None:
+def test_a_mask_of_32_lanes_is_one_of_64(type_: str, reported: str) -> None:
     """The check is of the headers, which have it as ROCm 7 does."""
     source = "__device__ int f(int v) { return __shfl_xor_sync(0xffffffff, v, 1); }"
     why = "The mask must be a 64-bit integer."
-    said = f"static assertion failed due to requirement 'sizeof({type_}) == 8': {why}"
+    message = f"static assertion failed due to requirement 'sizeof({type_}) == 8': {why}"
     column = source.index("__shfl") + 1
-    found = Diagnostic(9, 5, "error", said, "hip/device/sync.h", cell_line=1, cell_column=column, text=said)
-    (error,) = explained([found], Cell(source), "cell.hip", lambda file: False)
+    diagnostic = Diagnostic(
+        9, 5, "error", message, "hip/device/sync.h", cell_line=1, cell_column=column, text=message
+    )
+    (error,) = explained([diagnostic], Cell(source), "cell.hip", lambda file: False)
     assert error.mistake == "A mask for warps of 32 lanes"
-    assert told in error.message
+    assert reported in error.message
     assert mend(source, error.fixits) == source.replace("0xffffffff", "0xffffffffffffffffull")
 
 

@@ -94,12 +94,12 @@ def test_who_waits_for_a_build_is_told(source: Path, monkeypatch: pytest.MonkeyP
         def isatty(self) -> bool:
             return True
 
-    for kind, told in ((Terminal, True), (io.StringIO, False)):
+    for kind, is_terminal in ((Terminal, True), (io.StringIO, False)):
         stream = kind()
         monkeypatch.setattr(sys, "stderr", stream)
         monkeypatch.setattr(IPython, "get_ipython", lambda: None)
-        build.build("answer", [source], flags=[f"-DVALUE={told + 0}"])
-        assert ("library answer, once on this computer" in stream.getvalue()) is told
+        build.build("answer", [source], flags=[f"-DVALUE={is_terminal + 0}"])
+        assert ("library answer, once on this computer" in stream.getvalue()) is is_terminal
 
 
 def test_a_missing_compiler_says_what_to_install(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

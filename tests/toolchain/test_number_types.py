@@ -104,10 +104,10 @@ def codes(values: np.ndarray, dtype: torch.dtype) -> np.ndarray:
 @pytest.mark.parametrize("kind", range(4))
 def test_every_fp8_code_means_what_pytorch_says(functions: Any, kind: int) -> None:
     every = np.arange(256, dtype=np.uint8)
-    wanted = torch.from_numpy(every).view(FORMATS[kind]).float().numpy()
+    expected = torch.from_numpy(every).view(FORMATS[kind]).float().numpy()
     got = functions.call("of_fp8", every, result=np.float32, extra=(kind,))
-    np.testing.assert_array_equal(got, wanted)
-    assert np.array_equal(np.signbit(got)[~np.isnan(got)], np.signbit(wanted)[~np.isnan(wanted)])
+    np.testing.assert_array_equal(got, expected)
+    assert np.array_equal(np.signbit(got)[~np.isnan(got)], np.signbit(expected)[~np.isnan(expected)])
 
 
 @pytest.mark.parametrize("kind", range(4))
@@ -119,13 +119,13 @@ def test_fp8_rounds_to_nearest_even(functions: Any, generator: np.random.Generat
     values = np.concatenate([finite, ties, *beside, floats(generator)])
     largest = finite.max()
 
-    def compared(saturate: int, wanted: np.ndarray) -> None:
+    def compared(saturate: int, expected: np.ndarray) -> None:
         got = functions.call("to_fp8", values, result=np.uint8, extra=(saturate, kind))
-        meaning = torch.from_numpy(wanted.copy()).view(FORMATS[kind]).float().numpy()
+        meaning = torch.from_numpy(expected.copy()).view(FORMATS[kind]).float().numpy()
         ours = torch.from_numpy(got).view(FORMATS[kind]).float().numpy()
         np.testing.assert_array_equal(ours, meaning)
         real = ~np.isnan(meaning)
-        assert np.array_equal(got[real], wanted[real])
+        assert np.array_equal(got[real], expected[real])
 
     # Infinity is not too large a number: it stays itself, or NaN where the format has none. ROCm's arithmetic
     # calls too large what is beyond the largest number before it is rounded (amd_hip_fp8.h, cast_to_f8).
@@ -166,8 +166,8 @@ def test_formats_of_4_and_6_bits(functions: Any, generator: np.random.Generator,
     down, up = magnitude - numbers[below], numbers[above] - magnitude
     nearest = np.where(down < up, below, np.where(up < down, above, below + (below & 1) * (above - below)))
     positive = ~np.signbit(values)
-    wanted = [nearest, below, np.where(positive, above, below), np.where(positive, below, above)]
-    for mode, code in enumerate(wanted):
+    expected = [nearest, below, np.where(positive, above, below), np.where(positive, below, above)]
+    for mode, code in enumerate(expected):
         got = functions.call(f"to_{name}", values, result=np.uint8, extra=(mode,))
         np.testing.assert_array_equal(got, np.where(positive, code, code | sign))
 
@@ -194,10 +194,10 @@ def test_a_double_is_rounded_once(functions: Any) -> None:
 def test_bf16_as_pytorch(functions: Any, generator: np.random.Generator) -> None:
     values = floats(generator, 100000)
     got = functions.call("to_bf16", values, result=np.uint16)
-    wanted = torch.from_numpy(values).bfloat16()
+    expected = torch.from_numpy(values).bfloat16()
     ours = torch.from_numpy(got.view(np.int16)).view(torch.bfloat16)
-    assert torch.equal(ours.isnan(), wanted.isnan())
-    assert torch.equal(ours[~ours.isnan()].view(torch.int16), wanted[~wanted.isnan()].view(torch.int16))
+    assert torch.equal(ours.isnan(), expected.isnan())
+    assert torch.equal(ours[~ours.isnan()].view(torch.int16), expected[~expected.isnan()].view(torch.int16))
 
 
 def test_bf16_arithmetic_rounds_once(functions: Any, generator: np.random.Generator) -> None:
@@ -217,6 +217,6 @@ def test_half_in_every_rounding(functions: Any, generator: np.random.Generator) 
     up = np.where(nearest.astype(np.float32) < values, np.nextafter(nearest, np.float16(np.inf)), nearest)
     down = np.where(nearest.astype(np.float32) > values, np.nextafter(nearest, np.float16(-np.inf)), nearest)
     towards_zero = np.where(values < 0, up, down)
-    for mode, wanted in enumerate((nearest, towards_zero, up, down)):
+    for mode, expected in enumerate((nearest, towards_zero, up, down)):
         got = functions.call("to_half", values, result=np.uint16, extra=(mode,)).view(np.float16)
-        np.testing.assert_array_equal(got, wanted)
+        np.testing.assert_array_equal(got, expected)

@@ -100,8 +100,8 @@ def test_conversions_are_those_of_the_instructions(generator: np.random.Generato
     scales = generator.integers(-12, 13, (ROUNDS, LANES), dtype=np.int32)
     out = np.zeros((ROUNDS, LANES, COUNT, 6, 2), np.uint32)
     module = wb.compile(AGAINST_INSTRUCTIONS, arch="gfx950", define={"COUNT": COUNT}, name="ocp.hip")
-    given = [torch.from_numpy(array) for array in (x, out, seeds, scales)]
-    module["k"][1, LANES](*given, ROUNDS)
+    tensors = [torch.from_numpy(array) for array in (x, out, seeds, scales)]
+    module["k"][1, LANES](*tensors, ROUNDS)
     for n in range(COUNT):
         different = np.argwhere(out[:, :, n, :, 0] != out[:, :, n, :, 1])
         assert not len(different), (n, different[:3], [hex(w) for w in out[tuple(different[0][:2])][n].flat])
@@ -153,7 +153,7 @@ def test_conversions_on_every_target(arch: str, generator: np.random.Generator) 
     module = wb.compile(ON_EVERY_TARGET, arch=arch, name="ocp.hip")
     module["k"][1, 64](torch.from_numpy(x), torch.from_numpy(out))
     low, high = x[:64].astype(float), x[64:].astype(float)
-    wanted = [
+    expected = [
         nearest(low, 4, 3, 127),
         nearest(low, 5, 2, 124),
         nearest(high, 5, 2, 124),
@@ -163,7 +163,7 @@ def test_conversions_on_every_target(arch: str, generator: np.random.Generator) 
         nearest(high, 2, 3, 32),
         np.ones(64),
     ]
-    for got, right in zip(out, wanted, strict=True):
+    for got, right in zip(out, expected, strict=True):
         np.testing.assert_array_equal(got, right)
     eight = torch.from_numpy(x[:64]).to(torch.float8_e4m3fn).float()
     np.testing.assert_array_equal(out[0], eight.numpy())

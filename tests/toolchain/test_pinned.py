@@ -80,9 +80,9 @@ def test_the_compilers_own_values_in_them_are_found(zig: Compiler, arch: str) ->
     for _ in range(2):
         with pytest.warns(UntrustedRegisters) as caught:
             module = wb.compile(CROWDED, arch=arch, name="pins.hip", define={"NV": 12, "MANY": 24})
-        said = [str(warning.message) for warning in caught]
-        assert any("kernel crowded: inline assembly has a[0:3] by number" in text for text in said)
-        assert any("kernel crowded: the compiler spilled VGPRs" in text for text in said)
+        messages = [str(warning.message) for warning in caught]
+        assert any("kernel crowded: inline assembly has a[0:3] by number" in text for text in messages)
+        assert any("kernel crowded: the compiler spilled VGPRs" in text for text in messages)
         assert {Path(warning.filename).name for warning in caught} == {Path(__file__).name}
     x = torch.ones(64 * 24)
     module["crowded"][1, 64](x)

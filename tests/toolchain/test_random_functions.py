@@ -66,7 +66,7 @@ def draw(host_library: Callable[[str], Any]) -> Callable[..., np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("counter", "key", "wanted"),
+    ("counter", "key", "expected"),
     [
         (0, 0, (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
         ((1 << 128) - 1, (1 << 64) - 1, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
@@ -77,12 +77,12 @@ def draw(host_library: Callable[[str], Any]) -> Callable[..., np.ndarray]:
         ),
     ],
 )
-def test_philox_known_answers(draw: Any, counter: int, key: int, wanted: tuple[int, ...]) -> None:
+def test_philox_known_answers(draw: Any, counter: int, key: int, expected: tuple[int, ...]) -> None:
     """Random123's table for philox4x32-10. An offset counts numbers, four a counter: it takes several."""
     quarter, rest = divmod(counter & (1 << 64) - 1, 4)
     offsets = (*[4 * quarter] * 3, 4 * quarter)
     got = draw("philox", key, 0, 4 * rest, counter >> 64, *offsets, count=4)
-    assert tuple(got) == wanted
+    assert tuple(got) == expected
 
 
 def philox(counter: int, key: int) -> list[int]:
@@ -96,17 +96,17 @@ def philox(counter: int, key: int) -> list[int]:
 
 
 @pytest.fixture
-def chosen() -> random.Random:
+def draws() -> random.Random:
     seed = random.randrange(1 << 30)
     print("seed", seed)
     return random.Random(seed)
 
 
 @pytest.mark.parametrize("carry", [False, True])
-def test_philox_goes_through_its_counter(draw: Any, chosen: random.Random, carry: bool) -> None:
-    seed, subsequence = chosen.getrandbits(64), chosen.getrandbits(63)
-    offset = (1 << 64) - 5 if carry else chosen.getrandbits(40)
-    more = (*[(1 << 64) - 4] * 3, 15) if carry else (chosen.getrandbits(20),)
+def test_philox_goes_through_its_counter(draw: Any, draws: random.Random, carry: bool) -> None:
+    seed, subsequence = draws.getrandbits(64), draws.getrandbits(63)
+    offset = (1 << 64) - 5 if carry else draws.getrandbits(40)
+    more = (*[(1 << 64) - 4] * 3, 15) if carry else (draws.getrandbits(20),)
     got = draw("philox", seed, subsequence, offset, 0, *more)
     first = offset + sum(more)
     stream = [
@@ -161,18 +161,18 @@ def test_xorwow_from_marsaglias_state(draw: Any) -> None:
     assert draw("xorwow", seed).tolist() == xorwow(*xorwow_state(seed), 23)
 
 
-def test_xorwow_skips_numbers(draw: Any, chosen: random.Random) -> None:
-    seed, offset, more = chosen.getrandbits(64), chosen.randrange(3000), chosen.randrange(400)
-    wanted = xorwow(*xorwow_state(seed), offset + more + 23)[offset + more :]
-    assert draw("xorwow", seed, 0, offset, 0, more).tolist() == wanted
+def test_xorwow_skips_numbers(draw: Any, draws: random.Random) -> None:
+    seed, offset, more = draws.getrandbits(64), draws.randrange(3000), draws.randrange(400)
+    expected = xorwow(*xorwow_state(seed), offset + more + 23)[offset + more :]
+    assert draw("xorwow", seed, 0, offset, 0, more).tolist() == expected
 
 
-def test_xorwow_skips_subsequences(draw: Any, chosen: random.Random) -> None:
+def test_xorwow_skips_subsequences(draw: Any, draws: random.Random) -> None:
     """2**67 steps by squaring the step's matrix 67 times, which uses no polynomial."""
     columns = [packed(step(unpacked(1 << i))) for i in range(160)]
     for _ in range(67):
         columns = [apply(columns, column) for column in columns]
-    seed, count = chosen.getrandbits(64), chosen.randrange(1, 8)
+    seed, count = draws.getrandbits(64), draws.randrange(1, 8)
     x, d = xorwow_state(seed)
     vector = packed(x)
     for _ in range(count):
@@ -180,12 +180,12 @@ def test_xorwow_skips_subsequences(draw: Any, chosen: random.Random) -> None:
     assert draw("xorwow", seed, count).tolist() == xorwow(unpacked(vector), d, 23)
 
 
-def test_uniform_numbers(draw: Any, chosen: random.Random) -> None:
-    seed = chosen.getrandbits(64)
+def test_uniform_numbers(draw: Any, draws: random.Random) -> None:
+    seed = draws.getrandbits(64)
     bits = draw("philox", seed, 5, 3, count=100)
-    wanted = (bits.astype(np.float32).astype(np.float64) + 1) * 2.0**-32
+    expected = (bits.astype(np.float32).astype(np.float64) + 1) * 2.0**-32
     np.testing.assert_array_equal(
-        draw("uniform", seed, 5, 3, count=100, dtype=np.float32), wanted.astype(np.float32)
+        draw("uniform", seed, 5, 3, count=100, dtype=np.float32), expected.astype(np.float32)
     )
     pairs = draw("xorwow", seed, 5, 3, count=100).astype(np.uint64).reshape(-1, 2)
     whole = (pairs[:, 0] | pairs[:, 1] >> np.uint64(11) << np.uint64(32)).astype(np.float64)
@@ -193,18 +193,18 @@ def test_uniform_numbers(draw: Any, chosen: random.Random) -> None:
     np.testing.assert_array_equal(got, (whole + 1) * 2.0**-53)
 
 
-def test_normal_numbers(draw: Any, chosen: random.Random) -> None:
+def test_normal_numbers(draw: Any, draws: random.Random) -> None:
     """Box and Muller's transform of the uniform numbers, sine first."""
-    seed = chosen.getrandbits(64)
+    seed = draws.getrandbits(64)
     u = ((draw("philox", seed, count=200).astype(np.float64) + 1) * 2.0**-32).reshape(-1, 2)
     radius, angle = np.sqrt(-2 * np.log(u[:, 0])), 2 * np.pi * u[:, 1]
-    wanted = np.stack([radius * np.sin(angle), radius * np.cos(angle)], 1).ravel()
+    expected = np.stack([radius * np.sin(angle), radius * np.cos(angle)], 1).ravel()
     np.testing.assert_allclose(
-        draw("normal", seed, count=200, dtype=np.float32), wanted, rtol=1e-5, atol=3e-6
+        draw("normal", seed, count=200, dtype=np.float32), expected, rtol=1e-5, atol=3e-6
     )
     words = draw("xorwow", seed, count=200).astype(np.uint64).reshape(-1, 4)
     a, b = ((words[:, i] ^ words[:, i + 1] << np.uint64(21)).astype(np.float64) for i in (0, 2))
     radius, angle = np.sqrt(-2 * np.log((a + 1) * 2.0**-53)), 2 * np.pi * (b + 1) * 2.0**-53
-    wanted = np.stack([radius * np.sin(angle), radius * np.cos(angle)], 1).ravel()
+    expected = np.stack([radius * np.sin(angle), radius * np.cos(angle)], 1).ravel()
     got = draw("normal_double", seed, count=100, dtype=np.float64)
-    np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)

@@ -135,18 +135,18 @@ __global__ void k(int *o, float x, float big, float inf) {
 
 
 @pytest.mark.parametrize(
-    ("arch", "one", "largest", "nan"), [("gfx942", 0x40, 0x7F, 0x80), ("gfx950", 0x38, 0x7E, 0x7F)]
+    ("arch", "unit", "largest", "nan"), [("gfx942", 0x40, 0x7F, 0x80), ("gfx950", 0x38, 0x7E, 0x7F)]
 )
-def test_float8_is_the_targets(arch: str, one: int, largest: int, nan: int) -> None:
+def test_float8_is_the_targets(arch: str, unit: int, largest: int, nan: int) -> None:
     """Too large becomes the largest number, infinity NaN; a pair of floats is not clamped: both are NaN."""
     import torch
 
     out = torch.zeros(15, dtype=torch.int32)
     wb.compile(FP8, arch=arch)["k"][1, 1](out, 1.0, 1000.0, float("inf"))
-    pair = one << 8 | one
+    pair = unit << 8 | unit
     assert out[0] == (1 if arch == "gfx942" else 2)
     assert out[1:10].tolist() == [
-        *(one, largest, 0x80 | largest, nan, pair, pair, pair, largest << 8 | one, nan << 8 | one)
+        *(unit, largest, 0x80 | largest, nan, pair, pair, pair, largest << 8 | unit, nan << 8 | unit)
     ]
     assert out[10:].tolist() == [*[pair << 16 | pair] * 3, 1, 7]
 

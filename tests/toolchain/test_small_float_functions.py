@@ -84,8 +84,8 @@ def test_functions_of_halves() -> None:
     with np.errstate(all="ignore"):
         rounded = {"rn": np.rint(x), "rz": np.trunc(x), "ru": np.ceil(x), "rd": np.floor(x)}
         for n, (line, mode, low, high) in enumerate(integers):
-            wanted = np.where(np.isnan(x), 0, np.clip(rounded[mode], low, high))
-            np.testing.assert_array_equal(out[n], wanted, err_msg=line)
+            expected = np.where(np.isnan(x), 0, np.clip(rounded[mode], low, high))
+            np.testing.assert_array_equal(out[n], expected, err_msg=line)
         # Products of two such numbers are exact in float64, and sums of three but for what no rounding sees:
         # where the halves' exponents differ by more than float64 is wide.
         fused = (x * y + z).astype(np.float16).astype(float)
@@ -107,10 +107,10 @@ def test_functions_of_halves() -> None:
         np.testing.assert_array_equal(rest[8], below)
         i = np.arange(1 << 16)
         wide = (i - 32768) * 8.0
-        wanted = np.where(
+        expected = np.where(
             wide > 0, every[np.searchsorted(every, wide, "right") - 1], every[np.searchsorted(every, wide)]
         )
-        np.testing.assert_array_equal(rest[9], wanted)
+        np.testing.assert_array_equal(rest[9], expected)
         wide = (i - 32768) * 2.0 ** (i & 31)
         np.testing.assert_array_equal(rest[10], every[np.searchsorted(every, wide)])
         wide = i * 2.0 ** (i & 47)

@@ -59,8 +59,8 @@ def test_inverse_error_functions(functions: Any, generator: np.random.Generator)
 
 def check(functions: Any, name: str, x: np.ndarray, exact: Callable[[Any], Any], limit: float) -> None:
     for value, got in zip(x.tolist(), functions.call(f"{name}_", x, result=np.float64).tolist(), strict=True):
-        wanted = exact(mpmath.mpf(value))
-        assert got == wanted or ulps(got, wanted) <= limit, (name, value, got, wanted)
+        expected = exact(mpmath.mpf(value))
+        assert got == expected or ulps(got, expected) <= limit, (name, value, got, expected)
 
 
 def test_scaled_error_functions(functions: Any, generator: np.random.Generator) -> None:
@@ -70,8 +70,8 @@ def test_scaled_error_functions(functions: Any, generator: np.random.Generator) 
     x = np.concatenate([generator.uniform(*ends, 60) for ends in ((-37, -1.5), (-1.5, 1.5), (1.5, 9))])
     check(functions, "normcdf", x, mpmath.ncdf, 8)
     edges = np.array([np.inf, -np.inf, np.nan])
-    for name, wanted in (("erfcx", [0, np.inf, np.nan]), ("normcdf", [1, 0, np.nan])):
-        np.testing.assert_array_equal(functions.call(f"{name}_", edges, result=np.float64), wanted)
+    for name, expected in (("erfcx", [0, np.inf, np.nan]), ("normcdf", [1, 0, np.nan])):
+        np.testing.assert_array_equal(functions.call(f"{name}_", edges, result=np.float64), expected)
 
 
 @pytest.mark.parametrize("order", [0, 1])
@@ -96,9 +96,9 @@ def test_bessel_functions(functions: Any, generator: np.random.Generator, name: 
     mpmath.mp.dps = 40
     x = bessel_arguments(generator)
     exact = mpmath.besselj if name[0] == "j" else mpmath.bessely
-    wanted = np.array([float(exact(int(name[1]), mpmath.mpf(value))) for value in x.tolist()])
+    expected = np.array([float(exact(int(name[1]), mpmath.mpf(value))) for value in x.tolist()])
     np.testing.assert_allclose(
-        functions.call(f"{name}_", x, result=np.float64), wanted, rtol=4e-15, atol=2e-15
+        functions.call(f"{name}_", x, result=np.float64), expected, rtol=4e-15, atol=2e-15
     )
     edges = functions.call(f"{name}_", np.array([0, np.inf, np.nan, -2.0]), result=np.float64)
     at_minus_2 = {"j0": 0.22389077914123567, "j1": -0.5767248077568734}.get(name, np.nan)
@@ -114,8 +114,8 @@ def test_bessel_functions_of_any_order(functions: Any, generator: np.random.Gene
     y = functions.call("yn_", x, result=np.float64, extra=(order,))
     for value, first, second in zip(x.tolist(), j.tolist(), y.tolist(), strict=True):
         assert abs(first - mpmath.besselj(order, value)) <= 1e-13
-        wanted = mpmath.bessely(order, value)
-        assert second == wanted or abs(second - wanted) <= 1e-12 * max(1, abs(wanted))
+        expected = mpmath.bessely(order, value)
+        assert second == expected or abs(second - expected) <= 1e-12 * max(1, abs(expected))
 
 
 def test_the_device_has_them_by_their_names() -> None:

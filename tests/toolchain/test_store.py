@@ -8,7 +8,7 @@ from workbench.toolchain.store import headers_of
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("x: <stdin> /a/one.h \\\n  /b/two.h /a/one.h\n", ["/a/one.h", "/b/two.h"]),
         (r"x: /with\ space/a\#b.h /dollar$$/c.h - /fixed/d.h", ["/with space/a#b.h", "/dollar$/c.h"]),
@@ -17,5 +17,5 @@ from workbench.toolchain.store import headers_of
         ("", []),
     ],
 )
-def test_headers_of_a_dependency_file(text: str, wanted: list[str]) -> None:
-    assert headers_of(text, ["/fixed/"]) == wanted
+def test_headers_of_a_dependency_file(text: str, expected: list[str]) -> None:
+    assert headers_of(text, ["/fixed/"]) == expected

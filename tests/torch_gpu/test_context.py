@@ -194,9 +194,9 @@ def test_a_module_may_make_its_result() -> None:
 def test_what_cpp_keeps_of_an_earlier_call() -> None:
     x = torch.arange(300.0)
     with wb.torch_as_gpu("emulated:gfx950"):
-        kept = importlib.import_module("gpu_again").Kept(x.clone())
-        kept.scale_it(3.0, 300)
-        assert torch.equal(kept.scaled(), 3 * x)
+        instance = importlib.import_module("gpu_again").Kept(x.clone())
+        instance.scale_it(3.0, 300)
+        assert torch.equal(instance.scaled(), 3 * x)
 
 
 @pytest.mark.parametrize("how", ["backward", "grad"])
@@ -341,7 +341,7 @@ def test_the_index_of_a_gpu_is_a_device(tmp_path: Path) -> None:
         assert not isinstance("cuda:0", torch.device)
         with pytest.raises(RuntimeError, match="index must not be negative"):
             torch.device(-1)
-        kept = torch.device
+        device_class = torch.device
 
         @torch.library.custom_op("workbench_tests::moved", mutates_args=())
         def moved(x: torch.Tensor, place: torch.device | None = None) -> torch.Tensor:
@@ -351,12 +351,12 @@ def test_the_index_of_a_gpu_is_a_device(tmp_path: Path) -> None:
         torch.save({"place": place}, file)
         assert torch.load(file) == {"place": place}
     # A reference that was kept is PyTorch's own class again.
-    assert kept("cuda:1") == theirs("cuda", 1)
-    assert isinstance(theirs("cpu"), kept)
+    assert device_class("cuda:1") == theirs("cuda", 1)
+    assert isinstance(theirs("cpu"), device_class)
     assert torch.load(file) == {"place": place}
     if not torch.cuda.is_available():
         with pytest.raises((RuntimeError, AssertionError)):
-            torch.zeros(2, device=kept(0))
+            torch.zeros(2, device=device_class(0))
 
 
 @pytest.mark.skipif(not hasattr(torch.ops.aten.mm, "dtype"), reason="PyTorch 2.8 and later")
@@ -368,16 +368,16 @@ def test_products_with_out_dtype(dtype: torch.dtype) -> None:
     product, sums = a.double() @ b.double(), c.double()
     with wb.torch_as_gpu("emulated:gfx950"):
         wide: Any = {"out_dtype": torch.float32}
-        made = {
+        products = {
             "mm": (torch.mm(a[0], b[0], **wide), product[0]),
             "bmm": (torch.bmm(a, b, **wide), product),
             "addmm": (torch.addmm(c[0], a[0], b[0], beta=2, alpha=3, **wide), 2 * sums[0] + 3 * product[0]),
             "baddbmm": (torch.baddbmm(c, a, b, **wide), sums + product),
         }
-        for name, (given, wanted) in made.items():
+        for name, (actual, expected) in products.items():
             # A product rounded to 16 bits on the way is 1e-3 off.
-            assert (name, given.dtype) == (name, torch.float32)
-            torch.testing.assert_close(given.double(), wanted, rtol=1e-6, atol=1e-5, msg=name)
+            assert (name, actual.dtype) == (name, torch.float32)
+            torch.testing.assert_close(actual.double(), expected, rtol=1e-6, atol=1e-5, msg=name)
         assert torch.mm(a[0], b[0], out_dtype=dtype).dtype == dtype
         with pytest.raises(RuntimeError, match=r"out_dtype torch\.float64"):
             torch.mm(a[0], b[0], out_dtype=torch.float64)
@@ -403,9 +403,9 @@ def test_a_step_of_mixed_precision() -> None:
         before = model.weight.detach().clone()
         optimizer, scaler = torch.optim.Adam(model.parameters()), torch.amp.GradScaler("cuda")
         with torch.autocast("cuda", dtype=torch.bfloat16):
-            made = model(torch.ones(2, 4, device=0))
-        assert made.dtype == torch.bfloat16
-        scaler.scale(made.sum()).backward()
+            output = model(torch.ones(2, 4, device=0))
+        assert output.dtype == torch.bfloat16
+        scaler.scale(output.sum()).backward()
         scaler.step(optimizer)
         scaler.update()
         # Adam's first step is its rate, whatever the gradient.
@@ -438,9 +438,14 @@ def test_nothing_stays() -> None:
     def state() -> tuple[object, ...]:
         names = ("Event", "Stream", "device", "is_available", "synchronize", "mem_get_info")
         loader = importlib.machinery.ExtensionFileLoader.exec_module
-        kept = torch.randn, torch.compile, torch.Generator, torch.Tensor.to, torch.Tensor.cuda, loader
+        functions = torch.randn, torch.compile, torch.Generator, torch.Tensor.to, torch.Tensor.cuda, loader
         inside = torch.autocast.__enter__, torch.nn.Module.to, torch.utils._device.DeviceContext, torch.device
-        return *(getattr(torch.cuda, name) for name in names), *kept, *inside, tuple(sorted(vars(torch.cuda)))
+        return (
+            *(getattr(torch.cuda, name) for name in names),
+            *functions,
+            *inside,
+            tuple(sorted(vars(torch.cuda))),
+        )
 
     before = state()
     with wb.torch_as_gpu("emulated:gfx950"):

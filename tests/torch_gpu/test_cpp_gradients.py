@@ -62,14 +62,14 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = Path(torch.__file__).parent
     headers = [root / "include", root / "include/torch/csrc/api/include", get_path("include")]
     libraries = ["-ltorch_python", "-ltorch", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{root / 'lib'}"]
-    made = folder / f"cpp_gradients{get_config_var('EXT_SUFFIX')}"
+    library = folder / f"cpp_gradients{get_config_var('EXT_SUFFIX')}"
     for words in (
-        ["-O1", "-w", "-fPIC", "-x", "c++", *(f"-I{each}" for each in headers), "-c", "function.cpp"],
+        ["-O1", "-w", "-fPIC", "-x", "c++", *(f"-I{header}" for header in headers), "-c", "function.cpp"],
         ["--offload-arch=gfx950", "-fPIC", "-c", "kernel.hip"],
-        ["-shared", "function.o", "kernel.o", f"-L{root / 'lib'}", *libraries, "-o", str(made)],
+        ["-shared", "function.o", "kernel.o", f"-L{root / 'lib'}", *libraries, "-o", str(library)],
     ):
         subprocess.run([sys.executable, "-m", "workbench", "hipcc", *words], cwd=folder, check=True)
-    return made
+    return library
 
 
 def test_backward_in_cpp(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,5 +89,5 @@ def test_backward_in_cpp(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         x = torch.ones(300, device="cuda", requires_grad=True)
         for _ in range(3):
             # Nobody but C++ keeps the factor.
-            (found,) = torch.autograd.grad(inside.scale(2 * x, 1 * factor).sum(), x)
-            assert torch.equal(found, 2 * factor)
+            (gradient,) = torch.autograd.grad(inside.scale(2 * x, 1 * factor).sum(), x)
+            assert torch.equal(gradient, 2 * factor)

@@ -34,9 +34,9 @@ def test_replayed_on_other_values() -> None:
     for n in range(1, 4):
         x.copy_(torch.arange(8.0) + n)
         graph.replay()
-        wanted = (2 * (torch.arange(4.0, 8) + n)) ** 2
-        assert torch.equal(squares, wanted)
-        assert torch.equal(scratch, wanted + 1)
+        expected = (2 * (torch.arange(4.0, 8) + n)) ** 2
+        assert torch.equal(squares, expected)
+        assert torch.equal(scratch, expected + 1)
     assert total == sum((((2 * (torch.arange(4.0, 8) + n)) ** 2) + 1).sum() for n in range(1, 4))
 
 
@@ -45,8 +45,8 @@ def test_a_step_of_training() -> None:
 
     def model() -> tuple[torch.nn.Linear, torch.optim.Optimizer]:
         torch.manual_seed(0)
-        made = torch.nn.Linear(4, 3, device="cuda")
-        return made, torch.optim.SGD(made.parameters(), lr=0.1, momentum=0.9)
+        layer = torch.nn.Linear(4, 3, device="cuda")
+        return layer, torch.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9)
 
     x = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
 

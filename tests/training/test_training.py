@@ -164,9 +164,9 @@ def test_a_copy_is_the_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_what_it_writes_depends_on_what_stands_before() -> None:
     """The padding behind a short text has no effect."""
     training = train.Training(train.parser().parse_args(["--kernels", "pytorch-fp32", "--steps", "1"]))
-    found = training.continued(list(b"A kernel"), 4)
-    ids = torch.tensor([found])
-    wanted = training.model.eval()(input_ids=ids).logits[0, 7:11, :256].argmax(-1)
-    assert found[:8] == list(b"A kernel")
-    assert wanted.tolist() == found[8:]
+    tokens = training.continued(list(b"A kernel"), 4)
+    ids = torch.tensor([tokens])
+    expected = training.model.eval()(input_ids=ids).logits[0, 7:11, :256].argmax(-1)
+    assert tokens[:8] == list(b"A kernel")
+    assert expected.tolist() == tokens[8:]
     assert len(training.continued([120] * 100, 1)) == 101

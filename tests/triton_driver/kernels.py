@@ -89,10 +89,10 @@ def attention(q, k, v, out, scale, N: tl.constexpr, D: tl.constexpr, BM: tl.cons
         key = tl.load(k + head + cols[None, :] * D + depth[:, None])
         score = tl.dot(query, key) * scale
         higher = tl.maximum(most, tl.max(score, 1))
-        power, kept = tl.exp(score - higher[:, None]), tl.exp(most - higher)
+        power, rescale = tl.exp(score - higher[:, None]), tl.exp(most - higher)
         value = tl.load(v + head + cols[:, None] * D + depth[None, :])
-        total = total * kept[:, None] + tl.dot(power.to(value.dtype), value)
-        weight, most = weight * kept + tl.sum(power, 1), higher
+        total = total * rescale[:, None] + tl.dot(power.to(value.dtype), value)
+        weight, most = weight * rescale + tl.sum(power, 1), higher
     tl.store(
         out + head + rows[:, None] * D + depth[None, :], (total / weight[:, None]).to(out.dtype.element_ty)
     )

@@ -47,9 +47,9 @@ WAITED = 8
 """Times its CPU time, that a case may wait."""
 
 
-def note(case: str, **what: Any) -> None:
+def note(case: str, **fields: Any) -> None:
     with Path(TASK["results"]).open("a") as file:
-        file.write(json.dumps({"case": case, **what}) + "\n")
+        file.write(json.dumps({"case": case, **fields}) + "\n")
 
 
 class Numbers(type):
@@ -61,8 +61,8 @@ class Numbers(type):
         if name.startswith("__"):
             raise AttributeError(name)
         setattr(cls, name, next(cls._next))
-        found: int = vars(cls)[name]
-        return found
+        value: int = vars(cls)[name]
+        return value
 
 
 def add_references() -> None:
@@ -92,9 +92,9 @@ def take_few(count: int) -> None:
     parameters = inspect.signature(make)
 
     def few(*args: Any, **kwargs: Any) -> None:
-        given = parameters.bind(*args, **kwargs)
-        given.arguments["configs"] = (given.arguments["configs"] or [])[:count]
-        make(*given.args, **given.kwargs)
+        bound = parameters.bind(*args, **kwargs)
+        bound.arguments["configs"] = (bound.arguments["configs"] or [])[:count]
+        make(*bound.args, **bound.kwargs)
 
     Autotuner.__init__ = few
 
@@ -125,17 +125,17 @@ def numbers(value: Any) -> Iterator[int]:
     if isinstance(value, int):
         yield max(value, 1)
     elif isinstance(value, (tuple, list)):
-        for each in value:
-            yield from numbers(each)
+        for member in value:
+            yield from numbers(member)
 
 
-def chosen(items: list[pytest.Item], count: int) -> list[pytest.Item]:
+def selection(items: list[pytest.Item], count: int) -> list[pytest.Item]:
     """Of one function's cases the smallest, first those that bring a value which is not a number and was not
     seen yet: a dtype, a layout, a switch."""
 
     def parameters(item: pytest.Item) -> dict[str, Any]:
-        found: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
-        return found
+        params: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
+        return params
 
     ordered = sorted(items, key=lambda item: math.prod(numbers(list(parameters(item).values()))))
     seen: set[tuple[str, str]] = set()
@@ -152,15 +152,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         file, _, name = item.nodeid.partition("::")
         of.setdefault(file, {}).setdefault(name.partition("[")[0], []).append(item)
-    kept = []
+    selected = []
     for file, functions in of.items():
-        first = [item for group in functions.values() for item in chosen(group, TASK["cases"])]
+        first = [item for group in functions.values() for item in selection(group, TASK["cases"])]
         ids = {item.nodeid for item in first}
         rest = [item for group in functions.values() for item in group if item.nodeid not in ids]
         draw = random.Random(f"{TASK['seed']} {file}")
-        kept += [*first, *draw.sample(rest, min(TASK["drawn"], len(rest)))]
-    known = set(TASK["known"])
-    items[:] = [item for item in kept if item.nodeid not in known]
+        selected += [*first, *draw.sample(rest, min(TASK["drawn"], len(rest)))]
+    finished = set(TASK["known"])
+    items[:] = [item for item in selected if item.nodeid not in finished]
 
 
 _spent: Counter[str] = Counter()
@@ -207,11 +207,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> bool:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     before, began = wb.triton.spent.total, time.perf_counter()
-    with recording() as made:
+    with recording() as launches:
         try:
             return (yield)
         finally:
-            item.stash[KERNELS] = sorted({kernel.name for kernel, _ in made})
+            item.stash[KERNELS] = sorted({kernel.name for kernel, _ in launches})
             now = wb.triton.spent.total
             parts = ("compiler", "translation", "run")
             spent = {name: round(getattr(now, name) - getattr(before, name), 2) for name in parts}

@@ -98,9 +98,9 @@ def kind(line: Line) -> str:
 def installation(folder: Path, target: str) -> dict[str, str]:
     """Writes the parts of a ROCm folder that importing AITER asks for; gives environment variables."""
     root = folder / target
-    said = {".info/version": "7.0.0\n"}
-    said |= {"bin/rocminfo": f"#!/bin/sh\necho Name: {target}\n", "bin/hipcc": "#!/bin/sh\nexit 1\n"}
-    for name, text in said.items():
+    files = {".info/version": "7.0.0\n"}
+    files |= {"bin/rocminfo": f"#!/bin/sh\necho Name: {target}\n", "bin/hipcc": "#!/bin/sh\nexit 1\n"}
+    for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
         (root / name).chmod(0o755)
@@ -162,13 +162,13 @@ def begin(
 
 def order(checkouts: Mapping[str, Path], only: str, seed: int) -> list[tuple[str, str]]:
     """Files of the suites, each with its suite, in random order."""
-    found = []
+    suite_files = []
     for suite, checkout in checkouts.items():
         for part in SUITES[suite].parts:
             tests = sorted((checkout / SUITES[suite].tests / part).rglob(only))
-            found += [(suite, str(test.relative_to(checkout))) for test in tests]
-    random.Random(seed).shuffle(found)
-    return found
+            suite_files += [(suite, str(test.relative_to(checkout))) for test in tests]
+    random.Random(seed).shuffle(suite_files)
+    return suite_files
 
 
 def run(options: argparse.Namespace) -> None:
@@ -195,24 +195,24 @@ def run(options: argparse.Namespace) -> None:
                 for target in options.targets
             ]
             for target, process in running:
-                said = (process.communicate()[0] or "").strip().splitlines()
+                lines = (process.communicate()[0] or "").strip().splitlines()
                 names = ", ".join(Path(file).stem.removeprefix("test_") for file in files)
-                print(f"{target}: {suite}: {names}: {said[-1] if said else ''}", flush=True)
+                print(f"{target}: {suite}: {names}: {lines[-1] if lines else ''}", flush=True)
 
 
 def tables(results: Path) -> str:
     """Tables of the suites' outcomes and costs, and of each of their files."""
-    known = {
+    by_suite = {
         (suite, target): list(read(results, suite, target).values()) for suite in SUITES for target in TARGETS
     }
-    parts = [_suites(known)]
+    parts = [_suites(by_suite)]
     parts.append("A cell is of gfx950, then of gfx942:\n")
     rows = ["| suite | file | passed | wrong | skipped by itself | too long | other reason |"]
     rows.append("| --- | --- | ---: | ---: | ---: | ---: | --- |")
     for suite, described in SUITES.items():
         by_file: dict[str, dict[str, Counter[str]]] = {}
         for target in TARGETS:
-            for line in known[suite, target]:
+            for line in by_suite[suite, target]:
                 file = line["case"].partition("::")[0]
                 by_file.setdefault(file, {}).setdefault(target, Counter())[kind(line)] += 1
         for file, counts in sorted(by_file.items()):
@@ -221,7 +221,7 @@ def tables(results: Path) -> str:
     return "\n".join([*parts, *rows])
 
 
-def _suites(known: Mapping[tuple[str, str], Sequence[Line]]) -> str:
+def _suites(by_suite: Mapping[tuple[str, str], Sequence[Line]]) -> str:
     kinds = ("passed", "wrong", "skipped", "too long", *OTHERS)
     spent = ("compiler", "translation", "run", "all")
     rows = [
@@ -229,7 +229,7 @@ def _suites(known: Mapping[tuple[str, str], Sequence[Line]]) -> str:
         "| compiler s | translation s | run s | rest s |",
         f"| --- | --- |{' ---: |' * (len(kinds) + 8)}",
     ]
-    for (suite, target), lines in known.items():
+    for (suite, target), lines in by_suite.items():
         if not lines:
             continue
         counts = Counter(map(kind, lines))
@@ -250,9 +250,9 @@ def _suites(known: Mapping[tuple[str, str], Sequence[Line]]) -> str:
 
 def _file(suite: str, file: str, counts: Sequence[Counter[str]]) -> str:
     def both(name: str) -> str:
-        return ", ".join(str(each[name]) for each in counts)
+        return ", ".join(str(counter[name]) for counter in counts)
 
-    others = "; ".join(f"{name} {both(name)}" for name in OTHERS if any(each[name] for each in counts))
+    others = "; ".join(f"{name} {both(name)}" for name in OTHERS if any(counter[name] for counter in counts))
     cells = (suite, file, both("passed"), both("wrong"), both("skipped"), both("too long"), others)
     return f"| {' | '.join(cells)} |"
 

@@ -39,15 +39,15 @@ def run(shell: Any, line: str, cell: str = CELL) -> tuple[Any, list[dict[str, An
 
 
 def test_a_cell_is_shown_as_a_cell_of_c_is(shell: Any) -> None:
-    result, [told] = run(shell, "sums --profile --sanitize")
+    result, [payload] = run(shell, "sums --profile --sanitize")
     assert result.success
     names = shell.user_ns
     assert (names["out"] == names["x"] + names["y"]).all()
-    assert told["status"] == "compiled"
-    assert told["diagnostics"] == []
-    assert [kernel["name"] for kernel in told["kernels"]] == ["add"]
-    assert told["run"]["time"]["origin"] == "modelled"
-    lines = {line["line"]: line["values"]["instructions"] for line in told["heat"]["lines"]}
+    assert payload["status"] == "compiled"
+    assert payload["diagnostics"] == []
+    assert [kernel["name"] for kernel in payload["kernels"]] == ["add"]
+    assert payload["run"]["time"]["origin"] == "modelled"
+    lines = {line["line"]: line["values"]["instructions"] for line in payload["heat"]["lines"]}
     assert max(lines, key=lambda line: lines[line]) == STORE
     assert isinstance(names["sums"], Kernels)
     listing = Service(names).answer({"id": 1, "method": "isa", "params": {"module": "sums"}})["result"]
@@ -55,31 +55,31 @@ def test_a_cell_is_shown_as_a_cell_of_c_is(shell: Any) -> None:
 
 
 def test_a_fault_is_marked_at_its_line(shell: Any) -> None:
-    result, [told] = run(shell, "sums", CELL.replace("1000, BLOCK", "2000, BLOCK"))
+    result, [payload] = run(shell, "sums", CELL.replace("1000, BLOCK", "2000, BLOCK"))
     assert type(result.error_in_exec).__name__ == "AddressFault"
-    [mark] = told["diagnostics"]
+    [mark] = payload["diagnostics"]
     assert (mark["line"], mark["source"], mark["option"]) == (STORE, "device", "out of bounds")
 
 
 def test_what_triton_does_not_compile_is_marked_at_its_line(shell: Any) -> None:
-    result, [told] = run(shell, "sums", CELL.replace("tl.load(y", "tl.lood(y"))
+    result, [payload] = run(shell, "sums", CELL.replace("tl.load(y", "tl.lood(y"))
     assert type(result.error_in_exec).__name__ == "CompilationError"
-    [mark] = told["diagnostics"]
+    [mark] = payload["diagnostics"]
     assert (mark["line"], mark["column"]) == (STORE, CELL.splitlines()[STORE - 2].index("tl.load(y") + 1)
     assert "lood" in mark["message"]
 
 
 def test_code_that_triton_knows_from_another_cell_is_marked_at_this_one(shell: Any) -> None:
     for end in ("", "# the same kernel, so Triton compiles nothing; the file has another name\n"):
-        result, [told] = run(shell, "sums --profile", CELL + end)
+        result, [payload] = run(shell, "sums --profile", CELL + end)
         assert result.success
-        lines = {line["line"]: line["values"]["instructions"] for line in told["heat"]["lines"]}
+        lines = {line["line"]: line["values"]["instructions"] for line in payload["heat"]["lines"]}
         assert max(lines, key=lambda line: lines[line]) == STORE
         over = CELL.replace("1000, BLOCK", "2000, BLOCK") + end
-        result, [told] = run(shell, "sums", over)
-        assert [mark["line"] for mark in told["diagnostics"]] == [STORE]
-        result, [told] = plain(shell, over)
-        assert [mark["line"] for mark in told["diagnostics"]] == [STORE - 1]
+        result, [payload] = run(shell, "sums", over)
+        assert [mark["line"] for mark in payload["diagnostics"]] == [STORE]
+        result, [payload] = plain(shell, over)
+        assert [mark["line"] for mark in payload["diagnostics"]] == [STORE - 1]
 
 
 def plain(shell: Any, cell: str) -> tuple[Any, list[dict[str, Any]]]:
@@ -91,26 +91,26 @@ def plain(shell: Any, cell: str) -> tuple[Any, list[dict[str, Any]]]:
 
 def test_a_plain_cell_is_marked_too(shell: Any) -> None:
     again = "(add[(4,)], x, y, out, 1000, BLOCK=256)\n"
-    result, [told] = plain(shell, f"{CELL}import workbench as wb\nwb.profile{again}")
+    result, [payload] = plain(shell, f"{CELL}import workbench as wb\nwb.profile{again}")
     assert result.success
-    assert [kernel["name"] for kernel in told["kernels"]] == ["add"]
-    lines = {line["line"]: line["values"]["instructions"] for line in told["heat"]["lines"]}
+    assert [kernel["name"] for kernel in payload["kernels"]] == ["add"]
+    lines = {line["line"]: line["values"]["instructions"] for line in payload["heat"]["lines"]}
     assert max(lines, key=lambda line: lines[line]) == STORE - 1
-    isa = Service({}).answer({"id": 1, "method": "isa", "params": {"module": told["name"]}})["result"]
+    isa = Service({}).answer({"id": 1, "method": "isa", "params": {"module": payload["name"]}})["result"]
     assert STORE - 1 in isa["listing"]["lines"]
     # A fault of its own launch, and what the sanitizer finds, at the line.
     over = CELL.replace("1000, BLOCK", "2000, BLOCK")
-    result, [told] = plain(shell, over)
+    result, [payload] = plain(shell, over)
     assert type(result.error_in_exec).__name__ == "AddressFault"
-    assert [mark["line"] for mark in told["diagnostics"]] == [STORE - 1]
-    assert told["status"] == "failed"
+    assert [mark["line"] for mark in payload["diagnostics"]] == [STORE - 1]
+    assert payload["status"] == "failed"
     # Cells that report nothing about their kernels send no payload.
     assert plain(shell, CELL)[1] == plain(shell, "1 + 1")[1] == []
 
 
 def test_a_cell_that_launches_nothing_says_so(shell: Any) -> None:
-    result, told = run(shell, "sums", "z = 1\n")
-    assert not told
+    result, payload = run(shell, "sums", "z = 1\n")
+    assert not payload
     assert "no kernel was launched" in str(result.error_in_exec)
-    result, told = run(shell, "sums --profil", CELL)
+    result, payload = run(shell, "sums --profil", CELL)
     assert "did you mean --profile?" in str(result.error_in_exec)

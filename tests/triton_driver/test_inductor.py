@@ -35,18 +35,18 @@ def layer(x: torch.Tensor, w: torch.Tensor, scale: torch.Tensor) -> torch.Tensor
 
 def test_forward_and_gradients(arch: str) -> None:
     x, y = drawn(16, 48).requires_grad_(), drawn(16, 48, seed=2)
-    found = torch.compile(rows)(x, y)
-    [gradient] = torch.autograd.grad(found.square().sum(), x)
+    result = torch.compile(rows)(x, y)
+    [gradient] = torch.autograd.grad(result.square().sum(), x)
     assert wb.triton.spent.total.launches >= 2
-    wanted = rows(x.double(), y.double())
-    torch.testing.assert_close(found.double(), wanted, atol=1e-5, rtol=1e-4)
-    [known] = torch.autograd.grad(wanted.square().sum(), x)
-    torch.testing.assert_close(gradient, known, atol=1e-5, rtol=1e-4)
+    expected = rows(x.double(), y.double())
+    torch.testing.assert_close(result.double(), expected, atol=1e-5, rtol=1e-4)
+    [expected_gradient] = torch.autograd.grad(expected.square().sum(), x)
+    torch.testing.assert_close(gradient, expected_gradient, atol=1e-5, rtol=1e-4)
 
 
 def test_verify_takes_a_compiled_function(arch: str) -> None:
-    given = {"x": drawn(16, 48), "y": drawn(16, 48, seed=2)}
-    result = wb.verify(torch.compile(rows), rows, inputs=given).check()
+    inputs = {"x": drawn(16, 48), "y": drawn(16, 48, seed=2)}
+    result = wb.verify(torch.compile(rows), rows, inputs=inputs).check()
     assert result.device == f"emulated:{arch}"
     assert all(record.kernel.startswith("triton_") for record in result.records)
     assert result.records
@@ -54,13 +54,13 @@ def test_verify_takes_a_compiled_function(arch: str) -> None:
 
 def test_tuned_products_take_modelled_time() -> None:
     with wb.triton("emulated:gfx950", inductor=True):
-        given = drawn(32, 32), drawn(32, 32, seed=2), drawn(32, seed=3)
+        operands = drawn(32, 32), drawn(32, 32, seed=2), drawn(32, seed=3)
         with torch._inductor.config.patch(max_autotune_gemm_search_space="DEFAULT"):
-            found = torch.compile(layer, mode="max-autotune-no-cudagraphs")(*given)
+            result = torch.compile(layer, mode="max-autotune-no-cudagraphs")(*operands)
         products = [row for name, row in wb.triton.spent.kernels.items() if name.startswith("triton_tem")]
         tried = wb.triton.spent.kernels["triton_mm"].launches
-    wanted = layer(*(each.double() for each in given))
-    torch.testing.assert_close(found.double(), wanted, atol=1e-4, rtol=1e-4)
+    expected = layer(*(operand.double() for operand in operands))
+    torch.testing.assert_close(result.double(), expected, atol=1e-4, rtol=1e-4)
     assert products, "PyTorch's own product, whose time nobody knows, was taken"
     # A wall clock would repeat each choice a hundred times.
     assert tried < 100
@@ -68,12 +68,12 @@ def test_tuned_products_take_modelled_time() -> None:
 
 def test_what_is_compiled_does_not_outlive_the_block() -> None:
     compiled = torch.compile(rows, backend="inductor")
-    given = drawn(4, 16), drawn(4, 16, seed=2)
+    operands = drawn(4, 16), drawn(4, 16, seed=2)
     launches = []
     for device in ("MI355X", "MI300X"):
         with wb.triton(f"emulated:{device}", inductor=True):
-            compiled(*given)
-            compiled(*given)
+            compiled(*operands)
+            compiled(*operands)
             launches.append(wb.triton.spent.total.launches)
     assert min(launches) >= 2
 

@@ -33,8 +33,8 @@ def drawn(*shape: int, seed: int = 1, dtype: torch.dtype = torch.float32) -> tor
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
-def close(found: torch.Tensor, wanted: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-5) -> None:
-    torch.testing.assert_close(found.double(), wanted.double(), rtol=rtol, atol=atol)
+def close(actual: torch.Tensor, expected: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-5) -> None:
+    torch.testing.assert_close(actual.double(), expected.double(), rtol=rtol, atol=atol)
 
 
 def test_masks(arch: str) -> None:
@@ -70,15 +70,15 @@ def test_autotuning_takes_modelled_time(arch: str) -> None:
     a, b = drawn(64, 64, dtype=torch.float16), drawn(64, 64, seed=2, dtype=torch.float16)
     c = torch.empty(64, 64)
     kernels.tuned_matmul.cache.clear()
-    grid = lambda given: (64 // given["BM"], 64 // given["BN"])  # noqa: E731
+    grid = lambda meta: (64 // meta["BM"], 64 // meta["BN"])  # noqa: E731
     kernels.tuned_matmul[grid](a, b, c, 64, 64, 64, *a.stride(), *b.stride())
     close(c, a.double() @ b.double(), atol=1e-4)
     times = kernels.tuned_matmul.configs_timings
     assert {config.num_warps for config in times} == {1, 4}
     for config, (milliseconds, *_) in times.items():
-        given = config.all_kwargs()
-        launch = kernels.matmul[grid(given)]
-        modelled = wb.time(launch, a, b, c, 64, 64, 64, *a.stride(), *b.stride(), **given).median
+        constants = config.all_kwargs()
+        launch = kernels.matmul[grid(constants)]
+        modelled = wb.time(launch, a, b, c, 64, 64, 64, *a.stride(), *b.stride(), **constants).median
         assert str(modelled.origin) == "modelled"
         assert milliseconds == pytest.approx(modelled.value / 1e3)
 
@@ -93,8 +93,8 @@ def test_attention(arch: str) -> None:
     q, k, v = (drawn(2, 64, 64, seed=s, dtype=torch.float16) for s in (1, 2, 3))
     out = torch.empty_like(q)
     kernels.attention[(2, 2)](q, k, v, out, 0.125, N=64, D=64, BM=32, BN=32)
-    wanted = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double())
-    close(out, wanted, atol=2e-3, rtol=2e-3)
+    expected = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), v.double())
+    close(out, expected, atol=2e-3, rtol=2e-3)
 
 
 def test_addresses_in_a_tensor(arch: str) -> None:
@@ -102,11 +102,11 @@ def test_addresses_in_a_tensor(arch: str) -> None:
         (drawn(32, 32, seed=s, dtype=torch.float16), drawn(32, 32, seed=s + 9, dtype=torch.float16))
         for s in range(3)
     ]
-    found = [torch.empty(32, 32) for _ in groups]
-    parts = [part for (a, b), c in zip(groups, found, strict=True) for part in (a, b, c)]
+    products = [torch.empty(32, 32) for _ in groups]
+    parts = [part for (a, b), c in zip(groups, products, strict=True) for part in (a, b, c)]
     addresses = torch.tensor([part.data_ptr() for part in parts], dtype=torch.int64)
     kernels.grouped_matmul[(3,)](addresses, SIZE=32)
-    for (a, b), c in zip(groups, found, strict=True):
+    for (a, b), c in zip(groups, products, strict=True):
         close(c, a.double() @ b.double(), atol=1e-4)
 
 
@@ -215,8 +215,8 @@ def test_assert(arch: str, capfd: pytest.CaptureFixture[str]) -> None:
     ) as caught:
         kernels.asserting[(1,)](x, BLOCK=64, debug=True)
     assert str(caught.value).count("too large") == 1
-    said = capfd.readouterr()
-    assert "too large" not in said.out + said.err
+    output = capfd.readouterr()
+    assert "too large" not in output.out + output.err
 
 
 def test_a_read_past_the_end_names_the_line_and_the_argument(arch: str) -> None:
@@ -293,14 +293,14 @@ def test_where_the_time_goes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     # Parts do not overlap: together they are no longer than all of it.
     assert row.total < took
     assert "scaled" in repr(spent)
-    kept = sorted((tmp_path / "ours").rglob("*"))
+    cached = sorted((tmp_path / "ours").rglob("*"))
     with wb.triton("emulated:gfx950"):
         kernels.scaled[(1,)](x, out, 0.5, 1, False, BLOCK=64)
         again = wb.triton.spent.kernels["scaled"]
     assert again.launches == 1
     assert again.compiler == 0
     # Nor was it translated again.
-    assert sorted((tmp_path / "ours").rglob("*")) == kept
+    assert sorted((tmp_path / "ours").rglob("*")) == cached
     assert spent.kernels["scaled"].launches == 2
 
 
@@ -333,17 +333,17 @@ def test_code_that_says_cuda() -> None:
 
 
 def test_verify_takes_a_launch(arch: str) -> None:
-    given = {"x": drawn(500), "y": drawn(500, seed=2), "out": torch.zeros(500), "n": 500, "BLOCK": 256}
+    inputs = {"x": drawn(500), "y": drawn(500, seed=2), "out": torch.zeros(500), "n": 500, "BLOCK": 256}
 
     def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return x + y
 
-    result = wb.verify(kernels.add[(2,)], add, inputs=given, outputs=("out",)).check()
+    result = wb.verify(kernels.add[(2,)], add, inputs=inputs, outputs=("out",)).check()
     assert (result.name, result.device) == ("add", f"emulated:{arch}")
     # The second half is not written.
-    assert not wb.verify(kernels.add[(1,)], add, inputs=given, outputs=("out",)).passed
+    assert not wb.verify(kernels.add[(1,)], add, inputs=inputs, outputs=("out",)).passed
     with pytest.raises(UsageError, match="some of x, y, out"):
-        wb.verify(kernels.add[(2,)], add, inputs=given, outputs=("z",))
+        wb.verify(kernels.add[(2,)], add, inputs=inputs, outputs=("z",))
 
 
 def test_verify_takes_a_function_that_launches(arch: str) -> None:
@@ -357,12 +357,12 @@ def test_verify_takes_a_function_that_launches(arch: str) -> None:
         kernels.add[(1,)](x, y, out, x.numel(), BLOCK=256)
         return out
 
-    given = {"x": drawn(500), "y": drawn(500, seed=2)}
-    result = wb.verify(added, lambda x, y: x + y, inputs=given).check()
+    inputs = {"x": drawn(500), "y": drawn(500, seed=2)}
+    result = wb.verify(added, lambda x, y: x + y, inputs=inputs).check()
     assert (result.name, result.device, len(result.records)) == ("added", f"emulated:{arch}", 1)
-    assert wb.verify(half, lambda x, y: x + y, inputs=given).worst.nonfinite_mismatches == 244
+    assert wb.verify(half, lambda x, y: x + y, inputs=inputs).worst.nonfinite_mismatches == 244
     with pytest.raises(UsageError, match=r"add is launched with a grid; give add\[grid\]"):
-        wb.verify(kernels.add, lambda x, y: x + y, inputs=given)
+        wb.verify(kernels.add, lambda x, y: x + y, inputs=inputs)
 
 
 @pytest.mark.parametrize(
@@ -374,14 +374,22 @@ def test_properties_are_those_that_hip_tells(
 ) -> None:
     """Values from AMD's white papers; a work-group's registers and a unit's waves from rocminfo."""
     with wb.triton(f"emulated:{product}"):
-        told = triton.runtime.driver.active.utils.get_device_properties(0)
+        properties = triton.runtime.driver.active.utils.get_device_properties(0)
         assert triton.testing.get_dram_gbps() == pytest.approx(bandwidth, rel=1e-3)
-    assert (told["multiprocessor_count"], told["max_shared_mem"], told["sm_clock_rate"]) == (
+    assert (
+        properties["multiprocessor_count"],
+        properties["max_shared_mem"],
+        properties["sm_clock_rate"],
+    ) == (
         units,
         lds,
         clock,
     )
-    assert (told["max_num_regs"], told["warpSize"], told["max_threads_per_sm"]) == (65536, 64, 2048)
+    assert (properties["max_num_regs"], properties["warpSize"], properties["max_threads_per_sm"]) == (
+        65536,
+        64,
+        2048,
+    )
 
 
 def test_an_empty_grid_says_so(arch: str) -> None:
@@ -398,5 +406,5 @@ def test_operators_of_ours_among_tensors_that_say_cuda() -> None:
     x = drawn(16, 64, dtype=torch.bfloat16)
     with wb.triton("emulated:gfx950", cuda_means_cpu=True):
         assert x.device.type == "cuda"
-        found = wb.kernels["activations/softmax"](x)
-    close(found, x.double().softmax(-1), atol=1e-2)
+        result = wb.kernels["activations/softmax"](x)
+    close(result, x.double().softmax(-1), atol=1e-2)

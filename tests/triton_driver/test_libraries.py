@@ -24,19 +24,19 @@ def drawn(*shape: int, seed: int = 1) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def close(found: torch.Tensor, wanted: torch.Tensor, atol: float = 1e-4) -> None:
-    torch.testing.assert_close(found.float(), wanted.float(), rtol=1e-4, atol=atol)
+def close(actual: torch.Tensor, expected: torch.Tensor, atol: float = 1e-4) -> None:
+    torch.testing.assert_close(actual.float(), expected.float(), rtol=1e-4, atol=atol)
 
 
 def test_liger_rms_norm_and_its_gradients(arch: str) -> None:
     ops = pytest.importorskip("liger_kernel.ops.rms_norm")
     x, weight = drawn(16, 256).requires_grad_(), drawn(256, seed=2).requires_grad_()
     ours = ops.LigerRMSNormFunction.apply(x, weight, 1e-6, 0.0, "llama", False)
-    found = torch.autograd.grad(ours, (x, weight), drawn(16, 256, seed=3))
-    wanted = functional.rms_norm(x, (256,), weight, 1e-6)
-    close(ours, wanted)
-    gradients = torch.autograd.grad(wanted, (x, weight), drawn(16, 256, seed=3))
-    for mine, theirs in zip(found, gradients, strict=True):
+    our_gradients = torch.autograd.grad(ours, (x, weight), drawn(16, 256, seed=3))
+    expected = functional.rms_norm(x, (256,), weight, 1e-6)
+    close(ours, expected)
+    gradients = torch.autograd.grad(expected, (x, weight), drawn(16, 256, seed=3))
+    for mine, theirs in zip(our_gradients, gradients, strict=True):
         close(mine, theirs)
 
 
@@ -72,9 +72,9 @@ def test_fla_gated_delta_rule(arch: str) -> None:
     q, v = drawn(1, 64, 2, 32), drawn(1, 64, 2, 32, seed=3)
     k = functional.normalize(drawn(1, 64, 2, 32, seed=2), dim=-1)
     beta, g = drawn(1, 64, 2, seed=4).sigmoid(), functional.logsigmoid(drawn(1, 64, 2, seed=5))
-    wanted, _ = naive_recurrent_gated_delta_rule(q, k, v, beta, g, scale=1.0)
-    found, _ = fused_recurrent_gated_delta_rule(q, k, v, g, beta=beta, scale=1.0)
-    close(found, wanted)
+    expected, _ = naive_recurrent_gated_delta_rule(q, k, v, beta, g, scale=1.0)
+    result, _ = fused_recurrent_gated_delta_rule(q, k, v, g, beta=beta, scale=1.0)
+    close(result, expected)
     halves = [part.bfloat16() for part in (q, k, v)]
-    found, _ = chunk_gated_delta_rule(*halves, g, beta=beta.bfloat16(), scale=1.0)
-    close(found, wanted, atol=0.1)
+    result, _ = chunk_gated_delta_rule(*halves, g, beta=beta.bfloat16(), scale=1.0)
+    close(result, expected, atol=0.1)

@@ -36,14 +36,14 @@ class Tutorial:
     """How a tutorial is run.
 
     Attributes:
-        what: is computed and compared.
+        topic: what it computes and compares.
         then: Python that runs behind it, among its names.
         without: benchmarks that are not run: their smallest problem is huge.
         blas: whether it wants hipBLASLt, in whose place PyTorch's product stands.
         only: targets that it says it supports.
     """
 
-    what: str
+    topic: str
     then: str = ""
     without: tuple[str, ...] = ()
     blas: bool = False
@@ -105,24 +105,26 @@ def run_here(file: Path, target: str) -> None:
     def first_size(benchmarks: Any) -> Any:
         """`triton.testing.perf_report` without pandas and figures, and of the first size alone."""
 
-        def of(function: Any) -> Any:
+        def decorate(function: Any) -> Any:
             def run(**_: Any) -> None:
                 every = benchmarks if isinstance(benchmarks, list) else [benchmarks]
-                for each in (each for each in every if each.plot_name not in tutorial.without):
-                    size = each.x_vals[0]
-                    sizes = size if isinstance(size, (tuple, list)) else [size] * len(each.x_names)
-                    for line in (line for line in each.line_vals if "triton" in line):
-                        given = {
-                            **dict(zip(each.x_names, sizes, strict=True)),
-                            each.line_arg: line,
-                            **each.args,
+                for benchmark in (
+                    benchmark for benchmark in every if benchmark.plot_name not in tutorial.without
+                ):
+                    size = benchmark.x_vals[0]
+                    sizes = size if isinstance(size, (tuple, list)) else [size] * len(benchmark.x_names)
+                    for line in (line for line in benchmark.line_vals if "triton" in line):
+                        arguments = {
+                            **dict(zip(benchmark.x_names, sizes, strict=True)),
+                            benchmark.line_arg: line,
+                            **benchmark.args,
                         }
-                        print(each.plot_name, given, function(**given))
+                        print(benchmark.plot_name, arguments, function(**arguments))
 
             function.run = run
             return function
 
-        return of
+        return decorate
 
     class Products:
         """hipBLASLt's product as PyTorch's."""
@@ -134,7 +136,7 @@ def run_here(file: Path, target: str) -> None:
             out.copy_(a.float() @ b.float().T)
 
     def in_float64(x: Any, shape: Any, *rest: Any) -> Any:
-        wide = (each.double() if torch.is_tensor(each) else each for each in rest)
+        wide = (argument.double() if torch.is_tensor(argument) else argument for argument in rest)
         return layer_norm(x.double(), shape, *wide).to(x.dtype)
 
     def tuned(configs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -176,8 +178,8 @@ def outcome(file: Path, target: str, seconds: float) -> tuple[str, float]:
     took = time.perf_counter() - began
     if done.returncode == 0:
         return RIGHT, took
-    said = (done.stderr or done.stdout).strip().splitlines()
-    return (said[-1][:LONGEST] if said else f"ended by signal {-done.returncode}"), took
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    return (lines[-1][:LONGEST] if lines else f"ended by signal {-done.returncode}"), took
 
 
 def main() -> None:
@@ -200,10 +202,10 @@ def main() -> None:
         file = options.folder.resolve() / "python" / "tutorials" / f"{name}.py"
         cells = []
         for target in TARGETS:
-            found, took = outcome(file, target, options.seconds)
-            print(f"{name} {target}: {found}, {took:.0f} s", flush=True)
-            cells.append(found.replace("|", "\\|"))
-        rows.append(f"| {name} | {tutorial.what} | {' | '.join(cells)} |")
+            verdict, took = outcome(file, target, options.seconds)
+            print(f"{name} {target}: {verdict}, {took:.0f} s", flush=True)
+            cells.append(verdict.replace("|", "\\|"))
+        rows.append(f"| {name} | {tutorial.topic} | {' | '.join(cells)} |")
     text = "\n".join(rows)
     print(text)
     if options.write:

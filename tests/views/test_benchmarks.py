@@ -14,7 +14,7 @@ from workbench.bench.tuning import Candidate, Trial, TuneResult
 from workbench.operators import shape_text
 from workbench.origin import Expected
 from workbench.views import benchmarks
-from workbench.views.badge import together
+from workbench.views.badge import errors_text
 from workbench.views.benchmark_page import write_all
 from workbench.views.picture import svg_of
 
@@ -41,7 +41,7 @@ def result(operator: str, us: float, who: str = OURS, **shape: int) -> Result:
 
 
 @pytest.fixture
-def found() -> BenchResult:
+def results() -> BenchResult:
     sides = {1024: 13.3, 2048: 26.5, 4096: 92.1}
     return BenchResult(
         [
@@ -52,8 +52,8 @@ def found() -> BenchResult:
     )
 
 
-def test_bars_have_every_implementation_and_its_value(found: BenchResult) -> None:
-    figure = benchmarks.operator_bars(found, "gemm/bf16")
+def test_bars_have_every_implementation_and_its_value(results: BenchResult) -> None:
+    figure = benchmarks.operator_bars(results, "gemm/bf16")
     names = [trace.name for trace in figure.data]
     assert names[0] == f"{OURS} (modelled)"
     assert {"HipKittens (published)", "AITER (published)", "hipBLASLt (published)"} <= set(names)
@@ -67,31 +67,31 @@ def test_bars_have_every_implementation_and_its_value(found: BenchResult) -> Non
     assert "1,492" in svg_of(figure)
 
 
-def test_memory_bound_operators_are_in_bytes_a_second(found: BenchResult) -> None:
-    figure = benchmarks.operator_lines(found, "normalization/fused_add_layernorm")
+def test_memory_bound_operators_are_in_bytes_a_second(results: BenchResult) -> None:
+    figure = benchmarks.operator_lines(results, "normalization/fused_add_layernorm")
     assert figure.layout.yaxis.title.text == "bandwidth, TB/s"
 
 
-def test_the_roofline_has_all_of_it(found: BenchResult) -> None:
-    figure = found.figure
+def test_the_roofline_has_all_of_it(results: BenchResult) -> None:
+    figure = results.figure
     assert "MI355X" in figure.layout.title.text
     ours = next(trace for trace in figure.data if trace.name == f"{OURS} (modelled)")
     assert len(ours.x) == 4
     assert any("HBM 8 TB/s" in (trace.name or "") for trace in figure.data)
 
 
-def test_hipkittens_figures_stand_beside_ours(found: BenchResult) -> None:
-    (shown, norm) = benchmarks.analyses_of(found)
-    assert (shown.key, norm.key) == ("gemm-bf16", "layernorm")
-    bars, unit = benchmarks.analysis_bars(shown, list(found))
+def test_hipkittens_figures_stand_beside_ours(results: BenchResult) -> None:
+    (gemm, norm) = benchmarks.analyses_of(results)
+    assert (gemm.key, norm.key) == ("gemm-bf16", "layernorm")
+    bars, unit = benchmarks.analysis_bars(gemm, list(results))
     assert unit == "TFLOP/s"
     assert {bar.x for bar in bars if bar.who == OURS} == {"1024", "2048", "4096"}
     assert {bar.x for bar in bars if bar.who == "HipKittens"} == {"1024", "2048", "4096", "8192", "16384"}
     assert all(analysis.source.startswith("HipKittens main") for analysis in analyses())
 
 
-def test_the_page_says_what_the_numbers_are(found: BenchResult, tmp_path: Path) -> None:
-    told, page, index = write_all(found, tmp_path)
+def test_the_page_says_what_the_numbers_are(results: BenchResult, tmp_path: Path) -> None:
+    json_file, page, index = write_all(results, tmp_path)
     text = page.read_text()
     assert text.startswith("# Benchmarks: modelled on MI355X")
     assert "no GPU was used" in text
@@ -99,7 +99,7 @@ def test_the_page_says_what_the_numbers_are(found: BenchResult, tmp_path: Path) 
     pictures = [line.partition("](")[2].rstrip(")") for line in text.splitlines() if line.startswith("![")]
     assert "figures/gemm-bf16.svg" in pictures
     assert all((tmp_path / picture).read_text().startswith("<svg") for picture in pictures)
-    assert '"us": 92.1' in told.read_text()
+    assert '"us": 92.1' in json_file.read_text()
     assert "Plotly.newPlot" in index.read_text()
 
 
@@ -141,6 +141,6 @@ def test_an_implementation_has_a_hue_of_its_own() -> None:
 
 def test_errors_of_many_kinds_fit_a_line() -> None:
     row, gemm, never = Expected(30, 0.31), Expected(20, 0.1), Expected()
-    assert together([gemm]) == "typically 10% off"
-    assert together([row, never, gemm]) == "typically 10% to 31% off, some never compared"
-    assert together([never]) == "accuracy unknown"
+    assert errors_text([gemm]) == "typically 10% off"
+    assert errors_text([row, never, gemm]) == "typically 10% to 31% off, some never compared"
+    assert errors_text([never]) == "accuracy unknown"

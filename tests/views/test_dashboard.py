@@ -71,13 +71,15 @@ def by_key(board):
 
 
 def test_an_empty_board_has_every_figure():
-    found = views(Board())
-    assert [v.key for v in found] == KEYS
-    assert all(any("nothing to show" in (a.text or "") for a in v.figure.layout.annotations) for v in found)
+    cards = views(Board())
+    assert [v.key for v in cards] == KEYS
+    assert all(any("nothing to show" in (a.text or "") for a in v.figure.layout.annotations) for v in cards)
 
 
 def test_a_launch_that_leaves_lds_alone_has_no_picture_of_it(small):
-    counters = {n: replace(each, value=0.0) if "LDS" in n else each for n, each in small.counters.items()}
+    counters = {
+        n: replace(counter, value=0.0) if "LDS" in n else counter for n, counter in small.counters.items()
+    }
     view = lds(replace(small, counters=counters), None)
     assert view.is_empty
     assert view.sentence == "LDS banks: no access of LDS"
@@ -89,8 +91,8 @@ def test_every_figure_has_data_origin_and_table(small):
     for view in views(board_of(small), OF_LAUNCHES):
         assert view.figure.data, view.key
         assert view.rows, view.key
-        shown = [a.text for a in view.figure.layout.annotations if a.name == "origin"]
-        assert sorted(shown) == sorted(str(o) for o in view.origins), view.key
+        badges = [a.text for a in view.figure.layout.annotations if a.name == "origin"]
+        assert sorted(badges) == sorted(str(o) for o in view.origins), view.key
         assert view.figure.layout.template.layout.paper_bgcolor == CLEAR
         assert all(str(o) in view.table for o in view.origins)
 
@@ -105,8 +107,8 @@ def test_a_baseline_is_in_every_figure(small, large):
     for view in views(board, OF_LAUNCHES):
         text = json.dumps(view.figure.to_plotly_json(), default=str)
         assert "baseline" in text, view.key
-    found = by_key(board)
-    mfma = next(r for r in found["mix"].rows if r[0] == "MFMA")
+    cards = by_key(board)
+    mfma = next(r for r in cards["mix"].rows if r[0] == "MFMA")
     assert mfma[3] == difference(large["SQ_INSTS_MFMA"].value, small["SQ_INSTS_MFMA"].value) == "+700.0%"
     board.unpin()
     assert "baseline" not in json.dumps(by_key(board)["mix"].figure.to_plotly_json(), default=str)
@@ -130,19 +132,19 @@ def test_the_roofline(small):
 
 
 def test_occupancy_limits(small):
-    found = limits(small)
-    assert found["all together"] == small.resources.occupancy.waves_per_simd
-    assert min(found.values()) == found["all together"]
+    bounds = limits(small)
+    assert bounds["all together"] == small.resources.occupancy.waves_per_simd
+    assert min(bounds.values()) == bounds["all together"]
 
 
 def test_a_kernel_has_one_hue_in_every_card(small):
     board = board_of(replace(small, name="another"), small)
-    found = by_key(board)
-    lines = {trace.name: trace.line.color for trace in found["timeline"].figure.data}
+    cards = by_key(board)
+    lines = {trace.name: trace.line.color for trace in cards["timeline"].figure.data}
     hue = lines[small.name]
     assert hue == board.hue(small.name) != lines["another"]
-    assert found["shapes"].figure.data[0].line.color == hue
-    assert {found[key].figure.data[0].marker.color for key in ("speed", "mix", "traffic")} == {hue}
+    assert cards["shapes"].figure.data[0].line.color == hue
+    assert {cards[key].figure.data[0].marker.color for key in ("speed", "mix", "traffic")} == {hue}
 
 
 def test_published_figures_beside_ours(small):
@@ -173,8 +175,8 @@ def test_choosing_a_run(small, large):
 def test_verification_is_shown_with_the_run(small):
     hub, board = Hub(), Board()
     hub.subscribe(board.take)
-    told = {"passed": False, "shape": small.shape, "device": small.device, "code": small.code}
-    hub.publish("verify", small.name, told)
+    verification = {"passed": False, "shape": small.shape, "device": small.device, "code": small.code}
+    hub.publish("verify", small.name, verification)
     hub.publish("profile", small.name, small)
     assert board.shown.verified is False
     assert by_key(board)["timeline"].rows[0][6] == "failed"
@@ -189,8 +191,8 @@ def test_code_is_told_by_its_bytes(small):
     timed = wb.time(spec, shape=small.shape, device=small.device)
     assert verified.code == timed.code == small.code == small.timing.code
     assert re.fullmatch("[0-9a-f]{16}", small.code)
-    one, other = (wb.compile(f"__global__ void k(int *p) {{ *p = {n}; }}") for n in (1, 2))
-    assert one.digest != other.digest
+    first, other = (wb.compile(f"__global__ void k(int *p) {{ *p = {n}; }}") for n in (1, 2))
+    assert first.digest != other.digest
 
 
 def test_the_log_tells_what_figures_do_not(small, monkeypatch):
@@ -259,8 +261,8 @@ def test_a_profile_is_drawn_at_once_after_lines_that_came_before(small):
     hub = Hub()
     page = Dashboard(source=hub)
     page.draw_rate.figures = page.draw_rate.lines = 0.0
-    told = {"arch": "gfx950", "seconds": 0.0, "cached": True, "warnings": 0, "error": ""}
-    hub.publish("compile", "cell.hip", told)
+    compilation = {"arch": "gfx950", "seconds": 0.0, "cached": True, "warnings": 0, "error": ""}
+    hub.publish("compile", "cell.hip", compilation)
     hub.publish("launch", "kernel", {})
     hub.publish("profile", small.name, small)
     assert page.figures["timeline"].data[0].x == (1,)
@@ -310,9 +312,9 @@ def test_a_sweep_of_a_thousand_runs(small, monkeypatch):
     """Updates are batched, and drawing takes a small part of the time of the one who publishes."""
     clock, hub, drawing = Clock(monkeypatch), Hub(), 0.05
 
-    def drawn(*given):
+    def drawn(*arguments):
         clock.now += drawing
-        return views(*given)
+        return views(*arguments)
 
     monkeypatch.setattr(live, "views", drawn)
     page = Dashboard(source=hub)
@@ -398,15 +400,15 @@ def test_a_cell_s_output_is_the_live_page_and_the_copy(small, monkeypatch):
     hub = Hub()
     page = Dashboard(source=hub)
     hub.publish("profile", small.name, small)
-    shown = []
-    monkeypatch.setattr("IPython.display.display", lambda bundle, **_: shown.append(bundle))
+    outputs = []
+    monkeypatch.setattr("IPython.display.display", lambda bundle, **_: outputs.append(bundle))
     monkeypatch.setattr("workbench.views.saved.in_terminal", lambda: False)
     page._ipython_display_()
     view = {"version_major": 2, "version_minor": 0, "model_id": page.box.model_id}
     # The extension recognises a dashboard's view by its own type; other front ends show the widget.
-    assert shown[0][saved.MIME_TYPE] == shown[0]["application/vnd.jupyter.widget-view+json"] == view
-    assert "wb-static" in shown[1]["text/html"]
-    assert len(shown) == 2 + len(KEYS)
+    assert outputs[0][saved.MIME_TYPE] == outputs[0]["application/vnd.jupyter.widget-view+json"] == view
+    assert "wb-static" in outputs[1]["text/html"]
+    assert len(outputs) == 2 + len(KEYS)
     page.close()
 
 
@@ -414,11 +416,11 @@ def test_the_copy_for_a_notebook_without_a_kernel(small, capsys):
     from workbench.views import saved
 
     board = board_of(small)
-    shown = views(board)
-    note = saved.note("Dashboard", shown)["text/html"]
+    cards = views(board)
+    note = saved.note("Dashboard", cards)["text/html"]
     assert f'data-outputs="{len(KEYS)}"' in note
     assert "<script" not in note
-    bundle = saved.figure_bundle(shown[2])["application/vnd.plotly.v1+json"]
+    bundle = saved.figure_bundle(cards[2])["application/vnd.plotly.v1+json"]
     assert bundle["data"]
     json.dumps(bundle)
 
@@ -479,8 +481,8 @@ def test_a_fault_of_a_launch_is_told(monkeypatch):
     board = Board()
     board.extend(hub.history())
     assert board.failures[-1].shape == {}
-    told = hub.history("failed")[:-1]
-    assert [(e.name, e.data["kind"]) for e in told] == [
+    failures = hub.history("failed")[:-1]
+    assert [(e.name, e.data["kind"]) for e in failures] == [
         ("wild", "run"),
         ("wild", "time"),
         ("wild", "profile"),
@@ -488,22 +490,22 @@ def test_a_fault_of_a_launch_is_told(monkeypatch):
         ("gemm/bf16", "run"),
         ("gemm/bf16", "verify"),
     ]
-    assert all(e.data["error"] and "\n" not in e.data["error"] for e in told)
-    assert told[1].data["device"] == "emulated:gfx950"
+    assert all(e.data["error"] and "\n" not in e.data["error"] for e in failures)
+    assert failures[1].data["device"] == "emulated:gfx950"
 
 
 def test_a_panel_keeps_a_copy_and_no_plotly(monkeypatch):
     from ipywidgets.widgets import widget
 
-    shown, kept = [], []
+    outputs, updates = [], []
 
     class Handle:
         @staticmethod
         def update(bundle, raw):
-            kept.append(bundle)
+            updates.append(bundle)
 
     def display(bundle, **options):
-        shown.append(bundle)
+        outputs.append(bundle)
         return Handle() if "display_id" in options else None
 
     monkeypatch.setattr("IPython.display.display", display)
@@ -511,11 +513,11 @@ def test_a_panel_keeps_a_copy_and_no_plotly(monkeypatch):
     panel = wb.panel("activations/softmax", device="emulated:gfx950")
     monkeypatch.setattr("workbench.views.saved.in_terminal", lambda: False)
     panel._ipython_display_()
-    assert "application/vnd.jupyter.widget-view+json" in shown[0]
-    assert [b["text/plain"] for b in shown[2:]] == ["", ""], "nothing is no picture"
+    assert "application/vnd.jupyter.widget-view+json" in outputs[0]
+    assert [b["text/plain"] for b in outputs[2:]] == ["", ""], "nothing is no picture"
     panel.controls["rows"].value = 16
     panel.run()
-    note, timeline, parts = kept
+    note, timeline, parts = updates
     for text in ("activations/softmax", "✓ passed", "SQ_WAVES", "rows=16"):
         assert text in note["text/html"], text
     assert timeline["application/vnd.plotly.v1+json"]["data"][0]["y"]
@@ -547,12 +549,12 @@ def test_many_runs_have_no_markers_but_the_wrong_ones(small):
     from workbench.views.figures.runs import MARKED
 
     board = board_of(small)
-    told = {"passed": False, "shape": small.shape, "device": small.device, "code": small.code}
-    board.take(Event(0, "verify", small.name, told))
+    verification = {"passed": False, "shape": small.shape, "device": small.device, "code": small.code}
+    board.take(Event(0, "verify", small.name, verification))
     board.take(Event(0, "time", small.name, small.timing, 0.0))
     (line,) = by_key(board)["timeline"].figure.data
     assert (line.mode, line.marker.symbol) == ("lines+markers", ("circle-open", "x"))
-    board.take(Event(0, "verify", small.name, {**told, "passed": True}))
+    board.take(Event(0, "verify", small.name, {**verification, "passed": True}))
     for _ in range(MARKED):
         board.take(Event(0, "time", small.name, small.timing, 0.0))
     line, wrong = by_key(board)["timeline"].figure.data
@@ -580,13 +582,13 @@ def test_runs_of_a_kernel_are_a_line_for_each_work(small):
 
 def test_every_figure_says_in_a_sentence_what_it_shows(small, large):
     for view in views(board_of(small, large)):
-        told = json.loads(grid.text(view))["sentence"]
-        assert told == view.sentence
-        assert told.startswith(f"{view.title}: ")
+        sentence = json.loads(grid.text(view))["sentence"]
+        assert sentence == view.sentence
+        assert sentence.startswith(f"{view.title}: ")
         if view.is_empty:
-            assert told.endswith("nothing to show yet")
+            assert sentence.endswith("nothing to show yet")
         else:
-            assert f"{len(view.rows)} row" in told
+            assert f"{len(view.rows)} row" in sentence
     times = by_key(board_of(small, large))["timeline"]
     assert times.sentence == (
         "Runs: 2 rows of run, kernel, shape, device, us, to baseline, verified, origin; "
@@ -608,10 +610,16 @@ def test_the_copy_has_no_picture_of_nothing(small):
 def test_what_was_sanitized_stands_among_the_runs(small):
     hub = Hub()
     page = Dashboard(source=hub)
-    told = {"first": "race in shared memory", "shape": {"n": 8}, "device": "d", "code": "", "details": ()}
-    hub.publish("sanitize", small.name, {"findings": 2, **told})
+    sanitization = {
+        "first": "race in shared memory",
+        "shape": {"n": 8},
+        "device": "d",
+        "code": "",
+        "details": (),
+    }
+    hub.publish("sanitize", small.name, {"findings": 2, **sanitization})
     hub.publish("profile", small.name, small)
-    hub.publish("sanitize", "clean", {**told, "findings": 0, "first": ""})
+    hub.publish("sanitize", "clean", {**sanitization, "findings": 0, "first": ""})
     page.refresh()
     clean, profiled = json.loads(page.widgets.runs.runs)["kernels"]
     assert [run["text"] for run in clean["sessions"][0]["runs"]] == ["nothing found"]
@@ -631,9 +639,9 @@ def test_counts_never_stand_above_a_list_of_nothing(small):
     hub.publish("launch", "kernel", {})
     hub.publish("launch", "kernel", {})
     page.refresh()
-    told = json.loads(page.widgets.runs.runs)
-    assert told["kernels"] == []
-    assert told["none"].startswith("2 launches in this session, none timed, profiled or sanitized")
+    runs = json.loads(page.widgets.runs.runs)
+    assert runs["kernels"] == []
+    assert runs["none"].startswith("2 launches in this session, none timed, profiled or sanitized")
     assert "launch" not in page.widgets.summary.value.split("</style>")[-1]
     hub.publish("profile", small.name, small)
     page.refresh()
@@ -668,7 +676,7 @@ COMPILED = {"arch": "gfx950", "seconds": 0.1, "cached": False, "warnings": 0, "e
 
 
 @pytest.fixture
-def kept(tmp_path, monkeypatch):
+def restart(tmp_path, monkeypatch):
     """Uses a file of runs of its own; gives a function that begins a new session."""
     monkeypatch.setenv("HIPKITTENS_HISTORY", str(tmp_path / "runs.sqlite"))
 
@@ -680,18 +688,18 @@ def kept(tmp_path, monkeypatch):
     return session
 
 
-def test_runs_and_baselines_of_earlier_sessions(kept, small, large):
+def test_runs_and_baselines_of_earlier_sessions(restart, small, large):
     page = wb.dashboard()
     hub.publish("profile", small.name, small.light())
     page.pin()
     page.close()
-    kept()
+    restart()
     page = wb.dashboard()
     try:
         hub.publish("time", large.name, large.timing)
         page.refresh()
-        (past,), (own,) = page.board.past, page.board.runs
-        assert (past.number, own.number) == (1, 2)
+        (past,), (run,) = page.board.past, page.board.runs
+        assert (past.number, run.number) == (1, 2)
         (kernel,) = json.loads(page.widgets.runs.runs)["kernels"]
         assert kernel["sessions"][0]["label"] == "this session"
         assert kernel["sessions"][1]["runs"][0]["names"] == [f"{small.name} #1"]
@@ -713,7 +721,7 @@ def test_several_baselines(small, large):
     board.pin("one")
     board.take(Event(0, "profile", large.name, large, 0.0))
     board.pin("two")
-    assert [each.name for each in board.baselines] == ["one", "two"]
+    assert [baseline.name for baseline in board.baselines] == ["one", "two"]
     assert board.pinned.name == "two"
     board.compare_with("one")
     assert board.pinned.run.number == 1
@@ -778,13 +786,13 @@ def test_a_panel_marks_figures_of_other_settings():
         panel.close()
 
 
-def test_hidden_and_ordered_cards_are_kept(kept):
+def test_hidden_and_ordered_cards_are_kept(restart):
     page = wb.dashboard()
     keys = list(page.widgets.grid.order)
     page.widgets.grid.order = keys[::-1]
     page.widgets.grid.hidden = ["lds"]
     page.close()
-    kept()
+    restart()
     page = wb.dashboard()
     try:
         assert list(page.widgets.grid.order) == keys[::-1]

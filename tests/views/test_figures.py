@@ -155,31 +155,31 @@ def test_what_looks_like_markup_in_a_name_is_shown() -> None:
 
 
 def test_a_tuning_of_which_every_candidate_failed_has_a_figure() -> None:
-    found = samples.tuned()
+    tuned = samples.tuned()
     failed = [
         dataclasses.replace(trial, result=dataclasses.replace(trial.result, us=0.0, failure="why"))
-        for trial in found.trials
+        for trial in tuned.trials
     ]
-    figure = figure_of(TuneResult(found.operator, found.device, failed, {}, found._default, 0.01))
+    figure = figure_of(TuneResult(tuned.operator, tuned.device, failed, {}, tuned._default, 0.01))
     assert figure.layout.title.text.endswith("0 candidates")
 
 
 def test_a_training_step_stands_beside_the_one_before():
-    made = samples.board(baseline=True)
-    now, before = made.steps
-    view = next(card for card in CARDS if card.key == "step").make(made)
+    board = samples.board(baseline=True)
+    now, before = board.steps
+    view = next(card for card in CARDS if card.key == "step").make(board)
     changes = {row[2]: row[-1] for row in view.rows}
     assert changes.pop("normalization/rmsnorm") == f"{18 / 25 - 1:+.1%}"
     assert set(changes.values()) == {"same"}
-    grey, own = view.figure.data
-    assert sum(own.x) == pytest.approx(now.total.value)
+    grey, current = view.figure.data
+    assert sum(current.x) == pytest.approx(now.total.value)
     assert sum(grey.x) == pytest.approx(before.total.value)
     assert view.origins == [Origin.MODELLED]
 
 
 def test_a_step_of_another_device_is_not_compared():
-    made = samples.board()
-    first = made.steps[0]
-    made.take(Event(99, "step", "emulated:MI300X", StepProfile(first.calls, "emulated:MI300X")))
-    assert made.steps[0].device == "emulated:MI300X"
-    assert made.steps[1] is None
+    board = samples.board()
+    first = board.steps[0]
+    board.take(Event(99, "step", "emulated:MI300X", StepProfile(first.calls, "emulated:MI300X")))
+    assert board.steps[0].device == "emulated:MI300X"
+    assert board.steps[1] is None

@@ -27,7 +27,7 @@ DRAWING = {"style", "finish"}
 def drawing_functions() -> set[tuple[str, str]]:
     """Module and name of each function of the views that gives a figure its look."""
     root = Path(views.__file__).parent
-    found = set()
+    functions = set()
     for path in root.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef) and node.name not in DRAWING:
@@ -37,8 +37,8 @@ def drawing_functions() -> set[tuple[str, str]]:
                     if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
                 }
                 if called & DRAWING:
-                    found.add((str(path), node.name))
-    return found
+                    functions.add((str(path), node.name))
+    return functions
 
 
 def test_every_figure_is_in_the_gallery() -> None:
@@ -107,12 +107,12 @@ def test_hues_of_kernels_are_no_origin_s_and_are_seen_on_both_pages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "ratio"),
+    ("first", "other", "ratio"),
     [("#000000", "#ffffff", 21.0), ("#777777", "#ffffff", 4.48), ("#ff0000", "#ffffff", 4.0)],
 )
-def test_contrast_is_that_of_wcag(one: str, other: str, ratio: float) -> None:
-    assert theme.contrast(one, other) == pytest.approx(ratio, abs=0.01)
-    assert theme.contrast(other, one) == theme.contrast(one, other)
+def test_contrast_is_that_of_wcag(first: str, other: str, ratio: float) -> None:
+    assert theme.contrast(first, other) == pytest.approx(ratio, abs=0.01)
+    assert theme.contrast(other, first) == theme.contrast(first, other)
 
 
 def test_patterns_tell_origins_and_hues_do_not(drawn: tuple[dict[str, Any], set[tuple[str, str]]]) -> None:
@@ -122,8 +122,8 @@ def test_patterns_tell_origins_and_hues_do_not(drawn: tuple[dict[str, Any], set[
     for name, figure in drawn[0].items():
         for trace in figure.data:
             colours = getattr(getattr(trace, "marker", None), "color", None)
-            shown = [colours] if isinstance(colours, str) else list(colours or ())
-            assert not set(shown) & set(badge.COLOURS.values()), name
+            hues = [colours] if isinstance(colours, str) else list(colours or ())
+            assert not set(hues) & set(badge.COLOURS.values()), name
 
 
 def test_axes_have_titles_and_bars_values(drawn: tuple[dict[str, Any], set[tuple[str, str]]]) -> None:

@@ -45,30 +45,30 @@ def positions(shape: str, layout: str) -> tuple[np.ndarray, np.ndarray]:
 def test_registers_are_those_of_the_documentation(arch: str, element: str, size: int) -> None:
     for shape, layout in (("rt_32x32_s", "col_l"), ("rt_16x32_s", "row_l"), ("rt_32x16_4_s", "col_l")):
         rows, cols, _ = SHAPES[shape]
-        found = view_layout(f"rt_{element}<{rows}, {2 * cols}, {layout}, {shape}>", arch=arch)
+        result = view_layout(f"rt_{element}<{rows}, {2 * cols}, {layout}, {shape}>", arch=arch)
         row, col = positions(shape, layout)
         per_lane = row.shape[0]
-        wanted = {
+        expected = {
             (int(row[k, lane]), tile * cols + int(col[k, lane])): (lane, (tile * per_lane + k) * size)
             for tile in range(2)
             for k in range(per_lane)
             for lane in range(64)
         }
-        got = {(r.row, r.col): (r.lane, r.register * 4 + r.register_byte) for r in found.rows}
-        assert got == wanted, (shape, layout)
-        assert len(found.rows) == rows * 2 * cols
-        assert found.summary == {}
+        got = {(r.row, r.col): (r.lane, r.register * 4 + r.register_byte) for r in result.rows}
+        assert got == expected, (shape, layout)
+        assert len(result.rows) == rows * 2 * cols
+        assert result.summary == {}
 
 
 def test_shared_memory_is_swizzled_as_documented() -> None:
     """st_16x32_s of 2-byte elements flips bit 5 of the byte offset in a base tile by bit 9."""
-    found = view_layout("st_bf<32, 64, st_16x32_s>", arch="gfx950")
-    for row in found.rows:
+    result = view_layout("st_bf<32, 64, st_16x32_s>", arch="gfx950")
+    for row in result.rows:
         base = (row.row // 16 * 2 + row.col // 32) * 16 * 32 * 2
         inside = (row.row % 16 * 32 + row.col % 32) * 2
         assert row.address == base + (inside ^ (inside >> 9 & 1) << 5)
         assert row.bank == row.address // 4 % 64
-    assert len(found.rows) == 32 * 64
+    assert len(result.rows) == 32 * 64
 
 
 def cycles(rows: Iterable[Row], *, write: bool) -> dict[tuple[int, int], int]:
@@ -96,20 +96,22 @@ CONFLICTS = [
 @pytest.mark.parametrize(("tile", "access", "register"), CONFLICTS)
 def test_banks_phases_and_conflicts(arch: str, tile: str, access: str, register: str) -> None:
     """The rows explain what the emulator counted, cycle by cycle."""
-    found = wb.view_layout(tile, access=access, register=register, arch=arch)
-    worked_out = cycles(found.rows, write=access == "store")
-    counted = {(n, p): phase.cycles for n, a in enumerate(found.accesses) for p, phase in enumerate(a.phases)}
+    result = wb.view_layout(tile, access=access, register=register, arch=arch)
+    worked_out = cycles(result.rows, write=access == "store")
+    counted = {
+        (n, p): phase.cycles for n, a in enumerate(result.accesses) for p, phase in enumerate(a.phases)
+    }
     assert worked_out == counted
-    assert found.conflicts == sum(c - 1 for c in counted.values())
-    assert any(r.conflict for r in found.rows) == bool(found.conflicts)
+    assert result.conflicts == sum(c - 1 for c in counted.values())
+    assert any(r.conflict for r in result.rows) == bool(result.conflicts)
     held = TileType.parse(register)
-    assert {(r.row, r.col) for r in found.rows} >= {
+    assert {(r.row, r.col) for r in result.rows} >= {
         (r, c) for r in range(held.rows) for c in range(held.cols) if not held.is_vector
     }
-    assert found.summary["SQ_LDS_BANK_CONFLICT"].value == found.conflicts
+    assert result.summary["SQ_LDS_BANK_CONFLICT"].value == result.conflicts
     confirmed = re.compile(r"ds_(read|write)(2|2st64)?_b64|ds_read_b(96|128)")
-    measured = arch == "gfx950" and all(confirmed.fullmatch(a.opcode) for a in found.accesses)
-    assert str(found.summary["SQ_LDS_BANK_CONFLICT"].origin) == ("counted" if measured else "modelled")
+    measured = arch == "gfx950" and all(confirmed.fullmatch(a.opcode) for a in result.accesses)
+    assert str(result.summary["SQ_LDS_BANK_CONFLICT"].origin) == ("counted" if measured else "modelled")
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
@@ -120,7 +122,7 @@ def test_conflicts_are_those_of_a_kernel_that_nobody_traces(arch: str) -> None:
     rt_bf<32, 32, row_l, rt_32x16_s> a; load(a, g.x, {0, 0, 0, 0}); store(s, a); wait_and_barrier();
     group<1>::store(g.out, s, {0, 0, 0, 0});"""
     batch = Batch()
-    batch.add("stored", body, x=x, shared=2048, wanted={"out": x})
+    batch.add("stored", body, x=x, shared=2048, expected={"out": x})
     counters = batch.run(arch, profile=True)["stored"]
     types = {"tile": "st_bf<32, 32, st_16x16_s>", "access": "store"}
     stored = view_layout(**types, register="rt_bf<32, 32, row_l, rt_32x16_s>", arch=arch)
@@ -130,54 +132,54 @@ def test_conflicts_are_those_of_a_kernel_that_nobody_traces(arch: str) -> None:
 
 
 def test_a_part_of_a_shared_tile() -> None:
-    found = view_layout(
+    result = view_layout(
         "st_bf<64, 64, st_16x32_s>",
         access="load",
         register="rt_bf<16, 32, row_l, rt_16x32_s>",
         at=(2, 1),
         arch="gfx950",
     )
-    assert {(r.row, r.col) for r in found.rows} == {(r, c) for r in range(32, 48) for c in range(32, 64)}
+    assert {(r.row, r.col) for r in result.rows} == {(r, c) for r in range(32, 48) for c in range(32, 64)}
     whole = {(r.row, r.col): r.address for r in view_layout("st_bf<64, 64, st_16x32_s>", arch="gfx950").rows}
-    assert all(r.address == whole[r.row, r.col] for r in found.rows)
+    assert all(r.address == whole[r.row, r.col] for r in result.rows)
 
 
 def test_reads_that_transpose() -> None:
-    found = view_layout(
+    result = view_layout(
         "st_bf<32, 32, st_32x32_s>", access="load", register="rt_bf<32, 32, col_l, rt_32x16_s>", arch="gfx950"
     )
-    assert {a.opcode for a in found.accesses} == {"ds_read_b64_tr_b16"}
+    assert {a.opcode for a in result.accesses} == {"ds_read_b64_tr_b16"}
     _, col = positions("rt_32x16_s", "col_l")
-    assert all(r.holder in set(range(64)) and r.col % 16 == int(col[0, r.holder]) for r in found.rows)
-    assert any(r.holder != r.lane for r in found.rows)
+    assert all(r.holder in set(range(64)) and r.col % 16 == int(col[0, r.holder]) for r in result.rows)
+    assert any(r.holder != r.lane for r in result.rows)
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize("access", ["load", "store"])
 def test_global_memory(arch: str, access: str) -> None:
-    found = view_layout("rt_fl<32, 64, row_l, rt_16x16_s>", access=access, columns=100, arch=arch)
-    assert {(r.row, r.col): r.offset for r in found.rows} == {
+    result = view_layout("rt_fl<32, 64, row_l, rt_16x16_s>", access=access, columns=100, arch=arch)
+    assert {(r.row, r.col): r.offset for r in result.rows} == {
         (r, c): (r * 100 + c) * 4 for r in range(32) for c in range(64)
     }
     row, col = positions("rt_16x16_s", "row_l")
     lane_of = {(int(row[k, lane]), int(col[k, lane])): lane for k in range(4) for lane in range(64)}
-    assert all(r.lane == lane_of[r.row % 16, r.col % 16] for r in found.rows)
-    assert found.summary["bytes requested"].value == 32 * 64 * 4
-    assert found.conflicts == 0
-    assert found.banks == 0
+    assert all(r.lane == lane_of[r.row % 16, r.col % 16] for r in result.rows)
+    assert result.summary["bytes requested"].value == 32 * 64 * 4
+    assert result.conflicts == 0
+    assert result.banks == 0
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_straight_to_shared_memory(arch: str) -> None:
-    found = view_layout("st_bf<64, 64, st_16x32_s>", access="load", group=4, arch=arch)
-    assert {a.bytes for a in found.accesses} == {16 if arch == "gfx950" else 4}
-    assert {a.wave for a in found.accesses} == {0, 1, 2, 3}
+    result = view_layout("st_bf<64, 64, st_16x32_s>", access="load", group=4, arch=arch)
+    assert {a.bytes for a in result.accesses} == {16 if arch == "gfx950" else 4}
+    assert {a.wave for a in result.accesses} == {0, 1, 2, 3}
     where = {(r.row, r.col): r.address for r in view_layout("st_bf<64, 64, st_16x32_s>", arch=arch).rows}
-    assert {(r.row, r.col): r.address for r in found.rows} == where
-    assert all(r.offset == (r.row * 64 + r.col) * 2 for r in found.rows)
+    assert {(r.row, r.col): r.address for r in result.rows} == where
+    assert all(r.offset == (r.row * 64 + r.col) * 2 for r in result.rows)
     # The hardware puts the lanes of a wave side by side.
-    for n, access in enumerate(found.accesses):
-        first = {r.lane: r.address for r in reversed(found.rows) if r.access == n}
+    for n, access in enumerate(result.accesses):
+        first = {r.lane: r.address for r in reversed(result.rows) if r.access == n}
         assert first == {lane: first[0] + lane * access.bytes for lane in range(64)}
 
 
@@ -260,9 +262,9 @@ def test_figure(conflicting: LayoutResult) -> None:
     lit = figure.frames[2].data
     rows = [r for r in conflicting.rows if (r.access, r.phase) == (0, 0)]
     tile, memory = np.asarray(lit[0].z), np.asarray(lit[1].z)
-    in_tile, told = (
-        {(y, x): text for y, row in enumerate(each.text) for x, text in enumerate(row) if text.strip()}
-        for each in lit[:2]
+    in_tile, lanes = (
+        {(y, x): text for y, row in enumerate(heatmap.text) for x, text in enumerate(row) if text.strip()}
+        for heatmap in lit[:2]
     )
     assert in_tile == {(r.row, r.col): str(r.lane) for r in rows}
     assert {(int(y), int(x)) for y, x in np.argwhere(tile != 1)} == {(r.row, r.col) for r in rows}
@@ -270,14 +272,14 @@ def test_figure(conflicting: LayoutResult) -> None:
         (r.address // 256, r.bank) for r in rows if r.conflict
     }
     in_memory = {(r.address // 256, r.bank): str(r.lane) for r in rows}
-    assert told == in_memory
+    assert lanes == in_memory
     modes = [button.label for button in figure.layout.updatemenus[0].buttons]
     assert modes[:3] == ["colour: lane", "colour: register", "colour: bank"]
     assert any(a.text == "counted" for a in figure.layout.annotations)
     # A button's arrays are encoded as plotly's script reads them.
-    given = figure.layout.updatemenus[0].buttons[2].args[0]["z"]
-    bank = np.frombuffer(base64.b64decode(given[0]["bdata"]), given[0]["dtype"])
-    there = bank.reshape([int(size) for size in given[0]["shape"].split(",")])
+    colours = figure.layout.updatemenus[0].buttons[2].args[0]["z"]
+    bank = np.frombuffer(base64.b64decode(colours[0]["bdata"]), colours[0]["dtype"])
+    there = bank.reshape([int(size) for size in colours[0]["shape"].split(",")])
     assert all(there[r.row, r.col] == r.bank for r in conflicting.rows)
     # A saved notebook has several, each entry of a list on a line of its own.
     assert len(json.dumps(json.loads(figure.to_json()), indent=1)) < 400_000
@@ -296,13 +298,13 @@ def test_numbers_are_read_whatever_the_menu_and_the_slider_say(conflicting: Layo
     for frame in (*figure.frames, *without.frames):
         for over in frame.data:
             veil = np.asarray(over.z)
-            told = {
+            levels = {
                 int(veil[y, x])
                 for y, row in enumerate(over.text)
                 for x, text in enumerate(row)
                 if text.strip()
             }
-            behind |= {lanes.colorscale[2 * value + 1][1] for value in told}
+            behind |= {lanes.colorscale[2 * value + 1][1] for value in levels}
             # Numbers are no larger than a cell: neighbours in a row and in a column have a text.
             assert all((*over.text[0][:2], over.text[1][0]))
     assert len(behind) == 3, "nothing, and the red of all accesses and of one"

@@ -26,7 +26,7 @@ def outputs() -> list[dict[str, str]]:
         samples.tuned(),
         gallery("time-modelled"),
     )
-    return [*({"text/html": each._repr_html_()} for each in results), note("Dashboard", [])]
+    return [*({"text/html": result._repr_html_()} for result in results), note("Dashboard", [])]
 
 
 def test_a_markdown_export_has_no_style_sheet(outputs: list[dict[str, str]]) -> None:

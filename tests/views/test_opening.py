@@ -35,7 +35,7 @@ __global__ __launch_bounds__(256) void doubled(const globals g) {
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def presented(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Records tables with what their buttons open, instead of displaying them."""
     displayed: list[Any] = []
 
@@ -48,46 +48,48 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return displayed
 
 
-def test_a_finding_opens_the_stepper_before_its_instruction(shown: list[Any]) -> None:
+def test_a_finding_opens_the_stepper_before_its_instruction(presented: list[Any]) -> None:
     kernel = wb.compile(HASTY, name="hasty.hip")["hasty"]
     result = wb.sanitize(kernel[1, 64], torch.randn(64), torch.zeros(64))
     sanitizer.present(result)
-    ((table, key, opens),) = shown
+    ((table, key, opens),) = presented
     assert re.findall(r'data-wb-open="([^"]*)" hidden', table) == [f"{key}:0"]
     stepper = opens(0)
     assert stepper.instruction.address == result.findings[0].pc
     # In another process there is nothing to launch again, and the table says how to.
     sanitizer.present(pickle.loads(pickle.dumps(result)))
-    assert "data-wb-open" not in shown[1][0]
-    assert "wb.step(..., at=result.findings[0])" in shown[1][0]
+    assert "data-wb-open" not in presented[1][0]
+    assert "wb.step(..., at=result.findings[0])" in presented[1][0]
 
 
-def test_a_wrong_number_opens_where_it_comes_from(shown: list[Any]) -> None:
+def test_a_wrong_number_opens_where_it_comes_from(presented: list[Any]) -> None:
     kernel = wb.compile(HEAD + TRANSPOSED, name="product.hip")["product"]
     inputs = {name: torch.randn(1, 1, 32, 32).bfloat16() for name in "ab"}
     inputs["c"] = torch.zeros(1, 1, 32, 32)
     result = wb.verify(kernel[1, 64], lambda a, b: a @ b.mT, inputs=inputs, outputs=("c",))
     verify.present(result)
-    ((table, key, opens),) = shown
+    ((table, key, opens),) = presented
     # One more button asks whose fault it is.
     assert table.count(f'data-wb-open="{key}:') == len(result.worst.first[: verify.BUTTONS]) + 1
-    found = opens(1)
-    assert isinstance(found, Provenance)
-    assert found.at == tuple(result.worst.first[1].index)
-    assert "b[0, 0, 0:32, 1]" in found.sources
+    provenance = opens(1)
+    assert isinstance(provenance, Provenance)
+    assert provenance.at == tuple(result.worst.first[1].index)
+    assert "b[0, 0, 0:32, 1]" in provenance.sources
     right = wb.verify(kernel[1, 64], lambda a, b: a @ b, inputs=inputs, outputs=("c",))
     assert right.passed
     assert right.again is None, "nothing keeps the tensors of a launch that is right"
 
 
-def test_a_click_asks_whose_fault_a_wrong_number_is(shown: list[Any]) -> None:
+def test_a_click_asks_whose_fault_a_wrong_number_is(presented: list[Any]) -> None:
     widgets = pytest.importorskip("ipywidgets")
     doubled = "__global__ void doubled(const int *in, int *out) { out[threadIdx.x] = 2 * in[threadIdx.x]; }"
     kernel = wb.compile(f"#include <hip/hip_runtime.h>\n{doubled}")["doubled"]
     inputs = {"in": torch.arange(64, dtype=torch.int32), "out": torch.zeros(64, dtype=torch.int32)}
-    result = wb.verify(kernel[1, 64], lambda **given: 3 * given["in"], inputs=inputs, outputs=("out",))
+    result = wb.verify(
+        kernel[1, 64], lambda **arguments: 3 * arguments["in"], inputs=inputs, outputs=("out",)
+    )
     verify.present(result)
-    ((table, key, opens),) = shown
+    ((table, key, opens),) = presented
     assert f'data-wb-open="{key}:{verify.BUTTONS}"' in table
     opened = opens(verify.BUTTONS)
     assert isinstance(opened, Diagnosis)
@@ -98,19 +100,19 @@ def test_a_click_asks_whose_fault_a_wrong_number_is(shown: list[Any]) -> None:
     assert "wrong at -O1 as well as at -O3" in box.children[1].value
 
 
-@pytest.mark.parametrize("given", [False, True])
-def test_of_a_kernel_with_a_spec(given: bool, shown: list[Any]) -> None:
+@pytest.mark.parametrize("with_inputs", [False, True])
+def test_of_a_kernel_with_a_spec(with_inputs: bool, presented: list[Any]) -> None:
     module = wb.compile(DOUBLED, name="doubled.hip")
     spec = wb.kernels["normalization/rmsnorm"]
     shape = {"rows": 4, "cols": 1024}
     inputs = {"x": torch.randn(4, 1024).bfloat16(), "weight": torch.randn(1024).bfloat16()}
-    result = wb.verify(module, spec, **({"inputs": inputs} if given else {"shape": shape}))
+    result = wb.verify(module, spec, **({"inputs": inputs} if with_inputs else {"shape": shape}))
     verify.present(result)
-    found = shown[0][2](0)
-    row, column = found.at
-    assert found.value == pytest.approx(result.worst.first[0].got)
-    assert [int(n) // 1024 for n in found.elements["x"]] == [row] * len(found.elements["x"])
-    assert row * 1024 + column in found.elements["x"]
+    provenance = presented[0][2](0)
+    row, column = provenance.at
+    assert provenance.value == pytest.approx(result.worst.first[0].got)
+    assert [int(n) // 1024 for n in provenance.elements["x"]] == [row] * len(provenance.elements["x"])
+    assert row * 1024 + column in provenance.elements["x"]
 
 
 def test_what_goes_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,5 +128,5 @@ def test_what_goes_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     links.answer(box, opens)
     for number in range(2):
         links._open(None, {"open": number}, None)
-    assert [each["error"] for each in sent] == ["no such element", "AssertionError('unforeseen')"]
+    assert [message["error"] for message in sent] == ["no such element", "AssertionError('unforeseen')"]
     assert box.children == (links,)

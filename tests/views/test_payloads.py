@@ -58,9 +58,9 @@ SCALE = (
 
 
 def found_by_the_sanitizer() -> SanitizeResult:
-    found = Finding("race", "what", "a.hip", 3, 1, True, "v_mov", 8, (0, 0, 0), 1, 5, 64, 2, ("a.hip", 4))
-    elsewhere = replace(found, is_own=False, file="kittens.cuh", category="note")
-    return SanitizeResult("scale", DEVICE, {"n": 64}, (found, elsewhere), (elsewhere,), True, 0.1)
+    finding = Finding("race", "what", "a.hip", 3, 1, True, "v_mov", 8, (0, 0, 0), 1, 5, 64, 2, ("a.hip", 4))
+    elsewhere = replace(finding, is_own=False, file="kittens.cuh", category="note")
+    return SanitizeResult("scale", DEVICE, {"n": 64}, (finding, elsewhere), (elsewhere,), True, 0.1)
 
 
 def changed() -> Changes:
@@ -82,12 +82,12 @@ def changed() -> Changes:
 def values() -> dict[str, Any]:
     """Results of every type that a page shows, with no part empty."""
     benched = samples.benchmark()
-    one = benched.of(samples.GEMM)[0]
-    slower, failed = replace(one, us=2 * one.us), replace(one, us=0.0, failure="why")
+    row = benched.of(samples.GEMM)[0]
+    slower, failed = replace(row, us=2 * row.us), replace(row, us=0.0, failure="why")
     tuned = samples.tuned()
     trials = [*tuned.trials, replace(tuned.trials[0], result=failed)]
-    made = {name: each for name, each in every_result().items() if hasattr(each, "_repr_html_")}
-    made |= {
+    results = {name: result for name, result in every_result().items() if hasattr(result, "_repr_html_")}
+    results |= {
         "TimeResult measured": samples.measured(),
         "TimeResult modelled": samples.timed(2048, 26.5),
         "SweepResult": samples.swept(),
@@ -102,10 +102,10 @@ def values() -> dict[str, Any]:
         "XcdMap": samples.dies(orders=2),
         "SanitizeResult": found_by_the_sanitizer(),
         "Changes": changed(),
-        "Regressions": Regressions([Change(one, slower), Change(slower, one)], 0.03, ["a/b n=1"], ["c/d"]),
-        "Timeline": made["ProfileResult"].timeline,
+        "Regressions": Regressions([Change(row, slower), Change(slower, row)], 0.03, ["a/b n=1"], ["c/d"]),
+        "Timeline": results["ProfileResult"].timeline,
     }
-    return made
+    return results
 
 
 LOOKED_UP = (
@@ -126,7 +126,7 @@ def sources() -> dict[str, Any]:
 class Pages(dict[str, str]):
     """Pages by name; the text before the first space is "html", "svg", or "texts": of a figure, as JSON."""
 
-    def shown(self, name: str, value: Any) -> None:
+    def add(self, name: str, value: Any) -> None:
         """Adds all pages of a result."""
         self[f"html {name}"] = value._repr_html_()
         if isinstance(value, Plotted):
@@ -139,36 +139,43 @@ class Pages(dict[str, str]):
         self[f"svg {name}"] = svg_of(figure)
 
 
-def results_pages(pages: Pages, made: Mapping[str, Any]) -> None:
+def results_pages(pages: Pages, results: Mapping[str, Any]) -> None:
     """Adds the pages of single results."""
-    for name, value in made.items():
-        pages.shown(name, value)
+    for name, value in results.items():
+        pages.add(name, value)
 
 
-def report_pages(pages: Pages, made: Mapping[str, Any], text: str, folder: Path) -> None:
+def report_pages(pages: Pages, results: Mapping[str, Any], text: str, folder: Path) -> None:
     """Adds a report of all results, and a benchmark's files."""
-    items = [value for value in made.values() if not isinstance(value, CellResult)]
+    items = [value for value in results.values() if not isinstance(value, CellResult)]
     page = wb.report(folder / "report.html", text, f"# {text}", *items, title=text).read_text()
     # plotly's own script is not looked through for what has no place in it.
     pages["html report"] = re.sub(r"<script[^>]*>/\*\*\n\* plotly.js .*?</script>", "", page, flags=re.S)
-    _, markdown, index = write_all(made["BenchResult"], folder / "bench")
+    _, markdown, index = write_all(results["BenchResult"], folder / "bench")
     pages["html benchmark"] = index.read_text()
     # Markdown lets HTML through.
     pages["html benchmarks.md"] = markdown.read_text()
 
 
-def dashboard_pages(pages: Pages, made: Mapping[str, Any], text: str) -> None:
+def dashboard_pages(pages: Pages, results: Mapping[str, Any], text: str) -> None:
     """A dashboard after runs of a kernel with this name, and the copy of it in the notebook."""
     source = Hub()
-    profile, time = made["ProfileResult of the file"], made["TimeResult measured"]
+    profile, time = results["ProfileResult of the file"], results["TimeResult measured"]
     source.publish("compile", text, {"arch": text, "code": text, "error": text})
     source.publish("profile", profile.name, profile)
     source.publish("time", time.name, time)
-    told = {"kind": text, "error": text, "device": text, "shape": {text: text}}
-    source.publish("failed", text, told)
+    failure = {"kind": text, "error": text, "device": text, "shape": {text: text}}
+    source.publish("failed", text, failure)
     source.publish("print", text, {"text": text})
-    found = {"findings": 1, "first": text, "shape": {text: text}, "device": text, "code": "", "details": ()}
-    source.publish("sanitize", text, found)
+    sanitization = {
+        "findings": 1,
+        "first": text,
+        "shape": {text: text},
+        "device": text,
+        "code": "",
+        "details": (),
+    }
+    source.publish("sanitize", text, sanitization)
     live = Dashboard(source=source)
     try:
         live.board.take(
@@ -200,11 +207,11 @@ def changed_by(text: str) -> Changes:
     return poisoned(changed(), text, LOOKED_UP)
 
 
-def cell_pages(pages: Pages, made: Mapping[str, Any], text: str) -> None:
+def cell_pages(pages: Pages, results: Mapping[str, Any], text: str) -> None:
     """Adds outputs of cells with and without a result."""
-    result = made["CellResult"]
-    for name, one in (("fine", result), ("failed", replace(result, error=WorkbenchError(text)))):
-        pages[f"html cell that {name}"] = cell_bundle(replace(one, name=text), text)["text/html"]
+    result = results["CellResult"]
+    for name, outcome in (("fine", result), ("failed", replace(result, error=WorkbenchError(text)))):
+        pages[f"html cell that {name}"] = cell_bundle(replace(outcome, name=text), text)["text/html"]
     fault = KernelFault(text, kernel=text, source=(text, 3, 1))
     failure = CellFailure.of_fault(text, fault, text)
     pages["html cell with a fault"] = failure_bundle(failure, text)["text/html"]
@@ -222,13 +229,13 @@ def compiled_pages(pages: Pages, text: str) -> None:
     file = f"{text.replace('/', '|')}.hip"
     module = wb.compile(source, arch="gfx950", name=file)
     (kernel,) = module.kernels.values()
-    pages.shown("module", module)
-    pages.shown("kernel", kernel)
+    pages.add("module", module)
+    pages.add("kernel", kernel)
     device = wb.device(DEVICE)
-    pages.shown("cell", CellResult(text, module, device, dict(module.kernels)))
+    pages.add("cell", CellResult(text, module, device, dict(module.kernels)))
     profile = wb.profile(kernel[1, 64], torch.ones(64), 2.0, device=device)
-    pages.shown("launched", profile)
-    pages.shown("sanitized", wb.sanitize(kernel[1, 64], torch.ones(64), 2.0, device=device))
+    pages.add("launched", profile)
+    pages.add("sanitized", wb.sanitize(kernel[1, 64], torch.ones(64), 2.0, device=device))
     with pytest.raises(KernelFault) as stopped:
         kernel[64, 256](torch.ones(64), 2.0)
     pages["html stopped"] = CellFailure.of_fault(text, stopped.value, module.own_file)._repr_html_()
@@ -249,13 +256,13 @@ def history_pages(pages: Pages, file: Path, text: str) -> None:
         base.execute("UPDATE run SET shape = ?", (json.dumps({text: text}),))
         base.execute("UPDATE baseline SET name = ?", (text,))
     base.close()
-    found = History(Store(file))
-    pages.shown("history", found)
-    for run in found:
-        pages.shown(f"run {run.number}", run)
+    history = History(Store(file))
+    pages.add("history", history)
+    for run in history:
+        pages.add(f"run {run.number}", run)
         if run.profile is not None:
-            pages.shown(f"profile of run {run.number}", run.profile)
-    pages.shown("comparison", found.compare(1, 2))
+            pages.add(f"profile of run {run.number}", run.profile)
+    pages.add("comparison", history.compare(1, 2))
 
 
 OPERATOR = """
@@ -276,9 +283,9 @@ def library_pages(pages: Pages, text: str, folder: Path) -> None:
     (folder / category).mkdir()
     (folder / category / "scale.py").write_text(OPERATOR.format(name=f"{category}/scale", text=text))
     library = KernelRegistry(folder)
-    pages.shown("library", library)
-    pages.shown("kernels", kernels_table(library))
-    pages.shown("search", library.search())
+    pages.add("library", library)
+    pages.add("kernels", kernels_table(library))
+    pages.add("search", library.search())
 
 
 @pytest.fixture(scope="module")
@@ -289,25 +296,25 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hub.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HIPKITTENS_HISTORY", str(path))
-        found = wb.history()
+        history = wb.history()
         for source in (SCALE, SCALE.replace("*= by", "+= by")):
             kernel = wb.compile(source, arch="gfx950", name="scale.hip")["scale"]
             wb.profile(kernel[1, 64], torch.ones(64), 2.0)
         with pytest.raises(KernelFault):
             wb.time(kernel[64, 64], torch.ones(64), 2.0)
-        found.pin(1, "base")
+        history.pin(1, "base")
         recorder.stop()
     hub.clear()
     return path
 
 
-def all_pages(made: Mapping[str, Any], file: Path, text: str, folder: Path) -> Pages:
+def all_pages(values: Mapping[str, Any], file: Path, text: str, folder: Path) -> Pages:
     """Pages of every kind, with `text` wherever the content comes from a user or a file."""
     folder.mkdir()
     pages = Pages()
     results = {
         name: poisoned(value, text, LOOKED_UP + LOOKED_UP_OF.get(type(value), ()))
-        for name, value in made.items()
+        for name, value in values.items()
     }
     results_pages(pages, results)
     report_pages(pages, results, text, folder)
@@ -328,7 +335,9 @@ PLACES = {"transform", "style", "x", "y", "id"}
 def elements(picture: str) -> set[tuple[str, str]]:
     """Elements and attributes of a picture, which has to be XML; where a text stands is left out."""
     root = ElementTree.fromstring(picture)
-    return {(each.tag, name) for each in root.iter() for name in ("", *each.attrib) if name not in PLACES}
+    return {
+        (element.tag, name) for element in root.iter() for name in ("", *element.attrib) if name not in PLACES
+    }
 
 
 def attacks(name: str, page: str, clean: str) -> list[str]:
@@ -337,23 +346,26 @@ def attacks(name: str, page: str, clean: str) -> list[str]:
     if kind == "svg":
         return sorted(map(str, elements(page) - elements(clean)))
     if kind == "texts":
-        ours = {("br", ()), *(each for text in json.loads(clean) for each in Page(text).made)}
-        found = {text: Page(text) for text in json.loads(page)}
-        return [text for text, told in found.items() if told.wrong or {*told.made} - ours]
-    shown, wanted = Page(page), Page(clean)
-    return [*shown.wrong, *map(str, differing(*(without_code(each.made) for each in (shown, wanted))))]
+        ours = {("br", ()), *(element for text in json.loads(clean) for element in Page(text).elements)}
+        pages = {text: Page(text) for text in json.loads(page)}
+        return [text for text, part in pages.items() if part.wrong or {*part.elements} - ours]
+    actual, expected = Page(page), Page(clean)
+    return [
+        *actual.wrong,
+        *map(str, differing(*(without_code(side.elements) for side in (actual, expected)))),
+    ]
 
 
-def without_code(made: list[Any]) -> list[Any]:
+def without_code(elements: list[Any]) -> list[Any]:
     """Elements without the bare <code>, which backticks in a hint make and which does no harm."""
-    return [each for each in made if each != ("code", ())]
+    return [element for element in elements if element != ("code", ())]
 
 
-def differing(found: list[Any], wanted: list[Any]) -> Iterator[Any]:
+def differing(actual: list[Any], expected: list[Any]) -> Iterator[Any]:
     """The first element that differs, with those before it and both lengths."""
-    if found != wanted:
-        at = next((n for n, pair in enumerate(zip(found, wanted, strict=False)) if len(set(pair)) > 1), -1)
-        yield found[max(0, at - 3) : at + 1], wanted[max(0, at - 3) : at + 1], len(found), len(wanted)
+    if actual != expected:
+        at = next((n for n, pair in enumerate(zip(actual, expected, strict=False)) if len(set(pair)) > 1), -1)
+        yield actual[max(0, at - 3) : at + 1], expected[max(0, at - 3) : at + 1], len(actual), len(expected)
 
 
 @pytest.mark.timeout(600)
@@ -363,15 +375,15 @@ def test_texts_stay_texts(sources: dict[str, Any], file: Path, text: str, tmp_pa
     clean = all_pages(sources, file, harmless(text), tmp_path / "harmless")
     assert pages.keys() == clean.keys()
     assert len(pages) >= 80
-    wrong = {name: found for name in pages if (found := attacks(name, pages[name], clean[name]))}
-    assert not wrong, "\n".join(f"{name}: {found[:3]}" for name, found in wrong.items())[:3000]
+    wrong = {name: faults for name in pages if (faults := attacks(name, pages[name], clean[name]))}
+    assert not wrong, "\n".join(f"{name}: {faults[:3]}" for name, faults in wrong.items())[:3000]
 
 
 @pytest.mark.parametrize(
     ("page", "least"), [("<p>{}</p>", 13), ('<p title="{}"></p>', 2), ("<p title='{}'></p>", 2)]
 )
 def test_what_is_not_escaped_is_found(page: str, least: int) -> None:
-    found = [text for text in PAYLOADS if attacks("html", page.format(text), page.format(harmless(text)))]
-    assert len(found) >= least, found
+    caught = [text for text in PAYLOADS if attacks("html", page.format(text), page.format(harmless(text)))]
+    assert len(caught) >= least, caught
     for text in PAYLOADS:
         assert attacks("html", page.format(escape(text)), page.format(harmless(text))) == []

@@ -38,13 +38,13 @@ def profiled():
 @pytest.fixture
 def page(profiled):
     hub = Hub()
-    made = Dashboard(source=hub)
+    dashboard = Dashboard(source=hub)
     hub.publish("profile", profiled.name, profiled.light())
     # It would draw soon anyway; the test draws now.
-    made.refresh()
-    made.widgets.cards.wait()
-    yield made
-    made.close()
+    dashboard.refresh()
+    dashboard.widgets.cards.wait()
+    yield dashboard
+    dashboard.close()
 
 
 def test_the_first_card_says_what_limits_and_what_next(page, profiled):
@@ -52,8 +52,8 @@ def test_the_first_card_says_what_limits_and_what_next(page, profiled):
     assert first.index("not verified") < first.index("limited by") < first.index("LDS bank conflicts")
     tree = page.widgets.cards.tree.value
     assert "waves of a compute unit" in tree
-    told = json.loads(page.widgets.cards.waves.shown[0])
-    assert [one["name"] for one in told["timelines"]] == [profiled.name]
+    payload = json.loads(page.widgets.cards.waves.shown[0])
+    assert [timeline["name"] for timeline in payload["timelines"]] == [profiled.name]
     boxes = page.box.children
     assert boxes.index(page.widgets.cards.box) + 1 == boxes.index(page.widgets.grid), "before all figures"
     assert boxes.index(page.widgets.cards.first) < boxes.index(page.widgets.runs), "the verdict comes first"
@@ -62,7 +62,7 @@ def test_the_first_card_says_what_limits_and_what_next(page, profiled):
 def test_a_baseline_s_timeline_stands_under_the_run_s(page, profiled):
     def names():
         page.widgets.cards.wait()
-        return [one["name"] for one in json.loads(page.widgets.cards.waves.shown[0])["timelines"]]
+        return [timeline["name"] for timeline in json.loads(page.widgets.cards.waves.shown[0])["timelines"]]
 
     page.pin()
     assert names() == [profiled.name], "a run is not compared with itself"
@@ -141,4 +141,4 @@ def test_advice_is_looked_for_once(profiled, monkeypatch):
     results = importlib.import_module("workbench.profile.results")
     monkeypatch.setattr(results, "advise", lambda profile: pytest.fail("again"))
     assert profiled.advice is before
-    assert [each.rule for each in advise(profiled)] == [each.rule for each in before]
+    assert [finding.rule for finding in advise(profiled)] == [finding.rule for finding in before]

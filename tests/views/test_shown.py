@@ -38,24 +38,24 @@ def x() -> torch.Tensor:
 
 
 @pytest.fixture(scope="module")
-def shown(x: torch.Tensor) -> ShownValues:
+def values(x: torch.Tensor) -> ShownValues:
     kernel = wb.compile(SOURCE, arch="gfx950", show=True)["k"]
-    found = kernel[6, 64, 4096](x).shown
-    assert isinstance(found, ShownValues)
-    return found
+    result = kernel[6, 64, 4096](x).shown
+    assert isinstance(result, ShownValues)
+    return result
 
 
-def test_the_table_has_a_row_for_each_name(shown: ShownValues) -> None:
-    page = shown._repr_html_()
+def test_the_table_has_a_row_for_each_name(values: ShownValues) -> None:
+    page = values._repr_html_()
     assert all(
         name in page for name in ("scores", "register tile", "shared tile", "scalar", "16 x 16", "fp32")
     )
     assert "4 of 6 work-groups" in page
-    assert repr(shown).splitlines()[0] == "scores (line 10): 16 x 16 of fp32; 4 groups, 1 waves, 3 trips"
+    assert repr(values).splitlines()[0] == "scores (line 10): 16 x 16 of fp32; 4 groups, 1 waves, 3 trips"
 
 
-def test_the_matrix_and_its_slider(shown: ShownValues, x: torch.Tensor) -> None:
-    figure = shown.of("scores").figure
+def test_the_matrix_and_its_slider(values: ShownValues, x: torch.Tensor) -> None:
+    figure = values.of("scores").figure
     labels = [step.label for step in figure.layout.sliders[0].steps]
     assert labels[:4] == [
         *(f"group 0, wave 0, trip {trip}" for trip in range(3)),
@@ -63,13 +63,13 @@ def test_the_matrix_and_its_slider(shown: ShownValues, x: torch.Tensor) -> None:
     ]
     assert len(figure.frames) == len(labels) == 12
     cells, marks = figure.frames[1].data
-    wanted = x[16:32, :16]
-    assert torch.equal(torch.tensor(cells.z).nan_to_num(), wanted.nan_to_num())
+    expected = x[16:32, :16]
+    assert torch.equal(torch.tensor(cells.z).nan_to_num(), expected.nan_to_num())
     broken = torch.tensor(marks.z) == 1
     assert broken.nonzero().tolist() == [[2, 3]]
     scale = x[:48, :64].nan_to_num()
     assert (cells.zmin, cells.zmax) == (scale.min().item(), scale.max().item()), "one scale for all moments"
-    place = shown.of("scores")[1].place(2, 5)
+    place = values.of("scores")[1].place(2, 5)
     assert cells.customdata[2][5].split("<br>") == [
         "row 2, column 5",
         f"{x[18, 5]:.6g}",
@@ -77,32 +77,32 @@ def test_the_matrix_and_its_slider(shown: ShownValues, x: torch.Tensor) -> None:
     ]
 
 
-def test_where_in_the_lds_an_element_is(shown: ShownValues) -> None:
-    moments = shown.of("s")
+def test_where_in_the_lds_an_element_is(values: ShownValues) -> None:
+    moments = values.of("s")
     byte = moments[0].place(4, 7).lds
     assert byte is not None
     assert f"LDS byte {byte}, bank {byte // 4 % 64}" in moments.figure.data[0].customdata[4][7]
 
 
-def test_lanes_that_were_off_have_no_number(shown: ShownValues) -> None:
-    cells, marks = shown.of("half").figure.data
+def test_lanes_that_were_off_have_no_number(values: ShownValues) -> None:
+    cells, marks = values.of("half").figure.data
     numbers = torch.tensor(cells.z)[0]
     assert numbers[:32].isnan().all()
     assert numbers[32:].tolist() == [0.5 * lane for lane in range(32, 64)]
     assert torch.tensor(marks.z).isnan().all(), "off is not wrong"
 
 
-def test_against_a_reference(shown: ShownValues, x: torch.Tensor) -> None:
-    moments = shown.of("scores")
-    wanted = torch.stack(
+def test_against_a_reference(values: ShownValues, x: torch.Tensor) -> None:
+    moments = values.of("scores")
+    expected = torch.stack(
         [torch.stack([x[16 * t : 16 * t + 16, 16 * g : 16 * g + 16] for t in range(3)]) for g in range(4)]
     )
-    difference = moments.against(wanted[:, None])
+    difference = moments.against(expected[:, None])
     assert isinstance(difference, Moments)
     assert all(moment.values.nan_to_num().abs().max() == 0 for moment in difference)
-    one = moments.against(wanted[0, 0])
-    assert one[3].values[0, 0] == x[0, 16].double() - x[0, 0].double()
-    assert "less the reference" in one.figure.layout.title.text
+    single = moments.against(expected[0, 0])
+    assert single[3].values[0, 0] == x[0, 16].double() - x[0, 0].double()
+    assert "less the reference" in single.figure.layout.title.text
     with pytest.raises(
         wb.errors.UsageError, match=r"reference of 'scores' has shape \[3\]; expected \[16, 16\] or"
     ):

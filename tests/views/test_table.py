@@ -67,10 +67,10 @@ def test_cells_of_a_table_that_folds_have_their_columns_titles():
 
 def folds_below(table: Table) -> int:
     """Ems of the page below which the table folds."""
-    found = re.search(r'<div class="wb-folds (wb-folds-(\d+))">', str(table.__html__()))
-    assert found is not None
-    assert f"@container (max-width:{found[2]}em){{.wb .{found[1]} table" in STYLE
-    return int(found[2])
+    match = re.search(r'<div class="wb-folds (wb-folds-(\d+))">', str(table.__html__()))
+    assert match is not None
+    assert f"@container (max-width:{match[2]}em){{.wb .{match[1]} table" in STYLE
+    return int(match[2])
 
 
 def test_a_table_folds_where_its_columns_have_no_room():
@@ -79,10 +79,10 @@ def test_a_table_folds_where_its_columns_have_no_room():
     assert folds_below(narrow) < folds_below(wide) < 30
     # Words of a sentence go into three lines, a line that does not break into none.
     sentence = "words of a sentence that a narrow column breaks into three lines, " * 2
-    told = Table(("a", "b", "c"), [("x", 1, sentence)])
+    wrapped = Table(("a", "b", "c"), [("x", 1, sentence)])
     assert (
         folds_below(wide)
-        < folds_below(told)
+        < folds_below(wrapped)
         < folds_below(Table(("a", "b", "c"), [("x", 1, Cell(sentence, "wb-line"))]))
     )
     assert folds_below(Table(("a", "b", "a title in a line"), [])) > folds_below(Table(("a", "b", "c"), []))

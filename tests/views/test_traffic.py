@@ -21,7 +21,7 @@ __global__ void copy(const float *x, float *out) {
 """
 
 
-def of(**counters):
+def result_of(**counters):
     figures = {name: Figure(value, "", Origin.MEASURED) for name, value in counters.items()}
     return SimpleNamespace(counters=figures, argument_bytes=1000, metrics=derive(figures, machine("MI355X")))
 
@@ -37,8 +37,8 @@ def test_every_level_of_an_emulated_launch():
     result = wb.profile(module["copy"][64, 256], x, out)
     size = 64 * 256 * 4
     view = traffic(result, None)
-    found = table(view)
-    assert {k: v for k, v in found.items() if k != "lanes, read"} == {
+    levels = table(view)
+    assert {k: v for k, v in levels.items() if k != "lanes, read"} == {
         "LDS, read": 0,
         "LDS, written": 0,
         "lanes, written": size,
@@ -60,7 +60,7 @@ def test_every_level_of_an_emulated_launch():
 
 def test_counters_of_a_gpu():
     view = traffic(
-        of(FETCH_SIZE=10, WRITE_SIZE=2, TCP_TCC_READ_REQ_sum=100, TCC_HIT_sum=3, TCC_MISS_sum=1), None
+        result_of(FETCH_SIZE=10, WRITE_SIZE=2, TCP_TCC_READ_REQ_sum=100, TCC_HIT_sum=3, TCC_MISS_sum=1), None
     )
     # HBM itself has no counter behind the Infinity Cache: what is known is the least it can be.
     assert table(view) == {
@@ -75,8 +75,8 @@ def test_counters_of_a_gpu():
 
 def test_against_a_baseline():
     now, base = (
-        of(FETCH_SIZE=10, TCC_HIT_sum=3, TCC_MISS_sum=1),
-        of(FETCH_SIZE=20, TCC_HIT_sum=1, TCC_MISS_sum=1),
+        result_of(FETCH_SIZE=10, TCC_HIT_sum=3, TCC_MISS_sum=1),
+        result_of(FETCH_SIZE=20, TCC_HIT_sum=1, TCC_MISS_sum=1),
     )
     rows = {row[0]: row[2] for row in traffic(now, base).rows}
     assert rows["Infinity Fabric, read"] == "-50.0%"
@@ -84,5 +84,5 @@ def test_against_a_baseline():
 
 
 def test_nothing_collected():
-    assert table(traffic(of(), None)) == {"HBM, at least (arguments once)": 1000}
+    assert table(traffic(result_of(), None)) == {"HBM, at least (arguments once)": 1000}
     assert traffic(None, None).rows == []

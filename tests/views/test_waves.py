@@ -40,7 +40,7 @@ def line():
     return wb.timeline(kernel[1, 256], torch.zeros(4096), torch.zeros(256), device="emulated:gfx950")
 
 
-def of(line, spans):
+def packed_spans(line, spans):
     return pack(replace(line, spans=tuple(spans)))
 
 
@@ -53,48 +53,50 @@ def segments(packed, lane, track):
 
 def test_columns_have_every_span_once(line):
     packed = pack(line)
-    told, columns = packed.told, packed.columns
-    assert told["count"] == len(line.spans) == len(columns["start"])
+    header, columns = packed.told, packed.columns
+    assert header["count"] == len(line.spans) == len(columns["start"])
     for lane in range(len(line.lanes)):
-        own = sorted((s for s in line.spans if s.lane == lane), key=lambda s: s.start)
-        mine = slice(told["first"][lane], told["first"][lane + 1])
-        assert [KINDS[k] for k in columns["kind"][mine]] == [s.kind for s in own]
+        spans = sorted((s for s in line.spans if s.lane == lane), key=lambda s: s.start)
+        mine = slice(header["first"][lane], header["first"][lane + 1])
+        assert [KINDS[k] for k in columns["kind"][mine]] == [s.kind for s in spans]
         names = list(REASONS)
-        assert [names[r] if r else "" for r in columns["reason"][mine]] == [s.reason for s in own]
-        assert [told["ops"][op][0] for op in columns["op"][mine]] == [s.address for s in own]
-        for span, cause in zip(own, columns["cause"][mine].tolist(), strict=True):
+        assert [names[r] if r else "" for r in columns["reason"][mine]] == [s.reason for s in spans]
+        assert [header["ops"][op][0] for op in columns["op"][mine]] == [s.address for s in spans]
+        for span, cause in zip(spans, columns["cause"][mine].tolist(), strict=True):
             expected = span.waits_for if span.waits_for is not None else -1
-            found = cause if cause < 0 or span.reason == "AT_BARRIER" else told["ops"][cause][0]
-            assert found == expected
+            actual = cause if cause < 0 or span.reason == "AT_BARRIER" else header["ops"][cause][0]
+            assert actual == expected
 
 
 def test_segments_of_a_track_never_overlap_and_cover_what_is_busy(line):
     packed = pack(line)
     for lane in range(len(line.lanes)):
         for track in (WORK, STALL):
-            found = segments(packed, lane, track)
-            assert found == sorted(found)
-            assert all(a[1] <= b[0] for a, b in pairwise(found))
+            intervals = segments(packed, lane, track)
+            assert intervals == sorted(intervals)
+            assert all(a[1] <= b[0] for a, b in pairwise(intervals))
             busy = np.zeros(int(line.cycles) + 4096, dtype=bool)
             for span in line.spans:
                 if span.lane == lane and bool(span.reason) == (track == STALL):
                     busy[round(span.start) : round(span.start + span.cycles)] = True
-            assert sum(end - begin for begin, end, _ in found) == pytest.approx(busy.sum(), abs=len(found))
+            assert sum(end - begin for begin, end, _ in intervals) == pytest.approx(
+                busy.sum(), abs=len(intervals)
+            )
 
 
 def test_a_later_instruction_is_on_top_and_the_earlier_one_goes_on_after_it(line):
     address = min(line.code)
     long = Span(0, 100.0, 64.0, "MFMA", "", address, None)
     short = Span(0, 120.0, 4.0, "VALU", "", address, None)
-    found = segments(of(line, [long, short]), 0, WORK)
-    assert found == [(100.0, 120.0, 0), (120.0, 124.0, 1), (124.0, 164.0, 0)]
+    intervals = segments(packed_spans(line, [long, short]), 0, WORK)
+    assert intervals == [(100.0, 120.0, 0), (120.0, 124.0, 1), (124.0, 164.0, 0)]
 
 
 def test_pixels_are_shares_of_what_lies_under_them(line):
     address = min(line.code)
     spans = [Span(0, 0.0, 10.0, "VALU", "", address, None), Span(0, 10.0, 30.0, "MFMA", "", address, None)]
     spans.append(Span(1, 0.0, 20.0, "MFMA", "MATRIX_BUSY", address, None))
-    pixels = raster(of(line, spans), 4, 80.0)
+    pixels = raster(packed_spans(line, spans), 4, 80.0)
     hues = {k: [int(FAMILIES[OF_KIND[k]].hue[i : i + 2], 16) for i in (1, 3, 5)] for k in ("VALU", "MFMA")}
     assert pixels[0, 0, :3].tolist() == [round((a + b) / 2) for a, b in zip(*hues.values(), strict=True)]
     assert pixels[0, 1].tolist() == [*hues["MFMA"], 255]
@@ -105,9 +107,9 @@ def test_pixels_are_shares_of_what_lies_under_them(line):
 
 def test_what_a_page_gets_can_be_read_back(line):
     packed = pack(line)
-    told = json.loads(json.dumps(packed.told))
+    header = json.loads(json.dumps(packed.told))
     data = packed.data()
-    for name, (kind, at, count) in told["at"].items():
+    for name, (kind, at, count) in header["at"].items():
         assert at % 4 == 0
         assert np.array_equal(np.frombuffer(data, kind, count, at), packed.columns[name])
     widget = waves_widget([line, line])
@@ -115,26 +117,26 @@ def test_what_a_page_gets_can_be_read_back(line):
     widget.send = lambda message, buffers: sent.append((message, buffers))
     widget._handle_custom_msg({"type": "timelines"}, [])
     (message, (text, columns)) = sent[0]
-    told = json.loads(text)
+    header = json.loads(text)
     assert message == {"type": "timelines"}
-    assert sum(each["bytes"] for each in told["timelines"]) == len(columns)
+    assert sum(timeline["bytes"] for timeline in header["timelines"]) == len(columns)
     state = {name: value for name, value in widget.get_state().items() if not name.startswith("_")}
     assert len(json.dumps(state, default=str)) < 1000, "what a notebook keeps of it"
-    assert len(told["meanings"]["kinds"]) == len(KINDS)
+    assert len(header["meanings"]["kinds"]) == len(KINDS)
     assert meanings()["reasons"][meanings()["barrier"]][0] == REASONS["AT_BARRIER"]
     widget.close()
 
 
 def test_barriers_and_source_lines_are_told(line):
-    told = pack(line).told
-    assert 4 <= len(told["barriers"]) <= 8
-    lines = {op[3] for op in told["ops"] if len(op) > 1 and op[4]}
+    header = pack(line).told
+    assert 4 <= len(header["barriers"]) <= 8
+    lines = {op[3] for op in header["ops"] if len(op) > 1 and op[4]}
     assert SOURCE.splitlines().index("        __syncthreads();") + 1 in lines
 
 
 def test_a_picture_has_both_lanes_and_words(line):
     lines = line.beside(line)
-    picture = waves_svg([pack(each) for each in lines])
+    picture = waves_svg([pack(timeline) for timeline in lines])
     assert picture.count("<image") == 4 * len(line.lanes)
     for text in ("turns on emulated:gfx950", "SIMD 3", "modelled", "matrix"):
         assert text in picture, text
@@ -145,18 +147,18 @@ def test_a_picture_has_both_lanes_and_words(line):
 
 
 def test_a_notebook_gets_the_live_one_and_a_picture_a_terminal_its_text(line, monkeypatch, capsys):
-    shown = []
-    monkeypatch.setattr("IPython.display.display", lambda bundle, **_: shown.append(bundle))
+    outputs = []
+    monkeypatch.setattr("IPython.display.display", lambda bundle, **_: outputs.append(bundle))
     line._ipython_display_()
     assert "modelled" in capsys.readouterr().out
-    assert not shown
+    assert not outputs
 
     class Shell:
         kernel = True
 
     monkeypatch.setattr("IPython.get_ipython", Shell)
     line._ipython_display_()
-    live, note, picture = shown
+    live, note, picture = outputs
     assert "application/vnd.jupyter.widget-view+json" in live
     assert 'data-outputs="1"' in note["text/html"]
     assert picture["image/svg+xml"].startswith("<svg")

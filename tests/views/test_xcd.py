@@ -15,7 +15,7 @@ def order(name, listed, hits=3, misses=1):
     return DispatchOrder(name, listed, Replayed(dies, 0), "cache model of MI355X")
 
 
-def of(writers, *orders):
+def xcd_map_of(writers, *orders):
     return XcdMap("k", "emulated:gfx950", {"n": 4}, "c", writers, 8, tiles_of(writers), orders)
 
 
@@ -26,8 +26,8 @@ def panels(figure):
 def test_a_panel_an_order():
     writers = np.repeat(np.repeat(np.arange(4).reshape(2, 2), 8, axis=0), 16, axis=1)
     writers[:8, 16:] = -1
-    found = of(writers, order("as launched", [0, 1, 2, 3]), order("other", [3, 2, 1, 0], 1, 1))
-    figure = found.figure
+    xcd_map = xcd_map_of(writers, order("as launched", [0, 1, 2, 3]), order("other", [3, 2, 1, 0], 1, 1))
+    figure = xcd_map.figure
     first, second = panels(figure)
     # Drawn as the tiles that it is made of, not element by element.
     assert (list(first.x), list(first.y)) == ([0, 16, 32], [0, 8, 16])
@@ -41,12 +41,14 @@ def test_a_panel_an_order():
     assert "as launched<br>L2 hit rate 75.0%<br>1 MB fetched" in notes
     assert "other<br>L2 hit rate 50.0%<br>1 MB fetched" in notes
     assert {a.text for a in figure.layout.annotations if a.name == "origin"} == {"counted", "modelled"}
-    assert wb.view_xcd(found).data[0].type == "heatmap"
+    assert wb.view_xcd(xcd_map).data[0].type == "heatmap"
 
 
 def test_maps_beside_each_other():
     writers = np.arange(4).reshape(2, 2)
-    maps = [of(writers, order("as launched", [0, 1, 2, 3]), order("x", [3, 2, 1, 0])) for _ in range(2)]
+    maps = [
+        xcd_map_of(writers, order("as launched", [0, 1, 2, 3]), order("x", [3, 2, 1, 0])) for _ in range(2)
+    ]
     figure = wb.view_xcd(*maps)
     assert len(panels(figure)) == 2
     assert [a.text.partition("<br>")[0] for a in figure.layout.annotations[:2]] == ["k, as launched"] * 2
@@ -60,5 +62,5 @@ def test_large_irregular_maps_are_thinned():
 
 
 def test_nothing_asked_of_l2():
-    figure = of(np.zeros((1, 1), dtype=np.int64), order("as launched", [0], 0, 0)).figure
+    figure = xcd_map_of(np.zeros((1, 1), dtype=np.int64), order("as launched", [0], 0, 0)).figure
     assert any("nothing asked of L2" in a.text for a in figure.layout.annotations)

@@ -83,19 +83,19 @@ class Analysis:
 @functools.cache
 def analyses() -> tuple[Analysis, ...]:
     """HipKittens' figures, in its paper's order."""
-    found = []
-    for told in json.loads(ANALYSIS.read_text(encoding="utf-8")):
-        points, figure = told.pop("points"), Analysis(**told, points=())
+    figures = []
+    for entry in json.loads(ANALYSIS.read_text(encoding="utf-8")):
+        points, figure = entry.pop("points"), Analysis(**entry, points=())
         points = [Point(**{"operator": figure.own, **point}) for point in points]
-        found.append(replace(figure, points=points))
-    return tuple(found)
+        figures.append(replace(figure, points=points))
+    return tuple(figures)
 
 
 def published_of(spec: KernelSpec) -> list[Published]:
     """Every figure that is known for an operator: the spec's, and those of HipKittens' analysis."""
     return [
         *spec.published,
-        *(each for figure in analyses() if figure.operator == spec.name for each in figure.published()),
+        *(row for figure in analyses() if figure.operator == spec.name for row in figure.published()),
     ]
 
 
@@ -164,32 +164,34 @@ def cases(
     """
     if isinstance(shapes, str) and shapes not in ("published", "own"):
         raise UsageError(f'bench: shapes is {shapes!r}; expected "published", "own" or a list of shapes')
-    found: dict[str, Case] = {}
+    by_problem: dict[str, Case] = {}
     for name in named(operators):
         spec = kernels[name]
         if device.arch not in spec.targets:
             continue
         for shape in _shapes(spec, shapes, device):
-            own = compared(spec, shape, device.arch) if shapes == "published" else name
-            found.setdefault(repr((own, sorted(shape.items()))), Case(own, shape))
+            operator = compared(spec, shape, device.arch) if shapes == "published" else name
+            by_problem.setdefault(repr((operator, sorted(shape.items()))), Case(operator, shape))
     if figures:
         for case in figure_cases(named(operators), device):
-            found.setdefault(repr((case.name, sorted(case.shape.items()))), case)
-    order = {name: n for n, name in enumerate(dict.fromkeys(case.operator for case in found.values()))}
-    return sorted(found.values(), key=lambda case: (order[case.operator], cost(case.spec, case.shape)))
+            by_problem.setdefault(repr((case.name, sorted(case.shape.items()))), case)
+    order = {name: n for n, name in enumerate(dict.fromkeys(case.operator for case in by_problem.values()))}
+    return sorted(by_problem.values(), key=lambda case: (order[case.operator], cost(case.spec, case.shape)))
 
 
 def figure_cases(operators: Iterable[str], device: Device) -> list[Case]:
     """Points of HipKittens' figures that are not an operator's own choice of code."""
-    wanted = set(operators)
-    found = []
+    names = set(operators)
+    special_cases = []
     for figure in analyses():
         for point in figure.points:
             special = point.operator != figure.own or point.settings
-            if special and point.operator and figure.operator in wanted:
+            if special and point.operator and figure.operator in names:
                 spec = kernels[point.operator].tuned(**point.settings)
-                found.append(Case(point.operator, spec.shape(point.shape, arch=device.arch), point.settings))
-    return found
+                special_cases.append(
+                    Case(point.operator, spec.shape(point.shape, arch=device.arch), point.settings)
+                )
+    return special_cases
 
 
 def compared(spec: KernelSpec, shape: Shape, arch: str) -> str:
@@ -211,11 +213,11 @@ def named(operators: Iterable[str] | None) -> list[str]:
             f"bench: operators is {operators!r}; expected names such as 'gemm/bf16', or categories such as "
             "'gemm'"
         )
-    found: list[str] = []
+    names: list[str] = []
     for name in operators:
-        inside = [each for each in kernels if each.partition("/")[0] == name]
-        found += inside or [kernels[name].name]
-    return list(dict.fromkeys(found))
+        inside = [kernel_name for kernel_name in kernels if kernel_name.partition("/")[0] == name]
+        names += inside or [kernels[name].name]
+    return list(dict.fromkeys(names))
 
 
 def _shapes(spec: KernelSpec, shapes: str | Sequence[Shape], device: Device) -> list[dict[str, Any]]:
@@ -226,20 +228,20 @@ def _shapes(spec: KernelSpec, shapes: str | Sequence[Shape], device: Device) -> 
     if shapes == "own":
         return _supported(spec, spec.shapes, device)
     figures = published_of(spec)
-    here = [each.shape for each in figures if each.gpu == product_name(device)]
-    return _supported(spec, here or [each.shape for each in figures] or spec.shapes[:1], device)
+    here = [row.shape for row in figures if row.gpu == product_name(device)]
+    return _supported(spec, here or [row.shape for row in figures] or spec.shapes[:1], device)
 
 
 def _supported(spec: KernelSpec, shapes: Iterable[Shape], device: Device) -> list[dict[str, Any]]:
     """Complete shapes that the target takes, each once."""
-    found: dict[str, dict[str, Any]] = {}
+    by_text: dict[str, dict[str, Any]] = {}
     for shape in shapes:
         try:
             full = spec.shape(shape, arch=device.arch)
         except ShapeError:
             continue
-        found.setdefault(repr(full), full)
-    return list(found.values())
+        by_text.setdefault(repr(full), full)
+    return list(by_text.values())
 
 
 def cost(spec: KernelSpec, shape: Shape) -> float:

@@ -99,9 +99,9 @@ def make_certificates(folder: str | os.PathLike[str]) -> Path:
                 )
             )
             for name, path in paths.items():
-                made = Path(scratch) / name
-                made.chmod(0o600 if name in (_AUTHORITY_KEY, _KEY) else 0o644)
-                made.rename(path)
+                file = Path(scratch) / name
+                file.chmod(0o600 if name in (_AUTHORITY_KEY, _KEY) else 0o644)
+                file.rename(path)
     except OSError as error:
         raise UsageError(
             f"no certificates can be made in {place}: {error.strerror}; name a folder that can be written"

@@ -21,15 +21,15 @@ def parsed_shapes(words: Sequence[str] | None) -> str | list[Shape]:
 
 
 def _shape(word: str) -> Shape:
-    found: dict[str, Any] = {}
-    for each in word.split(","):
-        name, sign, value = each.partition("=")
+    parameters: dict[str, Any] = {}
+    for part in word.split(","):
+        name, sign, value = part.partition("=")
         if not sign or not name or not value:
             raise UsageError(
                 f'--shapes has {word!r}; expected "published", "own", or parameters such as m=64,n=128'
             )
-        found[name.strip()] = int(value) if value.lstrip("-").isdigit() else value.strip()
-    return found
+        parameters[name.strip()] = int(value) if value.lstrip("-").isdigit() else value.strip()
+    return parameters
 
 
 def parsed_cluster(word: str | None) -> Any:

@@ -56,7 +56,7 @@ class Regressions(Shown):
     @property
     def failed(self) -> list[Change]:
         """Cases that are slower than allowed by more than their measurements scatter."""
-        return [each for each in self.changes if each.slower > self.above + each.noise]
+        return [change for change in self.changes if change.slower > self.above + change.noise]
 
     @property
     def passed(self) -> bool:
@@ -68,10 +68,15 @@ class Regressions(Shown):
             f"{len(self.changes)} cases in both; {len(self.failed)} slower by more than {self.above:.1%}"
             + (f"; {len(self.missing)} of the old are missing" if self.missing else "")
         ]
-        for each in self.changes:
-            if each in self.failed or each.slower < -self.above:
-                now = each.new.failure or f"{each.old.us:.4g} to {each.new.us:.4g} us, {each.slower:+.1%}"
-                lines.append(f"  {'SLOWER' if each in self.failed else 'faster'}  {each.new.problem}: {now}")
+        for change in self.changes:
+            if change in self.failed or change.slower < -self.above:
+                now = (
+                    change.new.failure
+                    or f"{change.old.us:.4g} to {change.new.us:.4g} us, {change.slower:+.1%}"
+                )
+                lines.append(
+                    f"  {'SLOWER' if change in self.failed else 'faster'}  {change.new.problem}: {now}"
+                )
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -88,21 +93,21 @@ def compare_results(old: str | Path, new: str | Path, above: float = 0.03) -> Re
         UsageError: one of them is no file of results; they have no case in common; a case was modelled in one
             and measured in the other.
     """
-    before, after = ({each.key: each for each in read(file_of(path))} for path in (old, new))
+    before, after = ({record.key: record for record in read(file_of(path))} for path in (old, new))
     both = [Change(before[key], after[key]) for key in after if key in before]
     if not both:
         raise UsageError(f"{old} and {new} have no case in common; expected results of the same problems")
-    for each in both:
-        if each.old.origin and each.new.origin and each.old.origin != each.new.origin:
+    for change in both:
+        if change.old.origin and change.new.origin and change.old.origin != change.new.origin:
             raise UsageError(
-                f"{each.new.problem} is {each.old.origin} in {old} and {each.new.origin} in {new}; "
+                f"{change.new.problem} is {change.old.origin} in {old} and {change.new.origin} in {new}; "
                 "expected both alike"
             )
     return Regressions(
-        sorted(both, key=lambda each: -each.slower),
+        sorted(both, key=lambda change: -change.slower),
         above,
-        [each.problem for key, each in before.items() if key not in after],
-        [each.problem for key, each in after.items() if key not in before],
+        [record.problem for key, record in before.items() if key not in after],
+        [record.problem for key, record in after.items() if key not in before],
     )
 
 

@@ -137,27 +137,27 @@ class Engine:
     def _client(self, first: bool) -> Iterator[Any]:
         distributed = _distributed()
         with contextlib.ExitStack() as stack:
-            given = self.cluster
-            if isinstance(given, distributed.Client):
-                yield given
+            cluster = self.cluster
+            if isinstance(cluster, distributed.Client):
+                yield cluster
                 return
-            if given == "local" or (isinstance(given, int) and not isinstance(given, bool)):
-                workers = (os.cpu_count() or 1) if given == "local" else given
-                given = stack.enter_context(local_cluster(workers, self.resources))
-            elif not isinstance(given, str) and not hasattr(given, "scheduler_address"):
+            if cluster == "local" or (isinstance(cluster, int) and not isinstance(cluster, bool)):
+                workers = (os.cpu_count() or 1) if cluster == "local" else cluster
+                cluster = stack.enter_context(local_cluster(workers, self.resources))
+            elif not isinstance(cluster, str) and not hasattr(cluster, "scheduler_address"):
                 raise UsageError(
-                    f"cluster is {given!r}; expected None, 'local', a number of workers, a scheduler's "
+                    f"cluster is {cluster!r}; expected None, 'local', a number of workers, a scheduler's "
                     "address such as 'tcp://node1:8786', or a cluster of dask.distributed"
                 )
-            if isinstance(given, str):
-                _check_security(given)
+            if isinstance(cluster, str):
+                _check_security(cluster)
             try:
-                client = stack.enter_context(distributed.Client(given, set_as_default=False, timeout=10))
+                client = stack.enter_context(distributed.Client(cluster, set_as_default=False, timeout=10))
             except (OSError, TimeoutError, ValueError) as error:
                 if first:
                     raise WorkbenchError(
-                        f"no Dask scheduler answers at {given}: {error}; start one with `dask scheduler`"
-                        + (", by the same certificates" if str(given).startswith("tls:") else "")
+                        f"no Dask scheduler answers at {cluster}: {error}; start one with `dask scheduler`"
+                        + (", by the same certificates" if str(cluster).startswith("tls:") else "")
                     ) from error
                 raise _Lost(str(error)) from error
             yield client
@@ -261,10 +261,10 @@ class _Round:
         )
 
     def _begins(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        told = event[1]
+        message = event[1]
         with self.lock:
             # Told a second time where a worker was lost.
-            self.begun[told["key"]] = (time.monotonic(), told["worker"])
+            self.begun[message["key"]] = (time.monotonic(), message["worker"])
 
     def outcomes(self) -> Iterator[Outcome]:
         try:

@@ -47,8 +47,8 @@ class Rival:
 
     def takes(self, case: Case) -> bool:
         """True if it computes the case."""
-        made = self.operators.get(case.operator, self.operators.get(""))
-        return made is not None and made[1](case.shape)
+        entry = self.operators.get(case.operator, self.operators.get(""))
+        return entry is not None and entry[1](case.shape)
 
     def call_of(self, spec: KernelSpec, inputs: Inputs) -> Call:
         """A function that computes the operator on these inputs."""
@@ -96,8 +96,8 @@ def _library(path: str, arguments: Callable[[Inputs], Sequence[Any]]) -> Callabl
     """A function of a library, `package.module:name`, and what it is given of a spec's inputs."""
 
     def make(spec: KernelSpec, inputs: Inputs) -> Call:
-        function, given = pkgutil.resolve_name(path), arguments(inputs)
-        return lambda: function(*given)
+        function, operands = pkgutil.resolve_name(path), arguments(inputs)
+        return lambda: function(*operands)
 
     return make
 

@@ -99,7 +99,7 @@ def key_of(operator: str, shape: Shape, implementation: str, device: str) -> str
     return json.dumps([operator, dict(shape), implementation, device], sort_keys=True)
 
 
-_COLUMNS = tuple(each.name for each in fields(Result))
+_COLUMNS = tuple(column.name for column in fields(Result))
 _QUOTED = ", ".join(f'"{name}"' for name in _COLUMNS)
 _OBJECTS = ("shape", "error", "setting")
 
@@ -112,8 +112,8 @@ def _result(key: str, values: Sequence[Any], checksum: str | None) -> Result:
     """A row of the file; ValueError where it is not what was written."""
     if checksum is not None and checksum != _checksum(key, values):
         raise ValueError(f"the result of {key} is not what was written")
-    told = dict(zip(_COLUMNS, values, strict=True))
-    return Result(**{**told, **{name: json.loads(told[name]) for name in _OBJECTS}})
+    values_by_name = dict(zip(_COLUMNS, values, strict=True))
+    return Result(**{**values_by_name, **{name: json.loads(values_by_name[name]) for name in _OBJECTS}})
 
 
 class Store:
@@ -196,4 +196,4 @@ def read(path: str | Path) -> list[Result]:
 
 def to_json(results: Sequence[Result]) -> str:
     """The results as JSON, one object each."""
-    return "[\n" + ",\n".join(json.dumps(asdict(each)) for each in results) + "\n]\n"
+    return "[\n" + ",\n".join(json.dumps(asdict(result)) for result in results) + "\n]\n"

@@ -28,22 +28,24 @@ def chosen_rivals(against: Sequence[str], device: Device) -> list[Rival]:
     Raises:
         UsageError: there is no such group, nothing of it is installed, or it needs a GPU.
     """
-    found = []
+    rivals = []
     for group in [against] if isinstance(against, str) else against:
-        known = [rival for rival in RIVALS if rival.group == group]
-        if not known:
+        group_rivals = [rival for rival in RIVALS if rival.group == group]
+        if not group_rivals:
             there = ", ".join(dict.fromkeys(rival.group for rival in RIVALS))
             raise UsageError(f"against is {group!r}; expected some of {there}")
-        if device.observes and all(rival.gpu_only for rival in known):
+        if device.observes and all(rival.gpu_only for rival in group_rivals):
             raise UsageError(
                 f"{group} runs on a GPU only, and {device.name} is emulated; choose "
                 "a GPU, or leave it out of against="
             )
-        installed = [rival for rival in known if rival.installed]
+        installed = [rival for rival in group_rivals if rival.installed]
         if not installed:
-            raise UsageError(f"{group}: {' and '.join(rival.module for rival in known)} are not installed")
-        found += installed
-    return found
+            raise UsageError(
+                f"{group}: {' and '.join(rival.module for rival in group_rivals)} are not installed"
+            )
+        rivals += installed
+    return rivals
 
 
 @contextlib.contextmanager
@@ -61,16 +63,16 @@ def run_rival(name: str, case: Case, device: str) -> Result:
         name: of the implementation.
         device: its name.
     """
-    rival = next(each for each in RIVALS if each.name == name)
+    rival = next(candidate for candidate in RIVALS if candidate.name == name)
     where = device_named(device)
     start = clock.monotonic()
     spec = case.spec
-    told: dict[str, Any] = dict(spec.work(case.shape))
+    measured: dict[str, Any] = dict(spec.work(case.shape))
     try:
-        told |= _verified_and_timed(rival, spec, case.shape, where)
+        measured |= _verified_and_timed(rival, spec, case.shape, where)
     except (WorkbenchError, RuntimeError, MemoryError, TypeError, ImportError) as error:
-        told["failure"] = failure_text(error)
-    return result_of(case, rival.name, where, told, start)
+        measured["failure"] = failure_text(error)
+    return result_of(case, rival.name, where, measured, start)
 
 
 def _verified_and_timed(rival: Rival, spec: KernelSpec, shape: Shape, device: Device) -> dict[str, Any]:
@@ -81,10 +83,10 @@ def _verified_and_timed(rival: Rival, spec: KernelSpec, shape: Shape, device: De
         if cost(spec, shape) <= VERIFIED_WORK[device.observes]:
             _check(rival, spec, inputs, call(), shape)
             compared = shape_text(shape)
-        found = time(call) if device.observes else measure_call(call, rival.name, device)
+        timing = time(call) if device.observes else measure_call(call, rival.name, device)
     if not compared:
         compared = _checked_small(rival, spec, shape, device)
-    return {**timed_fields(found, device), "verified": compared}
+    return {**timed_fields(timing, device), "verified": compared}
 
 
 def _checked_small(rival: Rival, spec: KernelSpec, shape: Shape, device: Device) -> str:
@@ -106,8 +108,8 @@ def _check(rival: Rival, spec: KernelSpec, inputs: Inputs, got: Any, shape: Shap
     Raises:
         WorkbenchError: it is wrong.
     """
-    wanted = spec.reference(**widened(inputs))
-    first, right = (each[0] if isinstance(each, tuple) else each for each in (got, wanted))
+    expected = spec.reference(**widened(inputs))
+    first, right = (output[0] if isinstance(output, tuple) else output for output in (got, expected))
     checked = compare(first, right, name=rival.name)
     if not checked.passed:
         raise WorkbenchError(f"wrong at {shape_text(shape)}: {checked}")

@@ -49,11 +49,11 @@ class BenchResult(Plotted, Sequence[Result]):
     @property
     def operators(self) -> list[str]:
         """Names of the operators, without variants and settings, in order."""
-        return list(dict.fromkeys(base(each.operator) for each in self))
+        return list(dict.fromkeys(base(record.operator) for record in self))
 
     def of(self, operator: str) -> BenchResult:
         """The results of one operator."""
-        return BenchResult(each for each in self if base(each.operator) == operator)
+        return BenchResult(record for record in self if base(record.operator) == operator)
 
     @property
     def published(self) -> dict[str, list[Published]]:
@@ -63,14 +63,14 @@ class BenchResult(Plotted, Sequence[Result]):
     @property
     def title(self) -> str:
         """Origin and product of the times, such as "modelled on MI355X"."""
-        kinds = {(each.origin, each.product) for each in self if not each.failure}
+        kinds = {(record.origin, record.product) for record in self if not record.failure}
         return "; ".join(f"{origin} on {product}" for origin, product in sorted(kinds)) or "no times"
 
     def __repr__(self) -> str:
         lines = [f"{len(self)} results, {self.title}"]
-        for each in self:
-            time = f"{each.us:10.4g} us" if not each.failure else each.failure
-            lines.append(f"  {each.operator:36} {each.implementation:24} {time}")
+        for record in self:
+            time = f"{record.us:10.4g} us" if not record.failure else record.failure
+            lines.append(f"  {record.operator:36} {record.implementation:24} {time}")
         return "\n".join(lines)
 
 
@@ -116,13 +116,13 @@ def bench(
         UnknownKernel, UsageError, DeviceError, ShapeError
     """
     where = device_of_name(device)
-    chosen = [operators] if isinstance(operators, str) else operators
-    todo = cases(chosen, shapes, where, figures)
+    names = [operators] if isinstance(operators, str) else operators
+    todo = cases(names, shapes, where, figures)
     rivals = chosen_rivals(against, where)
     if not todo:
-        raise UsageError(f"bench: no problems for {where.name} in {', '.join(named(chosen))}")
+        raise UsageError(f"bench: no problems for {where.name} in {', '.join(named(names))}")
     store = Store(None if out is None else Path(out) / "results.sqlite")
-    known = {each.key: each for each in store}
+    stored = {record.key: record for record in store}
     tasks: dict[str, tuple[Callable[..., Result], tuple[Any, ...]]] = {}
     for case in todo:
         tasks[key_of(case.name, case.shape, OURS, where.name)] = (run_case, (case, where.name))
@@ -130,7 +130,7 @@ def bench(
             if not case.settings and rival.takes(case):
                 key = key_of(case.name, case.shape, rival.name, where.name)
                 tasks[key] = (run_rival, (rival.name, case, where.name))
-    left = {key: task for key, task in tasks.items() if again or not _is_known(known.get(key), where)}
+    left = {key: task for key, task in tasks.items() if again or not _is_known(stored.get(key), where)}
     work = {key: cost(task[1][-2].spec, task[1][-2].shape) for key, task in left.items()}
     too_large: dict[str, Result] = {}
     if where.observes:
@@ -151,9 +151,9 @@ def bench(
         store.add(result)
         progress.add(outcome.key, result)
     progress.close()
-    found = {each.key: each for each in store} | too_large
+    results = {record.key: record for record in store} | too_large
     store.close()
-    result = BenchResult([found[key] for key in tasks if key in found], store.path)
+    result = BenchResult([results[key] for key in tasks if key in results], store.path)
     hub.publish("bench", ", ".join(result.operators[:3]), {"results": len(result)})
     return result
 
@@ -209,15 +209,15 @@ class Progress:
         told: takes a line for each result; a bar is shown where it is None.
     """
 
-    def __init__(self, work: dict[str, float], told: Callable[[str], None] | None) -> None:
+    def __init__(self, work: dict[str, float], report: Callable[[str], None] | None) -> None:
         self._left: dict[str, float] = {key: max(size, 1.0) ** 0.25 for key, size in work.items()}
-        self._told = told
+        self._told = report
         self._total = len(work)
         self._began = time.monotonic()
         self._done_work = 0.0
         self._bar: Any = None
         self._stack = contextlib.ExitStack()
-        if told is None and work:
+        if report is None and work:
             self._bar = self._stack.enter_context(bar("bench", len(work)))
 
     @property

@@ -26,9 +26,11 @@ VERIFIED_WORK = {True: 2e9, False: 2e12}
 
 def code_of(spec: KernelSpec, shape: Shape, arch: str) -> Any:
     """A value equal for problems that run the same code: the implementation, its kernels and macros."""
-    chosen = spec.implementation(shape, arch=arch)
-    steps = chosen.active_steps(shape, arch)
-    return chosen.name, [(s.entry_name(shape), str(macros_of(chosen, s, shape, arch))) for s in steps]
+    implementation = spec.implementation(shape, arch=arch)
+    steps = implementation.active_steps(shape, arch)
+    return implementation.name, [
+        (s.entry_name(shape), str(macros_of(implementation, s, shape, arch))) for s in steps
+    ]
 
 
 def verified_shape(spec: KernelSpec, shape: Shape, arch: str, most: float) -> dict[str, Any]:
@@ -37,18 +39,18 @@ def verified_shape(spec: KernelSpec, shape: Shape, arch: str, most: float) -> di
     Sizes are halved, the largest first, as long as the implementation takes them and its code stays the same.
     Where that ends above `most`, it is what was found.
     """
-    found = dict(shape)
-    wanted = code_of(spec, shape, arch)
+    current = dict(shape)
+    code = code_of(spec, shape, arch)
     sizes = {name for name, parameter in spec.parameters.items() if isinstance(parameter, Range)}
-    while cost(spec, found) > most:
-        for name in sorted(sizes, key=lambda each: -int(found[each])):
-            smaller = {**found, name: _halved(spec.parameters[name], int(found[name]))}
-            if smaller[name] < found[name] and _runs(spec, smaller, arch, wanted):
-                found = smaller
+    while cost(spec, current) > most:
+        for name in sorted(sizes, key=lambda size: -int(current[size])):
+            smaller = {**current, name: _halved(spec.parameters[name], int(current[name]))}
+            if smaller[name] < current[name] and _runs(spec, smaller, arch, code):
+                current = smaller
                 break
         else:
             break
-    return found
+    return current
 
 
 def _halved(parameter: Any, value: int) -> int:
@@ -56,13 +58,13 @@ def _halved(parameter: Any, value: int) -> int:
     return max(low, (value // 2 - low) // step * step + low)
 
 
-def _runs(spec: KernelSpec, shape: Shape, arch: str, wanted: Any) -> bool:
+def _runs(spec: KernelSpec, shape: Shape, arch: str, code: Any) -> bool:
     try:
         full = spec.shape(shape, arch=arch)
-        chosen = spec.implementation(full, arch=arch)
-        if chosen.check is not None:
-            chosen.check(full, arch)
-        return bool(code_of(spec, full, arch) == wanted)
+        implementation = spec.implementation(full, arch=arch)
+        if implementation.check is not None:
+            implementation.check(full, arch)
+        return bool(code_of(spec, full, arch) == code)
     except ShapeError:
         return False
 
@@ -94,26 +96,26 @@ def run_case(case: Case, device: str) -> Result:
     """
     where = device_named(device)
     start = clock.monotonic()
-    told: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     try:
         spec = case.spec
-        told = {**spec.work(case.shape), "variant": spec.implementation(case.shape, arch=where.arch).name}
+        measured = {**spec.work(case.shape), "variant": spec.implementation(case.shape, arch=where.arch).name}
         with hub.muted():
-            told["verified"] = verified(spec, case.shape, where)
-        told |= timed_fields(time(spec, shape=case.shape, device=where), where)
+            measured["verified"] = verified(spec, case.shape, where)
+        measured |= timed_fields(time(spec, shape=case.shape, device=where), where)
     except VerificationError as error:
-        told["failure"] = f"wrong: {first_line(error)}"
+        measured["failure"] = f"wrong: {first_line(error)}"
     except (WorkbenchError, MemoryError, RuntimeError) as error:
-        told["failure"] = failure_text(error)
-    return result_of(case, OURS, where, told, start)
+        measured["failure"] = failure_text(error)
+    return result_of(case, OURS, where, measured, start)
 
 
-def result_of(case: Case, whose: str, where: Device, told: Mapping[str, Any], start: float) -> Result:
+def result_of(case: Case, whose: str, where: Device, measured: Mapping[str, Any], start: float) -> Result:
     """The result of a case, with everything needed to repeat it.
 
     Args:
         whose: implementation.
-        told: fields of the result that the run knows.
+        measured: fields of the result that the run knows.
         start: `time.monotonic()` before it.
     """
     return Result(
@@ -122,7 +124,7 @@ def result_of(case: Case, whose: str, where: Device, told: Mapping[str, Any], st
         whose,
         where.name,
         product_name(where),
-        **told,
+        **measured,
         source=source_digest(case.operator, where),
         setting=setting(where),
         when=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -130,15 +132,20 @@ def result_of(case: Case, whose: str, where: Device, told: Mapping[str, Any], st
     )
 
 
-def timed_fields(found: TimeResult, device: Device) -> Mapping[str, Any]:
-    parts = [part.model for part in (found.steps or (found,)) if part.model is not None]
+def timed_fields(timing: TimeResult, device: Device) -> Mapping[str, Any]:
+    parts = [part.model for part in (timing.steps or (timing,)) if part.model is not None]
     longest = max(parts, key=lambda part: part.seconds) if parts else None
-    error = found.median.error
+    error = timing.median.error
     return {
-        **{"us": found.median.value, "low": found.low.value, "high": found.high.value, "runs": found.runs},
-        "origin": str(found.origin),
+        **{
+            "us": timing.median.value,
+            "low": timing.low.value,
+            "high": timing.high.value,
+            "runs": timing.runs,
+        },
+        "origin": str(timing.origin),
         "error": asdict(error) if error is not None else {},
         "bound": longest.bound if longest is not None else "",
         "clock_mhz": longest.clock_hz / 1e6 if longest is not None else gpu_clock_mhz(device),
-        "code": found.code,
+        "code": timing.code,
     }

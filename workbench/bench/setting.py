@@ -28,13 +28,13 @@ _SETTINGS = ("HIPKITTENS_TUNING", "HIPKITTENS_COMPILER", "HIPKITTENS_THREADS", "
 @functools.cache
 def _digest(*roots: Path) -> str:
     """Digest of all sources below some folders, by content, so that two checkouts agree."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for root in roots:
         for file in sorted(root.rglob("*")) if root.is_dir() else [root]:
             if file.suffix in (".py", ".c", ".h", ".cpp", ".cuh", ".json") and file.is_file():
-                found.update(f"{file.relative_to(root.parent)}\n".encode())
-                found.update(file.read_bytes())
-    return found.hexdigest()[:16]
+                hasher.update(f"{file.relative_to(root.parent)}\n".encode())
+                hasher.update(file.read_bytes())
+    return hasher.hexdigest()[:16]
 
 
 def source_digest(operator: str, device: Device) -> str:
@@ -53,13 +53,13 @@ def _git() -> Mapping[str, Any]:
     """Commit of the checkout, and whether anything was changed since; empty without one."""
 
     def run(*arguments: str) -> str:
-        told = subprocess.run(
+        process = subprocess.run(
             ["git", "-C", os.fspath(paths.kernels_dir()), *arguments],
             capture_output=True,
             text=True,
             timeout=20,
         )
-        return told.stdout.strip() if told.returncode == 0 else ""
+        return process.stdout.strip() if process.returncode == 0 else ""
 
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         if commit := run("rev-parse", "HEAD"):
@@ -69,22 +69,22 @@ def _git() -> Mapping[str, Any]:
 
 @functools.cache
 def _versions() -> Mapping[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in _PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def setting(device: Device) -> dict[str, Any]:
     """Everything around a run that its result may depend on."""
     try:
         compiler = find_compiler(device.arch)
-        told = {"compiler": compiler.version, "compiler_identity": compiler.identity[:16]}
+        toolchain = {"compiler": compiler.version, "compiler_identity": compiler.identity[:16]}
     except WorkbenchError as error:
-        told = {"compiler": f"none: {type(error).__name__}"}
+        toolchain = {"compiler": f"none: {type(error).__name__}"}
     return {
-        **told,
+        **toolchain,
         "git": dict(_git()),
         "versions": dict(_versions()),
         "processor": f"{platform.machine()}, {os.cpu_count()} processors",
@@ -99,13 +99,13 @@ def gpu_clock_mhz(device: Device) -> float:
     if device.observes or not number.isdigit():
         return 0.0
     try:
-        told = subprocess.run(
+        process = subprocess.run(
             ["amd-smi", "metric", "--gpu", number, "--clock", "--json"],
             capture_output=True,
             text=True,
             timeout=10,
         )
-        return clock_told(json.loads(told.stdout))
+        return clock_told(json.loads(process.stdout))
     except (OSError, subprocess.SubprocessError, ValueError):
         return 0.0
 
@@ -116,11 +116,11 @@ def clock_told(metrics: Any) -> float:
         return max(map(clock_told, metrics), default=0.0)
     if not isinstance(metrics, Mapping):
         return 0.0
-    found = 0.0
+    highest = 0.0
     for name, value in metrics.items():
         if str(name).startswith("gfx") and isinstance(value, Mapping):
             now = value.get("clk")
-            found = max(found, float(now.get("value", 0) if isinstance(now, Mapping) else now or 0))
+            highest = max(highest, float(now.get("value", 0) if isinstance(now, Mapping) else now or 0))
         else:
-            found = max(found, clock_told(value))
-    return found
+            highest = max(highest, clock_told(value))
+    return highest

@@ -55,18 +55,18 @@ def sweep(
     full = [spec.shape(shape, arch=where.arch) for shape in (spec.shapes if shapes is None else shapes)]
     engine = Engine(cluster, seconds=seconds, resources={} if where.observes else {"GPU": 1})
     tasks = {shape_text(shape): Task(shape_text(shape), (name, shape, seed, where.name)) for shape in full}
-    found: dict[str, TimeResult] = {}
+    results: dict[str, TimeResult] = {}
     with bar(f"time {name}", len(tasks)) as advance:
         for outcome in engine.run(_timed, list(tasks.values())):
             advance(f"time {name}")
-            hub.publish("progress", name, {"done": len(found) + 1, "total": len(tasks)})
+            hub.publish("progress", name, {"done": len(results) + 1, "total": len(tasks)})
             if outcome.failure:
                 warnings.warn(f"sweep: {name} ({outcome.key}): {outcome.failure}", stacklevel=2)
                 continue
-            found[outcome.key] = outcome.value
+            results[outcome.key] = outcome.value
             if each is not None:
                 each(outcome.value)
-    result = SweepResult(name, [found[key] for key in tasks if key in found], spec.published)
+    result = SweepResult(name, [results[key] for key in tasks if key in results], spec.published)
     hub.publish("sweep", name, result)
     return result
 

@@ -54,10 +54,10 @@ def _attention(
         if CAUSAL:
             score = tl.where(cols[None, :] <= rows[:, None], score, -float("inf"))
         higher = tl.maximum(most, tl.max(score, 1))
-        power, kept = tl.exp2(score - higher[:, None]), tl.exp2(most - higher)
+        power, rescale = tl.exp2(score - higher[:, None]), tl.exp2(most - higher)
         value = tl.load(v + at_k[:, None] + depth[None, :])
-        total = tl.dot(power.to(value.dtype), value, total * kept[:, None])
-        weight, most = weight * kept + tl.sum(power, 1), higher
+        total = tl.dot(power.to(value.dtype), value, total * rescale[:, None])
+        weight, most = weight * rescale + tl.sum(power, 1), higher
     tl.store(out + at_q, (total / weight[:, None]).to(out.dtype.element_ty))
 
 

@@ -92,32 +92,32 @@ class TuneResult(Plotted):
 
     def of(self, shape: Shape) -> list[Trial]:
         """The candidates of a problem that have a time, the fastest first."""
-        own = (t for t in self.trials if t.shape == shape and not t.result.failure)
-        return sorted(own, key=lambda trial: trial.result.us)
+        timed = (t for t in self.trials if t.shape == shape and not t.result.failure)
+        return sorted(timed, key=lambda trial: trial.result.us)
 
     def untuned(self, shape: Shape) -> Trial | None:
         """The trial of a problem's untuned choice; None where it failed."""
-        wanted = self._default[shape_text(shape)]
-        return next((trial for trial in self.of(shape) if trial.candidate == wanted), None)
+        default = self._default[shape_text(shape)]
+        return next((trial for trial in self.of(shape) if trial.candidate == default), None)
 
     def best(self, shape: Shape) -> Trial | None:
         """The fastest candidate, where it is faster than the untuned one by enough; else that one."""
-        found, before = self.of(shape), self.untuned(shape)
-        if not found:
+        timed, before = self.of(shape), self.untuned(shape)
+        if not timed:
             return None
-        worth = before is None or found[0].result.us < before.result.us * (1 - self._at_least)
-        return found[0] if worth else before
+        worth = before is None or timed[0].result.us < before.result.us * (1 - self._at_least)
+        return timed[0] if worth else before
 
     @property
     def rows(self) -> list[Tuned]:
         """See the class."""
-        found = []
+        tuned = []
         for shape in self.shapes:
             best, before = self.best(shape), self.untuned(shape)
             if best is not None:
                 setting = best.result.setting
                 source = f"{self.device.name}, {setting.get('compiler', '')}, sources {best.result.source}"
-                found.append(
+                tuned.append(
                     Tuned(
                         dict(shape),
                         best.candidate.variant,
@@ -128,7 +128,7 @@ class TuneResult(Plotted):
                         source,
                     )
                 )
-        return found
+        return tuned
 
     @property
     def table(self) -> dict[str, list[Tuned]]:
@@ -150,8 +150,8 @@ class TuneResult(Plotted):
         table: dict[str, list[Any]] = json.loads(path.read_text()) if path.is_file() else {}
         new = [asdict(row) for row in self.rows]
         shapes = [row["shape"] for row in new]
-        kept = [r for r in table.get(self.device.arch, ()) if Tuned.of(r).shape not in shapes]
-        table[self.device.arch] = [*new, *kept]
+        others = [r for r in table.get(self.device.arch, ()) if Tuned.of(r).shape not in shapes]
+        table[self.device.arch] = [*new, *others]
         lines = [
             f' "{arch}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"
             for arch, rows in table.items()
@@ -184,10 +184,10 @@ def candidates(
     fit: list[Candidate] = []
     pruned: dict[str, str] = {}
     for variant in spec.variants or ("",):
-        one = spec.variant(variant) if variant else spec
-        for settings in one.tunables.combinations():
-            candidate = Candidate(variant, one.tunables.differing(settings))
-            reason = why_not(one, settings, shape, arch)
+        implementation = spec.variant(variant) if variant else spec
+        for settings in implementation.tunables.combinations():
+            candidate = Candidate(variant, implementation.tunables.differing(settings))
+            reason = why_not(implementation, settings, shape, arch)
             if reason:
                 pruned[candidate.name] = reason
             else:
@@ -271,10 +271,12 @@ class _Search:
         device: Device,
         store: Store,
         engine: Engine,
-        told: Callable[[str], None] | None,
+        report: Callable[[str], None] | None,
     ) -> None:
-        self.spec, self.device, self.store, self.engine, self.told = spec, device, store, engine, told
-        self.known = {each.key: each for each in store if each.source == source_digest(spec.name, device)}
+        self.spec, self.device, self.store, self.engine, self.told = spec, device, store, engine, report
+        self.known = {
+            record.key: record for record in store if record.source == source_digest(spec.name, device)
+        }
         self.trials: list[Trial] = []
         self.pruned: dict[str, Mapping[str, str]] = {}
         self.default: dict[str, Candidate] = {}
@@ -291,7 +293,7 @@ class _Search:
             )
         # The untuned choice, which all others are compared with, comes first.
         fit.sort(key=lambda candidate: candidate != default)
-        with bar(f"tune {self.spec.name}", min(len(fit), budget), shown=self.told is None) as self._bar:
+        with bar(f"tune {self.spec.name}", min(len(fit), budget), visible=self.told is None) as self._bar:
             if len(fit) <= budget:
                 self._run(shape, fit)
             else:
@@ -300,13 +302,13 @@ class _Search:
     def _run(self, shape: Shape, some: Sequence[Candidate]) -> list[Trial]:
         """Times candidates, those that are known already left out."""
         by_key: dict[str, tuple[Candidate, Case]] = {}
-        found: list[Trial] = []
+        trials: list[Trial] = []
         for candidate in some:
             name = f"{self.spec.name}:{candidate.variant}" if candidate.variant else self.spec.name
             case = Case(name, shape, candidate.settings)
             result = self.known.get(_key(case, self.device))
             if result is not None:
-                found.append(self._add(Trial(shape, candidate, result)))
+                trials.append(self._add(Trial(shape, candidate, result)))
             else:
                 by_key[_key(case, self.device)] = candidate, case
         tasks = [Task(key, (case, self.device.name)) for key, (_, case) in by_key.items()]
@@ -315,8 +317,8 @@ class _Search:
             result = outcome.value if outcome.value is not None else _failed(case, outcome, self.device)
             self.store.add(result)
             self.known[outcome.key] = result
-            found.append(self._add(Trial(shape, candidate, result)))
-        return found
+            trials.append(self._add(Trial(shape, candidate, result)))
+        return trials
 
     def _add(self, trial: Trial) -> Trial:
         self.trials.append(trial)
@@ -374,15 +376,15 @@ def _search(
     study.enqueue_trial({"variant": fit[0].variant, **untuned})
     seen: set[str] = set()
     while len(seen) < min(budget, len(fit)):
-        chosen: list[tuple[Any, Candidate]] = []
-        while len(chosen) < TOGETHER and len(seen) < min(budget, len(fit)):
+        batch: list[tuple[Any, Candidate]] = []
+        while len(batch) < TOGETHER and len(seen) < min(budget, len(fit)):
             asked, found_one = _next(study, spaces, by_name, seen)
-            candidate = found_one or next(each for each in fit if each.name not in seen)
+            candidate = found_one or next(untried for untried in fit if untried.name not in seen)
             seen.add(candidate.name)
-            chosen.append((asked, candidate))
-        found = {trial.candidate.name: trial for trial in run([candidate for _, candidate in chosen])}
-        for asked, candidate in chosen:
-            result = found[candidate.name].result
+            batch.append((asked, candidate))
+        trials = {trial.candidate.name: trial for trial in run([candidate for _, candidate in batch])}
+        for asked, candidate in batch:
+            result = trials[candidate.name].result
             if asked is not None:
                 failed = optuna.trial.TrialState.FAIL if result.failure else None
                 study.tell(asked, None if failed else result.us, state=failed)
@@ -413,5 +415,5 @@ def _suggested(
         name: trial.suggest_categorical(f"{variant} {name}", values)
         for name, values in spaces[variant].items()
     }
-    wanted = Candidate(variant, {name: value for name, value in settings.items() if value is not None})
-    return by_name.get(wanted.name)
+    proposal = Candidate(variant, {name: value for name, value in settings.items() if value is not None})
+    return by_name.get(proposal.name)

@@ -161,10 +161,10 @@ def compare(
     if not isinstance(bounds, Tolerance):
         bounds = Tolerance(*bounds)
     floating = got.dtype.is_floating_point
-    found = _Elements.of(got, wanted)
-    bad = found.outside(bounds)
-    measured = found.difference[found.finite]
-    relative = (found.difference / found.scale)[found.finite & (found.scale > 0)]
+    elements = _Elements.of(got, wanted)
+    bad = elements.outside(bounds)
+    measured = elements.difference[elements.finite]
+    relative = (elements.difference / elements.scale)[elements.finite & (elements.scale > 0)]
     first = [tuple(row) for row in bad.nonzero()[:_FIRST].tolist()]
     pytorch_error = flash_bound = None
     factor = rule.factor if rule is not None else FLASH_FACTOR
@@ -173,8 +173,10 @@ def compare(
     if rule is not None:
         note = rule.reason
     if floating and pytorch is not None and factor is not None and measured.numel():
-        pytorch_error = found.error_of(pytorch.detach().cpu().to(got.dtype).double())
-        flash_bound = factor * pytorch_error + _flash_floor(dtype, found.scale[found.finite], bounds.atol)
+        pytorch_error = elements.error_of(pytorch.detach().cpu().to(got.dtype).double())
+        flash_bound = factor * pytorch_error + _flash_floor(
+            dtype, elements.scale[elements.finite], bounds.atol
+        )
     elif floating and not note:
         note = "no PyTorch result in the same precision to compare errors with"
     return Comparison(
@@ -186,29 +188,29 @@ def compare(
         mean_error=measured.mean().item() if measured.numel() else 0.0,
         max_relative_error=relative.max().item() if relative.numel() else 0.0,
         mismatches=int(bad.sum().item()),
-        nonfinite_mismatches=int((~found.finite & ~found.same).sum().item()),
-        unwritten=found.unwritten if floating else 0,
-        first=tuple(Mismatch(at, found.given[at].item(), found.truth[at].item()) for at in first),
+        nonfinite_mismatches=int((~elements.finite & ~elements.same).sum().item()),
+        unwritten=elements.unwritten if floating else 0,
+        first=tuple(Mismatch(at, elements.actual[at].item(), elements.truth[at].item()) for at in first),
         pytorch_error=pytorch_error,
         flash_bound=flash_bound,
         note=note,
-        error=found.error.float(),
+        error=elements.error.float(),
         flash_factor=FLASH_FACTOR if factor is None else factor,
         numerics=numerics,
     )
 
 
-def _check(got: object, wanted: object, name: str) -> None:
+def _check(got: object, expected: object, name: str) -> None:
     import torch
 
-    for what, value in (("got", got), ("wanted", wanted)):
+    for argument, value in (("got", got), ("wanted", expected)):
         if not isinstance(value, torch.Tensor):
-            raise UsageError(f"compare: {what!r} is a {type(value).__name__}; expected a torch tensor")
+            raise UsageError(f"compare: {argument!r} is a {type(value).__name__}; expected a torch tensor")
     assert isinstance(got, torch.Tensor)
-    assert isinstance(wanted, torch.Tensor)
-    if tuple(got.shape) != tuple(wanted.shape):
+    assert isinstance(expected, torch.Tensor)
+    if tuple(got.shape) != tuple(expected.shape):
         raise VerificationError(
-            f"{name} has shape {tuple(got.shape)}, its reference {tuple(wanted.shape)}; expected the same"
+            f"{name} has shape {tuple(got.shape)}, its reference {tuple(expected.shape)}; expected the same"
         )
 
 
@@ -217,14 +219,14 @@ class _Elements:
     """A result and its reference, element by element.
 
     Attributes:
-        given, truth: both on the CPU, floats in float64.
+        actual, truth: both on the CPU, floats in float64.
         same: equal, or equal once the reference is rounded to the result's dtype, or both NaN.
         finite: both are.
-        difference: |given - truth| in float64.
+        difference: |actual - truth| in float64.
         scale: |truth| in float64.
     """
 
-    given: torch.Tensor
+    actual: torch.Tensor
     truth: torch.Tensor
     same: torch.Tensor
     finite: torch.Tensor
@@ -232,25 +234,25 @@ class _Elements:
     scale: torch.Tensor
 
     @classmethod
-    def of(cls, got: torch.Tensor, wanted: torch.Tensor) -> _Elements:
+    def of(cls, got: torch.Tensor, expected: torch.Tensor) -> _Elements:
         import torch
 
-        given, truth = got.detach().cpu(), wanted.detach().cpu()
+        actual, truth = got.detach().cpu(), expected.detach().cpu()
         if got.dtype.is_floating_point:
             # A reference beyond the output's range is an infinity that the kernel should give as well.
-            rounded = truth.to(given.dtype).double()
-            given, truth = given.double(), truth.double()
+            rounded = truth.to(actual.dtype).double()
+            actual, truth = actual.double(), truth.double()
         else:
             # Differences of int64 may not fit int64 nor float64 exactly; equality is checked on the integers.
-            if given.dtype == torch.bool:
-                given, truth = given.int(), truth.int()
+            if actual.dtype == torch.bool:
+                actual, truth = actual.int(), truth.int()
             rounded = truth
         return cls(
-            given,
+            actual,
             truth,
-            same=(given == truth) | (given == rounded) | (torch.isnan(given) & torch.isnan(truth)),
-            finite=torch.isfinite(given) & torch.isfinite(truth),
-            difference=(given.double() - truth.double()).abs(),
+            same=(actual == truth) | (actual == rounded) | (torch.isnan(actual) & torch.isnan(truth)),
+            finite=torch.isfinite(actual) & torch.isfinite(truth),
+            difference=(actual.double() - truth.double()).abs(),
             scale=truth.double().abs(),
         )
 
@@ -274,7 +276,7 @@ class _Elements:
         """Number of elements that still hold the poison, NaN, where the reference has none."""
         import torch
 
-        return int((torch.isnan(self.given) & ~torch.isnan(self.truth)).sum().item())
+        return int((torch.isnan(self.actual) & ~torch.isnan(self.truth)).sum().item())
 
     def error_of(self, other: torch.Tensor) -> float:
         """Largest error of another result, in float64, over the elements that are finite."""

@@ -30,10 +30,10 @@ def diagnose(again: Callable[[], VerifyResult]) -> Diagnosis:
         kernels = list({kernel.module.digest: kernel for kernel, _ in launches}.values())
         fixed = sorted({kernel.name for kernel in kernels if kernel.module.result is None})
         if not kernels or fixed:
-            what = ", ".join(fixed) or "what runs"
+            names = ", ".join(fixed) or "what runs"
             return Diagnosis(
                 "unknown",
-                f"{what} was not compiled by wb.compile, so it cannot be compiled at {LEVEL} here; compile "
+                f"{names} was not compiled by wb.compile, so it cannot be compiled at {LEVEL} here; compile "
                 f"it so yourself (flags={LEVEL!r}) and verify again",
             )
         try:

@@ -24,13 +24,15 @@ Site = tuple[Kernel, int]
 def erring(code: DeviceCode) -> list[int]:
     """Addresses of a code object's instructions that hardware does not round exactly, ascending."""
     text = code.code_object.text
-    found = set()
+    addresses = set()
     for symbol in code.code_object.symbols.of_kind("function"):
         start = symbol.address - text.address
         if symbol.size and 0 <= start < len(text.data):
             function = text.data[start : start + symbol.size]
-            found |= {i.address for i in decode(function, symbol.address, code.arch) if accuracy_of(i.opcode)}
-    return sorted(found)
+            addresses |= {
+                i.address for i in decode(function, symbol.address, code.arch) if accuracy_of(i.opcode)
+            }
+    return sorted(addresses)
 
 
 def needing_exactness(

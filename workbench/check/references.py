@@ -27,7 +27,7 @@ def widened(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def same_precision(
-    reference: Callable[..., Any], inputs: Mapping[str, Any], names: Sequence[str], what: str
+    reference: Callable[..., Any], inputs: Mapping[str, Any], names: Sequence[str], name: str
 ) -> tuple[dict[str, torch.Tensor], str]:
     """PyTorch's own result in the inputs' precision, and why there is none where there is none.
 
@@ -35,14 +35,14 @@ def same_precision(
     """
     import torch
 
-    given = {
+    arguments = {
         k: v.to(torch.bfloat16)
         if isinstance(v, torch.Tensor) and v.dtype.is_floating_point and v.dtype.itemsize == 1
         else v
         for k, v in inputs.items()
     }
     try:
-        return name_results(reference(**given), names, what), ""
+        return name_results(reference(**arguments), names, name), ""
     except (RuntimeError, NotImplementedError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         return {}, f"PyTorch does not compute this in the same precision ({first})"

@@ -53,7 +53,7 @@ class Repeated:
         finally:
             self._restore(after)
 
-    def _effect(self, approximation: Approximation | None, wanted: Mapping[str, torch.Tensor]) -> str:
+    def _effect(self, approximation: Approximation | None, expected: Mapping[str, torch.Tensor]) -> str:
         """The change in results when these instructions err; "" where there is none."""
         self._restore(self._before)
         options = LaunchOptions(sanitize=True, approximate=approximation)
@@ -65,7 +65,7 @@ class Repeated:
         except KernelFault as fault:
             return f"the launch ends in a fault: {headline(fault)}"
         for name, tensor in self._tensors.items():
-            compared = compare(tensor, wanted[name], name=name, tolerance=_gross(wanted[name]))
+            compared = compare(tensor, expected[name], name=name, tolerance=_gross(expected[name]))
             if compared.first and not compared.elementwise_passed:
                 return effect_of(name, compared.first[0], compared.mismatches, tensor.numel())
         return ""
@@ -84,13 +84,13 @@ def effect_of(name: str, first: Mismatch, count: int, total: int) -> str:
     return f"{name}[{index}] is {first.got:g} instead of {first.wanted:g} ({count:,} of {total:,} elements)"
 
 
-def _gross(wanted: torch.Tensor) -> Tolerance:
+def _gross(expected: torch.Tensor) -> Tolerance:
     import torch
 
-    if not wanted.dtype.is_floating_point:
+    if not expected.dtype.is_floating_point:
         return Tolerance(0.0, 0.0)
-    half = math.sqrt(torch.finfo(wanted.dtype).eps)
-    finite = wanted.double()[torch.isfinite(wanted.double())]
+    half = math.sqrt(torch.finfo(expected.dtype).eps)
+    finite = expected.double()[torch.isfinite(expected.double())]
     return Tolerance(half, half * float(finite.abs().max()) if finite.numel() else 0.0)
 
 

@@ -174,8 +174,8 @@ class VerifyResults(Plotted, Sequence[VerifyResult]):
         return len(self._results)
 
     def __getitem__(self, index: Any) -> Any:
-        found = self._results[index]
-        return VerifyResults(found) if isinstance(index, slice) else found
+        selected = self._results[index]
+        return VerifyResults(selected) if isinstance(index, slice) else selected
 
     def __iter__(self) -> Iterator[VerifyResult]:
         return iter(self._results)

@@ -148,8 +148,8 @@ def sanitize(
     options = {"spec": spec, "shape": shape, "seed": seed, "device": device}
     if callable(target) and not isinstance(target, (KernelSpec, Launcher, Kernel)) and not seeds:
         return _sanitized_call(target, args, kwargs)
-    found = sanitize_target(resolve(target, args, kwargs, **options), seeds)  # type: ignore[arg-type]
-    return found if found.passed else replace(found, again=Request(target, args, kwargs, options))
+    result = sanitize_target(resolve(target, args, kwargs, **options), seeds)  # type: ignore[arg-type]
+    return result if result.passed else replace(result, again=Request(target, args, kwargs, options))
 
 
 class Watch:
@@ -234,9 +234,9 @@ class Watch:
         verdict = f"findings in {number}" if number else "nothing found"
         # A kernel that is launched a thousand times has its fault each time.
         alike: dict[Any, list[SanitizeResult]] = {}
-        for each in results:
-            places = tuple((f.category, f.pc) for f in (*each.findings, *each.notes))
-            alike.setdefault((each.name, each.device, each.process, places), []).append(each)
+        for result in results:
+            places = tuple((f.category, f.pc) for f in (*result.findings, *result.notes))
+            alike.setdefault((result.name, result.device, result.process, places), []).append(result)
         lines = [f"{same[0]}{_and_more(len(same) - 1)}" for same in alike.values()]
         return "\n".join((f"sanitize {count}: {verdict}", *lines))
 
@@ -330,7 +330,7 @@ def _sanitized_call(
         raise NothingSanitized(f"{called} launched nothing: {_NOTHING}")
     results = watch.results
     launched = [*watch._kernels]
-    own = watch.launches == watch._own_launches == len(recorded)
+    all_recorded = watch.launches == watch._own_launches == len(recorded)
     name, device, _ = launched[0]
     result = SanitizeResult(
         name if watch.launches == 1 else called,
@@ -341,7 +341,7 @@ def _sanitized_call(
         stopped=fault is not None or any(result.stopped for result in results),
         seconds=watch._seconds if fault is None and watch.launches == watch._own_launches else None,
         # Only launches that were recorded can be found again, by their number.
-        again=Request(function, args, kwargs) if own and not watch.passed else None,
+        again=Request(function, args, kwargs) if all_recorded and not watch.passed else None,
         launches=tuple(number for result in results for number in result.launches),
         code="+".join(dict.fromkeys(code for _, _, code in launched if code)),
         process=", ".join(dict.fromkeys(result.process for result in results if result.process)),
@@ -358,18 +358,18 @@ def sanitize_target(target: Target, seeds: Sequence[int] = ()) -> SanitizeResult
     """
     target.device.check_observes("what happens inside")
     repeated = Repeated(target) if seeds else None
-    told = {"shape": target.shape, "device": target.device.name}
+    details = {"shape": target.shape, "device": target.device.name}
     results: list[SanitizeResult] = []
-    with hub.failures("sanitize", target.name, **told):
-        for each in target.each():
-            results.append(_sanitized(each))
+    with hub.failures("sanitize", target.name, **details):
+        for launch in target.each():
+            results.append(_sanitized(launch))
             if results[-1].stopped:
                 break
         if repeated is not None and not results[-1].stopped:
             with hub.muted():
                 results[-1] = _with_exactness(results[-1], repeated, seeds)
     times = [result.seconds for result in results if result.seconds is not None]
-    found = replace(
+    merged = replace(
         results[-1],
         name=target.name,
         findings=tuple(finding for result in results for finding in result.findings),
@@ -378,22 +378,22 @@ def sanitize_target(target: Target, seeds: Sequence[int] = ()) -> SanitizeResult
         launches=tuple(number for number, result in enumerate(results) for _ in result.findings),
         code=target.code,
     )
-    _tell(found)
-    return found
+    _tell(merged)
+    return merged
 
 
 def _with_exactness(result: SanitizeResult, repeated: Repeated, seeds: Sequence[int]) -> SanitizeResult:
     """The result with a finding for each instruction by whose errors a launch's results change grossly."""
     effect, sites, seed = repeated.depends(seeds)
-    found = [finding_at(k.module, CATEGORY, need((k, pc), seed, effect), pc) for k, pc in sites]
+    findings = [finding_at(k.module, CATEGORY, need((k, pc), seed, effect), pc) for k, pc in sites]
     if effect and not sites:
         code = repeated.target.parts[-1].kernel
         text = f"{effect}; no single instruction is the cause"
-        found.append(finding_at(code.module, "note", text, code.info.entry))
+        findings.append(finding_at(code.module, "note", text, code.info.entry))
     return replace(
         result,
-        findings=(*result.findings, *(f for f in found if f.category != "note")),
-        notes=(*result.notes, *(f for f in found if f.category == "note")),
+        findings=(*result.findings, *(f for f in findings if f.category != "note")),
+        notes=(*result.notes, *(f for f in findings if f.category == "note")),
     )
 
 

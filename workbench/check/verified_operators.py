@@ -22,25 +22,25 @@ def note(spec: KernelSpec, arch: str, device: str) -> None:
 def verified(spec: KernelSpec, arch: str) -> str:
     """Name of the device on which `note` was told of the operator as it is; "" where there is none."""
     key = _key(spec, arch)
-    found = _CACHE.get(key) if key is not None else None
-    return "" if found is None else found.decode()
+    device = _CACHE.get(key) if key is not None else None
+    return "" if device is None else device.decode()
 
 
 def _key(spec: KernelSpec, arch: str) -> str | None:
     """None for a spec that is of no library's folder."""
     if spec.folder is None:
         return None
-    own, root = spec.name.partition(":")[0], spec.folder.parent
-    files = [root / f"{own}.py", root / f"{own}.cpp"]
+    operator, root = spec.name.partition(":")[0], spec.folder.parent
+    files = [root / f"{operator}.py", root / f"{operator}.cpp"]
     shared = (path for name in _SHARED for path in sorted((root / name).rglob("*")))
-    return digest("verified", own, arch, *_stamps([*files, *shared]))
+    return digest("verified", operator, arch, *_stamps([*files, *shared]))
 
 
 def _stamps(files: Iterable[Path]) -> list[str]:
     """Path, size and modification time of each file."""
-    found = []
+    stamps = []
     for path in files:
         if path.is_file() and path.suffix != ".pyc":
             status = path.stat()
-            found.append(f"{path} {status.st_size} {status.st_mtime_ns}")
-    return found
+            stamps.append(f"{path} {status.st_size} {status.st_mtime_ns}")
+    return stamps

@@ -217,12 +217,14 @@ def _approximate(request: _VerifyRequest, seed: int) -> _Results:
         effect = "the result is wrong"
         if worst.first:
             effect = effect_of(worst.name, worst.first[0], worst.mismatches, worst.error.numel())
-        found = [finding_at(k.module, CATEGORY, need((k, pc), seed, effect), pc) for k, pc in sites]
-        return dataclasses.replace(wrong, inexact=tuple(found))
+        findings = [finding_at(k.module, CATEGORY, need((k, pc), seed, effect), pc) for k, pc in sites]
+        return dataclasses.replace(wrong, inexact=tuple(findings))
 
     if isinstance(result, VerifyResult):
         return named(result)
-    return VerifyResults([each if each.passed else named(each) for each in result])
+    return VerifyResults(
+        [verification if verification.passed else named(verification) for verification in result]
+    )
 
 
 def _explained(result: _Results, request: _VerifyRequest, diagnose: bool) -> _Results:
@@ -231,7 +233,12 @@ def _explained(result: _Results, request: _VerifyRequest, diagnose: bool) -> _Re
         return _blamed(result, request, diagnose)
     single = partial(dataclasses.replace, request, shapes=None, numerics=None)
     return VerifyResults(
-        [_blamed(each, single(shape=each.shape or None, device=each.device), diagnose) for each in result]
+        [
+            _blamed(
+                verification, single(shape=verification.shape or None, device=verification.device), diagnose
+            )
+            for verification in result
+        ]
     )
 
 
@@ -289,9 +296,9 @@ def _verify(request: _VerifyRequest) -> _Results:
         other = "shape" if shape is not None else "inputs"
         raise UsageError(f"verify: shapes and {other} are given; expected one of them")
     results = []
-    for each in track(shapes, f"verify {spec.name}", total=len(shapes)):
-        with hub.failures("verify", spec.name, shape=each):
-            results.append(run(each, alone=False))
+    for problem in track(shapes, f"verify {spec.name}", total=len(shapes)):
+        with hub.failures("verify", spec.name, shape=problem):
+            results.append(run(problem, alone=False))
     return VerifyResults(results)
 
 
@@ -302,10 +309,10 @@ def _with_numerics(request: _VerifyRequest, choices: str | Sequence[str]) -> _Re
     for choice in [choices] if isinstance(choices, str) else choices:
         with numerics_of_devices(choice):
             where = with_numerics(resolve_device(device), choice) if device is not None else None
-            found = _verify(dataclasses.replace(request, numerics=None, device=where))
+            verified = _verify(dataclasses.replace(request, numerics=None, device=where))
         if isinstance(choices, str):
-            return found
-        results += [found] if isinstance(found, VerifyResult) else found
+            return verified
+        results += [verified] if isinstance(verified, VerifyResult) else verified
     if not results:
         raise UsageError("verify: numerics is empty; expected 'exact', 'fast' or both")
     return VerifyResults(results)
@@ -326,9 +333,9 @@ def _verify_callable(
             'wb.verify(kernel, "gemm/bf16")'
         )
     if hasattr(type(target), "__getitem__") and hasattr(target, "arg_names"):
-        what = getattr(target, "__name__", type(target).__name__)
+        name = getattr(target, "__name__", type(target).__name__)
         raise UsageError(
-            f"verify: {what} is launched with a grid; give {what}[grid] with inputs= and outputs=, or a "
+            f"verify: {name} is launched with a grid; give {name}[grid] with inputs= and outputs=, or a "
             "function that launches it and returns what it wrote"
         )
     if not callable(target) or not callable(reference) or inputs is None:
@@ -354,7 +361,7 @@ def _verify_spec(
 ) -> VerifyResult:
     arch = code.arch if code is not None and device is None else None
     where = device_of((), arch) if device is None else resolve_device(device)
-    with Steps(f"verify {spec.name}", 4, shown=alone) as steps:
+    with Steps(f"verify {spec.name}", 4, visible=alone) as steps:
         if inputs is not None:
             bound = {k: v.clone() if k in spec.mutates else v for k, v in spec.bind(**inputs).items()}
             full = spec.shape(shape if shape is not None else spec.shape_of(**bound), arch=where.arch)
@@ -372,7 +379,7 @@ def _verify_spec(
             _, records = spec.run(bound, outputs, shape=full, code=code, device=where, poison=True)
         steps("compare")
         got = {**outputs, **{name: bound[name] for name in spec.mutates}}
-        found = {
+        comparisons = {
             name: compare(
                 got[name],
                 wide[name],
@@ -392,10 +399,10 @@ def _verify_spec(
         full,
         where.name,
         seed,
-        found,
+        comparisons,
         changed,
         records,
-        digest_of(each.kernel for each in ready),
+        digest_of(step.kernel for step in ready),
         _origin(where),
     )
     if code is None and result.passed:
@@ -416,8 +423,8 @@ def _verify_launch(
     tolerance: Bounds | None,
 ) -> VerifyResult:
     """Like a function that returns what the launch has written."""
-    given = _made(inputs, seed)
-    tensors = [name for name, value in given.items() if _is_tensor(value)]
+    arguments = _made(inputs, seed)
+    tensors = [name for name, value in arguments.items() if _is_tensor(value)]
     if isinstance(outputs, str) or not outputs or not set(outputs) <= set(tensors):
         raise UsageError(
             f"verify: outputs is {outputs!r}; expected the names of the tensors that the launch writes, some "
@@ -426,15 +433,15 @@ def _verify_launch(
     parameters = inspect.signature(reference).parameters.values()
     every = any(p.kind is p.VAR_KEYWORD for p in parameters)
     taken = {p.name for p in parameters}
-    kept = taken & set(outputs)
-    written = {n: _twin(given[n]) if n in kept else poisoned(_twin(given[n])) for n in outputs}
-    read = {name: value for name, value in given.items() if name not in written or name in kept}
+    in_place = taken & set(outputs)
+    written = {n: _twin(arguments[n]) if n in in_place else poisoned(_twin(arguments[n])) for n in outputs}
+    read = {name: value for name, value in arguments.items() if name not in written or name in in_place}
 
     def wanted(**passed: Any) -> Any:
         return reference(**{name: value for name, value in passed.items() if every or name in taken})
 
     def launched(**passed: Any) -> Mapping[str, Any]:
-        for name in kept:
+        for name in in_place:
             written[name].copy_(passed.pop(name))
         launch(**passed, **written)
         return written
@@ -463,8 +470,8 @@ def _origin(device: Device) -> Origin:
 
 def _told(name: str, result: VerifyResult) -> VerifyResult:
     """Itself, after it was published under a name."""
-    told = {"passed": result.passed, "shape": result.shape, "device": result.device, "code": result.code}
-    hub.publish("verify", name, told)
+    summary = {"passed": result.passed, "shape": result.shape, "device": result.device, "code": result.code}
+    hub.publish("verify", name, summary)
     return result
 
 
@@ -488,38 +495,38 @@ def _verify_function(
     Args:
         of_launch: the function does nothing but launch a kernel, by which the result is called.
     """
-    made = _made(inputs, seed)
-    before = {k: v.clone() for k, v in made.items() if _is_tensor(v)}
+    arguments = _made(inputs, seed)
+    before = {k: v.clone() for k, v in arguments.items() if _is_tensor(v)}
     with recording() as launches, poisoned_memory():
-        result = function(**made)
+        result = function(**arguments)
     if isinstance(result, Mapping):
         names = list(result)
     elif isinstance(result, (tuple, list)):
         names = [f"out{i}" for i in range(len(result))]
     else:
         names = ["out"]
-    what = getattr(function, "__name__", type(function).__name__)
-    got = name_results(result, names, what)
-    clean = {**made, **before}
+    function_name = getattr(function, "__name__", type(function).__name__)
+    got = name_results(result, names, function_name)
+    clean = {**arguments, **before}
     wide = name_results(reference(**widened(clean)), names, "reference")
     same, note = same_precision(reference, clean, names, "reference")
-    found = {
+    comparisons = {
         name: compare(
             got[name], wide[name], name=name, pytorch=same.get(name), tolerance=tolerance, note=note
         )
         for name in names
     }
-    changed = tuple(k for k, v in before.items() if not _same_bits(v, made[k]))
+    changed = tuple(k for k, v in before.items() if not _same_bits(v, arguments[k]))
     if not launches:
         where = next((str(t.device) for t in got.values()), "cpu")
-        return VerifyResult(what, {}, where, seed, found, changed)
+        return VerifyResult(function_name, {}, where, seed, comparisons, changed)
     kernel, last = launches[-1]
     verified = VerifyResult(
-        kernel.name if of_launch else what,
+        kernel.name if of_launch else function_name,
         {},
         last.device.name,
         seed,
-        found,
+        comparisons,
         changed,
         tuple(each.record for _, each in launches),
         digest_of(each for each, _ in launches),

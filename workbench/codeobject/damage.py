@@ -9,16 +9,16 @@ from workbench.errors import CodeObjectError
 
 
 @contextmanager
-def damage_reported(what: str) -> Iterator[None]:
+def damage_reported(subject: str) -> Iterator[None]:
     """Turns whatever a parser raises on malformed input into one clear error."""
     try:
         yield
     except CodeObjectError:
         raise
     except RecursionError as error:
-        raise CodeObjectError(f"{what} is damaged: it nests without end.") from error
+        raise CodeObjectError(f"{subject} is damaged: it nests without end.") from error
     except Exception as error:
         detail = str(error) or type(error).__name__
         raise CodeObjectError(
-            f"{what} is damaged ({detail}). Recompile it, or check that the file was copied whole."
+            f"{subject} is damaged ({detail}). Recompile it, or check that the file was copied whole."
         ) from error

@@ -189,32 +189,32 @@ class DebugInfo:
         header's own line where nothing else is known.
         """
         frames = self.frames_of(address)
-        own = (frame for frame in frames if not is_library_header(frame[0]))
-        return next(own, frames[0] if frames else None)
+        user_frames = (frame for frame in frames if not is_library_header(frame[0]))
+        return next(user_frames, frames[0] if frames else None)
 
     @cached_property
     def _calls(self) -> tuple[list[int], list[tuple[Place, ...]]]:
         """First addresses of pieces of code, and the calls inlined there, innermost first; up to the next."""
-        found: list[_Inlined] = []
+        inlined: list[_Inlined] = []
         with damage_reported(_WHAT):
             for unit in self._units:
-                self._collect_inlined(unit.get_top_DIE(), self._files(unit), 0, found)
-        found = sorted((call for call in found if call.low < call.high), key=lambda call: call.low)
+                self._collect_inlined(unit.get_top_DIE(), self._files(unit), 0, inlined)
+        inlined = sorted((call for call in inlined if call.low < call.high), key=lambda call: call.low)
         starts: list[int] = []
         calls: list[tuple[Place, ...]] = []
         active: list[_Inlined] = []
         position = 0
-        for address in sorted({edge for call in found for edge in (call.low, call.high)}):
+        for address in sorted({edge for call in inlined for edge in (call.low, call.high)}):
             active = [call for call in active if call.high > address]
-            while position < len(found) and found[position].low == address:
-                active.append(found[position])
+            while position < len(inlined) and inlined[position].low == address:
+                active.append(inlined[position])
                 position += 1
             active.sort(key=lambda call: -call.depth)
             starts.append(address)
             calls.append(tuple(call.call for call in active))
         return starts, calls
 
-    def _collect_inlined(self, die: DIE, names: dict[int, str], depth: int, found: list[_Inlined]) -> None:
+    def _collect_inlined(self, die: DIE, names: dict[int, str], depth: int, inlined: list[_Inlined]) -> None:
         for child in die.iter_children():
             if child.tag == "DW_TAG_inlined_subroutine":
                 call = (
@@ -223,15 +223,15 @@ class DebugInfo:
                     _number(child, "DW_AT_call_column", 0),
                 )
                 if call[1]:
-                    found += [_Inlined(low, high, depth + 1, call) for low, high in self._ranges(child)]
-                self._collect_inlined(child, names, depth + 1, found)
+                    inlined += [_Inlined(low, high, depth + 1, call) for low, high in self._ranges(child)]
+                self._collect_inlined(child, names, depth + 1, inlined)
             elif child.has_children and child.tag in (
                 "DW_TAG_subprogram",
                 "DW_TAG_lexical_block",
                 "DW_TAG_namespace",
                 *_STRUCTS,
             ):
-                self._collect_inlined(child, names, depth, found)
+                self._collect_inlined(child, names, depth, inlined)
 
     def variable_at(self, place: str, number: int, address: int) -> tuple[str, int] | None:
         """Name and line of the variable that is in a place when the instruction at `address` runs.
@@ -240,19 +240,21 @@ class DebugInfo:
             place: "v", "a" or "s" for a register by its number, "scratch" for a byte of scratch.
         """
         holds = (
-            each
-            for each in self._variables
-            if each.place == place
-            and each.low <= address < each.high
-            and each.first <= number < each.first + each.size
+            candidate
+            for candidate in self._variables
+            if candidate.place == place
+            and candidate.low <= address < candidate.high
+            and candidate.first <= number < candidate.first + candidate.size
         )
-        found = next(holds, None)
-        return (found.name, found.line) if found is not None else None
+        variable = next(holds, None)
+        return (variable.name, variable.line) if variable is not None else None
 
     def variables_at(self, address: int) -> tuple[Located, ...]:
         """Variables that are in a place of their own when the instruction at `address` runs, by name."""
-        found = {each.name: each for each in self._variables if each.low <= address < each.high}
-        return tuple(found[name] for name in sorted(found))
+        by_name = {
+            variable.name: variable for variable in self._variables if variable.low <= address < variable.high
+        }
+        return tuple(by_name[name] for name in sorted(by_name))
 
     def type_of(self, variable: Located) -> Type:
         """The type of a variable."""
@@ -341,15 +343,15 @@ class DebugInfo:
 
     @cached_property
     def _kernels(self) -> dict[str, DIE]:
-        found: dict[str, DIE] = {}
+        kernels: dict[str, DIE] = {}
         for unit in self._units:
             entries = self._entries(unit)
             for offset in entries.with_code:
                 if entries.tags[offset] == "DW_TAG_subprogram":
                     die = entries.entry(offset)
                     name = _decode(_attribute(die, "DW_AT_linkage_name") or _attribute(die, "DW_AT_name"))
-                    found.setdefault(name, die)
-        return found
+                    kernels.setdefault(name, die)
+        return kernels
 
     def _entries(self, unit: Any) -> Entries:
         offset = unit.cu_offset

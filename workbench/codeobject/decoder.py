@@ -168,12 +168,12 @@ class _Reader:
         if self.has_label:
             return self._decode(bits, literal, address)
         key = literal << 80 | bits << 16 | self._number
-        found = _seen.get(key)
-        if found is None:
+        decoded = _seen.get(key)
+        if decoded is None:
             if len(_seen) >= _REMEMBERED:
                 _seen.clear()
-            found = _seen[key] = self._decode(bits, literal, address)
-        return found
+            decoded = _seen[key] = self._decode(bits, literal, address)
+        return decoded
 
     def _decode(self, bits: int, literal: int, address: int) -> Decoded:
         if self._readers is None:
@@ -239,14 +239,14 @@ class _Reader:
 
     def _read_modifiers(self, bits: int) -> dict[str, int]:
         names = self.modifiers
-        found: dict[str, int] = {}
+        modifiers: dict[str, int] = {}
         for name in _PLAIN_MODIFIERS:
             if (name in names or name == "gds") and name in self._fields and names.get(name) != "source":
                 if name == "gds" and not self._is_gws:
                     continue
                 value = self._field(name, bits)
                 if value:
-                    found[name] = value
+                    modifiers[name] = value
         for name, shape in names.items():
             # A cache policy bit, or a bit of op_sel that means something else: the shape is its name.
             if name[:3] == "bit" and name[3:].isdigit():
@@ -256,38 +256,38 @@ class _Reader:
             else:
                 continue
             if value:
-                found[shape] = 1
+                modifiers[shape] = 1
         if "bitop3" in names:
             value = self._field("omod", bits) << 6
             for i in range(3):
                 value |= self._field(f"neg{i}", bits) << i | self._field(f"abs{i}", bits) << 3 + i
-            found["bitop3"] = value
+            modifiers["bitop3"] = value
         if "op_sel" in names and (value := self._field("op_sel", bits)):
-            found["op_sel"] = value
+            modifiers["op_sel"] = value
         if self.format == "VOP3P":
-            found["op_sel_hi"] = self._field("op_sel_hi", bits) | self._field("op_sel_hi2", bits) << 2
+            modifiers["op_sel_hi"] = self._field("op_sel_hi", bits) | self._field("op_sel_hi2", bits) << 2
         if self.form.is_dpp:
             for name in _DPP_FIELDS:
-                found[name] = self._field(name, bits)
+                modifiers[name] = self._field(name, bits)
         if self.form.is_sdwa:
             for name in _SDWA_SELECTS:
                 if name in names:
-                    found[name] = self._field(name, bits)
-        self._read_offset(bits, found)
-        return found
+                    modifiers[name] = self._field(name, bits)
+        self._read_offset(bits, modifiers)
+        return modifiers
 
-    def _read_offset(self, bits: int, found: dict[str, int]) -> None:
+    def _read_offset(self, bits: int, modifiers: dict[str, int]) -> None:
         if self.format == "SMEM":
             # With both a register and a constant, the constant is a modifier.
             if any(e.kind == "smem" for e in self.form.entries) and self._field("imm", bits):
                 value = _signed(self._field("offset", bits), 21)
                 if self._field("soffset_en", bits) and value:
-                    found["offset"] = value
+                    modifiers["offset"] = value
             return
         if self.format == "DS":
             value = self._field("offset0", bits) | self._field("offset1", bits) << 8
             if value and "offset0" not in self.modifiers:
-                found["offset"] = value
+                modifiers["offset"] = value
             return
         if "offset" not in self._fields or not self.form.entries:
             return
@@ -295,13 +295,13 @@ class _Reader:
         if self.format in ("GLOBAL", "SCRATCH"):
             value = _signed(value, 13)
         if value:
-            found["offset"] = value
+            modifiers["offset"] = value
         if self.format in ("MUBUF", "MTBUF"):
             for name in ("offen", "idxen"):
                 if self._field(name, bits):
-                    found[name] = 1
+                    modifiers[name] = 1
         if self.format == "MTBUF":
-            found["dfmt"], found["nfmt"] = self._field("dfmt", bits), self._field("nfmt", bits)
+            modifiers["dfmt"], modifiers["nfmt"] = self._field("dfmt", bits), self._field("nfmt", bits)
 
     def _reader(self, entry: Entry) -> OperandReader:
         """The reader of one operand; picks the rule by the entry's kind."""
@@ -432,11 +432,11 @@ class _Reader:
             )
         if kind == "t":
             if targets.target(self.form.target).scratch_vector_bit:
-                used = wanted = self._mask("sve")
+                used = expected = self._mask("sve")
             else:
-                used = wanted = 127 << self._fields["saddr"][0]
+                used = expected = 127 << self._fields["saddr"][0]
             return lambda bits, literal, address: (
-                _register("v", bits >> low & mask, 1) if bits & used == wanted else off
+                _register("v", bits >> low & mask, 1) if bits & used == expected else off
             )
         offen, idxen = self._fields["offen"][0], self._fields["idxen"][0]
 
@@ -556,9 +556,9 @@ def _decode_at(words: tuple[int, ...], index: int, address: int, table: _Table, 
     word = words[index]
     reader = table.find(word)
     if reader is None:
-        shown = " ".join(f"{w:08x}" for w in words[index : index + 2])
+        dwords = " ".join(f"{w:08x}" for w in words[index : index + 2])
         raise CodeObjectError(
-            f"no {target} instruction at address {address:#x}: the dwords there are {shown}. The code is "
+            f"no {target} instruction at address {address:#x}: the dwords there are {dwords}. The code is "
             "damaged, or this is data."
         )
     form, size = reader.form, reader.size

@@ -140,9 +140,9 @@ class _Renaming:
         block = self._block_at.get(new)
         if block is None or block == 0:
             return
-        known = [self._left[p] for p in self._predecessors[block] if p in self._left]
-        first = known[0] if known else {}
-        self._new = {k: v for k, v in first.items() if all(other.get(k) == v for other in known[1:])}
+        renamings = [self._left[p] for p in self._predecessors[block] if p in self._left]
+        first = renamings[0] if renamings else {}
+        self._new = {k: v for k, v in first.items() if all(other.get(k) == v for other in renamings[1:])}
         self._old = {v: k for k, v in self._new.items()}
 
     def _leave(self, new: int) -> None:
@@ -155,10 +155,10 @@ class _Renaming:
             return True
         agrees = True
         for old, new in zip(_parts(before), _parts(after), strict=True):
-            known = self._new.get(old)
-            if known is None and new not in self._old:
+            renamed = self._new.get(old)
+            if renamed is None and new not in self._old:
                 self._bind(old, new)
-            elif known != new:
+            elif renamed != new:
                 agrees = False
         return agrees
 

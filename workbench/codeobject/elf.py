@@ -239,14 +239,14 @@ class CodeObject:
         Raises:
             CodeObjectError: no code object, none for `arch`, more than one that fits, or damage.
         """
-        found = cls.all_from_bytes(data, arch)
-        if len(found) > 1:
+        code_objects = cls.all_from_bytes(data, arch)
+        if len(code_objects) > 1:
             raise CodeObjectError(
-                f"the file has {len(found)} code objects that fit"
-                f" ({', '.join(sorted({item.target for item in found}))});"
+                f"the file has {len(code_objects)} code objects that fit"
+                f" ({', '.join(sorted({item.target for item in code_objects}))});"
                 " give arch=, or take CodeObject.all_from_bytes if several translation units were linked."
             )
-        return found[0]
+        return code_objects[0]
 
     @classmethod
     def all_from_bytes(cls, data: bytes, arch: str | None = None) -> tuple[CodeObject, ...]:
@@ -271,10 +271,10 @@ class CodeObject:
         else:
             fits = [entry for entry in entries if runs_on(plain_target(entry.arch))]
         if not fits:
-            wanted = (plain_target(arch),) if arch is not None else ARCHS
+            archs = (plain_target(arch),) if arch is not None else ARCHS
             raise CodeObjectError(
                 f"the fat binary has code for {', '.join(e.arch for e in entries) or 'no AMD GPU'}; expected "
-                f"{' or '.join(wanted)}: compile with --offload-arch={wanted[0]}."
+                f"{' or '.join(archs)}: compile with --offload-arch={archs[0]}."
             )
         return tuple(cls(entry.content, _target_of(arch)) for entry in fits)
 

@@ -58,8 +58,8 @@ class Entries:
 
     def entry(self, offset: int) -> DIE:
         """The entry at an offset, read by pyelftools."""
-        found: DIE = self._unit.get_DIE_from_refaddr(offset)
-        return found
+        die: DIE = self._unit.get_DIE_from_refaddr(offset)
+        return die
 
     def parent(self, die: DIE) -> DIE | None:
         """The entry that one stands in."""

@@ -36,13 +36,13 @@ def _with_stand_ins(name: str) -> str:
     """A mangled name without the types that an old demangler does not know."""
     result = ""
     at = 0
-    while found := _MANGLED.match(name, at):
-        at = found.end()
-        if found["length"]:
-            at = min(at + int(found["length"]), len(name))
-            result += name[found.start() : at]
+    while match := _MANGLED.match(name, at):
+        at = match.end()
+        if match["length"]:
+            at = min(at + int(match["length"]), len(name))
+            result += name[match.start() : at]
         else:
-            result += _STAND_INS[found["type"]][0] if found["type"] else found[0]
+            result += _STAND_INS[match["type"]][0] if match["type"] else match[0]
     return result
 
 
@@ -52,12 +52,12 @@ def demangle(name: str) -> str:
     if "DF16" not in name:
         return _demangled(name)
     stand_in = _with_stand_ins(name)
-    found = _demangled(stand_in)
-    if found == stand_in:
+    demangled = _demangled(stand_in)
+    if demangled == stand_in:
         return _demangled(name)
-    for _, there, wanted in _STAND_INS.values():
-        found = re.sub(rf"\b{there}\b", wanted, found)
-    return found
+    for _, there, replacement in _STAND_INS.values():
+        demangled = re.sub(rf"\b{there}\b", replacement, demangled)
+    return demangled
 
 
 def _demangled(name: str) -> str:
@@ -127,7 +127,7 @@ def _last_component(instance: str) -> str:
 # Names of one type in headers, debug info and mangled names, and the spelling of constants.
 _SPELLINGS = (
     (re.compile(r"\s+|\bkittens::|\((?:int|unsigned int|unsigned|long|unsigned long|bool|size_t)\)"), ""),
-    *((re.compile(rf"\b(?:{'|'.join(known.spelled)})\b"), known.cpp) for known in (BF16, FP16)),
+    *((re.compile(rf"\b(?:{'|'.join(data_type.spelled)})\b"), data_type.cpp) for data_type in (BF16, FP16)),
     (re.compile(r"\b(\d+)(?:u|ul|l|ull|ll)\b"), r"\1"),
 )
 

@@ -116,24 +116,24 @@ _PATTERNS = {kind: _inline_patterns(kind) for kind in ("f16", "bf16", "f32", "f6
 def _literal(value: int, type_: str) -> str:
     """A literal, marked `lit()` where an inline constant has the same value."""
     low = value & 0xFFFF
-    shown, inline = value, False
+    bits, inline = value, False
     if type_ == "f16":
         inline = _is_inline_int(low, 16) or low in _PATTERNS["f16"]
-        shown = low
+        bits = low
     elif type_ == "bf16":
         inline = _is_inline_int(low, 16) or low in _PATTERNS["bf16"]
     elif type_.startswith("v2"):
         inline = _is_inline_int(value, 32) or value in _PATTERNS[type_.removeprefix("v2")]
     elif type_ == "i16":
         inline = _is_inline_int(low, 16) or value in _PATTERNS["f32"]
-        shown = low
+        bits = low
     elif type_ == "f64":
         inline = value << 32 in _PATTERNS["f64"] or value == 0
     elif type_ == "b64":
         inline = value <= 64
     else:
         inline = _is_inline_int(value, 32) or value in _PATTERNS["f32"]
-    return f"lit({value:#x})" if inline else f"{shown:#x}"
+    return f"lit({value:#x})" if inline else f"{bits:#x}"
 
 
 def _constant(operand: Operand, type_: str) -> str:
@@ -237,17 +237,17 @@ def _dpp_control(code: int) -> str:
     return "/* Invalid dpp_ctrl value */"
 
 
-def _op_sel(found: Mapping[str, int], form: Form) -> list[str]:
+def _op_sel(modifiers: Mapping[str, int], form: Form) -> list[str]:
     parts = []
     shape = form.modifiers.get("op_sel", "")
-    if shape and found.get("op_sel"):
-        bits = [found["op_sel"] >> int(place) & 1 if place != "-" else 0 for place in shape]
+    if shape and modifiers.get("op_sel"):
+        bits = [modifiers["op_sel"] >> int(place) & 1 if place != "-" else 0 for place in shape]
         if any(bits):
             parts.append("op_sel:[" + ",".join(map(str, bits)) + "]")
     shape = form.modifiers.get("op_sel_hi", "")
     if shape:
         count = int(shape[0])
-        mask = found.get("op_sel_hi", 0) & (1 << count) - 1
+        mask = modifiers.get("op_sel_hi", 0) & (1 << count) - 1
         if mask != (0 if shape.endswith("mixed") else (1 << count) - 1):
             parts.append(f"op_sel_hi:{_bits(mask, count)}")
     return parts
@@ -259,64 +259,64 @@ def _source_count(form: Form) -> int:
 
 def _vector_suffixes(instruction: Instruction) -> list[str]:
     """Modifiers of VOP forms."""
-    found, form = instruction.modifiers, instruction.form
+    modifiers, form = instruction.modifiers, instruction.form
     parts = []
-    if found.get("bitop3"):
-        table = found["bitop3"]
+    if modifiers.get("bitop3"):
+        table = modifiers["bitop3"]
         parts.append(f"bitop3:{table}" if table <= 10 else f"bitop3:{table:#x}")
     if instruction.size == 16:
-        parts.append(f"op_sel:{_bits(found['op_sel'], 3)}" if found["op_sel"] else "")
-        parts.append(f"op_sel_hi:{_bits(found['op_sel_hi'], 3)}")
+        parts.append(f"op_sel:{_bits(modifiers['op_sel'], 3)}" if modifiers["op_sel"] else "")
+        parts.append(f"op_sel_hi:{_bits(modifiers['op_sel_hi'], 3)}")
     else:
-        parts += _op_sel(found, form)
+        parts += _op_sel(modifiers, form)
     for name in ("neg_lo", "neg_hi"):
-        if name in found:
-            parts.append(f"{name}:{_bits(found[name], _source_count(form))}")
-    if found.get("clamp"):
+        if name in modifiers:
+            parts.append(f"{name}:{_bits(modifiers[name], _source_count(form))}")
+    if modifiers.get("clamp"):
         parts.append("clamp")
-    parts.append(_OMOD[found.get("omod", 0)])
-    if "dpp_ctrl" in found:
-        parts.append(_dpp_control(found["dpp_ctrl"]))
-        parts.append(f"row_mask:{found['row_mask']:#x} bank_mask:{found['bank_mask']:#x}")
+    parts.append(_OMOD[modifiers.get("omod", 0)])
+    if "dpp_ctrl" in modifiers:
+        parts.append(_dpp_control(modifiers["dpp_ctrl"]))
+        parts.append(f"row_mask:{modifiers['row_mask']:#x} bank_mask:{modifiers['bank_mask']:#x}")
     for name in ("bound_ctrl", "fi"):
-        if found.get(name):
+        if modifiers.get(name):
             parts.append(f"{name}:1")
-    if "dst_sel" in found:
-        parts.append(f"dst_sel:{_SDWA_SELECTS[found['dst_sel']]}")
-        parts.append(f"dst_unused:{_SDWA_UNUSED[found.get('dst_unused', 0)]}")
+    if "dst_sel" in modifiers:
+        parts.append(f"dst_sel:{_SDWA_SELECTS[modifiers['dst_sel']]}")
+        parts.append(f"dst_unused:{_SDWA_UNUSED[modifiers.get('dst_unused', 0)]}")
     for name in ("src0_sel", "src1_sel"):
-        if name in found:
-            parts.append(f"{name}:{_SDWA_SELECTS[found[name]]}")
+        if name in modifiers:
+            parts.append(f"{name}:{_SDWA_SELECTS[modifiers[name]]}")
     for name in ("cbsz", "abid"):
-        if found.get(name):
-            parts.append(f"{name}:{found[name]}")
-    if found.get("blgp"):
+        if modifiers.get(name):
+            parts.append(f"{name}:{modifiers[name]}")
+    if modifiers.get("blgp"):
         is_neg = form.modifiers.get("blgp") == "neg"
-        parts.append(f"neg:{_bits(found['blgp'], 3)}" if is_neg else f"blgp:{found['blgp']}")
+        parts.append(f"neg:{_bits(modifiers['blgp'], 3)}" if is_neg else f"blgp:{modifiers['blgp']}")
     return parts
 
 
 def _memory_suffixes(instruction: Instruction) -> list[str]:
     """Modifiers of memory and LDS forms."""
-    found, form = instruction.modifiers, instruction.form
+    modifiers, form = instruction.modifiers, instruction.form
     parts = []
     if form.format == "MTBUF":
-        parts.append(_buffer_format(found["dfmt"], found["nfmt"]))
-    parts += [name for name in ("idxen", "offen") if found.get(name)]
+        parts.append(_buffer_format(modifiers["dfmt"], modifiers["nfmt"]))
+    parts += [name for name in ("idxen", "offen") if modifiers.get(name)]
     if "offset0" in form.modifiers:
-        parts += [f"{name}:{found[name]}" for name in ("offset0", "offset1") if found.get(name)]
+        parts += [f"{name}:{modifiers[name]}" for name in ("offset0", "offset1") if modifiers.get(name)]
     elif instruction.record.lanes is Lanes.SWIZZLE:
-        parts.append(_swizzle(found.get("offset", 0)))
+        parts.append(_swizzle(modifiers.get("offset", 0)))
     elif form.format == "SMEM":
         # Both address bits set: a constant beside the register, printed even if it is zero.
         if instruction.words[0] & _REGISTER_AND_CONSTANT == _REGISTER_AND_CONSTANT and form.entries:
-            parts.append(f"offset:{found.get('offset', 0):#x}")
-    elif found.get("offset"):
-        parts.append(f"offset:{found['offset']}")
-    if found.get("gds"):
+            parts.append(f"offset:{modifiers.get('offset', 0):#x}")
+    elif modifiers.get("offset"):
+        parts.append(f"offset:{modifiers['offset']}")
+    if modifiers.get("gds"):
         parts.append("gds")
-    parts += [name for name in _CACHE_POLICY if found.get(name)]
-    if found.get("lds"):
+    parts += [name for name in _CACHE_POLICY if modifiers.get(name)]
+    if modifiers.get("lds"):
         parts.append("lds")
     return parts
 
@@ -364,11 +364,11 @@ def _swizzle(code: int) -> str:
 def _in_printed_order(instruction: Instruction) -> list[tuple[Operand, Entry]]:
     """The operands with their table entries, in the order of the table."""
     dst, src = iter(instruction.dst), iter(instruction.src)
-    found = instruction.modifiers
-    returns = "sc0" in found or "glc" in found
+    modifiers = instruction.modifiers
+    returns = "sc0" in modifiers or "glc" in modifiers
     ordered: list[tuple[Operand, Entry]] = []
     for entry in instruction.form.entries:
-        if (entry.returning and not returns) or (entry.is_loaded and "lds" in found):
+        if (entry.returning and not returns) or (entry.is_loaded and "lds" in modifiers):
             continue
         if entry.role == "=":
             ordered.append((next(dst), entry))

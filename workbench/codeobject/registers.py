@@ -54,10 +54,10 @@ def read(instruction: Instruction) -> Iterator[Operand]:
             yield operand
         elif operand.kind == "special" and operand.index in _SHOWN:
             yield _SHOWN[operand.index]
-    what = kept(instruction)
-    if what is not Keeps.NOTHING:
+    keeps = kept(instruction)
+    if keeps is not Keeps.NOTHING:
         # Only a vector register keeps a part of itself, or lanes.
-        yield from (o for o in _registers(instruction.dst) if what is Keeps.VALUE or o.kind != "s")
+        yield from (o for o in _registers(instruction.dst) if keeps is Keeps.VALUE or o.kind != "s")
     reads = instruction.record.reads
     yield from (operand for flag, operand in UNNAMED.items() if flag in reads)
     if instruction.modifiers.get("lds"):

@@ -52,17 +52,21 @@ def shared_arrays(function: DIE, total: int) -> tuple[SharedArray, ...]:
         total: bytes of shared memory that it asks for.
     """
     # Local arrays that are in registers look alike, and a shared one that nothing uses has no place.
-    variables = [variable for each in _functions(function) for variable in _first_variables(each)]
+    variables = [variable for candidate in _functions(function) for variable in _first_variables(candidate)]
     if len(variables) > _MOST_VARIABLES:
         return ()
     possible = [
-        chosen
+        combination
         for count in range(1, len(variables) + 1)
-        for chosen in itertools.combinations(variables, count)
-        if _may_take(chosen, total)
+        for combination in itertools.combinations(variables, count)
+        if _may_take(combination, total)
     ]
-    placed = [_placed(chosen) for chosen in possible]
-    return tuple(each for each in placed[0] if all(each in others for others in placed)) if placed else ()
+    placed = [_placed(combination) for combination in possible]
+    return (
+        tuple(candidate for candidate in placed[0] if all(candidate in others for others in placed))
+        if placed
+        else ()
+    )
 
 
 def _may_take(variables: Sequence[_Declared], total: int) -> bool:
@@ -73,17 +77,17 @@ def _may_take(variables: Sequence[_Declared], total: int) -> bool:
 
 def _functions(function: DIE) -> list[DIE]:
     """A function and those that are inlined into it, each once."""
-    found = {function.offset: function}
+    functions = {function.offset: function}
 
     def collect(die: DIE) -> None:
         for child in die.iter_children():
             if child.tag == "DW_TAG_inlined_subroutine":
                 origin = child.get_DIE_from_attribute("DW_AT_abstract_origin")
-                found.setdefault(origin.offset, origin)
+                functions.setdefault(origin.offset, origin)
             collect(child)
 
     collect(function)
-    return list(found.values())
+    return list(functions.values())
 
 
 def _first_variables(function: DIE) -> list[_Declared]:
@@ -115,7 +119,7 @@ def _natural(die: DIE) -> int:
         die = die.get_DIE_from_attribute("DW_AT_type")
         if {"DW_AT_GNU_vector", "DW_AT_byte_size"} <= set(die.attributes) or die.tag == "DW_TAG_pointer_type":
             break
-    parts = [_natural(each) for each in die.iter_children() if each.tag in _PARTS]
+    parts = [_natural(part) for part in die.iter_children() if part.tag in _PARTS]
     size = die.attributes.get("DW_AT_byte_size")
     return max(parts) if parts else int(size.value) if size is not None else 1
 
@@ -142,15 +146,15 @@ def _text(die: DIE, attribute: str) -> str:
 
 def _placed(variables: Iterable[_Declared]) -> list[SharedArray]:
     """Where LLVM puts the variables, by address."""
-    left = sorted(variables, key=lambda v: (-v.alignment, -v.size, v.symbol))
+    remaining = sorted(variables, key=lambda v: (-v.alignment, -v.size, v.symbol))
     at, placed = 0, list[SharedArray]()
-    while left:
+    while remaining:
         # The most aligned of those that leave the smallest gap.
-        at = _up(at, min(v.alignment for v in left))
-        chosen = next(v for v in left if at % v.alignment == 0)
-        left.remove(chosen)
-        placed.append(SharedArray(at, chosen.size, chosen.name, chosen.line))
-        at += chosen.size
+        at = _up(at, min(v.alignment for v in remaining))
+        variable = next(v for v in remaining if at % v.alignment == 0)
+        remaining.remove(variable)
+        placed.append(SharedArray(at, variable.size, variable.name, variable.line))
+        at += variable.size
     return placed
 
 

@@ -80,8 +80,8 @@ def _of(die: DIE, scope: Any, lists: Any, expressions: Any) -> Iterator[Located]
         if place is not None:
             kind, first = place
             size = size_of(declared) if kind == "scratch" else 1
-            told = name.value.decode(errors="replace")
-            yield Located(low, high, kind, first, size, told, line.value, declared.offset)
+            text = name.value.decode(errors="replace")
+            yield Located(low, high, kind, first, size, text, line.value, declared.offset)
 
 
 def _entries(die: DIE, entries: Iterable[Any]) -> Iterator[tuple[int, int, Any]]:

@@ -26,8 +26,8 @@ def waits(field: int) -> Waits:
     vmcnt has six bits, 3:0 and 15:14, expcnt three, 6:4, lgkmcnt four, 11:8 (CDNA3 ISA guide).
     """
     vmcnt, expcnt, lgkmcnt = field >> 10 & 0x30 | field & 15, field >> 4 & 7, field >> 8 & 15
-    found = {"vmcnt": vmcnt, "expcnt": expcnt, "lgkmcnt": lgkmcnt}
-    return Waits(**{name: None if count == NO_WAIT[name] else count for name, count in found.items()})
+    counts = {"vmcnt": vmcnt, "expcnt": expcnt, "lgkmcnt": lgkmcnt}
+    return Waits(**{name: None if count == NO_WAIT[name] else count for name, count in counts.items()})
 
 
 def waits_of(instruction: Instruction) -> Waits:

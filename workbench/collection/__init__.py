@@ -26,9 +26,9 @@ _CATEGORIES = f"{__name__}.bindings"
 def records() -> dict[str, tuple[PortModule, ...]]:
     """The modules' records by category, each category's in the order of the collection."""
     package = import_module(_CATEGORIES)
-    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
-    found = {name: tuple(import_module(f"{_CATEGORIES}.{name}").MODULES) for name in names}
-    return dict(sorted(found.items(), key=lambda item: min((m.row for m in item[1]), default=0)))
+    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    categories = {name: tuple(import_module(f"{_CATEGORIES}.{name}").MODULES) for name in names}
+    return dict(sorted(categories.items(), key=lambda item: min((m.row for m in item[1]), default=0)))
 
 
 @cache

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from workbench.collection import kinds
-from workbench.collection.record import Function, Given, PortModule, Use, Value
+from workbench.collection.record import Call, Function, PortModule, Use, Value
 from workbench.errors import ArgumentError
 from workbench.kernel import device_of, resolve_device
 from workbench.operators import kernels
@@ -45,76 +45,78 @@ class BoundFunction:
         Raises:
             ArgumentError: arguments that do not fit, or that fit in more than one order.
         """
-        given = self.bind(*args, **named)
+        call = self.bind(*args, **named)
         for check in self.record.checks:
-            check(given)
+            check(call)
         if self.record.host is not None:
-            return self.record.host(given)
-        where = resolve_device(device) if device is not None else device_of(given.values())
-        given.arch = where.arch
+            return self.record.host(call)
+        where = resolve_device(device) if device is not None else device_of(call.values())
+        call.arch = where.arch
         for use in self.record.uses:
-            if use.when is None or use.when(given):
-                _run(use, given, where)
+            if use.when is None or use.when(call):
+                _run(use, call, where)
         return None
 
-    def bind(self, *args: Any, **named: Any) -> Given:
+    def bind(self, *args: Any, **named: Any) -> Call:
         """The arguments by name, in whichever order of the function's they fit.
 
         Raises:
             ArgumentError
         """
-        fitting: dict[tuple[str, ...], Given] = {}
+        fitting: dict[tuple[str, ...], Call] = {}
         failed: dict[tuple[str, ...], str] = {}
         for order in self.record.all_orders:
             values = self._named(order, args, named)
             try:
-                fitting[order] = Given(values, kinds.fit(self.record.arguments, values))
+                fitting[order] = Call(values, kinds.fit(self.record.arguments, values))
             except kinds.Mismatch as error:
                 failed[order] = str(error)
         if not fitting:
-            raise ArgumentError("; or ".join(f"{self._told(order)}: {why}" for order, why in failed.items()))
-        (first, found), *others = fitting.items()
+            raise ArgumentError(
+                "; or ".join(f"{self._signature(order)}: {why}" for order, why in failed.items())
+            )
+        (first, call), *others = fitting.items()
         for order, other in others:
-            apart = [name for name in first if other[name] is not found[name]]
+            apart = [name for name in first if other[name] is not call[name]]
             if apart:
                 raise ArgumentError(
-                    f"{self._told(first)}: the arguments also fit the order ({', '.join(order)}); "
+                    f"{self._signature(first)}: the arguments also fit the order ({', '.join(order)}); "
                     f"{', '.join(apart)} can't be told apart by dtype and shape; give them by name"
                 )
-        return found
+        return call
 
     def _named(
         self, order: tuple[str, ...], args: tuple[Any, ...], named: Mapping[str, Any]
     ) -> dict[str, Any]:
         if len(args) > len(order):
-            raise ArgumentError(f"{self._told(order)}: got {len(args)} arguments; expected {len(order)}")
+            raise ArgumentError(f"{self._signature(order)}: got {len(args)} arguments; expected {len(order)}")
         values = dict(zip(order, args, strict=False))
         for name, value in named.items():
             if name not in order:
-                raise ArgumentError(f"{self._told(order)}: unknown argument {name!r}")
+                raise ArgumentError(f"{self._signature(order)}: unknown argument {name!r}")
             if name in values:
-                raise ArgumentError(f"{self._told(order)}: {name!r} is given twice")
+                raise ArgumentError(f"{self._signature(order)}: {name!r} is given twice")
             values[name] = value
         values = {**{n: v for n, v in self.record.defaults.items() if n in order}, **values}
         missing = [name for name in order if name not in values]
         if missing:
-            raise ArgumentError(f"{self._told(order)}: {', '.join(missing)} missing")
+            raise ArgumentError(f"{self._signature(order)}: {', '.join(missing)} missing")
         # In one order whatever the caller's, so that kinds are told apart alike.
         return {name: values[name] for name in self.record.arguments if name in values}
 
-    def _told(self, order: tuple[str, ...]) -> str:
+    def _signature(self, order: tuple[str, ...]) -> str:
         return f"{self.__qualname__}({', '.join(order)})"
 
     def __repr__(self) -> str:
-        return f"<{self._told(tuple(self.record.arguments))} of the collection>"
+        return f"<{self._signature(tuple(self.record.arguments))} of the collection>"
 
 
 def module_of(record: PortModule) -> ModuleType:
     """A module with the functions of a record."""
-    made = ModuleType(record.name, record.doc)
+    module = ModuleType(record.name, record.doc)
     for function in record.functions:
-        setattr(made, function.name, BoundFunction(record.name, function))
-    return made
+        setattr(module, function.name, BoundFunction(record.name, function))
+    return module
 
 
 def _doc(record: Function) -> str:
@@ -126,34 +128,34 @@ def _doc(record: Function) -> str:
     return "\n".join([*lines, record.differs] if record.differs else lines)
 
 
-def _value(of: Value, given: Given) -> Any:
-    return given[of] if isinstance(of, str) else of(given)
+def _value(of: Value, call: Call) -> Any:
+    return call[of] if isinstance(of, str) else of(call)
 
 
-def _run(use: Use, given: Given, where: Device) -> None:
+def _run(use: Use, call: Call, where: Device) -> None:
     """Runs an operator; its results are in the tensors that the use names."""
     import torch
 
     operator = kernels[use.operator]
-    inputs = operator.bind(**{name: _value(of, given) for name, of in use.inputs.items()})
+    inputs = operator.bind(**{name: _value(of, call) for name, of in use.inputs.items()})
     shape = operator.shape(operator.shape_of(**inputs), arch=where.arch)
-    wanted = operator.implementation(shape, arch=where.arch).outputs(shape, inputs)
+    expected = operator.implementation(shape, arch=where.arch).outputs(shape, inputs)
     places: dict[str, torch.Tensor] = {}
     for name, of in use.outputs.items():
-        if not isinstance(of, str) or of in given:
-            places[name] = _value(of, given)
-            if tuple(places[name].shape) != tuple(wanted[name][0]):
+        if not isinstance(of, str) or of in call:
+            places[name] = _value(of, call)
+            if tuple(places[name].shape) != tuple(expected[name][0]):
                 raise ArgumentError(
                     f"{use.operator}: {name} goes to a tensor of {tuple(places[name].shape)}; "
-                    f"expected {tuple(wanted[name][0])}"
+                    f"expected {tuple(expected[name][0])}"
                 )
-    direct = {n: t for n, t in places.items() if t.dtype == wanted[n][1] and t.is_contiguous()}
-    made, _ = operator.run(inputs, direct, shape=shape, device=where)
+    direct = {n: t for n, t in places.items() if t.dtype == expected[n][1] and t.is_contiguous()}
+    results, _ = operator.run(inputs, direct, shape=shape, device=where)
     for name, tensor in places.items():
         if name not in direct:
-            tensor.copy_(made[name])
+            tensor.copy_(results[name])
     for name, of in use.outputs.items():
         if name not in places and isinstance(of, str):
-            given.keep(of, made[name])
+            call.keep(of, results[name])
     if use.then is not None:
-        use.then(given)
+        use.then(call)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.collection.kinds import describe
-from workbench.collection.record import Given
+from workbench.collection.record import Call
 from workbench.dtypes import DataType, of_torch
 from workbench.errors import ArgumentError
 from workbench.targets import target
@@ -24,17 +24,17 @@ class _RowsOrColumns:
     def __init__(self, name: str, of: str) -> None:
         self.name, self.of = name, of
 
-    def __call__(self, given: Given) -> None:
-        cols = given[self.of].shape[-1]
-        rows = given[self.of].numel() // max(cols, 1)
-        if given[self.name] not in (rows, cols):
+    def __call__(self, call: Call) -> None:
+        cols = call[self.of].shape[-1]
+        rows = call[self.of].numel() // max(cols, 1)
+        if call[self.name] not in (rows, cols):
             raise ArgumentError(
-                f"{self.name} is {given[self.name]}; expected the {rows} rows of {self.of} "
-                f"{tuple(given[self.of].shape)}, or its {cols} columns"
+                f"{self.name} is {call[self.name]}; expected the {rows} rows of {self.of} "
+                f"{tuple(call[self.of].shape)}, or its {cols} columns"
             )
 
 
-def integers(name: str, given: Given) -> torch.Tensor:
+def integers(name: str, call: Call) -> torch.Tensor:
     """An argument as int8: as it is, or rounded floats that are all whole and from -128 to 127.
 
     Raises:
@@ -42,75 +42,75 @@ def integers(name: str, given: Given) -> torch.Tensor:
     """
     import torch
 
-    tensor: torch.Tensor = given[name]
+    tensor: torch.Tensor = call[name]
     if not tensor.dtype.is_floating_point or tensor.dtype.itemsize == 1:
         return tensor
-    made = tensor.to(torch.int8)
-    if not torch.equal(made.to(tensor.dtype), tensor):
+    rounded = tensor.to(torch.int8)
+    if not torch.equal(rounded.to(tensor.dtype), tensor):
         raise ArgumentError(
             f"{name} is {describe(tensor)} with numbers that int8 does not hold; expected int8, fp8, "
             "or whole numbers from -128 to 127"
         )
-    return made
+    return rounded
 
 
 def is_fp8(tensor: torch.Tensor) -> bool:
     """Whether a tensor is of 8-bit floats in either encoding."""
-    known = of_torch(tensor.dtype)
-    return known is not None and known.encoding is not None
+    data_type = of_torch(tensor.dtype)
+    return data_type is not None and data_type.encoding is not None
 
 
-def _own_fp8(given: Given) -> DataType:
-    formats = target(given.arch).fp8
+def _own_fp8(call: Call) -> DataType:
+    formats = target(call.arch).fp8
     if formats is None:
-        raise ArgumentError(f"{given.arch} has no instructions on fp8")
+        raise ArgumentError(f"{call.arch} has no instructions on fp8")
     return formats.e4m3
 
 
-def own_fp8(given: Given) -> str:
+def own_fp8(call: Call) -> str:
     """The e4m3 that the call's target computes in, "e4m3fn" or "e4m3fnuz"."""
-    return _own_fp8(given).name
+    return _own_fp8(call).name
 
 
-def as_fp8(name: str) -> Callable[[Given], torch.Tensor]:
+def as_fp8(name: str) -> Callable[[Call], torch.Tensor]:
     """An argument of bytes as the target's fp8; one of fp8 as it is."""
 
-    def of(given: Given) -> torch.Tensor:
+    def of(call: Call) -> torch.Tensor:
         import torch
 
-        tensor: torch.Tensor = given[name]
-        return tensor.view(_own_fp8(given).dtype) if tensor.dtype == torch.uint8 else tensor
+        tensor: torch.Tensor = call[name]
+        return tensor.view(_own_fp8(call).dtype) if tensor.dtype == torch.uint8 else tensor
 
     return of
 
 
-def described_by(given: Given, name: str, wanted: Any, why: str, *, count: int | None = None) -> None:
+def described_by(call: Call, name: str, expected: Any, why: str, *, count: int | None = None) -> None:
     """Raises ArgumentError where an argument is not what others make it; of a tensor the first `count`."""
-    value = given[name] if count is None else given[name][:count].tolist()
-    if value != wanted:
-        raise ArgumentError(f"{name} is {value}; expected {wanted}, {why}")
+    value = call[name] if count is None else call[name][:count].tolist()
+    if value != expected:
+        raise ArgumentError(f"{name} is {value}; expected {expected}, {why}")
 
 
-def sizes_told(names: Mapping[str, str]) -> Callable[[Given], None]:
+def sizes_match(names: Mapping[str, str]) -> Callable[[Call], None]:
     """Checks that the numbers by these names are the sizes of the arguments' kinds by those."""
 
-    def check(given: Given) -> None:
+    def check(call: Call) -> None:
         for name, size in names.items():
-            if given[name] != given.sizes[size]:
-                raise ArgumentError(f"{name} is {given[name]}; the tensors say {given.sizes[size]}")
+            if call[name] != call.sizes[size]:
+                raise ArgumentError(f"{name} is {call[name]}; the tensors say {call.sizes[size]}")
 
     return check
 
 
-def strides(of: str, names: str) -> Callable[[Given], None]:
+def strides(of: str, names: str) -> Callable[[Call], None]:
     """Checks that the numbers by these names are a tensor's strides."""
 
-    def check(given: Given) -> None:
-        tensor = given[of]
+    def check(call: Call) -> None:
+        tensor = call[of]
         for name, size, stride in zip(names.split(), tensor.shape, tensor.stride(), strict=True):
-            if given[name] != stride and size > 1:
+            if call[name] != stride and size > 1:
                 raise ArgumentError(
-                    f"{name} is {given[name]}; expected {stride}, as {of} {describe(tensor)} has it; for "
+                    f"{name} is {call[name]}; expected {stride}, as {of} {describe(tensor)} has it; for "
                     "other strides pass a view that has them"
                 )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from workbench.collection.record import Function, Given
+from workbench.collection.record import Call, Function
 from workbench.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ def lengths(starts: Sequence[int]) -> list[int]:
 
 def sums(counts: Sequence[int]) -> list[int]:
     """Where each of so many begins, and the end of the last."""
-    found = [0]
+    starts = [0]
     for count in counts:
-        found.append(found[-1] + count)
-    return found
+        starts.append(starts[-1] + count)
+    return starts
 
 
 def chunks(starts: Sequence[int], size: int) -> list[int]:
@@ -50,11 +50,11 @@ def function(
 ) -> Function:
     """A function of a list of integers, or a tensor of them; with `sized` of a chunk's size, too."""
 
-    def host(given: Given) -> Any:
-        value = given[argument]
+    def host(call: Call) -> Any:
+        value = call[argument]
         numbers = value.tolist() if hasattr(value, "tolist") else [*value]
         _check(argument, numbers, argument == "cu_seqlens")
-        size = [given["chunk_size"]] if sized else []
+        size = [call["chunk_size"]] if sized else []
         if sized and size[0] < 1:
             raise ArgumentError(f"chunk_size is {size[0]}; expected at least 1 token")
         return _like(value, of(numbers, *size))
@@ -70,14 +70,14 @@ def function(
 def _check(name: str, numbers: Sequence[int], are_starts: bool) -> None:
     steps = lengths(numbers) if are_starts else numbers
     if (are_starts and not numbers) or any(step < 0 for step in steps):
-        wanted = "starts that don't decrease, one at least" if are_starts else "lengths of 0 or more"
-        raise ArgumentError(f"{name} is {list(numbers)}; expected {wanted}")
+        expected = "starts that don't decrease, one at least" if are_starts else "lengths of 0 or more"
+        raise ArgumentError(f"{name} is {list(numbers)}; expected {expected}")
 
 
-def _like(value: Any, made: list[int] | int) -> list[int] | int | torch.Tensor:
-    if isinstance(made, int) or not hasattr(value, "new_tensor"):
-        return made
-    tensor: torch.Tensor = value.new_tensor(made)
+def _like(value: Any, result: list[int] | int) -> list[int] | int | torch.Tensor:
+    if isinstance(result, int) or not hasattr(value, "new_tensor"):
+        return result
+    tensor: torch.Tensor = value.new_tensor(result)
     return tensor
 
 

@@ -22,7 +22,7 @@ Sizes = dict[str, Any]
 _REAL = (dtypes.BF16, dtypes.FP16, dtypes.FP32)
 _INTEGERS = (dtypes.INT8, dtypes.UINT8, dtypes.INT32, dtypes.INT64)
 GROUPS = {
-    name: tuple(known.short for known in types)
+    name: tuple(data_type.short for data_type in types)
     for name, types in (("real", _REAL), ("fp8", dtypes.E4M3), ("any", (*_REAL, *_INTEGERS, *dtypes.E4M3)))
 }
 DTYPES = {t.short: t.torch[0] for t in dtypes.TYPES if dtypes.of_torch(t.torch[0]) is t}
@@ -56,15 +56,17 @@ class Alternative:
 @cache
 def read(kind: str) -> tuple[Alternative, ...]:
     """The alternatives of a kind."""
-    found = []
+    alternatives = []
     for text in kind.split(" or "):
         dtypes, bracket, dims = text.partition("[")
-        names = tuple(n for each in dtypes.strip().split("|") for n in GROUPS.get(each, (each,)))
+        names = tuple(n for dtype in dtypes.strip().split("|") for n in GROUPS.get(dtype, (dtype,)))
         if bracket:
-            found.append(Alternative(tuple(DTYPES[n] for n in names), tuple(dims.rstrip("] ").split())))
+            alternatives.append(
+                Alternative(tuple(DTYPES[n] for n in names), tuple(dims.rstrip("] ").split()))
+            )
         else:
-            found.append(Alternative(names, None))
-    return tuple(found)
+            alternatives.append(Alternative(names, None))
+    return tuple(alternatives)
 
 
 def fit(kinds: Mapping[str, str], values: Mapping[str, Any], sizes: Sizes | None = None) -> Sizes:
@@ -73,21 +75,21 @@ def fit(kinds: Mapping[str, str], values: Mapping[str, Any], sizes: Sizes | None
     Raises:
         Mismatch: there are none; of the first argument that fits in no way with those before it.
     """
-    known = sizes or {}
+    bound = sizes or {}
     names = list(values)
     if not names:
-        return known
+        return bound
     first, rest = names[0], {name: values[name] for name in names[1:]}
     deepest: Mismatch | None = None
     for alternative in read(kinds[first]):
-        found = alternative.fit(values[first], known)
-        if found is None:
+        fitted = alternative.fit(values[first], bound)
+        if fitted is None:
             continue
         try:
-            return fit(kinds, rest, found)
+            return fit(kinds, rest, fitted)
         except Mismatch as error:
             deepest = error
-    raise deepest or Mismatch(_tell(first, values[first], kinds[first], known))
+    raise deepest or Mismatch(_tell(first, values[first], kinds[first], bound))
 
 
 def _is_plain(value: Any, kind: str) -> bool:
@@ -99,23 +101,23 @@ def _is_plain(value: Any, kind: str) -> bool:
         # What pybind11 takes for one: Python's, or 0 and 1.
         return isinstance(value, bool) or value in (0, 1)
     if kind == "ints":
-        return isinstance(value, (list, tuple)) and all(_is_plain(each, "int") for each in value)
+        return isinstance(value, (list, tuple)) and all(_is_plain(element, "int") for element in value)
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _fit_dims(dims: tuple[str, ...], shape: tuple[int, ...], sizes: Sizes) -> Sizes | None:
-    found = dict(sizes)
+    fitted = dict(sizes)
     if dims and dims[0].startswith("*"):
         rest = len(dims) - 1
         if len(shape) < rest:
             return None
         leading = shape[: len(shape) - rest]
-        if found.setdefault(dims[0][1:], leading) != leading:
+        if fitted.setdefault(dims[0][1:], leading) != leading:
             return None
         dims, shape = dims[1:], shape[len(leading) :]
     if len(dims) != len(shape):
         return None
-    return found if all(_fit_dim(dim, size, found) for dim, size in zip(dims, shape, strict=True)) else None
+    return fitted if all(_fit_dim(dim, size, fitted) for dim, size in zip(dims, shape, strict=True)) else None
 
 
 def _fit_dim(dim: str, size: int, sizes: Sizes) -> bool:

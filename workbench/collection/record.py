@@ -9,7 +9,7 @@ from typing import Any
 from workbench.collection.kinds import Sizes
 
 
-class Given(Mapping[str, Any]):
+class Call(Mapping[str, Any]):
     """The arguments of a call by name, and what steps have made besides.
 
     Attributes:
@@ -36,7 +36,7 @@ class Given(Mapping[str, Any]):
         self._values[name] = value
 
 
-Value = str | Callable[[Given], Any]
+Value = str | Callable[[Call], Any]
 """An argument's name, or a function of all of them."""
 
 
@@ -57,8 +57,8 @@ class Use:
     operator: str
     inputs: Mapping[str, Value]
     outputs: Mapping[str, Value] = field(default_factory=dict)
-    when: Callable[[Given], bool] | None = None
-    then: Callable[[Given], None] | None = None
+    when: Callable[[Call], bool] | None = None
+    then: Callable[[Call], None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +80,9 @@ class Function:
     arguments: Mapping[str, str]
     orders: Sequence[str] = ()
     uses: Sequence[Use] = ()
-    host: Callable[[Given], Any] | None = None
+    host: Callable[[Call], Any] | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    checks: Sequence[Callable[[Given], None]] = ()
+    checks: Sequence[Callable[[Call], None]] = ()
     differs: str = ""
 
     @property

@@ -51,7 +51,7 @@ def entry(family: str, form: Form) -> Entry:
 def _takes_scales(scale: Form) -> bool:
     """Whether MFMAs with scales are executed, whose two words are one instruction under the MFMA's name."""
     return any(
-        each.scaled(scale).opcode in NATIVE for each in forms(scale.target).values() if each.record.matrix
+        form.scaled(scale).opcode in NATIVE for form in forms(scale.target).values() if form.record.matrix
     )
 
 
@@ -61,10 +61,10 @@ def entries(target: str) -> tuple[Entry, ...]:
     Raises:
         CodeObjectError: no table for that target.
     """
-    found: dict[str, Entry] = {}
+    by_mnemonic: dict[str, Entry] = {}
     for (family, _), form in forms(target).items():
-        found.setdefault(form.mnemonic, entry(family, form))
-    return tuple(found.values())
+        by_mnemonic.setdefault(form.mnemonic, entry(family, form))
+    return tuple(by_mnemonic.values())
 
 
 def document() -> str:
@@ -73,13 +73,13 @@ def document() -> str:
     return "\n".join((*_head(tables), *_families(tables), *_refused(tables), *_all(tables), ""))
 
 
-def _counts(chosen: Iterable[Entry]) -> tuple[int, int, int]:
-    states = [item.state for item in chosen]
+def _counts(selection: Iterable[Entry]) -> tuple[int, int, int]:
+    states = [item.state for item in selection]
     return states.count(EXECUTED), states.count(NOTHING), states.count(REFUSED)
 
 
-def _missing(chosen: Iterable[Entry]) -> int:
-    return sum(item.reason == "not yet" for item in chosen)
+def _missing(selection: Iterable[Entry]) -> int:
+    return sum(item.reason == "not yet" for item in selection)
 
 
 def _head(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
@@ -94,14 +94,14 @@ def _head(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
     yield ""
     yield "| Target | Mnemonics | Executed | No-op | Refused, not compute | Refused, not yet |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
-    for target, found in tables.items():
-        executed, nothing, refused = _counts(found)
-        missing = _missing(found)
-        yield f"| {target} | {len(found)} | {executed} | {nothing} | {refused - missing} | {missing} |"
+    for target, table in tables.items():
+        executed, nothing, refused = _counts(table)
+        missing = _missing(table)
+        yield f"| {target} | {len(table)} | {executed} | {nothing} | {refused - missing} | {missing} |"
 
 
 def _families(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
-    families = dict.fromkeys(item.family for found in tables.values() for item in found)
+    families = dict.fromkeys(item.family for table in tables.values() for item in table)
     yield ""
     yield "## By family"
     yield ""
@@ -111,16 +111,16 @@ def _families(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
     yield f"| --- |{' ---: |' * len(tables)}"
     for family in families:
         cells = []
-        for found in tables.values():
-            counts = _counts(item for item in found if item.family == family)
+        for table in tables.values():
+            counts = _counts(item for item in table if item.family == family)
             cells.append(" + ".join(map(str, counts)) if any(counts) else "")
         yield f"| {family} | {' | '.join(cells)} |"
 
 
 def _targets_of(tables: Mapping[str, tuple[Entry, ...]]) -> dict[Entry, list[str]]:
     result: dict[Entry, list[str]] = {}
-    for target, found in tables.items():
-        for item in found:
+    for target, table in tables.items():
+        for item in table:
             result.setdefault(item, []).append(target)
     return result
 

@@ -33,8 +33,8 @@ def _hipconfig(words: Sequence[str]) -> str:
         ("--cpp_config", "-C", "CPP_CONFIG"): f" -D__HIP_PLATFORM_AMD__= -I{root}/include",
     }
     parser = argparse.ArgumentParser(prog="hipconfig", description="Tells of the emulated device's HIP.")
-    for *options, name in answers:
-        parser.add_argument(*options, dest="asked", action="append_const", const=answers[*options, name])
+    for (long, short, _), answer in answers.items():
+        parser.add_argument(long, short, dest="asked", action="append_const", const=answer)
     parser.add_argument("--version", "-v", dest="asked", action="append_const", const=version)
     parser.add_argument("--newline", "-n", action="store_true", help="end the answer with a line break")
     parser.add_argument("--full", "-f", action="store_true", help="all of it, as without an option")

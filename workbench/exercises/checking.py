@@ -45,13 +45,13 @@ def check(exercise: Task, answer: Module | Kernel) -> CheckResult:
             wrong = _wrong(exercise, kernel, shape)
             if wrong:
                 return CheckResult(exercise.name, False, f"At {shape_text(shape)}: {wrong}", shape)
-        found, note = _found(exercise, kernel, exercise.shapes[0])
-        dear = "" if found else _dear(exercise, kernel, exercise.shapes[-1])
+        finding, note = _found(exercise, kernel, exercise.shapes[0])
+        dear = "" if finding else _exceeded_limit(exercise, kernel, exercise.shapes[-1])
     except (ArgumentError, LaunchError, UnknownKernel) as error:
         return CheckResult(exercise.name, False, f"The kernel cannot be launched: {headline(error)}")
-    if found:
+    if finding:
         shape = exercise.shapes[0]
-        return CheckResult(exercise.name, False, f"The values are right here by luck: {found}", shape)
+        return CheckResult(exercise.name, False, f"The values are right here by luck: {finding}", shape)
     if dear:
         shape = exercise.shapes[-1]
         return CheckResult(
@@ -95,7 +95,7 @@ def _found(exercise: Task, kernel: Kernel, shape: Shape) -> tuple[str, str]:
     return "", ", and the sanitizer finds nothing"
 
 
-def _dear(exercise: Task, kernel: Kernel, shape: Shape) -> str:
+def _exceeded_limit(exercise: Task, kernel: Kernel, shape: Shape) -> str:
     """The sentence of the first limit that a launch breaks; "" where there is none, and on a GPU."""
     if not exercise.limits or not device_of((), kernel.arch).observes:
         return ""
@@ -103,7 +103,7 @@ def _dear(exercise: Task, kernel: Kernel, shape: Shape) -> str:
     with hub.muted():
         profiled = profile(kernel[exercise.launch(shape)], **arguments)
     assert isinstance(profiled, ProfileResult)
-    return next((told for each in exercise.limits if (told := each.broken(profiled, shape))), "")
+    return next((sentence for limit in exercise.limits if (sentence := limit.broken(profiled, shape))), "")
 
 
 def _wrong(exercise: Task, kernel: Kernel, shape: Shape) -> str:
@@ -114,9 +114,9 @@ def _wrong(exercise: Task, kernel: Kernel, shape: Shape) -> str:
     unread = [name for name in inputs if name not in _parameters(exercise.reference)]
     rest = {name: inputs.pop(name) for name in unread}
 
-    def answer(**given: Any) -> Mapping[str, torch.Tensor]:
+    def answer(**arguments: Any) -> Mapping[str, torch.Tensor]:
         outputs.update(exercise.outputs(shape))
-        launch(**given, **rest, **outputs)
+        launch(**arguments, **rest, **outputs)
         return outputs
 
     try:
@@ -134,9 +134,9 @@ def _wrong(exercise: Task, kernel: Kernel, shape: Shape) -> str:
     named = _mistake(exercise, wide, outputs)
     if named:
         return named
-    found = _found(exercise, kernel, shape)[0]
-    if found:
-        return f"{found[0].upper()}{found[1:]}"
+    finding = _found(exercise, kernel, shape)[0]
+    if finding:
+        return f"{finding[0].upper()}{finding[1:]}"
     worst = result.worst
     return place(exercise, worst, outputs[worst.name], exercise.reference(**wide)[worst.name])
 
@@ -150,36 +150,36 @@ def _mistake(exercise: Task, wide: Mapping[str, Any], outputs: Mapping[str, torc
     for mistake in exercise.mistakes:
         taken = _parameters(mistake.result)
         wrong = mistake.result(**{name: value for name, value in wide.items() if name in taken})
-        each = [compare(outputs[n], wrong[n], tolerance=exercise.tolerance) for n in wrong]
-        if all(one.elementwise_passed for one in each):
+        comparisons = [compare(outputs[n], wrong[n], tolerance=exercise.tolerance) for n in wrong]
+        if all(comparison.elementwise_passed for comparison in comparisons):
             return mistake.sentence
     return ""
 
 
-def place(exercise: Task, found: Comparison, got: torch.Tensor, wanted: torch.Tensor) -> str:
+def place(exercise: Task, comparison: Comparison, got: torch.Tensor, expected: torch.Tensor) -> str:
     """A sentence on the place of an output's errors: which tile of which dimension, or its edge."""
-    if not found.mismatches:
+    if not comparison.mismatches:
         return (
-            f"{found.name} is close, but its largest error, {found.max_error:.3g}, is more than "
-            f"{found.flash_factor:g} times that of PyTorch in the same precision, "
-            f"{found.pytorch_error or 0:.3g}: something is rounded too early."
+            f"{comparison.name} is close, but its largest error, {comparison.max_error:.3g}, is more than "
+            f"{comparison.flash_factor:g} times that of PyTorch in the same precision, "
+            f"{comparison.pytorch_error or 0:.3g}: something is rounded too early."
         )
-    names = exercise.axes.get(found.name, [f"dimension {n}" for n in range(got.dim())])
-    bounds = found.tolerance
-    bad = ~((got.double() - wanted).abs() <= bounds.atol + bounds.rtol * wanted.abs())
+    names = exercise.axes.get(comparison.name, [f"dimension {n}" for n in range(got.dim())])
+    bounds = comparison.tolerance
+    bad = ~((got.double() - expected).abs() <= bounds.atol + bounds.rtol * expected.abs())
     parts = []
     for axis, name in enumerate(names):
         others = [n for n in range(bad.dim()) if n != axis]
         at = (bad.any(dim=others) if others else bad).nonzero().flatten().tolist()
         if len(at) < got.shape[axis]:
             parts.append(_along(name, at, got.shape[axis], exercise.tiles.get(name, 0)))
-    count, total = found.mismatches, got.numel()
+    count, total = comparison.mismatches, got.numel()
     many = "every element" if count == total else f"{count:,} of {total:,} elements"
-    what = "was never written or is NaN" if found.unwritten == count else "is wrong"
-    if 0 < found.unwritten < count:
-        many += f" ({found.unwritten:,} of them were never written or are NaN)"
+    verdict = "was never written or is NaN" if comparison.unwritten == count else "is wrong"
+    if 0 < comparison.unwritten < count:
+        many += f" ({comparison.unwritten:,} of them were never written or are NaN)"
     where = f", all at {', '.join(parts)}" if parts else ""
-    return f"{found.name} {what} in {many}{where}; the first is {found.first[0]}."
+    return f"{comparison.name} {verdict} in {many}{where}; the first is {comparison.first[0]}."
 
 
 def _along(name: str, at: list[int], size: int, tile: int) -> str:

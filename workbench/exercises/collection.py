@@ -20,8 +20,8 @@ COURSE = Path(__file__).parent / "course"
 class Exercises(Shown, Sequence[Exercise]):
     """Exercises in their order; a notebook shows how far the reader is."""
 
-    def __init__(self, found: Sequence[Exercise]) -> None:
-        self._found = tuple(found)
+    def __init__(self, members: Sequence[Exercise]) -> None:
+        self._found = tuple(members)
 
     def __getitem__(self, index):  # type: ignore[no-untyped-def]
         return self._found[index]
@@ -35,11 +35,13 @@ class Exercises(Shown, Sequence[Exercise]):
     @property
     def passed(self) -> int:
         """Number of exercises that the reader has passed."""
-        return sum(each.progress.passed for each in self)
+        return sum(exercise.progress.passed for exercise in self)
 
     def __str__(self) -> str:
         head = f"{self.passed} of {len(self)} exercises passed"
-        return "\n".join([head, *(f"  {each.name}  {each.title}: {each.progress}" for each in self)])
+        return "\n".join(
+            [head, *(f"  {exercise.name}  {exercise.title}: {exercise.progress}" for exercise in self)]
+        )
 
     __repr__ = __str__
 
@@ -56,13 +58,13 @@ def exercises(notebook: str = "", *, folder: str | Path = COURSE) -> Exercises:
         ExerciseError: a file of the folder defines none.
     """
     names = sorted(_files(Path(folder)))
-    chosen = [name for name in names if name.startswith(notebook)]
-    if not chosen:
+    selected = [name for name in names if name.startswith(notebook)]
+    if not selected:
         notebooks = sorted({name.partition(".")[0] for name in names})
         raise UnknownExercise(
             f"notebook {notebook!r} has no exercises; these have: {', '.join(notebooks) or 'none'}"
         )
-    return Exercises([exercise(name, folder=folder) for name in chosen])
+    return Exercises([exercise(name, folder=folder) for name in selected])
 
 
 def exercise(name: str, *, folder: str | Path = COURSE) -> Exercise:
@@ -79,8 +81,8 @@ def exercise(name: str, *, folder: str | Path = COURSE) -> Exercise:
     files = _files(Path(folder))
     if name not in files:
         close = difflib.get_close_matches(str(name), files, n=3, cutoff=0.5)
-        told = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(files) or 'none'}"
-        raise UnknownExercise(f"there is no exercise {name!r}; {told}")
+        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(files) or 'none'}"
+        raise UnknownExercise(f"there is no exercise {name!r}; {hint}")
     path = files[name]
     return _loaded(path, path.stat().st_mtime_ns)
 
@@ -98,12 +100,12 @@ def _loaded(path: Path, changed: int) -> Exercise:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look for their module there
     spec.loader.exec_module(module)
-    found = getattr(module, "exercise", None)
+    loaded = getattr(module, "exercise", None)
     name = path.stem[1:].replace("_", ".")
-    if not isinstance(found, Exercise):
-        raise ExerciseError(f"{path} must define `exercise`, an Exercise; it is {type(found).__name__}")
-    if found.name != name:
+    if not isinstance(loaded, Exercise):
+        raise ExerciseError(f"{path} must define `exercise`, an Exercise; it is {type(loaded).__name__}")
+    if loaded.name != name:
         raise ExerciseError(
-            f"{path} names its exercise {found.name!r}; expected {name!r}, as the file's name"
+            f"{path} names its exercise {loaded.name!r}; expected {name!r}, as the file's name"
         )
-    return found
+    return loaded

@@ -23,8 +23,8 @@ def counter(name: str) -> Callable[[ProfileResult], float]:
     return lambda profile: profile.counters[name].value
 
 
-def executed(chosen: Callable[[Instruction], bool]) -> Callable[..., float]:
-    """Number of executed wave instructions for which `chosen` holds."""
+def executed(matches: Callable[[Instruction], bool]) -> Callable[..., float]:
+    """Number of executed wave instructions for which `matches` holds."""
 
     def count(profile: ProfileResult) -> float:
         whole = profile.complete
@@ -32,7 +32,9 @@ def executed(chosen: Callable[[Instruction], bool]) -> Callable[..., float]:
         assert whole.instructions is not None
         code = whole.kernel.module.instruction
         return sum(
-            times for address, times in (whole.instructions.executions or {}).items() if chosen(code(address))
+            times
+            for address, times in (whole.instructions.executions or {}).items()
+            if matches(code(address))
         )
 
     return count

@@ -56,11 +56,11 @@ class Exercise(Task, Shown):
         """
         if number is not None and number not in range(1, HINTS + 1):
             raise UsageError(f"exercise {self.name}: got hint {number!r}; expected 1 to {HINTS}")
-        given = Progress.of(self.name).hints
-        chosen = number or min(given + 1, HINTS)
-        if chosen > given:
-            Progress.note(self.name, hints=chosen - given)
-        return Hint(chosen, self.hints[chosen - 1])
+        used = Progress.of(self.name).hints
+        selected = number or min(used + 1, HINTS)
+        if selected > used:
+            Progress.note(self.name, hints=selected - used)
+        return Hint(selected, self.hints[selected - 1])
 
     @property
     def progress(self) -> Progress:

@@ -28,21 +28,21 @@ class Progress:
     @classmethod
     def of(cls, exercise: str) -> Progress:
         """Progress in the exercise of this name; this process's own where the file cannot be read."""
-        known = _of_process.get(exercise, cls())
+        remembered = _of_process.get(exercise, cls())
         try:
             recording = recorder.start()
             # Who only looks makes no file.
             if recording is None or not recording.path.is_file():
-                return known
-            kept = json.loads(recording.store.setting(_key(exercise)) or "{}")
+                return remembered
+            stored = json.loads(recording.store.setting(_key(exercise)) or "{}")
             # A locked file may be read, and lacks what could not be written.
             return cls(
-                kept["passed"] is True or known.passed,
-                max(int(kept["tries"]), known.tries),
-                max(int(kept["hints"]), known.hints),
+                stored["passed"] is True or remembered.passed,
+                max(int(stored["tries"]), remembered.tries),
+                max(int(stored["hints"]), remembered.hints),
             )
         except (HistoryError, ValueError, TypeError, KeyError):
-            return known
+            return remembered
 
     @classmethod
     def note(cls, exercise: str, *, tries: int = 0, hints: int = 0, passed: bool = False) -> None:

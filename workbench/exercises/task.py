@@ -49,8 +49,8 @@ class Limit:
 
     def broken(self, profile: ProfileResult, shape: Shape) -> str:
         """The sentence where a launch costs more; else ""."""
-        found, most = self.cost(profile), self.most(shape)
-        return "" if found <= most else self.sentence.format(found=f"{found:,.0f}", most=f"{most:,.0f}")
+        cost, most = self.cost(profile), self.most(shape)
+        return "" if cost <= most else self.sentence.format(found=f"{cost:,.0f}", most=f"{most:,.0f}")
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def examine(
         UsageError: there are no such sections, or `path` has a report of something else.
         UnknownKernel: there is no such operator.
     """
-    chosen = _sections(sections)
+    selected = _sections(sections)
     subject = device_named(device) if device is not None else _gpu()
     plan = Plan(subject.arch, quick, tuple(operators))
     plan.specs()
@@ -76,15 +76,15 @@ def examine(
     report = _begun(path, subject.name, reference, plan)
     for name, section in SECTIONS.items():
         if name not in report.sections:
-            report.nothing[name] = _LATER if section in chosen else report.nothing.get(name, _UNASKED)
+            report.nothing[name] = _LATER if section in selected else report.nothing.get(name, _UNASKED)
     end = clock.monotonic() + 60 * (MINUTES[quick] if minutes is None else minutes)
     with ExitStack() as stack:
         examined = Side(subject.name)
         stack.callback(examined.close)
         emulated = stack.enter_context(_sides(reference))
-        for n, section in enumerate(chosen):
+        for n, section in enumerate(selected):
             left = end - clock.monotonic()
-            share = section.share / sum(each.share for each in chosen[n:])
+            share = section.share / sum(later.share for later in selected[n:])
             work = _Work(section, report, path, examined, emulated, clock.monotonic() + left * share, told)
             work.run(section.cases(plan))
     return report
@@ -101,11 +101,11 @@ class _Work:
         examined: Side,
         emulated: _Pool,
         end: float,
-        told: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         self.section, self.report, self.path = section, report, path
         self.examined, self.emulated = examined, emulated
-        self.end, self.told = end, told
+        self.end, self.notify = end, notify
         self.late = 0
 
     def run(self, cases: Sequence[Case]) -> None:
@@ -113,7 +113,7 @@ class _Work:
         if not cases and name not in self.report.sections:
             self.report.nothing[name] = self.section.nothing
             self.report.write(self.path)
-            self.told(f"     {name}: nothing to run: {self.section.nothing}")
+            self.notify(f"     {name}: nothing to run: {self.section.nothing}")
         open_ = [case for case in cases if not self.report.done(name, case.name)]
         # Where nothing may run beside the examined device, it waits for the emulated one: for a few cases,
         # not for all of them, so that what both have answered is kept when the time is up.
@@ -124,7 +124,7 @@ class _Work:
         if self.late:
             self.report.write(self.path)
             waiting = "1 case waits" if self.late == 1 else f"{self.late} cases wait"
-            self.told(f"     {self.section.name}: {waiting}: {_LATE}")
+            self.notify(f"     {self.section.name}: {waiting}: {_LATE}")
 
     def _round(self, cases: Sequence[Case]) -> None:
         with tempfile.TemporaryDirectory() as root:
@@ -133,14 +133,14 @@ class _Work:
                 for case in cases:
                     references[case.name] = self.emulated.submit(self._ask, case, Path(root))
                 if self.section.alone:
-                    for each in references.values():
-                        each.exception()
+                    for future in references.values():
+                        future.exception()
             try:
                 for case in cases:
                     self._finish(case, references.get(case.name), Path(root))
             finally:
-                for each in references.values():
-                    each.cancel()
+                for future in references.values():
+                    future.cancel()
 
     def _folder(self, root: Path, side: str, case: Case) -> Path:
         folder = root / side / case.name.replace("/", "_")
@@ -188,12 +188,12 @@ class _Work:
         self.report.write(self.path)
         mark = {True: "ok  ", False: "LOOK", None: "    "}[result.get("agrees")]
         text = result.get("text") or f"not run: {result['not run']}"
-        self.told(f"{mark} {self.section.name}: {case.name}: {text}")
+        self.notify(f"{mark} {self.section.name}: {case.name}: {text}")
 
-    def _compared(self, mine: Answer, other: Answer, one: Path, two: Path) -> Compared:
+    def _compared(self, mine: Answer, other: Answer, folder: Path, other_folder: Path) -> Compared:
         assert self.section.compare is not None
         try:
-            return self.section.compare(mine, other, one, two)
+            return self.section.compare(mine, other, folder, other_folder)
         # A mistake of ours at one pair of answers costs the owner of the GPU one case, not the whole run.
         except Exception as error:
             raise Unanswered(
@@ -253,7 +253,7 @@ def _sections(names: Sequence[str]) -> list[Section]:
     unknown = [name for name in names if name not in SECTIONS]
     if unknown:
         raise UsageError(f"hardware: no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
-    return [each for name, each in SECTIONS.items() if name in names or not names]
+    return [section for name, section in SECTIONS.items() if name in names or not names]
 
 
 def _gpu() -> Any:

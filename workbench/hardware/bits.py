@@ -20,86 +20,88 @@ def keep(folder: Path, tensors: Mapping[str, torch.Tensor]) -> dict[str, str]:
     """Writes tensors' bytes; gives their types by name."""
     import torch
 
-    told = {}
+    types = {}
     for name, tensor in tensors.items():
         flat = tensor.detach().cpu().contiguous().reshape(-1)
         np.save(folder / f"{name}.npy", flat.view(torch.uint8).numpy())
-        told[name] = str(tensor.dtype).removeprefix("torch.")
-    return told
+        types[name] = str(tensor.dtype).removeprefix("torch.")
+    return types
 
 
-def differing(types: Mapping[str, str], one: Path, other: Path) -> tuple[int, int, dict[str, dict[str, Any]]]:
+def differing(
+    types: Mapping[str, str], subject: Path, reference: Path
+) -> tuple[int, int, dict[str, dict[str, Any]]]:
     """Elements that differ, elements in all, and of each tensor with differences how large they are.
 
     NaNs are equal, whatever their payload. A distance is in units in the last place of the larger number;
     infinities have none, and are counted.
     """
-    wrong, total, told = 0, 0, {}
+    wrong, total, distances = 0, 0, {}
     for name, kind in types.items():
-        found = _compare(np.load(one / f"{name}.npy"), np.load(other / f"{name}.npy"), kind)
-        wrong += found["elements"]
-        total += found["of"]
-        if found["elements"]:
-            told[name] = found
-    return wrong, total, told
+        difference = _compare(np.load(subject / f"{name}.npy"), np.load(reference / f"{name}.npy"), kind)
+        wrong += difference["elements"]
+        total += difference["of"]
+        if difference["elements"]:
+            distances[name] = difference
+    return wrong, total, distances
 
 
-def _compare(one: np.ndarray, other: np.ndarray, kind: str) -> dict[str, Any]:
-    known = dtypes.of_torch(kind)
-    bits = known.bits if known is not None and known.bits in _WORDS else 8
-    a, b = one.view(_WORDS[bits]), other.view(_WORDS[bits])
+def _compare(subject: np.ndarray, reference: np.ndarray, kind: str) -> dict[str, Any]:
+    data_type = dtypes.of_torch(kind)
+    bits = data_type.bits if data_type is not None and data_type.bits in _WORDS else 8
+    a, b = subject.view(_WORDS[bits]), reference.view(_WORDS[bits])
     if len(a) != len(b):
         return {"elements": max(len(a), len(b)), "of": max(len(a), len(b)), "sizes": [len(a), len(b)]}
-    if known is None or not known.exponent or known.bits != bits:
+    if data_type is None or not data_type.exponent or data_type.bits != bits:
         differ = a != b
         return {"elements": int(differ.sum()), "of": len(a)}
-    (nan_a, infinite_a), (nan_b, infinite_b) = (_special(each, known) for each in (a, b))
+    (nan_a, infinite_a), (nan_b, infinite_b) = (_special(words, data_type) for words in (a, b))
     differ = (a != b) & ~(nan_a & nan_b)
-    found: dict[str, Any] = {"elements": int(differ.sum()), "of": len(a)}
+    difference: dict[str, Any] = {"elements": int(differ.sum()), "of": len(a)}
     finite = differ & ~(nan_a | nan_b | infinite_a | infinite_b)
     if finite.any():
         steps = _steps(a[finite], b[finite], bits)
-        found["ulp"] = {"median": float(np.median(steps)), "largest": float(steps.max())}
-    found["nan in one alone"] = int((nan_a != nan_b).sum())
-    found["infinite in one alone"] = int((infinite_a != infinite_b).sum())
-    found["infinities of opposite sign"] = int((differ & infinite_a & infinite_b).sum())
-    return found
+        difference["ulp"] = {"median": float(np.median(steps)), "largest": float(steps.max())}
+    difference["nan in one alone"] = int((nan_a != nan_b).sum())
+    difference["infinite in one alone"] = int((infinite_a != infinite_b).sum())
+    difference["infinities of opposite sign"] = int((differ & infinite_a & infinite_b).sum())
+    return difference
 
 
-def _special(words: np.ndarray, known: dtypes.DataType) -> tuple[np.ndarray, np.ndarray]:
+def _special(words: np.ndarray, data_type: dtypes.DataType) -> tuple[np.ndarray, np.ndarray]:
     """Which are NaN, and which infinite."""
     import torch
 
     if not len(words):
         return np.zeros(0, bool), np.zeros(0, bool)
-    values = torch.frombuffer(bytearray(words.tobytes()), dtype=known.dtype)
+    values = torch.frombuffer(bytearray(words.tobytes()), dtype=data_type.dtype)
     # Eight bits have no comparison of their own.
-    wide = values.float() if known.bits < 64 else values
+    wide = values.float() if data_type.bits < 64 else values
     return torch.isnan(wide).numpy(), torch.isinf(wide).numpy()
 
 
-def _steps(one: np.ndarray, other: np.ndarray, bits: int) -> np.ndarray:
+def _steps(first: np.ndarray, second: np.ndarray, bits: int) -> np.ndarray:
     """Floats from one number to the other: both are sign and magnitude."""
-    sign = np.array(1 << bits - 1, one.dtype)
-    a, b = ((words & ~sign).astype(np.uint64) for words in (one, other))
-    across = (one ^ other) & sign != 0
-    found: np.ndarray = np.where(across, a + b, np.maximum(a, b) - np.minimum(a, b)).astype(np.float64)
-    return found
+    sign = np.array(1 << bits - 1, first.dtype)
+    a, b = ((words & ~sign).astype(np.uint64) for words in (first, second))
+    across = (first ^ second) & sign != 0
+    steps: np.ndarray = np.where(across, a + b, np.maximum(a, b) - np.minimum(a, b)).astype(np.float64)
+    return steps
 
 
-def distance_text(told: Mapping[str, Mapping[str, Any]]) -> str:
+def distance_text(distances: Mapping[str, Mapping[str, Any]]) -> str:
     """How far apart, for people: "out: 12 of 4,096 differ, at most by 1 unit in the last place"."""
-    return "; ".join(_distance(name, each) for name, each in told.items())
+    return "; ".join(_distance(name, distance) for name, distance in distances.items())
 
 
-def _distance(name: str, each: Mapping[str, Any]) -> str:
-    text = f"{name}: {each['elements']:,} of {each['of']:,} differ"
-    if "ulp" in each:
-        most = each["ulp"]["largest"]
+def _distance(name: str, distance: Mapping[str, Any]) -> str:
+    text = f"{name}: {distance['elements']:,} of {distance['of']:,} differ"
+    if "ulp" in distance:
+        most = distance["ulp"]["largest"]
         text += f", at most by {most:,.0f} unit{'s' if most > 1 else ''} in the last place"
-    for what, words in _SPECIAL.items():
-        if each.get(what):
-            text += f", {each[what]:,} {words}"
+    for key, words in _SPECIAL.items():
+        if distance.get(key):
+            text += f", {distance[key]:,} {words}"
     return text
 
 

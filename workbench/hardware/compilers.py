@@ -44,15 +44,15 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
         "us": timed.median.value,
         "origin": str(timed.origin),
         "compiler": find_compiler(device.arch).version,
-        "registers": max(each.total_vgprs for each in used),
-        "spills": sum(each.vgpr_spills + each.sgpr_spills for each in used),
+        "registers": max(resources.total_vgprs for resources in used),
+        "spills": sum(resources.vgpr_spills + resources.sgpr_spills for resources in used),
         "types": bits.keep(folder, results),
     }
 
 
-def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Compared:
+def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference_folder: Path) -> Compared:
     """The other compiler's code on the examined device beside the usual compiler's on the emulated one."""
-    wrong, total, told = bits.differing(subject["types"], one, other)
+    wrong, total, distances = bits.differing(subject["types"], subject_folder, reference_folder)
     text = (
         f"{subject['compiler']}: {subject['us']:,.4g} us, {subject['registers']} registers, "
         f"{subject['spills']} spills; {reference['compiler']}: {reference['registers']} registers, "
@@ -60,7 +60,7 @@ def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Comp
     )
     if not wrong:
         return True, f"{text}; all {total:,} results have the same bits"
-    return False, f"{text}; other bits: {bits.distance_text(told)}"
+    return False, f"{text}; other bits: {bits.distance_text(distances)}"
 
 
 SECTION = Section(

@@ -20,14 +20,14 @@ def _cases(plan: Plan) -> list[Case]:
 
 
 def _measure(case: Case, device: Device, folder: Path) -> Answer:
-    found = profile(case.about["operator"], shape=case.about["shape"], device=device)
+    report = profile(case.about["operator"], shape=case.about["shape"], device=device)
     return {
-        "counters": {name: each.value for name, each in found.counters.items()},
-        "origins": {name: str(each.origin) for name, each in found.counters.items()},
+        "counters": {name: counter.value for name, counter in report.counters.items()},
+        "origins": {name: str(counter.origin) for name, counter in report.counters.items()},
     }
 
 
-def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Compared:
+def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference_folder: Path) -> Compared:
     """Counted ones must be equal; modelled ones are told."""
     counted = [name for name, origin in reference["origins"].items() if origin == "counted"]
     both = [name for name in counted if name in subject["counters"]]
@@ -40,8 +40,8 @@ def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Comp
         return None, "no counter that both have"
     if not off:
         return True, f"all {len(both)} counters that are counted are equal"
-    told = "; ".join(f"{name} {a:,.0f}, emulated {b:,.0f}" for name, (a, b) in off.items())
-    return False, f"{len(off)} of {len(both)} differ: {told}"
+    text = "; ".join(f"{name} {a:,.0f}, emulated {b:,.0f}" for name, (a, b) in off.items())
+    return False, f"{len(off)} of {len(both)} differ: {text}"
 
 
 SECTION = Section(

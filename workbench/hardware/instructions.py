@@ -30,10 +30,10 @@ _TYPES = {"f64": "float64", "bf16": "bfloat16", "f16": "float16"}
 
 
 def _chosen(arch: str) -> Iterator[Form]:
-    wanted = Trait.TRANSCENDENTAL | Trait.CONVERTS
+    traits = Trait.TRANSCENDENTAL | Trait.CONVERTS
     for form in forms(arch).values():
         plain = form.is_plain and form.is_vector and not form.gives_scales
-        if plain and (form.record.matrix is not None or wanted & form.record.traits):
+        if plain and (form.record.matrix is not None or traits & form.record.traits):
             yield form
 
 
@@ -102,36 +102,36 @@ def _ordinary(form: Form, dwords: int, seed: int) -> np.ndarray:
     """Numbers around 1 of the type that the name says last, else of 32 bits."""
     import torch
 
-    made = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
     matrix = form.record.matrix
     kind = matrix.type_a if matrix is not None else form.source_type
-    each: torch.dtype = getattr(torch, _TYPES.get(kind, "float32"))
-    count = dwords * 4 // each.itemsize
-    values = torch.randn(count, generator=made, dtype=torch.float64).to(each)
-    found: np.ndarray = values.view(torch.uint8).numpy().view(np.uint32).copy()
-    return found
+    dtype: torch.dtype = getattr(torch, _TYPES.get(kind, "float32"))
+    count = dwords * 4 // dtype.itemsize
+    values = torch.randn(count, generator=generator, dtype=torch.float64).to(dtype)
+    words: np.ndarray = values.view(torch.uint8).numpy().view(np.uint32).copy()
+    return words
 
 
 def _measure(case: Case, device: Device, folder: Path) -> Answer:
     import torch
 
-    form = next(each for each in _chosen(device.arch) if each.opcode == case.name)
+    form = next(candidate for candidate in _chosen(device.arch) if candidate.opcode == case.name)
     text, widths, result = source(form)
     module = compile(text, arch=device.arch, name=f"{form.opcode}.hip")
-    given = torch.from_numpy(_inputs(form, widths).view(np.int32)).to(device.torch_device)
+    inputs = torch.from_numpy(_inputs(form, widths).view(np.int32)).to(device.torch_device)
     out = torch.zeros(_WAVES * int(WAVE) * result, dtype=torch.int32, device=device.torch_device)
-    module["run"][_WAVES, int(WAVE)](given, out)
+    module["run"][_WAVES, int(WAVE)](inputs, out)
     matrix = form.record.matrix
     floats = {"f32": torch.float32, "f64": torch.float64}.get(matrix.type_d) if matrix is not None else None
     seen = out if floats is None else out.view(floats)
     return {"types": bits.keep(folder, {"d": seen}), "numerics": device.numerics}
 
 
-def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Compared:
-    wrong, total, told = bits.differing(subject["types"], one, other)
+def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference_folder: Path) -> Compared:
+    wrong, total, distances = bits.differing(subject["types"], subject_folder, reference_folder)
     if not wrong:
         return True, f"all {total:,} results have the same bits"
-    return False, bits.distance_text(told)
+    return False, bits.distance_text(distances)
 
 
 SECTION = Section(

@@ -30,7 +30,9 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
         "origin": str(device.origin),
         "properties": {k: v for k, v in device.properties.items() if isinstance(v, plain)},
         "setting": setting(device),
-        "doctor": [[each.what, each.state, each.text, each.remedy] for each in report.findings],
+        "doctor": [
+            [finding.what, finding.state, finding.text, finding.remedy] for finding in report.findings
+        ],
     }
 
 

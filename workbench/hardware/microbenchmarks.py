@@ -86,14 +86,14 @@ _LDS_BYTES = {Access.LOAD: (8, 12, 16), Access.STORE: (8,)}
 
 def _lds_forms(arch: str) -> dict[str, Memory]:
     """LDS accesses of one place, by opcode; wide loads first."""
-    found: dict[str, Memory] = {}
+    memories: dict[str, Memory] = {}
     for form in forms(arch).values():
         memory = form.record.memory
         if memory is None or memory.space is not Space.LDS or memory.stride > 1 or memory.transposed:
             continue
         if memory.bytes in _LDS_BYTES.get(memory.access, ()) and not memory.to_lds:
-            found[form.opcode] = memory
-    return dict(sorted(found.items(), key=lambda each: -each[1].bytes))
+            memories[form.opcode] = memory
+    return dict(sorted(memories.items(), key=lambda entry: -entry[1].bytes))
 
 
 _CONFLICT = """
@@ -115,16 +115,16 @@ KERNELrun(unsigned *out, int one, int other, int further, int turns) {
 
 def _cases(plan: Plan) -> list[Case]:
     lanes = int(WAVE)
-    found = [Case(f"latency: {name}", {"kind": "memory", "name": name}) for name in _MEMORIES]
-    found += [Case(f"dependent: {name}", {"kind": "chain", "name": name}) for name in _CHAINS]
+    cases = [Case(f"latency: {name}", {"kind": "memory", "name": name}) for name in _MEMORIES]
+    cases += [Case(f"dependent: {name}", {"kind": "chain", "name": name}) for name in _CHAINS]
     rows = [0] if plan.quick else range(0, lanes, 16)
-    found += [
+    cases += [
         Case(f"LDS conflicts: {name}, lane {row}", {"kind": "conflicts", "name": name, "lane": row})
         for name in list(_lds_forms(plan.arch))[: 1 if plan.quick else None]
         for row in rows
     ]
-    found.append(Case("launch of an empty kernel", {"kind": "launch", "name": "empty"}))
-    return found
+    cases.append(Case("launch of an empty kernel", {"kind": "launch", "name": "empty"}))
+    return cases
 
 
 def _measure(case: Case, device: Device, folder: Path) -> Answer:
@@ -133,8 +133,8 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
 
 def _us(device: Device, source: str, block: int, *arguments: Any, warm: bool = True) -> tuple[float, str]:
     kernel = compile(source, arch=device.arch, name="microbenchmark.hip")["run"]
-    found = time(kernel[1, block], *arguments, warm=warm)
-    return found.median.value, str(found.origin)
+    timing = time(kernel[1, block], *arguments, warm=warm)
+    return timing.median.value, str(timing.origin)
 
 
 def _slope(device: Device, source: str, block: int, turns: int, data: Any, warm: bool = True) -> Answer:
@@ -169,8 +169,8 @@ def _chain(about: Answer, device: Device) -> Answer:
 
     source = _DEPENDENT.replace("BODY", "\n        ".join([_CHAINS[about["name"]]] * _IN_A_TURN))
     data = torch.zeros(256, dtype=torch.int32, device=device.torch_device)
-    found = _slope(device, source, 256 if "barrier" in about["name"] else 64, 512, data)
-    return {**found, "ns": found["ns"] / _IN_A_TURN}
+    slope = _slope(device, source, 256 if "barrier" in about["name"] else 64, 512, data)
+    return {**slope, "ns": slope["ns"] / _IN_A_TURN}
 
 
 def conflict_source(name: str, memory: Memory) -> str:
@@ -217,13 +217,13 @@ def _launch(about: Answer, device: Device) -> Answer:
 _KINDS = {"memory": _memory, "chain": _chain, "conflicts": _conflicts, "launch": _launch}
 
 
-def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Compared:
+def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference_folder: Path) -> Compared:
     if "conflicts" in subject:
         same = subject["conflicts"] == reference["conflicts"]
-        lanes = [n for n, each in enumerate(subject["conflicts"]) if each]
-        told = f"conflicts with lanes {', '.join(map(str, lanes)) or 'none'}"
-        model = [n for n, each in enumerate(reference["conflicts"]) if each]
-        return same, told if same else f"{told}; emulated {', '.join(map(str, model)) or 'none'}"
+        lanes = [n for n, count in enumerate(subject["conflicts"]) if count]
+        text = f"conflicts with lanes {', '.join(map(str, lanes)) or 'none'}"
+        model = [n for n, count in enumerate(reference["conflicts"]) if count]
+        return same, text if same else f"{text}; emulated {', '.join(map(str, model)) or 'none'}"
     unit = "ns" if "ns" in subject else "us"
     a, b = subject[unit], reference[unit]
     return None, f"{subject['origin']} {a:,.4g} {unit}, modelled {b:,.4g} {unit}"

@@ -26,8 +26,8 @@ def folder() -> Path:
 
 
 def _cases(plan: Plan) -> list[Case]:
-    found = [Case(path.stem, {"file": str(path)}) for path in sorted(folder().glob("[0-9]*.ipynb"))]
-    return found[:_QUICK] if plan.quick else found
+    cases = [Case(path.stem, {"file": str(path)}) for path in sorted(folder().glob("[0-9]*.ipynb"))]
+    return cases[:_QUICK] if plan.quick else cases
 
 
 def _measure(case: Case, device: Device, folder: Path) -> Answer:

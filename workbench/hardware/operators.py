@@ -23,22 +23,24 @@ _QUICK = 24
 
 def smallest_first(spec: KernelSpec, arch: str) -> list[Shape]:
     """The operator's shapes that the target takes, those of least work first."""
-    found: list[Shape] = []
+    shapes: list[Shape] = []
     for shape in (*spec.shapes, {}):
         try:
             full = spec.shape(shape, arch=arch)
         except ShapeError:
             continue
-        if full not in found:
-            found.append(full)
-    return sorted(found, key=lambda full: spec.work(full).get("flops", 0) + spec.work(full).get("bytes", 0))
+        if full not in shapes:
+            shapes.append(full)
+    return sorted(shapes, key=lambda full: spec.work(full).get("flops", 0) + spec.work(full).get("bytes", 0))
 
 
 def smallest(specs: Sequence[KernelSpec], arch: str) -> list[Case]:
     """A case of each operator that the target takes, at the shape of least work."""
     shapes = {spec.name: smallest_first(spec, arch)[:1] for spec in specs}
     return [
-        Case(name, {"operator": name, "shape": dict(one)}) for name, each in shapes.items() for one in each
+        Case(name, {"operator": name, "shape": dict(shape)})
+        for name, candidates in shapes.items()
+        for shape in candidates
     ]
 
 
@@ -79,22 +81,22 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
     }
     return {
         "passed": bool(checked.passed),
-        "text": "; ".join(str(each) for each in checked.outputs.values()),
-        "largest error": max((each.max_error for each in checked.outputs.values()), default=0.0),
+        "text": "; ".join(str(output) for output in checked.outputs.values()),
+        "largest error": max((output.max_error for output in checked.outputs.values()), default=0.0),
         "repeats": all(torch.equal(first[name], second[name]) for name in first),
         "opcodes": sorted(opcodes),
         "types": bits.keep(folder, runs[0]),
     }
 
 
-def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Compared:
-    wrong, total, told = bits.differing(subject["types"], one, other)
+def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference_folder: Path) -> Compared:
+    wrong, total, distances = bits.differing(subject["types"], subject_folder, reference_folder)
     verdict = "right against PyTorch" if subject["passed"] else f"WRONG: {subject['text']}"
     if not subject["repeats"]:
         verdict += "; two runs differ"
     if not wrong:
         return bool(subject["passed"]), f"{verdict}; all {total:,} results have the emulated device's bits"
-    return bool(subject["passed"]), f"{verdict}; other bits: {bits.distance_text(told)}"
+    return bool(subject["passed"]), f"{verdict}; other bits: {bits.distance_text(distances)}"
 
 
 SECTION = Section(

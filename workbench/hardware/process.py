@@ -52,22 +52,22 @@ class Side:
             if not self._pipe.poll(seconds):
                 self.close(kill=True)
                 raise Unanswered(f"took longer than {seconds:.0f} s")
-            kind, told = self._pipe.recv()
+            kind, reply = self._pipe.recv()
         except (EOFError, OSError) as error:
             self._process.join(10)
             code = self._process.exitcode
             self.close(kill=True)
             raise Unanswered(f"its process ended {_ending(code)}") from error
         if kind != "answer":
-            raise Unanswered(told)
-        found: Answer = told
-        return found
+            raise Unanswered(reply)
+        answer: Answer = reply
+        return answer
 
-    def _start(self, own: dict[str, str]) -> None:
+    def _start(self, environment: dict[str, str]) -> None:
         context = multiprocessing.get_context("spawn")
-        self._own = own
+        self._own = environment
         self._pipe, theirs = context.Pipe()
-        variables = {**self._environment, **own, "HIPKITTENS_DEVICE": self.device}
+        variables = {**self._environment, **environment, "HIPKITTENS_DEVICE": self.device}
         self._process = context.Process(target=_serve, args=(theirs, variables), daemon=False)
         self._process.start()
         theirs.close()
@@ -107,16 +107,19 @@ def _serve(pipe: Any, variables: Mapping[str, str]) -> None:
 
     while True:
         try:
-            asked = pipe.recv()
+            request = pipe.recv()
         except EOFError:
             return
-        if asked is None:
+        if request is None:
             return
-        section, case, folder = asked
+        section, case, folder = request
         try:
-            told = ("answer", SECTIONS[section].measure(case, device(variables["HIPKITTENS_DEVICE"]), folder))
+            reply = (
+                "answer",
+                SECTIONS[section].measure(case, device(variables["HIPKITTENS_DEVICE"]), folder),
+            )
         # Whatever a case does, the next one is asked.
         except Exception as error:
             first = (str(error) or type(error).__name__).splitlines()[0]
-            told = ("error", f"{type(error).__name__}: {first}")
-        pipe.send(told)
+            reply = ("error", f"{type(error).__name__}: {first}")
+        pipe.send(reply)

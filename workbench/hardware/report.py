@@ -44,11 +44,11 @@ class Report(Shown):
             UsageError: it is not there, or is none.
         """
         try:
-            told = json.loads(Path(path).read_text(encoding="utf-8"))
-            if told["format"] != FORMAT:
-                raise UsageError(f"{path}: its format is {told['format']!r}; expected {FORMAT!r}")
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            if content["format"] != FORMAT:
+                raise UsageError(f"{path}: its format is {content['format']!r}; expected {FORMAT!r}")
             # Files from before sections without a case were told have no third part.
-            return cls(told["head"], told["sections"], told.get("nothing", {}))
+            return cls(content["head"], content["sections"], content.get("nothing", {}))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(
                 f"{path}: not a report of `python -m workbench hardware` ({type(error).__name__}: {error})"
@@ -56,10 +56,10 @@ class Report(Shown):
 
     def write(self, path: Path) -> None:
         """Writes it, whole or not at all."""
-        told = {"format": FORMAT, "head": self.head, "sections": self.sections, "nothing": self.nothing}
+        content = {"format": FORMAT, "head": self.head, "sections": self.sections, "nothing": self.nothing}
         beside = path.with_name(f"{path.name}.new")
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(json.dumps(anonymous(told), indent=1), encoding="utf-8")
+        beside.write_text(json.dumps(anonymous(content), indent=1), encoding="utf-8")
         beside.replace(path)
 
     def done(self, section: str, case: str) -> bool:
@@ -68,11 +68,11 @@ class Report(Shown):
 
     def counts(self, section: str) -> dict[str, int]:
         """Cases that agree, differ, are only told, and did not run."""
-        found = {"agree": 0, "differ": 0, "told": 0, "not run": 0}
+        counts = {"agree": 0, "differ": 0, "told": 0, "not run": 0}
         for case in self.sections.get(section, {}).values():
             key = {True: "agree", False: "differ", None: "told"}[case.get("agrees")]
-            found["not run" if "not run" in case else key] += 1
-        return found
+            counts["not run" if "not run" in case else key] += 1
+        return counts
 
     def not_run(self, section: str) -> list[tuple[str, str]]:
         """Cases without an answer, by their reason: the case or how many they are, and the reason."""
@@ -85,8 +85,8 @@ class Report(Shown):
     @property
     def machine(self) -> Mapping[str, Any]:
         """What section "machine" found of the examined device; empty before that."""
-        found: Mapping[str, Any] = self.sections.get("machine", {}).get("machine", {}).get("subject", {})
-        return found
+        machine: Mapping[str, Any] = self.sections.get("machine", {}).get("machine", {}).get("subject", {})
+        return machine
 
     @property
     def title(self) -> str:
@@ -101,11 +101,11 @@ class Report(Shown):
             for name, case in self.sections.get("instructions", {}).items()
             if case.get("agrees") is False
         }
-        found = {}
+        culprits = {}
         for name, case in self.sections.get("operators", {}).items():
             if "other bits" in case.get("text", ""):
-                found[name] = sorted(off & set(case["reference"]["opcodes"]))
-        return found
+                culprits[name] = sorted(off & set(case["reference"]["opcodes"]))
+        return culprits
 
     def errors(self) -> list[tuple[str, int, float, float, float]]:
         """The model's times over the device's, by category: category, times, median, and where 80 % are."""
@@ -113,7 +113,9 @@ class Report(Shown):
         for name, us, modelled in self.times():
             for key in (name.partition("/")[0], "all"):
                 ratios.setdefault(key, []).append(modelled / us)
-        return [(key, len(each), statistics.median(each), *_middle(each)) for key, each in ratios.items()]
+        return [
+            (key, len(values), statistics.median(values), *_middle(values)) for key, values in ratios.items()
+        ]
 
     def times(self) -> Iterator[tuple[str, float, float]]:
         """Operator and size, microseconds of the examined device, and of the model for the same clock."""
@@ -126,12 +128,12 @@ class Report(Shown):
     def __str__(self) -> str:
         lines = [self.title]
         for name in self.sections:
-            told = ", ".join(f"{count} {what}" for what, count in self.counts(name).items() if count)
-            lines.append(f"  {name:16} {told}")
+            summary = ", ".join(f"{count} {outcome}" for outcome, count in self.counts(name).items() if count)
+            lines.append(f"  {name:16} {summary}")
             lines += [
-                f"    {case}: {each['text']}"
-                for case, each in self.sections[name].items()
-                if each.get("agrees") is False
+                f"    {case}: {record['text']}"
+                for case, record in self.sections[name].items()
+                if record.get("agrees") is False
             ][:_LISTED]
             lines += [f"    {whose}: {why}" for whose, why in self.not_run(name)][:_LISTED]
         lines += [f"  {name:16} nothing ran: {why}" for name, why in self.nothing.items()]
@@ -140,14 +142,14 @@ class Report(Shown):
     __repr__ = __str__
 
 
-def kept(arch: str | None = None) -> list[Report]:
+def sent_reports(arch: str | None = None) -> list[Report]:
     """Reports in the checkout's folder `hardware/`, sent by owners of GPUs; with `arch`, those of it.
 
     A wheel has none.
     """
     folder = paths.kernels_dir().parent / "hardware"
-    found = (Report.read(path) for path in sorted(folder.glob("*.json")))
-    return [each for each in found if arch in (None, each.head["arch"])]
+    reports = (Report.read(path) for path in sorted(folder.glob("*.json")))
+    return [report for report in reports if arch in (None, report.head["arch"])]
 
 
 _LISTED = 8
@@ -162,22 +164,22 @@ def _middle(values: list[float]) -> tuple[float, float]:
     return tenths[0], tenths[-1]
 
 
-def anonymous(told: Any) -> Any:
+def anonymous(content: Any) -> Any:
     """The content without the names of computer, person and folders."""
     # Found once for all: a report has ten thousands of texts, and is written after every case.
-    return _without(told, [(name, _alone(name), instead) for name, instead in _names()])
+    return _without(content, [(name, _alone(name), instead) for name, instead in _names()])
 
 
-def _without(told: Any, names: Sequence[tuple[str, re.Pattern[str], str]]) -> Any:
-    if isinstance(told, Mapping):
-        return {_without(str(key), names): _without(value, names) for key, value in told.items()}
-    if isinstance(told, list | tuple):
-        return [_without(each, names) for each in told]
-    if isinstance(told, str):
+def _without(content: Any, names: Sequence[tuple[str, re.Pattern[str], str]]) -> Any:
+    if isinstance(content, Mapping):
+        return {_without(str(key), names): _without(value, names) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_without(element, names) for element in content]
+    if isinstance(content, str):
         for name, pattern, instead in names:
-            if name in told:
-                told = pattern.sub(instead, told)
-    return told
+            if name in content:
+                content = pattern.sub(instead, content)
+    return content
 
 
 def _alone(name: str) -> re.Pattern[str]:
@@ -186,10 +188,10 @@ def _alone(name: str) -> re.Pattern[str]:
 
 
 def _names() -> list[tuple[str, str]]:
-    found = [(os.path.expanduser("~"), "~"), (os.getcwd(), ".")]
-    found.append((platform.node(), "computer"))
+    names = [(os.path.expanduser("~"), "~"), (os.getcwd(), ".")]
+    names.append((platform.node(), "computer"))
     with suppress(OSError, KeyError):
-        found.append((getpass.getuser(), "person"))
+        names.append((getpass.getuser(), "person"))
     # "root" and "/" say nothing of anybody, and stand in many words.
     usual = {"", "/", "root", "localhost"}
-    return [(name, instead) for name, instead in found if name not in usual]
+    return [(name, instead) for name, instead in names if name not in usual]

@@ -14,7 +14,7 @@ from workbench.hardware import (
 )
 
 SECTIONS = {
-    each.SECTION.name: each.SECTION
-    for each in (machine, operators, instructions, counters, times, microbenchmarks, compilers, notebooks)
+    module.SECTION.name: module.SECTION
+    for module in (machine, operators, instructions, counters, times, microbenchmarks, compilers, notebooks)
 }
 """By name."""

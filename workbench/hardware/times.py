@@ -33,25 +33,25 @@ def _cases(plan: Plan) -> list[Case]:
 
 
 def _measure(case: Case, device: Device, folder: Path) -> Answer:
-    found = time(case.about["operator"], shape=case.about["shape"], device=device)
-    told: dict[str, Any] = {
-        "us": found.median.value,
-        "low": found.low.value,
-        "high": found.high.value,
-        "origin": str(found.origin),
-        "quantity": found.quantity,
-        "launches": max(1, len(found.steps)),
+    timing = time(case.about["operator"], shape=case.about["shape"], device=device)
+    answer: dict[str, Any] = {
+        "us": timing.median.value,
+        "low": timing.low.value,
+        "high": timing.high.value,
+        "origin": str(timing.origin),
+        "quantity": timing.quantity,
+        "launches": max(1, len(timing.steps)),
     }
     # What a clock around the launch would say, as the GPU's does.
-    if found.events is not None:
-        told["by events"] = found.events.value
-    if found.median.error is not None:
-        told["expected"] = [found.median.error.low, found.median.error.high]
-        told["kind"] = found.median.error.kind
-    return told
+    if timing.events is not None:
+        answer["by events"] = timing.events.value
+    if timing.median.error is not None:
+        answer["expected"] = [timing.median.error.low, timing.median.error.high]
+        answer["kind"] = timing.median.error.kind
+    return answer
 
 
-def _compare(subject: Answer, reference: Answer, one: Path, other: Path) -> Compared:
+def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference_folder: Path) -> Compared:
     measured = subject["us"]
     modelled = reference["by events"] if subject["origin"] == "measured" else reference["us"]
     ratio = modelled / measured

@@ -132,12 +132,12 @@ class Changes(Shown):
         else:
             percent = abs(self.ratio - 1)
             time = f"{percent:.1%} {'slower' if self.ratio > 1 else 'faster'}"
-        what = [
+        parts = [
             *(["source"] if self.source else []),
             *(["machine code"] if self.codes else []),
             *(name for name, _, _ in self.facts if name not in ("code", "git", "options")),
         ]
-        return f"{time}; {', '.join(what) + ' changed' if what else 'source and machine code are the same'}"
+        return f"{time}; {', '.join(parts) + ' changed' if parts else 'source and machine code are the same'}"
 
     def __str__(self) -> str:
         lines = [f"{self.before} → {self.after}: {self.verdict}"]
@@ -165,13 +165,13 @@ def changes(before: Side, after: Side) -> Changes:
         for name, old, new in facts
     ]
     unknown = []
-    for what, have in (
+    for subject, have in (
         ("source", [s.source for s in (before, after)]),
         ("machine code", [s.modules for s in (before, after)]),
     ):
         missing = [side.label for side, part in zip((before, after), have, strict=True) if not part]
         if missing:
-            unknown.append(f"the {what} of {' and '.join(missing)} is not known")
+            unknown.append(f"the {subject} of {' and '.join(missing)} is not known")
     return Changes(
         before.label,
         after.label,
@@ -190,14 +190,14 @@ def only_differing(before: str, after: str) -> tuple[str, str]:
     Where files stand changes no code, and neither does a precompiled header instead of the header itself.
     Beside a run whose options are not known, those of the other are no change: most are the workbench's own.
     """
-    old, new = (_PRECOMPILED.sub(" ".join(PLAIN_TOP), each).split() for each in (before, after))
+    old, new = (_PRECOMPILED.sub(" ".join(PLAIN_TOP), command).split() for command in (before, after))
     if not old or not new:
         return "", ""
     return _only_in(old, new), _only_in(new, old)
 
 
-def _only_in(own: Sequence[str], other: Sequence[str]) -> str:
-    return " ".join(word for word in own if word not in other and not word.startswith("/"))
+def _only_in(words: Sequence[str], other: Sequence[str]) -> str:
+    return " ".join(word for word in words if word not in other and not word.startswith("/"))
 
 
 def source_lines(before: str, after: str) -> tuple[Line, ...]:
@@ -205,33 +205,33 @@ def source_lines(before: str, after: str) -> tuple[Line, ...]:
     old, new = before.splitlines(), after.splitlines()
     if old == new:
         return ()
-    found: list[Line] = []
+    lines: list[Line] = []
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     for kind, a, b, c, d in matcher.get_opcodes():
         if kind == "equal":
-            found += [Line("same", text) for text in new[c:d]]
+            lines += [Line("same", text) for text in new[c:d]]
         else:
-            found += [Line("removed", text) for text in old[a:b]]
-            found += [Line("added", text) for text in new[c:d]]
-    return folded(found)
+            lines += [Line("removed", text) for text in old[a:b]]
+            lines += [Line("added", text) for text in new[c:d]]
+    return folded(lines)
 
 
 def folded(lines: Sequence[Line]) -> tuple[Line, ...]:
     """Lines with long runs of unchanged ones taken out."""
     changed = [i for i, line in enumerate(lines) if line.edit in ("removed", "added")]
     near = {j for i in changed for j in range(i - AROUND, i + AROUND + 1)}
-    found: list[Line] = []
+    shortened: list[Line] = []
     left_out = 0
     for i, line in enumerate([*lines, None]):
         if line is not None and i not in near:
             left_out += 1
             continue
         if left_out:
-            found.append(Line("skipped", f"{left_out} {'line' if left_out == 1 else 'lines'} the same"))
+            shortened.append(Line("skipped", f"{left_out} {'line' if left_out == 1 else 'lines'} the same"))
             left_out = 0
         if line is not None:
-            found.append(line)
-    return tuple(found)
+            shortened.append(line)
+    return tuple(shortened)
 
 
 def _codes(before: Sequence[Module], after: Sequence[Module]) -> list[CodeChange]:
@@ -241,9 +241,9 @@ def _codes(before: Sequence[Module], after: Sequence[Module]) -> list[CodeChange
         pairs = [(next(iter(old.values())), next(iter(new.values())))]  # renamed
     else:
         pairs = [(old[name], kernel) for name, kernel in new.items() if name in old]
-    found = [code_change(a, b) for a, b in pairs]
+    compared = [code_change(a, b) for a, b in pairs]
     return [
-        change for change in found if change.added or change.removed or change.renamed or change.resources
+        change for change in compared if change.added or change.removed or change.renamed or change.resources
     ]
 
 
@@ -269,7 +269,7 @@ def code_change(before: Kernel, after: Kernel) -> CodeChange:
 
 
 def _counters(before: Mapping[str, Figure], after: Mapping[str, Figure]) -> tuple[CounterChange, ...]:
-    found = [
+    differing = [
         CounterChange(name, figure.unit, before[name].value, figure.value)
         for name, figure in after.items()
         if name in before and before[name].value != figure.value
@@ -279,4 +279,4 @@ def _counters(before: Mapping[str, Figure], after: Mapping[str, Figure]) -> tupl
         larger, smaller = max(change.before, change.after), min(change.before, change.after)
         return larger / smaller if smaller > 0 else float("inf")
 
-    return tuple(sorted(found, key=size, reverse=True))
+    return tuple(sorted(differing, key=size, reverse=True))

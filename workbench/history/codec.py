@@ -27,8 +27,8 @@ def encode(value: Any, leave_out: Collection[str] = ()) -> Any:
         return {PRODUCT: value.name}
     if is_dataclass(value) and not isinstance(value, type):
         name = type(value).__name__
-        kept = (f.name for f in fields(value) if f"{name}.{f.name}" not in leave_out)
-        return {CLASS: name, **{field: encode(getattr(value, field), leave_out) for field in kept}}
+        names = (f.name for f in fields(value) if f"{name}.{f.name}" not in leave_out)
+        return {CLASS: name, **{field: encode(getattr(value, field), leave_out) for field in names}}
     if isinstance(value, Enum):
         return {CLASS: type(value).__name__, "value": value.value}
     if isinstance(value, Mapping):
@@ -81,8 +81,8 @@ def _made(data: dict[str, Any], classes: Mapping[str, type]) -> Any:
         raise ValueError(f"{data[CLASS]!r} is not a class of a result")
     if issubclass(kind, Enum):
         return kind(data["value"])
-    known = {f.name for f in fields(kind) if f.init}  # type: ignore[arg-type]
+    names = {f.name for f in fields(kind) if f.init}  # type: ignore[arg-type]
     try:
-        return kind(**{key: decode(item, classes) for key, item in data.items() if key in known})
+        return kind(**{key: decode(item, classes) for key, item in data.items() if key in names})
     except TypeError as error:
         raise ValueError(str(error)) from None

@@ -80,8 +80,8 @@ def git_state(folder: Path) -> GitState:
     except (OSError, subprocess.SubprocessError):
         return GitState()
     lines = run.stdout.splitlines()
-    told = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# ") and line.count(" ") > 1)
-    revision, branch = told.get("branch.oid", ""), told.get("branch.head", "")
+    headers = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# ") and line.count(" ") > 1)
+    revision, branch = headers.get("branch.oid", ""), headers.get("branch.head", "")
     return GitState(
         "" if revision.startswith("(") else revision[:12],
         "" if branch.startswith("(") else branch,
@@ -214,29 +214,35 @@ class Recorder:
 
     def _take(self, event: Event) -> None:
         if event.kind == "verify":
-            told = event.data
-            self._verified[_key(event.name, told["shape"], told["device"], told["code"])] = told["passed"]
+            details = event.data
+            self._verified[_key(event.name, details["shape"], details["device"], details["code"])] = details[
+                "passed"
+            ]
             while len(self._verified) > VERIFIED:
                 self._verified.pop(next(iter(self._verified)))
         elif event.kind in ("time", "profile"):
             self._add(event)
         elif event.kind == "sanitize":
-            told = event.data
+            details = event.data
             for digest in _digests(event):
                 self._keep_code(digest)
             self._insert(
                 event,
-                told["shape"],
-                told["device"],
+                details["shape"],
+                details["device"],
                 kind=event.kind,
-                code=told["code"],
-                findings=told["findings"],
-                result=_result(told["details"]),
+                code=details["code"],
+                findings=details["findings"],
+                result=_result(details["details"]),
             )
         elif event.kind == "failed":
-            told = event.data
+            details = event.data
             self._insert(
-                event, shape_told(told), told.get("device", ""), kind=told["kind"], error=told["error"]
+                event,
+                shape_told(details),
+                details.get("device", ""),
+                kind=details["kind"],
+                error=details["error"],
             )
 
     def _add(self, event: Event) -> None:
@@ -286,7 +292,7 @@ class Recorder:
 
     def _keep_session(self) -> None:
         if not self._numbers:
-            told = {
+            row = {
                 "id": self.session,
                 "started": self._started,
                 "notebook": Path(notebook()).name,
@@ -294,7 +300,7 @@ class Recorder:
                 "python": platform.python_version(),
                 "workbench": str(vars(sys.modules["workbench"]).get("__version__", "")),
             }
-            self.store.insert("session", told, unless_there=True)
+            self.store.insert("session", row, unless_there=True)
 
     def _keep_code(self, digest: str) -> None:
         from workbench.kernel.code import known_code

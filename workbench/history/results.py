@@ -96,11 +96,11 @@ class RecordedRun(Shown):
 
     @cached_property
     def _result(self) -> Any:
-        found = self._store.rows("SELECT result FROM run WHERE number = ?", (self.number,))
-        if not found or found[0][0] is None:
+        rows = self._store.rows("SELECT result FROM run WHERE number = ?", (self.number,))
+        if not rows or rows[0][0] is None:
             return None
         try:
-            return decode(json.loads(unpacked(found[0][0])), CLASSES)
+            return decode(json.loads(unpacked(rows[0][0])), CLASSES)
         except (ValueError, KeyError, zlib.error):
             return None  # of a version that kept other fields
 
@@ -137,14 +137,14 @@ class RecordedRun(Shown):
     @cached_property
     def modules(self) -> tuple[Module, ...]:
         """The modules that ran, from their machine code; empty where that is no longer stored."""
-        found = [
+        answers = [
             self._store.rows("SELECT digest, name, elf FROM code WHERE digest = ?", (digest,))
             for digest in filter(None, self.code.split("+"))
         ]
-        kept = [rows[0] for rows in found if rows and rows[0]["elf"] is not None]
+        stored = [rows[0] for rows in answers if rows and rows[0]["elf"] is not None]
         with self._store.checked():
-            modules = tuple(Module(unpacked(row["elf"]), name=row["name"]) for row in kept)
-            if [module.digest for module in modules] != [row["digest"] for row in kept]:
+            modules = tuple(Module(unpacked(row["elf"]), name=row["name"]) for row in stored)
+            if [module.digest for module in modules] != [row["digest"] for row in stored]:
                 raise ValueError("machine code is not what was written")
         return modules
 
@@ -223,8 +223,8 @@ class History(Shown):
 
     def of(self, kernel: str = "", *, session: str = "") -> History:
         """Filters runs by kernel, by session, or by both."""
-        wanted = [("kernel = ?", kernel), ("session = ?", session)]
-        more = [(text, value) for text, value in wanted if value]
+        filters = [("kernel = ?", kernel), ("session = ?", session)]
+        more = [(text, value) for text, value in filters if value]
         where = " AND ".join(filter(None, (self._where, *(text for text, _ in more))))
         return History(self._store, where, (*self._values, *(value for _, value in more)))
 
@@ -262,18 +262,18 @@ class History(Shown):
         Raises:
             HistoryError: there is no such run, or it has no time.
         """
-        found = self._one(run)
-        if found.time is None:
+        recorded = self._one(run)
+        if recorded.time is None:
             raise HistoryError(
-                f"{found.label} was not timed, and a baseline needs a time: pin a run that was"
+                f"{recorded.label} was not timed, and a baseline needs a time: pin a run that was"
             )
-        chosen = name or f"{found.kernel} #{found.number}"
+        baseline = name or f"{recorded.kernel} #{recorded.number}"
         self._store.write(
             "INSERT OR REPLACE INTO baseline(name, run, pinned) VALUES (?, ?, julianday('now'))",
-            (chosen, found.number),
+            (baseline, recorded.number),
         )
         self._forget()
-        return found
+        return recorded
 
     def unpin(self, name: str) -> None:
         """Drops a baseline; the run stays.
@@ -317,10 +317,10 @@ class History(Shown):
             raise UsageError(
                 f"got a {type(run).__name__}; expected a run, its number, or the name of its baseline"
             )
-        found = list(_read(self._store, "number = ?", (run,)))
-        if not found:
+        matches = list(_read(self._store, "number = ?", (run,)))
+        if not matches:
             raise HistoryError(f"{self.path} has no run #{run}; wb.history() lists all runs")
-        return found[0]
+        return matches[0]
 
     def _forget(self) -> None:
         self.__dict__.pop("_runs", None)

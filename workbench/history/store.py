@@ -58,10 +58,10 @@ MIGRATIONS: Sequence[str] = (
 
 def place(folder: Path) -> Path | None:
     """The file for notebooks of a folder; None where $HIPKITTENS_HISTORY says "off"."""
-    chosen = os.environ.get(VARIABLE, "")
-    if chosen.lower() == "off":
+    setting = os.environ.get(VARIABLE, "")
+    if setting.lower() == "off":
         return None
-    return Path(chosen) if chosen else folder / ".hipkittens" / "runs.sqlite"
+    return Path(setting) if setting else folder / ".hipkittens" / "runs.sqlite"
 
 
 class Store:
@@ -106,9 +106,9 @@ class Store:
                 f"{VARIABLE}"
             )
         if not is_new:
-            found = run("PRAGMA quick_check(1)").fetchone()[0]
-            if found != "ok":
-                raise sqlite3.DatabaseError(found)
+            verdict = run("PRAGMA quick_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(verdict)
         run("PRAGMA journal_mode = WAL")
         # A commit does not wait for the disk; a crash of the machine may lose the last runs.
         run("PRAGMA synchronous = NORMAL")
@@ -197,8 +197,8 @@ class Store:
 
     def setting(self, key: str) -> str | None:
         """The setting stored under a key; None where there is none."""
-        found = self.rows("SELECT value FROM setting WHERE key = ?", (key,))
-        return str(found[0][0]) if found else None
+        rows = self.rows("SELECT value FROM setting WHERE key = ?", (key,))
+        return str(rows[0][0]) if rows else None
 
     def keep_setting(self, key: str, value: str) -> None:
         self.write("INSERT OR REPLACE INTO setting(key, value) VALUES (?, ?)", (key, value))

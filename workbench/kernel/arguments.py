@@ -93,18 +93,18 @@ class Plan:
         """
         values = (*args, *kwargs.values())
         key = self._key(values, kwargs, place)
-        known = self._templates.get(key) if key is not None else None
-        if known is not None:
-            filled = known.filled(values)
+        cached = self._templates.get(key) if key is not None else None
+        if cached is not None:
+            filled = cached.filled(values)
             if filled is not None:
                 return filled
         packed = self._packed(args, kwargs, place)
         if key is not None:
-            made = template(packed, dict(enumerate(values)))
-            if made is not None:
+            prepared = template(packed, dict(enumerate(values)))
+            if prepared is not None:
                 if len(self._templates) >= _TEMPLATES:
                     self._templates.clear()
-                self._templates[key] = made
+                self._templates[key] = prepared
         packed.merge()
         return packed
 
@@ -180,7 +180,7 @@ class Plan:
                     for n, number in enumerate(_numbers(tensor)):
                         places.setdefault(number, (name, f", address {n}"))
             tables = []
-            outside = [each for each in places if is_address(each) and not packed.holds(each)]
+            outside = [address for address in places if is_address(address) and not packed.holds(address)]
             for address, tensor in tensors_at(outside).items():
                 if not packed.holds(address):
                     name, place = places[address]
@@ -226,13 +226,13 @@ class Plan:
             yield p, values[p.name]
 
     def _unknown(self, name: str) -> str:
-        known = [p.name for p in self.parameters]
+        names = [p.name for p in self.parameters]
         for p in self.parameters:
             if is_plain_struct(p.type):
-                known += [m.name for m in p.type.members if not is_empty(m.type)]
-        close = difflib.get_close_matches(name, known, n=2)
+                names += [m.name for m in p.type.members if not is_empty(m.type)]
+        close = difflib.get_close_matches(name, names, n=2)
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
-        return f"{self.kernel} has no argument {name!r}; it takes {', '.join(known) or 'none'}{hint}"
+        return f"{self.kernel} has no argument {name!r}; it takes {', '.join(names) or 'none'}{hint}"
 
     def _put(self, packed: Packed, name: str, kind: Type, offset: int, value: Any, place: Place) -> None:
         end = offset + kind.size
@@ -277,11 +277,11 @@ class Plan:
                 described(value),
                 f"{kind.name}: its members by name ({members}), a ctypes.Structure or bytes",
             )
-        known = {m.name: m for m in kind.members}
+        by_name = {m.name: m for m in kind.members}
         for key in value:
-            if key not in known:
+            if key not in by_name:
                 raise ArgumentError(
-                    f"{self.kernel}: {kind.name} has no member {key!r}; it has {', '.join(known)}"
+                    f"{self.kernel}: {kind.name} has no member {key!r}; it has {', '.join(by_name)}"
                 )
         missing = [
             m for m in kind.members if m.name not in value and not is_optional(m) and not is_empty(m.type)
@@ -323,8 +323,8 @@ class Plan:
                 _put_number(packed, members[f"{axis}_internal"], offset, size)
         for axis in steps:
             back = AXES.index(axis) - len(AXES)
-            known = -back <= value.dim()
-            _put_number(packed, members[f"{axis}_stride"], offset, value.stride(back) if known else 0)
+            has_axis = -back <= value.dim()
+            _put_number(packed, members[f"{axis}_stride"], offset, value.stride(back) if has_axis else 0)
         apart = value.dim() > 0 and value.shape[-1] > 1 and value.stride(-1) != 1
         if steps and apart and "cols_stride" not in members:
             raise self._wrong(
@@ -367,10 +367,10 @@ class Plan:
             return int(value.data_ptr())
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64:
             return value
-        wanted = f"a torch tensor for {kind.name}"
+        expected = f"a torch tensor for {kind.name}"
         if type(value).__module__.startswith("numpy") and getattr(value, "shape", None):
-            raise self._wrong(name, described(value), f"{wanted}; wrap the array with torch.from_numpy")
-        raise self._wrong(name, described(value), wanted)
+            raise self._wrong(name, described(value), f"{expected}; wrap the array with torch.from_numpy")
+        raise self._wrong(name, described(value), expected)
 
     def _check_tensor(
         self, name: str, tensor: Any, dtypes: tuple[str, ...], place: Place, strided: bool = False
@@ -381,11 +381,11 @@ class Plan:
         where, kind = tensor.device, kind_of(tensor)
         index = where.index if where.index is not None else (0 if kind == "cuda" else None)
         if kind != place.type or (place.index is not None and index != place.index):
-            wanted = place.type if place.index is None else f"{place.type}:{place.index}"
+            device = place.type if place.index is None else f"{place.type}:{place.index}"
             raise self._wrong(
                 name,
                 f"a tensor on {where}",
-                f"one on {wanted}, where {place.device} has its memory; move it with .to({wanted!r})",
+                f"one on {device}, where {place.device} has its memory; move it with .to({device!r})",
             )
         if tensor.layout is not _strided():
             raise self._wrong(name, f"a tensor of layout {tensor.layout}", "a dense one, from .to_dense()")
@@ -405,8 +405,8 @@ class Plan:
                 "takes the view itself",
             )
 
-    def _wrong(self, name: str, came: str, wanted: str) -> ArgumentError:
-        return ArgumentError(f"{self.kernel}: argument {name!r} is {came}; expected {wanted}")
+    def _wrong(self, name: str, came: str, expected: str) -> ArgumentError:
+        return ArgumentError(f"{self.kernel}: argument {name!r} is {came}; expected {expected}")
 
 
 def _put_number(packed: Packed, member: Field, offset: int, value: int) -> None:

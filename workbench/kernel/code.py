@@ -65,9 +65,9 @@ class DeviceCode:
     @cached_property
     def digest(self) -> str:
         """Name of the code's very bytes: 16 hexadecimal digits of their SHA-256."""
-        found = self.code_object.digest
-        _known[found] = self
-        return found
+        name = self.code_object.digest
+        _known[name] = self
+        return name
 
     @cached_property
     def debug(self) -> DebugInfo | None:
@@ -93,10 +93,10 @@ class DeviceCode:
 
     def without_launches(self) -> DeviceCode:
         """The same code, loaded nowhere; what was read of it is shared."""
-        made = object.__new__(type(self))
-        vars(made).update({name: value for name, value in vars(self).items() if name != "kernels"})
-        made._loaded, made._functions = {}, {}
-        return made
+        duplicate = object.__new__(type(self))
+        vars(duplicate).update({name: value for name, value in vars(self).items() if name != "kernels"})
+        duplicate._loaded, duplicate._functions = {}, {}
+        return duplicate
 
     def is_own_source(self, file: str) -> bool:
         """Whether a file of the debug info is the module's own source, rather than a header."""
@@ -110,8 +110,8 @@ class DeviceCode:
         frames = self.debug.frames_of(address) if self.debug is not None else ()
         if not frames:
             return ()
-        own = next((f for f in frames if self.is_own_source(f[0])), frames[0])
-        return tuple(dict.fromkeys((f[0], f[1]) for f in (frames[0], own)))
+        source_frame = next((f for f in frames if self.is_own_source(f[0])), frames[0])
+        return tuple(dict.fromkeys((f[0], f[1]) for f in (frames[0], source_frame)))
 
     def instruction(self, address: int) -> Instruction:
         """The instruction at an address of the code object.

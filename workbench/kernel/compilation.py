@@ -171,8 +171,8 @@ def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Modul
         data, name = read_file("load", path_or_bytes, "a code object"), Path(path_or_bytes).stem
     if arch is None:
         candidates = CodeObject.all_from_bytes(data)
-        wanted = default_arch()
-        chosen = next((c for c in candidates if wanted in c.targets), candidates[0])
+        preferred = default_arch()
+        code_object = next((c for c in candidates if preferred in c.targets), candidates[0])
     else:
-        chosen = CodeObject.from_bytes(data, arch)
-    return Module(chosen.data, name=name, arch=arch and chosen.target)
+        code_object = CodeObject.from_bytes(data, arch)
+    return Module(code_object.data, name=name, arch=arch and code_object.target)

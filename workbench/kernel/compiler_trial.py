@@ -199,8 +199,8 @@ def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:
     """Names of the traps that a compiler falls into, limits too; () also where there was no trial."""
     store = Cache("compilers")
     key = digest("trial", compiler.identity, *compiler.device_command(arch), _SOURCE)
-    known = store.get(key)
-    if known is None:
+    names = store.get(key)
+    if names is None:
         # In a process of its own: the one that compiles may want a GPU's HIP library later.
         environment = {
             **os.environ,
@@ -213,9 +213,9 @@ def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:
         finished = process.run(command, timeout=_PATIENCE, environment=environment)
         if finished.returncode != 0:
             return ()
-        known = "\n".join(json.loads(finished.stdout.splitlines()[-1])).encode()
-        store.put(key, known or b"\n")
-    return tuple(known.decode().split("\n")) if known.strip() else ()
+        names = "\n".join(json.loads(finished.stdout.splitlines()[-1])).encode()
+        store.put(key, names or b"\n")
+    return tuple(names.decode().split("\n")) if names.strip() else ()
 
 
 def _judging(arch: str) -> str:
@@ -295,14 +295,14 @@ def _check(compiler: Compiler, arch: str, is_chosen: bool) -> None:
     wrong = _beyond_limits(compiler, arch)
     if not wrong:
         return
-    what = f"makes wrong code of {', '.join(wrong)}"
+    problem = f"makes wrong code of {', '.join(wrong)}"
     others = [] if is_chosen else other_compilers(compiler, arch)
     right = next((other for other in others if not _beyond_limits(other, arch)), None)
     if right is not None:
-        pass_over(compiler, right, arch, what)
+        pass_over(compiler, right, arch, problem)
         return
     warnings.warn(
-        f"{compiler.version} ({compiler.path}) {what} for {arch}: results may be wrong without a word. "
+        f"{compiler.version} ({compiler.path}) {problem} for {arch}: results may be wrong without a word. "
         f"Install a later release (`pip install {zig.WHEEL}` brings one), and unset HIPKITTENS_COMPILER.",
         UntrustedCompiler,
         stacklevel=4,

@@ -8,26 +8,26 @@ from pathlib import Path
 from workbench.errors import MissingFile, UnreadableFile, UsageError
 
 
-def read_file(asked: str, given: str | os.PathLike[str], wanted: str) -> bytes:
-    """The content of a file that was named to `asked`, the function that a person called.
+def read_file(caller: str, file_name: str | os.PathLike[str], kind: str) -> bytes:
+    """The content of a file that was named to `caller`, the function that a person called.
 
     Args:
-        wanted: what the file is to be, such as "a code object".
+        kind: what the file is to be, such as "a code object".
 
     Raises:
         UsageError: it is a folder, or no name of a file.
         MissingFile, UnreadableFile
     """
-    path = Path(given)
-    expected = f"expected the path of {wanted}"
+    path = Path(file_name)
+    expected = f"expected the path of {kind}"
     try:
         return path.read_bytes()
     except ValueError:
-        raise UsageError(f"{asked}: {str(path)!r} has a null byte; {expected}") from None
+        raise UsageError(f"{caller}: {str(path)!r} has a null byte; {expected}") from None
     except IsADirectoryError:
-        raise UsageError(f"{asked}: {path} is a folder; {expected} in it") from None
+        raise UsageError(f"{caller}: {path} is a folder; {expected} in it") from None
     except (FileNotFoundError, NotADirectoryError):
         where = "" if path.is_absolute() else f" in {Path.cwd()}"
-        raise MissingFile(f"{asked}: there is no file {path}{where}; {expected}") from None
+        raise MissingFile(f"{caller}: there is no file {path}{where}; {expected}") from None
     except OSError as error:
-        raise UnreadableFile(f"{asked}: {path} cannot be read ({error.strerror}); {expected}") from None
+        raise UnreadableFile(f"{caller}: {path} cannot be read ({error.strerror}); {expected}") from None

@@ -17,24 +17,24 @@ from workbench.errors import UsageError
 _NODE = re.compile(r"(?:torch::autograd::)?CppNode<(.*)>")
 
 
-def watch(result: Any, given: Any, hear: Callable[[str], None]) -> None:
+def watch(result: Any, arguments: Any, hear: Callable[[str], None]) -> None:
     """Have `hear` be called with the name of each such function before its backward runs.
 
     Args:
         result: what a function of a module returned.
-        given: its arguments: what is in their graphs is not the function's.
+        arguments: its arguments: what is in their graphs is not the function's.
     """
     # Python's object of a node is the same for as long as one holds it.
-    known = set(_nodes(given))
+    outside = set(_nodes(arguments))
     waiting = _nodes(result)
     while waiting:
         node = waiting.pop()
-        if node in known:
+        if node in outside:
             continue
-        known.add(node)
+        outside.add(node)
         if named := _NODE.fullmatch(node.name()):
             node.register_prehook(lambda _, name=named[1]: hear(name))
-        waiting += [each for each, _ in node.next_functions if each is not None]
+        waiting += [following for following, _ in node.next_functions if following is not None]
 
 
 def _nodes(values: Any) -> list[Any]:

@@ -120,12 +120,12 @@ class HostModule:
             self._watch_gradients(result, (args, kwargs))
         return result
 
-    def _watch_gradients(self, result: Any, given: Any) -> None:
+    def _watch_gradients(self, result: Any, arguments: Any) -> None:
         from workbench.kernel import gradients
 
         assert self.module.__spec__ is not None
         module = self.module.__spec__.name
-        gradients.watch(result, given, lambda name: gradients.unreached(name, module))
+        gradients.watch(result, arguments, lambda name: gradients.unreached(name, module))
 
 
 _UNKNOWN = "Caught an unknown exception!"
@@ -176,16 +176,16 @@ _LAUNCHING = ("__call__", "__init__")
 def functions_of(owner: ModuleType | type) -> Iterator[tuple[ModuleType | type, str, Any]]:
     """Functions of a module, of those inside it and of its classes: where each is, its name, and itself."""
     if isinstance(owner, type):
-        own = owner.__module__
+        module_name = owner.__module__
     else:
         # The name that it was made by; `_import` gives it another.
-        own = owner.__spec__.name if owner.__spec__ else owner.__name__
+        module_name = owner.__spec__.name if owner.__spec__ else owner.__name__
     for name, value in vars(owner).items():
         if isinstance(value, ModuleType):
-            if value.__name__ == f"{own}.{name}":
+            if value.__name__ == f"{module_name}.{name}":
                 yield from functions_of(value)
         elif isinstance(value, type):
-            if value.__module__ == own:
+            if value.__module__ == module_name:
                 yield from functions_of(value)
         elif callable(value) and (not name.startswith("__") or name in _LAUNCHING):
             yield owner, name, value
@@ -197,8 +197,8 @@ def wrap_function(
     """Put what wraps a function in its place; a static one stays static."""
     value = vars(owner)[name]
     static = isinstance(value, staticmethod)
-    made = wrapped(value.__func__ if static else value)
-    setattr(owner, name, staticmethod(made) if static else made)
+    wrapper = wrapped(value.__func__ if static else value)
+    setattr(owner, name, staticmethod(wrapper) if static else wrapper)
 
 
 class _Inner:
@@ -244,33 +244,33 @@ def tensors(values: Any) -> list[tuple[int, int]]:
     Containers are searched a few levels deep. An integer that is an address inside a torch tensor, such as
     `x.data_ptr()`, stands for that tensor.
     """
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     addresses: list[int] = []
-    _collect(values, found, addresses, _DEPTH)
-    unknown = [a for a in addresses if not any(base <= a < base + size for base, size in found)]
+    _collect(values, ranges, addresses, _DEPTH)
+    unknown = [a for a in addresses if not any(base <= a < base + size for base, size in ranges)]
     if unknown:
-        found += [memory for tensor in tensors_at(unknown).values() for memory in _storage(tensor)]
-    return found
+        ranges += [memory for tensor in tensors_at(unknown).values() for memory in _storage(tensor)]
+    return ranges
 
 
-def _collect(value: Any, found: list[tuple[int, int]], addresses: list[int], depth: int) -> None:
+def _collect(value: Any, ranges: list[tuple[int, int]], addresses: list[int], depth: int) -> None:
     if isinstance(value, bool | str | float) or value is None:
         return
     if isinstance(value, int):
         if is_address(value):
             addresses.append(value)
     elif hasattr(value, "untyped_storage"):
-        found += _storage(value)
+        ranges += _storage(value)
     elif hasattr(value, "__array_interface__"):
         address, read_only = value.__array_interface__["data"]
         if value.nbytes and value.flags.c_contiguous and not read_only:
-            found.append((address, value.nbytes))
+            ranges.append((address, value.nbytes))
     elif depth and isinstance(value, Mapping):
         for item in value.values():
-            _collect(item, found, addresses, depth - 1)
+            _collect(item, ranges, addresses, depth - 1)
     elif depth and isinstance(value, Sequence | set | frozenset):
         for item in value:
-            _collect(item, found, addresses, depth - 1)
+            _collect(item, ranges, addresses, depth - 1)
 
 
 def _storage(tensor: Any) -> list[tuple[int, int]]:
@@ -304,9 +304,9 @@ def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inne
     module_name = match[1].decode()
     with _import_lock, device.hip():
         key = cache.digest(content)
-        known = _imported.get((library, key))
-        if known is not None:
-            return known
+        cached = _imported.get((library, key))
+        if cached is not None:
+            return cached
         # pybind11 gives a module of a known name again; another compilation of the source is another module.
         full_name = f"workbench.compiled_{key[:16]}.{module_name}"
         # The loader gives what it loaded from a path before, whatever the file holds by now.
@@ -325,17 +325,17 @@ def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inne
             # A GPU's runtime does not outlive a fork, so there the process ends, as C++ has it.
             _try_import(load, key, module_name, library, name)
         try:
-            made = load()
+            module = load()
         except ImportError as error:
             raise ToolchainError(
                 f"the module {module_name} of {name} does not load: {error}. Is a library missing "
                 '(flags=["-lname"]), or was it built for another Python?'
             ) from error
-        inner = _Inner(made)
-        imported(made, file)
-        made.__name__ = module_name
-        _imported[library, key] = made, inner
-        return made, inner
+        inner = _Inner(module)
+        imported(module, file)
+        module.__name__ = module_name
+        _imported[library, key] = module, inner
+        return module, inner
 
 
 _THROWS = (b"__cxa_throw", b"__cxa_rethrow")

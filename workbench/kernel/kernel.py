@@ -39,10 +39,10 @@ def recording(
     Args:
         into: takes them as they are made; a new list where None.
     """
-    made = [] if into is None else into
-    token = _recorders.set((*_recorders.get(), made))
+    launches = [] if into is None else into
+    token = _recorders.set((*_recorders.get(), launches))
     try:
-        yield made
+        yield launches
     finally:
         _recorders.reset(token)
 
@@ -163,10 +163,10 @@ class Kernel(Shown):
                 at = places
                 parts = []
                 for file, line in places:
-                    own = self.module.is_own_source(file)
+                    is_own = self.module.is_own_source(file)
                     row = line - self.module.first_line
-                    text = f"  {lines[row].strip()}" if own and 0 <= row < len(lines) else ""
-                    parts.append(f"{self.module.name if own else Path(file).name}:{line}{text}")
+                    text = f"  {lines[row].strip()}" if is_own and 0 <= row < len(lines) else ""
+                    parts.append(f"{self.module.name if is_own else Path(file).name}:{line}{text}")
                 yield "; " + ", inlined at ".join(parts)
             yield f"  {instruction.address:#08x}  {printer.text(instruction)}"
 
@@ -191,13 +191,15 @@ class Kernel(Shown):
                 f"{self.name}[{shape!r}]: expected kernel[grid, block] or "
                 "kernel[grid, block, dynamic_shared_bytes], such as kernel[(64, 1, 1), 256]"
             )
-        given = shape[2] if len(shape) == 3 else 0
+        shared_bytes = shape[2] if len(shape) == 3 else 0
         try:
-            shared = index(given)
+            shared = index(shared_bytes)
         except TypeError:
             shared = -1
         if shared < 0:
-            raise LaunchError(f"{self.name}: dynamic shared memory is {given!r}; expected bytes, 0 or more")
+            raise LaunchError(
+                f"{self.name}: dynamic shared memory is {shared_bytes!r}; expected bytes, 0 or more"
+            )
         return Launcher(self, Launch(shape[0], shape[1], shared, cooperative))
 
     @property
@@ -257,11 +259,11 @@ class Kernel(Shown):
         if options is not None and options.traffic is not None and options.traffic.tensors:
             watched = (*options.traffic.watched, *packed.watched(options.traffic.tensors))
             options = replace(options, traffic=replace(options.traffic, watched=watched))
-        given = Arguments(tuple(args), dict(kwargs))
-        found: Callable[[], Arguments | None] = (lambda: given) if keeps else weakref.ref(given)
-        self.last = last = self._run(launch, packed, where, options, found)
-        for made in _recorders.get():
-            made.append((self, last if keeps else replace(last, given=lambda: given)))
+        arguments = Arguments(tuple(args), dict(kwargs))
+        holder: Callable[[], Arguments | None] = (lambda: arguments) if keeps else weakref.ref(arguments)
+        self.last = last = self._run(launch, packed, where, options, holder)
+        for recorder in _recorders.get():
+            recorder.append((self, last if keeps else replace(last, arguments=lambda: arguments)))
         self._tell(last)
         return last.record
 
@@ -284,7 +286,7 @@ class Kernel(Shown):
         packed: Packed,
         where: Device,
         options: LaunchOptions | None,
-        given: Callable[[], Arguments | None],
+        arguments: Callable[[], Arguments | None],
     ) -> LastLaunch:
         compiled_as = _compiled_as.get()
         module = (self if compiled_as is None else compiled_as(self)).module
@@ -303,7 +305,7 @@ class Kernel(Shown):
         )
         if showing is not None:
             record = replace(record, shown=showing.values())
-        return LastLaunch(launch, given, where, record, packed.argument_bytes)
+        return LastLaunch(launch, arguments, where, record, packed.argument_bytes)
 
     def _tell(self, last: LastLaunch) -> None:
         hub.publish(

@@ -31,7 +31,7 @@ class Kernels(Shown):
         self.name = name
         self.kernels: dict[str, Kernel] = {}
         for kernel in dict.fromkeys(kernels):
-            same = sum(known.name == kernel.name for known in self.kernels.values())
+            same = sum(other.name == kernel.name for other in self.kernels.values())
             self.kernels[f"{kernel.name} ({same + 1})" if same else kernel.name] = kernel
         if not self.kernels:
             raise UsageError(f"{name}: no kernel was launched, so there is none to keep")

@@ -80,7 +80,7 @@ class LastLaunch:
     """
 
     launch: Launch
-    given: Callable[[], Arguments | None] = field(repr=False)
+    arguments: Callable[[], Arguments | None] = field(repr=False)
     device: Device
     record: LaunchRecord
     argument_bytes: int
@@ -88,9 +88,9 @@ class LastLaunch:
     @property
     def args(self) -> tuple[Any, ...]:
         """Arguments by position; empty where they are gone."""
-        return (self.given() or Arguments()).args
+        return (self.arguments() or Arguments()).args
 
     @property
     def kwargs(self) -> dict[str, Any]:
         """Arguments by name; empty where they are gone."""
-        return (self.given() or Arguments()).kwargs
+        return (self.arguments() or Arguments()).kwargs

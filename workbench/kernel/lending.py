@@ -32,7 +32,7 @@ class Loan:
         self._stack = contextlib.ExitStack()
         if device.torch_device == "cpu":
             storages = [tensor.untyped_storage() for tensor in tensors]
-            buffers = [(each.data_ptr(), each.nbytes()) for each in storages if each.nbytes()]
+            buffers = [(storage.data_ptr(), storage.nbytes()) for storage in storages if storage.nbytes()]
             labels = {s.data_ptr(): _label(t) for s, t in zip(storages, tensors, strict=True)}
             self._stack.enter_context(device.lent(buffers, labels))
         _loans.add(self)
@@ -81,11 +81,11 @@ def lend(*tensors: torch.Tensor, device: Device | str | None = None) -> Loan:
         ArgumentError: something is no tensor, or is not where the device has its memory.
         DeviceError: there is no such device, or a tensor's memory cannot be read.
     """
-    chosen = resolve_device(device)
-    place = place_of(chosen)
+    target_device = resolve_device(device)
+    place = place_of(target_device)
     for number, tensor in enumerate(tensors):
         _check(number, tensor, place)
-    return Loan(tensors, chosen)
+    return Loan(tensors, target_device)
 
 
 def _check(number: int, tensor: object, place: Place) -> None:

@@ -36,11 +36,11 @@ class MadeTensors(TorchDispatchMode):
         result = function(*args, **(kwargs or {}))
         # malloc gives memory again that storages had which are gone.
         self._leave(lambda storage: storage.expired())
-        for made in result if isinstance(result, tuple | list) else (result,):
-            if isinstance(made, torch.Tensor) and (memory := self._memory_of(made)):
+        for tensor in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(tensor, torch.Tensor) and (memory := self._memory_of(tensor)):
                 stack = contextlib.ExitStack()
                 stack.enter_context(self._device.lent(memory))
-                self._reached.append((StorageWeakRef(made.untyped_storage()), stack))
+                self._reached.append((StorageWeakRef(tensor.untyped_storage()), stack))
         return result
 
     def __exit__(self, *raised: Any) -> None:
@@ -48,13 +48,13 @@ class MadeTensors(TorchDispatchMode):
         self._leave(lambda storage: True)
 
     def _leave(self, which: Callable[[StorageWeakRef], bool]) -> None:
-        kept = []
+        remaining = []
         for storage, stack in self._reached:
             if which(storage):
                 stack.close()
             else:
-                kept.append((storage, stack))
-        self._reached = kept
+                remaining.append((storage, stack))
+        self._reached = remaining
 
 
 __all__ = ["MadeTensors"]

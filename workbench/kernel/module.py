@@ -26,12 +26,12 @@ class Module(Shown, DeviceCode):
         infos = self.code_object.kernels
         names = {mangled: instance_name(info.demangled) for mangled, info in infos.items()}
         count = Counter(names.values())
-        found = {}
+        kernels = {}
         for mangled, info in infos.items():
             # Overloads have one name; only the mangled one tells them apart.
             name = names[mangled] if count[names[mangled]] == 1 else mangled
-            found[name] = Kernel(self, info, name)
-        return found
+            kernels[name] = Kernel(self, info, name)
+        return kernels
 
     def __getitem__(self, name: str) -> Kernel:
         """A kernel by plain name (`"softmax"`), template instance (`"softmax<float>"`) or mangled name.
@@ -45,10 +45,12 @@ class Module(Shown, DeviceCode):
             raise UnknownKernel(f"{self.name}[{name!r}]: expected a kernel's name, one of: {there}")
         if name in kernels:
             return kernels[name]
-        wanted = (name, normal_name(name))
-        known = [(kernel, names_of(kernel.info.name, kernel.info.demangled)) for kernel in kernels.values()]
-        for names in zip(*(names for _, names in known), strict=True):
-            matches = [kernel for (kernel, _), form in zip(known, names, strict=True) if form in wanted]
+        forms = (name, normal_name(name))
+        candidates = [
+            (kernel, names_of(kernel.info.name, kernel.info.demangled)) for kernel in kernels.values()
+        ]
+        for names in zip(*(names for _, names in candidates), strict=True):
+            matches = [kernel for (kernel, _), form in zip(candidates, names, strict=True) if form in forms]
             if len(matches) == 1:
                 return matches[0]
             if matches:

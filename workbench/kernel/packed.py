@@ -109,9 +109,9 @@ class Packed:
 
     def merge(self) -> None:
         """Bring the buffers to their final form, each byte once, with labels."""
-        given = self.buffers
-        self.buffers = merged(given)
-        self.labels = _labels(self.buffers, given, self.names, self.elements)
+        buffers = self.buffers
+        self.buffers = merged(buffers)
+        self.labels = _labels(self.buffers, buffers, self.names, self.elements)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,18 +158,18 @@ def template(packed: Packed, values: Mapping[Any, Any]) -> Template | None:
 
     A tensor that is none of the values is a view of the only one that has its storage.
     """
-    given = {key: v.tensor if type(v) is Strided else v for key, v in values.items()}
-    keys = {id(value): key for key, value in given.items()}
+    tensors = {key: v.tensor if type(v) is Strided else v for key, v in values.items()}
+    keys = {id(value): key for key, value in tensors.items()}
     if len(keys) < len(values) and len({id(t) for t in packed.tensors}) < len(packed.tensors):
         return None
     labels = (BufferLabel(f"argument {n}", e) for n, e in zip(packed.names, packed.elements, strict=True))
     holes = []
     for tensor, offset in zip(packed.tensors, packed.offsets, strict=True):
         size = extent(tensor) * tensor.element_size()
-        key = keys[id(tensor)] if id(tensor) in keys else _viewed(tensor, given)
+        key = keys[id(tensor)] if id(tensor) in keys else _viewed(tensor, tensors)
         if key is None or offset is None:
             return None
-        skipped = tensor.data_ptr() - given[key].data_ptr()
+        skipped = tensor.data_ptr() - tensors[key].data_ptr()
         holes.append((key, skipped, offset, size, next(labels) if size else BufferLabel("")))
     return Template(bytes(packed.data), tuple(holes), sum(hole[3] for hole in holes))
 
@@ -177,24 +177,24 @@ def template(packed: Packed, values: Mapping[Any, Any]) -> Template | None:
 def _viewed(tensor: Any, values: Mapping[Any, Any]) -> Any:
     """Key of the value that a tensor is a view of; None where there is none, or where it may be several's."""
     storage = tensor.untyped_storage().data_ptr()
-    found = [
+    keys = [
         key
         for key, value in values.items()
         if hasattr(value, "untyped_storage") and value.untyped_storage().data_ptr() == storage
     ]
-    return found[0] if len(found) == 1 and storage else None
+    return keys[0] if len(keys) == 1 and storage else None
 
 
 def _labels(
     ranges: Sequence[tuple[int, int]],
-    given: Sequence[tuple[int, int]],
+    buffers: Sequence[tuple[int, int]],
     names: Sequence[str],
     elements: Sequence[int],
 ) -> dict[int, BufferLabel]:
     """What each piece of memory is: one argument, or the arguments that share it."""
     labels = {}
     for base, size in ranges:
-        inside = [n for n, (start, _) in enumerate(given) if base <= start < base + size]
+        inside = [n for n, (start, _) in enumerate(buffers) if base <= start < base + size]
         parts = list(dict.fromkeys(names[n] for n in inside))
         # Of what several share no element is the first of each.
         element = elements[inside[0]] if len(inside) == 1 else 0

@@ -30,8 +30,8 @@ def torch_dtypes(element: Type | str | None, arch: str) -> tuple[str, ...]:
 def _torch_dtypes(name: str, arch: str) -> tuple[str, ...]:
     bare = dtypes.bare(name)
     # The tile library's names mean the target's own encoding; HIP's say which one they mean.
-    found = (t for t in dtypes.spelled(bare) if bare != t.cpp or target(arch).has(t))
-    return tuple(dtype for known in found for dtype in known.torch)
+    types = (t for t in dtypes.spelled(bare) if bare != t.cpp or target(arch).has(t))
+    return tuple(dtype for data_type in types for dtype in data_type.torch)
 
 
 def is_gl(kind: Type) -> bool:

@@ -108,8 +108,8 @@ class ProgramResult:
         return f"{count}, {number or 'no'} finding{'' if number == 1 else 's'}"
 
     def __repr__(self) -> str:
-        said = f", {self._sanitized}" if self._sanitized else ""
-        return f"<{self.name} on {self.device}: {_ending(self.exit_code)}{said}>"
+        sanitized = f", {self._sanitized}" if self._sanitized else ""
+        return f"<{self.name} on {self.device}: {_ending(self.exit_code)}{sanitized}>"
 
 
 def run_program(
@@ -159,15 +159,15 @@ def run_program(
     if cwd is not None and not Path(cwd).is_dir():
         raise UsageError(f"cwd is {str(cwd)!r}; expected an existing folder")
     text, name = _read(source)
-    chosen = resolve_device(device) if device is not None else device_of(())
+    where = resolve_device(device) if device is not None else device_of(())
     if sanitize:
-        chosen.check_observes("what happens inside")
+        where.check_observes("what happens inside")
     options = CompileOptions(
-        chosen.arch, name=name, include=include, flags=flags, define=define, timeout=compile_timeout
+        where.arch, name=name, include=include, flags=flags, define=define, timeout=compile_timeout
     )
-    built = _build(text, options, chosen)
+    built = _build(text, options, where)
     command = [sys.executable, "-m", "workbench.runtime.program_process", str(os.getpid())]
-    command += [chosen.name, str(built.library), name, *words]
+    command += [where.name, str(built.library), name, *words]
     with reports.of_process(environment) if sanitize else nullcontext() as launched:
         ended = _run(command, stdin, limit, environment, cwd)
         launches = launched.new() if launched is not None else None
@@ -177,7 +177,7 @@ def run_program(
         stderr=ended.stderr,
         exit_code=ended.code if ended.code is not None else -signal.SIGKILL,
         seconds=ended.seconds,
-        device=chosen.name,
+        device=where.name,
         notes=tuple(str(diagnostic) for diagnostic in built.diagnostics),
         launches=len(launches) if launches is not None else None,
         findings=distinct(f for launch in launches or () for f in launch.findings if f.category != "note"),
@@ -223,13 +223,13 @@ def _arguments(args: Sequence[str | int | float | Path]) -> list[str]:
         raise UsageError(f"args is the text {args!r}; expected a list such as [{args!r}]")
     if not isinstance(args, Iterable):
         raise UsageError(f"args is {args!r}; expected a list such as [{args!r}]")
-    given = list(args)
-    for number, arg in enumerate(given):
+    values = list(args)
+    for number, arg in enumerate(values):
         if not isinstance(arg, (str, Number, os.PathLike)) or "\0" in str(arg):
             raise UsageError(
                 f"args[{number}] is {arg!r}; expected a text without null bytes, a number or a path"
             )
-    return [str(arg) for arg in given]
+    return [str(arg) for arg in values]
 
 
 def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
@@ -245,8 +245,8 @@ def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
             raise UsageError(f"env has the name {name!r}; expected a text without '=', such as 'NAME'")
         if not isinstance(value, str) or "\0" in value:
             raise UsageError(f"env[{name!r}] is {value!r}; expected a text without null bytes")
-    chosen = default_approximation()
-    errors = {} if chosen is None else {VARIABLE: str(chosen.seed)}
+    approximation = default_approximation()
+    errors = {} if approximation is None else {VARIABLE: str(approximation.seed)}
     environment = {**os.environ, **errors, **(env or {})}
     roots = [str(Path(paths.__file__).resolve().parent.parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, roots))
@@ -256,8 +256,8 @@ def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
 def _has_main(library: Path) -> bool:
     with library.open("rb") as file:
         symbols = ELFFile(file).get_section_by_name(".dynsym")
-        found = symbols.get_symbol_by_name("main") if isinstance(symbols, SymbolTableSection) else None
-        return any(symbol["st_shndx"] != "SHN_UNDEF" for symbol in found or ())
+        entries = symbols.get_symbol_by_name("main") if isinstance(symbols, SymbolTableSection) else None
+        return any(symbol["st_shndx"] != "SHN_UNDEF" for symbol in entries or ())
 
 
 def _read(source: str | Path) -> tuple[str, str]:

@@ -74,14 +74,17 @@ def resources_lines(of: Mapping[str, Resources], beside: Mapping[str, str] | Non
     """
     ends = beside or {}
     if len(of) < 2:
-        return ["; ".join(filter(None, (f"{name}: {each}", ends.get(name)))) for name, each in of.items()]
-    shown = [at for at in HEADINGS if any(getattr(each, at) for each in of.values())]
-    rows = [["", *(HEADINGS[at] for at in shown), "waves/SIMD", "work-items", "limited by"]]
-    for name, each in of.items():
-        fits = each.occupancy
-        numbers = [f"{getattr(each, at):,}" for at in shown]
+        return [
+            "; ".join(filter(None, (f"{name}: {resources}", ends.get(name))))
+            for name, resources in of.items()
+        ]
+    headings = [at for at in HEADINGS if any(getattr(resources, at) for resources in of.values())]
+    rows = [["", *(HEADINGS[at] for at in headings), "waves/SIMD", "work-items", "limited by"]]
+    for name, resources in of.items():
+        fits = resources.occupancy
+        numbers = [f"{getattr(resources, at):,}" for at in headings]
         limit = "nothing" if fits.is_full else fits.limit
-        rows.append([name, *numbers, f"{fits.waves_per_simd:g}", f"{each.block:,}", limit])
+        rows.append([name, *numbers, f"{fits.waves_per_simd:g}", f"{resources.block:,}", limit])
     # A longer name moves its own row alone.
     widths = [max(min(len(text), 60) for text in column) for column in zip(*rows, strict=True)]
     lines = []
@@ -111,13 +114,13 @@ def occupancy_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 
     )
 
 
-def _at_least(least: int, name: str, value: Any, what: str) -> int:
+def _at_least(least: int, name: str, value: Any, unit: str) -> int:
     try:
         number = index(value)
     except TypeError:
         number = least - 1
     if number < least:
-        raise LaunchError(f"{name} is {value!r}; expected a number of {what}, {least} or more")
+        raise LaunchError(f"{name} is {value!r}; expected a number of {unit}, {least} or more")
     return number
 
 

@@ -14,10 +14,10 @@ from workbench.dtypes import BF16, spelled
 class UnfitError(Exception):
     """A value that a parameter cannot take: what came, and what was wanted."""
 
-    def __init__(self, came: str, wanted: str) -> None:
-        super().__init__(f"{came}; expected {wanted}")
+    def __init__(self, came: str, expected: str) -> None:
+        super().__init__(f"{came}; expected {expected}")
         self.came = came
-        self.wanted = wanted
+        self.wanted = expected
 
 
 def described(value: Any) -> str:
@@ -77,8 +77,8 @@ def _float(kind: Type, value: int | float) -> bytes:
     try:
         number = float(value)
     except OverflowError:
-        wanted = f"a value that {kind.name} can hold"
-        raise UnfitError("an int too large for a float", wanted) from None
+        expected = f"a value that {kind.name} can hold"
+        raise UnfitError("an int too large for a float", expected) from None
     if kind.size == 8:
         return struct.pack("<d", number)
     narrow = kind.size == 2 and BF16 in spelled(kind.name)

@@ -60,13 +60,13 @@ class ShowOptions:
     bytes: int = 64 << 20
 
     def __post_init__(self) -> None:
-        wanted = {
+        conditions = {
             "groups": self.groups > 0 if isinstance(self.groups, int) else min(self.groups, default=-1) >= 0,
             "waves": self.waves is None or (len(self.waves) > 0 and all(0 <= w < 16 for w in self.waves)),
             "trips": 0 <= self.trips[0] < self.trips[1],
             "bytes": 0 < self.bytes < 1 << 40,
         }
-        for name, holds in wanted.items():
+        for name, holds in conditions.items():
             if not holds:
                 raise UsageError(
                     f"ShowOptions({name}={getattr(self, name)!r}): expected groups=4 for the first four or "
@@ -200,8 +200,8 @@ class Moments(Plotted, Sequence[Moment]):
         changed = []
         for moment in self:
             at = tuple(axis.index(key) for axis, key in zip(axes, _key(moment), strict=True))
-            wanted = reference[at] if reference.shape == every else reference
-            changed.append(replace(moment, values=moment.values.double() - wanted.to("cpu").double()))
+            expected = reference[at] if reference.shape == every else reference
+            changed.append(replace(moment, values=moment.values.double() - expected.to("cpu").double()))
         return Moments(changed, self.arch, f"{self.title}, less the reference", counted=self.counted)
 
     @overload
@@ -209,10 +209,10 @@ class Moments(Plotted, Sequence[Moment]):
     @overload
     def __getitem__(self, at: slice) -> Moments: ...
     def __getitem__(self, at: int | slice) -> Moment | Moments:
-        found = self._moments[at]
-        if isinstance(found, Moment):
-            return found
-        return Moments(found, self.arch, self.title, counted=self.counted)
+        selected = self._moments[at]
+        if isinstance(selected, Moment):
+            return selected
+        return Moments(selected, self.arch, self.title, counted=self.counted)
 
     def __len__(self) -> int:
         return len(self._moments)
@@ -250,27 +250,27 @@ class ShownValues(Shown, Mapping[str, "torch.Tensor"]):
         Raises:
             KeyError: nothing was shown by this name; the message lists what was.
         """
-        found = [moment for moment in self.moments if moment.name == name]
-        if not found:
-            there = ", ".join(self) or "nothing: no wave that was chosen came by a show(...)"
-            raise KeyError(f"{name!r} was not shown; shown: {there}")
-        title = f"{name} (line {found[0].line})"
-        return Moments(sorted(found, key=_key), self._arch, title, counted=self._counted)
+        moments = [moment for moment in self.moments if moment.name == name]
+        if not moments:
+            names = ", ".join(self) or "nothing: no wave that was chosen came by a show(...)"
+            raise KeyError(f"{name!r} was not shown; shown: {names}")
+        title = f"{name} (line {moments[0].line})"
+        return Moments(sorted(moments, key=_key), self._arch, title, counted=self._counted)
 
     def __getitem__(self, name: str) -> torch.Tensor:
-        found = self.of(name)
-        if len({(moment.values.shape, moment.values.dtype) for moment in found}) > 1:
-            lines = ", ".join(map(str, sorted({moment.line for moment in found})))
+        moments = self.of(name)
+        if len({(moment.values.shape, moment.values.dtype) for moment in moments}) > 1:
+            lines = ", ".join(map(str, sorted({moment.line for moment in moments})))
             raise UsageError(
                 f"{name!r} is shown with several shapes or types (lines {lines}): name each by "
                 'show(..., "name"), or take them one by one from .of(name)'
             )
-        axes = [sorted({getattr(moment, axis) for moment in found}) for axis in ("group", "wave", "trip")]
-        made = found[0].values.new_zeros([*map(len, axes), *found[0].values.shape])
-        for moment in found:
+        axes = [sorted({getattr(moment, axis) for moment in moments}) for axis in ("group", "wave", "trip")]
+        stacked = moments[0].values.new_zeros([*map(len, axes), *moments[0].values.shape])
+        for moment in moments:
             at = [axis.index(key) for axis, key in zip(axes, _key(moment), strict=True)]
-            made[tuple(at)] = moment.values
-        return made
+            stacked[tuple(at)] = moment.values
+        return stacked
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys(moment.name for moment in self.moments))
@@ -281,10 +281,10 @@ class ShownValues(Shown, Mapping[str, "torch.Tensor"]):
     def __repr__(self) -> str:
         lines = []
         for name in self:
-            found = self.of(name)
-            first = found[0]
+            moments = self.of(name)
+            first = moments[0]
             axes = ", ".join(
-                f"{len({getattr(moment, axis) for moment in found})} {axis}s"
+                f"{len({getattr(moment, axis) for moment in moments})} {axis}s"
                 for axis in ("group", "wave", "trip")
             )
             shape = " x ".join(map(str, first.values.shape))
@@ -313,23 +313,23 @@ class Recording:
         grid, block = launch.grid, launch.block
         self._variable = module.variable(VARIABLE)
         self._groups = grid[0] * grid[1] * grid[2]
-        chosen = self.options.groups
-        numbers = range(min(chosen, self._groups)) if isinstance(chosen, int) else sorted(set(chosen))
+        groups = self.options.groups
+        numbers = range(min(groups, self._groups)) if isinstance(groups, int) else sorted(set(groups))
         if numbers[-1] >= self._groups:
             raise UsageError(f"groups={list(numbers)}: the launch has work-groups 0 to {self._groups - 1}")
-        self._chosen = len(numbers)
+        self._recorded = len(numbers)
         waves = -(-block[0] * block[1] * block[2] // 64)
         ranks = torch.full((self._groups,), -1, dtype=torch.int32)
-        ranks[list(numbers)] = torch.arange(self._chosen, dtype=torch.int32)
+        ranks[list(numbers)] = torch.arange(self._recorded, dtype=torch.int32)
         where = device.torch_device
         self._ranks = ranks.to(where)
-        self._trips = torch.zeros(self._chosen * waves * _SITES, dtype=torch.int32, device=where)
+        self._trips = torch.zeros(self._recorded * waves * _SITES, dtype=torch.int32, device=where)
         self._data = torch.empty(self.options.bytes, dtype=torch.uint8, device=where)
         mask = sum(1 << wave for wave in set(self.options.waves or range(64)))
         first, end = self.options.trips
         tensors = (self._data, self._ranks, self._trips)
-        self.buffers = tuple((each.data_ptr(), each.nbytes) for each in tensors)
-        self.labels = {each.data_ptr(): BufferLabel("what show(...) writes") for each in tensors}
+        self.buffers = tuple((tensor.data_ptr(), tensor.nbytes) for tensor in tensors)
+        self.labels = {tensor.data_ptr(): BufferLabel("what show(...) writes") for tensor in tensors}
         self._variable.write(
             _STATE.pack(
                 *(
@@ -358,13 +358,13 @@ class Recording:
             )
         if used > self._data.nbytes:
             raise UsageError(
-                f"show(...) needs {used:,} bytes for {self._chosen} of {self._groups} work-groups, and its "
+                f"show(...) needs {used:,} bytes for {self._recorded} of {self._groups} work-groups, and its "
                 f"buffer has {self._data.nbytes:,}: choose fewer with "
                 "wb.showing(groups=[0], waves=[0], trips=(0, 8)), or give bytes="
             )
         content = self._data[:used].cpu().numpy()
         arch, counted = self._device.arch, self._device.observes
-        groups = (self._groups, self._chosen)
+        groups = (self._groups, self._recorded)
         return ShownValues(self._kernel, [*_moments(content, arch)], groups, arch, counted=counted)
 
 
@@ -373,9 +373,9 @@ def _moments(content: Array, arch: str) -> Iterator[Moment]:
     at = 0
     while at < len(content):
         head = _RECORD.unpack_from(content.data, at)
-        size, lanes, group, wave, trip, line, what, rows, cols, width, placed = head[:11]
+        size, lanes, group, wave, trip, line, kind_code, rows, cols, width, placed = head[:11]
         name, element = (part.split(b"\0")[0].decode("utf-8", "replace") for part in head[11:])
-        kind, count = Kind(what), rows * cols
+        kind, count = Kind(kind_code), rows * cols
         start = at + _RECORD.size
         raw = content[start : start + count * width]
         shape = (rows, cols) if kind in (Kind.REGISTER_TILE, Kind.SHARED_TILE) else (cols,)
@@ -392,7 +392,7 @@ def _moments(content: Array, arch: str) -> Iterator[Moment]:
 def _type(element: str, arch: str) -> DataType:
     """The record of a type by its name in the tile library."""
     where = target(arch)
-    return next(found for found in TYPES if found.cpp == element and where.has(found))
+    return next(data_type for data_type in TYPES if data_type.cpp == element and where.has(data_type))
 
 
 def _tensor(raw: Array, dtype: DataType, shape: tuple[int, ...]) -> torch.Tensor:

@@ -121,13 +121,13 @@ def _new_enough(version: str) -> bool:
 
 def digest() -> str:
     """Digest of everything that the front end is built from."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for name in _SOURCES:
         path = LAB / name
         files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
         for file in files:
-            found.update(file.relative_to(LAB).as_posix().encode() + b"\0" + file.read_bytes())
-    return found.hexdigest()
+            hasher.update(file.relative_to(LAB).as_posix().encode() + b"\0" + file.read_bytes())
+    return hasher.hexdigest()
 
 
 def is_built() -> bool:
@@ -222,17 +222,17 @@ def _build_in(work: Path, node: Node, lock: int) -> None:
         (shutil.copytree if path.is_dir() else shutil.copy2)(path, work / name)
     (work / "node_modules").symlink_to(LAB / "node_modules")
     _run(node, work, lock, "run", "--silent", "build")
-    made = work / OUTPUT.name
-    (made / "install.json").write_text(json.dumps(_OWNER, indent=2) + "\n")
-    (made / _STAMP).write_text(f"{sources}\n")
-    _put(made, OUTPUT, work)
+    output = work / OUTPUT.name
+    (output / "install.json").write_text(json.dumps(_OWNER, indent=2) + "\n")
+    (output / _STAMP).write_text(f"{sources}\n")
+    _put(output, OUTPUT, work)
 
 
-def _put(made: Path, place: Path, beside: Path) -> None:
+def _put(folder: Path, place: Path, beside: Path) -> None:
     """Renames a folder to its place; what is there goes to the folder `beside`, which the caller removes."""
     if os.path.lexists(place):
         place.rename(beside / "old")
-    made.rename(place)
+    folder.rename(place)
 
 
 def _remove(path: Path) -> None:

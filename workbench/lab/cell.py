@@ -17,7 +17,7 @@ def cell_bundle(result: CellResult, cell: str) -> dict[str, Any]:
     """The bundle of a cell that compiled."""
     compiled = result.module.result
     profiled = result.profiled()
-    told = payload.CellPayload(
+    contents = payload.CellPayload(
         name=result.name,
         status="compiled",
         body=cell,
@@ -31,27 +31,27 @@ def cell_bundle(result: CellResult, cell: str) -> dict[str, Any]:
         run=_run(result),
         heat=heat(*profiled) if profiled is not None else None,
     )
-    return payload.bundle(told, result._repr_html_(), str(result))
+    return payload.bundle(contents, result._repr_html_(), str(result))
 
 
 def failure_bundle(failure: CellFailure, cell: str) -> dict[str, Any]:
     """The bundle of a cell that gave no result; the message itself is the exception's to show."""
-    told = payload.CellPayload(
+    contents = payload.CellPayload(
         name=failure.name,
         status="failed",
         body=cell,
         diagnostics=(*payload.findings(failure.diagnostics), *map(_mark, failure.found)),
         run=payload.Run(failure.kind, _now(), error=failure.error),
     )
-    return payload.bundle(told, failure._repr_html_(), str(failure))
+    return payload.bundle(contents, failure._repr_html_(), str(failure))
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def _mark(found: Found) -> payload.Finding:
-    return payload.Finding.of(found.finding, found.source)
+def _mark(finding: Found) -> payload.Finding:
+    return payload.Finding.of(finding.finding, finding.source)
 
 
 def _device(device: Device) -> payload.Device:

@@ -121,10 +121,10 @@ def find() -> Path | None:
 
     HIPKITTENS_CLANGD="" means that none is wanted.
     """
-    chosen = os.environ.get("HIPKITTENS_CLANGD")
-    if chosen is not None:
-        found = shutil.which(chosen) if chosen else None
-        return Path(found) if found else None
+    setting = os.environ.get("HIPKITTENS_CLANGD")
+    if setting is not None:
+        path = shutil.which(setting) if setting else None
+        return Path(path) if path else None
     return in_wheel() or _search(os.environ.get("PATH", ""), os.environ.get("ROCM_PATH", "/opt/rocm"))
 
 
@@ -140,17 +140,17 @@ def in_wheel() -> Path | None:
 def _search(path: str, rocm: str) -> Path | None:
     numbered = [f"clangd-{n}" for n in range(NEWEST_TRIED, OLDEST - 1, -1)]
     for name in ("clangd", *numbered):
-        for found in (shutil.which(name, path=f"{rocm}/llvm/bin"), shutil.which(name, path=path)):
-            if found and _version(found) >= OLDEST:
-                return Path(found)
+        for program in (shutil.which(name, path=f"{rocm}/llvm/bin"), shutil.which(name, path=path)):
+            if program and _version(program) >= OLDEST:
+                return Path(program)
     return None
 
 
 def _version(program: str) -> int:
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10).stdout
-        found = re.search(r"clangd version (\d+)", said)
-        return int(found[1]) if found else 0
+        output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10).stdout
+        match = re.search(r"clangd version (\d+)", output)
+        return int(match[1]) if match else 0
     return 0
 
 
@@ -238,7 +238,7 @@ class Clangd:
         """
         reply = self._ask("textDocument/completion", text, line, column, timeout)
         items = reply["items"] if isinstance(reply, dict) else reply or []
-        found: dict[str, Candidate] = {}
+        candidates: dict[str, Candidate] = {}
         for item in sorted(items, key=lambda item: str(item.get("sortText", ""))):
             # Before it has read the headers clangd offers the words of the text: the index knows better.
             if item.get("kind", 1) == 1:
@@ -250,15 +250,15 @@ class Clangd:
             header, doc = _header_and_doc(_plain(item.get("documentation")))
             kind = _KINDS.get(item.get("kind", 0), "text")
             # Of overloads, which clangd gives in no fixed order, the first that is documented.
-            if name not in found or (doc and not found[name].doc):
-                found[name] = Candidate(name, kind, signature, doc, header)
-        return list(found.values())
+            if name not in candidates or (doc and not candidates[name].doc):
+                candidates[name] = Candidate(name, kind, signature, doc, header)
+        return list(candidates.values())
 
     def hover(self, text: str, line: int, column: int, timeout: float) -> Hover | None:
         """clangd's information on the name at a place, or None; arguments as for `complete`."""
         reply = self._ask("textDocument/hover", text, line, column, timeout)
-        said = _plain((reply or {}).get("contents"))
-        return read_hover(said) if said else None
+        contents = _plain((reply or {}).get("contents"))
+        return read_hover(contents) if contents else None
 
     def _ask(self, method: str, text: str, line: int, column: int, timeout: float) -> Any:
         self._ready.result(timeout)

@@ -98,13 +98,13 @@ def candidates(text: str, line: int, before: str) -> tuple[str, list[tuple[str, 
         return header[1], [(name, "path") for name in headers() if name.startswith(header[1])]
     word = _WORD.search(before)
     start = word[0] if word else ""
-    found = {
+    offered = {
         c.name: c.kind
         for c in known(text, line, len(before.encode("utf-16-le")) // 2)
         if c.name.startswith(start)
     }
     if _MEMBER.search(before):
-        return start, list(found.items())
+        return start, list(offered.items())
     more = {e.name: e.kind for e in names.index().entries if e.name.startswith(start) and e.kind != "macro"}
     body = text.partition("\n")[2]
     for other in re.findall(r"[A-Za-z_]\w*", body):
@@ -112,7 +112,7 @@ def candidates(text: str, line: int, before: str) -> tuple[str, list[tuple[str, 
             more.setdefault(other, "text")
     if not start and not before.rstrip().endswith("::"):
         return start, []
-    return start, [*found.items(), *sorted((n, kind) for n, kind in more.items() if n not in found)]
+    return start, [*offered.items(), *sorted((n, kind) for n, kind in more.items() if n not in offered)]
 
 
 @cache
@@ -120,8 +120,8 @@ def headers() -> tuple[str, ...]:
     """Headers that a cell can include: the tile library's, the one of all first, then HIP's."""
 
     def of(folder: Path, pattern: str) -> list[str]:
-        found = (path.relative_to(folder).as_posix() for path in folder.rglob(pattern))
-        return sorted(found, key=lambda name: (name.count("/"), name))
+        paths = (path.relative_to(folder).as_posix() for path in folder.rglob(pattern))
+        return sorted(paths, key=lambda name: (name.count("/"), name))
 
     hip = [name for name in of(hip_include_dir(), "*.h") if name.startswith(("hip/", "hipcub/", "hiprand/"))]
     return (*of(include_dir(), "*.cuh"), *(name for name in hip if name.count("/") == 1))
@@ -149,12 +149,12 @@ def install(shell: InteractiveShell) -> None:
 
     @context_matcher(identifier="hipkittens", priority=1000)  # type: ignore[untyped-decorator]
     def hipkittens_matcher(context: CompletionContext) -> dict[str, Any]:
-        found = candidates(
+        matches = candidates(
             context.full_text, context.cursor_line, context.line_with_cursor[: context.cursor_position]
         )
-        if found is None:
+        if matches is None:
             return {"completions": []}
-        start, names_and_kinds = found
+        start, names_and_kinds = matches
         return {
             "completions": [SimpleCompletion(text=name, type=kind) for name, kind in names_and_kinds],
             "matched_fragment": start,
@@ -165,14 +165,14 @@ def install(shell: InteractiveShell) -> None:
     def operator_matcher(context: CompletionContext) -> dict[str, Any]:
         lines = context.full_text.split("\n")[: context.cursor_line]
         line = context.line_with_cursor[: context.cursor_position]
-        found = None if _MAGIC.match(context.full_text) else operators("\n".join([*lines, line]))
-        if found is None:
+        matches = None if _MAGIC.match(context.full_text) else operators("\n".join([*lines, line]))
+        if matches is None:
             return {"completions": []}
-        start, known = found
+        start, operator_names = matches
         return {
-            "completions": [SimpleCompletion(text=name, type="text") for name in known],
+            "completions": [SimpleCompletion(text=name, type="text") for name in operator_names],
             "matched_fragment": start,
-            "suppress": bool(known),
+            "suppress": bool(operator_names),
         }
 
     remove(shell)

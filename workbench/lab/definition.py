@@ -34,10 +34,10 @@ def definition(text: str, line: int, column: int) -> dict[str, Any]:
     included = _INCLUDE.match(lines[line]) if 0 < line < len(lines) else None
     if included:
         return _header(included[1], 1)
-    found = inspector.word_at(text, line, column)
-    if found is None:
+    word = inspector.word_at(text, line, column)
+    if word is None:
         return {}
-    cell, name, end = found
+    cell, name, end = word
     inside = _in_cell(cell, name, end)
     if inside is not None:
         row, place = cell.place(inside)
@@ -59,8 +59,10 @@ def _in_cell(cell: Cell, name: str, end: int) -> int | None:
         return macro.start(1)
     # The magic's line is none of C++.
     blank = " " * len(cell.lines[0])
-    own = [one for one in names.read_header(blank + cell.text[len(blank) :], "") if one.name == name]
-    for entry in own:
+    declarations = [
+        entry for entry in names.read_header(blank + cell.text[len(blank) :], "") if entry.name == name
+    ]
+    for entry in declarations:
         start = cell.offset(entry.line, 1)
         at = word.search(cell.code, start) if start is not None else None
         if at:
@@ -76,6 +78,6 @@ def _header(name: str, line: int, word: str = "") -> dict[str, Any]:
         if path.is_file() and path.resolve().is_relative_to(Path(root).resolve()):
             text = path.read_text(encoding="utf-8", errors="replace")
             near = text.splitlines()[line - 1 : line + _HEAD]
-            named = (n for n, one in enumerate(near) if re.search(rf"\b{re.escape(word)}\b", one))
+            named = (n for n, row in enumerate(near) if re.search(rf"\b{re.escape(word)}\b", row))
             return {"file": name, "line": line + next(named, 0), "text": text}
     return {}

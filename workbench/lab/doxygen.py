@@ -51,18 +51,18 @@ def tidy(comment: str) -> str:
             continue
         line = _DROPPED.sub("", line.rstrip(), count=1) if _DROPPED.match(line.lstrip()) else line.rstrip()
         bare = line.strip()
-        if found := _CODE.match(bare):
-            code, indented = [found[1]] if found[1] else [], False
-        elif found := _PARAMETER.match(bare):
-            begin(f"- `{found[2]}`: {found[3]}" if found[3] else f"- `{found[2]}`")
-        elif found := _RAISES.match(bare):
-            begin(f"- `{found[1]}` is thrown: {found[2]}" if found[2] else f"- `{found[1]}` is thrown")
-        elif found := _SECTION.match(bare):
-            begin(f"{_TITLES[found[1]]}: {found[2]}")
+        if match := _CODE.match(bare):
+            code, indented = [match[1]] if match[1] else [], False
+        elif match := _PARAMETER.match(bare):
+            begin(f"- `{match[2]}`: {match[3]}" if match[3] else f"- `{match[2]}`")
+        elif match := _RAISES.match(bare):
+            begin(f"- `{match[1]}` is thrown: {match[2]}" if match[2] else f"- `{match[1]}` is thrown")
+        elif match := _SECTION.match(bare):
+            begin(f"{_TITLES[match[1]]}: {match[2]}")
         elif not bare:
             begin("")
-        elif found := _ITEM.match(line):
-            begin(f"- {line[found.end() :]}")
+        elif match := _ITEM.match(line):
+            begin(f"- {line[match.end() :]}")
         else:
             parts[-1].append(bare)
     if code is not None:
@@ -84,8 +84,8 @@ def _joined(parts: list[list[str]]) -> str:
         lines = [line for line in part if line]
         if not lines:
             continue
-        said = "\n".join(part) if lines[0] == "```" else _WORD.sub(r"`\1`", " ".join(lines))
-        follows = said.startswith("- ")
-        text += ("\n" if item and follows else "\n\n" if text else "") + said
+        paragraph = "\n".join(part) if lines[0] == "```" else _WORD.sub(r"`\1`", " ".join(lines))
+        follows = paragraph.startswith("- ")
+        text += ("\n" if item and follows else "\n\n" if text else "") + paragraph
         item = follows
     return text

@@ -24,8 +24,8 @@ def program() -> Path | None:
     wheel = importlib.util.find_spec("clang_format")
     folders = wheel.submodule_search_locations if wheel is not None else None
     in_wheel = shutil.which("clang-format", path=str(Path(folders[0], "data", "bin"))) if folders else None
-    found = in_wheel or shutil.which("clang-format")
-    return Path(found) if found else None
+    path = in_wheel or shutil.which("clang-format")
+    return Path(path) if path else None
 
 
 def formatted(text: str) -> dict[str, str]:
@@ -37,13 +37,13 @@ def formatted(text: str) -> dict[str, str]:
     Raises:
         UsageError: there is no clang-format, or it does not understand its own style file.
     """
-    found = program()
-    if found is None:
+    formatter = program()
+    if formatter is None:
         raise UsageError("clang-format is not installed; get it by: pip install clang-format")
     line, newline, source = text.partition("\n")
     here = Path.cwd()
-    own = any((folder / ".clang-format").is_file() for folder in (here, *here.parents))
-    command = [str(found), f"--style={'file' if own else STYLE}", "--assume-filename=cell.cpp"]
+    has_style = any((folder / ".clang-format").is_file() for folder in (here, *here.parents))
+    command = [str(formatter), f"--style={'file' if has_style else STYLE}", "--assume-filename=cell.cpp"]
     try:
         run = subprocess.run(
             command, input=source, capture_output=True, text=True, timeout=TIMEOUT, encoding="utf-8"

@@ -32,10 +32,10 @@ def heat(kernel: Kernel, costs: InstructionProfile | None) -> Heat | None:
     keys = [measure.key for measure in costs.measures]
     cost: dict[int, dict[str, float]] = {}
     classes: dict[int, dict[str, float]] = {}
-    for address, known in costs.values.items():
+    for address, measured in costs.values.items():
         line = place(address).line
         values = cost.setdefault(line, dict.fromkeys(keys, 0.0))
-        for key, value in known.items():
+        for key, value in measured.items():
             values[key] = values.get(key, 0.0) + value
         count = (costs.executions or {}).get(address, 0)
         if count:

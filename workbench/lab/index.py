@@ -62,16 +62,16 @@ def _read(root: Path, stamp: tuple[tuple[str, int, int], ...]) -> Index:
     return Index(digest.hexdigest()[:16], tuple(sentences.completed(entries)))
 
 
-def lookup(word: str, found: Index | None = None) -> list[Entry]:
+def lookup(word: str, library: Index | None = None) -> list[Entry]:
     """Entries of a name, those in `kittens` itself first."""
-    known = found or index()
-    return sorted((e for e in known.entries if e.name == word), key=lambda e: e.scope.count("::"))
+    searched = library or index()
+    return sorted((e for e in searched.entries if e.name == word), key=lambda e: e.scope.count("::"))
 
 
-def summary(found: Index) -> Mapping[str, int]:
+def summary(library: Index) -> Mapping[str, int]:
     """Number of entries of each kind."""
     counts: dict[str, int] = {}
-    for entry in found.entries:
+    for entry in library.entries:
         counts[entry.kind] = counts.get(entry.kind, 0) + 1
     return counts
 
@@ -222,8 +222,8 @@ class _Reader:
     def _signature(self, node: Node, body: Node | None, kind: str) -> str:
         end = body.start_byte if body is not None else node.end_byte
         words = " ".join(self._source[node.start_byte : end].decode().split()).rstrip("; ")
-        said = _UNSAID.sub("", words)
-        return re.sub(r"\bconstexpr\s+", "", said) if kind == "function" else said
+        signature = _UNSAID.sub("", words)
+        return re.sub(r"\bconstexpr\s+", "", signature) if kind == "function" else signature
 
     def _add(self, name: str, scope: tuple[str, ...], kind: str, signature: str, node: Node) -> None:
         if len(signature) > SIGNATURE_LIMIT:
@@ -271,11 +271,11 @@ def _declared(node: Node) -> tuple[str, str]:
     # What has no type is a constructor, part of its struct.
     if node.type not in _DECLARATIONS or declarator is None or node.child_by_field_name("type") is None:
         return "", ""
-    found = list(_declarators(declarator))
-    last = found[-1]
+    declarators = list(_declarators(declarator))
+    last = declarators[-1]
     if last.type not in ("identifier", "field_identifier"):
         return "", ""
-    if any(each.type == "function_declarator" for each in found):
+    if any(inner.type == "function_declarator" for inner in declarators):
         return "function", _text(last)
     constant = any(child.type in ("storage_class_specifier", "type_qualifier") for child in node.children)
     return ("variable", _text(last)) if constant else ("", "")

@@ -44,9 +44,9 @@ def inspect(code: str, cursor: int) -> str | None:
     cell = Cell(code)
     start = cursor - len(re.search(r"\w*$", cell.code[:cursor])[0])  # type: ignore[index]
     word = re.compile(r"\w*").match(cell.code, start)
-    found = _of_name(cell, word[0], start) if word and word[0] else ""
-    call = _call_around(cell, cursor) if not found else None
-    return found or (_of_name(cell, call[0], call[1]) if call else "")
+    description = _of_name(cell, word[0], start) if word and word[0] else ""
+    call = _call_around(cell, cursor) if not description else None
+    return description or (_of_name(cell, call[0], call[1]) if call else "")
 
 
 def _of_name(cell: Cell, name: str, at: int) -> str:
@@ -61,13 +61,13 @@ def _of_name(cell: Cell, name: str, at: int) -> str:
     lines = [entry.signature for entry in entries[:OVERLOADS]]
     if len(entries) > OVERLOADS:
         lines.append(f"and {len(entries) - OVERLOADS} more")
-    told = [
-        _variable(known, text)
+    tiles = [
+        _variable(variable, text)
         for text in dict.fromkeys(operands)
-        if (known := cell.declaration(text, at)) and _TILE.fullmatch(known.type.text)
+        if (variable := cell.declaration(text, at)) and _TILE.fullmatch(variable.type.text)
     ]
     doc = next((entry.doc for entry in entries if entry.doc), "")
-    return "\n\n".join(filter(None, ["\n".join(lines), "\n".join(told), doc, entries[0].header]))
+    return "\n\n".join(filter(None, ["\n".join(lines), "\n".join(tiles), doc, entries[0].header]))
 
 
 def ranked(cell: Cell, name: str, at: int) -> list[Entry]:
@@ -91,10 +91,10 @@ def hover(text: str, line: int, column: int) -> Hover | None:
         text: the whole cell.
         line, column: the place, from 0; columns in UTF-16 code units.
     """
-    found = word_at(text, line, column)
-    if found is None:
+    word = word_at(text, line, column)
+    if word is None:
         return None
-    cell, name, end = found
+    cell, name, end = word
     declared = cell.declaration(name, end)
     if declared is None:
         return None
@@ -114,7 +114,7 @@ def word_at(text: str, line: int, column: int) -> tuple[Cell, str, int] | None:
         return None
     units = lines[line].encode("utf-16-le", "surrogatepass")[: 2 * column]
     within = len(units.decode("utf-16-le", "surrogatepass"))
-    start = sum(len(one) + 1 for one in lines[:line])
+    start = sum(len(row) + 1 for row in lines[:line])
     cell = Cell(text)
     word = next((w for w in _WORD.finditer(cell.code, start) if w.end() >= start + within), None)
     return (cell, word[0], word.end()) if word and word.start() <= start + within else None
@@ -127,16 +127,18 @@ def described(written: str) -> str:
         written: as a cell writes it, such as "rt_bf<32, 64, col_l>".
     """
     match = _TILE.fullmatch(written)
-    known = [entry for entry in names.lookup(match["name"]) if entry.scope == "kittens"] if match else []
-    if not match or not known:
+    entries = [entry for entry in names.lookup(match["name"]) if entry.scope == "kittens"] if match else []
+    if not match or not entries:
         return ""
-    given = [part.strip() for part in pieces(match["arguments"])]
-    head = re.search(r"template\s*<(.*?)>\s*(?:using|struct)", known[0].signature)
+    arguments = [part.strip() for part in pieces(match["arguments"])]
+    head = re.search(r"template\s*<(.*?)>\s*(?:using|struct)", entries[0].signature)
     named: dict[str, str] = {}
     for position, parameter in enumerate(pieces(head[1]) if head else ()):
         name, _, usual = parameter.partition("=")
-        named[name.split()[-1].lstrip("_")] = given[position] if position < len(given) else usual.strip()
-    element = named.get("T") or next(iter(re.findall(r"= \w+<(\w+),", known[0].signature)), "")
+        named[name.split()[-1].lstrip("_")] = (
+            arguments[position] if position < len(arguments) else usual.strip()
+        )
+    element = named.get("T") or next(iter(re.findall(r"= \w+<(\w+),", entries[0].signature)), "")
     rows, cols, length = named.get("rows"), named.get("cols"), named.get("length")
     parts = [f"{rows} x {cols}" if rows and cols else f"{length} values" if length else ""]
     parts[0] += f" of {element}" if element else ""
@@ -207,6 +209,6 @@ def install(shell: InteractiveShell) -> None:
 def remove(shell: InteractiveShell) -> None:
     """Restores the kernel's own answers."""
     kernel: Any = getattr(shell, "kernel", None)
-    own = getattr(getattr(kernel, "do_inspect", None), "hipkittens", None)
-    if own is not None:
-        kernel.do_inspect = own
+    original = getattr(getattr(kernel, "do_inspect", None), "hipkittens", None)
+    if original is not None:
+        kernel.do_inspect = original

@@ -28,11 +28,11 @@ def devices() -> list[dict[str, Any]]:
     if runtime is None:
         return []
     default = runtime.device().name
-    found = []
+    entries = []
     for device in runtime.devices():
         asked = device.name == default and device.in_use
         used, total, limit = device.memory() if asked else (0, 0, 0)
-        found.append(
+        entries.append(
             {
                 "name": device.name,
                 "label": device.label,
@@ -44,7 +44,7 @@ def devices() -> list[dict[str, Any]]:
                 "memory_limit": limit or 0,
             }
         )
-    return found
+    return entries
 
 
 def compiler() -> dict[str, str] | None:
@@ -52,10 +52,10 @@ def compiler() -> dict[str, str] | None:
     toolchain = sys.modules.get("workbench.toolchain")
     if toolchain is None:
         return None
-    known = toolchain.known_compiler()
-    if known is None:
+    latest = toolchain.known_compiler()
+    if latest is None:
         return None
-    return {"kind": known.kind, "version": str(known.version), "reason": str(known.reason)}
+    return {"kind": latest.kind, "version": str(latest.version), "reason": str(latest.reason)}
 
 
 def specs() -> list[str]:

@@ -108,11 +108,11 @@ class Listing:
 
 def listing(kernel: Kernel) -> Listing:
     """The listing of a kernel, with the costs of its last counted launch or of its last profile."""
-    found = build(kernel.name, kernel.arch, kernel.instructions, places(kernel), latest(kernel))
-    row_of = {address: row for row, address in enumerate(found.addresses)}
+    table = build(kernel.name, kernel.arch, kernel.instructions, places(kernel), latest(kernel))
+    row_of = {address: row for row, address in enumerate(table.addresses)}
     causes = waits_of(kernel)
     return replace(
-        found, waits=[(row_of[a], row_of[b]) for a, b in causes.items() if a in row_of and b in row_of]
+        table, waits=[(row_of[a], row_of[b]) for a, b in causes.items() if a in row_of and b in row_of]
     )
 
 
@@ -127,12 +127,12 @@ def places(kernel: Kernel) -> Callable[[int], Place]:
     def place(address: int) -> Place:
         if debug is None:
             return Place(0, "")
-        found = debug.line_of(address)
-        if found is None:
+        position = debug.line_of(address)
+        if position is None:
             return Place(0, "")
-        if module.is_own_source(found[0]):
-            return Place(found[1], "")
-        header = f"{found[0].replace(chr(92), '/').rpartition('/')[2]}:{found[1]}"
+        if module.is_own_source(position[0]):
+            return Place(position[1], "")
+        header = f"{position[0].replace(chr(92), '/').rpartition('/')[2]}:{position[1]}"
         frames = getattr(debug, "frames_of", None)
         for file, line, _ in frames(address) if frames is not None else ():
             if module.is_own_source(file):

@@ -66,13 +66,13 @@ def page() -> str:
     lines = [HEAD]
     for title, group in itertools.groupby(_by_title(), key=_title):
         lines.append(f"\n## {title}\n")
-        for header, found in itertools.groupby(group, key=lambda e: e.header):
+        for header, entries in itertools.groupby(group, key=lambda e: e.header):
             lines += [
                 f"\n### `{header}`\n",
                 _about(header),
                 "| operation | |",
                 "| --- | --- |",
-                *_rows(found),
+                *_rows(entries),
             ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
@@ -85,9 +85,11 @@ def _rows(entries: Iterable[Entry]) -> list[str]:
     rows = []
     for name, forms in by_name.items():
         calls = dict.fromkeys(f"{name}{_parameters(form)}" for form in forms)
-        said = dict.fromkeys(form.doc.partition("\n\n")[0].replace("\n", " ") for form in forms if form.doc)
-        shown = "<br>".join(f"`{call}`" for call in calls)
-        rows.append(f"| {_escaped(shown)} | {_escaped('<br>'.join(said))} |")
+        sentences = dict.fromkeys(
+            form.doc.partition("\n\n")[0].replace("\n", " ") for form in forms if form.doc
+        )
+        cell = "<br>".join(f"`{call}`" for call in calls)
+        rows.append(f"| {_escaped(cell)} | {_escaped('<br>'.join(sentences))} |")
     return rows
 
 
@@ -108,8 +110,8 @@ def _about(header: str) -> str:
     comment = re.match(r"(?://[^\n]*\n)*\s*/\*\*(.*?)\*/", text, re.DOTALL)
     if comment is None:
         return ""
-    said = re.sub(r"^\s*\* ?", "", comment[1], flags=re.MULTILINE)
-    return re.sub(r"@(file|brief)\b *", "", said).strip().partition("\n\n")[0] + "\n"
+    lines = re.sub(r"^\s*\* ?", "", comment[1], flags=re.MULTILINE)
+    return re.sub(r"@(file|brief)\b *", "", lines).strip().partition("\n\n")[0] + "\n"
 
 
 def _title(entry: Entry) -> str:

@@ -27,8 +27,8 @@ def timeline(kernel: str) -> None:
     from IPython.display import display
 
     for event in reversed(hub.history("profile")):
-        told = event.data.kernel
-        line = event.data.timeline if told is not None and told.name == kernel else None
+        profiled = event.data.kernel
+        line = event.data.timeline if profiled is not None and profiled.name == kernel else None
         if line is not None:
             sliders = WhatIf()
             sliders.put(event.data)
@@ -40,6 +40,6 @@ def timeline(kernel: str) -> None:
 def close() -> None:
     """Ends it, with all its widgets."""
     global _open
-    shown, _open = _open, None
-    if shown is not None:
-        shown.close()
+    dashboard, _open = _open, None
+    if dashboard is not None:
+        dashboard.close()

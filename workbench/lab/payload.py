@@ -68,13 +68,13 @@ class Finding:
     @classmethod
     def of(cls, finding: Any, source: str) -> Finding:
         """A launch's (`workbench.check.sanitizer.Finding`); one in a header says where it is."""
-        own = finding.is_own
+        in_cell = finding.is_own
         other = finding.related
         return cls(
-            line=finding.line if own else 0,
-            column=finding.column if own else 0,
+            line=finding.line if in_cell else 0,
+            column=finding.column if in_cell else 0,
             severity="note" if finding.category == "note" else "error",
-            message=finding.message if own else f"{finding.message}\nat {finding.place}",
+            message=finding.message if in_cell else f"{finding.message}\nat {finding.place}",
             notes=(
                 f"`{finding.instruction}`; {finding.who}" if finding.instruction else finding.who,
                 *([f"the other side: {other[0]}:{other[1]}"] if other else []),
@@ -298,13 +298,16 @@ def bundle(payload: CellPayload, html: str, text: str = "") -> dict[str, Any]:
     return {"text/plain": plain, "text/html": html, MIME_TYPE: payload.to_dict()}
 
 
-def with_launch_findings(told: Mapping[str, Any], found: Iterable[Finding]) -> dict[str, Any]:
+def with_launch_findings(bundle: Mapping[str, Any], launch_findings: Iterable[Finding]) -> dict[str, Any]:
     """A bundle whose findings of launches are these; what the compiler said stays."""
-    data = told[MIME_TYPE]
+    data = bundle[MIME_TYPE]
     compiled = [finding for finding in data["diagnostics"] if finding["source"] == "compiler"]
     return {
-        **told,
-        MIME_TYPE: {**data, "diagnostics": [*compiled, *(_plain(asdict(each)) for each in found)]},
+        **bundle,
+        MIME_TYPE: {
+            **data,
+            "diagnostics": [*compiled, *(_plain(asdict(finding)) for finding in launch_findings)],
+        },
     }
 
 

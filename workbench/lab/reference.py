@@ -19,17 +19,19 @@ def form(module: Module | Kernels) -> dict[str, str]:
         module: its kernel that was launched last is meant, the first where none was.
     """
     kernels = list(module.kernels.values())
-    kernel = next((each for each in kernels if each.last is not None), kernels[0] if kernels else None)
+    kernel = next(
+        (candidate for candidate in kernels if candidate.last is not None), kernels[0] if kernels else None
+    )
     if kernel is None:
         return {}
     last = kernel.last
-    given = _by_name(kernel, last) if last is not None else {}
+    values = _by_name(kernel, last) if last is not None else {}
     names = [name for name, kind in kernel.plan.taken.items() if kind.kind != "struct" or kind.template]
     tensors = [n for n in names if _is_pointer(kernel, n)]
     outputs = [n for n in tensors if n in _WRITTEN or n.startswith("out")] or tensors[-1:]
     # With nothing between its writing and reading, a kernel with one tensor works in place.
     read = [n for n in names if n not in outputs or tensors == outputs]
-    arguments = [f"{n}={_text(given[n]) if n in given else ''}" for n in names]
+    arguments = [f"{n}={_text(values[n]) if n in values else ''}" for n in names]
     return {
         "launch": _launch(kernel, last),
         "inputs": f"dict({', '.join(arguments)})",

@@ -71,27 +71,29 @@ _MAPPED = {
 
 def _by_pattern(name: str) -> str:
     """Names that follow a rule."""
-    if found := re.fullmatch(r"(c?[rs][tv])_(\w+)", name):
-        kind, dtype = _KINDS.get(found[1]), _TYPES.get(found[2])
+    if match := re.fullmatch(r"(c?[rs][tv])_(\w+)", name):
+        kind, dtype = _KINDS.get(match[1]), _TYPES.get(match[2])
         if kind and dtype:
             return f"A {kind} of {dtype}."
-    if found := re.fullmatch(r"(row|col)_(\w+)", name):
-        axis, other = ("row", "columns") if found[1] == "row" else ("column", "rows")
-        if found[2] in _REDUCED:
-            what = _REDUCED[found[2]]
-            return f"The {what} of each {axis} of src, over its {other}; with `start`, that is part of it."
-    if found := re.fullmatch(r"(\w+)_(row|col)", name):
-        axis = "row" if found[2] == "row" else "column"
-        if found[1] in _MAPPED:
-            return f"dst = src {_MAPPED[found[1]]} the vector's element of its {axis}."
-    if found := re.fullmatch(r"([rs])t_(\d+)x(\d+)(?:_(\d+))?(_swizzled)?(_s)?", name):
-        where = "register" if found[1] == "r" else "shared"
-        stride = f", {found[4]} consecutive elements a lane" if found[4] else ""
-        swizzled = ", swizzled" if found[5] else ""
-        return f"Base tiles of {found[2]} x {found[3]} for a {where} tile{stride}{swizzled}."
-    if found := re.fullmatch(r"u?(fp4|fp6|int4|int8)(e\dm\d)?_(\d+)", name):
+    if match := re.fullmatch(r"(row|col)_(\w+)", name):
+        axis, other = ("row", "columns") if match[1] == "row" else ("column", "rows")
+        if match[2] in _REDUCED:
+            reduction = _REDUCED[match[2]]
+            return (
+                f"The {reduction} of each {axis} of src, over its {other}; with `start`, that is part of it."
+            )
+    if match := re.fullmatch(r"(\w+)_(row|col)", name):
+        axis = "row" if match[2] == "row" else "column"
+        if match[1] in _MAPPED:
+            return f"dst = src {_MAPPED[match[1]]} the vector's element of its {axis}."
+    if match := re.fullmatch(r"([rs])t_(\d+)x(\d+)(?:_(\d+))?(_swizzled)?(_s)?", name):
+        where = "register" if match[1] == "r" else "shared"
+        stride = f", {match[4]} consecutive elements a lane" if match[4] else ""
+        swizzled = ", swizzled" if match[5] else ""
+        return f"Base tiles of {match[2]} x {match[3]} for a {where} tile{stride}{swizzled}."
+    if match := re.fullmatch(r"u?(fp4|fp6|int4|int8)(e\dm\d)?_(\d+)", name):
         sign = "unsigned " if name.startswith("u") else ""
-        return f"{found[3]} packed values of {sign}{found[1]}{found[2] or ''}."
+        return f"{match[3]} packed values of {sign}{match[1]}{match[2] or ''}."
     return ""
 
 
@@ -239,10 +241,10 @@ def completed(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _doc(entry: Entry, by_name: dict[str, list[Entry]]) -> str:
-    what = _OPERATIONS.get(entry.name)
-    if what and entry.scope == "kittens" and entry.kind == "function":
+    operation = _OPERATIONS.get(entry.name)
+    if operation and entry.scope == "kittens" and entry.kind == "function":
         # What the header says is of all operations together.
-        return f"dst = {what}, element by element. {entry.doc}".strip()
+        return f"dst = {operation}, element by element. {entry.doc}".strip()
     return entry.doc or _sentence(entry, by_name[entry.name], by_name)
 
 
@@ -256,16 +258,16 @@ def _sentence(entry: Entry, alike: Sequence[Entry], by_name: dict[str, list[Entr
     nearest = sorted(overloads, key=lambda e: (e.header != entry.header, abs(e.line - entry.line)))
     if nearest:
         return nearest[0].doc
-    told = _by_pattern(entry.name) or _SENTENCES.get(entry.name, "")
-    if told:
-        return told
+    sentence = _by_pattern(entry.name) or _SENTENCES.get(entry.name, "")
+    if sentence:
+        return sentence
     if alias := re.search(r"\busing \w+ = (?:typename )?([\w:]+)(?:<|$)", entry.signature):
         named = [e for e in by_name.get(alias[1].rpartition("::")[2], ()) if e.doc]
         if named:
             return named[0].doc
     if entry.name in _OPERATIONS:
-        what = _OPERATIONS[entry.name]
-        return f"{what[0].upper()}{what[1:]}, on one value or a packed pair."
+        operation = _OPERATIONS[entry.name]
+        return f"{operation[0].upper()}{operation[1:]}, on one value or a packed pair."
     # A member that another struct has too.
     members = [e for e in alike if e.doc and e.kind == entry.kind and e.scope.count("::")]
     return members[0].doc if members and entry.scope.count("::") else ""

@@ -155,8 +155,8 @@ class Service:
 
     def index(self, digest: str = "") -> dict[str, Any]:
         """Names of the tile library; only their digest where the asker has them already."""
-        found = names.index()
-        return {"digest": found.digest} if found.digest == digest else found.to_dict()
+        library = names.index()
+        return {"digest": library.digest} if library.digest == digest else library.to_dict()
 
     def complete(self, text: str, line: int, column: int) -> dict[str, Any]:
         """clangd's completions at a place of a cell; empty where it is not installed or not ready.
@@ -169,8 +169,8 @@ class Service:
 
     def hover(self, text: str, line: int, column: int) -> dict[str, Any]:
         """clangd's hover text for the name at a place, else the cell's declaration; as `complete`."""
-        found = completer.hover(text, line, column) or inspector.hover(text, line, column)
-        return asdict(found) if found is not None else {"text": ""}
+        answer = completer.hover(text, line, column) or inspector.hover(text, line, column)
+        return asdict(answer) if answer is not None else {"text": ""}
 
     def check(self, text: str) -> dict[str, Any]:
         """The compiler's diagnostics of a cell in the editor; empty for one whose magic line is incomplete.
@@ -190,9 +190,9 @@ class Service:
         except (IPythonUsageError, WorkbenchError):
             # A line that is half typed; running the cell says what is wrong with it.
             return {"diagnostics": []}
-        found = findings(check_device(source, options))
+        diagnostics = findings(check_device(source, options))
         # As JSON has them: tuples are lists.
-        return {"diagnostics": json.loads(json.dumps([asdict(finding) for finding in found]))}
+        return {"diagnostics": json.loads(json.dumps([asdict(finding) for finding in diagnostics]))}
 
     def isa(self, module: str, kernel: str = "") -> dict[str, Any]:
         """Machine code of a kernel, and that of the compile before.
@@ -208,23 +208,23 @@ class Service:
         from workbench.lab.listing import listing
 
         self.refresh()
-        found = self._seen.get(module)
-        if found is None:
+        bound = self._seen.get(module)
+        if bound is None:
             raise UnknownKernel(f"no module is bound to {module!r} in this kernel; run its cell again")
-        if not found.kernels:
+        if not bound.kernels:
             raise UnknownKernel(f"{module} has no kernel; is a function marked __global__?")
-        chosen = found[kernel] if kernel else next(iter(found.kernels.values()))
+        selected = bound[kernel] if kernel else next(iter(bound.kernels.values()))
         before = self._previous.get(module)
-        old = before.kernels.get(chosen.name) if before is not None else None
+        old = before.kernels.get(selected.name) if before is not None else None
         edits = None
         if old is not None:
-            rows = difference(list(old.instructions), list(chosen.instructions))
+            rows = difference(list(old.instructions), list(selected.instructions))
             edits = [[str(row.edit), row.before, row.after] for row in rows]
         return {
             "module": module,
             "edits": edits,
-            "kernels": list(found.kernels),
-            "listing": listing(chosen).to_dict(),
+            "kernels": list(bound.kernels),
+            "listing": listing(selected).to_dict(),
             "previous": listing(old).to_dict() if old is not None else None,
         }
 
@@ -236,16 +236,16 @@ class Service:
         from workbench.history.results import History
 
         try:
-            found = History(recording.store).latest(RUNS)
+            latest = History(recording.store).latest(RUNS)
         except HistoryError:
             return {"runs": []}
-        return {"runs": [recorded(run) for run in found]}
+        return {"runs": [recorded(run) for run in latest]}
 
     def reference_form(self, module: str) -> dict[str, str]:
         """Initial texts for the form of a cell's own reference; empty where its variable holds no module."""
         self.refresh()
-        found = self._seen.get(module)
-        return reference.form(found) if found is not None else {}
+        bound = self._seen.get(module)
+        return reference.form(bound) if bound is not None else {}
 
     def close_dashboard(self) -> None:
         """Ends the dashboard of the extension's panel, so that nothing is drawn unseen."""

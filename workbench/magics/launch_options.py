@@ -49,7 +49,7 @@ class CellLaunch:
             UsageError: the reference fails, or does not fit the inputs.
         """
         try:
-            found = verify(self.launcher, self.reference, inputs=self.inputs, outputs=self.outputs)
+            result = verify(self.launcher, self.reference, inputs=self.inputs, outputs=self.outputs)
         except WorkbenchError:
             raise
         except Exception as error:
@@ -57,8 +57,8 @@ class CellLaunch:
                 f"--reference: `{self.text}` raised {type(error).__name__}: {error}; it is called with "
                 f"those of {', '.join(self.inputs)} that it has parameters for, floats in float64"
             ) from error
-        assert isinstance(found, VerifyResult)
-        return found
+        assert isinstance(result, VerifyResult)
+        return result
 
 
 def cell_launch(
@@ -72,15 +72,15 @@ def cell_launch(
     texts = {name: getattr(options, name) for name in ("launch", "inputs", "outputs", "reference")}
     if not any(texts.values()):
         return None
-    given = ", ".join(f"--{name}" for name, text in texts.items() if text)
+    flags = ", ".join(f"--{name}" for name, text in texts.items() if text)
     if options.verify or options.spec:
         raise UsageError(
-            f"{given} and a spec are given; a spec already says all of this: leave out one of them"
+            f"{flags} and a spec are given; a spec already says all of this: leave out one of them"
         )
-    wanted = ("launch", "inputs", "outputs", "reference") if texts["reference"] else ("launch", "inputs")
-    missing = [f"--{name}" for name in wanted if not texts[name]]
+    required = ("launch", "inputs", "outputs", "reference") if texts["reference"] else ("launch", "inputs")
+    missing = [f"--{name}" for name in required if not texts[name]]
     if missing:
-        raise UsageError(f"{given} needs {' and '.join(missing)} too")
+        raise UsageError(f"{flags} needs {' and '.join(missing)} too")
     import torch
 
     # Those of a kernel that was restarted a moment ago are few.
@@ -94,15 +94,15 @@ def cell_launch(
     return CellLaunch(launcher, inputs, outputs, reference, texts["reference"])
 
 
-def _evaluated(name: str, text: str, variables: dict[str, Any], wanted: Any, described: str) -> Any:
+def _evaluated(name: str, text: str, variables: dict[str, Any], kind: Any, described: str) -> Any:
     try:
         value = eval(compile(text.strip(), f"<--{name}>", "eval"), variables)
     except Exception as error:
-        said = f"{error.msg}, at column {error.offset}" if isinstance(error, SyntaxError) else str(error)
+        note = f"{error.msg}, at column {error.offset}" if isinstance(error, SyntaxError) else str(error)
         raise UsageError(
-            f"--{name}: `{text}` raised {type(error).__name__}: {said}; expected {described}, as Python over "
+            f"--{name}: `{text}` raised {type(error).__name__}: {note}; expected {described}, as Python over "
             "the notebook's variables and the cell's kernels"
         ) from None
-    if not isinstance(value, wanted):
+    if not isinstance(value, kind):
         raise UsageError(f"--{name}: `{text}` is a {type(value).__name__}; expected {described}")
     return value

@@ -59,18 +59,18 @@ def parsed(
         else:
             parser.add_argument(option.flag, dest=dest, default="")
     # The name is no argument of the parser's: one that may be left out would be taken as such too early.
-    found, names = parser.parse_known_args(list(words[:end]))
+    values, names = parser.parse_known_args(list(words[:end]))
     unknown = [word for word in names if word.startswith("-")] or names[1:]
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if end < len(words):
-        setattr(found, rests[words[end]], list(words[end + 1 :]))
+        setattr(values, rests[words[end]], list(words[end + 1 :]))
     elif not names:
         parser.error(f"the following arguments are required: {magic_options.NAME.flag}")
-    found.name = names[0] if names else ""
+    values.name = names[0] if names else ""
     if shell is not None and names:
-        _check_name(magic, found.name, shell)
-    return found
+        _check_name(magic, values.name, shell)
+    return values
 
 
 def split(magic: str, line: str) -> list[str]:

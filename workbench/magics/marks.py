@@ -45,8 +45,8 @@ class _Output:
         if self.marks.get((source, kernel), ()) == findings:
             return
         self.marks[source, kernel] = findings
-        told = dict.fromkeys(each for marks in self.marks.values() for each in marks)
-        self.handle.update(with_launch_findings(self.bundle, told), raw=True)  # type: ignore[no-untyped-call]
+        latest = dict.fromkeys(finding for marks in self.marks.values() for finding in marks)
+        self.handle.update(with_launch_findings(self.bundle, latest), raw=True)  # type: ignore[no-untyped-call]
 
 
 _outputs: dict[str, _Output] = {}
@@ -60,9 +60,9 @@ def remember(result: CellResult, bundle: dict[str, Any], handle: DisplayHandle |
         _outputs.pop(result.name, None)
         return
     output = _outputs[result.name] = _Output(handle, bundle, result.codes())
-    for found in result.found():
-        before = output.marks.get((found.source, found.kernel), ())
-        output.marks[found.source, found.kernel] = (*before, *_marks(found.source, [found.finding]))
+    for finding in result.found():
+        before = output.marks.get((finding.source, finding.kernel), ())
+        output.marks[finding.source, finding.kernel] = (*before, *_marks(finding.source, [finding.finding]))
     global _is_listening
     if not _is_listening:
         _is_listening = True

@@ -104,8 +104,8 @@ def _machine_code(cell: str) -> Markup:
     except CompileError as error:
         return block(tag("p", f"{title} has none, it does not compile: {error.diagnostics[0].message}"))
     except (WorkbenchError, IPythonUsageError) as error:
-        said = headline(error)
-        return block(tag("p", f"{title} has none: {said}"))
+        reason = headline(error)
+        return block(tag("p", f"{title} has none: {reason}"))
     listings: list[Any] = [
         details(f"{kernel.name}, {len(kernel.instructions):,} instructions", tag("pre", kernel.isa))
         for kernel in module.kernels.values()

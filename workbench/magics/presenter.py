@@ -17,18 +17,18 @@ from workbench.views.cell import CellFailure, CellResult
 
 def show(result: CellResult, cell: str) -> None:
     """Displays a cell's result with its figures."""
-    told = cell_bundle(result, cell)
-    marks.remember(result, told, _display(told))
+    bundle = cell_bundle(result, cell)
+    marks.remember(result, bundle, _display(bundle))
     for figure in result.figures():
         display(figure)  # type: ignore[no-untyped-call]
 
 
 def show_beside(result: CellResult, cell: str) -> None:
     """Displays the editor's data for results that the cell shows itself."""
-    told = cell_bundle(result, cell)
+    bundle = cell_bundle(result, cell)
     bare = replace(result, results=())
-    told["text/html"], told["text/plain"] = bare._repr_html_(), str(bare)
-    marks.remember(result, told, _display(told))
+    bundle["text/html"], bundle["text/plain"] = bare._repr_html_(), str(bare)
+    marks.remember(result, bundle, _display(bundle))
 
 
 def show_failure(name: str, cell: str, error: CompileError) -> None:

@@ -14,10 +14,10 @@ from workbench.errors import WorkbenchError
 from workbench.magics.failures import quiet
 
 
-def _list(what: str) -> Any:
+def _list(subject: str) -> Any:
     from workbench.views.listings import LISTINGS
 
-    return LISTINGS[what]()
+    return LISTINGS[subject]()
 
 
 def _doctor() -> Any:
@@ -60,19 +60,19 @@ To compile a cell, see %%hipkittens?.
 def hipkittens_line(line: str) -> Any:
     """The line magic `%hipkittens`; its help text is `LINE_HELP`."""
     words = line.split()
-    known = ", ".join(QUESTIONS)
+    questions = ", ".join(QUESTIONS)
     if words and words[0] in ("-h", "--help", "help"):
         print(LINE_HELP)
         return None
     if not words:
         raise IPythonUsageError(
-            f"%hipkittens: expected one of {known}. To compile, use %%hipkittens in a cell of its own"
+            f"%hipkittens: expected one of {questions}. To compile, use %%hipkittens in a cell of its own"
         )
     question = QUESTIONS.get(words[0])
     if question is None:
         close = difflib.get_close_matches(words[0], list(QUESTIONS), n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise IPythonUsageError(f"%hipkittens: unknown {words[0]!r}; expected one of {known}{hint}")
+        raise IPythonUsageError(f"%hipkittens: unknown {words[0]!r}; expected one of {questions}{hint}")
     if words[1:] and question is not _cache:
         raise IPythonUsageError(f"%hipkittens {words[0]} takes nothing after it; got {' '.join(words[1:])!r}")
     try:

@@ -29,13 +29,13 @@ FIRST_LINE = 2
 def _shape(text: str) -> dict[str, Any] | None:
     if not text:
         return None
-    found: dict[str, Any] = {}
+    sizes: dict[str, Any] = {}
     for part in text.split(","):
         key, equals, value = part.strip().partition("=")
         if not equals or not key:
             raise UsageError(f"--shape {text}: {part.strip()!r} is not NAME=VALUE")
-        found[key] = int(value) if value.strip().lstrip("-").isdigit() else value.strip()
-    return found
+        sizes[key] = int(value) if value.strip().lstrip("-").isdigit() else value.strip()
+    return sizes
 
 
 def hip_source(options: argparse.Namespace, cell: str, *, tells: bool = True) -> str:
@@ -65,8 +65,8 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
         CompileError: the cell does not compile; nothing is bound.
         UsageError, UnknownKernel, ShapeError: an option is wrong, or there is nothing to launch.
     """
-    spec, shape, chosen = compilation(options)
-    module = compile_source(cell, chosen)
+    spec, shape, compile_options = compilation(options)
+    module = compile_source(cell, compile_options)
     module.name = options.name
     previous = namespace.get(options.name)
     previous = previous if isinstance(previous, Module) else None
@@ -74,12 +74,12 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
     device = device_of((), module.arch)
     results: list[Any] = []
     failure: WorkbenchError | None = None
-    own = cell_launch(options, module, namespace)
-    shows = options.show and (own is not None or spec is not None)
+    launch = cell_launch(options, module, namespace)
+    shows = options.show and (launch is not None or spec is not None)
     if options.verify or options.reference or options.time or options.profile or options.sanitize or shows:
-        target = own.target() if own is not None else _target(module, previous, spec, shape, options)
+        target = launch.target() if launch is not None else _target(module, previous, spec, shape, options)
         try:
-            _checks(options, own, module, spec, shape, target, results)
+            _checks(options, launch, module, spec, shape, target, results)
         except (UsageError, ShapeError, UnknownKernel):
             raise
         except WorkbenchError as error:
@@ -109,7 +109,7 @@ def compilation(options: argparse.Namespace) -> tuple[KernelSpec | None, Any, Co
     arch = options.arch or default_arch()
     shape = spec.shape(_shape(options.shape), arch=arch) if spec is not None else None
     macros = spec.macros(shape, arch) if spec is not None and shape is not None else {}
-    own = dict(_macro(text) for text in options.define)
+    defines = dict(_macro(text) for text in options.define)
     return (
         spec,
         shape,
@@ -118,7 +118,7 @@ def compilation(options: argparse.Namespace) -> tuple[KernelSpec | None, Any, Co
             name=f"{options.name or 'program'}.hip",
             include=options.include,
             flags=options.flags,
-            define={**macros, **own, **({SHOW_MACRO: None} if options.show else {})},
+            define={**macros, **defines, **({SHOW_MACRO: None} if options.show else {})},
             device_libraries=options.device_libraries,
             first_line=FIRST_LINE,
         ),
@@ -168,7 +168,7 @@ def _target(
 
 def _checks(
     options: argparse.Namespace,
-    own: CellLaunch | None,
+    launch: CellLaunch | None,
     module: Module,
     spec: KernelSpec | None,
     shape: Any,
@@ -177,16 +177,16 @@ def _checks(
 ) -> None:
     """Adds the result of each check that is asked for; those before one that fails stay."""
     if options.sanitize:
-        found = sanitize_target(target)
-        results.append(found)
-        if found.stopped:
+        sanitized = sanitize_target(target)
+        results.append(sanitized)
+        if sanitized.stopped:
             return  # every further launch would meet the same fault
     if options.show:
-        results += [shown for part in target.parts if (shown := part.run(None).shown)]
+        results += [values for part in target.parts if (values := part.run(None).shown)]
     if options.verify and spec is not None:
         results.append(verify(module, spec, shape=shape))
-    if own is not None and own.reference is not None:
-        results.append(own.verify())
+    if launch is not None and launch.reference is not None:
+        results.append(launch.verify())
     measure(options, target, results)
 
 

@@ -39,18 +39,18 @@ def run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) ->
     text = "\n" + shell.transform_cell(cell)  # type: ignore[no-untyped-call]
     file = shell.compile.cache(text, shell.execution_count, raw_code=cell)
     try:
-        with triton(options.device or None) as device, recording() as made:
+        with triton(options.device or None) as device, recording() as launches:
             _run(text, file, shell.user_ns)
     except KernelFault as fault:
         running = launched.of(Path(file).name).get(fault.kernel or "")
-        own = running.module.own_file if running is not None else Path(file).name
-        show_fault(options.name, cell, fault, own)
+        source_file = running.module.own_file if running is not None else Path(file).name
+        show_fault(options.name, cell, fault, source_file)
         raise
     except Exception as error:
-        if found := tuple(_findings(error, cell)):
-            show_findings(options.name, cell, found)
+        if diagnostics := tuple(_findings(error, cell)):
+            show_findings(options.name, cell, diagnostics)
         raise
-    kernels = Kernels(options.name, [kernel for kernel, _ in made])
+    kernels = Kernels(options.name, [kernel for kernel, _ in launches])
     results, failure = _checked(options, kernels)
     previous = shell.user_ns.get(options.name)
     before: Mapping[str, Kernel] = previous.kernels if isinstance(previous, Kernels) else {}
@@ -86,15 +86,15 @@ def _checked(options: argparse.Namespace, kernels: Kernels) -> tuple[list[Any], 
 def _findings(error: BaseException, cell: str) -> Iterator[Diagnostic]:
     """A compile error of Triton at its lines of the cell, the call before what it calls."""
     lines = cell.splitlines()
-    each: BaseException | None = error
-    while each is not None:
-        node, source = getattr(each, "node", None), getattr(each, "src", None)
+    cause: BaseException | None = error
+    while cause is not None:
+        node, source = getattr(cause, "node", None), getattr(cause, "src", None)
         # Triton counts lines from the `def`, and says a message only where it knows one.
         first = source.partition("\n")[0].strip() if source else ""
         starts = [number for number, text in enumerate(lines, 2) if first and text.strip() == first]
         if starts and node is not None and hasattr(node, "lineno"):
             text = lines[starts[-1] - 2]
             column = node.col_offset + len(text) - len(text.lstrip()) + 1
-            message = getattr(each, "error_message", None) or f"{each.__cause__ or each}"
+            message = getattr(cause, "error_message", None) or f"{cause.__cause__ or cause}"
             yield Diagnostic(starts[-1] + node.lineno - 1, column, "error", message.strip())
-        each = each.__cause__
+        cause = cause.__cause__

@@ -28,21 +28,21 @@ def show(body: str, kernels: Sequence[Kernel], result: ExecutionResult) -> None:
     fault = result.error_in_exec
     name = kernels[0].name
     if isinstance(fault, KernelFault):
-        own = Path(fault.source[0]).name if fault.source is not None else None
-        if own in {kernel.module.own_file for kernel in kernels}:
-            show_fault(fault.kernel or name, body, fault, own)
+        source_file = Path(fault.source[0]).name if fault.source is not None else None
+        if source_file in {kernel.module.own_file for kernel in kernels}:
+            show_fault(fault.kernel or name, body, fault, source_file)
         return
-    given: Any = result.result
+    value: Any = result.result
     names = {kernel.name for kernel in kernels}
     codes = {kernel.module.digest for kernel in kernels}
-    shown = [
-        each
-        for each in (given if isinstance(given, (list, tuple)) else (given,))
-        if (isinstance(each, ProfileResult) and each.code in codes)
-        or (isinstance(each, SanitizeResult) and each.name in names)
+    results = [
+        entry
+        for entry in (value if isinstance(value, (list, tuple)) else (value,))
+        if (isinstance(entry, ProfileResult) and entry.code in codes)
+        or (isinstance(entry, SanitizeResult) and entry.name in names)
     ]
     last = kernels[0].last
-    if not shown or last is None:
+    if not results or last is None:
         return
     held = plain.SHOWN[name] = Kernels(name, list(kernels))
-    show_beside(CellResult(name, held, last.device, results=shown), body)
+    show_beside(CellResult(name, held, last.device, results=results), body)

@@ -55,8 +55,8 @@ class RotaryEmbedding(torch.nn.Module):
 
     def forward(self, x: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
         """Heads [batch, heads, tokens, dim] turned; positions int64 [tokens] or [batch, tokens]."""
-        made: torch.Tensor = ops.rope(x, self.cos, self.sin, positions, self.interleaved)
-        return made
+        turned: torch.Tensor = ops.rope(x, self.cos, self.sin, positions, self.interleaved)
+        return turned
 
 
 class Attention(torch.nn.Module):
@@ -118,25 +118,25 @@ class Attention(torch.nn.Module):
     def forward(self, x: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
         """[batch, tokens, hidden_size] to the same; positions int64 [tokens] or [batch, tokens]."""
         q, k, v = (
-            made.unflatten(-1, (-1, self.head_dim))
-            for made in (self.q_proj(x), self.k_proj(x), self.v_proj(x))
+            projection.unflatten(-1, (-1, self.head_dim))
+            for projection in (self.q_proj(x), self.k_proj(x), self.v_proj(x))
         )
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
         if self.rotary is not None:
-            q, k = (self.rotary(each.transpose(1, 2), positions).transpose(1, 2) for each in (q, k))
+            q, k = (self.rotary(heads.transpose(1, 2), positions).transpose(1, 2) for heads in (q, k))
         out = ops.flash_attention(q, k, v, causal=self.causal, window=self.window).out
-        made: torch.Tensor = self.o_proj(out.flatten(2))
-        return made
+        projected: torch.Tensor = self.o_proj(out.flatten(2))
+        return projected
 
     def multihead_state_dict(self) -> dict[str, torch.Tensor]:
         """The state dict of a `torch.nn.MultiheadAttention` that computes the same."""
-        own, named = self.state_dict(), ("q_proj", "k_proj", "v_proj")
-        made = {"in_proj_weight": torch.cat([own[f"{name}.weight"] for name in named])}
-        if "q_proj.bias" in own:
-            made["in_proj_bias"] = torch.cat([own[f"{name}.bias"] for name in named])
-        made |= {f"out_proj.{k[7:]}": each for k, each in own.items() if k.startswith("o_proj.")}
-        return made
+        state, named = self.state_dict(), ("q_proj", "k_proj", "v_proj")
+        combined = {"in_proj_weight": torch.cat([state[f"{name}.weight"] for name in named])}
+        if "q_proj.bias" in state:
+            combined["in_proj_bias"] = torch.cat([state[f"{name}.bias"] for name in named])
+        combined |= {f"out_proj.{k[7:]}": tensor for k, tensor in state.items() if k.startswith("o_proj.")}
+        return combined
 
 
 def _from_multihead(module: Attention, state: dict[str, Any], prefix: str, *_: Any) -> None:

@@ -65,30 +65,32 @@ class MoE(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """[..., hidden_size] to the same."""
         rows = x.reshape(-1, x.shape[-1])
-        chosen = ops.moe_topk(self.gate(rows), self.top_k, score="softmax")
-        ids = chosen.indices
+        routes = ops.moe_topk(self.gate(rows), self.top_k, score="softmax")
+        ids = routes.indices
         # Every expert may begin a block of its own.
         spare = min(self.count, ids.numel()) * (BLOCK - 1)
         length = -(-(ids.numel() + spare) // BLOCK) * BLOCK
         lists = ops.moe_align_block_size(ids, self.count, BLOCK, length)
-        made = ops.fused_moe(
+        outputs = ops.fused_moe(
             rows,
             self.experts.gate_up_proj,
             self.experts.down_proj,
             *lists,
             self.top_k,
-            chosen.values.float().flatten(),
+            routes.values.float().flatten(),
         )
-        return ops.moe_sum(made, self.top_k).view(x.shape)
+        return ops.moe_sum(outputs, self.top_k).view(x.shape)
 
     def per_expert_state_dict(self, names: tuple[str, str, str] = NAMES[0]) -> dict[str, torch.Tensor]:
         """The state dict with a layer for each expert: names of gate, up and down."""
-        made = {"gate.weight": self.gate.weight.detach()}
+        state = {"gate.weight": self.gate.weight.detach()}
         for n in range(self.count):
             gate, up = self.experts.gate_up_proj[n].detach().chunk(2)
             layers = (gate, up, self.experts.down_proj[n].detach())
-            made |= {f"experts.{n}.{name}.weight": each for name, each in zip(names, layers, strict=True)}
-        return made
+            state |= {
+                f"experts.{n}.{name}.weight": weight for name, weight in zip(names, layers, strict=True)
+            }
+        return state
 
 
 def _from_each_expert(module: MoE, state: dict[str, Any], prefix: str, *_: Any) -> None:
@@ -96,7 +98,7 @@ def _from_each_expert(module: MoE, state: dict[str, Any], prefix: str, *_: Any) 
     for names in NAMES:
         keys = [[f"{prefix}experts.{n}.{name}.weight" for name in names] for n in range(module.count)]
         if all(key in state for layers in keys for key in layers):
-            found = [[state.pop(key) for key in layers] for layers in keys]
-            gate_up = [torch.cat((gate, up)) for gate, up, _ in found]
+            experts = [[state.pop(key) for key in layers] for layers in keys]
+            gate_up = [torch.cat((gate, up)) for gate, up, _ in experts]
             state[f"{prefix}experts.gate_up_proj"] = torch.stack(gate_up)
-            state[f"{prefix}experts.down_proj"] = torch.stack([down for _, _, down in found])
+            state[f"{prefix}experts.down_proj"] = torch.stack([down for _, _, down in experts])

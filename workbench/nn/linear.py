@@ -64,7 +64,7 @@ class Linear(torch.nn.Module):
         if weights == "bf16":
             self.weight = torch.nn.Parameter(torch.empty(size, device=device, dtype=dtype))
         elif weights == "fp8":
-            scales = tuple(math.ceil(each / BLOCK) for each in size)
+            scales = tuple(math.ceil(dimension / BLOCK) for dimension in size)
             self._hold("weight", torch.zeros(size, device=device).to(E4M3FN.dtype))
             self._hold("weight_scale_inv", torch.ones(scales, device=device))
         else:
@@ -91,35 +91,35 @@ class Linear(torch.nn.Module):
     @classmethod
     def from_float(cls, linear: torch.nn.Linear | Linear, weights: str) -> Linear:
         """Quantized weights from a layer with float ones, rounded to nearest."""
-        made = cls(linear.in_features, linear.out_features, linear.bias is not None, weights=weights)
-        given = linear.weight.detach()
+        layer = cls(linear.in_features, linear.out_features, linear.bias is not None, weights=weights)
+        weight = linear.weight.detach()
         with torch.no_grad():
-            if made.bias is not None and linear.bias is not None:
-                made.bias.copy_(linear.bias)
+            if layer.bias is not None and linear.bias is not None:
+                layer.bias.copy_(linear.bias)
             if weights == "bf16":
-                made.weight.copy_(given)
+                layer.weight.copy_(weight)
             elif weights == "fp8":
-                scale = _largest(given.float()) / E4M3FN.largest
-                made.weight_scale_inv.copy_(scale)
-                made.weight.copy_((given.float() / _spread(scale, given.shape)).to(E4M3FN.dtype))
+                scale = _largest(weight.float()) / E4M3FN.largest
+                layer.weight_scale_inv.copy_(scale)
+                layer.weight.copy_((weight.float() / _spread(scale, weight.shape)).to(E4M3FN.dtype))
             else:
-                quantized = ops.mx_quant(given)
-                made.weight.copy_(quantized.out)
-                made.weight_scale.copy_(quantized.scales)
-        return made
+                quantized = ops.mx_quant(weight)
+                layer.weight.copy_(quantized.out)
+                layer.weight_scale.copy_(quantized.scales)
+        return layer
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """[..., in_features] to [..., out_features]."""
         rows = x.reshape(-1, self.in_features)
         if self.weights == "bf16":
-            made: torch.Tensor = ops.gemm(rows, self.weight, bias=self.bias)
+            result: torch.Tensor = ops.gemm(rows, self.weight, bias=self.bias)
         else:
             if self.weights == "fp8":
-                made = ops.gemm_a16w8_block(rows, self.weight, scale_b=self.weight_scale_inv)
+                result = ops.gemm_a16w8_block(rows, self.weight, scale_b=self.weight_scale_inv)
             else:
-                made = ops.gemm_a16wfp4(rows, self.weight, scale_b=self.weight_scale)
-            made = made if self.bias is None else made + self.bias
-        return made.view(*x.shape[:-1], self.out_features)
+                result = ops.gemm_a16wfp4(rows, self.weight, scale_b=self.weight_scale)
+            result = result if self.bias is None else result + self.bias
+        return result.view(*x.shape[:-1], self.out_features)
 
     def extra_repr(self) -> str:
         return (

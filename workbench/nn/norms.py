@@ -18,8 +18,8 @@ class RMSNorm(torch.nn.RMSNorm):
         rows = x.flatten(x.dim() - len(self.normalized_shape))
         weight = rows.new_ones(rows.shape[-1]) if self.weight is None else self.weight.flatten()
         eps = torch.finfo(x.dtype).eps if self.eps is None else self.eps
-        made: torch.Tensor = ops.rms_norm(rows, weight, eps)
-        return made.view(x.shape)
+        result: torch.Tensor = ops.rms_norm(rows, weight, eps)
+        return result.view(x.shape)
 
 
 class LayerNorm(torch.nn.LayerNorm):
@@ -31,5 +31,7 @@ class LayerNorm(torch.nn.LayerNorm):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Rows [..., *normalized_shape] less their means, over their deviations, times weight, plus bias."""
         rows = x.flatten(x.dim() - len(self.normalized_shape))
-        weight, bias = (None if each is None else each.flatten() for each in (self.weight, self.bias))
+        weight, bias = (
+            None if parameter is None else parameter.flatten() for parameter in (self.weight, self.bias)
+        )
         return ops.layer_norm(rows, weight, bias, self.eps).view(x.shape)

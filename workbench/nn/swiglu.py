@@ -50,5 +50,5 @@ class SwiGLU(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """[..., hidden_size] to the same."""
         hidden = GATES[self.activation](torch.cat((self.gate_proj(x), self.up_proj(x)), -1))
-        made: torch.Tensor = self.down_proj(hidden)
-        return made
+        result: torch.Tensor = self.down_proj(hidden)
+        return result

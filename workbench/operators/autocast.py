@@ -55,24 +55,24 @@ def cast(operator: Definition, inputs: Mapping[str, Any], lower: torch.dtype) ->
     among = {n: v for n, v in inputs.items() if n in changing and is_float(v, 16, 32)}
     rule = rule_of(operator)
     dtypes = {value.dtype for value in among.values()}
-    wanted = lower
+    dtype = lower
     if rule is WIDEST:
         if len(dtypes) < 2:
             return dict(inputs)
-        wanted = torch.float32 if torch.float32 in dtypes else lower
+        dtype = torch.float32 if torch.float32 in dtypes else lower
     elif rule is FLOAT:
-        wanted = torch.float32
+        dtype = torch.float32
     choice = operator.parameters.get("dtype")
-    if wanted is torch.float32 and not (isinstance(choice, Choice) and "fp32" in choice.values):
-        wanted = lower
-    fitted = {name: value.to(wanted) for name, value in among.items()}
+    if dtype is torch.float32 and not (isinstance(choice, Choice) and "fp32" in choice.values):
+        dtype = lower
+    fitted = {name: value.to(dtype) for name, value in among.items()}
     # One may be float32 in this setting alone.
-    for kept in (None, *among):
-        made = {**inputs, **{name: value for name, value in fitted.items() if name != kept}}
+    for exempt in (None, *among):
+        candidate = {**inputs, **{name: value for name, value in fitted.items() if name != exempt}}
         try:
-            operator.shape_of(**made)
+            operator.shape_of(**candidate)
         except ShapeError:
             continue
-        return made
+        return candidate
     # If the call is wrong as it came, it says so itself.
     return dict(inputs)

@@ -65,7 +65,7 @@ class Instances:
     repeats: dict[Any, Any] = field(default_factory=dict)
 
 
-def instance(operator: Definition, shape: Shape, arch: str, known: Instances) -> tuple[Ready, ...]:
+def instance(operator: Definition, shape: Shape, arch: str, instances: Instances) -> tuple[Ready, ...]:
     """The kernels of a shape on a target, with their launches, in order.
 
     Raises:
@@ -73,23 +73,25 @@ def instance(operator: Definition, shape: Shape, arch: str, known: Instances) ->
     """
     now = stamp(operator)
     key = (arch, *shape.values())
-    found = known.ready.get(key)
-    if found is not None and found[0] == now:
-        return found[1]
-    made = tuple(
+    cached = instances.ready.get(key)
+    if cached is not None and cached[0] == now:
+        return cached[1]
+    ready = tuple(
         Ready(step, module[step.entry_name(shape)], step.launch(shape, arch), is_own=True)
-        for step, module in modules(operator, shape, arch, known)
+        for step, module in modules(operator, shape, arch, instances)
     )
-    known.ready[key] = now, made
-    return made
+    instances.ready[key] = now, ready
+    return ready
 
 
-def is_known(known: Instances, shape: Shape, arch: str) -> bool:
+def is_compiled(instances: Instances, shape: Shape, arch: str) -> bool:
     """Whether an instance was compiled, from these sources or earlier ones."""
-    return (arch, *shape.values()) in known.ready
+    return (arch, *shape.values()) in instances.ready
 
 
-def modules(operator: Definition, shape: Shape, arch: str, known: Instances) -> Iterator[tuple[Step, Module]]:
+def modules(
+    operator: Definition, shape: Shape, arch: str, instances: Instances
+) -> Iterator[tuple[Step, Module]]:
     """Each step of a shape with its compiled module; steps of one source and macros share it."""
     if arch not in operator.targets:
         raise WorkbenchError(f"{operator.name} is written for {', '.join(operator.targets)}, not for {arch}")
@@ -98,16 +100,16 @@ def modules(operator: Definition, shape: Shape, arch: str, known: Instances) -> 
     for step in steps:
         source, macros = _source(operator, step), macros_of(operator, step, shape, arch)
         entries = tuple(
-            each.entry_name(shape)
-            for each in steps
-            if _source(operator, each) == source and macros_of(operator, each, shape, arch) == macros
+            other.entry_name(shape)
+            for other in steps
+            if _source(operator, other) == source and macros_of(operator, other, shape, arch) == macros
         )
         key = (arch, source, entries, tuple((k, str(v)) for k, v in sorted(macros.items())))
-        found = known.modules.get(key)
-        if found is None or found[0] != now:
-            found = now, _compiled(operator, source, entries, macros, arch)
-            known.modules[key] = found
-        yield step, found[1]
+        cached = instances.modules.get(key)
+        if cached is None or cached[0] != now:
+            cached = now, _compiled(operator, source, entries, macros, arch)
+            instances.modules[key] = cached
+        yield step, cached[1]
 
 
 def macros_of(operator: Definition, step: Step, shape: Shape, arch: str) -> dict[str, object]:
@@ -155,8 +157,10 @@ def _compiled(
     )
     text = read(operator, source)
     # To name a template instance here is to have it compiled, also where the source instantiates it itself.
-    wanted = [name for name in dict.fromkeys(entries) if "<" in name]
-    named = [f"[[maybe_unused]] static const auto instance_{i} = &{name};\n" for i, name in enumerate(wanted)]
+    templates = [name for name in dict.fromkeys(entries) if "<" in name]
+    named = [
+        f"[[maybe_unused]] static const auto instance_{i} = &{name};\n" for i, name in enumerate(templates)
+    ]
     return compile_source("".join([text.rstrip("\n") + "\n", *named]) if named else text, options)
 
 
@@ -216,7 +220,7 @@ class _Library:
     """
 
     looked: float = float("-inf")
-    found: tuple[tuple[str, int, int], ...] = ()
+    stamps: tuple[tuple[str, int, int], ...] = ()
     edition: int = 0
     folders: dict[str, Stamp] = field(default_factory=dict)
 
@@ -229,9 +233,9 @@ class _Library:
             if not all(root in seen for root in roots) or any(_stamp_of(f) != seen[f] for f in seen):
                 walked = [folder for root in roots for folder, _, _ in os.walk(root)]
                 self.folders = {folder: _stamp_of(folder) for folder in (*roots, *walked)}
-            found = tuple(sorted(_stamp_of(file) for folder in self.folders for file in _listed(folder)))
-            self.edition += found != self.found
-            self.found, self.looked = found, time.monotonic()
+            stamps = tuple(sorted(_stamp_of(file) for folder in self.folders for file in _listed(folder)))
+            self.edition += stamps != self.stamps
+            self.stamps, self.looked = stamps, time.monotonic()
         return self.edition
 
 

@@ -107,14 +107,14 @@ class Selection(Shown, Sequence[Entry]):
     @overload
     def __getitem__(self, index: slice) -> Selection: ...
     def __getitem__(self, index: int | slice) -> Entry | Selection:
-        found = self._entries[index]
-        return found if isinstance(found, Entry) else Selection(found)
+        selected = self._entries[index]
+        return selected if isinstance(selected, Entry) else Selection(selected)
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __repr__(self) -> str:
-        rows = [f"  {each.name}{each.signature}" for each in self._entries]
+        rows = [f"  {entry.name}{entry.signature}" for entry in self._entries]
         return "\n".join([f"<{len(rows)} operators>", *rows])
 
 
@@ -125,19 +125,19 @@ def search(specs: Iterable[KernelSpec], text: str, category: str | None, target:
         UsageError: there is no such category or target.
     """
     entries = [Entry.of(spec) for spec in specs]
-    for what, given, known in (
-        ("category", category, {each.category for each in entries}),
-        ("target", target, {name for each in entries for name in each.targets}),
+    for field, value, choices in (
+        ("category", category, {entry.category for entry in entries}),
+        ("target", target, {name for entry in entries for name in entry.targets}),
     ):
-        if given is not None and given not in known:
-            there = ", ".join(sorted(known))
-            raise UsageError(f"search: no operator has {what} {given!r}; there are {there}")
+        if value is not None and value not in choices:
+            expected = ", ".join(sorted(choices))
+            raise UsageError(f"search: no operator has {field} {value!r}; there are {expected}")
     return Selection(
-        each
-        for each in entries
-        if each.has(text.split())
-        and category in (None, each.category)
-        and (target is None or target in each.targets)
+        entry
+        for entry in entries
+        if entry.has(text.split())
+        and category in (None, entry.category)
+        and (target is None or target in entry.targets)
     )
 
 
@@ -184,17 +184,17 @@ def _links(spec: KernelSpec) -> tuple[Link, ...]:
         return ()
     if len(steps) < 2 or any(step.arguments is None for step in steps):
         return ()
-    given = spec.bind(**spec.inputs(shape, torch.Generator().manual_seed(0)))
-    workspace = implementation.workspace(shape, given) if implementation.workspace else {}
-    spaces = {**implementation.outputs(shape, given), **workspace}
-    tensors = {**given, **{name: torch.empty(*space[:1], dtype=space[1]) for name, space in spaces.items()}}
+    inputs = spec.bind(**spec.inputs(shape, torch.Generator().manual_seed(0)))
+    workspace = implementation.workspace(shape, inputs) if implementation.workspace else {}
+    spaces = {**implementation.outputs(shape, inputs), **workspace}
+    tensors = {**inputs, **{name: torch.empty(*space[:1], dtype=space[1]) for name, space in spaces.items()}}
     memory = {t.untyped_storage().data_ptr(): n for n, t in tensors.items() if isinstance(t, torch.Tensor)}
     used = []
     for step in steps:
         assert step.arguments is not None
-        found = _tensors_in(step.arguments(shape, tensors).values())
+        arguments = _tensors_in(step.arguments(shape, tensors).values())
         used.append(
-            dict.fromkeys(memory[at] for t in found if (at := t.untyped_storage().data_ptr()) in memory)
+            dict.fromkeys(memory[at] for t in arguments if (at := t.untyped_storage().data_ptr()) in memory)
         )
     links = []
     for n, (step, names) in enumerate(zip(steps, used, strict=True)):
@@ -208,12 +208,12 @@ def _links(spec: KernelSpec) -> tuple[Link, ...]:
 
 def _tensors_in(values: Iterable[Any]) -> list[Any]:
     """Tensors among arguments of a launch, those in nested ones and views too."""
-    found: list[Any] = []
+    tensors: list[Any] = []
     for value in values:
         if isinstance(value, dict):
-            found += _tensors_in(value.values())
+            tensors += _tensors_in(value.values())
         elif hasattr(value, "tensor"):
-            found.append(value.tensor)
+            tensors.append(value.tensor)
         elif hasattr(value, "untyped_storage"):
-            found.append(value)
-    return found
+            tensors.append(value)
+    return tensors

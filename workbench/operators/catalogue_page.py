@@ -91,10 +91,10 @@ def _compared(entry: Entry) -> list[str]:
         "| problem | GPU | unit | published | modelled here |",
         "| --- | --- | --- | --- | --- |",
         *(
-            f"| {shape_text(each.shape)} | {each.gpu} | {each.best.unit} | "
-            + ", ".join(f"{who} {figure.value:.5g}" for who, figure in each.published.items())
-            + f" | {f'{each.modelled.value:.4g}' if each.modelled else 'not modelled yet'} |"
-            for each in entry.compared
+            f"| {shape_text(comparison.shape)} | {comparison.gpu} | {comparison.best.unit} | "
+            + ", ".join(f"{who} {figure.value:.5g}" for who, figure in comparison.published.items())
+            + f" | {f'{comparison.modelled.value:.4g}' if comparison.modelled else 'not modelled yet'} |"
+            for comparison in entry.compared
         ),
     ]
 

@@ -168,31 +168,31 @@ class Definition:
         names = [step.name for step in self.steps]
         if len(set(names)) < len(names):
             raise WorkbenchError(f"{self.name}: its steps are {', '.join(names)}; expected different names")
-        for what, named in (("mutates", self.mutates), ("strided", self.strided)):
+        for attribute, named in (("mutates", self.mutates), ("strided", self.strided)):
             for name in named:
                 if name not in self.signature.parameters:
                     raise WorkbenchError(
-                        f"{self.name}: {what} names {name!r}, which is not an input; "
+                        f"{self.name}: {attribute} names {name!r}, which is not an input; "
                         f"the inputs are {', '.join(self.signature.parameters)}"
                     )
 
-    def shape(self, given: Shape | None = None, *, arch: str | None = None, **values: Any) -> dict[str, Any]:
-        """A complete, supported shape from `given` and `values`; what is missing takes its default.
+    def shape(self, shape: Shape | None = None, *, arch: str | None = None, **values: Any) -> dict[str, Any]:
+        """A complete, supported shape from `shape` and `values`; what is missing takes its default.
 
         Without any value the result is `shapes[0]`.
 
         Raises:
             ShapeError: an unknown parameter, or a value that the kernel does not support.
         """
-        chosen = {**self.given(given), **values}
-        if not chosen and self.shapes:
-            chosen = dict(self.shapes[0])
-        for key in chosen:
+        requested = {**self.given(shape), **values}
+        if not requested and self.shapes:
+            requested = dict(self.shapes[0])
+        for key in requested:
             if key not in self.parameters:
                 raise ShapeError(
                     f"{self.name} has no shape parameter {key!r}; it has {', '.join(self.parameters)}"
                 )
-        full = {key: plain(chosen.get(key, p.first)) for key, p in self.parameters.items()}
+        full = {key: plain(requested.get(key, p.first)) for key, p in self.parameters.items()}
         for key, value in full.items():
             if value not in self.parameters[key]:
                 raise ShapeError(f"{self.name}: {key} is {value!r}; supported is {self.parameters[key]}")
@@ -201,12 +201,12 @@ class Definition:
             self.check(full, arch)
         return full
 
-    def symbolic_shape(self, given: Shape) -> dict[str, Any]:
+    def symbolic_shape(self, shape: Shape) -> dict[str, Any]:
         """`shape` of sizes that PyTorch may have left open: those within a `Range` stay open, unchecked."""
-        open_ = {k: v for k, v in given.items() if isinstance(self.parameters.get(k), Range) and _is_open(v)}
+        open_ = {k: v for k, v in shape.items() if isinstance(self.parameters.get(k), Range) and _is_open(v)}
         if not open_:
-            return self.shape(given)
-        full = {key: plain(given.get(key, p.first)) for key, p in self.parameters.items() if key not in open_}
+            return self.shape(shape)
+        full = {key: plain(shape.get(key, p.first)) for key, p in self.parameters.items() if key not in open_}
         return {key: open_[key] if key in open_ else full[key] for key in self.parameters}
 
     def given(self, shape: Shape | None) -> dict[str, Any]:
@@ -226,25 +226,25 @@ class Definition:
         Raises:
             ArgumentError: too many, too few or unknown arguments.
         """
-        made = self._bound(args, kwargs)
-        for name, (fits, wanted) in self._kinds.items():
-            if not fits(value := made[name]):
+        inputs = self._bound(args, kwargs)
+        for name, (fits, kind) in self._kinds.items():
+            if not fits(value := inputs[name]):
                 wrap = "; wrap the array with torch.from_numpy" if type(value).__module__ == "numpy" else ""
                 raise ArgumentError(
-                    f"{self.name}: argument {name!r} is a {type(value).__name__}; expected {wanted}{wrap}"
+                    f"{self.name}: argument {name!r} is a {type(value).__name__}; expected {kind}{wrap}"
                 )
-        return made
+        return inputs
 
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """`bind`, but for kinds. What is as it should be takes a tenth of the time of `Signature.bind`."""
         places, defaults, needed = self._names
-        given = dict(zip(places, args, strict=False))
+        arguments = dict(zip(places, args, strict=False))
         # In words that PyTorch's compiler takes.
-        if len(given) == len(args) and not any(name in given for name in kwargs):
-            given.update(kwargs)
-            found = {**defaults, **given}
-            if len(found) == len(defaults) and all(name in given for name in needed):
-                return found
+        if len(arguments) == len(args) and not any(name in arguments for name in kwargs):
+            arguments.update(kwargs)
+            inputs = {**defaults, **arguments}
+            if len(inputs) == len(defaults) and all(name in arguments for name in needed):
+                return inputs
         signature = self.signature
         parameters = signature.parameters.values()
         try:
@@ -303,7 +303,7 @@ class Definition:
         """Names of the inputs whose precision is the call's: not of scales, which are float32 in each."""
         import torch
 
-        found: set[str] = set()
+        names: set[str] = set()
         flags = [{}, *({n: v} for n, p in self.parameters.items() if isinstance(p, Choice) for v in p.values)]
         for setting in flags:
             try:
@@ -312,8 +312,8 @@ class Definition:
             except (WorkbenchError, RuntimeError, ValueError):
                 # Sizes that do not go with the setting, or values that fake tensors do not have.
                 continue
-            found |= {n for n, v in drawn.items() if is_float(v, 16)}
-        return frozenset(found)
+            names |= {n for n, v in drawn.items() if is_float(v, 16)}
+        return frozenset(names)
 
     @cached_property
     def _kinds(self) -> dict[str, tuple[Callable[[Any], bool], str]]:
@@ -329,16 +329,16 @@ class Definition:
             bool: (lambda value: isinstance(value, bool) or hasattr(value, "__bool__"), "True or False"),
             float: (lambda value: isinstance(value, float) or hasattr(value, "__float__"), "a number"),
         }
-        found = {}
+        checks = {}
         for p in self.signature.parameters.values():
             members = get_args(p.annotation) or (p.annotation,)
-            kinds = [tests[each] for each in members if each in tests]
+            kinds = [tests[member] for member in members if member in tests]
             if len(kinds) == 1:
-                ((fits, wanted),) = kinds
-                found[p.name] = (
-                    (_or_none(fits), f"{wanted} or None") if type(None) in members else (fits, wanted)
+                ((fits, kind),) = kinds
+                checks[p.name] = (
+                    (_or_none(fits), f"{kind} or None") if type(None) in members else (fits, kind)
                 )
-        return found
+        return checks
 
     def active_steps(self, shape: Shape, arch: str) -> tuple[Step, ...]:
         """The launches that a shape needs, in order; the only one of a spec without steps is named ""."""
@@ -349,9 +349,9 @@ class Definition:
     def work(self, shape: Shape | None = None) -> dict[str, int]:
         """`{"flops": ..., "bytes": ...}` of a shape, as far as the spec says."""
         full = self.shape(shape)
-        found = {}
+        counts = {}
         if self.flops is not None:
-            found["flops"] = int(self.flops(full))
+            counts["flops"] = int(self.flops(full))
         if self.bytes is not None:
-            found["bytes"] = int(self.bytes(full))
-        return found
+            counts["bytes"] = int(self.bytes(full))
+        return counts

@@ -43,8 +43,8 @@ class Line:
     text: str
 
     def __str__(self) -> str:
-        said = ": ".join(part for part in (self.layout, self.text) if part)
-        return f"{self.name}: {said}."
+        description = ": ".join(part for part in (self.layout, self.text) if part)
+        return f"{self.name}: {description}."
 
 
 @dataclass(frozen=True)
@@ -124,44 +124,44 @@ def describe(spec: Definition) -> Description:
 
 def results_of(spec: Definition) -> tuple[str, ...]:
     """Names of the outputs, and of the inputs that are written in place, as a call gives them back."""
-    made = [name for name, _ in by_name(spec.tensors) if name not in spec.signature.parameters]
-    own = [name for name in made if name not in spec.mutates]
-    return tuple(own) or tuple(spec.mutates)
+    names = [name for name, _ in by_name(spec.tensors) if name not in spec.signature.parameters]
+    outputs = [name for name in names if name not in spec.mutates]
+    return tuple(outputs) or tuple(spec.mutates)
 
 
 def _layout(spec: Definition, name: str, tensors: Mapping[str, str]) -> str:
     """ "[batch, heads] of bf16 or fp16", alternatives behind one another."""
     if name not in tensors:
         return ""
-    made: dict[str, list[str]] = {}
+    alternatives: dict[str, list[str]] = {}
     for layout in layouts(tensors[name]):
-        made.setdefault(_types(spec, layout.dtypes), []).append(str(layout))
-    return ", or ".join(f"{' or '.join(axes)} of {types}" for types, axes in made.items())
+        alternatives.setdefault(_types(spec, layout.dtypes), []).append(str(layout))
+    return ", or ".join(f"{' or '.join(axes)} of {types}" for types, axes in alternatives.items())
 
 
 def _types(spec: Definition, dtypes: tuple[str, ...]) -> str:
     names: list[str] = []
-    for each in dtypes:
-        known = spec.parameters.get(each)
-        names += [str(value) for value in known.values] if isinstance(known, Choice) else [each]
+    for dtype in dtypes:
+        parameter = spec.parameters.get(dtype)
+        names += [str(value) for value in parameter.values] if isinstance(parameter, Choice) else [dtype]
     names = [name for name in dict.fromkeys(names) if name not in ("e2m1", "e2m3", "e3m2")]
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _argument(spec: Definition, name: str, tensors: Mapping[str, str]) -> Line:
-    own = spec.parameters.get(name)
+    parameter = spec.parameters.get(name)
     layout = _layout(spec, name, tensors)
     text = spec.notes.get(name, "")
-    if isinstance(own, Choice) and tuple(own.values) in ((0,), ("none",)):
+    if isinstance(parameter, Choice) and tuple(parameter.values) in ((0,), ("none",)):
         absent = spec.signature.parameters[name].default
         return Line(name, "", f"{absent!r}; this operator has none")
-    whether = own is not None and _is_flag(own)
+    whether = parameter is not None and _is_flag(parameter)
     # Of a number the parameter says only whether there is one.
     is_number = spec.signature.parameters[name].annotation is float
-    if not layout and own is not None and not (whether and is_number):
-        values = "" if whether else str(own)
-        said = text or own.doc
-        text = f"{said}; {values}" if values else said
+    if not layout and parameter is not None and not (whether and is_number):
+        values = "" if whether else str(parameter)
+        note = text or parameter.doc
+        text = f"{note}; {values}" if values else note
     text = text or meaning(name)
     if spec.signature.parameters[name].default is not None:
         text = "; ".join(part for part in text.split("; ") if "where None" not in part)
@@ -173,8 +173,8 @@ def _argument(spec: Definition, name: str, tensors: Mapping[str, str]) -> Line:
 def _result(spec: Definition, name: str, tensors: Mapping[str, str]) -> Line:
     if name in spec.mutates:
         return Line(name, _layout(spec, name, tensors), "the argument, written in place")
-    said = spec.notes.get(name, "") or meaning(name)
-    return Line(name, _layout(spec, name, tensors), said.partition("; none where None")[0])
+    note = spec.notes.get(name, "") or meaning(name)
+    return Line(name, _layout(spec, name, tensors), note.partition("; none where None")[0])
 
 
 def _is_flag(parameter: Parameter) -> bool:
@@ -184,14 +184,14 @@ def _is_flag(parameter: Parameter) -> bool:
 def _sizes(spec: Definition) -> Iterator[Line]:
     """Axes and other numbers of a shape, and which pairs of choices go together."""
     choices = []
-    for name, own in spec.parameters.items():
-        if isinstance(own, Range) or (not _is_flag(own) and isinstance(own.values[0], int)):
-            if isinstance(own, Choice):
+    for name, parameter in spec.parameters.items():
+        if isinstance(parameter, Range) or (not _is_flag(parameter) and isinstance(parameter.values[0], int)):
+            if isinstance(parameter, Choice):
                 choices.append(name)
-            yield Line(name, "", f"{own}; {own.doc}" if own.doc else str(own))
+            yield Line(name, "", f"{parameter}; {parameter.doc}" if parameter.doc else str(parameter))
     for pair in combinations(choices, 2):
-        if told := _pairs(spec, *pair):
-            yield Line(" and ".join(pair), "", told)
+        if pairs := _pairs(spec, *pair):
+            yield Line(" and ".join(pair), "", pairs)
 
 
 def _pairs(spec: Definition, first: str, second: str) -> str:
@@ -199,20 +199,20 @@ def _pairs(spec: Definition, first: str, second: str) -> str:
     if spec.check is None:
         return ""
     every = list(product(spec.parameters[first].values, spec.parameters[second].values))  # type: ignore[union-attr]
-    said = {}
+    pairs = {}
     for arch in spec.targets:
-        taken = []
+        supported = []
         for a, b in every:
             with contextlib.suppress(ShapeError):
                 spec.shape({**spec.shapes[0], first: a, second: b}, arch=arch)
-                taken.append((a, b))
-        if taken and len(taken) < len(every):
-            said[arch] = ", ".join(f"{a} with {b}" for a, b in taken)
-    if not said:
+                supported.append((a, b))
+        if supported and len(supported) < len(every):
+            pairs[arch] = ", ".join(f"{a} with {b}" for a, b in supported)
+    if not pairs:
         return ""
-    if len(set(said.values())) == 1 and len(said) == len(spec.targets):
-        return next(iter(said.values()))
-    return "; ".join(f"{text} ({arch})" for arch, text in said.items())
+    if len(set(pairs.values())) == 1 and len(pairs) == len(spec.targets):
+        return next(iter(pairs.values()))
+    return "; ".join(f"{text} ({arch})" for arch, text in pairs.items())
 
 
 def _gradient(spec: Definition) -> str:
@@ -237,8 +237,8 @@ def _differentiated(spec: Any) -> list[str]:
     ]
     if not isinstance(spec.backward, str):
         return floats
-    made = spec.beside(spec.backward).output_names
-    return [name for name in floats if f"d{name}" in made]
+    gradients = spec.beside(spec.backward).output_names
+    return [name for name in floats if f"d{name}" in gradients]
 
 
 def _is_float(spec: Definition, dtype: str) -> bool:
@@ -261,7 +261,7 @@ def _bound(axis: str) -> str:
 
 def example(spec: Definition) -> str:
     """A call that runs as it stands, with the smallest of the spec's shapes."""
-    shape = min(spec.shapes, key=lambda each: spec.work(each).get("bytes", 0))
+    shape = min(spec.shapes, key=lambda candidate: spec.work(candidate).get("bytes", 0))
     function, results = function_name(spec.name), results_of(spec)
     return (
         "import workbench as wb\n"

@@ -63,4 +63,4 @@ def function_name(operator: str) -> str:
 
 def by_function(operators: Iterable[str]) -> dict[str, str]:
     """Operators by their functions' names."""
-    return {function_name(each): each for each in operators}
+    return {function_name(name): name for name in operators}

@@ -33,15 +33,15 @@ class Index:
     below: int | None = None
     read: Callable[[Mapping[str, Any]], Any] | None = None
 
-    def bad(self, tensor: Any, bound: int, given: Mapping[str, Any]) -> Any:
+    def bad(self, tensor: Any, bound: int, arguments: Mapping[str, Any]) -> Any:
         """A mask of the elements that are no index."""
         bad = (tensor < self.low) | (tensor >= bound)
-        none = given[self.none] if isinstance(self.none, str) else self.none
+        none = arguments[self.none] if isinstance(self.none, str) else self.none
         if none is not None:
             bad &= tensor != none
         if self.below is not None:
             bad &= tensor >= self.below
-        return bad if self.read is None else bad & self.read(given)
+        return bad if self.read is None else bad & self.read(arguments)
 
 
 def check(
@@ -49,7 +49,7 @@ def check(
     indexes: Mapping[str, Index],
     tensors: Mapping[str, str],
     shape: Mapping[str, Any],
-    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
 ) -> None:
     """Looks at every index that an operator will read.
 
@@ -58,14 +58,14 @@ def check(
     """
     sizes = None
     for which, index in indexes.items():
-        tensor = given.get(which)
+        tensor = arguments.get(which)
         if tensor is None or tensor.numel() == 0:
             continue
-        sizes = axes_of(tensors, shape, given)[0] if sizes is None else sizes
+        sizes = axes_of(tensors, shape, arguments)[0] if sizes is None else sizes
         bound = size_of(index.axis, sizes)
         if bound is None:
             continue
-        bad = index.bad(tensor, int(bound), given)
+        bad = index.bad(tensor, int(bound), arguments)
         if tensor.is_cuda:
             import torch
 

@@ -35,8 +35,8 @@ class Layout:
     def __str__(self) -> str:
         return f"[{', '.join(self.axes)}]"
 
-    def sizes(self, dims: Sequence[int], known: Mapping[str, Any]) -> Sizes | None:
-        """`known` sizes and those that a tensor's own dimensions add; None where they contradict it."""
+    def sizes(self, dims: Sequence[int], initial: Mapping[str, Any]) -> Sizes | None:
+        """`initial` sizes and those that a tensor's own dimensions add; None where they contradict it."""
         axes = self.axes
         if axes[:1] == ("...",):
             axes, dims = axes[1:], dims[max(len(dims) - len(axes) + 1, 0) :]
@@ -44,35 +44,37 @@ class Layout:
             axes, dims = axes[:-1], dims[: len(axes) - 1]
         if len(axes) != len(dims):
             return None
-        found = {name: size for name, size in known.items() if isinstance(size, int)}
+        sizes = {name: size for name, size in initial.items() if isinstance(size, int)}
         for axis, size in zip(axes, dims, strict=True):
             if axis.isidentifier():
-                if found.setdefault(axis, size) != size:
+                if sizes.setdefault(axis, size) != size:
                     return None
-            elif (value := size_of(axis, found)) is not None and value != size:
+            elif (value := size_of(axis, sizes)) is not None and value != size:
                 return None
-        return found
+        return sizes
 
     def has(self, dtype: object, shape: Mapping[str, Any]) -> bool:
         """Whether a tensor of the dtype may have this layout."""
-        known = of_torch(dtype)
-        if known is None:
+        data_type = of_torch(dtype)
+        if data_type is None:
             return False
-        return any(_names(str(shape.get(name, name)), known.name, known.format) for name in self.dtypes)
+        return any(
+            _names(str(shape.get(name, name)), data_type.name, data_type.format) for name in self.dtypes
+        )
 
 
-def _names(wanted: str, *names: str) -> bool:
-    return wanted in names or (wanted == "fp8" and "e4m3" in names)
+def _names(dtype: str, *names: str) -> bool:
+    return dtype in names or (dtype == "fp8" and "e4m3" in names)
 
 
-def size_of(axis: str, known: Mapping[str, Any]) -> Fraction | int | None:
+def size_of(axis: str, sizes: Mapping[str, Any]) -> Fraction | int | None:
     """What an axis such as "ceil(cols/128)" comes to; None where it has an unknown name."""
-    names = {name: Fraction(size) for name, size in known.items() if isinstance(size, int)}
+    names = {name: Fraction(size) for name, size in sizes.items() if isinstance(size, int)}
     try:
-        found = eval(axis, {"__builtins__": {}, "ceil": math.ceil}, names)
+        value = eval(axis, {"__builtins__": {}, "ceil": math.ceil}, names)
     except NameError:
         return None
-    return found if isinstance(found, (int, Fraction)) else None
+    return value if isinstance(value, (int, Fraction)) else None
 
 
 @cache
@@ -82,17 +84,17 @@ def layouts(text: str) -> tuple[Layout, ...]:
     Raises:
         WorkbenchError: it is no such text.
     """
-    made = []
+    records = []
     for part in text.split("|"):
-        found = _LAYOUT.fullmatch(part.strip())
-        if found is None:
+        match = _LAYOUT.fullmatch(part.strip())
+        if match is None:
             raise WorkbenchError(
                 f"{part.strip()!r} is not a layout; expected element types and axes, such as "
                 '"dtype[batch, queries, heads, dim]"'
             )
-        axes = tuple(axis.strip() for axis in found[2].split(",") if axis.strip())
-        made.append(Layout(tuple(found[1].split("/")), axes))
-    return tuple(made)
+        axes = tuple(axis.strip() for axis in match[2].split(",") if axis.strip())
+        records.append(Layout(tuple(match[1].split("/")), axes))
+    return tuple(records)
 
 
 def by_name(tensors: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -103,23 +105,23 @@ def by_name(tensors: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def axes_of(
-    tensors: Mapping[str, str], shape: Mapping[str, Any], given: Mapping[str, Any]
+    tensors: Mapping[str, str], shape: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> tuple[Sizes, str]:
     """Sizes by axis of a call's tensors, and the first tensor that fits no record; "" where all do."""
     sizes, wrong = dict(shape), ""
     for name, text in by_name(tensors):
-        tensor = given.get(name)
+        tensor = arguments.get(name)
         if tensor is None or not hasattr(tensor, "dtype"):
             continue
         fitting = (
-            found
+            fitted
             for layout in layouts(text)
             if layout.has(tensor.dtype, shape)
-            and (found := layout.sizes(tuple(tensor.shape), sizes)) is not None
+            and (fitted := layout.sizes(tuple(tensor.shape), sizes)) is not None
         )
-        found = next(fitting, None)
-        if found is None:
+        fitted = next(fitting, None)
+        if fitted is None:
             wrong = wrong or name
         else:
-            sizes |= found
+            sizes |= fitted
     return sizes, wrong

@@ -44,7 +44,7 @@ class Comparison:
         """The fastest that was published."""
         figures = self.published.values()
         fastest = min if next(iter(figures)).unit == "us" else max
-        return fastest(figures, key=lambda each: each.value)
+        return fastest(figures, key=lambda figure: figure.value)
 
 
 def key(name: str, shape: Shape, gpu: str) -> str:
@@ -55,20 +55,20 @@ def key(name: str, shape: Shape, gpu: str) -> str:
 @cache
 def times() -> dict[str, float]:
     """Kept times in microseconds, by `key`."""
-    found: dict[str, float] = json.loads(TABLE.read_text(encoding="utf-8"))
-    return found
+    table: dict[str, float] = json.loads(TABLE.read_text(encoding="utf-8"))
+    return table
 
 
 def comparisons(spec: KernelSpec) -> list[Comparison]:
     """All problems of which somebody published a figure, in the spec's order."""
     groups: dict[str, list[Published]] = {}
-    for each in spec.published:
-        groups.setdefault(key(spec.name, each.shape, each.gpu), []).append(each)
+    for publication in spec.published:
+        groups.setdefault(key(spec.name, publication.shape, publication.gpu), []).append(publication)
     return [
         Comparison(
             group[0].shape,
             group[0].gpu,
-            {each.implementation: each.figure for each in group},
+            {publication.implementation: publication.figure for publication in group},
             _in_unit(spec, times().get(name), group[0]),
         )
         for name, group in groups.items()

@@ -49,8 +49,8 @@ class KernelRegistry(Shown, Mapping[str, KernelSpec]):
         return self._root if self._root is not None else paths.kernels_dir()
 
     def _names(self) -> list[str]:
-        found = (p for p in self.root.glob("*/*.py") if p.parent.name not in _SHARED)
-        return sorted(f"{p.parent.name}/{p.stem}" for p in found)
+        files = (p for p in self.root.glob("*/*.py") if p.parent.name not in _SHARED)
+        return sorted(f"{p.parent.name}/{p.stem}" for p in files)
 
     @property
     def _package(self) -> str:
@@ -66,8 +66,8 @@ class KernelRegistry(Shown, Mapping[str, KernelSpec]):
             names = self._names()
             if name not in names:
                 raise _unknown_kernel(name, names)
-            found = _load_spec(self.root, self._package, name)
-            self._loaded[name] = found.located((self.root / name).parent, self)
+            spec = _load_spec(self.root, self._package, name)
+            self._loaded[name] = spec.located((self.root / name).parent, self)
         return self._loaded[name]
 
     def __reduce__(self) -> Any:
@@ -128,21 +128,21 @@ def _the_library() -> KernelRegistry:
     return kernels
 
 
-def spec_of(given: KernelSpec | str, asked: str) -> KernelSpec:
-    """A spec from itself or its name, for `asked`, the function that a person called.
+def spec_of(spec: KernelSpec | str, caller: str) -> KernelSpec:
+    """A spec from itself or its name, for `caller`, the function that a person called.
 
     Raises:
         UnknownKernel: no kernel of the library has this name.
         UsageError: it is neither.
     """
-    if isinstance(given, str):
-        return kernels[given]
-    if not isinstance(given, KernelSpec):
+    if isinstance(spec, str):
+        return kernels[spec]
+    if not isinstance(spec, KernelSpec):
         raise UsageError(
-            f"{asked}: got a {type(given).__name__}; expected a KernelSpec, or the name of one such as "
+            f"{caller}: got a {type(spec).__name__}; expected a KernelSpec, or the name of one such as "
             '"gemm/bf16"'
         )
-    return given
+    return spec
 
 
 def _unknown_kernel(name: str, names: Sequence[str]) -> UnknownKernel:

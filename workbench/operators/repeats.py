@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class TensorLayout:
     """A tensor that a call makes: its name, what `new_tensor` takes, what it is filled with, if it is."""
 
     name: str
@@ -51,26 +51,26 @@ class Repeat:
         launches: each kernel with the arguments that it is given.
     """
 
-    chosen: Definition
+    implementation: Definition
     shape: Shape
     stamp: Stamp
     where: torch.device
-    outputs: tuple[Made, ...]
-    workspace: tuple[Made, ...]
+    outputs: tuple[TensorLayout, ...]
+    workspace: tuple[TensorLayout, ...]
     launches: tuple[tuple[Ready, Template], ...]
 
     def run(
         self, tensors: Mapping[str, Any], device: Device
     ) -> tuple[dict[str, torch.Tensor], tuple[LaunchRecord, ...]] | None:
         """A call on tensors of the signature; None where the plan does not hold, and nothing has run."""
-        if building.stamp(self.chosen) != self.stamp:
+        if building.stamp(self.implementation) != self.stamp:
             return None
         where = self.where
-        made = {each.name: new_tensor(each.dims, each.dtype, where) for each in self.outputs}
-        everything = {**tensors, **made}
-        for each in self.workspace:
-            tensor = new_tensor(each.dims, each.dtype, where)
-            everything[each.name] = tensor if each.value is None else tensor.fill_(each.value)
+        outputs = {layout.name: new_tensor(layout.dims, layout.dtype, where) for layout in self.outputs}
+        everything = {**tensors, **outputs}
+        for layout in self.workspace:
+            tensor = new_tensor(layout.dims, layout.dtype, where)
+            everything[layout.name] = tensor if layout.value is None else tensor.fill_(layout.value)
         packed = [form.filled(everything) for _, form in self.launches]
         if None in packed:
             return None
@@ -81,7 +81,7 @@ class Repeat:
                 if arguments is not None
             ]
         )
-        return made, records
+        return outputs, records
 
 
 class _Looking(TorchDispatchMode):
@@ -101,12 +101,12 @@ class _Looking(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def _unread(make: Callable[[dict[str, Any]], Any], tensors: Mapping[str, Any], made: Any = None) -> bool:
+def _unread(make: Callable[[dict[str, Any]], Any], tensors: Mapping[str, Any], expected: Any = None) -> bool:
     """Whether what is made of tensors follows from their metadata: integers may say where sequences begin.
 
     Args:
         make: is called with integers that have no values.
-        made: what it has to give then; None for anything.
+        expected: what it has to give then; None for anything.
     """
     import torch
 
@@ -119,23 +119,23 @@ def _unread(make: Callable[[dict[str, Any]], Any], tensors: Mapping[str, Any], m
         return True
     with _Looking() as looking:
         try:
-            found = make({**tensors, **integers})
+            result = make({**tensors, **integers})
         except Exception:
             # What has no values refuses to be read, or to meet what has some, in whatever words.
             return False
-    return not looking.computes and (made is None or found == made)
+    return not looking.computes and (expected is None or result == expected)
 
 
 def has_one_shape(operator: Definition, shape: Shape, tensors: Mapping[str, Any]) -> bool:
     """Whether calls on tensors like those of one have its complete shape, whatever their values."""
-    return _unread(lambda given: {**shape, **operator.shape_of(**given)}, tensors, dict(shape))
+    return _unread(lambda inputs: {**shape, **operator.shape_of(**inputs)}, tensors, dict(shape))
 
 
 def planned(
-    chosen: Definition,
+    implementation: Definition,
     shape: Shape,
     tensors: Mapping[str, Any],
-    made: Mapping[str, torch.Tensor],
+    outputs: Mapping[str, torch.Tensor],
     ready: Sequence[Ready],
     device: Device,
 ) -> Repeat | None:
@@ -143,33 +143,35 @@ def planned(
 
     Args:
         tensors: of the call by name, its outputs and workspace among them.
-        made: its outputs.
+        outputs: its outputs.
     """
-    if any(each.kernel.module.shows or not each.is_own for each in ready):
+    if any(prepared.kernel.module.shows or not prepared.is_own for prepared in ready):
         return None
     launches = []
-    for each in ready:
-        arguments_of = partial(running.arguments_of, each.step, each.kernel, shape)
+    for prepared in ready:
+        arguments_of = partial(running.arguments_of, prepared.step, prepared.kernel, shape)
         with _Looking() as looking:
             arguments = arguments_of(tensors)
-        form = each.kernel.plan.template(arguments, place_of(device), tensors)
+        form = prepared.kernel.plan.template(arguments, place_of(device), tensors)
         if form is None or looking.computes or not _unread(arguments_of, tensors):
             return None
-        launches.append((each, form))
-    inputs = {name: tensor for name, tensor in tensors.items() if name not in made}
+        launches.append((prepared, form))
+    inputs = {name: tensor for name, tensor in tensors.items() if name not in outputs}
 
-    def workspace(given: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {} if chosen.workspace is None else chosen.workspace(shape, given)
+    def workspace(values: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {} if implementation.workspace is None else implementation.workspace(shape, values)
 
     space = workspace(inputs)
-    if not _unread(partial(chosen.outputs, shape), inputs) or not _unread(workspace, inputs):
+    if not _unread(partial(implementation.outputs, shape), inputs) or not _unread(workspace, inputs):
         return None
     return Repeat(
-        chosen,
+        implementation,
         shape,
-        building.stamp(chosen),
+        building.stamp(implementation),
         running.place(tensors),
-        tuple(Made(name, tuple(tensor.shape), tensor.dtype) for name, tensor in made.items()),
-        tuple(Made(name, tuple(dims), dtype, *value) for name, (dims, dtype, *value) in space.items()),
+        tuple(TensorLayout(name, tuple(tensor.shape), tensor.dtype) for name, tensor in outputs.items()),
+        tuple(
+            TensorLayout(name, tuple(dims), dtype, *value) for name, (dims, dtype, *value) in space.items()
+        ),
         tuple(launches),
     )

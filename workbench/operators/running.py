@@ -35,10 +35,10 @@ def make_inputs(
         there = ", ".join(map(repr, operator.hard_inputs)) or "none"
         raise UsageError(f"{operator.name} has no hard inputs {hard!r}; it has {there}")
     draw = operator.inputs if hard is None else operator.hard_inputs[hard]
-    made = operator.bind(**draw(shape, torch.Generator().manual_seed(seed)))
+    inputs = operator.bind(**draw(shape, torch.Generator().manual_seed(seed)))
     where = torch_device(device)
     return {
-        k: in_format_of(v, device).to(where) if isinstance(v, torch.Tensor) else v for k, v in made.items()
+        k: in_format_of(v, device).to(where) if isinstance(v, torch.Tensor) else v for k, v in inputs.items()
     }
 
 
@@ -59,11 +59,11 @@ def signature_of(tensors: Mapping[str, Any], device: Device) -> Hashable:
     return tuple(parts)
 
 
-def remember(known: dict[Any, Any], key: Hashable, value: Any) -> None:
+def remember(memory: dict[Any, Any], key: Hashable, value: Any) -> None:
     """Keeps what was found of a call, for a bounded number of signatures."""
-    if len(known) >= _SIGNATURES:
-        known.clear()
-    known[key] = value
+    if len(memory) >= _SIGNATURES:
+        memory.clear()
+    memory[key] = value
 
 
 def check_places(operator: Definition, inputs: Mapping[str, Any], device: Device) -> None:
@@ -74,13 +74,13 @@ def check_places(operator: Definition, inputs: Mapping[str, Any], device: Device
     """
     import torch
 
-    wanted = torch_device(device)
+    expected = torch_device(device)
     for name, value in inputs.items():
         # A tensor on "cuda" is on the device that is current, which the launch itself looks at.
-        if isinstance(value, torch.Tensor) and kind_of(value) != wanted.type:
+        if isinstance(value, torch.Tensor) and kind_of(value) != expected.type:
             raise ArgumentError(
                 f"{operator.name}: argument {name!r} is a tensor on {value.device}; expected one on "
-                f"{wanted}, where {device.name} has its memory; move it with .to({str(wanted)!r})"
+                f"{expected}, where {device.name} has its memory; move it with .to({str(expected)!r})"
             )
 
 
@@ -89,7 +89,7 @@ def make_outputs(
     shape: Shape,
     inputs: Mapping[str, Any],
     *,
-    given: Mapping[str, Any] | None = None,
+    outputs: Mapping[str, Any] | None = None,
     copied: Mapping[str, Any] | None = None,
     poison: bool = False,
 ) -> dict[str, torch.Tensor]:
@@ -102,23 +102,23 @@ def make_outputs(
         ArgumentError: a given one has another name, dtype or shape.
     """
     where = place(inputs)
-    rest = {**(given or {}), **(copied or {})}
-    wanted = operator.outputs(shape, inputs)
-    made = {}
-    for name, (dims, dtype) in wanted.items():
+    rest = {**(outputs or {}), **(copied or {})}
+    expected = operator.outputs(shape, inputs)
+    tensors = {}
+    for name, (dims, dtype) in expected.items():
         if name in rest:
             tensor = rest.pop(name)
             _check_output(operator, name, tensor, dims, dtype)
             if not copied or name not in copied:
-                made[name] = tensor
+                tensors[name] = tensor
                 continue
         tensor = new_tensor(tuple(dims), dtype, where)
-        made[name] = poisoned(tensor) if poison else tensor
+        tensors[name] = poisoned(tensor) if poison else tensor
     if rest:
         raise ArgumentError(
-            f"{operator.name} has no output {next(iter(rest))!r}; it has {', '.join(wanted) or 'none'}"
+            f"{operator.name} has no output {next(iter(rest))!r}; it has {', '.join(expected) or 'none'}"
         )
-    return made
+    return tensors
 
 
 def _check_output(
@@ -138,29 +138,29 @@ def _check_output(
 
 
 def named_outputs(
-    operator: Definition, inputs: Mapping[str, Any], given: Mapping[str, Any]
+    operator: Definition, inputs: Mapping[str, Any], outputs: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Outputs that a caller gave, by name: `out=` stands for the one output, or for all in order.
 
     Raises:
         ArgumentError: another number of them than there are.
     """
-    if "out" not in given or inputs is None:
-        return given
+    if "out" not in outputs or inputs is None:
+        return outputs
     names = operator.output_names
-    if "out" in names and not isinstance(given["out"], (tuple, list, Mapping)):
-        return given
-    rest = {name: tensor for name, tensor in given.items() if name != "out"}
-    out = given["out"]
+    if "out" in names and not isinstance(outputs["out"], (tuple, list, Mapping)):
+        return outputs
+    rest = {name: tensor for name, tensor in outputs.items() if name != "out"}
+    out = outputs["out"]
     if isinstance(out, Mapping):
         return {**rest, **out}
-    found = out if isinstance(out, (tuple, list)) else (out,)
-    if len(found) != len(names):
+    tensors = out if isinstance(out, (tuple, list)) else (out,)
+    if len(tensors) != len(names):
         raise ArgumentError(
-            f"{operator.name}: out= has {len(found)} of its {len(names)} outputs; expected a tensor for "
+            f"{operator.name}: out= has {len(tensors)} of its {len(names)} outputs; expected a tensor for "
             f"each of {', '.join(names) or 'none'}"
         )
-    return {**rest, **dict(zip(names, found, strict=True))}
+    return {**rest, **dict(zip(names, tensors, strict=True))}
 
 
 def is_view(tensor: Any) -> bool:
@@ -170,9 +170,9 @@ def is_view(tensor: Any) -> bool:
     return isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and not tensor.is_contiguous()
 
 
-def contiguous(tensors: dict[str, Any], kept: Sequence[str] = ()) -> dict[str, Any]:
-    """The tensors with copies of those that lie apart; themselves where none does. `kept` stay."""
-    apart = [name for name, value in tensors.items() if name not in kept and is_view(value)]
+def contiguous(tensors: dict[str, Any], strided: Sequence[str] = ()) -> dict[str, Any]:
+    """The tensors with copies of those that lie apart; themselves where none does. `strided` stay."""
+    apart = [name for name, value in tensors.items() if name not in strided and is_view(value)]
     return {**tensors, **{name: tensors[name].contiguous() for name in apart}} if apart else tensors
 
 
@@ -184,7 +184,7 @@ def is_empty(tensors: Mapping[str, Any]) -> bool:
 
 
 def empty_outputs(
-    operator: Definition, tensors: Mapping[str, Any], given: Mapping[str, Any], error: ShapeError
+    operator: Definition, tensors: Mapping[str, Any], outputs: Mapping[str, Any], error: ShapeError
 ) -> dict[str, torch.Tensor]:
     """Outputs of a call on no rows, where there is nothing to compute.
 
@@ -197,26 +197,26 @@ def empty_outputs(
 
     if operator.mutates:
         raise error
-    one = {
+    row = {
         name: value.new_zeros([size or 1 for size in value.shape])
         if isinstance(value, torch.Tensor) and value.numel() == 0
         else value
         for name, value in tensors.items()
     }
     try:
-        wanted = operator.outputs(operator.symbolic_shape(operator.shape_of(**one)), one)
-        found = name_results(operator.reference(**tensors), list(wanted), operator.name)
+        expected = operator.outputs(operator.symbolic_shape(operator.shape_of(**row)), row)
+        results = name_results(operator.reference(**tensors), list(expected), operator.name)
     except (WorkbenchError, RuntimeError, ValueError, IndexError, TypeError):
         raise error from None
-    if any(tensor.numel() for tensor in found.values()):
+    if any(tensor.numel() for tensor in results.values()):
         raise error
-    made = {}
-    for name, (_, dtype) in wanted.items():
-        dims = tuple(found[name].shape)
-        if name in given:
-            _check_output(operator, name, given[name], dims, dtype)
-        made[name] = given[name] if name in given else found[name].new_empty(dims, dtype=dtype)
-    return made
+    empty = {}
+    for name, (_, dtype) in expected.items():
+        dims = tuple(results[name].shape)
+        if name in outputs:
+            _check_output(operator, name, outputs[name], dims, dtype)
+        empty[name] = outputs[name] if name in outputs else results[name].new_empty(dims, dtype=dtype)
+    return empty
 
 
 def make_workspace(
@@ -226,11 +226,11 @@ def make_workspace(
     if operator.workspace is None:
         return {}
     where = place(inputs)
-    made = {}
+    workspace = {}
     for name, (dims, dtype, *value) in operator.workspace(shape, inputs).items():
         tensor = new_tensor(tuple(dims), dtype, where)
-        made[name] = tensor.fill_(value[0]) if value else poisoned(tensor) if poison else tensor
-    return made
+        workspace[name] = tensor.fill_(value[0]) if value else poisoned(tensor) if poison else tensor
+    return workspace
 
 
 def with_code(operator: Definition, shape: Shape, arch: str, code: Kernel | Module) -> tuple[Ready, ...]:
@@ -249,24 +249,24 @@ def with_code(operator: Definition, shape: Shape, arch: str, code: Kernel | Modu
                 f"got the kernel {code.name}"
             )
         return tuple(Ready(step, code, step.launch(shape, arch)) for step in steps)
-    found = list(code.kernels.values())
-    if len(steps) == len(found) == 1:
-        return (Ready(steps[0], found[0], steps[0].launch(shape, arch)),)
+    kernels = list(code.kernels.values())
+    if len(steps) == len(kernels) == 1:
+        return (Ready(steps[0], kernels[0], steps[0].launch(shape, arch)),)
     return tuple(Ready(step, code[step.entry_name(shape)], step.launch(shape, arch)) for step in steps)
 
 
 def launch(
-    each: Ready,
+    prepared: Ready,
     shape: Shape,
     tensors: Mapping[str, Any],
     device: Device,
     options: LaunchOptions | None,
 ) -> LaunchRecord:
     """Launches one step on tensors by name: inputs, outputs, workspace; an operator's kernel keeps none."""
-    arguments = arguments_of(each.step, each.kernel, shape, tensors)
-    _check_strides(each.kernel, arguments)
-    return each.kernel.launch(
-        each.launch, (), arguments, device=device, options=options, keeps=not each.is_own
+    arguments = arguments_of(prepared.step, prepared.kernel, shape, tensors)
+    _check_strides(prepared.kernel, arguments)
+    return prepared.kernel.launch(
+        prepared.launch, (), arguments, device=device, options=options, keeps=not prepared.is_own
     )
 
 
@@ -287,21 +287,21 @@ def _check_strides(kernel: Kernel, arguments: Mapping[str, Any]) -> None:
 
 def arguments_of(step: Step, kernel: Kernel, shape: Shape, tensors: Mapping[str, Any]) -> dict[str, Any]:
     """What a kernel is given: see `Definition.arguments` and `Step.arguments`."""
-    given = dict(tensors if step.arguments is None else step.arguments(shape, tensors))
+    values = dict(tensors if step.arguments is None else step.arguments(shape, tensors))
     if not kernel.plan.named:
-        return given
-    taken = kernel.plan.taken
-    found = {}
-    for name, value in given.items():
-        if name in taken:
+        return values
+    parameters = kernel.plan.taken
+    arguments = {}
+    for name, value in values.items():
+        if name in parameters:
             # A `gl` over nothing: a null pointer, and zero along every axis.
-            empty = value is None and is_gl(taken[name])
-            found[name] = bytes(taken[name].size) if empty else value
+            empty = value is None and is_gl(parameters[name])
+            arguments[name] = bytes(parameters[name].size) if empty else value
         elif step.arguments is None and (step.name or not hasattr(value, "data_ptr")):
             continue
         elif value is not None:
-            found[name] = value
-    return found
+            arguments[name] = value
+    return arguments
 
 
 def place(inputs: Mapping[str, Any]) -> torch.device:

@@ -57,11 +57,11 @@ def why_not(operator: Definition, settings: Settings, shape: Shape, arch: str) -
         if launch.dynamic_shared > machine.lds_bytes:
             return f"takes {launch.dynamic_shared} bytes of shared memory; {arch} has {machine.lds_bytes:.0f}"
     if operator.tunables.registers is not None:
-        wanted = operator.tunables.registers(seen, arch)
+        registers = operator.tunables.registers(seen, arch)
         threads = max(math.prod(launch.block) for launch in launches)
         at_once = -(-threads // (machine.wave_size * machine.simds))
         waves = max(at_once, seen.get("waves", 0))
         room = int(machine.vgprs // waves)
-        if wanted > room:
-            return f"takes {wanted} registers of a lane; each of {waves} waves on a SIMD has {room}"
+        if registers > room:
+            return f"takes {registers} registers of a lane; each of {waves} waves on a SIMD has {room}"
     return ""

@@ -85,21 +85,21 @@ class KernelSpec(Shown, Definition):
         if name not in self.variants:
             there = ", ".join(map(repr, self.variants)) or "none"
             raise UsageError(f"{self.name} has no variant {name!r}; it has {there}")
-        return self._made_variants[name]
+        return self._variants[name]
 
     @cached_property
-    def _made_variants(self) -> dict[str, KernelSpec]:
-        made = {}
+    def _variants(self) -> dict[str, KernelSpec]:
+        variants = {}
         for name, variant in self.variants.items():
             fields = dict(variant.fields)
             if "steps" in fields:
                 fields = {"entry": None, "launch": None, "arguments": None, **fields}
             elif "entry" in fields:
                 fields = {"steps": (), "workspace": None, **fields}
-            made[name] = dataclasses.replace(
+            variants[name] = dataclasses.replace(
                 self, name=f"{self.name}:{name}", variants={}, tuning={}, **fields
             )
-        return made
+        return variants
 
     def tuned(self, **settings: Any) -> KernelSpec:
         """The operator, or one of its variants, compiled with other settings of its tunables.
@@ -128,8 +128,8 @@ class KernelSpec(Shown, Definition):
 
     @cached_property
     def _tuning(self) -> dict[str, tuple[Tuned, ...]]:
-        spec, own = read_tuning(self.tuning, self.folder), own_tuning(self.name)
-        return {arch: (*own.get(arch, ()), *spec.get(arch, ())) for arch in {**spec, **own}}
+        spec, user = read_tuning(self.tuning, self.folder), own_tuning(self.name)
+        return {arch: (*user.get(arch, ()), *spec.get(arch, ())) for arch in {**spec, **user}}
 
     def read_tuning_again(self) -> None:
         """Forgets what was read of tuning tables, after one of them was written."""
@@ -160,10 +160,10 @@ class KernelSpec(Shown, Definition):
         if row is None or not row.variant:
             return row
         # A variant that a table names and nobody has is an error of the table.
-        found = self.variant(row.variant)
+        variant = self.variant(row.variant)
         # `takes` is partly a guess of what is fast; a row with times was verified on this very shape.
         fits = bool(row.origin) or self.variants[row.variant].takes(full, arch)
-        return row if arch in found.targets and fits else None
+        return row if arch in variant.targets and fits else None
 
     def _chosen(self, full: Shape, arch: str) -> tuple[str | None, Settings]:
         row = self._row(full, arch)
@@ -175,7 +175,7 @@ class KernelSpec(Shown, Definition):
         if not self.variants:
             return None
         for name, variant in self.variants.items():
-            if arch in self._made_variants[name].targets and variant.takes(full, arch):
+            if arch in self._variants[name].targets and variant.takes(full, arch):
                 return name
         if self.entry is None and not self.steps:
             raise ShapeError(
@@ -191,14 +191,14 @@ class KernelSpec(Shown, Definition):
 
     def _implementation(self, full: Shape, arch: str) -> KernelSpec:
         name, settings = self._chosen(full, arch)
-        chosen = self if name is None else self.variant(name)
-        return chosen.tuned(**settings) if settings else chosen
+        implementation = self if name is None else self.variant(name)
+        return implementation.tuned(**settings) if settings else implementation
 
     def macros(self, shape: Shape, arch: str) -> dict[str, object]:
         """Macros that select the instance for `shape` on `arch`; of several steps, the first's."""
         full = self.shape(shape, arch=arch)
-        chosen = self.implementation(full, arch=arch)
-        return building.macros_of(chosen, chosen.active_steps(full, arch)[0], full, arch)
+        implementation = self.implementation(full, arch=arch)
+        return building.macros_of(implementation, implementation.active_steps(full, arch)[0], full, arch)
 
     def steps_of(self, shape: Shape | None = None, *, arch: str | None = None) -> tuple[Ready, ...]:
         """The launches of a shape in order, each with its step and its kernel; compiled where need be.
@@ -217,10 +217,12 @@ class KernelSpec(Shown, Definition):
             UsageError: the operator has several steps.
         """
         arch = arch or default_arch()
-        chosen = self.implementation(shape, arch=arch)
-        made = list(building.modules(chosen, self.shape(shape, arch=arch), arch, chosen.instances))
-        self._check_single([step.name for step, _ in made])
-        return made[0][1]
+        implementation = self.implementation(shape, arch=arch)
+        modules = list(
+            building.modules(implementation, self.shape(shape, arch=arch), arch, implementation.instances)
+        )
+        self._check_single([step.name for step, _ in modules])
+        return modules[0][1]
 
     def kernel(self, shape: Shape | None = None, *, arch: str | None = None) -> Kernel:
         """The kernel that `entry` names, of `module(shape)`.
@@ -230,7 +232,7 @@ class KernelSpec(Shown, Definition):
             UsageError: the operator has several steps; `steps_of` gives the kernels of all.
         """
         ready = self.steps_of(shape, arch=arch)
-        self._check_single([each.step.name for each in ready])
+        self._check_single([prepared.step.name for prepared in ready])
         return ready[0].kernel
 
     def compile(
@@ -350,25 +352,25 @@ class KernelSpec(Shown, Definition):
         """
         how = shape, code, device, options, poison
         if not outputs and how == (None, None, device, None, False):
-            known = self._repeated(tensors, device)
-            if known is not None:
-                return known
+            repeated = self._repeated(tensors, device)
+            if repeated is not None:
+                return repeated
         read = running.contiguous(tensors, self.strided)
         written = {name: tensor for name, tensor in (outputs or {}).items() if running.is_view(tensor)}
         rest = {name: tensor for name, tensor in (outputs or {}).items() if name not in written}
         try:
-            made, records = self._launched(dict(read), rest, written, *how)
+            results, records = self._launched(dict(read), rest, written, *how)
         except ArgumentError:
             plain = running.contiguous(read)
             if self.mutates or plain is read:
                 raise
-            made, records = self._launched(dict(plain), rest, written, *how)
+            results, records = self._launched(dict(plain), rest, written, *how)
         for name in self.mutates:
             if read[name] is not tensors[name]:
                 tensors[name].copy_(read[name])
         for name, tensor in written.items():
-            made[name] = tensor.copy_(made[name])
-        return made, records
+            results[name] = tensor.copy_(results[name])
+        return results, records
 
     def _repeated(
         self, tensors: Mapping[str, Any], device: Device | None
@@ -421,39 +423,39 @@ class KernelSpec(Shown, Definition):
                 else:
                     running.remember(self.instances.repeats, key, None)
         check_indexes(self.name, self.indexes, self.tensors, full, tensors)
-        chosen = self._implementation(full, where.arch)
-        made = running.make_outputs(chosen, full, tensors, given=outputs, copied=copied)
-        tensors |= made | running.make_workspace(chosen, full, tensors, poison)
-        if not building.is_known(chosen.instances, full, where.arch):
-            for step in chosen.active_steps(full, where.arch):
+        implementation = self._implementation(full, where.arch)
+        results = running.make_outputs(implementation, full, tensors, outputs=outputs, copied=copied)
+        tensors |= results | running.make_workspace(implementation, full, tensors, poison)
+        if not building.is_compiled(implementation.instances, full, where.arch):
+            for step in implementation.active_steps(full, where.arch):
                 if step.arguments is not None:
                     step.arguments(full, tensors)
-        ready = self._ready(chosen, full, where.arch, code)
+        ready = self._ready(implementation, full, where.arch, code)
         called.tell(called.Called(self.name, full, len(ready)))
-        records = tuple([running.launch(each, full, tensors, where, options) for each in ready])
+        records = tuple([running.launch(prepared, full, tensors, where, options) for prepared in ready])
         if repeated and not outputs and not copied and key not in self.instances.repeats:
             from workbench.operators import repeats
 
-            plan = repeats.planned(chosen, full, tensors, made, ready, where)
+            plan = repeats.planned(implementation, full, tensors, results, ready, where)
             running.remember(self.instances.repeats, key, plan)
-        return made, records
+        return results, records
 
     def prepared(
         self, full: Shape, arch: str, code: Kernel | Module | None = None
     ) -> tuple[KernelSpec, tuple[Ready, ...]]:
         """The implementation that takes a complete shape, and its launches; with the kernels of `code`."""
-        chosen = self._implementation(full, arch)
-        return chosen, self._ready(chosen, full, arch, code)
+        implementation = self._implementation(full, arch)
+        return implementation, self._ready(implementation, full, arch, code)
 
     def _ready(
-        self, chosen: KernelSpec, full: Shape, arch: str, code: Kernel | Module | None
+        self, implementation: KernelSpec, full: Shape, arch: str, code: Kernel | Module | None
     ) -> tuple[Ready, ...]:
         """The launches of an implementation of this operator."""
-        if chosen.check is not None and chosen.check is not self.check:
-            chosen.check(full, arch)
+        if implementation.check is not None and implementation.check is not self.check:
+            implementation.check(full, arch)
         if code is None:
-            return building.instance(chosen, full, arch, chosen.instances)
-        return running.with_code(chosen, full, arch, code)
+            return building.instance(implementation, full, arch, implementation.instances)
+        return running.with_code(implementation, full, arch, code)
 
     def __call__(self, *args: Any, device: Device | str | None = None, **kwargs: Any) -> Any:
         """Runs the kernel on tensors; outputs may be given by name to be written into.
@@ -475,18 +477,18 @@ class KernelSpec(Shown, Definition):
         from workbench.operators import torch_operator
 
         if torch_operator.needed((*args, *kwargs.values())):
-            made = torch_operator.call(self, args, kwargs)
-            inputs = {} if made else self.bind(*args, **kwargs)
+            results = torch_operator.call(self, args, kwargs)
+            inputs = {} if results else self.bind(*args, **kwargs)
         else:
             names = self.signature.parameters
-            given: Mapping[str, Any] = {k: v for k, v in kwargs.items() if k not in names}
-            inputs = self.bind(*args, **{k: v for k, v in kwargs.items() if k not in given})
-            if given:
-                given = running.named_outputs(self, inputs, given)
+            outputs: Mapping[str, Any] = {k: v for k, v in kwargs.items() if k not in names}
+            inputs = self.bind(*args, **{k: v for k, v in kwargs.items() if k not in outputs})
+            if outputs:
+                outputs = running.named_outputs(self, inputs, outputs)
             where = None if device is None else resolve_device(device)
-            made, _ = self._run(dict(inputs), given, device=where)
-        made = made or {name: inputs[name] for name in self.mutates}
-        return next(iter(made.values())) if len(made) == 1 else made
+            results, _ = self._run(dict(inputs), outputs, device=where)
+        results = results or {name: inputs[name] for name in self.mutates}
+        return next(iter(results.values())) if len(results) == 1 else results
 
     @cached_property
     def operator(self) -> Operator:
@@ -545,8 +547,8 @@ class KernelSpec(Shown, Definition):
             UsageError: it is of no library, or was tuned by hand.
         """
         if self.library is not None and self.name.partition(":")[0] in self.library and "[" not in self.name:
-            found = self.library[self.name]
-            if found is self:
+            registered = self.library[self.name]
+            if registered is self:
                 return operator.getitem, (self.library, self.name)
         raise UsageError(
             f"{self.name} does not belong to a kernel library, so it cannot be pickled by its name; pickle "
@@ -565,12 +567,12 @@ class KernelSpec(Shown, Definition):
 class _OfInstance:
     """An attribute that an instance has of its own, and its class otherwise."""
 
-    def __init__(self, own: Callable[[KernelSpec], Any], of_class: Any) -> None:
-        self.own, self.of_class = own, of_class
+    def __init__(self, of_instance: Callable[[KernelSpec], Any], of_class: Any) -> None:
+        self.of_instance, self.of_class = of_instance, of_class
 
     def __get__(self, spec: KernelSpec | None, owner: type) -> Any:
         if spec is not None:
-            return self.own(spec)
+            return self.of_instance(spec)
         if self.of_class is None:
             raise AttributeError(owner.__name__)
         return self.of_class

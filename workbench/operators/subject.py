@@ -179,22 +179,23 @@ def resolve(
 
 def _of_callable(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Target:
     """What a function launches, such as `jit_function[grid]` of Triton: it is called once, here."""
-    with recording() as made:
+    with recording() as launches:
         function(*args, **kwargs)
-    called = getattr(function, "__name__", type(function).__name__)
-    if not made:
-        raise UsageError(f"{called} launched nothing; expected a function that launches kernels")
-    names = [kernel.name for kernel, _ in made]
-    steps = [""] if len(made) == 1 else [f"{n} {name}" for n, name in enumerate(names, 1)]
+    function_name = getattr(function, "__name__", type(function).__name__)
+    if not launches:
+        raise UsageError(f"{function_name} launched nothing; expected a function that launches kernels")
+    names = [kernel.name for kernel, _ in launches]
+    steps = [""] if len(launches) == 1 else [f"{n} {name}" for n, name in enumerate(names, 1)]
     parts = tuple(
-        Part(step, kernel, _again_as(kernel, last)) for step, (kernel, last) in zip(steps, made, strict=True)
+        Part(step, kernel, _again_as(kernel, last))
+        for step, (kernel, last) in zip(steps, launches, strict=True)
     )
     named: dict[str, Any] = {}
-    for step, (_, last) in zip(steps, made, strict=True):
+    for step, (_, last) in zip(steps, launches, strict=True):
         arguments = _named(last.args, last.kwargs).items()
         named.update((f"{step} {name}".strip(), value) for name, value in arguments)
-    name = names[0] if len(made) == 1 else called
-    return Target(name, made[0][1].device, parts, {}, {}, arguments=named)
+    name = names[0] if len(launches) == 1 else function_name
+    return Target(name, launches[0][1].device, parts, {}, {}, arguments=named)
 
 
 def _named(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,7 +224,7 @@ def _only_kernel(module: Module) -> Kernel:
 
 
 def _again(kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Target:
-    if args or kwargs or kernel.last is None or kernel.last.given() is None:
+    if args or kwargs or kernel.last is None or kernel.last.arguments() is None:
         raise UsageError(
             f"{kernel.name} needs a grid and a block: pass {kernel.name}[grid, block] and its arguments, "
             "give spec=, or launch it once before"
@@ -263,23 +264,23 @@ def _bound(
         where = resolve_device(device) if device is not None else device_of((), _arch(code))
         full = spec.shape(shape, arch=where.arch)
         bound = spec.make_inputs(full, seed=seed, device=where)
-    chosen, ready = spec.prepared(full, where.arch, code)
-    outputs = chosen.make_outputs(full, bound)
-    tensors = {**bound, **outputs, **make_workspace(chosen, full, bound)}
+    implementation, ready = spec.prepared(full, where.arch, code)
+    outputs = implementation.make_outputs(full, bound)
+    tensors = {**bound, **outputs, **make_workspace(implementation, full, bound)}
 
-    def part(number: int, each: Ready) -> Part:
+    def part(number: int, prepared: Ready) -> Part:
         # An operator's kernel keeps no arguments: its last launch has them while this is there.
-        kept: list[tuple[Kernel, LastLaunch]] = []
+        last_launches: list[tuple[Kernel, LastLaunch]] = []
 
         def run(options: LaunchOptions | None) -> LaunchRecord:
             if number == 0:
-                tensors.update(make_workspace(chosen, full, bound))
-            with recording() as made:
-                record = launch(each, full, tensors, where, options)
-            kept[:] = made
+                tensors.update(make_workspace(implementation, full, bound))
+            with recording() as launches:
+                record = launch(prepared, full, tensors, where, options)
+            last_launches[:] = launches
             return record
 
-        return Part(each.step.name, each.kernel, run)
+        return Part(prepared.step.name, prepared.kernel, run)
 
     return Target(
         spec.name,

@@ -27,20 +27,20 @@ _OWN_MAPPING = 32 << 20
 and gives it back when it is freed: what the system is told of such memory ends with the tensor."""
 
 
-def name_results(result: Any, names: Sequence[str], what: str) -> dict[str, torch.Tensor]:
+def name_results(result: Any, names: Sequence[str], operator: str) -> dict[str, torch.Tensor]:
     """Results of a reference by output name: from a dict, a tuple in the order of `names`, or one tensor."""
     if isinstance(result, Mapping):
-        found = dict(result)
+        tensors = dict(result)
     elif isinstance(result, (tuple, list)):
-        found = dict(zip(names, result, strict=False)) if len(result) == len(names) else {}
+        tensors = dict(zip(names, result, strict=False)) if len(result) == len(names) else {}
     else:
-        found = {names[0]: result} if len(names) == 1 else {}
-    if set(found) != set(names):
+        tensors = {names[0]: result} if len(names) == 1 else {}
+    if set(tensors) != set(names):
         raise WorkbenchError(
-            f"{what}: the reference returned {_describe(result)}; "
+            f"{operator}: the reference returned {_describe(result)}; "
             f"expected one tensor for each of {', '.join(names)}"
         )
-    return {name: found[name] for name in names}
+    return {name: tensors[name] for name in names}
 
 
 def _describe(result: Any) -> str:
@@ -56,14 +56,14 @@ def in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
 
     A target without instructions on 8-bit floats takes every encoding as it is.
     """
-    known = of_torch(tensor.dtype)
-    if known is None or known.encoding is None:
+    data_type = of_torch(tensor.dtype)
+    if data_type is None or data_type.encoding is None:
         return tensor
     fp8 = target(device.arch if device is not None else default_arch()).fp8
-    wanted = fp8.of(known) if fp8 is not None else known
-    if wanted is known:
+    encoding = fp8.of(data_type) if fp8 is not None else data_type
+    if encoding is data_type:
         return tensor
-    return tensor.float().clamp(wanted.lowest, wanted.largest).to(wanted.dtype)
+    return tensor.float().clamp(encoding.lowest, encoding.largest).to(encoding.dtype)
 
 
 def new_tensor(dims: Sequence[int], dtype: torch.dtype, where: torch.device) -> torch.Tensor:
@@ -103,8 +103,8 @@ def poisoned(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.fill_(True)
     if dtype.is_floating_point and dtype.itemsize == 1:
         # 0xff is a NaN of the OCP formats, 0x80 the only one of the fnuz formats.
-        known = of_torch(dtype)
-        code = 0x80 if known is not None and known.encoding == FNUZ.name else 0xFF
+        data_type = of_torch(dtype)
+        code = 0x80 if data_type is not None and data_type.encoding == FNUZ.name else 0xFF
         tensor.view(torch.uint8).fill_(code)
         return tensor
     if dtype.is_floating_point or dtype.is_complex:

@@ -48,7 +48,7 @@ class FlashRule:
 
 
 TOLERANCES: Mapping[str, Tolerance] = {
-    known.torch[0]: Tolerance(*known.bounds) for known in TYPES if known.bounds is not None
+    data_type.torch[0]: Tolerance(*data_type.bounds) for data_type in TYPES if data_type.bounds is not None
 }
 """Bounds of the element-wise check by the output's dtype; a dtype that is not here (integers) must be equal.
 

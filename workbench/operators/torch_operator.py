@@ -90,28 +90,28 @@ def make(
     qualified = f"{NAMESPACE}::{name}"
 
     def kernel(*args: Any) -> Any:
-        made = run(spec.bind(*args))
-        return _returned([made[each] for each in outputs])
+        results = run(spec.bind(*args))
+        return _returned([results[output] for output in outputs])
 
     def fake(*args: Any) -> Any:
         inputs = spec.bind(*args)
         check_one_place(spec.name, inputs)
-        made = fake_outputs(spec, inputs)
-        if tuple(made) != outputs:
+        specs = fake_outputs(spec, inputs)
+        if tuple(specs) != outputs:
             # PyTorch's dispatcher does not survive another number of results than the schema has.
             raise WorkbenchError(
-                f"{spec.name}: outputs are {', '.join(made)} here and {', '.join(outputs)} for its default "
+                f"{spec.name}: outputs are {', '.join(specs)} here and {', '.join(outputs)} for its default "
                 "shape; expected the same for all inputs, empty where there is nothing to give"
             )
         place = next((v.device for v in inputs.values() if isinstance(v, torch.Tensor)), torch.device("cpu"))
         return _returned(
-            [torch.empty(tuple(dims), dtype=dtype, device=place) for dims, dtype in made.values()]
+            [torch.empty(tuple(dims), dtype=dtype, device=place) for dims, dtype in specs.values()]
         )
 
     torch.library.impl(qualified, "CompositeExplicitAutograd", kernel, lib=_library)
     torch.library.register_fake(qualified, fake, lib=_library)
     overload = getattr(torch.ops.hipkittens, name).default
-    torch.library.register_vmap(qualified, partial(_each, overload, len(outputs)), lib=_library)
+    torch.library.register_vmap(qualified, partial(_vmap, overload, len(outputs)), lib=_library)
     for kind in ("CPU", "CUDA"):
         _library.impl(name, partial(_under_autocast, spec, overload, kind), f"Autocast{kind}")
     if not spec.mutates:
@@ -141,17 +141,17 @@ def _follows(values: Sequence[Any]) -> bool:
     return forward._current_level >= 0 and any(forward.unpack_dual(t).tangent is not None for t in tensors)
 
 
-def _each(overload: Any, outputs: int, info: Any, in_dims: Sequence[int | None], *args: Any) -> Any:
+def _vmap(overload: Any, outputs: int, info: Any, in_dims: Sequence[int | None], *args: Any) -> Any:
     """`vmap` of an operator: a call for each element of the batch."""
-    made = [
+    results = [
         overload(*(v if dim is None else v.select(dim, i) for v, dim in zip(args, in_dims, strict=False)))
         for i in range(info.batch_size)
     ]
     if outputs == 0:
         return None, None
     if outputs == 1:
-        return torch.stack(made), 0
-    return tuple(map(torch.stack, zip(*made, strict=True))), (0,) * outputs
+        return torch.stack(results), 0
+    return tuple(map(torch.stack, zip(*results, strict=True))), (0,) * outputs
 
 
 def _under_autocast(spec: Definition, overload: Any, kind: str, *args: Any) -> Any:
@@ -186,11 +186,11 @@ def call(spec: Differentiating, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     makes, takes = spec.traced_names(spec.identity).split("; ")
     name, *outputs = makes.split(" ")
     inputs = takes.split(" ")
-    given = {key: value for key, value in kwargs.items() if key not in inputs}
+    destinations = {key: value for key, value in kwargs.items() if key not in inputs}
     kwargs = {key: value for key, value in kwargs.items() if key in inputs}
     results = getattr(torch.ops.hipkittens, name)(*args, **kwargs)
-    made = dict(zip(outputs, (results,) if len(outputs) == 1 else results or (), strict=True))
-    return _written(name, (*args, *kwargs.values()), made, given) if given else made
+    tensors = dict(zip(outputs, (results,) if len(outputs) == 1 else results or (), strict=True))
+    return _written(name, (*args, *kwargs.values()), tensors, destinations) if destinations else tensors
 
 
 def needed(values: Sequence[Any]) -> bool:
@@ -223,12 +223,12 @@ def fake_outputs(spec: Definition, inputs: Mapping[str, Any]) -> Mapping[str, Te
     except ShapeError as error:
         if not running.is_empty(inputs):
             raise
-        made = running.empty_outputs(spec, inputs, {}, error)
-        return {name: (tensor.shape, tensor.dtype) for name, tensor in made.items()}
+        empty = running.empty_outputs(spec, inputs, {}, error)
+        return {name: (tensor.shape, tensor.dtype) for name, tensor in empty.items()}
 
 
 def _written(
-    name: str, inputs: Sequence[Any], made: Mapping[str, torch.Tensor], given: Mapping[str, Any]
+    name: str, inputs: Sequence[Any], results: Mapping[str, torch.Tensor], destinations: Mapping[str, Any]
 ) -> dict[str, torch.Tensor]:
     """Outputs where the caller wants them: `out=` of a call that went through PyTorch's dispatcher.
 
@@ -240,24 +240,28 @@ def _written(
             f"{name}: a call with out= is not differentiated, and an input requires a gradient; call it "
             "without out=, or under torch.no_grad()"
         )
-    rest = dict(given)
+    rest = dict(destinations)
     out = rest.pop("out", None)
     if isinstance(out, Mapping):
         rest |= out
     elif out is not None:
-        rest |= dict(zip(made, out if isinstance(out, (tuple, list)) else (out,), strict=False))
-    for each, tensor in rest.items():
-        if each not in made or tensor.shape != made[each].shape or tensor.dtype != made[each].dtype:
-            there = ", ".join(f"{n} {tuple(t.shape)} {t.dtype}" for n, t in made.items())
+        rest |= dict(zip(results, out if isinstance(out, (tuple, list)) else (out,), strict=False))
+    for output, tensor in rest.items():
+        if (
+            output not in results
+            or tensor.shape != results[output].shape
+            or tensor.dtype != results[output].dtype
+        ):
+            expected = ", ".join(f"{n} {tuple(t.shape)} {t.dtype}" for n, t in results.items())
             raise ArgumentError(
-                f"{name}: output {each!r} is {tuple(tensor.shape)} {tensor.dtype}; expected {there}"
+                f"{name}: output {output!r} is {tuple(tensor.shape)} {tensor.dtype}; expected {expected}"
             )
-        tensor.copy_(made[each])
-    return {**made, **rest}
+        tensor.copy_(results[output])
+    return {**results, **rest}
 
 
-def _returned(made: list[torch.Tensor]) -> Any:
-    return made[0] if len(made) == 1 else tuple(made) if made else None
+def _returned(results: list[torch.Tensor]) -> Any:
+    return results[0] if len(results) == 1 else tuple(results) if results else None
 
 
 def _free_name(spec: str) -> str:
@@ -269,13 +273,13 @@ def _free_name(spec: str) -> str:
 
 def _argument(spec: Definition, parameter: inspect.Parameter) -> str:
     """One argument of the schema, such as "float eps=1e-05"."""
-    wanted = parameter.annotation
-    members = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
+    kind = parameter.annotation
+    members = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
     kinds = [_TYPES.get(member) for member in members if member is not type(None)]
     if len(kinds) != 1 or kinds[0] is None:
         raise WorkbenchError(
             f"{spec.name}: parameter {parameter.name!r} of its reference is annotated "
-            f"{'nothing' if wanted is parameter.empty else wanted}; expected torch.Tensor, int, float, bool "
+            f"{'nothing' if kind is parameter.empty else kind}; expected torch.Tensor, int, float, bool "
             "or str, each perhaps with | None"
         )
     text = kinds[0]
@@ -344,49 +348,49 @@ class _Differentiation:
         return type(f"{self.by_reference}_function", (_SingleLevelFunction,), body)
 
     def setup(self, ctx: Any, inputs: Sequence[Any], output: Any) -> None:
-        made = (output,) if len(self.outputs) == 1 else tuple(output)
+        outputs = (output,) if len(self.outputs) == 1 else tuple(output)
         takes = self.takes
-        values = zip((*self.parameters[: len(inputs)], *self.outputs), (*inputs, *made), strict=True)
+        values = zip((*self.parameters[: len(inputs)], *self.outputs), (*inputs, *outputs), strict=True)
         tensors = {k: v for k, v in values if k in takes and isinstance(v, torch.Tensor)}
         ctx.save_for_backward(*tensors.values())
         ctx.set_materialize_grads(False)
         ctx.saved_names = tuple(tensors)
-        given = zip(self.parameters, inputs, strict=False)
-        ctx.rest = {name: None if isinstance(v, torch.Tensor) else v for name, v in given}
-        ctx.made = tuple((each.shape, each.dtype, each.device) for each in made)
+        arguments = zip(self.parameters, inputs, strict=False)
+        ctx.rest = {name: None if isinstance(v, torch.Tensor) else v for name, v in arguments}
+        ctx.metadata = tuple((tensor.shape, tensor.dtype, tensor.device) for tensor in outputs)
         ctx.mark_non_differentiable(
-            *(t for name, t in zip(self.outputs, made, strict=True) if f"d{name}" not in takes)
+            *(t for name, t in zip(self.outputs, outputs, strict=True) if f"d{name}" not in takes)
         )
 
     def backward(self, ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
-        known = {**ctx.rest, **dict(zip(ctx.saved_names, ctx.saved_tensors, strict=True))}
+        values = {**ctx.rest, **dict(zip(ctx.saved_names, ctx.saved_tensors, strict=True))}
         upstream = {
             # Gradients of sums come expanded, with strides of zero, which kernels do not take.
             name: torch.zeros(shape, dtype=dtype, device=device) if grad is None else grad.contiguous()
-            for name, (shape, dtype, device), grad in zip(self.outputs, ctx.made, grads, strict=True)
+            for name, (shape, dtype, device), grad in zip(self.outputs, ctx.metadata, grads, strict=True)
         }
-        wanted = [name for name, need in zip(self.parameters, ctx.needs_input_grad, strict=False) if need]
+        required = [name for name, need in zip(self.parameters, ctx.needs_input_grad, strict=False) if need]
         how = self.spec.backward
         if how is None:
-            found = self._by_reference(known, upstream, wanted)
+            gradients = self._by_reference(values, upstream, required)
         else:
-            known |= {f"d{name}": grad for name, grad in upstream.items()}
+            values |= {f"d{name}": grad for name, grad in upstream.items()}
             if isinstance(how, Gradient):
-                found = self._by_rule(how, known, frozenset(wanted))
+                gradients = self._by_rule(how, values, frozenset(required))
             else:
-                found = self._by_operator(self.find(how), known)
-        without = [name for name in wanted if name not in found]
+                gradients = self._by_operator(self.find(how), values)
+        without = [name for name in required if name not in gradients]
         if without:
             raise NotImplementedError(
                 f"{self.spec.name}: {how} gives no gradient of {', '.join(without)}; detach inputs that "
                 "need none"
             )
         # Of arguments that the call left to their defaults, PyTorch expects no gradient.
-        given = self.parameters[: len(ctx.needs_input_grad)]
-        return tuple(found.get(name) if name in wanted else None for name in given)
+        parameters = self.parameters[: len(ctx.needs_input_grad)]
+        return tuple(gradients.get(name) if name in required else None for name in parameters)
 
     def _by_rule(
-        self, how: Gradient, known: Mapping[str, Any], wanted: frozenset[str]
+        self, how: Gradient, values: Mapping[str, Any], required: frozenset[str]
     ) -> Mapping[str, torch.Tensor | None]:
         def called(operator: str, *args: Any, **kwargs: Any) -> Any:
             if operator not in how.by:
@@ -394,35 +398,35 @@ class _Differentiation:
                     f"{self.spec.name}: its gradient's rule calls {operator!r}; expected one of those that "
                     f"it says: {how}"
                 )
-            made = call(self.find(operator), args, kwargs)
-            return next(iter(made.values())) if len(made) == 1 else made
+            results = call(self.find(operator), args, kwargs)
+            return next(iter(results.values())) if len(results) == 1 else results
 
-        return how.rule(called, wanted, **{name: known.get(name) for name in how.takes})
+        return how.rule(called, required, **{name: values.get(name) for name in how.takes})
 
     def _by_operator(
-        self, other: Differentiating, known: Mapping[str, Any]
+        self, other: Differentiating, values: Mapping[str, Any]
     ) -> Mapping[str, torch.Tensor | None]:
-        taken = other.signature.parameters
-        missing = [n for n, p in taken.items() if n not in known and p.default is p.empty]
+        parameters = other.signature.parameters
+        missing = [n for n, p in parameters.items() if n not in values and p.default is p.empty]
         if missing:
             raise WorkbenchError(
                 f"{self.spec.name}: its backward takes {', '.join(missing)}, and no input, output "
                 "or gradient has this name (of output `o` it is `do`)"
             )
-        grads = call(other, (), {name: known[name] for name in taken if name in known})
+        grads = call(other, (), {name: values[name] for name in parameters if name in values})
         return {name.removeprefix("d"): grad for name, grad in grads.items()}
 
     def _by_reference(
-        self, inputs: Mapping[str, Any], upstream: Mapping[str, torch.Tensor], wanted: Sequence[str]
+        self, inputs: Mapping[str, Any], upstream: Mapping[str, torch.Tensor], required: Sequence[str]
     ) -> Mapping[str, torch.Tensor | None]:
-        given = [inputs[name] for name in self.parameters if name in inputs]
+        arguments = [inputs[name] for name in self.parameters if name in inputs]
         gradient = getattr(torch.ops.hipkittens, self.by_reference)
-        found = gradient(*given, upstream=list(upstream.values()), wanted=" ".join(wanted))
-        return dict(zip(wanted, found, strict=True))
+        gradients = gradient(*arguments, upstream=list(upstream.values()), wanted=" ".join(required))
+        return dict(zip(required, gradients, strict=True))
 
     def _differentiate(self, *args: Any, upstream: Sequence[torch.Tensor], wanted: str) -> list[torch.Tensor]:
         """Gradients of the inputs that `wanted` names, zeros where outputs do not depend on one."""
-        inputs, known = self.spec.bind(*args), dict(zip(self.outputs, upstream, strict=True))
+        inputs, by_output = self.spec.bind(*args), dict(zip(self.outputs, upstream, strict=True))
         with torch.enable_grad():
             leaves = {name: inputs[name].detach().requires_grad_() for name in wanted.split()}
             again = name_results(self.spec.reference(**{**inputs, **leaves}), self.outputs, self.spec.name)
@@ -430,7 +434,7 @@ class _Differentiation:
             grads = torch.autograd.grad(
                 tuple(through.values()),
                 tuple(leaves.values()),
-                tuple(known[name].to(t.dtype) for name, t in through.items()),
+                tuple(by_output[name].to(t.dtype) for name, t in through.items()),
                 allow_unused=True,
             )
         return [

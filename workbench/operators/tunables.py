@@ -36,7 +36,7 @@ class Tunables:
     registers: Callable[[Shape, str], int] | None = None
 
     def __init__(self, registers: Callable[[Shape, str], int] | None = None, **values: Sequence[Any]) -> None:
-        object.__setattr__(self, "values", {name: tuple(each) for name, each in values.items()})
+        object.__setattr__(self, "values", {name: tuple(choices) for name, choices in values.items()})
         object.__setattr__(self, "registers", registers)
 
     def __len__(self) -> int:
@@ -45,8 +45,8 @@ class Tunables:
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """Every combination; the first is what holds where nobody tuned."""
-        for chosen in itertools.product(*self.values.values()):
-            yield dict(zip(self.values, chosen, strict=True))
+        for combination in itertools.product(*self.values.values()):
+            yield dict(zip(self.values, combination, strict=True))
 
     def differing(self, settings: Settings) -> dict[str, Any]:
         """The settings that are not the first of their values."""

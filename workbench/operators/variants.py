@@ -76,15 +76,15 @@ FOLDER = "HIPKITTENS_TUNING"
 """Names a folder with tables of one's own, `<category>/<operator>.json`, which come before the specs'."""
 
 
-def read_tuning(given: Tuning | str, folder: Path | None) -> dict[str, tuple[Tuned, ...]]:
+def read_tuning(tuning: Tuning | str, folder: Path | None) -> dict[str, tuple[Tuned, ...]]:
     """A tuning table, from a JSON file where it is a name: `{"gfx950": [[{"m": 64}, "split"], ...], ...}`.
 
     Raises:
         WorkbenchError: the file cannot be read, or holds something else.
     """
-    if not isinstance(given, str):
-        return {arch: tuple(map(Tuned.of, rows)) for arch, rows in given.items()}
-    path = (folder or Path()) / given
+    if not isinstance(tuning, str):
+        return {arch: tuple(map(Tuned.of, rows)) for arch, rows in tuning.items()}
+    path = (folder or Path()) / tuning
     try:
         table = json.loads(path.read_text())
         return {arch: tuple(map(Tuned.of, rows)) for arch, rows in table.items()}

@@ -67,6 +67,6 @@ def sdpa(
         )
     front = query.shape[:-3]
     q, k, v = (tensor.reshape(-1, *tensor.shape[-3:]).transpose(1, 2) for tensor in (query, key, value))
-    made = kernels["attention/forward"](q, k, v, causal=is_causal, scale=scale)
-    out: torch.Tensor = made["out"]
+    results = kernels["attention/forward"](q, k, v, causal=is_causal, scale=scale)
+    out: torch.Tensor = results["out"]
     return out.transpose(1, 2).reshape(*front, heads, query.shape[-2], value.shape[-1])

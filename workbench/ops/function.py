@@ -25,7 +25,7 @@ class Habits:
         takes, gives: names of tensors that have it.
     """
 
-    own: str
+    native: str
     takes: tuple[str, ...]
     gives: tuple[str, ...]
 
@@ -43,12 +43,12 @@ HABITS = {
 
 def signature(spec: KernelSpec) -> inspect.Signature:
     """The function's signature: the spec's, and what the function takes besides."""
-    own = spec.signature.replace(return_annotation=returned(spec))
+    base = spec.signature.replace(return_annotation=returned(spec))
     habits = HABITS.get(spec.name)
     if habits is None:
-        return own
-    more = inspect.Parameter("layout", inspect.Parameter.KEYWORD_ONLY, default=habits.own, annotation=str)
-    return own.replace(parameters=[*own.parameters.values(), more])
+        return base
+    more = inspect.Parameter("layout", inspect.Parameter.KEYWORD_ONLY, default=habits.native, annotation=str)
+    return base.replace(parameters=[*base.parameters.values(), more])
 
 
 def result_name(function: str) -> str:
@@ -70,9 +70,11 @@ def docstring(spec: KernelSpec) -> str:
     text = describe(spec).text
     if (habits := HABITS.get(spec.name)) is None:
         return text
-    other = next(layout for layout in LAYOUTS if layout != habits.own)
+    other = next(layout for layout in LAYOUTS if layout != habits.native)
     names = ", ".join((*habits.takes, *habits.gives))
-    more = f'    layout: "{habits.own}" as above, or "{other}": tokens and heads change places, as views, of'
+    more = (
+        f'    layout: "{habits.native}" as above, or "{other}": tokens and heads change places, as views, of'
+    )
     return text.replace("\n\nReturns:", f"\n{more}\n        {names}.\n\nReturns:", 1)
 
 
@@ -81,34 +83,34 @@ def function(spec: KernelSpec) -> Callable[..., Any]:
     kind, habits = returned(spec), HABITS.get(spec.name)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        made = spec(*args, **kwargs)
-        return kind(**made) if isinstance(made, dict) else made
+        results = spec(*args, **kwargs)
+        return kind(**results) if isinstance(results, dict) else results
 
     def call_either_way(*args: Any, layout: str = "", **kwargs: Any) -> Any:
         assert habits is not None
         if layout not in ("", *LAYOUTS):
-            known = " or ".join(map(repr, LAYOUTS))
-            raise UsageError(f"{made.__name__}: layout is {layout!r}; expected {known}")
-        if layout in ("", habits.own):
+            choices = " or ".join(map(repr, LAYOUTS))
+            raise UsageError(f"{wrapper.__name__}: layout is {layout!r}; expected {choices}")
+        if layout in ("", habits.native):
             return call(*args, **kwargs)
-        given = spec.bind(*args, **{k: v for k, v in kwargs.items() if k in spec.signature.parameters})
-        rest = {k: v for k, v in kwargs.items() if k not in given}
-        found = call(**_turned(given, habits.takes), **_turned(rest, habits.gives))
-        if isinstance(found, torch.Tensor):
-            return found.transpose(1, 2)
-        return kind(**_turned(found._asdict(), habits.gives))
+        inputs = spec.bind(*args, **{k: v for k, v in kwargs.items() if k in spec.signature.parameters})
+        rest = {k: v for k, v in kwargs.items() if k not in inputs}
+        results = call(**_turned(inputs, habits.takes), **_turned(rest, habits.gives))
+        if isinstance(results, torch.Tensor):
+            return results.transpose(1, 2)
+        return kind(**_turned(results._asdict(), habits.gives))
 
-    made: Any = call if habits is None else call_either_way
-    made.__name__ = made.__qualname__ = describe(spec).function
-    made.__module__ = "workbench.ops"
-    made.__doc__ = docstring(spec)
-    made.__signature__ = signature(spec)
-    made.__annotations__ = {
-        **{name: p.annotation for name, p in made.__signature__.parameters.items()},
+    wrapper: Any = call if habits is None else call_either_way
+    wrapper.__name__ = wrapper.__qualname__ = describe(spec).function
+    wrapper.__module__ = "workbench.ops"
+    wrapper.__doc__ = docstring(spec)
+    wrapper.__signature__ = signature(spec)
+    wrapper.__annotations__ = {
+        **{name: p.annotation for name, p in wrapper.__signature__.parameters.items()},
         "return": kind,
     }
-    made.spec = spec
-    return made  # type: ignore[no-any-return]
+    wrapper.spec = spec
+    return wrapper  # type: ignore[no-any-return]
 
 
 def _turned(tensors: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -55,16 +55,16 @@ def precompile(
         if isinstance(model, torch.nn.Module):
             held = {**dict(model.named_parameters()), **dict(model.named_buffers())}
             moved = {name: on_meta(tensor) for name, tensor in held.items()}
-            made = torch.func.functional_call(model, moved, args, kwargs)
+            output = torch.func.functional_call(model, moved, args, kwargs)
         else:
-            made = model(*args, **kwargs)
+            output = model(*args, **kwargs)
         if backward:
-            results = [t for t in tree_leaves(made) if isinstance(t, torch.Tensor) and t.requires_grad]
+            results = [t for t in tree_leaves(output) if isinstance(t, torch.Tensor) and t.requires_grad]
             torch.autograd.backward(results, [torch.empty_like(t) for t in results])
-    wanted = {(c.operator, *c.shape.items()): (c.operator, c.shape) for c in made_calls}
+    instances = {(c.operator, *c.shape.items()): (c.operator, c.shape) for c in made_calls}
     jobs = [
         job
-        for (name, shape), arch in product(wanted.values(), archs or (default_arch(),))
+        for (name, shape), arch in product(instances.values(), archs or (default_arch(),))
         for job in kernels[name].jobs([shape], [arch])
     ]
     return compile_all(jobs, workers)

@@ -33,8 +33,8 @@ import workbench.operators.precompile
 def text() -> str:
     """The text of `workbench/ops/__init__.pyi`."""
     parts = [HEAD]
-    for own in (ops.precompile, ops.sdpa):
-        parts += _function(own.__name__, inspect.signature(own, eval_str=True), own.__doc__ or "")
+    for helper in (ops.precompile, ops.sdpa):
+        parts += _function(helper.__name__, inspect.signature(helper, eval_str=True), helper.__doc__ or "")
     for name, operator in sorted(by_function(kernels).items()):
         spec = kernels[operator]
         kind = returned(spec)
@@ -45,9 +45,9 @@ def text() -> str:
     return "".join(parts)
 
 
-def _function(name: str, own: inspect.Signature, doc: str) -> Iterator[str]:
+def _function(name: str, signature: inspect.Signature, doc: str) -> Iterator[str]:
     # A named tuple's name is written with its module, which is this one.
-    yield f"\ndef {name}{str(own).replace('workbench.ops.', '')}:\n"
+    yield f"\ndef {name}{str(signature).replace('workbench.ops.', '')}:\n"
     yield textwrap.indent(f'"""{inspect.cleandoc(doc)}\n"""\n', "    ")
 
 

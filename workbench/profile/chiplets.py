@@ -186,8 +186,8 @@ def chiplet_order(
 
 
 def _with_the_rest(listed: list[int], groups: int) -> list[int]:
-    known = set(listed)
-    return listed + [group for group in range(groups) if group not in known]
+    ordered = set(listed)
+    return listed + [group for group in range(groups) if group not in ordered]
 
 
 ORDERS: Mapping[str, Order] = {
@@ -224,7 +224,7 @@ def xcd_map(
         DeviceError: the device is a GPU, which does not report who writes where.
     """
     prepared = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
-    chosen = _orders(orders)
+    by_name = _orders(orders)
     prepared.device.check_observes("which work-group writes where")
     with hub.muted():
         # The first run makes the tensors' addresses known.
@@ -246,11 +246,11 @@ def xcd_map(
     x, y, z = record.block
     fits = prepared.kernel.occupancy(x * y * z, record.dynamic_shared)
     source = f"cache model of {gpu.name}"
-    made = []
-    for title, order in chosen.items():
+    dispatch_orders = []
+    for title, order in by_name.items():
         listed = order(tiles, traffic.group_total, gpu.xcds)
         replayed = traffic.replay(hierarchy(gpu), fits.groups_per_cu, listed)
-        made.append(DispatchOrder(title, listed, replayed, source))
+        dispatch_orders.append(DispatchOrder(title, listed, replayed, source))
     traffic.release()
     return XcdMap(
         name=prepared.name,
@@ -260,7 +260,7 @@ def xcd_map(
         writers=writers,
         xcds=gpu.xcds,
         tiles=tiles,
-        orders=made,
+        orders=dispatch_orders,
     )
 
 
@@ -278,18 +278,18 @@ def tiles_of(writers: npt.NDArray[np.int64]) -> list[Tile]:
     np.maximum.at(bottom, groups, rows + 1)
     np.maximum.at(right, groups, columns + 1)
     count = np.bincount(groups, minlength=size)
-    found = []
+    tiles = []
     for group in np.flatnonzero(count):
         box = (int(top[group]), int(bottom[group]), int(left[group]), int(right[group]))
         area = (box[1] - box[0]) * (box[3] - box[2])
-        found.append(Tile(int(group), *box, whole=area == int(count[group])))
-    return found
+        tiles.append(Tile(int(group), *box, whole=area == int(count[group])))
+    return tiles
 
 
-def _orders(wanted: Sequence[str] | Mapping[str, Order]) -> dict[str, Order]:
-    if isinstance(wanted, Mapping):
-        return dict(wanted)
-    names = [wanted] if isinstance(wanted, str) else list(wanted)
+def _orders(orders: Sequence[str] | Mapping[str, Order]) -> dict[str, Order]:
+    if isinstance(orders, Mapping):
+        return dict(orders)
+    names = [orders] if isinstance(orders, str) else list(orders)
     for name in names:
         if name not in ORDERS:
             raise UsageError(
@@ -303,13 +303,13 @@ def _orders(wanted: Sequence[str] | Mapping[str, Order]) -> dict[str, Order]:
 
 def _outputs_of(target: Any, spec: KernelSpec | str | None, prepared: Target) -> list[str]:
     """Names of the outputs, where a spec says them."""
-    given = spec if spec is not None else target
-    if isinstance(given, str):
-        given = kernels[given]
-    if not isinstance(given, KernelSpec):
+    operator = spec if spec is not None else target
+    if isinstance(operator, str):
+        operator = kernels[operator]
+    if not isinstance(operator, KernelSpec):
         return []
     last = prepared.kernel.last
-    return list(given.outputs(prepared.shape, dict(last.kwargs) if last is not None else {}))
+    return list(operator.outputs(prepared.shape, dict(last.kwargs) if last is not None else {}))
 
 
 def _tensors(prepared: Target, outputs: Sequence[str], output: str | None) -> dict[str, torch.Tensor]:
@@ -317,24 +317,24 @@ def _tensors(prepared: Target, outputs: Sequence[str], output: str | None) -> di
     import torch
 
     last = prepared.kernel.last
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if last is not None:
         names = [parameter.name for parameter in prepared.kernel.plan.parameters]
         for name, value in (*zip(names, last.args, strict=False), *last.kwargs.items()):
             # A struct of globals comes as a dictionary of its members.
-            given.update(value if isinstance(value, Mapping) else {name: value})
-    found = {
+            arguments.update(value if isinstance(value, Mapping) else {name: value})
+    tensors = {
         name: value
-        for name, value in given.items()
+        for name, value in arguments.items()
         if isinstance(value, torch.Tensor) and value.is_contiguous() and value.numel()
     }
     if output is not None:
-        if output not in found:
+        if output not in tensors:
             raise UsageError(
-                f"{prepared.name} has no contiguous tensor {output!r}; it has {', '.join(found) or 'none'}"
+                f"{prepared.name} has no contiguous tensor {output!r}; it has {', '.join(tensors) or 'none'}"
             )
-        return {output: found[output]}
-    candidates = {name: t for name, t in found.items() if name in outputs} or found
+        return {output: tensors[output]}
+    candidates = {name: t for name, t in tensors.items() if name in outputs} or tensors
     size = sum(t.numel() for t in candidates.values())
     if size > MAX_WATCHED:
         raise UsageError(
@@ -349,6 +349,8 @@ def _only_written(kernel: str, written: Mapping[str, npt.NDArray[np.int64]], out
     if len(names) == 1:
         return names[0]
     if not names:
-        what = f"{output!r}" if output is not None else "none of its tensors: " + ", ".join(written)
-        raise UsageError(f"{kernel} wrote {'nothing to ' if output is not None else ''}{what}; say output=")
+        tensors = f"{output!r}" if output is not None else "none of its tensors: " + ", ".join(written)
+        raise UsageError(
+            f"{kernel} wrote {'nothing to ' if output is not None else ''}{tensors}; say output="
+        )
     raise UsageError(f"{kernel} wrote {len(names)} tensors: {', '.join(names)}; say which one: output=")

@@ -68,9 +68,9 @@ def matrix_cost(machine: Product, kind: str) -> float | None:
             return cost
     plain = next((cost for p in relatives if (cost := _seen(p, "F16")) is not None), None)
     ratios = [
-        one / other
+        numerator / other
         for product in PRODUCTS
-        if (one := _seen(product, kind)) is not None and (other := _seen(product, "F16")) is not None
+        if (numerator := _seen(product, kind)) is not None and (other := _seen(product, "F16")) is not None
     ]
     return plain * statistics.median(ratios) if plain is not None and ratios else plain
 
@@ -80,10 +80,11 @@ def vector_cost(machine: Product) -> float:
     shares = []
     for product in PRODUCTS:
         plain = matrix_cost(product, "F16")
-        own = [s for s in product.under_load if s.vector and s.matrix_permille is not None]
+        vector_loads = [s for s in product.under_load if s.vector and s.matrix_permille is not None]
         if plain is not None:
             shares += [
-                (_cost(s, product.board_power_watts) / plain - 1) / ATTENTION_VECTOR_SHARE for s in own
+                (_cost(s, product.board_power_watts) / plain - 1) / ATTENTION_VECTOR_SHARE
+                for s in vector_loads
             ]
     plain = matrix_cost(machine, "F16")
     return plain * max(0.0, statistics.median(shares)) if plain is not None and shares else 0.0
@@ -168,14 +169,14 @@ def settled_clock(peak: float, allowed: Callable[[float], float]) -> float:
         return first
     high, low = (first, second), None
     for _ in range(MOST_CLOCKS - 2):
-        clock, found = settled, allowed(settled)
-        if min(found, clock) > SAME_CLOCK * max(found, clock):
+        clock, kept_clock = settled, allowed(settled)
+        if min(kept_clock, clock) > SAME_CLOCK * max(kept_clock, clock):
             break
-        if found < clock:
-            high = (clock, found)
+        if kept_clock < clock:
+            high = (clock, kept_clock)
         else:
-            low = (clock, found)
-        settled = found
+            low = (clock, kept_clock)
+        settled = kept_clock
         if low is not None:
             above, below = high[0] - high[1], low[1] - low[0]
             settled = low[0] + (high[0] - low[0]) * below / (above + below)

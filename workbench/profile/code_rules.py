@@ -19,22 +19,22 @@ _TOGETHER = 4
 
 
 def slow(
-    chosen: Callable[[Instruction], bool],
+    is_slow: Callable[[Instruction], bool],
     name: str,
-    what: str,
+    remedy: str,
     gone: Callable[[Instruction], bool] = lambda _: False,
 ) -> Look:
     """Vector instructions that take several turns each: tried as ones that take one, or without."""
 
     def look(facts: Facts) -> Seen | None:
-        mine = facts.ran(chosen)
+        mine = facts.ran(is_slow)
         share = facts.spent_on(mine)
         if share < STALLED:
             return None
         without = frozenset(a for a in mine if gone(facts.code[a]))
         change = Change(plain=frozenset(mine) - without, without=without)
         evidence = {name: counted(sum(mine.values())), "they take": percent(share)}
-        return Seen(evidence, change, what, facts.dearest(mine))
+        return Seen(evidence, change, remedy, facts.dearest(mine))
 
     return look
 
@@ -56,13 +56,13 @@ def is_conversion(instruction: Instruction) -> bool:
     return Trait.CONVERTS in instruction.record.traits
 
 
-def divided(sequence: roles.Sequence, name: str, what: str, *, integer: bool) -> Look:
+def divided(sequence: roles.Sequence, name: str, remedy: str, *, integer: bool) -> Look:
     """The sequences that the compiler makes of divisions, tried as one instruction each.
 
     Args:
         sequence: what they are made of.
         name: of what is counted.
-        what: to do.
+        remedy: to do.
         integer: sequences for integers, which have a reciprocal of their own.
     """
 
@@ -70,20 +70,22 @@ def divided(sequence: roles.Sequence, name: str, what: str, *, integer: bool) ->
         if integer and not any(map(roles.integer_reciprocal, facts.code.values())):
             return None
         for loop in facts.loops:
-            ends = [row for row, each in enumerate(loop.code) if sequence.ends(each)]
-            begins = [each for each in loop.code if sequence.begins(each)]
+            ends = [row for row, instruction in enumerate(loop.code) if sequence.ends(instruction)]
+            begins = [instruction for instruction in loop.code if sequence.begins(instruction)]
             if not ends or not begins:
                 continue
-            wanted = {i.address for i in loop.code[: ends[-1] + 1] if i.record.pipeline in ("valu", "trans")}
-            all_of_it = [i for i in loop.follows_from(begins.__contains__) if i.address in wanted]
-            share = facts.spent_on(each.address for each in all_of_it)
+            candidates = {
+                i.address for i in loop.code[: ends[-1] + 1] if i.record.pipeline in ("valu", "trans")
+            }
+            all_of_it = [i for i in loop.follows_from(begins.__contains__) if i.address in candidates]
+            share = facts.spent_on(instruction.address for instruction in all_of_it)
             if share < STALLED:
                 continue
-            stays = [each for each in all_of_it if sequence.kept(each)]
+            stays = [instruction for instruction in all_of_it if sequence.kept(instruction)]
             gone = frozenset(i.address for i in all_of_it if i not in stays)
-            change = Change(without=gone, plain=frozenset(each.address for each in stays))
+            change = Change(without=gone, plain=frozenset(instruction.address for instruction in stays))
             evidence = {name: counted(len(stays), "a turn"), "they take": percent(share)}
-            return Seen(evidence, change, what, begins[0].address)
+            return Seen(evidence, change, remedy, begins[0].address)
         return None
 
     return look
@@ -106,11 +108,11 @@ def _both_sides(facts: Facts) -> Seen | None:
         share = facts.spent_on(other)
         if share >= STALLED:
             evidence = {"one side of the branch takes": percent(share)}
-            what = (
+            remedy = (
                 "Let whole waves go one way (a condition of threadIdx.x / 64), or compute both sides without "
                 "a branch."
             )
-            return Seen(evidence, Change(without=other), what, address)
+            return Seen(evidence, Change(without=other), remedy, address)
     return None
 
 
@@ -122,23 +124,27 @@ def narrow_loads(facts: Facts) -> Seen | None:
     """Loads of at most 4 bytes a lane of which four neighbours could be one."""
     loads = facts.ran(is_load)
     narrow = _narrow(facts)
-    executed = sum(loads[each.address] for each in narrow)
+    executed = sum(loads[instruction.address] for instruction in narrow)
     if len(narrow) < _TOGETHER or executed < 0.5 * sum(loads.values()):
         return None
     evidence = {"loads of 4 bytes a lane or less": counted(executed), "loads": counted(sum(loads.values()))}
-    what = "Load 16 bytes a lane at once (float4, or a tile's own loads)."
-    return Seen(evidence, Change(merged=_merged(narrow)), what, narrow[0].address)
+    remedy = "Load 16 bytes a lane at once (float4, or a tile's own loads)."
+    return Seen(evidence, Change(merged=_merged(narrow)), remedy, narrow[0].address)
 
 
 def narrow_lds(facts: Facts) -> Seen | None:
     """Reads of a dword a lane from LDS in a loop, four of which could be one."""
     share = sum(facts.stalled(reason)[0] for reason in ("WAIT_LDS", "LDS_PORT"))
     for loop in facts.loops:
-        reads = [each for each in loop.code if goes_to(each, (Space.LDS,), Access.LOAD) and _is_narrow(each)]
+        reads = [
+            instruction
+            for instruction in loop.code
+            if goes_to(instruction, (Space.LDS,), Access.LOAD) and _is_narrow(instruction)
+        ]
         if share >= STALLED and len(reads) >= _TOGETHER:
             evidence = {"reads of a dword a lane": counted(len(reads), "a turn"), "waits": percent(share)}
-            what = "Read 16 bytes a lane at once (ds_read_b128: float4, or a tile's own loads)."
-            return Seen(evidence, Change(merged=_merged(reads)), what, reads[0].address)
+            remedy = "Read 16 bytes a lane at once (ds_read_b128: float4, or a tile's own loads)."
+            return Seen(evidence, Change(merged=_merged(reads)), remedy, reads[0].address)
     return None
 
 
@@ -168,4 +174,4 @@ def _is_narrow(instruction: Instruction) -> bool:
 def _merged(loads: Sequence[Instruction]) -> tuple[tuple[int, ...], ...]:
     """Loads in groups of four, by address; a remainder is left out."""
     fours = (loads[i : i + _TOGETHER] for i in range(0, len(loads) - _TOGETHER + 1, _TOGETHER))
-    return tuple(tuple(each.address for each in four) for four in fours)
+    return tuple(tuple(instruction.address for instruction in four) for four in fours)

@@ -117,10 +117,10 @@ GROUPS: Mapping[str, re.Pattern[str]] = {
 
 def grouped(names: Iterable[str]) -> dict[str, list[str]]:
     """Names of counters by group, in the order of `GROUPS`; groups without any are absent."""
-    found: dict[str, list[str]] = {group: [] for group in (*GROUPS, "others")}
+    groups: dict[str, list[str]] = {group: [] for group in (*GROUPS, "others")}
     for name in names:
-        found[next((group for group, names in GROUPS.items() if names.match(name)), "others")].append(name)
-    return {group: names for group, names in found.items() if names}
+        groups[next((group for group, names in GROUPS.items() if names.match(name)), "others")].append(name)
+    return {group: names for group, names in groups.items() if names}
 
 
 def _classes(*classes: str) -> Callable[[Tally], int]:
@@ -129,8 +129,8 @@ def _classes(*classes: str) -> Callable[[Tally], int]:
 
 def _device(*names: str) -> Callable[[Tally], int | None]:
     def formula(tally: Tally) -> int | None:
-        found = [tally.device[n] for n in names if n in tally.device]
-        return sum(found) if found else None
+        counts = [tally.device[n] for n in names if n in tally.device]
+        return sum(counts) if counts else None
 
     return formula
 
@@ -164,7 +164,7 @@ def _modelled(
 
 
 def _simulated(name: str, unit: str, doc: str) -> Counter:
-    targets = tuple(known.name for known in TARGETS if known.tiles)
+    targets = tuple(target.name for target in TARGETS if target.tiles)
     return Counter(name, unit, doc, lambda tally: tally.simulated.get(name), targets, Origin.MODELLED)
 
 
@@ -192,7 +192,7 @@ MATRIX_TYPES = ("I8", "F8", "F6F4", "F16", "BF16", "F32", "XF32", "F64")
 """Input types of MFMA that have counters, by rocprof's names."""
 
 _MATRIX_KINDS = tuple(
-    (kind, tuple(known.name for known in TARGETS if kind in known.matrix_rates)) for kind in MATRIX_TYPES
+    (kind, tuple(target.name for target in TARGETS if kind in target.matrix_rates)) for kind in MATRIX_TYPES
 )
 """The same, each with the targets that have it."""
 
@@ -470,14 +470,14 @@ def tally(arch: str, record: LaunchRecord, instructions: Mapping[int, Instructio
 
 
 def _by_class(sites: Mapping[int, Site], instructions: Mapping[int, Instruction]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    accesses: dict[str, int] = {}
     for address, site in sites.items():
         if site.accesses:
             kind = instructions[address].record.pipeline
             if kind in ("vmem_atomic", "flat_atomic") and instructions[address].modifiers.get("sc0"):
                 kind += "_return"
-            found[kind] = found.get(kind, 0) + site.accesses
-    return found
+            accesses[kind] = accesses.get(kind, 0) + site.accesses
+    return accesses
 
 
 def matrix_type(matrix: Matrix, modifiers: Mapping[str, int]) -> str:
@@ -503,11 +503,11 @@ def _add(result: Tally, instruction: Instruction, count: int, unit: Target) -> N
 
 def collect(sums: Tally, source: str) -> dict[str, Figure]:
     """Every counter of the target with its figure; a counter that was not collected is absent."""
-    found = {}
+    figures = {}
     for counter in COUNTERS:
         if counter.targets and sums.arch not in counter.targets:
             continue
         value = counter.formula(sums)
         if value is not None:
-            found[counter.name] = Figure(value, counter.unit, counter.origin_of(sums), source)
-    return found
+            figures[counter.name] = Figure(value, counter.unit, counter.origin_of(sums), source)
+    return figures

@@ -60,15 +60,15 @@ def regime(bound: str, seconds: float, width: float, *, warm: bool) -> str:
 @cache
 def _told() -> tuple[dict[str, Expected], dict[str, Expected]]:
     """By regime, and by name of the specs that were compared."""
-    found = json.loads(TABLE.read_text(encoding="utf-8"))
+    table = json.loads(TABLE.read_text(encoding="utf-8"))
     regimes = {
-        name: Expected(told["rows"], told["median"], told["low"], told["high"], f"times of {REGIMES[name]}")
-        for name, told in found["regimes"].items()
+        name: Expected(row["rows"], row["median"], row["low"], row["high"], f"times of {REGIMES[name]}")
+        for name, row in table["regimes"].items()
     }
     classes: dict[str, Expected] = {}
-    for name, told in found["classes"].items():
-        errors = Expected(told["rows"], told["median"], told["low"], told["high"], f"{name} times")
-        classes |= dict.fromkeys(told["kernels"], errors)
+    for name, row in table["classes"].items():
+        errors = Expected(row["rows"], row["median"], row["low"], row["high"], f"{name} times")
+        classes |= dict.fromkeys(row["kernels"], errors)
     return regimes, classes
 
 

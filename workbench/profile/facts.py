@@ -109,17 +109,17 @@ class Facts:
     @cached_property
     def loops(self) -> list[InnerLoop]:
         """The innermost loops, those with more turns first."""
-        found = inner_loops(self.code, self.counts)
+        loops = inner_loops(self.code, self.counts)
         return sorted(
-            (loop for loop in found if loop.turns >= MANY_TURNS * self.waves), key=lambda o: -o.turns
+            (loop for loop in loops if loop.turns >= MANY_TURNS * self.waves), key=lambda o: -o.turns
         )
 
     @cached_property
     def decided_by_loads(self) -> set[int]:
         """Loads whose address follows from what another one brought, in loops from turn to turn."""
         ran = tuple(self.code[a] for a in sorted(self.counts) if self.counts[a] and a in self.code)
-        found = InnerLoop(ran, 1).decided_by_loads(turns=1)
-        return found.union(*(loop.decided_by_loads() for loop in self.loops))
+        loads = InnerLoop(ran, 1).decided_by_loads(turns=1)
+        return loads.union(*(loop.decided_by_loads() for loop in self.loops))
 
     @property
     def waves(self) -> int:
@@ -134,7 +134,7 @@ class Facts:
             return {}
         cycles = run.charged(self.counts)
         whole = sum(cycles.values()) or 1.0
-        return {address: each / whole for address, each in cycles.items()}
+        return {address: share / whole for address, share in cycles.items()}
 
     def dearest(self, addresses: Iterable[int]) -> int:
         """The instruction, of some, that took the most time."""
@@ -168,27 +168,27 @@ class Facts:
         if run is None:
             return {}
         life = sum(wave.end - wave.start for wave in run.unit.waves) or 1.0
-        found: dict[str, dict[int, float]] = {name: {} for name in REASONS}
+        shares: dict[str, dict[int, float]] = {name: {} for name in REASONS}
         for number, name in enumerate(REASONS):
             for index in np.flatnonzero(run.unit.stalls[:, number]):
                 address = run.unit.program.addresses[index]
                 share = float(run.unit.stalls[index, number]) / life
-                found[name][address] = found[name].get(address, 0.0) + share
-        return found
+                shares[name][address] = shares[name].get(address, 0.0) + share
+        return shares
 
     def stalled(self, reason: str) -> tuple[float, int | None]:
         """Part of the waves' time that a reason took, and the instruction before which most of it passed."""
         by_address = self.stalls.get(reason, {})
         return sum(by_address.values()), max(by_address, key=lambda a: by_address[a], default=None)
 
-    def ran(self, chosen: Callable[[Instruction], bool]) -> dict[int, int]:
+    def ran(self, matches: Callable[[Instruction], bool]) -> dict[int, int]:
         """Executions of the chosen instructions by address."""
-        return {a: n for a, n in self.counts.items() if n and a in self.code and chosen(self.code[a])}
+        return {a: n for a, n in self.counts.items() if n and a in self.code and matches(self.code[a])}
 
     def costs(self, key: str) -> dict[int, float]:
         """A measure of the instructions (`profile.instructions`), by address; zeros are absent."""
-        known = self.profile.instructions
-        return {a: v[key] for a, v in known.values.items() if v.get(key)} if known is not None else {}
+        costs = self.profile.instructions
+        return {a: v[key] for a, v in costs.values.items() if v.get(key)} if costs is not None else {}
 
     def counter(self, name: str) -> float:
         """A counter's value; 0 where it is not there."""

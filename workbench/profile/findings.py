@@ -66,7 +66,7 @@ class Advice(Shown, Sequence[Finding]):
 
     def __init__(self, name: str, findings: Sequence[Finding]) -> None:
         self.name = name
-        self._findings = tuple(sorted(findings, key=lambda each: (each.follows, -each.gain.value)))
+        self._findings = tuple(sorted(findings, key=lambda finding: (finding.follows, -finding.gain.value)))
 
     def __len__(self) -> int:
         return len(self._findings)
@@ -80,7 +80,7 @@ class Advice(Shown, Sequence[Finding]):
     def __repr__(self) -> str:
         if not self._findings:
             return f"{self.name}: no rule found anything worth {WORTH:g} times"
-        return "\n".join((f"{self.name}:", *(f"  {each}" for each in self._findings)))
+        return "\n".join((f"{self.name}:", *(f"  {finding}" for finding in self._findings)))
 
 
 def summed(name: str, parts: Sequence[tuple[Advice, float]]) -> Advice:
@@ -91,14 +91,14 @@ def summed(name: str, parts: Sequence[tuple[Advice, float]]) -> Advice:
         parts: advice on each launch, and its seconds.
     """
     whole = sum(seconds for _, seconds in parts)
-    found = []
+    findings = []
     for advice, seconds in parts:
-        for each in advice:
-            gain = whole / (whole - seconds + seconds / each.gain.value)
+        for finding in advice:
+            gain = whole / (whole - seconds + seconds / finding.gain.value)
             if gain >= WORTH:
-                title = f"{advice.name}: {each.title}"
-                found.append(replace(each, title=title, gain=replace(each.gain, value=gain)))
-    return Advice(name, found)
+                title = f"{advice.name}: {finding.title}"
+                findings.append(replace(finding, title=title, gain=replace(finding.gain, value=gain)))
+    return Advice(name, findings)
 
 
 def advise(profile: Profiled) -> Advice:
@@ -107,7 +107,7 @@ def advise(profile: Profiled) -> Advice:
         return Advice(profile.name, ())
     facts = Facts(profile)
     base = profile.model.seconds
-    found = []
+    findings = []
     for rule in RULES:
         seen = rule.look(facts)
         if seen is None:
@@ -119,9 +119,9 @@ def advise(profile: Profiled) -> Advice:
         figure = Figure(gain, "times", Origin.MODELLED, facts.model.source, facts.model.error)
         place = places[-1] if places else None
         inlined = places[0] if len(places) > 1 and places[0][0] != places[-1][0] else None
-        found.append(Finding(rule.key, rule.title, seen.evidence, seen.what, place, figure, inlined))
-    seen_by = {each.rule for each in found}
+        findings.append(Finding(rule.key, rule.title, seen.evidence, seen.what, place, figure, inlined))
+    seen_by = {finding.rule for finding in findings}
     explained = {other for rule in RULES if rule.key in seen_by for other in rule.explains}
     # A launch is short where its kernel is: what the kernel itself could do better comes first.
-    last = explained | ({"launch"} if len(found) > 1 else set())
-    return Advice(profile.name, [replace(each, follows=each.rule in last) for each in found])
+    last = explained | ({"launch"} if len(findings) > 1 else set())
+    return Advice(profile.name, [replace(finding, follows=finding.rule in last) for finding in findings])

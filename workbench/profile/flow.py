@@ -214,12 +214,12 @@ def stalls(
     """
     waits: list[list[float]] = [[] for _ in blocks]
     _sweep(blocks, timing, memory_latency, lds_cycles, waits)
-    found: dict[int, float] = {}
+    by_address: dict[int, float] = {}
     for block, cycles in zip(blocks, waits, strict=True):
         for step, stall in zip(block.steps, cycles, strict=True):
             if stall:
-                found[step.address] = found.get(step.address, 0.0) + stall * block.count
-    return found
+                by_address[step.address] = by_address.get(step.address, 0.0) + stall * block.count
+    return by_address
 
 
 def _sweep(

@@ -28,13 +28,13 @@ def remarks(record: LaunchRecord) -> tuple[str, ...]:
     if traffic is None or steps is None or not steps.is_whole or not traffic.watched:
         return ()
     wrote = np.zeros(traffic.group_total, dtype=bool)
-    told = []
+    sentences = []
     for index, watched in enumerate(traffic.watched):
         writers = traffic.writers(index)
         groups = np.unique(writers[writers >= 0])
         wrote[groups] = True
-        told += _unwritten(watched.name, writers, len(groups), traffic)
-    return (*_idle(record, wrote, steps.executed), *told)
+        sentences += _unwritten(watched.name, writers, len(groups), traffic)
+    return (*_idle(record, wrote, steps.executed), *sentences)
 
 
 def _unwritten(name: str, writers: npt.NDArray[np.int64], groups: int, traffic: Traffic) -> list[str]:

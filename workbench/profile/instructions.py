@@ -162,13 +162,13 @@ def counted(
     if record.traffic is not None:
         measures += [replace(CONFLICTS, origin=lds_origin(record.counters or {})), BYTES, MOVED, LDS_BYTES]
         for address, site in record.traffic.sites().items():
-            known = {
+            costs = {
                 CONFLICTS.key: site.lds_bank_conflict,
                 BYTES.key: site.bytes,
                 MOVED.key: 64 * site.accesses,
                 LDS_BYTES.key: site.lds_bytes,
             }
-            values[address].update({key: float(value) for key, value in known.items() if value})
+            values[address].update({key: float(value) for key, value in costs.items() if value})
     return InstructionProfile(tuple(measures), values, executions, reasons)
 
 
@@ -196,13 +196,13 @@ def measured(costs: Mapping[int, InstructionCost]) -> InstructionProfile | None:
         return None
     values: dict[int, dict[str, float]] = {}
     for address, cost in costs.items():
-        known = {
+        readings = {
             "issue_cycles": cost.latency - cost.stall,
             "stall_cycles": cost.stall + cost.idle,
             "instructions": cost.hits,
             "samples": cost.samples,
         }
-        values[address] = {key: float(value) for key, value in known.items() if value}
+        values[address] = {key: float(value) for key, value in readings.items() if value}
     return InstructionProfile(
         (*(TRACED if traced else ()), *((SAMPLED,) if sampled else ())),
         values,

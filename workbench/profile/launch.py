@@ -34,8 +34,8 @@ DISPATCH_SECONDS = 0.6e-6
 kernel of one work-group (jhinpan/flydsl-kernel-profiling-lib)."""
 
 QUANTITIES: Mapping[str, Quantity] = {
-    known.name: known
-    for known in (
+    quantity.name: quantity
+    for quantity in (
         Quantity("kernel", "kernel time, as a profiler reports it", 0.0, "by definition"),
         Quantity(
             "events",

@@ -35,16 +35,16 @@ def same_each_turn(facts: Facts) -> Seen | None:
             for i in loop.code
             if goes_to(i, VECTOR_MEMORY, Access.LOAD, Access.STORE) and loop.is_same_each_turn(i)
         ]
-        gone = frozenset(each.address for each in same)
+        gone = frozenset(instruction.address for instruction in same)
         share = facts.spent_on(gone)
-        if share < STALLED or not any(is_load(each) for each in same):
+        if share < STALLED or not any(is_load(instruction) for instruction in same):
             continue
         evidence = {"accesses to the same place each turn": counted(len(same)), "they take": percent(share)}
-        what = (
+        remedy = (
             "Load it before the loop, keep it in a register, and store it behind. The compiler does not "
             "where another pointer may be the same (__restrict__)."
         )
-        return Seen(evidence, Change(without=gone), what, facts.dearest(gone))
+        return Seen(evidence, Change(without=gone), remedy, facts.dearest(gone))
     return None
 
 
@@ -59,8 +59,8 @@ def early_wait(facts: Facts) -> Seen | None:
         if not _fit(facts, width):
             continue
         evidence = {"waits for memory": percent(share), "loads of a turn": counted(len(loads))}
-        what = "Load a turn ahead, and wait by vmcnt(n) for what is needed alone."
-        return Seen(evidence, _ahead(facts, loop, waits), what, facts.dearest(free))
+        remedy = "Load a turn ahead, and wait by vmcnt(n) for what is needed alone."
+        return Seen(evidence, _ahead(facts, loop, waits), remedy, facts.dearest(free))
     return None
 
 
@@ -72,20 +72,20 @@ def chained_loads(facts: Facts) -> Seen | None:
         if share < STALLED or not chained:
             continue
         evidence = {"waits for memory": percent(share), "loads that wait for a load": counted(len(chained))}
-        what = (
+        remedy = (
             "Follow two chains or more at a time, in a work-item or with more waves: each hides the others."
         )
-        return Seen(evidence, _ahead(facts, loop, waits), what, facts.dearest(chained))
+        return Seen(evidence, _ahead(facts, loop, waits), remedy, facts.dearest(chained))
     return None
 
 
 def _loop_loads(facts: Facts, loop: InnerLoop) -> tuple[float, list[int], list[int]]:
     """Part of the waves' time at waits for a loop's own loads, these waits, and the loads."""
     inside = among(facts.stalls["WAIT_MEMORY"], loop)
-    own = {each.address for each in loop.code if is_load(each)}
-    waits = sorted(a for a in inside if set(facts.waited_for.get(a, ())) & own)
+    loads = {instruction.address for instruction in loop.code if is_load(instruction)}
+    waits = sorted(a for a in inside if set(facts.waited_for.get(a, ())) & loads)
     share = sum(facts.stalls["WAIT_MEMORY"][a] for a in waits)
-    return share, waits, sorted({load for a in waits for load in facts.waited_for[a]} & own)
+    return share, waits, sorted({load for a in waits for load in facts.waited_for[a]} & loads)
 
 
 def _ahead(facts: Facts, loop: InnerLoop, waits: Sequence[int]) -> Change:
@@ -112,9 +112,9 @@ def moved_wait(facts: Facts) -> Seen | None:
             if facts.stalls["WAIT_MEMORY"].get(address, 0.0) < STALLED:
                 continue
             loads = [facts.code[a] for a in facts.waited_for.get(address, ()) if a in facts.code]
-            wanted = set().union(*(registers(each.dst) for each in loads))
+            results = set().union(*(registers(load.dst) for load in loads))
             rest = [facts.code[a] for a in block[row + 1 :] if a in facts.code]
-            gap = next((n for n, i in enumerate(rest) if registers(read(i)) & wanted), 0)
+            gap = next((n for n, i in enumerate(rest) if registers(read(i)) & results), 0)
             if gap >= _FAR:
                 # A wait right behind would wait for the same.
                 waits = [i.address for i in rest[:gap] if waits_of(i).vmcnt is not None]
@@ -122,9 +122,9 @@ def moved_wait(facts: Facts) -> Seen | None:
     if not places:
         return None
     share = sum(facts.stalls["WAIT_MEMORY"].get(a, 0.0) for a in places)
-    what = "What follows does not need the load yet: wait right before its first use."
+    remedy = "What follows does not need the load yet: wait right before its first use."
     worst = max(places, key=lambda a: facts.stalls["WAIT_MEMORY"].get(a, 0.0))
-    return Seen({"waits for memory": percent(share)}, Change(moved=frozenset(places.items())), what, worst)
+    return Seen({"waits for memory": percent(share)}, Change(moved=frozenset(places.items())), remedy, worst)
 
 
 def short_loop(facts: Facts) -> Seen | None:
@@ -141,23 +141,25 @@ def short_loop(facts: Facts) -> Seen | None:
             "of them to count and jump": counted(len(overhead)),
             "these take": percent(share),
         }
-        what = "Unroll it by four or more: at each jump the wave waits for the fetch of its target."
-        return Seen(evidence, Change(unrolled=overhead), what, loop.code[-1].address)
+        remedy = "Unroll it by four or more: at each jump the wave waits for the fetch of its target."
+        return Seen(evidence, Change(unrolled=overhead), remedy, loop.code[-1].address)
     return None
 
 
 def _overhead(loop: InnerLoop) -> frozenset[int]:
     """Instructions that an unrolled loop has once in several turns: the jump, its condition, and steps."""
     jump = loop.code[-1]
-    found, wanted = {jump.address}, registers(read(jump)) | registers([VCC])
-    for each in loop.code[:-1]:
-        results = registers(written(each))
-        is_step = any(o.kind == "imm" for o in each.src) and bool(registers(each.dst) & registers(each.src))
-        is_plain = each.record.arithmetic is None and each.record.pipeline in ("salu", "valu")
-        is_condition = bool(results) and results <= wanted
+    overhead, condition = {jump.address}, registers(read(jump)) | registers([VCC])
+    for instruction in loop.code[:-1]:
+        results = registers(written(instruction))
+        is_step = any(o.kind == "imm" for o in instruction.src) and bool(
+            registers(instruction.dst) & registers(instruction.src)
+        )
+        is_plain = instruction.record.arithmetic is None and instruction.record.pipeline in ("salu", "valu")
+        is_condition = bool(results) and results <= condition
         if is_plain and (is_step or is_condition):
-            found.add(each.address)
-    return frozenset(found)
+            overhead.add(instruction.address)
+    return frozenset(overhead)
 
 
 def idle_barriers(facts: Facts) -> Seen | None:
@@ -168,8 +170,8 @@ def idle_barriers(facts: Facts) -> Seen | None:
         if not barriers or share < STALLED or any(i.record.memory is not None for i in loop.code):
             continue
         evidence = {"waits at barriers": percent(share), "accesses between them": counted(0)}
-        what = "Nothing is shared between these barriers: leave them out."
-        return Seen(evidence, Change(without=frozenset(barriers)), what, barriers[0])
+        remedy = "Nothing is shared between these barriers: leave them out."
+        return Seen(evidence, Change(without=frozenset(barriers)), remedy, barriers[0])
     return None
 
 
@@ -180,8 +182,8 @@ def atomics(facts: Facts) -> Seen | None:
         same = frozenset(i.address for i in mine if loop.is_same_each_turn(i))
         if same:
             some = sum(facts.counts[a] for a in same)
-            what = "Add up in a register, and send one atomic behind the loop."
-            return Seen({"atomics": counted(some)}, Change(without=same), what, facts.dearest(same))
+            remedy = "Add up in a register, and send one atomic behind the loop."
+            return Seen({"atomics": counted(some)}, Change(without=same), remedy, facts.dearest(same))
     return None
 
 
@@ -197,8 +199,8 @@ def few_lanes(facts: Facts) -> Seen | None:
             "lanes at work": modelled(round(wave * max(lanes), 1), f"of {wave}"),
             "the loop takes": percent(share),
         }
-        what = "Share the work out to all lanes (a tree of __shfl_xor, or a reduction of the tile library)."
-        return Seen(evidence, Change(without=loop.addresses), what, loop.code[0].address)
+        remedy = "Share the work out to all lanes (a tree of __shfl_xor, or a reduction of the tile library)."
+        return Seen(evidence, Change(without=loop.addresses), remedy, loop.code[0].address)
     return None
 
 

@@ -48,16 +48,16 @@ class InnerLoop:
 
     @property
     def addresses(self) -> frozenset[int]:
-        return frozenset(each.address for each in self.code)
+        return frozenset(instruction.address for instruction in self.code)
 
     @property
     def changed(self) -> set[Register]:
         """Registers that a turn writes."""
-        return set().union(*(registers(written(each)) for each in self.code))
+        return set().union(*(registers(written(instruction)) for instruction in self.code))
 
     def branches(self) -> int:
         """Jumps in it."""
-        return sum(each.record.flow not in (Flow.NEXT, Flow.END) for each in self.code)
+        return sum(instruction.record.flow not in (Flow.NEXT, Flow.END) for instruction in self.code)
 
     def is_same_each_turn(self, access: Instruction) -> bool:
         """True if an access goes to the same address in every iteration."""
@@ -67,35 +67,35 @@ class InnerLoop:
     def decided_by_loads(self, turns: int = 2) -> set[int]:
         """Loads whose address depends on a load of this or an earlier iteration."""
         return {
-            each.address
-            for each, known in self._tainted(is_load, turns=turns)
-            if is_load(each) and registers(read(each)) - registers(_sent(each)) & known
+            instruction.address
+            for instruction, tainted in self._tainted(is_load, turns=turns)
+            if is_load(instruction) and registers(read(instruction)) - registers(_sent(instruction)) & tainted
         }
 
     def follows_from(self, source: Callable[[Instruction], bool]) -> list[Instruction]:
         """Instructions that `source` selects and those that use their results, in one iteration."""
         return [
-            each
-            for each, known in self._tainted(source, turns=1)
-            if source(each) or registers(read(each)) & known
+            instruction
+            for instruction, tainted in self._tainted(source, turns=1)
+            if source(instruction) or registers(read(instruction)) & tainted
         ]
 
     def _tainted(
         self, source: Callable[[Instruction], bool], *, turns: int = 2
     ) -> list[tuple[Instruction, set[Register]]]:
         """Each instruction of the last of some turns, and which registers before it follow from a source."""
-        known: set[Register] = set()
-        found = []
+        tainted: set[Register] = set()
+        pairs = []
         for turn in range(turns):
-            for each in self.code:
+            for instruction in self.code:
                 if turn == turns - 1:
-                    found.append((each, set(known) - _MASKS))
-                results = registers(written(each))
-                if source(each) or registers(read(each)) & known - _MASKS:
-                    known |= results
+                    pairs.append((instruction, set(tainted) - _MASKS))
+                results = registers(written(instruction))
+                if source(instruction) or registers(read(instruction)) & tainted - _MASKS:
+                    tainted |= results
                 else:
-                    known -= results
-        return found
+                    tainted -= results
+        return pairs
 
 
 _MASKS = {("s", 126), ("s", 127)}
@@ -117,15 +117,16 @@ def inner_loops(code: Mapping[int, Instruction], counts: Mapping[int, int]) -> l
     listed: Sequence[Instruction] = [code[address] for address in sorted(code) if counts.get(address)]
     loops = Graph(listed).loops()
     inner = [
-        one
-        for one in loops
+        loop
+        for loop in loops
         if not any(
-            one.first <= o.first and o.last <= one.last and (o.first, o.last) != (one.first, one.last)
+            loop.first <= o.first and o.last <= loop.last and (o.first, o.last) != (loop.first, loop.last)
             for o in loops
         )
     ]
     return [
-        InnerLoop(tuple(listed[one.first : one.last + 1]), counts[listed[one.last].address]) for one in inner
+        InnerLoop(tuple(listed[loop.first : loop.last + 1]), counts[listed[loop.last].address])
+        for loop in inner
     ]
 
 

@@ -19,13 +19,13 @@ def machine(name: str, arch: str = "") -> Product:
         WorkbenchError: no such product is known, or too little of it.
     """
     try:
-        found = targets.product(name)
+        product = targets.product(name)
     except UsageError:
-        if not any(arch == known.name for known in targets.TARGETS):
+        if not any(arch == target.name for target in targets.TARGETS):
             raise
-        found = targets.default_product(arch)
-    memory_latency_cycles(found)
-    return found
+        product = targets.default_product(arch)
+    memory_latency_cycles(product)
+    return product
 
 
 def memory_latency_cycles(machine: Product) -> float:
@@ -35,10 +35,10 @@ def memory_latency_cycles(machine: Product) -> float:
         WorkbenchError: it is not known.
     """
     if machine.memory_latency_ns is None:
-        known = ", ".join(p.name for p in targets.PRODUCTS if p.memory_latency_ns is not None)
+        names = ", ".join(p.name for p in targets.PRODUCTS if p.memory_latency_ns is not None)
         raise WorkbenchError(
             f"the timing model does not know the memory latency of {machine.name} ({machine.arch}); it works "
-            f"for {known}: choose one of these, or measure on a GPU."
+            f"for {names}: choose one of these, or measure on a GPU."
         )
     return machine.memory_latency_ns * 1e-9 * machine.clock_hz
 

@@ -48,10 +48,10 @@ class Values:
 
     def any_of(self, names: Mapping[str, float]) -> float:
         """Sum of those collected, each times its factor; KeyError where none was."""
-        found = [n for n in names if n in self._counters]
-        if not found:
+        collected = [n for n in names if n in self._counters]
+        if not collected:
             raise KeyError(next(iter(names)))
-        return sum(self(n) * names[n] for n in found)
+        return sum(self(n) * names[n] for n in collected)
 
     @property
     def seconds(self) -> float:
@@ -181,13 +181,13 @@ def _hbm_bytes(v: Values) -> float:
 
 def _l1_misses(v: Values) -> float:
     """Atomics are added where they were collected: few kernels have any."""
-    found = v("TCP_TCC_READ_REQ_sum") + v("TCP_TCC_WRITE_REQ_sum")
+    requests = v("TCP_TCC_READ_REQ_sum") + v("TCP_TCC_WRITE_REQ_sum")
     try:
-        return found + v.any_of(
+        return requests + v.any_of(
             {"TCP_TCC_ATOMIC_WITH_RET_REQ_sum": 1.0, "TCP_TCC_ATOMIC_WITHOUT_RET_REQ_sum": 1.0}
         )
     except KeyError:
-        return found
+        return requests
 
 
 def _coalescing(v: Values) -> float:
@@ -437,22 +437,22 @@ def derive(counters: Mapping[str, Figure], machine: Product) -> dict[str, Measur
         has nothing to be of. A metric that any modelled counter goes into is modelled; counted ones give a
         counted metric.
     """
-    found = {}
+    measurements = {}
     for metric in METRICS:
         values = Values(counters)
         try:
             value = metric.formula(values, machine)
         except (KeyError, ZeroDivisionError) as error:
             absent = NOT_COLLECTED if isinstance(error, KeyError) else NOTHING
-            found[metric.name] = Measurement(metric, None, absent=absent)
+            measurements[metric.name] = Measurement(metric, None, absent=absent)
             continue
         peak = None
         if metric.peak is not None:
             peak = metric.peak(Values(counters), machine)
-        off = next((each.error for each in values.read if each.error is not None), None)
+        off = next((figure.error for figure in values.read if figure.error is not None), None)
         figure = Figure(value, metric.unit, weakest(values.read), metric.text, off)
-        found[metric.name] = Measurement(metric, figure, peak)
-    return found
+        measurements[metric.name] = Measurement(metric, figure, peak)
+    return measurements
 
 
 def weakest(figures: list[Figure]) -> Origin:

@@ -188,8 +188,8 @@ class TimeModel:
     def longest(self) -> str:
         """Launch overhead and the three longest parts, as text."""
         top = sorted(self.parts, key=lambda part: -self.parts[part])[:3]
-        shown = ", ".join(f"{UNITS.get(p, p)} {self.parts[p] * 1e6:.3g} us" for p in top)
-        return f"launch {self.overhead * 1e6:.3g} us, longest {shown}"
+        parts = ", ".join(f"{UNITS.get(p, p)} {self.parts[p] * 1e6:.3g} us" for p in top)
+        return f"launch {self.overhead * 1e6:.3g} us, longest {parts}"
 
     def __str__(self) -> str:
         return f"{self.time}: {self.longest}"
@@ -256,7 +256,8 @@ def model_time(
             parts,
             parts=_simulated_parts(parts.parts, run),
             wave={
-                name: run.seconds * sum(shares.get(one, 0.0) for one in of) for name, of in _OF_A_WAVE.items()
+                name: run.seconds * sum(shares.get(reason, 0.0) for reason in of)
+                for name, of in _OF_A_WAVE.items()
             },
             seconds=DISPATCH_SECONDS + seconds,
             overhead=DISPATCH_SECONDS,
@@ -270,13 +271,13 @@ def model_time(
     if clock_hz is not None:
         return at(clock_hz, spans)
 
-    found: dict[float, TimeModel] = {}
+    models: dict[float, TimeModel] = {}
 
     def allowed(clock: float) -> float:
-        found[clock] = at(clock, spans)
-        return sustained_clock(machine, found[clock].activity, kind=_matrix_type(tally), bits=live)
+        models[clock] = at(clock, spans)
+        return sustained_clock(machine, models[clock].activity, kind=_matrix_type(tally), bits=live)
 
-    return found[settled_clock(machine.clock_hz, allowed)]
+    return models[settled_clock(machine.clock_hz, allowed)]
 
 
 _WAITS = frozenset(REASONS) - {"NONE", "ISSUE", "IDLING"}
@@ -292,8 +293,8 @@ def _simulated_parts(parts: Mapping[str, float], run: ChipRun) -> dict[str, floa
     """Seconds that each unit is busy, with memory's minimum in place of a single wave's waits."""
     _, l2, infinity, hbm = (cycles / run.clock_hz for cycles in run.memory)
     levels = {"l2": l2, "infinity": infinity, "hbm": hbm}
-    kept = {name: seconds for name, seconds in parts.items() if name != "wave"}
-    return {**kept, **{name: max(kept.get(name, 0.0), seconds) for name, seconds in levels.items()}}
+    units = {name: seconds for name, seconds in parts.items() if name != "wave"}
+    return {**units, **{name: max(units.get(name, 0.0), seconds) for name, seconds in levels.items()}}
 
 
 def _matrix_type(tally: Tally) -> str:
@@ -347,10 +348,10 @@ def evicted_lines(
     if clean:
         return written / brought
     passing = streamed[1] * written
-    kept = brought - passing - streamed[0] * (brought - written)
-    held = min(kept, float(machine.infinity_cache_bytes))
-    own = (written - passing) / kept if kept else 0.0
-    return (held + (kept - held) * own + passing) / brought
+    lasting = brought - passing - streamed[0] * (brought - written)
+    held = min(lasting, float(machine.infinity_cache_bytes))
+    write_share = (written - passing) / lasting if lasting else 0.0
+    return (held + (lasting - held) * write_share + passing) / brought
 
 
 def _far_instructions(
@@ -414,20 +415,20 @@ def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[in
     sent = 64 * (total.l2_writes + total.l2_atomics)
     stored = min(1.0, rate(total.memory_bytes_written, sent))
     # What L2 writes back stays in the Infinity Cache, until another line takes its place.
-    kept = min(1.0, rate(64 * total.fabric_writes_64 + 32 * total.fabric_writes_32, sent)) - stored
-    found: dict[int, Levels] = {}
+    cached = min(1.0, rate(64 * total.fabric_writes_64 + 32 * total.fabric_writes_32, sent)) - stored
+    levels: dict[int, Levels] = {}
     for address, instruction in instructions.items():
         memory = instruction.record.memory
         if memory is None or memory.space not in _FAR:
             continue
         if memory.access is Access.LOAD:
             served = tally.replayed.levels.get(address)
-            found[address] = levels_of(served) if served is not None else loads
+            levels[address] = levels_of(served) if served is not None else loads
         elif memory.access is not Access.NONE:
-            found[address] = (0.0, 1.0 - stored - max(0.0, kept), max(0.0, kept), stored)
+            levels[address] = (0.0, 1.0 - stored - max(0.0, cached), max(0.0, cached), stored)
         else:
-            found[address] = FROM_L2
-    return found
+            levels[address] = FROM_L2
+    return levels
 
 
 def _bound(

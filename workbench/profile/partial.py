@@ -36,9 +36,9 @@ def may_be_partial(instructions: Iterable[Instruction]) -> bool:
 
     That is: it calls no function, and there are no atomics in memory.
     """
-    for one in instructions:
-        memory = one.record.memory
-        if one.record.flow in (Flow.CALL, Flow.JUMP, Flow.INDIRECT_CALL):
+    for instruction in instructions:
+        memory = instruction.record.memory
+        if instruction.record.flow in (Flow.CALL, Flow.JUMP, Flow.INDIRECT_CALL):
             return False
         if memory is not None and memory.access is Access.ATOMIC and memory.space is not Space.LDS:
             return False
@@ -109,11 +109,11 @@ def _whole_counts(steps: Steps) -> dict[int, int]:
     for way, first, groups in zip(ways.tolist(), where.tolist(), count.tolist(), strict=True):
         size = float(steps.executed[first])
         group = recorded.get(way, listed[int(np.abs(sizes - size).argmin())])
-        one = np.zeros(len(steps.blocks))
+        block_counts = np.zeros(len(steps.blocks))
         for wave in steps.of(group):
             block = wave.steps["block"]
-            one += np.bincount(block[block >= 0], minlength=len(one))
-        totals += one * groups * size / float(steps.executed[group])
+            block_counts += np.bincount(block[block >= 0], minlength=len(block_counts))
+        totals += block_counts * groups * size / float(steps.executed[group])
     counts: dict[int, int] = {}
     for addresses, executed in zip(steps.blocks, np.rint(totals).astype(np.int64).tolist(), strict=True):
         for address in addresses:
@@ -159,12 +159,12 @@ class Part:
         ]
         read = sum(die.mall_read_misses for die in dies)
         most = max(argument_bytes // LINE_BYTES, sum(die.mall_read_misses for die in part.dies))
-        kept = min(1.0, most / max(1, read))
+        from_memory = min(1.0, most / max(1, read))
         levels = {
-            address: (l1, l2, infinity + round(hbm * (1 - kept)), round(hbm * kept))
+            address: (l1, l2, infinity + round(hbm * (1 - from_memory)), round(hbm * from_memory))
             for address, (l1, l2, infinity, hbm) in part.levels.items()
         }
-        return Replayed(tuple(_less_from_memory(die, kept) for die in dies), part.sampling, levels)
+        return Replayed(tuple(_less_from_memory(die, from_memory) for die in dies), part.sampling, levels)
 
 
 @dataclass(frozen=True)
@@ -205,25 +205,25 @@ class Rounds:
         return _sum(self.second, self.second, whole / second - 1.0)
 
 
-def _sum(one: Replayed, other: Replayed, times: float) -> Replayed:
+def _sum(first: Replayed, other: Replayed, times: float) -> Replayed:
     """One and so many times the other, count by count."""
     names = [field.name for field in fields(CacheCounts)]
     dies = [
         CacheCounts(*(max(0, round(getattr(a, name) + times * getattr(b, name))) for name in names))
-        for a, b in zip(one.dies, other.dies, strict=True)
+        for a, b in zip(first.dies, other.dies, strict=True)
     ]
     none = (0, 0, 0, 0)
     levels = {
         address: tuple(
             max(0, round(a + times * b))
-            for a, b in zip(one.levels.get(address, none), other.levels.get(address, none), strict=True)
+            for a, b in zip(first.levels.get(address, none), other.levels.get(address, none), strict=True)
         )
-        for address in {*one.levels, *other.levels}
+        for address in {*first.levels, *other.levels}
     }
-    return Replayed(tuple(dies), one.sampling, {a: served for a, served in levels.items() if any(served)})
+    return Replayed(tuple(dies), first.sampling, {a: served for a, served in levels.items() if any(served)})
 
 
-def _less_from_memory(die: CacheCounts, kept: float) -> CacheCounts:
-    misses = round(die.mall_read_misses * kept)
+def _less_from_memory(die: CacheCounts, from_memory: float) -> CacheCounts:
+    misses = round(die.mall_read_misses * from_memory)
     hits = die.mall_read_hits + die.mall_read_misses - misses
     return replace(die, mall_read_misses=misses, mall_read_hits=hits)

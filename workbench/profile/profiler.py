@@ -108,7 +108,7 @@ def profile_target(
     pc_sampling: bool | str = False,
 ) -> ProfileResult | StepsProfile:
     """Counters of a prepared launch; see `profile`."""
-    results = [_profiled(each, counters, thread_trace, pc_sampling) for each in target.each()]
+    results = [_profiled(launch, counters, thread_trace, pc_sampling) for launch in target.each()]
     return results[0] if len(results) == 1 else StepsProfile(target, results)
 
 
@@ -118,8 +118,8 @@ def _profiled(
     thread_trace: bool,
     pc_sampling: bool | str,
 ) -> ProfileResult:
-    told = {"shape": target.shape, "device": target.device.name}
-    with hub.failures("profile", target.name, **told), hub.muted():
+    details = {"shape": target.shape, "device": target.device.name}
+    with hub.failures("profile", target.name, **details), hub.muted():
         if target.device.observes:
             result = _counted(target, counters)
         else:
@@ -136,18 +136,18 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
     record = launch.record
     model = modelled(target, launch.timed, launch.timed_sums, spans=SPANS)
     sums = replace(launch.sums, simulated=wait_counters(model, launch.sums, record.counts or {}))
-    found = collect(sums, target.device.name)
+    figures = collect(sums, target.device.name)
     missing: tuple[str, ...] = ()
     if names is not None:
-        missing = tuple(name for name in names if name not in found)
-        found = {name: found[name] for name in names if name in found}
+        missing = tuple(name for name in names if name not in figures)
+        figures = {name: figures[name] for name in names if name in figures}
     costs = counted_instructions(target.kernel, record, model.simulation)
     code = target.kernel.without_launches()
     return ProfileResult(
         name=target.name,
         device=target.device.name,
         shape=target.shape,
-        counters=found,
+        counters=figures,
         classes=sums.classes,
         lines=_by_line(target, costs) if costs is not None else {},
         model=model,
@@ -225,16 +225,16 @@ def _resources(target: Target, record: LaunchRecord) -> Resources:
 
 def _by_line(target: Target, costs: InstructionProfile) -> dict[tuple[str, int], Line]:
     module, timing = target.kernel.module, targets.target(target.kernel.arch).timing
-    found: dict[tuple[str, int], Line] = {}
+    lines: dict[tuple[str, int], Line] = {}
     for address, count in (costs.executions or {}).items():
         places = module.places_of(address)
         if not places:
             continue
-        line = found.setdefault(places[-1], Line())
+        line = lines.setdefault(places[-1], Line())
         instruction = module.instruction(address)
         kind = instruction.record.pipeline
         line.classes[kind] = line.classes.get(kind, 0) + count
         line.issue_cycles += count * issue_cycles(instruction, timing)
         for key, value in costs.values[address].items():
             line.values[key] = line.values.get(key, 0) + value
-    return found
+    return lines

@@ -29,7 +29,7 @@ from workbench.profile.model import TimeModel
 from workbench.profile.rocprof import RocprofResult, export
 from workbench.profile.stalls import Branch, stall_tree, wait_causes
 from workbench.profile.timelines import Timeline, timeline_of
-from workbench.profile.timing import TimeResult, together
+from workbench.profile.timing import TimeResult, sum_of_steps
 from workbench.profile.what_if import Again, change_of
 from workbench.targets import Product
 
@@ -149,8 +149,8 @@ class ProfileResult(Plotted):
     @property
     def complete(self) -> ProfileResult:
         """This profile with all that was counted, where it is still there."""
-        found = self.whole() if self.whole is not None else None
-        return found if found is not None else self
+        whole = self.whole() if self.whole is not None else None
+        return whole if whole is not None else self
 
     def what_if(self, *, without: Collection[int] = (), **changes: float | bool | None) -> TimeModel:
         """The time that the launch would take if something about it were different, modelled.
@@ -236,7 +236,7 @@ class ProfileResult(Plotted):
     @cached_property
     def metrics(self) -> Mapping[str, Measurement]:
         """Derived metrics by name (`profile.metrics.METRICS`); those not collected have no figure."""
-        known = {
+        counters = {
             **self.counters,
             TIME: self.time,
             WAVES_PER_SIMD: Figure(
@@ -244,10 +244,10 @@ class ProfileResult(Plotted):
             ),
         }
         if self.argument_bytes:
-            known["argument_bytes"] = Figure(
+            counters["argument_bytes"] = Figure(
                 self.argument_bytes, "bytes", Origin.COUNTED, "arguments of the launch, each byte once"
             )
-        return derive(known, self.machine)
+        return derive(counters, self.machine)
 
     def to_rocprof_csv(self, folder: str | Path, name: str = "") -> list[Path]:
         """Writes counters and kernel trace in rocprofv3's CSV layout; see `profile.rocprof.export.write`."""
@@ -311,7 +311,7 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
         self.shape = target.shape
         self.work = target.work
         self._results = tuple(results)
-        self.timing: TimeResult = together(target, [result.timing for result in results])
+        self.timing: TimeResult = sum_of_steps(target, [result.timing for result in results])
 
     def __len__(self) -> int:
         return len(self._results)

@@ -54,7 +54,7 @@ _UNEVEN = 1.3
 """Times the mean that the busiest wave issues from which on waves are unequal."""
 
 
-def _stall(reason: str, name: str, what: str, *, chained: bool = False) -> Look:
+def _stall(reason: str, name: str, remedy: str, *, chained: bool = False) -> Look:
     """A rule for stalls: tried without the stalled instructions, or with two independent chains."""
 
     def look(facts: Facts) -> Seen | None:
@@ -66,12 +66,12 @@ def _stall(reason: str, name: str, what: str, *, chained: bool = False) -> Look:
             # Two chains side by side: each waits for its own results while the other goes on.
             vector = facts.ran(lambda i: i.record.pipeline in ("valu", "trans", "mfma"))
             change = Change(independent=frozenset(vector))
-        return Seen({name: percent(share)}, change, what, worst)
+        return Seen({name: percent(share)}, change, remedy, worst)
 
     return look
 
 
-def _occupancy(limit: str, what: str) -> Look:
+def _occupancy(limit: str, remedy: str) -> Look:
     """A rule for launches with waiting waves, where using less of a resource would let more waves fit."""
 
     def look(facts: Facts) -> Seen | None:
@@ -81,35 +81,35 @@ def _occupancy(limit: str, what: str) -> Look:
         more = -(-facts.groups // units) > fits.groups_per_cu
         if fits.limit != limit or waiting < STALLED or not more or fits.waves_per_simd >= fits.most:
             return None
-        wanted = fits.waves_per_simd * (fits.groups_per_cu + 1) / fits.groups_per_cu
+        more_waves = fits.waves_per_simd * (fits.groups_per_cu + 1) / fits.groups_per_cu
         evidence = {
             "waves of a SIMD": counted(fits.waves_per_simd),
             "waves wait": percent(waiting),
         }
-        return Seen(evidence, Change(waves_per_simd=wanted), what)
+        return Seen(evidence, Change(waves_per_simd=more_waves), remedy)
 
     return look
 
 
-def _without(name: str, chosen: Callable[[Instruction], bool], least: float, of: str, what: str) -> Look:
+def _without(name: str, matches: Callable[[Instruction], bool], least: float, of: str, remedy: str) -> Look:
     """Some instructions take much of the issue of all vector instructions."""
 
     def look(facts: Facts) -> Seen | None:
-        mine = facts.ran(chosen)
+        mine = facts.ran(matches)
         vector = facts.ran(lambda i: i.record.pipeline in ("valu", "trans"))
         total, some = sum(vector.values()), sum(mine.values())
         if not total or some < least * total:
             return None
         evidence = {name: counted(some), of: counted(total)}
-        return Seen(evidence, Change(without=frozenset(mine)), what, max(mine, key=lambda a: mine[a]))
+        return Seen(evidence, Change(without=frozenset(mine)), remedy, max(mine, key=lambda a: mine[a]))
 
     return look
 
 
 def _vector_memory(instruction: Instruction, access: Access | None = None) -> bool:
     memory = instruction.record.memory
-    wanted = (Space.GLOBAL, Space.FLAT, Space.BUFFER)
-    return memory is not None and memory.space in wanted and (access is None or memory.access is access)
+    spaces = (Space.GLOBAL, Space.FLAT, Space.BUFFER)
+    return memory is not None and memory.space in spaces and (access is None or memory.access is access)
 
 
 def _scratch(instruction: Instruction) -> bool:
@@ -131,16 +131,16 @@ def _conflicts(facts: Facts) -> Seen | None:
     )
 
 
-def _uncoalesced(access: Access, what: str) -> Look:
+def _uncoalesced(access: Access, remedy: str) -> Look:
     def look(facts: Facts) -> Seen | None:
         asked, moved = facts.costs("bytes"), facts.costs("bytes_moved")
         mine = [a for a in asked if a in facts.code and _vector_memory(facts.code[a], access)]
-        wanted, used = sum(asked[a] for a in mine), sum(moved.get(a, 0) for a in mine)
-        if not wanted or used < 1.5 * wanted:
+        requested, used = sum(asked[a] for a in mine), sum(moved.get(a, 0) for a in mine)
+        if not requested or used < 1.5 * requested:
             return None
-        evidence = {"asked for": counted(wanted, "bytes"), "moved": counted(used, "bytes")}
+        evidence = {"asked for": counted(requested, "bytes"), "moved": counted(used, "bytes")}
         worst = max(mine, key=lambda a: moved.get(a, 0) - asked[a])
-        return Seen(evidence, Change(coalesced=True), what, worst)
+        return Seen(evidence, Change(coalesced=True), remedy, worst)
 
     return look
 
@@ -190,8 +190,8 @@ def _idling(facts: Facts) -> Seen | None:
     share = facts.stalled("IDLING")[0]
     if share < STALLED or not idle:
         return None
-    what = "Independent instructions in place of s_nop; a barrier or s_waitcnt in place of s_sleep."
-    return Seen({"idles": percent(share)}, Change(without=idle), what, facts.dearest(idle))
+    remedy = "Independent instructions in place of s_nop; a barrier or s_waitcnt in place of s_sleep."
+    return Seen({"idles": percent(share)}, Change(without=idle), remedy, facts.dearest(idle))
 
 
 def _few_waves(facts: Facts) -> Seen | None:

@@ -29,7 +29,7 @@ def estimated_counters(
         whole: executions of each instruction in the whole launch, where only a part of it ran.
     """
     counts = whole if whole is not None else record.counts
-    found: dict[str, int] = dict.fromkeys(
+    counters: dict[str, int] = dict.fromkeys(
         (
             *("lds_cycles", "lds_bytes_read", "lds_bytes_written", "global_bytes_read"),
             *("global_bytes_written", "scalar_bytes_read", "direct_to_lds_bytes"),
@@ -41,19 +41,19 @@ def estimated_counters(
     for address, count in counts.items():
         memory = instructions[address].record.memory
         if memory is not None and memory.space in (Space.SCALAR, Space.SCALAR_BUFFER):
-            found["scalar_bytes_read"] += count * memory.bytes
+            counters["scalar_bytes_read"] += count * memory.bytes
     for address, site in record.traffic.sites().items() if record.traffic is not None else ():
         memory = instructions[address].record.memory
         is_load = memory is not None and memory.access is Access.LOAD
         moved = round(site.bytes * counts.get(address, 0) / max(1, record.counts.get(address, 0)))
-        found["global_bytes_read" if is_load else "global_bytes_written"] += moved
+        counters["global_bytes_read" if is_load else "global_bytes_written"] += moved
         if memory is not None and (memory.to_lds or instructions[address].modifiers.get("lds")):
-            found["direct_to_lds_bytes"] += moved
-            found["lds_bytes_written"] += moved
+            counters["direct_to_lds_bytes"] += moved
+            counters["lds_bytes_written"] += moved
     if record.steps is not None:
         for name, value in lds_counters(record.steps, counts, instructions).items():
-            found[name] += value
-    return found
+            counters[name] += value
+    return counters
 
 
 def lds_counters(
@@ -66,14 +66,14 @@ def lds_counters(
         counts: executions of each instruction in the launch.
         instructions: of the code, by address.
     """
-    found = {"lds_cycles": 0, "lds_bytes_read": 0, "lds_bytes_written": 0}
+    counters = {"lds_cycles": 0, "lds_bytes_read": 0, "lds_bytes_written": 0}
     for address, (executed, cycles, moved) in _lds(steps).items():
         share = counts.get(address, 0) / executed
         memory = instructions[address].record.memory
         is_load = memory is not None and memory.access is Access.LOAD
-        found["lds_cycles"] += round(cycles * share)
-        found["lds_bytes_read" if is_load else "lds_bytes_written"] += round(moved * share)
-    return found
+        counters["lds_cycles"] += round(cycles * share)
+        counters["lds_bytes_read" if is_load else "lds_bytes_written"] += round(moved * share)
+    return counters
 
 
 def _lds(steps: Steps) -> dict[int, tuple[int, int, int]]:
@@ -86,16 +86,18 @@ def _lds(steps: Steps) -> dict[int, tuple[int, int, int]]:
             blocks += np.bincount(block[block >= 0], minlength=len(blocks))
             served = wave.steps[(block < 0) & (wave.steps["lines"] == 0)]
             for place in np.unique(served["place"]):
-                own = served[served["place"] == place]
-                sums = np.array([own["lds_cycles"].sum(dtype=np.int64), own["bytes"].sum(dtype=np.int64)])
+                accesses = served[served["place"] == place]
+                sums = np.array(
+                    [accesses["lds_cycles"].sum(dtype=np.int64), accesses["bytes"].sum(dtype=np.int64)]
+                )
                 costs[int(place)] = costs.get(int(place), np.zeros(2, dtype=np.int64)) + sums
     executed: dict[int, int] = {}
     for addresses, count in zip(steps.blocks, blocks.tolist(), strict=True):
         for address in addresses:
             executed[address] = executed.get(address, 0) + count
-    found = {}
+    by_address = {}
     for place, (cycles, moved) in costs.items():
         address = steps.text + 4 * place
         if executed.get(address):
-            found[address] = (executed[address], int(cycles), int(moved))
-    return found
+            by_address[address] = (executed[address], int(cycles), int(moved))
+    return by_address

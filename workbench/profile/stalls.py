@@ -63,9 +63,9 @@ class Branch(Shown):
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{100 * one.share:6.1f} %  {'  ' * depth}{one.name}"
-            + (f"  at {one.address:#x}" if one.address is not None else "")
-            for depth, one in self.walk()
+            f"{100 * branch.share:6.1f} %  {'  ' * depth}{branch.name}"
+            + (f"  at {branch.address:#x}" if branch.address is not None else "")
+            for depth, branch in self.walk()
         )
 
 
@@ -81,8 +81,8 @@ class _Words:
         return self._at(address, -1)
 
     def _at(self, address: int, which: int) -> tuple[str, int] | None:
-        found = self.places(address) if self.places is not None else ()
-        return found[which] if found else None
+        places = self.places(address) if self.places is not None else ()
+        return places[which] if places else None
 
     def leaf(self, address: int, reason: str, share: float) -> Branch:
         name = self.text(address) if self.text is not None else hex(address)
@@ -143,10 +143,10 @@ def _simds(unit: UnitRun, inside: float, words: _Words) -> tuple[Branch, ...]:
     ends = np.searchsorted(stood["wave"], np.arange(len(unit.waves) + 1))
     simds: dict[int, list[Branch]] = {}
     for number, wave in enumerate(unit.waves):
-        own = stood[ends[number] : ends[number + 1]]
+        waits = stood[ends[number] : ends[number + 1]]
         share = (wave.end - wave.start) / life * inside
-        cycles = own["cycles"].astype(np.float64) / life * inside
-        parts = _reasons(unit, own["op"], own["reason"], cycles, share, words)
+        cycles = waits["cycles"].astype(np.float64) / life * inside
+        parts = _reasons(unit, waits["op"], waits["reason"], cycles, share, words)
         name = f"wave {wave.wave} of work-group {wave.group}"
         simds.setdefault(wave.simd, []).append(Branch(name, share, parts))
     return tuple(
@@ -169,12 +169,12 @@ def _reasons(
     for op, reason, share in zip(ops.tolist(), reasons.tolist(), shares.tolist(), strict=True):
         leaf = words.leaf(unit.program.addresses[op], names[reason], share)
         leaves.setdefault(names[reason], []).append(leaf)
-    found = [
-        Branch(REASONS[reason], sum(leaf.share for leaf in own), _by_line(own), reason)
-        for reason, own in leaves.items()
+    branches = [
+        Branch(REASONS[reason], sum(leaf.share for leaf in group), _by_line(group), reason)
+        for reason, group in leaves.items()
     ]
-    issue = Branch("issues", max(0.0, inside - sum(each.share for each in found)))
-    return _largest([issue, *found])
+    issue = Branch("issues", max(0.0, inside - sum(branch.share for branch in branches)))
+    return _largest([issue, *branches])
 
 
 def wait_causes(unit: UnitRun) -> dict[tuple[int, str], list[int]]:
@@ -185,13 +185,13 @@ def wait_causes(unit: UnitRun) -> dict[tuple[int, str], list[int]]:
     listed = unit.program.addresses
     names = list(REASONS)
     cycles: dict[tuple[int, str], dict[int, float]] = {}
-    wanted = unit.spans[(unit.spans["cause"] >= 0) & (unit.spans["reason"] != names.index("AT_BARRIER"))]
+    waits = unit.spans[(unit.spans["cause"] >= 0) & (unit.spans["reason"] != names.index("AT_BARRIER"))]
     for op, reason, cause, spent in zip(
-        *(wanted[name].tolist() for name in ("op", "reason", "cause", "cycles")), strict=True
+        *(waits[name].tolist() for name in ("op", "reason", "cause", "cycles")), strict=True
     ):
-        found = cycles.setdefault((listed[op], names[reason]), {})
-        found[listed[cause]] = found.get(listed[cause], 0.0) + spent
-    return {key: sorted(found, key=lambda a: -found[a]) for key, found in cycles.items()}
+        loads = cycles.setdefault((listed[op], names[reason]), {})
+        loads[listed[cause]] = loads.get(listed[cause], 0.0) + spent
+    return {key: sorted(loads, key=lambda a: -loads[a]) for key, loads in cycles.items()}
 
 
 def _by_line(leaves: Sequence[Branch]) -> tuple[Branch, ...]:
@@ -199,13 +199,13 @@ def _by_line(leaves: Sequence[Branch]) -> tuple[Branch, ...]:
     lines: dict[tuple[str, int] | None, list[Branch]] = {}
     for leaf in leaves:
         lines.setdefault(leaf.place, []).append(leaf)
-    found = []
-    for place, own in lines.items():
+    branches = []
+    for place, group in lines.items():
         name = f"line {place[1]}" if place is not None else "no line known"
-        share = sum(leaf.share for leaf in own)
-        parts = _by_header(own) if len(lines) == 1 else _largest(own)
-        found.append(Branch(name, share, parts, own[0].reason, place))
-    return _largest(found)
+        share = sum(leaf.share for leaf in group)
+        parts = _by_header(group) if len(lines) == 1 else _largest(group)
+        branches.append(Branch(name, share, parts, group[0].reason, place))
+    return _largest(branches)
 
 
 def _by_header(leaves: Sequence[Branch]) -> tuple[Branch, ...]:
@@ -215,22 +215,22 @@ def _by_header(leaves: Sequence[Branch]) -> tuple[Branch, ...]:
         headers.setdefault(leaf.inlined, []).append(leaf)
     if len(headers) == 1:
         return _largest(leaves)
-    found = []
-    for inlined, own in headers.items():
+    branches = []
+    for inlined, group in headers.items():
         file, number = inlined or ("", 0)
         name = f"{PurePath(file).name}, line {number}" if file else "no line known"
-        parts, share = _largest(own), sum(leaf.share for leaf in own)
-        found.append(Branch(name, share, parts, own[0].reason, own[0].place, inlined=inlined))
-    return _largest(found)
+        parts, share = _largest(group), sum(leaf.share for leaf in group)
+        branches.append(Branch(name, share, parts, group[0].reason, group[0].place, inlined=inlined))
+    return _largest(branches)
 
 
 def _largest(branches: Sequence[Branch]) -> tuple[Branch, ...]:
     """The largest first; small ones as one branch, nothing left out of the sum."""
-    ordered = sorted((each for each in branches if each.share > 0), key=lambda each: -each.share)
-    least = LEAST * sum(each.share for each in ordered)
-    small = [each for each in ordered if each.share < least]
+    ordered = sorted((branch for branch in branches if branch.share > 0), key=lambda branch: -branch.share)
+    least = LEAST * sum(branch.share for branch in ordered)
+    small = [branch for branch in ordered if branch.share < least]
     if len(small) < 2:
         return tuple(ordered)
-    rest = replace(small[0], name=f"{len(small)} others", share=sum(each.share for each in small))
+    rest = replace(small[0], name=f"{len(small)} others", share=sum(branch.share for branch in small))
     rest = replace(rest, parts=(), place=None, address=None, waits_for=(), inlined=None)
     return (*ordered[: -len(small)], rest)

@@ -113,11 +113,11 @@ class Timeline(Presented):
 
     def stalls(self) -> dict[str, float]:
         """Cycles of stalls by reason, all lanes together, the longest first."""
-        found: dict[str, float] = {}
+        cycles: dict[str, float] = {}
         for span in self.spans:
             if span.reason:
-                found[span.reason] = found.get(span.reason, 0.0) + span.cycles
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+                cycles[span.reason] = cycles.get(span.reason, 0.0) + span.cycles
+        return dict(sorted(cycles.items(), key=lambda item: -item[1]))
 
     def places(self, span: Span) -> tuple[tuple[str, int], ...]:
         """Source file and line of a span's instruction, as `Module.places_of` has them."""
@@ -163,16 +163,16 @@ class Timeline(Presented):
             if (places := self.kernel.module.places_of(address))
         }
         until: dict[int, float] = {}
-        for span in sorted(self.spans, key=lambda one: -one.start):
+        for span in sorted(self.spans, key=lambda span: -span.start):
             cycles = min(span.cycles, until.get(span.lane, math.inf) - span.start)
             until[span.lane] = span.start
-            told: dict[str, Any] = {"address": hex(span.address), "cycles": span.cycles}
+            arguments: dict[str, Any] = {"address": hex(span.address), "cycles": span.cycles}
             if span.address in lines:
-                told["source"] = lines[span.address]
+                arguments["source"] = lines[span.address]
             if span.waits_for is not None and span.reason == "AT_BARRIER":
-                told["waits for"] = self.lanes[span.waits_for].name
+                arguments["waits for"] = self.lanes[span.waits_for].name
             elif span.waits_for is not None:
-                told["waits for"] = f"{self.code[span.waits_for]} at {span.waits_for:#x}"
+                arguments["waits for"] = f"{self.code[span.waits_for]} at {span.waits_for:#x}"
             yield {
                 "ph": "X",
                 "pid": 1,
@@ -181,7 +181,7 @@ class Timeline(Presented):
                 "dur": cycles / 1000,
                 "name": REASONS[span.reason] if span.reason else self.code[span.address],
                 "cat": "stall" if span.reason else span.kind.lower(),
-                "args": told,
+                "args": arguments,
             }
 
     def __str__(self) -> str:
@@ -197,11 +197,11 @@ class Timeline(Presented):
     __repr__ = __str__
 
 
-def _named(what: str, thread: int, name: str) -> Iterator[dict[str, Any]]:
+def _named(event_name: str, thread: int, name: str) -> Iterator[dict[str, Any]]:
     """The trace's events that name a process or a thread; viewers put threads in the order of their index."""
     event = {"ph": "M", "pid": 1, "tid": thread}
-    yield {**event, "name": what, "args": {"name": name}}
-    if what == "thread_name":
+    yield {**event, "name": event_name, "args": {"name": name}}
+    if event_name == "thread_name":
         yield {**event, "name": "thread_sort_index", "args": {"sort_index": thread}}
 
 
@@ -209,10 +209,10 @@ class Timelines(Presented, Sequence[Timeline]):
     """Timelines that are shown one under the other on one scale."""
 
     def __init__(self, timelines: Sequence[Timeline]) -> None:
-        for each in timelines:
-            if not isinstance(each, Timeline):
+        for line in timelines:
+            if not isinstance(line, Timeline):
                 raise UsageError(
-                    f"beside: got a {type(each).__name__}; expected what `wb.timeline(...)` gives"
+                    f"beside: got a {type(line).__name__}; expected what `wb.timeline(...)` gives"
                 )
         self._timelines = tuple(timelines)
 

@@ -146,8 +146,8 @@ class SweepResult(Plotted, Sequence[TimeResult]):
         return len(self._results)
 
     def __getitem__(self, index: Any) -> Any:
-        found = self._results[index]
-        return SweepResult(self.name, found, self.published) if isinstance(index, slice) else found
+        selected = self._results[index]
+        return SweepResult(self.name, selected, self.published) if isinstance(index, slice) else selected
 
     def __iter__(self) -> Iterator[TimeResult]:
         return iter(self._results)
@@ -193,12 +193,12 @@ def time(
 
 def time_target(target: Target, *, warm: bool = False) -> TimeResult:
     """Time of a prepared launch."""
-    told = {"shape": target.shape, "device": target.device.name}
-    with hub.failures("time", target.name, **told), hub.muted():
+    details = {"shape": target.shape, "device": target.device.name}
+    with hub.failures("time", target.name, **details), hub.muted():
         if target.device.origin is Origin.MEASURED:
             result = _measure(target, warm)
         else:
-            result = together(target, [_model(each, warm) for each in target.each()])
+            result = sum_of_steps(target, [_model(launch, warm) for launch in target.each()])
     hub.publish("time", result.name, light(result))
     return result
 
@@ -216,26 +216,26 @@ def time_on(
         spec: an operator, or its name.
         shape: the problem size; the operator's default if it is None.
     """
-    wanted = [resolve_device(device) for device in devices]
+    resolved = [resolve_device(device) for device in devices]
     kinds: dict[Any, list[Device]] = {}
-    for device in dict.fromkeys(wanted):
+    for device in dict.fromkeys(resolved):
         kinds.setdefault(counting(device), []).append(device)
-    found: dict[Device, TimeResult] = {}
+    by_device: dict[Device, TimeResult] = {}
     for alike in kinds.values():
         target = resolve(spec, shape=shape, device=alike[0])
         if len(alike) == 1:
-            found[alike[0]] = time_target(target)
+            by_device[alike[0]] = time_target(target)
             continue
         steps: list[list[TimeResult]] = []
         with hub.failures("time", target.name, shape=target.shape, device=alike[0].name), hub.muted():
-            for each in target.each():
+            for launch in target.each():
                 # Before the next launch: the model looks at the tensors of the last one.
-                told = counted(each)
-                steps.append([_of_counts(replace(each, device=device), *told, False) for device in alike])
-        for device, own in zip(alike, zip(*steps, strict=True), strict=True):
-            found[device] = together(replace(target, device=device), own)
-            hub.publish("time", target.name, light(found[device]))
-    return [found[device] for device in wanted]
+                counts = counted(launch)
+                steps.append([_of_counts(replace(launch, device=device), *counts, False) for device in alike])
+        for device, times in zip(alike, zip(*steps, strict=True), strict=True):
+            by_device[device] = sum_of_steps(replace(target, device=device), times)
+            hub.publish("time", target.name, light(by_device[device]))
+    return [by_device[device] for device in resolved]
 
 
 def counting(device: Device) -> tuple[Any, ...]:
@@ -273,18 +273,18 @@ def sweep(
         UsageError: `target` is no spec, or there are no shapes.
     """
     spec = spec_of(target, "sweep")
-    chosen = spec.shapes if shapes is None else shapes
-    if not isinstance(chosen, Sequence) or isinstance(chosen, str) or not chosen:
-        raise UsageError(f"sweep: shapes is {chosen!r}; expected a list of at least one shape")
+    problems = spec.shapes if shapes is None else shapes
+    if not isinstance(problems, Sequence) or isinstance(problems, str) or not problems:
+        raise UsageError(f"sweep: shapes is {problems!r}; expected a list of at least one shape")
     results = []
-    for one in track(chosen, f"time {spec.name}", total=len(chosen)):
-        results.append(time(spec, shape=one, seed=seed, device=device))
-        hub.publish("progress", spec.name, {"done": len(results), "total": len(chosen)})
+    for problem in track(problems, f"time {spec.name}", total=len(problems)):
+        results.append(time(spec, shape=problem, seed=seed, device=device))
+        hub.publish("progress", spec.name, {"done": len(results), "total": len(problems)})
         if each is not None:
             each(results[-1])
-    found = SweepResult(spec.name, results, spec.published)
-    hub.publish("sweep", spec.name, found)
-    return found
+    result = SweepResult(spec.name, results, spec.published)
+    hub.publish("sweep", spec.name, result)
+    return result
 
 
 def _instructions(target: Target, record: LaunchRecord) -> dict[int, Instruction]:
@@ -508,8 +508,8 @@ def live_operands(target: Target) -> float:
     if last is None:
         return 1.0
     written = {tensor.data_ptr() for tensor in target.results}
-    given = (*last.args, *last.kwargs.values())
-    return live_share(v for v in given if not hasattr(v, "data_ptr") or v.data_ptr() not in written)
+    arguments = (*last.args, *last.kwargs.values())
+    return live_share(v for v in arguments if not hasattr(v, "data_ptr") or v.data_ptr() not in written)
 
 
 def modelled(
@@ -530,7 +530,7 @@ def modelled(
         in_turn: of one among launches with other operands.
         argument_bytes: of all its tensors; None: of the last launch's.
     """
-    found = model_time(
+    model = model_time(
         sums,
         record,
         _occupancy(target, record),
@@ -542,7 +542,7 @@ def modelled(
         warm=warm,
         in_turn=in_turn,
     )
-    return replace(found, error=expected(target.spec, found.regime))
+    return replace(model, error=expected(target.spec, model.regime))
 
 
 def _model(target: Target, warm: bool) -> TimeResult:
@@ -569,7 +569,7 @@ def _of_counts(target: Target, record: LaunchRecord, sums: Tally, warm: bool) ->
     )
 
 
-def together(target: Target, steps: Sequence[TimeResult]) -> TimeResult:
+def sum_of_steps(target: Target, steps: Sequence[TimeResult]) -> TimeResult:
     """The time of a target from those of its launches, one after the other: the only one, or their sum."""
     if len(steps) == 1:
         return steps[0]
@@ -610,8 +610,8 @@ def _measure(target: Target, warm: bool) -> TimeResult:
             break
     if len(target.parts) == 1:
         return _of_samples(target, [run[0] for run in samples], warm)
-    each = [_of_samples(part, [run[i] for run in samples], warm) for i, part in enumerate(target.each())]
-    return replace(_of_samples(target, [sum(run) for run in samples], warm), steps=tuple(each))
+    steps = [_of_samples(part, [run[i] for run in samples], warm) for i, part in enumerate(target.each())]
+    return replace(_of_samples(target, [sum(run) for run in samples], warm), steps=tuple(steps))
 
 
 def measure_call(call: Callable[[], Any], name: str, device: Device) -> TimeResult:
@@ -646,8 +646,8 @@ def measure_call(call: Callable[[], Any], name: str, device: Device) -> TimeResu
             break
     deciles = statistics.quantiles(samples, n=10)
     median, low, high = (
-        Figure(each, "us", Origin.MEASURED, f"HIP events, {device.name}")
-        for each in (statistics.median(samples), deciles[0], deciles[-1])
+        Figure(microseconds, "us", Origin.MEASURED, f"HIP events, {device.name}")
+        for microseconds in (statistics.median(samples), deciles[0], deciles[-1])
     )
     return TimeResult(name, device.name, {}, median, low, high, len(samples))
 

@@ -117,16 +117,16 @@ class StepProfile(Shown):
         Each is launched again, large ones in part.
         """
         first = {call.what: call for call in self.calls}
-        found = {what: self.time_of(first[what]) for what in track(list(first), "times of a step's launches")}
-        if found:
-            hub.publish("step", self.device, self._light(found))
-        return found
+        results = {key: self.time_of(first[key]) for key in track(list(first), "times of a step's launches")}
+        if results:
+            hub.publish("step", self.device, self._light(results))
+        return results
 
     def _light(self, times: Mapping[tuple[Any, ...], TimeResult]) -> StepProfile:
         """Without tensors of launches and simulated waves, to be remembered or sent."""
-        made = StepProfile([replace(call, _again=None) for call in self.calls], self.device)
-        vars(made)["times"] = {what: light(time) for what, time in times.items()}
-        return made
+        copy = StepProfile([replace(call, _again=None) for call in self.calls], self.device)
+        vars(copy)["times"] = {key: light(time) for key, time in times.items()}
+        return copy
 
     def time_of(self, call: Call) -> TimeResult:
         """The time of one call, launched anew; an operator's on "meta" once for GPUs that count alike."""
@@ -134,8 +134,8 @@ class StepProfile(Shown):
             if call.what not in self._known:
                 beside = self._beside or (self,)
                 times = time_on([step.device for step in beside], call.operator, shape=call.shape)
-                for step, found in zip(beside, times, strict=True):
-                    step._known[call.what] = found
+                for step, result in zip(beside, times, strict=True):
+                    step._known[call.what] = result
             return self._known[call.what]
         if call._again is None:
             raise UsageError(f"{call.operator} was launched by another process; read .times there first")
@@ -155,17 +155,17 @@ class StepProfile(Shown):
         for call in self.calls:
             grouped.setdefault((call.layer, call.phase, call.what), []).append(call)
         whole = self.total.value or 1.0
-        made = []
+        rows = []
         for calls in grouped.values():
-            found, one = self.times[calls[0].what], calls[0]
-            spent = _times(found.median, len(calls))
-            made.append(
+            result, first = self.times[calls[0].what], calls[0]
+            spent = _times(result.median, len(calls))
+            rows.append(
                 Row(
-                    *(one.layer, one.phase, one.operator, one.shape, len(calls), spent),
-                    *(spent.value / whole, bound_of(found)),
+                    *(first.layer, first.phase, first.operator, first.shape, len(calls), spent),
+                    *(spent.value / whole, bound_of(result)),
                 )
             )
-        return tuple(sorted(made, key=lambda row: -row.time.value))
+        return tuple(sorted(rows, key=lambda row: -row.time.value))
 
     @cached_property
     def total(self) -> Figure:
@@ -174,7 +174,7 @@ class StepProfile(Shown):
             raise UsageError(
                 "profile_step: nothing was launched; expected a step on the kernels within `with`"
             )
-        return _together([self.times[call.what].median for call in self.calls])
+        return _sum([self.times[call.what].median for call in self.calls])
 
     def by_operator(self) -> dict[str, float]:
         """Microseconds by operator, the longest first."""
@@ -185,10 +185,10 @@ class StepProfile(Shown):
         return self._summed(lambda row: row.module)
 
     def _summed(self, key: Callable[[Row], str]) -> dict[str, float]:
-        found: dict[str, float] = {}
+        sums: dict[str, float] = {}
         for row in self.rows:
-            found[key(row)] = found.get(key(row), 0.0) + row.time.value
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+            sums[key(row)] = sums.get(key(row), 0.0) + row.time.value
+        return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
     def on(self, device: str) -> StepProfile:
         """The same calls with the times of another GPU, such as "MI300X"; kernels outside of operators
@@ -197,11 +197,11 @@ class StepProfile(Shown):
 
     def forecast(self, gpus: Iterable[str] = GPUS) -> dict[str, StepProfile]:
         """The step on each GPU; those of one target that count alike launch its calls once, together."""
-        found = {gpu: self.on(gpu) for gpu in gpus}
-        alike = {gpu: counting(resolve_device(step.device)) for gpu, step in found.items()}
-        for gpu, step in found.items():
-            step._beside = tuple(found[other] for other in found if alike[other] == alike[gpu])
-        return found
+        steps = {gpu: self.on(gpu) for gpu in gpus}
+        alike = {gpu: counting(resolve_device(step.device)) for gpu, step in steps.items()}
+        for gpu, step in steps.items():
+            step._beside = tuple(steps[other] for other in steps if alike[other] == alike[gpu])
+        return steps
 
     def profile(self, row: Row) -> ProfileResult | StepsProfile:
         """Counters, line by line, of a row's operator at its shape.
@@ -255,12 +255,12 @@ class StepProfile(Shown):
                 same += 1
             yield from ended(same)
             begun += [(name, now) for name in path[same:]]
-            found = self.times[call.what]
-            told = {"shape": shape_text(call.shape), "bound": bound_of(found), "time": str(found.median)}
-            spent = found.median.value
+            result = self.times[call.what]
+            details = {"shape": shape_text(call.shape), "bound": bound_of(result), "time": str(result.median)}
+            spent = result.median.value
             yield {
                 **{"ph": "X", "pid": 1, "tid": 1, "ts": now, "dur": spent, "name": call.operator},
-                **{"cat": call.phase, "args": told},
+                **{"cat": call.phase, "args": details},
             }
             now += spent
         yield from ended(0)
@@ -277,13 +277,13 @@ class StepProfile(Shown):
     __repr__ = __str__
 
 
-def bound_of(found: TimeResult) -> str:
+def bound_of(result: TimeResult) -> str:
     """The limiting part of a time, for several launches of the longest; "" where it was measured."""
-    longest = max(found.steps or (found,), key=lambda each: each.median.value)
+    longest = max(result.steps or (result,), key=lambda part: part.median.value)
     return longest.model.bound if longest.model is not None else ""
 
 
-def _together(figures: list[Figure]) -> Figure:
+def _sum(figures: list[Figure]) -> Figure:
     """The sum of figures of one origin, which may be off as if all of them were off the same way."""
     whole, first = sum(f.value for f in figures), figures[0]
     errors = [(f.value, f.error) for f in figures if f.value and f.error is not None]
@@ -321,8 +321,8 @@ class _Gathering:
     def enter(self, module: torch.nn.Module, _: Any) -> None:
         if id(module) not in self._names:
             # The outermost module is the model, whose paths all others have.
-            own = type(module).__name__
-            self._names |= {id(each): path or own for path, each in module.named_modules()}
+            outermost = type(module).__name__
+            self._names |= {id(child): path or outermost for path, child in module.named_modules()}
         self._running.append(self._names[id(module)])
         self._note()
 
@@ -364,17 +364,17 @@ def profile_step(device: Device | str | None = None) -> Iterator[StepProfile]:
     name = f"emulated:{device}" if isinstance(device, str) and device in GPUS else device
     step = StepProfile([], resolve_device(name).name)
     gathering = _Gathering()
-    told: list[tuple[int, Called, str, str]] = []
+    calls: list[tuple[int, Called, str, str]] = []
     launched = _Launched(gathering)
     with contextlib.ExitStack() as stack:
         stack.enter_context(recording(launched))
-        stack.enter_context(listening(lambda call: told.append((len(launched), call, *gathering.place()))))
+        stack.enter_context(listening(lambda call: calls.append((len(launched), call, *gathering.place()))))
         stack.callback(hooks.register_module_forward_pre_hook(gathering.enter).remove)
         stack.callback(hooks.register_module_forward_hook(gathering.leave, always_call=True).remove)
         # One thread: which launches are recorded is known by thread.
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
         yield step
-    step.calls.extend(_calls(told, launched))
+    step.calls.extend(_calls(calls, launched))
 
 
 class _Launched(list[tuple[Kernel, LastLaunch]]):
@@ -390,7 +390,7 @@ class _Launched(list[tuple[Kernel, LastLaunch]]):
         self.places.append(self._gathering.place())
 
 
-def _calls(told: list[tuple[int, Called, str, str]], launched: _Launched) -> Iterator[Call]:
+def _calls(calls: list[tuple[int, Called, str, str]], launched: _Launched) -> Iterator[Call]:
     """Calls of operators, and between them launches that are none of theirs."""
 
     def others(until: int) -> Iterator[Call]:
@@ -400,7 +400,7 @@ def _calls(told: list[tuple[int, Called, str, str]], launched: _Launched) -> Ite
             yield Call(*launched.places[i], kernel.name, size, 1, (kernel, last))
 
     done = 0
-    for before, call, module, phase in told:
+    for before, call, module, phase in calls:
         yield from others(before)
         yield Call(module, phase, call.operator, call.shape, call.launches)
         done = before + call.launches

@@ -143,34 +143,34 @@ class _ChangedSteps:
         return tuple(replace(wave, steps=self._changed(wave.steps)) for wave in self._steps.of(group))
 
     def _changed(self, steps: np.ndarray) -> np.ndarray:
-        found: np.ndarray = steps.copy()
-        cost = found["block"] < 0
+        changed: np.ndarray = steps.copy()
+        cost = changed["block"] < 0
         if self._change.bank_conflicts < 1:
             # Exact of a whole wave; of a part of one, whose lanes may be in more phases, a lower bound.
-            served = cost & (found["lds_cycles"] > 0)
-            places, which = np.unique(found["place"][served], return_inverse=True)
+            served = cost & (changed["lds_cycles"] > 0)
+            places, which = np.unique(changed["place"][served], return_inverse=True)
             rates = np.array([self._lds_bytes[place] for place in places.tolist()])
-            least = np.ceil(found["bytes"][served] / rates[which])
-            lost = np.maximum(found["lds_cycles"][served] - least, 0)
-            found["lds_cycles"][served] = np.ceil(least + self._change.bank_conflicts * lost)
+            least = np.ceil(changed["bytes"][served] / rates[which])
+            lost = np.maximum(changed["lds_cycles"][served] - least, 0)
+            changed["lds_cycles"][served] = np.ceil(least + self._change.bank_conflicts * lost)
         if self._change.coalesced:
             lines = np.minimum(
-                found["lines"], np.maximum(1, -(-found["bytes"].astype(np.int64) // LINE_BYTES))
+                changed["lines"], np.maximum(1, -(-changed["bytes"].astype(np.int64) // LINE_BYTES))
             )
-            found["lines"] = np.where(cost & (found["lines"] > 0), lines, found["lines"])
+            changed["lines"] = np.where(cost & (changed["lines"] > 0), lines, changed["lines"])
         if self._into:
-            found = self._merged(found)
-            cost = found["block"] < 0
+            changed = self._merged(changed)
+            cost = changed["block"] < 0
         for block, shorter in self._shorter.items():
-            turns = np.flatnonzero(found["block"] == block)
-            found["block"][turns[np.arange(len(turns)) % TURNS != TURNS - 1]] = shorter
+            turns = np.flatnonzero(changed["block"] == block)
+            changed["block"][turns[np.arange(len(turns)) % TURNS != TURNS - 1]] = shorter
         if len(self._gone):
-            found = found[~(cost & np.isin(found["place"], self._gone))]
-        return found
+            changed = changed[~(cost & np.isin(changed["place"], self._gone))]
+        return changed
 
     def _merged(self, steps: np.ndarray) -> np.ndarray:
         """Costs of loads that are one now, at the first of them."""
-        kept, last = np.ones(len(steps), dtype=bool), dict[int, int]()
+        stays, last = np.ones(len(steps), dtype=bool), dict[int, int]()
         heads = set(self._into.values())
         of_loads = np.isin(steps["place"], [*heads, *self._into]) & (steps["block"] < 0)
         for i in np.flatnonzero(of_loads).tolist():
@@ -178,11 +178,11 @@ class _ChangedSteps:
             if place in heads:
                 last[place] = i
             elif (head := last.get(self._into[place])) is not None:
-                kept[i] = False
+                stays[i] = False
                 for name in ("lds_cycles", "lines", "turns", "bytes"):
                     total = int(steps[name][head]) + int(steps[name][i])
                     steps[name][head] = min(total, np.iinfo(steps[name].dtype).max)
-        return steps[kept]
+        return steps[stays]
 
     def release(self) -> None:
         """Does nothing: there are no resources to free."""
@@ -228,23 +228,23 @@ class Again:
 
     def model(self, change: Change) -> TimeModel:
         """The time with a change."""
-        found = self.base if _same_waves(change) else self._simulated(change)
+        model = self.base if _same_waves(change) else self._simulated(change)
         base = self.base.seconds - self.base.overhead
         # However waves are spread, each unit still has its work to do, and memory its bytes to move.
         with_waves = _SPREAD_WITH[change.over]
         evenly = change.spread if change.over != "chip" else self._part_of_busiest()
         parts = [
             seconds * (evenly if name in with_waves else 1.0)
-            for name, seconds in found.parts.items()
+            for name, seconds in model.parts.items()
             if name != "wave"
         ]
         least = max(parts) if change.spread < 1 else 0.0
         # Accesses that are gone move nothing; those that are served better move what was asked for.
         gone = self._less(change.without) if change.without else self.tally
-        memory = self._least_memory(found if change.without else self.base, gone.device)
-        work = max((found.seconds - found.overhead) * change.spread, min(base, max(least, memory)))
-        seconds = work + (found.overhead if change.launch else 0.0)
-        return replace(found, error=self.error, seconds=seconds)
+        memory = self._least_memory(model if change.without else self.base, gone.device)
+        work = max((model.seconds - model.overhead) * change.spread, min(base, max(least, memory)))
+        seconds = work + (model.overhead if change.launch else 0.0)
+        return replace(model, error=self.error, seconds=seconds)
 
     def _simulated(self, change: Change) -> TimeModel:
         record, tally = self.record, self._tally(change)
@@ -360,12 +360,12 @@ class Again:
             if (memory := instruction.record.memory) is not None and memory.space in _COUNTED:
                 way = "read" if memory.access is Access.LOAD else "written"
                 bytes_each, lds_each = self._costs.get(address, (0.0, 0.0))
-                for name, each in (
+                for name, amount in (
                     (f"{_COUNTED[memory.space]}_bytes_{way}", bytes_each),
                     ("lds_cycles", lds_each),
                 ):
                     if name in device:
-                        device[name] = max(0, round(device[name] - count * each))
+                        device[name] = max(0, round(device[name] - count * amount))
         return replace(self.tally, classes=classes, matrix_cycles=cycles, device=device)
 
     @cached_property
@@ -377,13 +377,15 @@ class Again:
         waves = [wave.steps for group in steps.groups for wave in steps.of(group)]
         if not waves:
             return {}
-        costs = np.concatenate([each[each["block"] < 0] for each in waves])
+        costs = np.concatenate([steps_of_wave[steps_of_wave["block"] < 0] for steps_of_wave in waves])
         places, which = np.unique(costs["place"], return_inverse=True)
         times = np.bincount(which)
-        found = [np.bincount(which, weights=costs[name]) / times for name in ("bytes", "lds_cycles")]
+        averages = [np.bincount(which, weights=costs[name]) / times for name in ("bytes", "lds_cycles")]
         return {
             steps.text + 4 * place: (moved, served)
-            for place, moved, served in zip(places.tolist(), *(each.tolist() for each in found), strict=True)
+            for place, moved, served in zip(
+                places.tolist(), *(column.tolist() for column in averages), strict=True
+            )
         }
 
 
@@ -393,9 +395,9 @@ def change_of(without: Collection[int] = (), **changes: float | bool | None) -> 
     Raises:
         UsageError: one is not known, or out of its range.
     """
-    known = {name for name in Change.__dataclass_fields__ if name != "without"}
-    if unknown := set(changes) - known:
+    names = {name for name in Change.__dataclass_fields__ if name != "without"}
+    if unknown := set(changes) - names:
         raise UsageError(
-            f"what_if: unknown {', '.join(sorted(unknown))}; expected {', '.join(sorted(known))} or without"
+            f"what_if: unknown {', '.join(sorted(unknown))}; expected {', '.join(sorted(names))} or without"
         )
     return Change(**changes, without=frozenset(without))  # type: ignore[arg-type]

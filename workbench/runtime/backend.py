@@ -36,14 +36,14 @@ def merged(buffers: Buffers) -> list[tuple[int, int]]:
     else:
         return list(buffers)
     ranges: list[tuple[int, int, int]] = []
-    given = ((base, size, position) for position, (base, size) in enumerate(buffers) if size > 0)
-    for base, size, position in sorted(given):
+    positioned = ((base, size, position) for position, (base, size) in enumerate(buffers) if size > 0)
+    for base, size, position in sorted(positioned):
         if ranges and base < ranges[-1][0] + ranges[-1][1]:
             first, length, earliest = ranges[-1]
             ranges[-1] = (first, max(length, base + size - first), min(earliest, position))
         else:
             ranges.append((base, size, position))
-    return [(base, size) for base, size, _ in sorted(ranges, key=lambda found: found[2])]
+    return [(base, size) for base, size, _ in sorted(ranges, key=lambda piece: piece[2])]
 
 
 Watcher = Callable[[LaunchRecord, CodeObject, KernelFault | None], None]

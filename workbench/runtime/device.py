@@ -80,18 +80,18 @@ class Device:
         """Whether its launches tell what they did, as `LaunchOptions` ask, and not their time alone."""
         return self.backend.observes
 
-    def check_observes(self, what: str) -> None:
+    def check_observes(self, event: str) -> None:
         """Raises where the device's launches do not tell what they did.
 
         Args:
-            what: is to be found out, such as "which work-group writes where".
+            event: is to be found out, such as "which work-group writes where".
 
         Raises:
             DeviceError
         """
         if not self.observes:
             raise DeviceError(
-                f"{self.name} is {self.backend.device_title}, which does not report {what}; use an emulated "
+                f"{self.name} is {self.backend.device_title}, which does not report {event}; use an emulated "
                 f'device: device="emulated:{self.arch}", in a process that uses no GPU'
             )
 
@@ -107,8 +107,8 @@ class Device:
         Raises:
             DeviceError: a GPU's, in a process that uses the emulator.
         """
-        found = self.backend.properties(self._node, _PROPERTIES)
-        return {name: v.decode() if isinstance(v, bytes) else v for name, v in found.items()}
+        values = self.backend.properties(self._node, _PROPERTIES)
+        return {name: v.decode() if isinstance(v, bytes) else v for name, v in values.items()}
 
     @property
     def ordinal(self) -> int:
@@ -188,8 +188,8 @@ class Device:
             WorkbenchError: a launch failed, where the device knows why.
             KeyboardInterrupt: a launch was interrupted.
         """
-        told = self._options(options) if options is not None or self.numerics == EXACT else None
-        with self.hip() as hip, self.backend.host_code(hip, buffers, told) as records:
+        launch_options = self._options(options) if options is not None or self.numerics == EXACT else None
+        with self.hip() as hip, self.backend.host_code(hip, buffers, launch_options) as records:
             yield records if options is not None else []
 
     def _options(self, options: LaunchOptions | None) -> LaunchOptions:
@@ -312,8 +312,8 @@ class Variable:
     def write(self, content: bytes) -> None:
         """Puts bytes into it, as many as it has."""
         assert len(content) == self.size
-        kept = ctypes.create_string_buffer(content, self.size)
-        self._copy(self.address, ctypes.addressof(kept))
+        buffer = ctypes.create_string_buffer(content, self.size)
+        self._copy(self.address, ctypes.addressof(buffer))
 
     def _copy(self, to: int, source: int) -> None:
         with self.module.device.hip() as hip:
@@ -401,7 +401,7 @@ class Function:
             None,
             None,
             extra,
-            what=f"the launch of {self.name}",
+            action=f"the launch of {self.name}",
         )
 
     def _call_cooperative(
@@ -419,17 +419,17 @@ class Function:
             invocation.dynamic_shared,
             None,
             ctypes.addressof(pointers),
-            what=f"the cooperative launch of {self.name}",
+            action=f"the cooperative launch of {self.name}",
         )
 
 
 def _check_shape(kernel: str, grid: Dim, block: Dim, dynamic_shared: int) -> None:
     if len(grid) != 3 or len(block) != 3:
         raise LaunchError(f"kernel {kernel}: grid {grid} and block {block}; expected three dimensions each.")
-    for what, dims in (("grid", grid), ("block", block)):
+    for kind, dims in (("grid", grid), ("block", block)):
         if min(dims) < 1 or max(dims) >= 2**32:
             raise LaunchError(
-                f"kernel {kernel}: {what} {tuple(dims)}: every dimension must be from 1 to 2**32 - 1."
+                f"kernel {kernel}: {kind} {tuple(dims)}: every dimension must be from 1 to 2**32 - 1."
             )
     if not 0 <= dynamic_shared < 2**32:
         raise LaunchError(

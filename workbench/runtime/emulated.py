@@ -92,8 +92,8 @@ class EmulatedBackend:
 
     def properties(self, node: Node, names: Sequence[str]) -> dict[str, Any]:
         # The same that HIP reports, without loading a library that the process may not want.
-        known = properties(product(node.product), node.ordinal)
-        return {name: known[name] for name in names}
+        values = properties(product(node.product), node.ordinal)
+        return {name: values[name] for name in names}
 
     def torch_device(self, node: Node) -> str:
         return "cpu"

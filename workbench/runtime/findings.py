@@ -191,7 +191,7 @@ def findings(
     code: PlacedCode, raw: Iterable[RawFinding], fault: KernelFault | None
 ) -> tuple[tuple[Finding, ...], bool]:
     """A launch's findings by line, notes and the fault that ended it among them; and whether one did."""
-    placed = [_placed(code, each) for each in raw]
+    placed = [_placed(code, finding) for finding in raw]
     # An access out of bounds is among the findings, and the launch went on.
     stopped = fault is not None and all(f.pc != fault.address or f.category not in _GOES_ON for f in placed)
     if fault is not None and stopped:

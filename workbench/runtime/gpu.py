@@ -34,7 +34,7 @@ def gpus() -> tuple[Node, ...]:
     """
     if not os.access("/dev/kfd", os.R_OK | os.W_OK) or find_library() is None:
         return ()
-    found = []
+    archs = []
     with contextlib.suppress(OSError):
         for node in sorted(_KFD_NODES.iterdir(), key=lambda path: int(path.name)):
             with contextlib.suppress(OSError):
@@ -42,14 +42,14 @@ def gpus() -> tuple[Node, ...]:
                 version = int(match[1]) if match else 0
                 if version:
                     major, minor, step = version // 10000, version // 100 % 100, version % 100
-                    found.append(f"gfx{major}{minor:x}{step:x}")
+                    archs.append(f"gfx{major}{minor:x}{step:x}")
     for variable in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
         text = os.environ.get(variable)
         if text is not None:
             items = [item.strip() for item in text.split(",") if item.strip()]
             if all(item.isdecimal() for item in items):
-                found = [found[int(item)] for item in items if int(item) < len(found)]
-    return tuple(Node(f"gpu:{ordinal}", arch, ordinal) for ordinal, arch in enumerate(found))
+                archs = [archs[int(item)] for item in items if int(item) < len(archs)]
+    return tuple(Node(f"gpu:{ordinal}", arch, ordinal) for ordinal, arch in enumerate(archs))
 
 
 @cache
@@ -135,7 +135,7 @@ class GpuBackend:
             hip.call("hipEventRecord", start, None)
             call()
             hip.call("hipEventRecord", stop, None)
-            hip.call("hipEventSynchronize", stop, what=f"running {invocation.kernel}")
+            hip.call("hipEventSynchronize", stop, action=f"running {invocation.kernel}")
             seconds = time.perf_counter() - began
             milliseconds = hip.call("hipEventElapsedTime", start, stop)
         finally:

@@ -226,11 +226,11 @@ class Hip:
         self._library = library
         self._device = device
 
-    def call(self, function: str, *arguments: Any, what: str = "") -> Any:
+    def call(self, function: str, *arguments: Any, action: str = "") -> Any:
         """Calls a function of HIP by name.
 
         Args:
-            what: says in an error what was tried, instead of the function's name.
+            action: says in an error what was tried, instead of the function's name.
 
         Returns:
             the call's one result, or a tuple of them.
@@ -239,17 +239,17 @@ class Hip:
             LaunchError: the device cannot take the launch's shape.
             DeviceError: the call failed; or the WorkbenchError that the emulated device raised behind it.
         """
-        return self.check(what or function, getattr(self.api, function)(*arguments))
+        return self.check(action or function, getattr(self.api, function)(*arguments))
 
-    def check(self, what: str, answer: tuple[Any, ...]) -> Any:
+    def check(self, action: str, answer: tuple[Any, ...]) -> Any:
         """What a call answered, its status left out; see `call`."""
         status, *values = answer
         if int(status) != 0:
-            self._fail(what, status)
+            self._fail(action, status)
         return values[0] if len(values) == 1 else tuple(values)
 
-    def _fail(self, what: str, status: Any) -> NoReturn:
-        message = f"{what} on {self._device} failed"
+    def _fail(self, action: str, status: Any) -> NoReturn:
+        message = f"{action} on {self._device} failed"
         behind = self._library.failure()
         if isinstance(behind, WorkbenchError | KeyboardInterrupt):
             raise behind

@@ -103,17 +103,17 @@ class HipByCffi:
         setattr(self, name, call)
         return call
 
-    def _call(self, function: Any, types: tuple[Any, ...], *given: Any) -> tuple[Any, ...]:
+    def _call(self, function: Any, types: tuple[Any, ...], *values: Any) -> tuple[Any, ...]:
         ffi = self._ffi
-        left, answers, arguments = list(given), [], []
-        for each in types:
-            if _is_answer(each):
-                answers.append(ffi.new(each))
+        remaining, answers, arguments = list(values), [], []
+        for ctype in types:
+            if _is_answer(ctype):
+                answers.append(ffi.new(ctype))
                 arguments.append(answers[-1])
             else:
-                arguments.append(self._argument(each, left.pop(0)))
-        if left:
-            raise TypeError(f"got {len(given)} arguments; expected {len(given) - len(left)}: {types}")
+                arguments.append(self._argument(ctype, remaining.pop(0)))
+        if remaining:
+            raise TypeError(f"got {len(values)} arguments; expected {len(values) - len(remaining)}: {types}")
         code = function(*arguments)
         status = Status(code, ffi.string(self._library.hipGetErrorName(code)).decode())
         return status, *(self._answer(pointer) for pointer in answers)
@@ -162,6 +162,6 @@ def _declarations() -> tuple[Any, Mapping[str, Mapping[str, int]]]:
 
 
 def _cut(text: str, kind: str, name: str) -> str:
-    found = re.search(rf"^{kind} {name} \{{.*?^\}}", text, re.MULTILINE | re.DOTALL)
-    assert found, f"{_TYPES} has no {kind} {name}"
-    return found[0]
+    match = re.search(rf"^{kind} {name} \{{.*?^\}}", text, re.MULTILINE | re.DOTALL)
+    assert match, f"{_TYPES} has no {kind} {name}"
+    return match[0]

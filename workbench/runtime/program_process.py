@@ -87,11 +87,11 @@ def enter(chosen: Device, libc: ctypes.CDLL, libraries: Mapping[str, Path] | Non
     look_again()
 
 
-def _run(chosen: Device, library: str, name: str, arguments: Sequence[str]) -> NoReturn:
+def _run(target: Device, library: str, name: str, arguments: Sequence[str]) -> NoReturn:
     libc = ctypes.CDLL(None)
     # What is said of this process names the program, not what loads it.
     sys.argv[:] = [name, *arguments]
-    enter(chosen, libc)
+    enter(target, libc)
     # Python's own end comes after the program's destructors, which are registered later.
     at_exit = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: atexit._run_exitfuncs())
     libc.__cxa_atexit(at_exit, None, None)

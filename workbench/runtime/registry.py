@@ -71,54 +71,54 @@ def device(name: str | None = None) -> Device:
     """
     if name is not None and not isinstance(name, str):
         raise DeviceError(f"got {name!r}; expected a device's name, such as 'emulated:gfx950'")
-    wanted = name or settings.value_of("HIPKITTENS_DEVICE")
-    if not wanted:
+    requested = name or settings.value_of("HIPKITTENS_DEVICE")
+    if not requested:
         return next(d for d in _all() if hip.used() in (None, d.backend))
-    wanted, _, asked = str(wanted).partition(_NUMERICS)
-    numerics = checked(asked, f"numerics of device {wanted!r}") if asked else default_numerics()
-    known = _of(numerics)
-    plain = wanted.strip().lower()
-    for found in known:
-        base = found.name.partition(_NUMERICS)[0]
+    requested, _, asked = str(requested).partition(_NUMERICS)
+    numerics = checked(asked, f"numerics of device {requested!r}") if asked else default_numerics()
+    available = _of(numerics)
+    plain = requested.strip().lower()
+    for match in available:
+        base = match.name.partition(_NUMERICS)[0]
         kind = base.partition(":")[0]
-        if wanted in (base, kind) or (found.product and plain == f"{kind}:{found.product}".lower()):
-            _check_numerics(found, numerics, asked)
-            return found
+        if requested in (base, kind) or (match.product and plain == f"{kind}:{match.product}".lower()):
+            _check_numerics(match, numerics, asked)
+            return match
     origin = "" if name else " (from HIPKITTENS_DEVICE)"
-    close = next((d.name for d in known if plain in (d.name, d.arch, d.product.lower())), None)
+    close = next((d.name for d in available if plain in (d.name, d.arch, d.product.lower())), None)
     hint = f"; did you mean {close}?" if close else "."
     raise DeviceError(
-        f"no device {wanted!r}{origin} here; there are: {', '.join(d.name for d in known)}{hint}"
+        f"no device {requested!r}{origin} here; there are: {', '.join(d.name for d in available)}{hint}"
         + ("" if gpus() else " No AMD GPU with ROCm was found.")
     )
 
 
-def _check_numerics(found: Device, numerics: str, asked: str) -> None:
-    if asked and not found.numerics:
+def _check_numerics(match: Device, numerics: str, asked: str) -> None:
+    if asked and not match.numerics:
         raise DeviceError(
-            f"{found.name} is a GPU, whose arithmetic cannot be chosen; leave out {_NUMERICS}{asked}"
+            f"{match.name} is a GPU, whose arithmetic cannot be chosen; leave out {_NUMERICS}{asked}"
         )
-    if found.numerics and found.numerics != numerics:
+    if match.numerics and match.numerics != numerics:
         having = ", ".join(f"emulated:{t.name}" for t in targets.TARGETS if t.matrix_arithmetic)
         raise DeviceError(
-            f"{found.name} has no numerics={numerics}: nobody has published how {found.arch}'s matrix cores "
+            f"{match.name} has no numerics={numerics}: nobody has published how {match.arch}'s matrix cores "
             f"round; use numerics=fast, or {having}"
         )
 
 
-def with_numerics(found: Device, numerics: str) -> Device:
+def with_numerics(original: Device, numerics: str) -> Device:
     """The same device with other numerics.
 
     Raises:
         DeviceError: it has none of these.
         UsageError: they are neither "exact" nor "fast".
     """
-    return device(f"{found.name.partition(_NUMERICS)[0]}{_NUMERICS}{numerics}")
+    return device(f"{original.name.partition(_NUMERICS)[0]}{_NUMERICS}{numerics}")
 
 
-def _by_name(found: Device) -> tuple[Callable[..., Device], tuple[str]]:
-    base = found.name.partition(_NUMERICS)[0]
-    return device, (f"{base}{_NUMERICS}{found.numerics}" if found.numerics else base,)
+def _by_name(original: Device) -> tuple[Callable[..., Device], tuple[str]]:
+    base = original.name.partition(_NUMERICS)[0]
+    return device, (f"{base}{_NUMERICS}{original.numerics}" if original.numerics else base,)
 
 
 # Another process has the devices of its own.
@@ -131,12 +131,12 @@ def device_for(arch: str) -> Device:
     Raises:
         DeviceError: there is none.
     """
-    chosen = device()
-    for found in (chosen, *(_of(chosen.numerics) if chosen.numerics else _all())):
-        if found.arch in targets.runs_on(arch) and found.backend is chosen.backend:
-            return found
+    default = device()
+    for candidate in (default, *(_of(default.numerics) if default.numerics else _all())):
+        if candidate.arch in targets.runs_on(arch) and candidate.backend is default.backend:
+            return candidate
     there = ", ".join(f"{d.name} ({d.arch})" for d in _all())
-    raise DeviceError(f"no device runs {arch} code; there are {there}. Compile with arch={chosen.arch!r}")
+    raise DeviceError(f"no device runs {arch} code; there are {there}. Compile with arch={default.arch!r}")
 
 
 def library_description() -> str:

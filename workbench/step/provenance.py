@@ -85,7 +85,9 @@ class Provenance(Shown):
     @property
     def sources(self) -> tuple[str, ...]:
         """The elements in words, such as "a[3, 0:64]"."""
-        return tuple(_box(name, self.shapes.get(name, ()), found) for name, found in self.elements.items())
+        return tuple(
+            _box(name, self.shapes.get(name, ()), elements) for name, elements in self.elements.items()
+        )
 
     def __str__(self) -> str:
         s = self.stepper
@@ -94,7 +96,7 @@ class Provenance(Shown):
             f"{self.of}[{place}] = {self.value:.6g}, stored by lane {self.lane} of wave {s.wave} in "
             f"work-group {s.group}, line {self.causes[0].line or 'not known'}"
         ]
-        lines += [f"  from {each}" for each in self.sources] or ["  from no memory"]
+        lines += [f"  from {source}" for source in self.sources] or ["  from no memory"]
         for line, text, count in folded(self.causes):
             lines.append(f"  by line {line if line else '?':>4}  {count:4} x {text}")
         if self.cut:
@@ -107,8 +109,8 @@ class Provenance(Shown):
 def folded(causes: Sequence[Cause]) -> Iterator[tuple[int | None, str, int]]:
     """Instructions of one opcode and line as one, the latest first."""
     counts: dict[tuple[int | None, str], int] = {}
-    for each in causes:
-        key = each.line, each.text.partition(" ")[0]
+    for cause in causes:
+        key = cause.line, cause.text.partition(" ")[0]
         counts[key] = counts.get(key, 0) + 1
     yield from ((line, text, count) for (line, text), count in counts.items())
 
@@ -151,9 +153,9 @@ def provenance(
         UsageError: no such tensor or element; no launch writes it.
         DeviceError: the device is a GPU, which keeps no tape.
     """
-    found = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
-    found.device.check_observes("which instruction writes what")
-    named = _named(found, args, kwargs)
+    launches = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
+    launches.device.check_observes("which instruction writes what")
+    named = _named(launches, args, kwargs)
     name, tensor = _chosen(of, named)
     index = tuple(at) if isinstance(at, Sequence) else (at,)
     sizes = tuple(tensor.shape)
@@ -162,18 +164,18 @@ def provenance(
     index = tuple(i % n for i, n in zip(index, sizes, strict=True))
     width = tensor.element_size()
     address = tensor.data_ptr() + width * sum(i * s for i, s in zip(index, tensor.stride(), strict=True))
-    number, group = _writer(found, Watched(address, width, 1), name, index)
-    record = found.parts[number].run(LaunchOptions(tape=TapeOptions(group)))
-    kernel = found.parts[number].kernel
+    number, group = _writer(launches, Watched(address, width, 1), name, index)
+    record = launches.parts[number].run(LaunchOptions(tape=TapeOptions(group)))
+    kernel = launches.parts[number].kernel
     value = float(tensor[index].double())
     return _Following(kernel, record, named).back_from(name, index, value, address)
 
 
-def _named(found: Target, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+def _named(launches: Target, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """Tensors of the launches by name: an operator's, or a kernel's arguments."""
-    taken = found.parts[0].kernel.plan.taken
-    given = {**dict(zip(taken, args, strict=False)), **kwargs}
-    return {k: v for k, v in {**given, **found.tensors}.items() if hasattr(v, "data_ptr")}
+    taken = launches.parts[0].kernel.plan.taken
+    arguments = {**dict(zip(taken, args, strict=False)), **kwargs}
+    return {k: v for k, v in {**arguments, **launches.tensors}.items() if hasattr(v, "data_ptr")}
 
 
 def _chosen(of: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
@@ -185,20 +187,20 @@ def _chosen(of: Any, named: Mapping[str, Any]) -> tuple[str, Any]:
         raise UsageError(
             f"of is a {type(of).__name__}; expected a tensor that the launch writes, or its name"
         )
-    return next((name for name, each in named.items() if each is of), "tensor"), of
+    return next((name for name, tensor in named.items() if tensor is of), "tensor"), of
 
 
-def _writer(found: Target, watched: Watched, name: str, index: tuple[int, ...]) -> tuple[int, int]:
+def _writer(launches: Target, watched: Watched, name: str, index: tuple[int, ...]) -> tuple[int, int]:
     """The last launch that writes an element, and the work-group."""
     last = None
-    for number, part in enumerate(found.parts):
+    for number, part in enumerate(launches.parts):
         record = part.run(LaunchOptions(traffic=TrafficOptions(lines=False, watched=(watched,))))
         assert record.traffic is not None
         group = int(record.traffic.writers(0)[0])
         if group >= 0:
             last = number, group
     if last is None:
-        raise UsageError(f"{found.name} does not write {name}{list(index)}")
+        raise UsageError(f"{launches.name} does not write {name}{list(index)}")
     return last
 
 
@@ -231,23 +233,26 @@ class _Following:
         self._causes[event] = {lane}
         seen = set(pending)
         while pending and len(seen) < MOST:
-            for each in self._behind(pending.pop()):
-                if each not in seen:
-                    seen.add(each)
-                    pending.append(each)
+            for source in self._behind(pending.pop()):
+                if source not in seen:
+                    seen.add(source)
+                    pending.append(source)
         s = self._stepper
         wave = int(self._waves[event])
         s.choose(wave).goto(int(np.searchsorted(np.flatnonzero(self._waves == wave), event)) + 1)
-        known = {key: each for key, each in self._named.items() if key in self._leaves}
+        tensors = {key: entry for key, entry in self._named.items() if key in self._leaves}
         return Provenance(
             name,
             index,
             value,
             s,
             lane,
-            tuple(self._cause(each) for each in sorted(self._causes, reverse=True)),
-            {key: np.array(sorted(found), dtype=np.int64) for key, found in sorted(self._leaves.items())},
-            {key: tuple(each.shape) for key, each in known.items()},
+            tuple(self._cause(entry) for entry in sorted(self._causes, reverse=True)),
+            {
+                key: np.array(sorted(elements), dtype=np.int64)
+                for key, elements in sorted(self._leaves.items())
+            },
+            {key: tuple(entry.shape) for key, entry in tensors.items()},
             bool(pending),
         )
 
@@ -297,11 +302,11 @@ class _Following:
                 for word in range(operand.width)
             }
             of_block.append(rows)
-        found: dict[tuple[int, int], list[int]] = {}
+        events: dict[tuple[int, int], list[int]] = {}
         for event, (wave, block) in enumerate(zip(self._waves.tolist(), self._blocks.tolist(), strict=True)):
             for row in of_block[block]:
-                found.setdefault((wave, row), []).append(event)
-        return found
+                events.setdefault((wave, row), []).append(event)
+        return events
 
     # Memory
 
@@ -315,8 +320,8 @@ class _Following:
             for lane, start in access.addresses.items():
                 if start <= address < start + access.bytes:
                     event = self._event_of(number)
-                    found = [i for i in self._instructions(event) if i.address == access.pc]
-                    row = self._row(stored(found[0])[0]) + (address - start) // 4
+                    matches = [i for i in self._instructions(event) if i.address == access.pc]
+                    row = self._row(stored(matches[0])[0]) + (address - start) // 4
                     return event, lane, [row]
         raise UsageError("the tape was full before this store; use a smaller problem")
 
@@ -324,8 +329,10 @@ class _Following:
         for name, tensor in self._named.items():
             width, base = tensor.element_size(), tensor.data_ptr()
             if base <= address < base + tensor.untyped_storage().nbytes() and tensor.is_contiguous():
-                found = range((address - base) // width, (address - base + max(size, width) - 1) // width + 1)
-                self._leaves.setdefault(name, set()).update(n for n in found if n < tensor.numel())
+                elements = range(
+                    (address - base) // width, (address - base + max(size, width) - 1) // width + 1
+                )
+                self._leaves.setdefault(name, set()).update(n for n in elements if n < tensor.numel())
                 return
         self._leaves.setdefault(f"{address:#x}", set()).add(0)
 
@@ -371,7 +378,11 @@ class _Following:
             return
         (instruction,) = [i for i in self._instructions(event) if i.address == access.pc]
         data = stored(instruction)
-        which = sum(1 for n, each in self._accesses_of(event) if n < number and each.kind is access.kind)
+        which = sum(
+            1
+            for n, other_access in self._accesses_of(event)
+            if n < number and other_access.kind is access.kind
+        )
         operand = data[min(which, len(data) - 1)]
         yield _Value(int(self._waves[event]), self._row(operand) + word, lane, event)
 
@@ -419,9 +430,9 @@ class _Following:
             for operand in read(instruction):
                 if operand.kind in "va":
                     words = (word,) if operand.width == width else range(operand.width)
-                    for each in words:
+                    for dword in words:
                         for lane in lanes:
-                            yield _Value(value.wave, self._row(operand) + each, lane, event)
+                            yield _Value(value.wave, self._row(operand) + dword, lane, event)
 
     def _loaded(self, instruction: Instruction, event: int, lane: int, word: int) -> Iterator[_Value]:
         memory = instruction.record.memory
@@ -433,12 +444,12 @@ class _Following:
         if access is None:
             return
         lanes = list(access.addresses) if memory.transposed else [lane]
-        for each in lanes:
-            if each not in access.addresses:
+        for source_lane in lanes:
+            if source_lane not in access.addresses:
                 continue
             words = range(per) if memory.transposed else (word % per,)
-            for one in words:
-                start = access.addresses[each] + 4 * one
+            for dword in words:
+                start = access.addresses[source_lane] + 4 * dword
                 if access.kind is AccessKind.LDS_READ:
                     yield from self._from_lds(start // 4, number)
                 else:
@@ -457,8 +468,8 @@ class _Following:
             if operand.kind in "va":
                 lanes = range(first, WAVE, matrix.m) if simple else range(WAVE)
                 for lane in lanes:
-                    for each in range(operand.width):
-                        yield _Value(value.wave, self._row(operand) + each, lane, event)
+                    for dword in range(operand.width):
+                        yield _Value(value.wave, self._row(operand) + dword, lane, event)
         for operand in rest:
             if operand.kind in "va":
                 # C has the shape of D; a scale or an index is one register of the lane.

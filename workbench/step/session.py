@@ -63,20 +63,20 @@ def step(
     """
     if debug:
         target, spec = _unoptimized(target, spec, args, kwargs, shape, device)
-    found = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
-    if not 0 <= launch < len(found.parts):
-        raise UsageError(f"launch={launch}: {found.name} has launches 0 to {len(found.parts) - 1}")
-    part = found.parts[launch]
-    found.device.check_observes("what each instruction does")
+    launches = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
+    if not 0 <= launch < len(launches.parts):
+        raise UsageError(f"launch={launch}: {launches.name} has launches 0 to {len(launches.parts) - 1}")
+    part = launches.parts[launch]
+    launches.device.check_observes("what each instruction does")
     if at is not None:
         if debug:
             raise UsageError("at= names an instruction of the optimized code; leave debug=True out")
         group, wave = at.workgroup or group, at.wave or wave
     options = LaunchOptions(tape=TapeOptions(group, wave, skip, bytes))
-    for before in found.parts[:launch]:
+    for before in launches.parts[:launch]:
         before.run(None)
-    made = Stepper(part.kernel, part.run(options), wave)
-    return made if at is None else made.to_address(at.pc)
+    stepper = Stepper(part.kernel, part.run(options), wave)
+    return stepper if at is None else stepper.to_address(at.pc)
 
 
 def _unoptimized(
@@ -91,9 +91,9 @@ def _unoptimized(
     if isinstance(target, str):
         target = kernels[target]
     if isinstance(target, KernelSpec):
-        given = shape if not (args or kwargs) else target.shape_of(**target.bind(*args, **kwargs))
+        problem = shape if not (args or kwargs) else target.shape_of(**target.bind(*args, **kwargs))
         where = resolve_device(device) if device is not None else device_of((*args, *kwargs.values()), None)
-        return _compiled(target.module(given, arch=where.arch)), target
+        return _compiled(target.module(problem, arch=where.arch)), target
     if isinstance(target, Launcher):
         return Launcher(_kernel(target.kernel), target.launch), spec
     if isinstance(target, Kernel):

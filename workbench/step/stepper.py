@@ -212,7 +212,7 @@ class Stepper(Presented):
         """
         if not any(address in block for block in self.tape.blocks):
             raise UsageError(f"{self.kernel.name} has no instruction at {address:#x}")
-        if address in {each.address for each in self.instructions}:
+        if address in {instruction.address for instruction in self.instructions}:
             return self
         fits = np.array([address in block for block in self.tape.blocks])
         return self._jump(self._of_wave(fits), 1)
@@ -231,9 +231,9 @@ class Stepper(Presented):
             raise UsageError("break_at() got nothing; expected a line, a condition, or both")
         if line is not None:
             self._check_line(line)
-        made = Breakpoint(line, when)
-        self.breakpoints.append(made)
-        return made
+        stop = Breakpoint(line, when)
+        self.breakpoints.append(stop)
+        return stop
 
     def run(self) -> Stepper:
         """On to the next breakpoint, or to the end."""
@@ -278,8 +278,8 @@ class Stepper(Presented):
         rows = self._held.rows[self._wave]
         if not 0 <= row < len(rows):
             raise UsageError(f"{kind}({number}): wave {self._wave} has {len(rows)} vector registers")
-        made = torch.from_numpy(rows[row].view(np.int32).copy())
-        return made if dtype is None else made.view(dtype)
+        register = torch.from_numpy(rows[row].view(np.int32).copy())
+        return register if dtype is None else register.view(dtype)
 
     @property
     def lds(self) -> torch.Tensor:
@@ -339,9 +339,9 @@ class Stepper(Presented):
         following = self.tape.events["accesses"]
         first = int(following[event])
         end = int(following[event + 1]) if event + 1 < len(following) else first + 2
-        found = (self.tape.accesses[n] for n in range(first, min(end, len(self.tape.accesses))))
-        addresses = {each.address for each in self.last}
-        return tuple(each for each in found if each.wave == self._wave and each.pc in addresses)
+        candidates = (self.tape.accesses[n] for n in range(first, min(end, len(self.tape.accesses))))
+        addresses = {entry.address for entry in self.last}
+        return tuple(entry for entry in candidates if entry.wave == self._wave and entry.pc in addresses)
 
     @property
     def outstanding(self) -> tuple[Waiting, ...]:
@@ -359,8 +359,8 @@ class Stepper(Presented):
     @cached_property
     def lines(self) -> frozenset[int]:
         """Lines that instructions of the kernel come from."""
-        found = (self.line_of(address) for block in self.tape.blocks for address in block)
-        return frozenset(line for line in found if line is not None)
+        numbers = (self.line_of(address) for block in self.tape.blocks for address in block)
+        return frozenset(line for line in numbers if line is not None)
 
     @property
     def _last_event(self) -> int:
@@ -402,30 +402,32 @@ class Stepper(Presented):
 
     @cached_property
     def _control_of_block(self) -> npt.NDArray[np.object_]:
-        found = [self._code.instruction(block[-1]).record.control for block in self.tape.blocks]
-        return np.array(found, dtype=object)
+        controls = [self._code.instruction(block[-1]).record.control for block in self.tape.blocks]
+        return np.array(controls, dtype=object)
 
     def _of_wave(self, of_blocks: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Values of blocks, indexed by the wave's positions."""
-        found: npt.NDArray[Any] = of_blocks[self._blocks[self._events[self._wave]]]
-        return found
+        by_position: npt.NDArray[Any] = of_blocks[self._blocks[self._events[self._wave]]]
+        return by_position
 
     def _jump(self, fits: npt.NDArray[np.bool_], way: int) -> Stepper:
         """To the nearest other position that fits, else to the end or the beginning."""
         here = self.position
-        found = np.flatnonzero(fits[here + 1 :]) + here + 1 if way > 0 else np.flatnonzero(fits[:here])[::-1]
-        return self.goto(int(found[0]) if len(found) else self.length if way > 0 else 0)
+        positions = (
+            np.flatnonzero(fits[here + 1 :]) + here + 1 if way > 0 else np.flatnonzero(fits[:here])[::-1]
+        )
+        return self.goto(int(positions[0]) if len(positions) else self.length if way > 0 else 0)
 
-    def _to(self, what: str | int | Condition, way: int) -> Stepper:
-        if isinstance(what, str) and what in STOPS:
-            return self._jump(self._of_wave(self._control_of_block) == STOPS[what], way)
-        if isinstance(what, int) and not isinstance(what, bool):
-            self._check_line(what)
-            return self._jump(self._of_wave(self._line_of_block) == what, way)
-        if callable(what):
-            return self._seek(np.ones(self.length, dtype=bool), [what], way)
+    def _to(self, stop: str | int | Condition, way: int) -> Stepper:
+        if isinstance(stop, str) and stop in STOPS:
+            return self._jump(self._of_wave(self._control_of_block) == STOPS[stop], way)
+        if isinstance(stop, int) and not isinstance(stop, bool):
+            self._check_line(stop)
+            return self._jump(self._of_wave(self._line_of_block) == stop, way)
+        if callable(stop):
+            return self._seek(np.ones(self.length, dtype=bool), [stop], way)
         raise UsageError(
-            f"to({what!r}): expected {', '.join(map(repr, STOPS))}, a line's number or a condition"
+            f"to({stop!r}): expected {', '.join(map(repr, STOPS))}, a line's number or a condition"
         )
 
     def _run(self, way: int) -> Stepper:
@@ -433,14 +435,14 @@ class Stepper(Presented):
         # A breakpoint stops where a line begins, not at each of its instructions.
         begins = np.append(True, lines[1:] != lines[:-1])
         reached = {
-            each: np.full(len(lines), each.line is None) | (lines == each.line) & begins
-            for each in self.breakpoints
+            stop: np.full(len(lines), stop.line is None) | (lines == stop.line) & begins
+            for stop in self.breakpoints
         }
-        plain = [each for each in self.breakpoints if each.when is None]
+        plain = [stop for stop in self.breakpoints if stop.when is None]
         sure = (
-            np.any([reached[each] for each in plain], axis=0) if plain else np.zeros(len(lines), dtype=bool)
+            np.any([reached[stop] for stop in plain], axis=0) if plain else np.zeros(len(lines), dtype=bool)
         )
-        asked = [(reached[each], each.when) for each in self.breakpoints if each.when is not None]
+        asked = [(reached[stop], stop.when) for stop in self.breakpoints if stop.when is not None]
         if not asked:
             return self._jump(sure, way)
         maybe = np.any([sure, *(fits for fits, _ in asked)], axis=0)
@@ -461,7 +463,7 @@ class Stepper(Presented):
 
     def _check_line(self, line: int) -> None:
         if line not in self.lines:
-            close = min(self.lines, key=lambda known: abs(known - line), default=None)
+            close = min(self.lines, key=lambda other: abs(other - line), default=None)
             there = f"; line {close} has some" if close is not None else ""
             raise UsageError(f"no instruction of {self.kernel.name} comes from line {line}{there}")
 

@@ -100,21 +100,21 @@ def _lines(s: Standing) -> Iterator[str]:
     yield ""
     yield from code_around(s)
     yield ""
-    for each in s.changed[:MOST]:
-        yield f"changed  {said(each)}"
+    for change in s.changed[:MOST]:
+        yield f"changed  {said(change)}"
     if len(s.changed) > MOST:
         yield f"         and {len(s.changed) - MOST} more"
     for access in s.accesses:
-        what = access.kind.name.lower().replace("_", " ")
+        access_kind = access.kind.name.lower().replace("_", " ")
         banks = f", {access.conflicts} cycles of bank conflicts" if access.banks else ""
-        yield f"access   {what} of {access.bytes} bytes by {len(access.addresses)} lanes{banks}"
-    waits = ", ".join(f"{each.counter} {each.count}" for each in s.outstanding)
+        yield f"access   {access_kind} of {access.bytes} bytes by {len(access.addresses)} lanes{banks}"
+    waits = ", ".join(f"{entry.counter} {entry.count}" for entry in s.outstanding)
     yield f"waiting  {waits}"
     for variable in list(s.variables.values())[:MOST]:
         value = "a tile: .tile() has it" if variable.is_tile else number(variable.value)
         yield f"holds    {variable.name} = {value} ({variable.place})"
     yield "waves    " + "; ".join(
-        f"{each.wave} {each.state}" + (f", line {each.line}" if each.line else "") for each in s.waves
+        f"{entry.wave} {entry.state}" + (f", line {entry.line}" if entry.line else "") for entry in s.waves
     )
 
 
@@ -132,7 +132,7 @@ def code_around(s: Standing) -> Iterator[str]:
     """Machine code around the next instruction, in address order."""
     addresses = [address for block in s.tape.blocks for address in block]
     addresses.sort()
-    next_ones = [each.address for each in s.instructions]
+    next_ones = [instruction.address for instruction in s.instructions]
     place = addresses.index(next_ones[0]) if next_ones else len(addresses)
     for address in addresses[max(0, place - AROUND) : place + AROUND + 1]:
         mark = "->" if address in next_ones else "  "
@@ -152,7 +152,9 @@ def said(change: Changed) -> str:
 def few(numbers: Sequence[Any]) -> str:
     """The first of several numbers."""
     return (
-        ", ".join(f"{each:.4g}" if isinstance(each, np.floating) else f"{each:#x}" for each in numbers[:4])
+        ", ".join(
+            f"{value:.4g}" if isinstance(value, np.floating) else f"{value:#x}" for value in numbers[:4]
+        )
         + ", …"
     )
 
@@ -160,7 +162,7 @@ def few(numbers: Sequence[Any]) -> str:
 def number(value: Any) -> str:
     """A variable's value, briefly."""
     if isinstance(value, dict):
-        parts = ", ".join(f"{name}: {number(each)}" for name, each in value.items())
+        parts = ", ".join(f"{name}: {number(value)}" for name, value in value.items())
         return (
             "{"
             + (parts if len(parts) <= MOST_LETTERS else parts[:MOST_LETTERS].rpartition(",")[0] + ", …")
@@ -169,5 +171,5 @@ def number(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(number, value[:4])) + (", …]" if len(value) > 4 else "]")
     if isinstance(value, np.ndarray):
-        return "by lane " + ", ".join(f"{each:.4g}" for each in value[:4].tolist()) + ", …"
+        return "by lane " + ", ".join(f"{value:.4g}" for value in value[:4].tolist()) + ", …"
     return "?" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -61,7 +61,7 @@ class Here(NamedTuple):
         held: by the work-group.
         exec: a bit for each lane that is on.
         acc_offset: vector register that AGPR 0 is.
-        known: what was looked up of the debug information, by address.
+        located: what was looked up of the debug information, by address.
     """
 
     kernel: Kernel
@@ -73,19 +73,21 @@ class Here(NamedTuple):
     held: Held
     exec: int
     acc_offset: int
-    known: dict[int, tuple[tuple[Located, Type], ...]]
+    located: dict[int, tuple[tuple[Located, Type], ...]]
 
 
 def variables(here: Here) -> dict[str, Variable]:
     """Variables that have a location at the next instruction, by name."""
-    found = {}
-    for each, kind in _located(here):
-        if (read := _bytes_of(here, each, kind)) is not None:
+    by_name = {}
+    for variable, kind in _located(here):
+        if (read := _bytes_of(here, variable, kind)) is not None:
             content, place = read
             is_tile = _tile(kind) is not None
             value = None if is_tile else _value(content, kind, _lanes(here))
-            found[each.name] = Variable(each.name, each.line, kind.alias or kind.name, place, value, is_tile)
-    return found
+            by_name[variable.name] = Variable(
+                variable.name, variable.line, kind.alias or kind.name, place, value, is_tile
+            )
+    return by_name
 
 
 def tile(here: Here, name: str) -> Moments:
@@ -95,12 +97,12 @@ def tile(here: Here, name: str) -> Moments:
         UsageError: no tile of this name is somewhere at the next instruction.
         CompileError: its type cannot be compiled by itself.
     """
-    tiles = {each.name: (each, kind) for each, kind in _located(here) if _tile(kind) is not None}
+    tiles = {variable.name: (variable, kind) for variable, kind in _located(here) if _tile(kind) is not None}
     if name not in tiles:
         there = ", ".join(tiles) or "none; wb.step(..., debug=True) has those of the kernel"
         raise UsageError(f"{name!r} is not a tile at this instruction; tiles: {there}")
-    each, own = tiles[name]
-    kind, read = _tile(own), _bytes_of(here, each, own)
+    variable, declared = tiles[name]
+    kind, read = _tile(declared), _bytes_of(here, variable, declared)
     if kind is None or read is None:
         raise UsageError(f"{name!r} is in the frame of another function at this instruction")
     layout = _layout(kind.name, here.kernel.arch)
@@ -110,7 +112,7 @@ def tile(here: Here, name: str) -> Moments:
         values, places = _registers(layout, read[0]), layout.places
     at = (here.group, here.wave, here.position)
     moment = Moment(name, here.line or 0, layout.kind, *at, layout.dtype, values, places, here.exec)
-    return Moments([moment], here.kernel.arch, f"{name} (line {each.line})", counted=True)
+    return Moments([moment], here.kernel.arch, f"{name} (line {variable.line})", counted=True)
 
 
 def _tile(kind: Type) -> Type | None:
@@ -124,11 +126,11 @@ def _tile(kind: Type) -> Type | None:
 def _located(here: Here) -> tuple[tuple[Located, Type], ...]:
     """Variables that are somewhere, with their types."""
     debug = here.kernel.module.debug
-    if here.address not in here.known and debug is not None:
-        here.known[here.address] = tuple(
-            (each, debug.type_of(each)) for each in debug.variables_at(here.address)
+    if here.address not in here.located and debug is not None:
+        here.located[here.address] = tuple(
+            (variable, debug.type_of(variable)) for variable in debug.variables_at(here.address)
         )
-    return here.known.get(here.address, ())
+    return here.located.get(here.address, ())
 
 
 def _lanes(here: Here) -> Array:
@@ -136,32 +138,36 @@ def _lanes(here: Here) -> Array:
     return on.astype(bool)
 
 
-def _bytes_of(here: Here, each: Located, kind: Type) -> tuple[Array, str] | None:
+def _bytes_of(here: Here, variable: Located, kind: Type) -> tuple[Array, str] | None:
     """[lanes, bytes] of what a variable holds, and its place in words; None where that is not known."""
     held, wave = here.held, here.wave
     size = max(4, kind.size)
     words = -(-size // 4)
-    if each.place == "scratch":
+    if variable.place == "scratch":
         info = here.kernel.info
         if not info.entry <= here.address < info.entry + info.size:
             # Of a function that is called: its frame is where a register points to.
             return None
-        rows = held.scratch[wave][each.first // 4 : each.first // 4 + words + 1]
+        rows = held.scratch[wave][variable.first // 4 : variable.first // 4 + words + 1]
         if len(rows) < words:
             return None
         content = np.ascontiguousarray(rows.T).view(np.uint8)
-        start = each.first % 4
-        return content[:, start : start + size], f"scratch[{each.first:#x}]"
-    if each.place == "s":
-        value = held.scalars[wave, each.first : each.first + words]
-        name = f"s{each.first}" if words == 1 else f"s[{each.first}:{each.first + words - 1}]"
+        start = variable.first % 4
+        return content[:, start : start + size], f"scratch[{variable.first:#x}]"
+    if variable.place == "s":
+        value = held.scalars[wave, variable.first : variable.first + words]
+        name = f"s{variable.first}" if words == 1 else f"s[{variable.first}:{variable.first + words - 1}]"
         return np.tile(value.view(np.uint8), (WAVE, 1)), name
     if words > 2:
         # A register of several that the variable is in.
         return None
-    first = each.first + (here.acc_offset if each.place == "a" else 0)
+    first = variable.first + (here.acc_offset if variable.place == "a" else 0)
     rows = held.rows[wave, first : first + words]
-    name = f"{each.place}{each.first}" if words == 1 else f"{each.place}[{each.first}:{each.first + 1}]"
+    name = (
+        f"{variable.place}{variable.first}"
+        if words == 1
+        else f"{variable.place}[{variable.first}:{variable.first + 1}]"
+    )
     return np.ascontiguousarray(rows.T).view(np.uint8), name
 
 
@@ -208,9 +214,9 @@ def _layout(type_name: str, arch: str) -> Moment:
         "    kittens::show(tile);\n}\n"
     )
     module = compile_source(source, CompileOptions(arch, name="layout.hip", define={MACRO: None}))
-    shown = module["layout"].launch(Launch(1, WAVE), (), {}).shown
-    assert shown is not None
-    return shown.of("tile")[0]  # type: ignore[attr-defined, no-any-return]
+    recorded = module["layout"].launch(Launch(1, WAVE), (), {}).shown
+    assert recorded is not None
+    return recorded.of("tile")[0]  # type: ignore[attr-defined, no-any-return]
 
 
 def _registers(layout: Moment, content: Array) -> Any:
@@ -223,8 +229,8 @@ def _registers(layout: Moment, content: Array) -> Any:
             f"{layout.dtype.name}: elements of less than a byte are not read here; use show(...)"
         )
     lanes, numbers = layout.places & 0xFF, layout.places >> 8
-    each = np.ascontiguousarray(content[:, : content.shape[1] // element * element])
-    raw = each.reshape(WAVE, -1, element)[lanes, numbers]
+    whole = np.ascontiguousarray(content[:, : content.shape[1] // element * element])
+    raw = whole.reshape(WAVE, -1, element)[lanes, numbers]
     values = torch.from_numpy(np.ascontiguousarray(raw)).view(layout.dtype.dtype)
     return values.view(layout.values.shape)
 

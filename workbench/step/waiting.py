@@ -51,21 +51,21 @@ def waiting(before: Iterator[Instruction]) -> tuple[Waiting, ...]:
     Args:
         before: what the wave has run, the latest first.
     """
-    found: dict[str, list[Instruction]] = {counter: [] for counter in COUNTERS}
+    pending: dict[str, list[Instruction]] = {counter: [] for counter in COUNTERS}
     left: dict[str, int | None] = dict.fromkeys(COUNTERS)
     for instruction in before:
         for counter in counted_by(instruction):
             bound = left[counter]
-            if bound is None or len(found[counter]) < bound:
-                found[counter].append(instruction)
+            if bound is None or len(pending[counter]) < bound:
+                pending[counter].append(instruction)
         waited = waits_of(instruction)._asdict()
         for counter in COUNTERS:
             bound = waited[counter]
             if bound is not None:
                 # The wait bounds the requests before it; those issued since count against the bound.
-                known = left[counter]
-                total = len(found[counter]) + bound
-                left[counter] = total if known is None else min(known, total)
-        if all(bound is not None and len(found[counter]) >= bound for counter, bound in left.items()):
+                limit = left[counter]
+                total = len(pending[counter]) + bound
+                left[counter] = total if limit is None else min(limit, total)
+        if all(bound is not None and len(pending[counter]) >= bound for counter, bound in left.items()):
             break
-    return tuple(Waiting(counter, tuple(reversed(found[counter]))) for counter in COUNTERS)
+    return tuple(Waiting(counter, tuple(reversed(pending[counter]))) for counter in COUNTERS)

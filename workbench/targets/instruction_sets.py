@@ -110,7 +110,7 @@ class Target:
             UsageError: it has no instructions on 8-bit floats.
         """
         if self.fp8 is None:
-            having = ", ".join(known.name for known in TARGETS if known.fp8 is not None)
+            having = ", ".join(other.name for other in TARGETS if other.fp8 is not None)
             raise UsageError(f"{self.name} has no instructions on 8-bit floats; {having} have")
         return self.fp8
 
@@ -212,18 +212,18 @@ GFX90A = Target(
 TARGETS: tuple[Target, ...] = (GFX950, GFX942, GFX90A)
 """Newest first."""
 
-NAMES: tuple[str, ...] = tuple(known.name for known in TARGETS)
+NAMES: tuple[str, ...] = tuple(record.name for record in TARGETS)
 """Their names."""
 
 GENERICS: tuple[str, ...] = tuple(
-    dict.fromkeys(name for known in TARGETS for name in known.processors.values() if name not in NAMES)
+    dict.fromkeys(name for record in TARGETS for name in record.processors.values() if name not in NAMES)
 )
 """Processors whose code runs on several targets: LLVM's generic ones, of what these have in common."""
 
 ARCHS: tuple[str, ...] = NAMES + GENERICS
 """What code can be compiled for."""
 
-TILE_TARGETS: tuple[str, ...] = tuple(known.name for known in TARGETS if known.tiles)
+TILE_TARGETS: tuple[str, ...] = tuple(record.name for record in TARGETS if record.tiles)
 """Names of those that the tile library covers."""
 
 
@@ -254,8 +254,8 @@ def target(name: str) -> Target:
         UsageError: there is none of that name.
     """
     plain = name.partition(":")[0]
-    found = next((known for known in TARGETS if known.name == plain), None)
-    if found is None:
+    record = next((candidate for candidate in TARGETS if candidate.name == plain), None)
+    if record is None:
         generic = f"; {', '.join(GENERICS)} is compiled for, and runs on several" if plain in GENERICS else ""
         raise UsageError(f"target {name!r}: expected one of {', '.join(NAMES)}{generic}")
-    return found
+    return record

@@ -13,18 +13,18 @@ from workbench.targets.timing import Timing
 
 def facts(record: Target | Product | Timing) -> dict[str, Fact]:
     """The figures of a record by name; rates of the matrix cores as "matrix_rates BF16"."""
-    found: dict[str, Fact] = {}
+    figures: dict[str, Fact] = {}
     for field in fields(record):
         value = getattr(record, field.name)
         if isinstance(value, Fact):
-            found[field.name] = value
+            figures[field.name] = value
         elif field.name == "under_load":
-            found |= {f"clock under load {n}, {each}": each.clock_hz for n, each in enumerate(value, 1)}
+            figures |= {f"clock under load {n}, {load}": load.clock_hz for n, load in enumerate(value, 1)}
         elif isinstance(value, Timing):
-            found |= {f"timing {name}": one for name, one in facts(value).items()}
+            figures |= {f"timing {name}": fact for name, fact in facts(value).items()}
         elif isinstance(value, Mapping):
-            found |= {f"{field.name} {key}": one for key, one in value.items() if isinstance(one, Fact)}
-    return found
+            figures |= {f"{field.name} {key}": fact for key, fact in value.items() if isinstance(fact, Fact)}
+    return figures
 
 
 INTRODUCTION = """# Targets and products

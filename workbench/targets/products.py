@@ -218,8 +218,8 @@ def default_product(arch: str) -> Product:
     Raises:
         UsageError: there is no such target.
     """
-    wanted = target(arch)
-    return next(known for known in PRODUCTS if known.target is wanted)
+    record = target(arch)
+    return next(candidate for candidate in PRODUCTS if candidate.target is record)
 
 
 def product(name: str) -> Product:
@@ -228,7 +228,9 @@ def product(name: str) -> Product:
     Raises:
         UsageError: there is none of that name.
     """
-    found = next((known for known in PRODUCTS if known.name.lower() in name.lower()), None)
-    if found is None:
-        raise UsageError(f"product {name!r}: expected one of {', '.join(known.name for known in PRODUCTS)}")
-    return found
+    record = next((candidate for candidate in PRODUCTS if candidate.name.lower() in name.lower()), None)
+    if record is None:
+        raise UsageError(
+            f"product {name!r}: expected one of {', '.join(candidate.name for candidate in PRODUCTS)}"
+        )
+    return record

@@ -59,12 +59,12 @@ def _gluon_942(clock: float, tflops: float, version: str) -> UnderLoad:
     )
 
 
-def _implied(kind: str, tflops: float, flops_a_clock: int, percent: float, what: str) -> UnderLoad:
+def _implied(kind: str, tflops: float, flops_a_clock: int, percent: float, setting: str) -> UnderLoad:
     """A clock that follows from a rate and the share of cycles in which the matrix cores work in the loop.
 
     It is a little low: what comes before and after the loop is in the rate and not in the share.
     """
-    source = f"{GLUON}, kernels/gemm, {what}: {tflops} TFLOP/s with {percent} % of the loop's cycles"
+    source = f"{GLUON}, kernels/gemm, {setting}: {tflops} TFLOP/s with {percent} % of the loop's cycles"
     return UnderLoad(
         kind=kind,
         clock_hz=Fact(
@@ -74,9 +74,9 @@ def _implied(kind: str, tflops: float, flops_a_clock: int, percent: float, what:
     )
 
 
-def _attention(clock: float, tflops: float, watts: float, what: str) -> UnderLoad:
+def _attention(clock: float, tflops: float, watts: float, setting: str) -> UnderLoad:
     """A row of the note on attention: fp16, dim 128, 16,320 tokens, 64 heads, on an MI355X of 1,400 W."""
-    source = f"{GLUON}, kernels/attention/note.md, {what}"
+    source = f"{GLUON}, kernels/attention/note.md, {setting}"
     share = tflops * 1e12 / (256 * 4096 * clock * 1e6)
     return UnderLoad(
         kind="F16",

@@ -32,7 +32,7 @@ from workbench.tiles.result import WaveAccess
 from workbench.tiles.run import wave_access
 from workbench.tiles.tile_type import vocabulary
 
-ELEMENTS = {known.cpp: known.bits // 8 for known in (FP32, BF16, FP16, E4M3FN)}
+ELEMENTS = {data_type.cpp: data_type.bits // 8 for data_type in (FP32, BF16, FP16, E4M3FN)}
 """Element types of the table and their bytes; others move as those of their size do."""
 
 MEANT_FOR: dict[str, dict[str, tuple[str, ...]]] = {
@@ -184,27 +184,27 @@ class Entry:
 @cache
 def _dims(shape: str) -> tuple[int, int]:
     """Rows and columns, which a base shape's name has."""
-    found = re.match(r"[sr]t_(\d+)x(\d+)_", shape)
-    assert found is not None, shape
-    return int(found[1]), int(found[2])
+    match = re.match(r"[sr]t_(\d+)x(\d+)_", shape)
+    assert match is not None, shape
+    return int(match[1]), int(match[2])
 
 
 def pairs(elements: Iterable[str] = ELEMENTS) -> list[Pair]:
     """Every pair that exists: the lanes of a wave cannot lie along more columns than there are lanes."""
-    known = vocabulary().names
+    names = vocabulary().names
     return [
         Pair(shared, register, layout, element)
         for shared, register, layout, element in itertools.product(
-            known["st_shape"], known["rt_shape"], known["rt_layout"], elements
+            names["st_shape"], names["rt_shape"], names["rt_layout"], elements
         )
         if layout == "row_l" or _dims(register)[1] <= WAVE
     ]
 
 
-def count(wanted: Sequence[Pair], arch: str) -> Iterator[Entry]:
+def count(selected: Sequence[Pair], arch: str) -> Iterator[Entry]:
     """What the LDS of a target does for each pair."""
-    for start in range(0, len(wanted), _BATCH):
-        batch = wanted[start : start + _BATCH]
+    for start in range(0, len(selected), _BATCH):
+        batch = selected[start : start + _BATCH]
         kernels = [
             _KERNEL.format(
                 name=f"pair_{n}", element=pair.element, shared=shared, register=register, wave=WAVE
@@ -252,21 +252,21 @@ HEAD = (
 
 def lines(entries: Sequence[Entry]) -> list[str]:
     """Rows of the table for one target's entries; types that do the same share one."""
-    found: dict[tuple[str, ...], list[str]] = {}
+    rows: dict[tuple[str, ...], list[str]] = {}
     for entry in entries:
         pair = entry.pair
         key = (pair.shared, pair.register, pair.layout, *entry.load.cells, *entry.store.cells)
-        found.setdefault(key, []).append(pair.element)
+        rows.setdefault(key, []).append(pair.element)
     return [
         f"| {' | '.join((f'`{k[0]}`', f'`{k[1]}`', f'`{k[2]}`', ', '.join(elements), *k[3:]))} |"
-        for k, elements in found.items()
+        for k, elements in rows.items()
     ]
 
 
 def compiler_version() -> str:
     """Such as "clang 22": instructions, and with them conflicts, are the compiler's choice."""
-    found = re.search(r"clang (?:version )?(\d+)", toolchain.find_compiler().version)
-    return f"clang {found[1]}" if found else toolchain.find_compiler().version
+    match = re.search(r"clang (?:version )?(\d+)", toolchain.find_compiler().version)
+    return f"clang {match[1]}" if match else toolchain.find_compiler().version
 
 
 def document(entries: Sequence[Entry]) -> str:
@@ -301,17 +301,17 @@ def rules() -> Iterator[str]:
     for rule in CONFLICT_RULES:
         target = rule.target if rule.target != "any" else "any, where no rule above holds"
         widths = " or ".join(map(str, rule.widths))
-        yield f"| {target} | {rule.kind} {widths} | {_phases_told(rule)} | {rule.banks} | {rule.source} |"
+        yield f"| {target} | {rule.kind} {widths} | {_phases_text(rule)} | {rule.banks} | {rule.source} |"
 
 
-def _phases_told(rule: ConflictRule) -> str:
+def _phases_text(rule: ConflictRule) -> str:
     """Such as "8 of 8: lanes 0-3, 20-23; 4-7, 16-19; ..."."""
     count, size = len(rule.phases), len(rule.phases[0])
-    told = f"{count} of {size}"
+    summary = f"{count} of {size}"
     if all(phase == tuple(range(phase[0], phase[0] + size)) for phase in rule.phases):
-        return f"{told} in order"
+        return f"{summary} in order"
     first = "; ".join(_spans(phase) for phase in rule.phases[: count // 2])
-    return f"{told}: lanes {first}; the same of lanes 32-63"
+    return f"{summary}: lanes {first}; the same of lanes 32-63"
 
 
 def _spans(lanes: Sequence[int]) -> str:
@@ -326,15 +326,15 @@ def main() -> int:
     parser.add_argument("--out", type=Path, metavar="FILE", help="write there instead of to standard output")
     parser.add_argument("--only", metavar="SHAPE", help="one base shape of shared tiles")
     options = parser.parse_args()
-    wanted = [pair for pair in pairs() if options.only in (None, pair.shared)]
-    if not wanted:
-        known = ", ".join(vocabulary().names["st_shape"])
-        parser.error(f"no base shape {options.only!r} of shared tiles; there are {known}")
+    selected = [pair for pair in pairs() if options.only in (None, pair.shared)]
+    if not selected:
+        shapes = ", ".join(vocabulary().names["st_shape"])
+        parser.error(f"no base shape {options.only!r} of shared tiles; there are {shapes}")
     entries = []
     for arch in TILE_TARGETS:
-        for done, entry in enumerate(count(wanted, arch), 1):
+        for done, entry in enumerate(count(selected, arch), 1):
             entries.append(entry)
-            print(f"\r{arch}: {done} of {len(wanted)}", end="", file=sys.stderr)
+            print(f"\r{arch}: {done} of {len(selected)}", end="", file=sys.stderr)
         print(file=sys.stderr)
     text = document(entries)
     if options.out:

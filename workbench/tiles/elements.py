@@ -31,10 +31,10 @@ def torch_dtype(element: str, arch: str) -> torch.dtype:
         UsageError: there is none, or the tile library is not for this target.
     """
     fp8 = target(arch).fp8_encoding
-    known = {each.cpp: each for each in (FP32, BF16, FP16, fp8.e4m3, fp8.e5m2)}
-    if element not in known:
-        raise UsageError(f"the layout of {element} cannot be drawn; expected one of {', '.join(known)}")
-    return known[element].dtype
+    types = {data_type.cpp: data_type for data_type in (FP32, BF16, FP16, fp8.e4m3, fp8.e5m2)}
+    if element not in types:
+        raise UsageError(f"the layout of {element} cannot be drawn; expected one of {', '.join(types)}")
+    return types[element].dtype
 
 
 class Numbers:
@@ -59,6 +59,6 @@ class Numbers:
         for turn, values in enumerate(turns):
             wide = values.float()
             place = torch.searchsorted(digits, wide.contiguous()).clamp(max=_BASE - 1)
-            known = digits[place] == wide
-            result = torch.where(known & (result >= 0), result + place * _BASE**turn, -1)
+            exact = digits[place] == wide
+            result = torch.where(exact & (result >= 0), result + place * _BASE**turn, -1)
         return result

@@ -61,7 +61,7 @@ class Code(NamedTuple):
 
 def kernels(of: Question, name: str) -> str:
     """Source of what is run for a question: `<name>_access`, and for shared tiles `<name>_order`."""
-    return "\n".join(_kernel(f"{name}_{what}", of, code) for what, code in codes(of).items())
+    return "\n".join(_kernel(f"{name}_{part}", of, code) for part, code in codes(of).items())
 
 
 def _kernel(name: str, of: Question, code: Code) -> str:
@@ -77,12 +77,12 @@ def _kernel(name: str, of: Question, code: Code) -> str:
 
 def codes(of: Question) -> dict[str, Code]:
     """A question's kernels: "order" reads the shared tile's memory as it is, "access" does what is asked."""
-    found = {}
+    parts = {}
     if of.tile.is_shared:
-        found["order"] = Code(("x", "image"), [*_shared(of), *_filled(of), _image(of)])
+        parts["order"] = Code(("x", "image"), [*_shared(of), *_filled(of), _image(of)])
     if of.access is not None or not of.tile.is_shared:
-        found["access"] = _access_code(of)
-    return found
+        parts["access"] = _access_code(of)
+    return parts
 
 
 def _shared(of: Question) -> list[str]:

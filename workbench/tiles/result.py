@@ -143,20 +143,20 @@ class LayoutResult(Plotted):
 
         if not self.accesses:
             return {}
-        found = {"instructions": figure(len({(a.pc, a.wave) for a in self.accesses}))}
+        figures = {"instructions": figure(len({(a.pc, a.wave) for a in self.accesses}))}
         phases = [phase for a in self.accesses for phase in a.phases]
         if phases:
             confirmed = all(a.measured for a in self.accesses if a.phases)
             origin = Origin.COUNTED if confirmed else Origin.MODELLED
-            found["phases"] = figure(len(phases), origin=origin)
-            found["LDS cycles"] = figure(sum(phase.cycles for phase in phases), "cycles", origin)
-            found["SQ_LDS_BANK_CONFLICT"] = figure(self.conflicts, "cycles", origin)
+            figures["phases"] = figure(len(phases), origin=origin)
+            figures["LDS cycles"] = figure(sum(phase.cycles for phase in phases), "cycles", origin)
+            figures["SQ_LDS_BANK_CONFLICT"] = figure(self.conflicts, "cycles", origin)
         sectors = sum(a.sectors for a in self.accesses)
         if sectors:
             asked = sum(a.bytes * a.lanes for a in self.accesses if a.sectors)
-            found["bytes requested"] = figure(asked, "bytes")
-            found["bytes of 64-byte blocks touched"] = figure(sectors * SECTOR_BYTES, "bytes")
-        return found
+            figures["bytes requested"] = figure(asked, "bytes")
+            figures["bytes of 64-byte blocks touched"] = figure(sectors * SECTOR_BYTES, "bytes")
+        return figures
 
     def draw(self, colour: str | None = None, access: int | None = None, phase: int | None = None) -> Any:
         """The figure, with another beginning.
@@ -193,7 +193,7 @@ class LayoutResult(Plotted):
 
 def by_opcode(accesses: Iterable[WaveAccess]) -> dict[str, list[WaveAccess]]:
     """Accesses by the name of their instruction."""
-    found: dict[str, list[WaveAccess]] = {}
+    groups: dict[str, list[WaveAccess]] = {}
     for access in accesses:
-        found.setdefault(access.opcode, []).append(access)
-    return found
+        groups.setdefault(access.opcode, []).append(access)
+    return groups

@@ -84,15 +84,15 @@ def _launch(module: Module, of: Question, name: str, device: Device) -> _Seen:
     for turn in range(numbers.passes):
         x = torch.full((flat[0], of.columns), -1.0).to(dtype)
         x[:, : flat[1]] = numbers.put(order, turn, dtype)
-        for what, code in codes(of).items():
+        for part, code in codes(of).items():
             tensors = {
                 "x": x,
                 "out": torch.full(x.shape, -1.0).to(dtype),
                 "image": torch.full((count,), -1.0).to(dtype),
                 "held": torch.full((lane_elements * WAVE,), -1.0).to(held_dtype),
             }
-            trace = what == "access" and turn == 0
-            record = module[f"{name}_{what}"].launch(
+            trace = part == "access" and turn == 0
+            record = module[f"{name}_{part}"].launch(
                 Launch(1, of.threads, count * dtype.itemsize if tile.is_shared else 0),
                 (),
                 {member: tensors[member] for member in code.members},
@@ -100,7 +100,7 @@ def _launch(module: Module, of: Question, name: str, device: Device) -> _Seen:
                 options=LaunchOptions(trace=trace),
             )
             if "image" in code.members:
-                seen.images[what].append(tensors["image"])
+                seen.images[part].append(tensors["image"])
             if "held" in code.members:
                 seen.held.append(tensors["held"])
             if trace:
@@ -113,8 +113,8 @@ def _check_image(of: Question, seen: _Seen, places: Sequence[int]) -> None:
     if not seen.images["access"]:
         return
     moved = {r * of.tile.cols + c for r, c in of.moved()}
-    found = Numbers.take(seen.images["access"]).tolist()
-    wrong = sum(place in moved and place != got for place, got in zip(places, found, strict=True))
+    numbers = Numbers.take(seen.images["access"]).tolist()
+    wrong = sum(place in moved and place != got for place, got in zip(places, numbers, strict=True))
     if wrong:
         raise WorkbenchError(
             f"{of.title}: {wrong} elements are not where the shared tile has them; please report it."
@@ -123,12 +123,12 @@ def _check_image(of: Question, seen: _Seen, places: Sequence[int]) -> None:
 
 def _holders(seen: _Seen) -> dict[int, list[tuple[int, int]]]:
     """(lane, its element) by element number; several where lanes hold copies."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    holders: dict[int, list[tuple[int, int]]] = {}
     if seen.held:
         for at, number in enumerate(Numbers.take(seen.held).tolist()):
             if number >= 0:
-                found.setdefault(number, []).append((at % WAVE, at // WAVE))
-    return found
+                holders.setdefault(number, []).append((at % WAVE, at // WAVE))
+    return holders
 
 
 Pair = tuple[Access, Access | None]
@@ -155,16 +155,16 @@ def _accesses(of: Question, seen: _Seen) -> list[Pair]:
         return [(a, None) for a in (reads if of.access == "load" else writes)]
     if of.access == "store":
         return [(a, None) for a in accesses if a.kind is AccessKind.LDS_READ or a in writes]
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     latest: dict[int, Access] = {}
     for access in accesses:
         if access.kind is AccessKind.GLOBAL_READ:
             latest[access.wave] = access
         elif access.kind is AccessKind.TO_LDS:
-            found.append((access, latest.get(access.wave)))
+            pairs.append((access, latest.get(access.wave)))
         elif access.kind is AccessKind.LDS_WRITE:
-            found.append((access, None))
-    return found
+            pairs.append((access, None))
+    return pairs
 
 
 def _is_shared(access: Access) -> bool:

@@ -66,9 +66,9 @@ def vocabulary() -> Vocabulary:
     for header in sorted((include_dir() / "types").rglob("*.cuh")):
         text = header.read_text(encoding="utf-8")
         aliases.update({alias: (kind, element) for alias, kind, element in _ALIAS.findall(text)})
-        for name, what, target in _NAMED.findall(text):
+        for name, kind, target in _NAMED.findall(text):
             if name != target:
-                names[what] += (name,)
+                names[kind] += (name,)
     return Vocabulary(aliases, names)
 
 
@@ -113,10 +113,10 @@ class TileType:
         Raises:
             UsageError: it is none of these; the message says what is wrong and lists what is valid.
         """
-        known = vocabulary()
+        library = vocabulary()
 
         def wrong(why: str) -> UsageError:
-            return UsageError(f"{text!r}: {why}. Valid are {known.listed(kinds)}.")
+            return UsageError(f"{text!r}: {why}. Valid are {library.listed(kinds)}.")
 
         match = _TYPE.fullmatch(text) if isinstance(text, str) else None
         if match is None:
@@ -127,12 +127,12 @@ class TileType:
         arguments = _split(inside)
         if name in _WORDS:
             kind, element = name, arguments[0] if arguments else ""
-            elements = sorted({element for _, element in known.aliases.values()})
+            elements = sorted({element for _, element in library.aliases.values()})
             if element not in elements:
                 raise wrong(f"{element!r} is not an element type; there are {', '.join(elements)}")
             arguments = arguments[1:]
-        elif name in known.aliases:
-            kind, element = known.aliases[name]
+        elif name in library.aliases:
+            kind, element = library.aliases[name]
         else:
             raise wrong(f"there is no type {name}")
         if vector is not None and kind != "rt":
@@ -143,9 +143,11 @@ class TileType:
         count = 1 if kind in ("sv", "rv") else 2
         sizes = arguments[:count]
         if len(sizes) < count or not all(size.isdecimal() and int(size) > 0 for size in sizes):
-            shown = ", ".join(sizes) or "nothing"
-            raise wrong(f"its dimensions are {shown}; expected {count} positive number{'s' * (count > 1)}")
-        _check_rest(kind, arguments[count:], known, wrong)
+            dimensions = ", ".join(sizes) or "nothing"
+            raise wrong(
+                f"its dimensions are {dimensions}; expected {count} positive number{'s' * (count > 1)}"
+            )
+        _check_rest(kind, arguments[count:], library, wrong)
         rows, cols = (1, int(sizes[0])) if count == 1 else (int(sizes[0]), int(sizes[1]))
         if vector is not None:
             rows, cols = (1, cols) if vector == "row_vec" else (rows, 1)
@@ -153,23 +155,23 @@ class TileType:
         return cls(got, element, rows, cols, clean)
 
 
-def _check_rest(kind: str, rest: Sequence[str], known: Vocabulary, wrong: object) -> None:
+def _check_rest(kind: str, rest: Sequence[str], library: Vocabulary, wrong: object) -> None:
     """Layout and base shape are names of the library."""
     assert callable(wrong)
-    wanted = {
+    categories = {
         "st": ("st_shape",),
         "rt": ("rt_layout", "rt_shape"),
         "sv": (),
         "rv": ("rv_layout", "rt_shape"),
     }[kind]
-    if len(rest) > len(wanted):
-        raise wrong(f"{len(rest) - len(wanted)} arguments too many: {', '.join(rest[len(wanted) :])}")
-    for argument, what in zip(rest, wanted, strict=False):
+    if len(rest) > len(categories):
+        raise wrong(f"{len(rest) - len(categories)} arguments too many: {', '.join(rest[len(categories) :])}")
+    for argument, category in zip(rest, categories, strict=False):
         head, bracket, _ = argument.partition("<")
-        template = what == "rt_shape" and bracket and head.strip() in _SHAPE_TEMPLATES
-        if not template and argument not in known.names[what]:
+        template = category == "rt_shape" and bracket and head.strip() in _SHAPE_TEMPLATES
+        if not template and argument not in library.names[category]:
             word = {"st_shape": "base shape of shared tiles", "rt_shape": "base shape of register tiles"}
-            raise wrong(f"{argument!r} is not a {word.get(what, 'layout')}")
+            raise wrong(f"{argument!r} is not a {word.get(category, 'layout')}")
 
 
 def _split(text: str) -> list[str]:

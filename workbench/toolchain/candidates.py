@@ -37,30 +37,30 @@ class Candidate:
     rocm: Path | None = None
 
 
-def named(chosen: str) -> Iterator[Candidate]:
+def named(setting: str) -> Iterator[Candidate]:
     """The candidates that HIPKITTENS_COMPILER names.
 
     Raises:
         CompilerNotFound: it names no program.
     """
-    path = shutil.which(chosen)
+    path = shutil.which(setting)
     if path is None:
-        if chosen == "zig":
+        if setting == "zig":
             program = zig.program()
             if program is not None:
                 yield Candidate("zig", program, "HIPKITTENS_COMPILER")
                 return
-        if chosen == "clang":
+        if setting == "clang":
             yield from _clangs()
             return
         raise CompilerNotFound(
-            f"HIPKITTENS_COMPILER={chosen}: no such program. "
+            f"HIPKITTENS_COMPILER={setting}: no such program. "
             "Give the path of a hipcc, a clang++ or a zig, or unset it to let the workbench find one."
         )
     name = Path(path).name
     if _stands_in(Path(path)):
         raise CompilerNotFound(
-            f"HIPKITTENS_COMPILER={chosen} is the workbench's own hipcc, which looks for a compiler itself. "
+            f"HIPKITTENS_COMPILER={setting} is the workbench's own hipcc, which looks for a compiler itself. "
             "Give the path of ROCm's hipcc, a clang++ or a zig, or unset it to let the workbench find one."
         )
     if name.startswith("hipcc"):

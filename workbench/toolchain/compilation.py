@@ -135,10 +135,10 @@ def check_device(source: str, options: CompileOptions) -> tuple[Diagnostic, ...]
         command = _command(job, ready, os.devnull, "-fsyntax-only")
         return in_folder(lambda folder: job.read(command, folder, ready=ready is not None)[1])
 
-    found = header.use(check)
-    if any(finding.severity == "error" for finding in found):
-        return found
-    return (*found, *unsaid(Cell(job.source, options.first_line), options.name))
+    findings = header.use(check)
+    if any(finding.severity == "error" for finding in findings):
+        return findings
+    return (*findings, *unsaid(Cell(job.source, options.first_line), options.name))
 
 
 def compile_job(job: Job) -> tuple[Entry, list[str]]:
@@ -179,20 +179,20 @@ def _run(job: Job, ready: Path | None, folder: str) -> tuple[Entry, list[str]]:
     # The driver drops -MF in a device compilation; the front end itself takes these.
     listed_to = to_front_end("-dependency-file", dependencies, "-MT", "x", "-sys-header-deps")
     command = _command(job, ready, output, *listed_to)
-    made, diagnostics, seconds = job.start(command, output, folder, ready=ready is not None)
+    code, diagnostics, seconds = job.start(command, output, folder, ready=ready is not None)
     listed = ""
     with contextlib.suppress(OSError):
         listed = Path(dependencies).read_text(encoding="utf-8", errors="surrogateescape")
     fixed = [*job.compiler.fixed_roots, *([str(ready)] if ready else [])]
-    shown = tuple(part.replace(folder, "/tmp/hipkittens") for part in command)
-    return Entry(made, diagnostics, shown, seconds), headers_of(listed, fixed)
+    command_line = tuple(part.replace(folder, "/tmp/hipkittens") for part in command)
+    return Entry(code, diagnostics, command_line, seconds), headers_of(listed, fixed)
 
 
 def _list(job: Job, ready: Path | None, folder: str) -> str:
     output = os.path.join(folder, "device.mir")
     command = _command(job, ready, output, *pinned.LISTING)
-    made, _, _ = job.start(command, output, folder, ready=ready is not None)
-    return made.decode("utf-8", "replace")
+    listing, _, _ = job.start(command, output, folder, ready=ready is not None)
+    return listing.decode("utf-8", "replace")
 
 
 def warm(arch: str = TILE_TARGETS[0]) -> None:

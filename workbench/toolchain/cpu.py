@@ -100,9 +100,9 @@ def chosen_level() -> Level | None:
     asked = os.environ.get(VARIABLE, NATIVE)
     if asked == NATIVE:
         return None
-    known = [level.name for level in levels(machine())]
-    if asked not in known:
-        raise UsageError(f"{VARIABLE} is {asked!r}; expected {' or '.join((NATIVE, *known))}")
+    names = [level.name for level in levels(machine())]
+    if asked not in names:
+        raise UsageError(f"{VARIABLE} is {asked!r}; expected {' or '.join((NATIVE, *names))}")
     return LEVELS[asked]
 
 
@@ -118,7 +118,7 @@ _ARM_HWCAP = {
 }
 
 
-def told_features() -> frozenset[str]:
+def reported_features() -> frozenset[str]:
     """Features of this Arm CPU as Linux tells them; a compiler knows them from a list of models alone."""
     if machine() != "aarch64":
         return frozenset()
@@ -131,7 +131,7 @@ def host_features() -> frozenset[str]:
     # LLVM takes 0.1 s to load.
     import llvmlite.binding as llvm
 
-    return told_features().union(name for name, on in llvm.get_host_cpu_features().items() if on)
+    return reported_features().union(name for name, on in llvm.get_host_cpu_features().items() if on)
 
 
 @cache
@@ -161,10 +161,10 @@ def identity() -> str:
     """Text that differs between CPUs for which native code differs."""
     # An emulated CPU's list of features is seen in the words alone.
     lines = [platform.machine(), f"{_auxiliary(_HWCAP):x} {_auxiliary(_HWCAP2):x}"]
-    wanted = ("model name", "flags", "Features", "CPU implementer", "CPU part", "CPU variant")
+    keys = ("model name", "flags", "Features", "CPU implementer", "CPU part", "CPU variant")
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.split("\t")[0].strip() in wanted:
+            if line.split("\t")[0].strip() in keys:
                 lines.append(line)
             if not line and len(lines) > 2:
                 break

@@ -84,9 +84,9 @@ def _settings(compiler: Compiler, arch: str) -> Path:
     """The constants as bitcode that the compiler reads: made by itself."""
     text = settings_text(arch)
     store, key = Cache("compilers"), digest("device libraries", compiler.identity, text)
-    found = store.find_file(key)
-    if found is not None:
-        return found
+    cached = store.find_file(key)
+    if cached is not None:
+        return cached
     with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
         output = Path(folder, "oclc.bc")
         command = [
@@ -94,13 +94,13 @@ def _settings(compiler: Compiler, arch: str) -> Path:
             *("-c", "-emit-llvm", "-", "-o", str(output)),
         ]
         finished = process.run(command, timeout=_TIMEOUT, text=text, environment=compiler.environment(folder))
-        made = store.put_file(key, output) if output.is_file() else None
-    if made is None:
+        bitcode = store.put_file(key, output) if output.is_file() else None
+    if bitcode is None:
         raise ToolchainError(
             f"{compiler.version} made no settings of ROCm's device libraries for {arch}: "
             f"{finished.text.strip() or 'the cache folder cannot take another file'}"
         )
-    return made
+    return bitcode
 
 
 def _places() -> Iterator[Path]:

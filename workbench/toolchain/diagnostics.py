@@ -137,8 +137,8 @@ class Reader:
 
     def read(self, output: str) -> tuple[Diagnostic, ...]:
         """Findings in order, each with its notes; an undefined symbol of the linker is an error too."""
-        for secret, shown in self._secrets.items():
-            output = output.replace(secret, shown)
+        for secret, replacement in self._secrets.items():
+            output = output.replace(secret, replacement)
         drafts: list[_Draft] = []
         current: _Draft | None = None
         context: list[str] = []
@@ -200,9 +200,11 @@ class Reader:
         if with_option:
             message, option = with_option["message"], with_option["option"]
         severity = match["severity"].removeprefix("fatal ")
-        shown = None if file == self._name else self._short(file)
-        draft = _Draft(row, column, severity, self._shorten(message), shown, option, list(context), place)
-        where = f"{shown or self._name}:{row}:{column}: " if row else ""
+        short_name = None if file == self._name else self._short(file)
+        draft = _Draft(
+            row, column, severity, self._shorten(message), short_name, option, list(context), place
+        )
+        where = f"{short_name or self._name}:{row}:{column}: " if row else ""
         suffix = f" [{option}]" if option else ""
         draft.lines.append(f"{where}{severity}: {draft.message}{suffix}")
         return draft
@@ -221,13 +223,13 @@ class Reader:
         if any(draft.message == message for draft in drafts):
             return
         file, row = places[0] if places else (self._name, 0)
-        shown = None if file == self._name else self._short(file)
+        short_name = None if file == self._name else self._short(file)
         # The linker knows the line; the column is where the name stands in it.
-        column = self._column_of(_called(name), row) if shown is None else 0
-        draft = _Draft(row, column, "error", message, shown, "", [], (0, 0))
-        where = f"{shown or self._name}:{row}:{column}: " if row else ""
+        column = self._column_of(_called(name), row) if short_name is None else 0
+        draft = _Draft(row, column, "error", message, short_name, "", [], (0, 0))
+        where = f"{short_name or self._name}:{row}:{column}: " if row else ""
         draft.lines.append(f"{where}error: {message}")
-        if shown is None and column:
+        if short_name is None and column:
             text = self._lines[row - self._first_line]
             pad = "".join(c if c == "\t" else " " for c in text[: column - 1])
             draft.lines += [f"{row:5} | {text}", f"      | {pad}^"]

@@ -41,13 +41,13 @@ def examine(candidate: Candidate, arch: str | None) -> Compiler:
     else:
         compiler = _examine_zig(candidate)
     if arch is not None:
-        wanted = arch
+        probe_arch = arch
     elif candidate.kind == "hipcc":
         # A ROCm before 7 may know the GPU that is here and not the newest.
-        wanted = TILE_TARGETS[-1]
+        probe_arch = TILE_TARGETS[-1]
     else:
-        wanted = TILE_TARGETS[0]
-    _try(compiler, wanted)
+        probe_arch = TILE_TARGETS[0]
+    _try(compiler, probe_arch)
     return compiler
 
 
@@ -211,10 +211,10 @@ def _try(compiler: Compiler, arch: str) -> None:
     store.put(key, b"compiles")
 
 
-def _problem(arch: str, finished: process.Finished, made: bool) -> str:
+def _problem(arch: str, finished: process.Finished, has_output: bool) -> str:
     returncode = finished.returncode or 0
     if returncode == 0:
-        return "" if made else f"made no code object of a small kernel for {arch} and did not say why"
+        return "" if has_output else f"made no code object of a small kernel for {arch} and did not say why"
     if returncode < 0:
         return f"died of {signal_name(returncode)} when it compiled a small kernel for {arch}"
     if re.search(r"(unknown|unsupported|invalid).*(target|arch|cpu|processor)", finished.text, re.IGNORECASE):

@@ -76,21 +76,21 @@ def failure(
         )
     count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
     texts = [item.text for item in diagnostics if item.severity in ("error", "warning")]
-    said = f"{name} does not compile for {arch}: {count}\n"
+    heading = f"{name} does not compile for {arch}: {count}\n"
     if not lacks_registers(finished):
-        return CompileError(said + "\n".join(texts), tuple(diagnostics))
+        return CompileError(heading + "\n".join(texts), tuple(diagnostics))
     texts.append(_fewer_registers(program, others))
-    error = NoRegistersError(said + "\n".join(texts), tuple(diagnostics))
+    error = NoRegistersError(heading + "\n".join(texts), tuple(diagnostics))
     error.others = others
     return error
 
 
 def _fewer_registers(program: str, others: Sequence[Compiler]) -> str:
-    found = f"{program} found no allocation of registers; each release of clang allocates in its own way. "
+    reason = f"{program} found no allocation of registers; each release of clang allocates in its own way. "
     if not others:
-        return found + "No other compiler is installed: hold fewer values at once, or install another clang."
+        return reason + "No other compiler is installed: hold fewer values at once, or install another clang."
     choices = " or ".join(f"HIPKITTENS_COMPILER={other.path} ({other.version})" for other in others)
-    return f"{found}Try {choices}, or hold fewer values at once."
+    return f"{reason}Try {choices}, or hold fewer values at once."
 
 
 def _death(returncode: int) -> str:

@@ -102,32 +102,32 @@ def hipify(source: str, first_line: int = 1) -> HipifyResult:
     names: dict[str, str] = {}
     leftovers = list(_absent(cell))
     needs_runtime = _DEVICE_CODE.search(cell.code) is not None
-    for found in _INCLUDE.finditer(source):
-        name = found[2]
-        if cell.code[found.start(1) : found.end(1) - 1] != found[1][:-1]:
+    for match in _INCLUDE.finditer(source):
+        name = match[2]
+        if cell.code[match.start(1) : match.end(1) - 1] != match[1][:-1]:
             continue  # in a comment
         new = cuda_names.header(name)
         needs_runtime &= (new or name) != cuda_names.RUNTIME_HEADER
         if new is not None and new != name:
-            changes[found.start(2)] = found.end(2), new
+            changes[match.start(2)] = match.end(2), new
             names[name] = new
         elif name in cuda_names.ABSENT_HEADERS:
-            leftovers.append(_leftover(cell, found.start(2), name, cuda_names.ABSENT_HEADERS[name]))
-    own = {name for each in _OWN.finditer(cell.code) for name in each.groups() if name}
-    for found in _NAME.finditer(cell.code):
-        name = found[0]
-        if name in own:
+            leftovers.append(_leftover(cell, match.start(2), name, cuda_names.ABSENT_HEADERS[name]))
+    declared = {name for match in _OWN.finditer(cell.code) for name in match.groups() if name}
+    for match in _NAME.finditer(cell.code):
+        name = match[0]
+        if name in declared:
             continue
         new = "hipcub" if name == "cub" else cuda_names.counterpart(name)
-        if new is None or any(start <= found.start() < end for start, (end, _) in changes.items()):
+        if new is None or any(start <= match.start() < end for start, (end, _) in changes.items()):
             continue
-        changes[found.start()] = found.end(), new
+        changes[match.start()] = match.end(), new
         if name not in names and name != "cub" and cuda_names.is_guess(name):
             why = f"became {new} as its like do, which no table has: see whether HIP has it"
-            leftovers.append(_leftover(cell, found.start(), name, why))
+            leftovers.append(_leftover(cell, match.start(), name, why))
         names[name] = new
-    for found in _DEFINED.finditer(cell.code):
-        changes[found.end() - len("__CUDA_ARCH__")] = found.end(), "__HIP_DEVICE_COMPILE__"
+    for match in _DEFINED.finditer(cell.code):
+        changes[match.end() - len("__CUDA_ARCH__")] = match.end(), "__HIP_DEVICE_COMPILE__"
         names["__CUDA_ARCH__"] = "__HIP_DEVICE_COMPILE__"
     for start, end in _masks(cell, leftovers):
         changes[start] = end, cuda_names.FULL_MASK
@@ -135,35 +135,35 @@ def hipify(source: str, first_line: int = 1) -> HipifyResult:
         source = source[:start] + new + source[end:]
     if needs_runtime:
         source = RUNTIME_INCLUDE + source
-    left = tuple(sorted(dict.fromkeys(leftovers), key=lambda each: each.line))
+    left = tuple(sorted(dict.fromkeys(leftovers), key=lambda leftover: leftover.line))
     return HipifyResult(source, names, left, needs_runtime)
 
 
 def _absent(cell: Cell) -> Iterator[Leftover]:
-    asked = {found.end() for found in _DEFINED.finditer(cell.code)}
+    asked = {match.end() for match in _DEFINED.finditer(cell.code)}
     for absent in cuda_names.ABSENT:
-        for found in absent.pattern.finditer(cell.code):
-            if found.end() not in asked:
-                yield _leftover(cell, found.start(), found[0], absent.why)
-    for found in _ASM.finditer(cell.code):
-        why = cuda_names.ptx(cell, found.end())
+        for match in absent.pattern.finditer(cell.code):
+            if match.end() not in asked:
+                yield _leftover(cell, match.start(), match[0], absent.why)
+    for match in _ASM.finditer(cell.code):
+        why = cuda_names.ptx(cell, match.end())
         if why:
-            yield _leftover(cell, found.start(), found[0].strip(), why)
-    for found in _OF_32.finditer(cell.code):
+            yield _leftover(cell, match.start(), match[0].strip(), why)
+    for match in _OF_32.finditer(cell.code):
         why = "counts in warps of 32 lanes; a wave has 64 (warpSize)"
-        yield _leftover(cell, found.start(), found[0], why)
+        yield _leftover(cell, match.start(), match[0], why)
 
 
 def _masks(cell: Cell, leftovers: list[Leftover]) -> Iterator[tuple[int, int]]:
     """Where a mask of 32 lanes stands for all lanes: as an argument, or where its name is defined."""
-    for found in _SYNC.finditer(cell.code):
-        spans = cell.split(found.end())
+    for match in _SYNC.finditer(cell.code):
+        spans = cell.split(match.end())
         if not spans:
             continue
-        mask, name = spans[0], found[0].strip()
+        mask, name = spans[0], match[0].strip()
         if cuda_names.FULL_MASK_OF_32.fullmatch(mask.text):
             yield mask.start, mask.end
-            leftovers.append(_leftover(cell, found.start(), name, _WIDENED))
+            leftovers.append(_leftover(cell, match.start(), name, _WIDENED))
             continue
         full = cuda_names.FULL_MASK_OF_32.pattern
         defined = re.search(
@@ -174,7 +174,7 @@ def _masks(cell: Cell, leftovers: list[Leftover]) -> Iterator[tuple[int, int]]:
             why = _WIDENED
         else:
             why = f"its mask `{mask.text}` needs 64 bits (unsigned long long), one for each lane of a wave"
-        leftovers.append(_leftover(cell, found.start(), name, why))
+        leftovers.append(_leftover(cell, match.start(), name, why))
 
 
 def _leftover(cell: Cell, offset: int, text: str, why: str) -> Leftover:

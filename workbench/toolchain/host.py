@@ -183,9 +183,9 @@ class _Build:
         for file in sorted(Path(folder).glob("*.d")):
             listed = file.read_text(encoding="utf-8", errors="surrogateescape")
             headers.update(dict.fromkeys(headers_of(listed, fixed)))
-        made = Path(output).read_bytes()
-        shown = tuple(part.replace(folder, "/tmp/hipkittens") for part in command)
-        return Entry(made, diagnostics, shown, seconds), list(headers)
+        code = Path(output).read_bytes()
+        command_line = tuple(part.replace(folder, "/tmp/hipkittens") for part in command)
+        return Entry(code, diagnostics, command_line, seconds), list(headers)
 
     def list_device(self) -> str:
         """Start the compiler for the listing that `pinned` reads."""
@@ -219,12 +219,12 @@ class _Build:
         device, host = self._halves()
         group = process.Group()
         with ThreadPoolExecutor(2) as pool:
-            made = pool.submit(device.compile, os.path.join(folder, "device.co"), folder, group)
-            compiled = pool.submit(host.compile, unit, folder, group)
+            device_result = pool.submit(device.compile, os.path.join(folder, "device.co"), folder, group)
+            host_result = pool.submit(host.compile, unit, folder, group)
             try:
                 # An error in a kernel is one in both halves; it is told of the same one every time.
-                code, warnings, _ = made.result()
-                _, more, command = compiled.result()
+                code, warnings, _ = device_result.result()
+                _, more, command = host_result.result()
             except BaseException:
                 group.stop()
                 raise
@@ -290,10 +290,10 @@ class _Half:
                 *listed,
             ]
             command += [*further, "-", "-o", output]
-            made, diagnostics, _ = self.job.start(
+            code, diagnostics, _ = self.job.start(
                 command, output, folder, ready=ready is not None, group=group
             )
-            return made, diagnostics, command
+            return code, diagnostics, command
 
         return self.header.use(run)
 

@@ -80,19 +80,19 @@ def host_library(compiler: Compiler) -> Library:
 
     HIPKITTENS_CXX_LIBRARY=system or zig chooses.
     """
-    chosen = os.environ.get("HIPKITTENS_CXX_LIBRARY", "")
-    if chosen not in ("", "system", "zig"):
-        raise UsageError(f"HIPKITTENS_CXX_LIBRARY={chosen}: expected system or zig")
+    setting = os.environ.get("HIPKITTENS_CXX_LIBRARY", "")
+    if setting not in ("", "system", "zig"):
+        raise UsageError(f"HIPKITTENS_CXX_LIBRARY={setting}: expected system or zig")
     if compiler.kind == "hipcc":
         return Library(SYSTEM, (), (), (), ("/usr/",))
     problem = ""
-    if chosen != "zig":
+    if setting != "zig":
         system = _system(compiler)
         problem = _problem(compiler, system)
         if not problem:
             return system
     program = zig.program()
-    if program is not None and chosen != "system":
+    if program is not None and setting != "system":
         try:
             return _libcxx(compiler, program)
         except UnusableError as why:

@@ -138,14 +138,14 @@ class Job:
         start = time.perf_counter()
         finished, diagnostics = self.read(command, folder, ready=ready, group=group)
         seconds = time.perf_counter() - start
-        made = b""
+        code = b""
         with contextlib.suppress(OSError):
-            made = Path(output).read_bytes()
-        if finished.returncode != 0 or not made:
+            code = Path(output).read_bytes()
+        if finished.returncode != 0 or not code:
             arch = self.options.arch
             others = other_compilers(self.compiler, arch) if lacks_registers(finished) else ()
             raise failure(self.options.name, arch, self.compiler, finished, diagnostics, folder, others)
-        return made, diagnostics, seconds
+        return code, diagnostics, seconds
 
     def read(
         self, command: list[str], folder: str, *, ready: bool = False, group: process.Group | None = None

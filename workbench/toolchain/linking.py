@@ -47,8 +47,8 @@ def compile_bitcode(source: str, options: CompileOptions) -> tuple[bytes, tuple[
             *("-fgpu-rdc", f"-cuid={digest(job.key)[:16]}", "-emit-llvm", "-c"),
             *("-", "-o", output),
         ]
-        made, diagnostics, _ = job.start(command, output, folder)
-        return made, diagnostics
+        bitcode, diagnostics, _ = job.start(command, output, folder)
+        return bitcode, diagnostics
 
     return in_folder(build)
 
@@ -79,18 +79,18 @@ def bitcode_for(data: bytes, arch: str, name: str) -> list[bytes]:
             for member, content in archive_members(data, name)
             for code in bitcode_for(content, arch, f"{name}({member})")
         ]
-    what = (
+    kind = (
         "a code object or an object file" if data.startswith(b"\x7fELF") else f"something with {data[:8]!r}"
     )
     raise ToolchainError(
-        f"{name} is {what}; expected LLVM bitcode, a bundle of it or an archive: compile with -fgpu-rdc and "
+        f"{name} is {kind}; expected LLVM bitcode, a bundle of it or an archive: compile with -fgpu-rdc and "
         "take hiprtcGetBitcode, or use clang -emit-llvm"
     )
 
 
 def archive_members(data: bytes, name: str) -> list[tuple[str, bytes]]:
     """Files of an archive (`ar`, System V's format) by name, but for its tables of symbols and long names."""
-    found, at = [], len(_ARCHIVE_MAGIC)
+    members, at = [], len(_ARCHIVE_MAGIC)
     while at < len(data):
         header = data[at : at + _MEMBER_HEADER]
         size = header[48:58].strip()
@@ -99,9 +99,9 @@ def archive_members(data: bytes, name: str) -> list[tuple[str, bytes]]:
         start = at + _MEMBER_HEADER
         member = header[:16].decode("utf-8", "replace").strip()
         if member not in ("/", "//", "/SYM64/"):
-            found.append((member.rstrip("/"), data[start : start + int(size)]))
+            members.append((member.rstrip("/"), data[start : start + int(size)]))
         at = start + int(size) + int(size) % 2
-    return found
+    return members
 
 
 def link_bitcode(inputs: Sequence[bytes], arch: str, flags: Sequence[str] = ()) -> bytes:

@@ -85,16 +85,16 @@ class Target:
 
     def arguments(self, soname: str | None) -> list[str]:
         """The compiler's arguments for this target."""
-        name, extensions = "native", tuple(sorted(cpu.told_features()))
+        name, extensions = "native", tuple(sorted(cpu.reported_features()))
         if self.level:
             name, extensions = self.level.cpu, self.level.extensions
         # zig writes LLVM's names so, and a baseline without a name for the machine's oldest CPUs.
-        wanted = "+".join((name, *extensions)).replace("-", "_").replace(".", "_")
-        found = ["-target", zig.target(self.machine, self.system), f"-mcpu={wanted}"]
+        features = "+".join((name, *extensions)).replace("-", "_").replace(".", "_")
+        words = ["-target", zig.target(self.machine, self.system), f"-mcpu={features}"]
         if soname is not None:
             option = f"-install_name,{soname}" if self.system == "macos" else f"-soname,{soname}"
-            found.append(f"-Wl,{option}")
-        return found
+            words.append(f"-Wl,{option}")
+        return words
 
 
 def host() -> Target:
@@ -111,7 +111,7 @@ class _Order:
     """Libraries for another target, and those made so far, by their names in a wheel."""
 
     target: Target
-    made: dict[str, Path] = field(default_factory=dict)
+    libraries: dict[str, Path] = field(default_factory=dict)
 
 
 _order: ContextVar[_Order | None] = ContextVar("order", default=None)
@@ -124,16 +124,16 @@ def target() -> Target:
 
 
 @contextlib.contextmanager
-def made_for(wanted: Target) -> Iterator[Mapping[str, Path]]:
+def made_for(target: Target) -> Iterator[Mapping[str, Path]]:
     """While it lasts, `build` makes libraries for another machine or level, which need not run here.
 
     Returns:
         them, by the names under which an installed wheel looks for them.
     """
-    order = _Order(wanted)
+    order = _Order(target)
     token = _order.set(order)
     try:
-        yield order.made
+        yield order.libraries
     finally:
         _order.reset(token)
 
@@ -169,22 +169,22 @@ def build(
     """
     scripts = [versions] if versions is not None else []
     files = [part for path in (*sources, *depends, *scripts) for part in (path.name, path.read_bytes())]
-    made, order = target(), _order.get()
+    destination, order = target(), _order.get()
 
     def file_name(level: cpu.Level) -> str:
-        options = replace(made, level=level).arguments(soname)
+        options = replace(destination, level=level).arguments(soname)
         key = digest(name, *options, *_FLAGS, *flags, zig.WHEEL, *files)
-        return f"{name}-{level.name}-{key[:24]}{made.suffix}"
+        return f"{name}-{level.name}-{key[:24]}{destination.suffix}"
 
     if order is None and brought():
-        level = made.level or cpu.host_level()
+        level = destination.level or cpu.host_level()
         if level is not None and (path := PREBUILT / file_name(level)).is_file():
             return path
-    options = (*made.arguments(soname), *_FLAGS, *flags)
+    options = (*destination.arguments(soname), *_FLAGS, *flags)
     key = digest(name, *options, compiler_identity(), cpu.identity(), *files)
-    path = _built(name, sources, include, scripts, made, options, key)
-    if order is not None and made.level is not None:
-        order.made[file_name(made.level)] = path
+    path = _built(name, sources, include, scripts, destination, options, key)
+    if order is not None and destination.level is not None:
+        order.libraries[file_name(destination.level)] = path
     return path
 
 
@@ -193,33 +193,33 @@ def _built(
     sources: Sequence[Path],
     include: Path | None,
     scripts: Sequence[Path],
-    made: Target,
+    destination: Target,
     options: Sequence[str],
     key: str,
 ) -> Path:
     """The library out of the cache, where it is put if it is not there."""
     cache = Cache("native")
-    if (found := cache.find_file(key)) is not None:
-        return found
+    if (path := cache.find_file(key)) is not None:
+        return path
     with cache.lock(key), tempfile.TemporaryDirectory(prefix="hipkittens-native-") as scratch:
-        if (found := cache.find_file(key)) is not None:
-            return found
-        library = Path(scratch) / f"lib{name}{made.suffix}"
+        if (path := cache.find_file(key)) is not None:
+            return path
+        library = Path(scratch) / f"lib{name}{destination.suffix}"
         with announced(f"building the emulated device's library {name}, once on this computer"):
             folders = [f"-I{include}"] if include else []
             command = [sys.executable, "-m", "ziglang", "cc", *options, *folders, *map(str, sources)]
             command += [f"-Wl,--version-script={path}" for path in scripts]
             command += ["-o", str(library)]
-            result = _compile(name, [*command, *_NO_HELPERS[made.system]], library)
+            result = _compile(name, [*command, *_NO_HELPERS[destination.system]], library)
             if "undefined symbol" in result.stderr:
                 result = _compile(name, command, library)
             _check(name, result, library)
-        if (found := cache.put_file(key, library)) is None:
+        if (path := cache.put_file(key, library)) is None:
             raise errors.ToolchainError(
                 f"The native library {name!r} was built but could not be kept in {cache.path(key).parent}; "
                 "set HIPKITTENS_CACHE to a folder that can be written and has room."
             )
-        return found
+        return path
 
 
 def _compile(name: str, command: list[str], library: Path) -> subprocess.CompletedProcess[str]:

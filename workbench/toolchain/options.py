@@ -117,10 +117,10 @@ def _name(name: object) -> str:
     return _text("name", name or DEFAULT_NAME)
 
 
-def _text(what: str, text: str) -> str:
+def _text(name: str, text: str) -> str:
     """A text that a command line can have."""
     if "\0" in text:
-        raise UsageError(f"{what} {text!r}: expected a text without null bytes")
+        raise UsageError(f"{name} {text!r}: expected a text without null bytes")
     return text
 
 
@@ -130,15 +130,15 @@ def _folders(include: object) -> tuple[str, ...]:
         raise UsageError(f"include is {text!r}; expected a list of folders such as [{text!r}]")
     if not isinstance(include, Iterable):
         raise UsageError(f"include is {include!r}; expected a list of folders such as ['kernels/include']")
-    found = []
+    folders = []
     for folder in include:
         if not isinstance(folder, (str, os.PathLike)):
             raise UsageError(f"include folder {folder!r}: expected a path")
         path = _text("include folder", os.path.abspath(os.fspath(folder)))
         if not os.path.isdir(path):
             raise UsageError(f"include folder {path} does not exist")
-        found.append(path)
-    return tuple(found)
+        folders.append(path)
+    return tuple(folders)
 
 
 def _flags(flags: object) -> tuple[str, ...]:

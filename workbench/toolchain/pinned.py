@@ -114,21 +114,21 @@ def kernels(listing: Iterable[str]) -> list[Function]:
 
 def warnings_of(functions: Sequence[Function]) -> list[str]:
     """What is wrong with kernels that have registers by number, in words."""
-    found = []
+    warnings = []
     for kernel in functions:
         if lost := kernel.lost:
-            found.append(
+            warnings.append(
                 f"kernel {kernel.name}: inline assembly has {shown(lost)} by number, and the compiler keeps "
                 "values of its own there in between: one overwrites the other. Leave it more VGPRs: start "
                 "those by number higher and raise the number of amdgpu_num_vgpr or KITTENS_PINS_FROM, or "
                 "hold fewer values at once."
             )
         if kernel.spills:
-            found.append(
+            warnings.append(
                 f"kernel {kernel.name}: the compiler spilled VGPRs beside registers by number: too few are "
                 "left to it. Leave it more, or hold fewer values at once."
             )
-    return found
+    return warnings
 
 
 def shown(registers: Iterable[Register]) -> str:
@@ -189,17 +189,19 @@ def _read_body(lines: Iterable[str], function: Function) -> None:
             successors += map(int, re.findall(r"%bb\.(\d+)", line))
         elif (statement := _STATEMENT.search(line)) is not None:
             steps.append(Step(named=_undeclared(statement[1], statement[2])))
-        elif (found := _INSTRUCTION.match(line)) is not None and not found[2].startswith(_NOTHING):
-            function.calls |= found[2].startswith(_CALLS)
+        elif (instruction := _INSTRUCTION.match(line)) is not None and not instruction[2].startswith(
+            _NOTHING
+        ):
+            function.calls |= instruction[2].startswith(_CALLS)
             # What is implicit are whole tuples, of which the instruction has a part.
-            read = _physical(_IMPLICIT.sub("", found[3]))
-            steps.append(Step(read=read, written=_physical(found[1] or "")))
+            read = _physical(_IMPLICIT.sub("", instruction[3]))
+            steps.append(Step(read=read, written=_physical(instruction[1] or "")))
 
 
 def _physical(text: str) -> frozenset[Register]:
     """Registers of MIR operands: `$vgpr2_vgpr3` is two."""
     numbers = (re.findall(r"([vas])gpr(\d+)", operand) for operand in _PHYSICAL.findall(text))
-    return frozenset((kind, int(number)) for found in numbers for kind, number in found)
+    return frozenset((kind, int(number)) for operands in numbers for kind, number in operands)
 
 
 def _undeclared(text: str, operands: str) -> frozenset[Register]:
@@ -212,9 +214,9 @@ def _undeclared(text: str, operands: str) -> frozenset[Register]:
         return contents[number].partition(",")[0] if kinds[number] == "imm" else "?"
 
     named: set[Register] = set()
-    for kind, one, first, last in _REGISTERS.findall(_PLACEHOLDER.sub(constant, text)):
-        low = _value(one or first)
-        named |= {(kind, number) for number in range(low, _value(one or last or first) + 1)}
+    for kind, single, first, last in _REGISTERS.findall(_PLACEHOLDER.sub(constant, text)):
+        low = _value(single or first)
+        named |= {(kind, number) for number in range(low, _value(single or last or first) + 1)}
     return frozenset(named - declared)
 
 

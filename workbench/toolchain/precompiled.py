@@ -76,16 +76,16 @@ def headers_for(
     beginning = _Beginning(folders)
     beginning.read(source)
     is_early = beginning.runtime is not None and not _seen(beginning.runtime, runtime)
-    found = [RUNTIME if is_early else PRELUDE]
+    headers = [RUNTIME if is_early else PRELUDE]
     tiles = beginning.tiles if (kernel_headers() / TILES).is_file() else None
     if is_early and tiles is not None and not _seen({*defines, *tiles}, _our_headers()):
-        found.append(TILES)
+        headers.append(TILES)
     if pybind is not None and beginning.pybind is not None and not hidden(PYBIND):
         # What our runtime headers define stands in front of every source already.
         macros = {*defines, *beginning.pybind} - _macros_of(runtime)
         if not _seen(macros, _headers_in(pybind / "pybind11"), ("_", "Py", "PY")):
-            found.append(PYBIND)
-    return tuple(found)
+            headers.append(PYBIND)
+    return tuple(headers)
 
 
 class _Beginning:
@@ -182,10 +182,10 @@ class PrecompiledHeader:
                 return compilation(ready)
             except HeaderRejectedError:
                 self.forget()
-        made = compilation(None)
+        result = compilation(None)
         if self.headers and ready is None:
             self.build_later()
-        return made
+        return result
 
     def find(self) -> Path | None:
         """Its file, None while there is none."""
@@ -211,8 +211,8 @@ class PrecompiledHeader:
 
             def build(folder: str) -> bool | None:
                 output = os.path.join(folder, "header.pch")
-                made = _run(self._command(output), self.compiler.environment(folder), niceness)
-                if made and os.path.exists(output):
+                succeeded = _run(self._command(output), self.compiler.environment(folder), niceness)
+                if succeeded and os.path.exists(output):
                     return store.put_file(self.key, Path(output)) is not None
                 return None
 
@@ -338,16 +338,16 @@ def _our_headers() -> list[str]:
 
 
 def _headers_in(root: Path) -> list[str]:
-    found = []
+    paths = []
     for folder, _, files in os.walk(root):
-        found += [os.path.join(folder, file) for file in files if not file.startswith(".")]
-    return sorted(found)
+        paths += [os.path.join(folder, file) for file in files if not file.startswith(".")]
+    return sorted(paths)
 
 
 def _macros_of(headers: Sequence[str]) -> set[str]:
     """The macros that headers define."""
     texts = (Path(path).read_text(encoding="utf-8", errors="replace") for path in headers)
-    return {found[1] for text in texts for line in text.splitlines() if (found := _DEFINE_LINE.match(line))}
+    return {match[1] for text in texts for line in text.splitlines() if (match := _DEFINE_LINE.match(line))}
 
 
 _words: dict[str, frozenset[str]] = {}

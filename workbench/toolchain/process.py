@@ -116,7 +116,7 @@ def _signals_wait() -> Iterator[None]:
     }
     try:
         for number in handlers:
-            signal.signal(number, lambda *given: came.append(given))
+            signal.signal(number, lambda *arguments: came.append(arguments))
         yield
     finally:
         for number, handler in handlers.items():

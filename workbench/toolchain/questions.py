@@ -35,9 +35,9 @@ def ask(path: Path, *arguments: str, variables: Mapping[str, str] | None = None)
     """
     store = cache.Cache("compilers")
     key = cache.digest("ask", stamp(path), *arguments)
-    known = store.get(key)
-    if known is not None:
-        return known.decode()
+    cached = store.get(key)
+    if cached is not None:
+        return cached.decode()
     try:
         environment = {**os.environ, **(variables or {})}
         finished = process.run([str(path), *arguments], timeout=limit(), environment=environment)

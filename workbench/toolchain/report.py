@@ -55,13 +55,13 @@ def report() -> Report:
             targets[arch] = find_compiler(arch).version if compiler is not None else None
         except CompilerNotFound:
             targets[arch] = None
-    own = () if compiler and compiler.kind == "hipcc" else (INCLUDE,)
+    bundled = () if compiler and compiler.kind == "hipcc" else (INCLUDE,)
     return Report(
         compiler=compiler,
         problem=problem,
         targets=targets,
         hip_headers=compiler.headers if compiler else "",
-        header_folders=tuple(str(folder) for folder in (*include_folders(), *own)),
+        header_folders=tuple(str(folder) for folder in (*include_folders(), *bundled)),
         device_libraries=str(libraries) if (libraries := find_device_libraries()) is not None else None,
         tile_library=(kernel_headers() / "kittens.cuh").is_file(),
         cache_folders=tuple(map(str, cache.folders())),

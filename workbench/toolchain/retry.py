@@ -48,9 +48,9 @@ def compile_with_any(job: Job, compilation: Compilation, listing: Listing) -> Ma
     try:
         return _examined(job, compilation(job), listing)
     except NoRegistersError as error:
-        made = _recounted(job, compilation, listing)
-        if not isinstance(made, str):
-            return made
+        outcome = _recounted(job, compilation, listing)
+        if not isinstance(outcome, str):
+            return outcome
         for other in () if os.environ.get("HIPKITTENS_COMPILER") else error.others:
             with contextlib.suppress(NoRegistersError):
                 note = (
@@ -59,9 +59,9 @@ def compile_with_any(job: Job, compilation: Compilation, listing: Listing) -> Ma
                 )
                 again = Job(job.source, job.options, other)
                 return _noted(_examined(again, compilation(again), listing), note)
-        if not made:
+        if not outcome:
             raise
-        raise NoRegistersError(f"{error}\n{made}", error.diagnostics) from error
+        raise NoRegistersError(f"{error}\n{outcome}", error.diagnostics) from error
 
 
 def compiler_of(entry: Entry, job: Job) -> Compiler:
@@ -90,7 +90,7 @@ def _recounted(job: Job, compilation: Compilation, listing: Listing) -> Made | s
     options = replace(job.options, define=(*job.options.define, _WITH_AGPRS))
     again = Job(job.source, options, job.compiler)
     try:
-        made = compilation(again)
+        result = compilation(again)
     except NoRegistersError:
         return ""
     refused = f'{_COUNT[0].upper()}{_COUNT[1:]}. With define=["{_WITH_AGPRS}"] it compiles, '
@@ -110,12 +110,12 @@ def _recounted(job: Job, compilation: Compilation, listing: Listing) -> Made | s
         f'compiled with define=["{_WITH_AGPRS}"]: {_COUNT}. The compiler keeps off the registers that inline '
         "assembly has by number: its listing was looked through."
     )
-    return _noted(_doubted(made, kernels), note)
+    return _noted(_doubted(result, kernels), note)
 
 
-def _examined(job: Job, made: Made, listing: Listing) -> Made:
+def _examined(job: Job, result: Made, listing: Listing) -> Made:
     """A result with what is to be said of its registers by number."""
-    return _doubted(made, _kernels(job, listing) or ())
+    return _doubted(result, _kernels(job, listing) or ())
 
 
 def _kernels(job: Job, listing: Listing) -> Sequence[pinned.Function] | None:
@@ -128,11 +128,11 @@ def _kernels(job: Job, listing: Listing) -> Sequence[pinned.Function] | None:
         return None
 
 
-def _doubted(made: Made, kernels: Sequence[pinned.Function]) -> Made:
-    entry, headers = made
+def _doubted(result: Made, kernels: Sequence[pinned.Function]) -> Made:
+    entry, headers = result
     return replace(entry, doubts=tuple(pinned.warnings_of(kernels))), headers
 
 
-def _noted(made: Made, note: str) -> Made:
-    entry, headers = made
+def _noted(result: Made, note: str) -> Made:
+    entry, headers = result
     return replace(entry, diagnostics=(*entry.diagnostics, Diagnostic(0, 0, "note", note))), headers

@@ -37,20 +37,20 @@ def find_compiler(arch: str | None = None) -> Compiler:
 
 def other_compilers(compiler: Compiler, arch: str) -> list[Compiler]:
     """Every other compiler here that knows the target, best first."""
-    found = {compiler.path.resolve(): compiler}
+    compilers = {compiler.path.resolve(): compiler}
     for candidate in candidates([]):
-        if candidate.path.resolve() not in found:
+        if candidate.path.resolve() not in compilers:
             with contextlib.suppress(UnusableError):
-                found[candidate.path.resolve()] = examine(candidate, arch)
-    return list(found.values())[1:]
+                compilers[candidate.path.resolve()] = examine(candidate, arch)
+    return list(compilers.values())[1:]
 
 
 def pass_over(compiler: Compiler, other: Compiler, arch: str, why: str) -> None:
     """Take another compiler for a target from now on, for a reason that is kept with it."""
     passed = (*compiler.passed_over, (str(compiler.path), why))
     with _lock:
-        for key, found in _found.items():
-            if found.path == compiler.path and key[0] in (arch, None):
+        for key, registered in _found.items():
+            if registered.path == compiler.path and key[0] in (arch, None):
                 _found[key] = replace(other, passed_over=passed)
 
 
@@ -67,10 +67,10 @@ def forget() -> None:
 
 
 def _find(arch: str | None) -> Compiler:
-    chosen = os.environ.get("HIPKITTENS_COMPILER")
+    setting = os.environ.get("HIPKITTENS_COMPILER")
     passed: list[tuple[str, str]] = []
     seen: set[Path] = set()
-    for candidate in named(chosen) if chosen else candidates(passed):
+    for candidate in named(setting) if setting else candidates(passed):
         real = candidate.path.resolve()
         if real in seen:
             continue
@@ -81,16 +81,16 @@ def _find(arch: str | None) -> Compiler:
             passed.append((str(candidate.path), str(why)))
             continue
         return replace(compiler, passed_over=tuple(passed))
-    raise CompilerNotFound(_not_found(chosen, arch, passed))
+    raise CompilerNotFound(_not_found(setting, arch, passed))
 
 
-def _not_found(chosen: str | None, arch: str | None, passed: list[tuple[str, str]]) -> str:
-    wanted = f"a compiler for {arch}" if arch else "a compiler for AMD GPUs"
-    if chosen:
-        first = f"HIPKITTENS_COMPILER={chosen} is not {wanted}"
+def _not_found(setting: str | None, arch: str | None, passed: list[tuple[str, str]]) -> str:
+    subject = f"a compiler for {arch}" if arch else "a compiler for AMD GPUs"
+    if setting:
+        first = f"HIPKITTENS_COMPILER={setting} is not {subject}"
         last = "Set it to a hipcc, a clang++ or a zig that works, or unset it to have one looked for."
     else:
-        first = f"{wanted} was not found"
+        first = f"{subject} was not found"
         last = (
             f"Install one: `pip install {zig.WHEEL}` brings a clang that does; "
             "`conda install -c conda-forge clangxx lld` or ROCm 6 or later do too."

@@ -23,4 +23,4 @@ def source_bytes(text: str) -> bytes:
 
 def shown_source(text: str) -> str:
     """A source for people, for whom bytes that are not UTF-8 are Latin-1; as long as before."""
-    return re.sub("[\udc80-\udcff]", lambda found: chr(ord(found[0]) - 0xDC00), text)
+    return re.sub("[\udc80-\udcff]", lambda match: chr(ord(match[0]) - 0xDC00), text)

@@ -61,16 +61,16 @@ def content(path: str) -> str | None:
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         absolute = os.path.abspath(path)
         with _contents_lock:
-            known = _contents.get(absolute)
-        if known is not None and known[0] == stamp:
-            return known[1]
-        found = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+            cached = _contents.get(absolute)
+        if cached is not None and cached[0] == stamp:
+            return cached[1]
+        checksum = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError:
         return None
     if time.time() - status.st_mtime > _SETTLED:
         with _contents_lock:
-            _contents[absolute] = (stamp, found)
-    return found
+            _contents[absolute] = (stamp, checksum)
+    return checksum
 
 
 class Store:
@@ -83,7 +83,7 @@ class Store:
     def get(self, key: str) -> Entry | None:
         """The result for `key` whose headers have not changed, None where there is none."""
         for record in self._records(key):
-            if all(content(path) == wanted for path, wanted in record["headers"]) and not any(
+            if all(content(path) == checksum for path, checksum in record["headers"]) and not any(
                 os.path.exists(path) for path in record["absent"]
             ):
                 entry = self._unpack(record["result"])
@@ -94,9 +94,9 @@ class Store:
     def put(self, key: str, entry: Entry, headers: Sequence[str], absent: Sequence[str]) -> None:
         """Keep a result with the headers that it was made from."""
         contents = [(path, content(path)) for path in headers]
-        if any(found is None for _, found in contents):
+        if any(checksum is None for _, checksum in contents):
             return
-        result = digest(key, *(f"{path}={found}" for path, found in contents), *absent)
+        result = digest(key, *(f"{path}={checksum}" for path, checksum in contents), *absent)
         if not self._objects.put(result, _pack(entry)):
             return
         record = {"result": result, "headers": contents, "absent": list(absent)}

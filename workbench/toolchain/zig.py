@@ -21,12 +21,12 @@ GLIBC = (2, 28)
 def folder() -> Path | None:
     """Folder of the ziglang wheel; None where it is not installed."""
     try:
-        found = importlib.util.find_spec("ziglang")
+        spec = importlib.util.find_spec("ziglang")
     except (ImportError, ValueError):
         return None
-    if found is None or not found.submodule_search_locations:
+    if spec is None or not spec.submodule_search_locations:
         return None
-    return Path(next(iter(found.submodule_search_locations)))
+    return Path(next(iter(spec.submodule_search_locations)))
 
 
 def cache_folder() -> str:

@@ -47,25 +47,25 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
     Raises:
         DeviceError: there is no such device.
     """
-    chosen = resolve_device(device)
-    if chosen.torch_device != "cpu":
-        yield chosen
+    where = resolve_device(device)
+    if where.torch_device != "cpu":
+        yield where
         return
     with contextlib.ExitStack() as stack:
         if importlib.util.find_spec("triton") is not None:
-            stack.enter_context(triton(chosen, cuda_means_cpu=True))
+            stack.enter_context(triton(where, cuda_means_cpu=True))
         else:
-            stack.enter_context(cuda_is_cpu(chosen))
-        for name, answer in _answers(chosen).items():
+            stack.enter_context(cuda_is_cpu(where))
+        for name, answer in _answers(where).items():
             stack.enter_context(mock.patch.object(torch.cuda, name, answer, create=True))
-        event = event_class(chosen)
+        event = event_class(where)
         stack.enter_context(mock.patch.object(torch.cuda, "Event", event))
         stack.enter_context(mock.patch.object(torch.cuda.Stream, "record_event", _recording(event)))
         stack.enter_context(mock.patch.object(torch, "Generator", _Generator))
         stack.enter_context(mock.patch.object(torch, "compile", _as_it_is))
         stack.enter_context(graphs.recorded())
-        stack.enter_context(reached(chosen))
-        yield chosen
+        stack.enter_context(reached(where))
+        yield where
 
 
 def enter() -> None:
@@ -141,10 +141,10 @@ def run_script(words: Sequence[str], device: Device | str | None = None) -> None
     Raises whatever it raises.
     """
     is_module = words[0] == "-m"
-    name, given = (words[1], words[1:]) if is_module else (words[0], words)
+    name, arguments = (words[1], words[1:]) if is_module else (words[0], words)
     first = os.getcwd() if is_module else os.path.dirname(os.path.abspath(name))
     with (
-        mock.patch.object(sys, "argv", list(given)),
+        mock.patch.object(sys, "argv", list(arguments)),
         mock.patch.object(sys, "path", [first, *sys.path]),
         torch_as_gpu(device),
     ):

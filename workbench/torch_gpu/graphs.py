@@ -35,16 +35,16 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def step(name: str, function: Callable[[], Any], given: Any) -> Any:
+def step(name: str, function: Callable[[], Any], arguments: Any) -> Any:
     """Call what may launch kernels on any tensor among what it is given; a recording has it."""
     if not _recording:
         return function()
     recording = _recording[-1]
-    recording.keep_old(given)
+    recording.keep_old(arguments)
     # What it asks PyTorch for is a part of it.
     with _disable_current_modes():
         result = function()
-    recording.add(name, function, result, _storages(result).keys() - _storages(given).keys())
+    recording.add(name, function, result, _storages(result).keys() - _storages(arguments).keys())
     return result
 
 
@@ -63,15 +63,15 @@ def refuse(kernel: str) -> None:
 
 def _storages(values: Any) -> dict[int, torch.Tensor]:
     """By the address of its storage a tensor of each."""
-    found = {}
+    storages = {}
     for value in tree_leaves(values):
         if (
             isinstance(value, torch.Tensor)
             and value.layout is torch.strided
             and value.untyped_storage().nbytes()
         ):
-            found[value.untyped_storage().data_ptr()] = value
-    return found
+            storages[value.untyped_storage().data_ptr()] = value
+    return storages
 
 
 def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
@@ -92,18 +92,18 @@ class _Recording(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        given = kwargs or {}
+        options = kwargs or {}
         arguments = function._schema.arguments
         written = [
-            args[place] if place < len(args) else given.get(argument.name)
+            args[place] if place < len(args) else options.get(argument.name)
             for place, argument in enumerate(arguments)
             if argument.alias_info is not None and argument.alias_info.is_write
         ]
         self.keep_old(written)
-        result = function(*args, **given)
-        fresh = _storages(result).keys() - _storages((args, given)).keys()
+        result = function(*args, **options)
+        fresh = _storages(result).keys() - _storages((args, options)).keys()
         if written or (fresh and not function.__name__.startswith(_FREE)):
-            self.add(str(function), lambda: function(*args, **given), result, fresh)
+            self.add(str(function), lambda: function(*args, **options), result, fresh)
         else:
             self._made |= {place: tensor for place, tensor in _storages(result).items() if place in fresh}
         return result
@@ -126,8 +126,8 @@ class _Recording(TorchDispatchMode):
         places = [value for value in tree_leaves(result) if isinstance(value, torch.Tensor)]
 
         def again() -> None:
-            made = [v for v in tree_leaves(function()) if isinstance(v, torch.Tensor)]
-            for place, value in zip(places, made, strict=True):
+            outputs = [v for v in tree_leaves(function()) if isinstance(v, torch.Tensor)]
+            for place, value in zip(places, outputs, strict=True):
                 if place.shape != value.shape:
                     raise UsageError(
                         f"CUDAGraph.replay: {name} gives {tuple(value.shape)}, and gave {tuple(place.shape)} "
@@ -237,9 +237,9 @@ def _as_step(launch: Callable[..., None]) -> Callable[..., None]:
     """Triton's launch function, which adds its launch to the graph that is being recorded."""
 
     @functools.wraps(launch)
-    def call(launcher: Any, *given: Any) -> None:
+    def call(launcher: Any, *arguments: Any) -> None:
         # Of a descriptor of a tensor, which is a leaf, the tensor.
-        seen = [getattr(value, "base", value) for value in tree_leaves(given)]
-        step("a Triton kernel", lambda: launch(launcher, *given), seen)
+        seen = [getattr(value, "base", value) for value in tree_leaves(arguments)]
+        step("a Triton kernel", lambda: launch(launcher, *arguments), seen)
 
     return call

@@ -31,8 +31,8 @@ class Kept:
             if isinstance(value, torch.Tensor):
                 self.memory_of(value)
         # The memory of one that is gone may be anything's by now.
-        self._known = {key: known for key, known in self._known.items() if not known[0].expired()}
-        return [each for _, memory in self._known.values() for each in memory]
+        self._known = {key: entry for key, entry in self._known.items() if not entry[0].expired()}
+        return [block for _, memory in self._known.values() for block in memory]
 
 
 __all__ = ["Kept"]

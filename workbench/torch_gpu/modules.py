@@ -32,12 +32,12 @@ def reached(device: Device) -> Iterator[None]:
     PyTorch's gradients do so as well, as they may come from a module's code."""
     load = importlib.machinery.ExtensionFileLoader.exec_module
     changed: list[tuple[ModuleType | type, str, Any]] = []
-    kept = Kept()
+    reachable = Kept()
 
     def change(module: ModuleType) -> None:
         for owner, name, value in list(functions_of(module)):
             changed.append((owner, name, value))
-            wrap_function(owner, name, lambda function: graphs.part(_on_device(function, device, kept)))
+            wrap_function(owner, name, lambda function: graphs.part(_on_device(function, device, reachable)))
 
     def see(module: ModuleType, file: Path) -> None:
         if _SECTION in file.read_bytes():
@@ -49,7 +49,7 @@ def reached(device: Device) -> Iterator[None]:
         see(module, Path(loader.path))
 
     def gradient(function: Callable[..., Any]) -> Callable[..., Any]:
-        inside = _on_device(function, device, kept, recorded=False)
+        inside = _on_device(function, device, reachable, recorded=False)
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -81,7 +81,7 @@ def reached(device: Device) -> Iterator[None]:
 
 
 def _on_device(
-    function: Callable[..., Any], device: Device, kept: Kept, *, recorded: bool = True
+    function: Callable[..., Any], device: Device, reachable: Kept, *, recorded: bool = True
 ) -> Callable[..., Any]:
     """The function, with its kernels on the device.
 
@@ -92,11 +92,11 @@ def _on_device(
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         def memory() -> list[tuple[int, int]]:
-            return tensors((args, kwargs)) + kept.memory((args, kwargs))
+            return tensors((args, kwargs)) + reachable.memory((args, kwargs))
 
         with (
             device.host_code(memory, None if recorded else LaunchOptions()) as records,
-            made_tensors(device, kept.memory_of),
+            made_tensors(device, reachable.memory_of),
             exceptions_of(function),
         ):
             result = function(*args, **kwargs)

@@ -24,13 +24,13 @@ def step_of(name: str, device: str | None = None, *, checkpointing: bool = False
     """
     from workbench.integrations.transformers import use
 
-    chosen = model_named(name)
+    preset = model_named(name)
     with torch.device("meta"):
-        model = chosen.make().bfloat16()
+        model = preset.make().bfloat16()
     use(model)
     if checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    ids = torch.zeros(chosen.batch, chosen.span, dtype=torch.int64, device="meta")
+    ids = torch.zeros(preset.batch, preset.span, dtype=torch.int64, device="meta")
     with profile_step(device) as step:
         model(input_ids=ids, labels=ids, attention_mask=torch.ones_like(ids)).loss.backward()
     return step

@@ -31,9 +31,9 @@ class LiveBytes(TorchDispatchMode):
         self._count(held)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        self._count(tree_leaves((args, made)))
-        return made
+        outputs = func(*args, **(kwargs or {}))
+        self._count(tree_leaves((args, outputs)))
+        return outputs
 
     def _count(self, values: Iterable[Any]) -> None:
         for value in values:

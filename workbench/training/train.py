@@ -29,8 +29,8 @@ from workbench.training.report import write
 
 def parser() -> argparse.ArgumentParser:
     kernels = ("hipkittens", "pytorch", "pytorch-fp32")
-    made = argparse.ArgumentParser(prog="python -m workbench train", description=__doc__.splitlines()[0])
-    add = made.add_argument
+    command = argparse.ArgumentParser(prog="python -m workbench train", description=__doc__.splitlines()[0])
+    add = command.add_argument
     add("--model", default="llama-tiny", help=", ".join(MODELS))
     add("--text", metavar="FILE", help="what it learns; default: a text that ships")
     add("--steps", type=int, default=200, help="in all, those before --resume among them")
@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     add("--save-every", type=int, default=50, metavar="N", help="steps between checkpoints and evaluations")
     add("--resume", action="store_true", help="go on from the checkpoint in --out")
     add("--copy", metavar="FILE", type=Path, help="write this script there, and train nothing")
-    return made
+    return command
 
 
 class Masters:
@@ -66,18 +66,18 @@ class Training:
     """A model, its optimizer and the losses so far."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        chosen = model_named(options.model)
-        self.options, self.rate = options, options.rate or chosen.rate
+        preset = model_named(options.model)
+        self.options, self.rate = options, options.rate or preset.rate
         self.device = "cuda" if torch.version.hip and torch.cuda.is_available() else "cpu"  # not NVIDIA's
         if self.device == "cpu" and "tiny" not in options.model:
             raise UsageError(
                 f"train: {options.model} needs an AMD GPU, and PyTorch has none; expected a tiny model here "
                 "(what a step of the others takes is modelled: workbench.training.forecast.step_of)"
             )
-        self.text = Text.read(options.text, chosen.span, chosen.batch, chosen.masked)
+        self.text = Text.read(options.text, preset.span, preset.batch, preset.masked)
         torch.manual_seed(options.seed)
         # The masters are made before rounding, from what float32 training would begin with.
-        self.model = chosen.make().to(self.device).train()
+        self.model = preset.make().to(self.device).train()
         self.masters = Masters(self.model)
         if options.kernels != "pytorch-fp32":
             self.model.bfloat16()
@@ -99,8 +99,8 @@ class Training:
         return [*self.model.parameters(), *self.masters.wide]
 
     def loss(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = self.model(input_ids=inputs.to(self.device), labels=labels.to(self.device)).loss
-        return found
+        value: torch.Tensor = self.model(input_ids=inputs.to(self.device), labels=labels.to(self.device)).loss
+        return value
 
     def rate_at(self, step: int) -> float:
         """Up in a tenth of all steps, then down along a cosine to a tenth of the highest."""
@@ -125,18 +125,18 @@ class Training:
     def evaluate(self) -> float:
         """Mean loss of the text that was held back."""
         self.model.eval()
-        found = [self.loss(*batch).item() for batch in self.text.evaluation()]
+        losses = [self.loss(*batch).item() for batch in self.text.evaluation()]
         self.model.train()
-        return self.evaluated.setdefault(len(self.losses), sum(found) / len(found))
+        return self.evaluated.setdefault(len(self.losses), sum(losses) / len(losses))
 
     @torch.no_grad()
     def continued(self, data: list[int], length: int) -> list[int]:
         """The bytes, continued by the model with the likeliest byte each time."""
         self.model.eval()
         for _ in range(length):
-            shown = data[-self.text.span :]
-            ids = torch.tensor([shown + [0] * (self.text.span - len(shown))], device=self.device)
-            data = [*data, int(self.model(input_ids=ids).logits[0, len(shown) - 1, :256].argmax())]
+            window = data[-self.text.span :]
+            ids = torch.tensor([window + [0] * (self.text.span - len(window))], device=self.device)
+            data = [*data, int(self.model(input_ids=ids).logits[0, len(window) - 1, :256].argmax())]
         self.model.train()
         return data
 
@@ -161,8 +161,8 @@ class Training:
         state: dict[str, Any] = torch.load(file, map_location=self.device, weights_only=True)
         if state["model"] != self.options.model:
             raise UsageError(f"train: {str(file)!r} is of {state['model']}; expected {self.options.model}")
-        for wide, kept in zip(self.masters.wide, state["masters"], strict=True):
-            wide.copy_(kept)
+        for wide, stored in zip(self.masters.wide, state["masters"], strict=True):
+            wide.copy_(stored)
         self.masters.give_weights()
         self.optimizer.load_state_dict(state["optimizer"])
         self.losses, self.evaluated = state["losses"], state["evaluated"]

@@ -64,10 +64,10 @@ class Triton:
         inductor: bool = False,
     ) -> Device:
         """The same for the rest of the process, or until the next `activate`."""
-        chosen = resolve_device(device)
+        where = resolve_device(device)
         self._active.close()
-        self._enter(self._active, chosen, cuda_means_cpu, inductor)
-        return chosen
+        self._enter(self._active, where, cuda_means_cpu, inductor)
+        return where
 
     def deactivate(self) -> None:
         """Ends what `activate` began."""

@@ -55,9 +55,9 @@ def parameters(names: Sequence[str], signature: Sequence[Any]) -> Iterator[Param
             yield Parameter(name, str(kind))
 
 
-def values(signature: Sequence[Any], given: Sequence[Any]) -> Iterator[Any]:
+def values(signature: Sequence[Any], passed: Sequence[Any]) -> Iterator[Any]:
     """The values of `parameters`, in their order; tensors may have any strides."""
-    for kind, value in zip(signature, given, strict=True):
+    for kind, value in zip(signature, passed, strict=True):
         if isinstance(kind, tuple):
             yield from values(kind, value)
         elif str(kind).startswith("tensordesc"):
@@ -78,10 +78,10 @@ def plan(kernel: str, info: KernelInfo, arch: str, taken: Sequence[Parameter]) -
     visible = [a for a in info.args if not a.hidden]
     extra = len(visible) - len(taken)
     if extra not in (0, 1, 2) or any(a.value_kind != "global_buffer" for a in visible[len(taken) :]):
-        found = ", ".join(f"{a.value_kind} of {a.size} bytes" for a in visible)
+        actual = ", ".join(f"{a.value_kind} of {a.size} bytes" for a in visible)
         raise LaunchError(
             f"{kernel}: Triton says {', '.join(f'{p.name}: {p.type}' for p in taken)}, and the machine code "
-            f"takes {found}; expected the same with two buffers at most. Triton 3.7 and 3.9 are supported"
+            f"takes {actual}; expected the same with two buffers at most. Triton 3.7 and 3.9 are supported"
         )
     scratch = [Parameter(f"scratch {n}", "*i8") for n in range(extra)]
     fields = [

@@ -37,16 +37,16 @@ def modelled(
         raise UsageError(f"return_mode is {return_mode!r}; expected all, mean, median, min or max")
     for tensor in grad_to_none or ():
         tensor.grad = None
-    with recording() as made:
+    with recording() as launches:
         try:
             milliseconds = time(call).median.value / 1e3
         except UsageError:
-            if made:
+            if launches:
                 raise
             _say("do_bench: the call launched no kernel on the emulated device; its time is not known: nan")
             milliseconds = math.nan
         else:
-            _say(f"do_bench: times are modelled for {made[-1][1].device.label}, not measured")
+            _say(f"do_bench: times are modelled for {launches[-1][1].device.label}, not measured")
     if quantiles is not None:
         return milliseconds if len(quantiles) == 1 else [milliseconds] * len(quantiles)
     return [milliseconds] if return_mode == "all" else milliseconds

@@ -33,13 +33,13 @@ def _on_host(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of PyTorch that makes or moves tensors, on the CPU wherever it is asked for a GPU."""
 
     @functools.wraps(function)
-    def made(*args: Any, **kwargs: Any) -> Any:
-        given = {key: _host(value) for key, value in kwargs.items() if key != "pin_memory"}
-        if isinstance(given.get("device"), int):
-            given["device"] = "cpu"
-        return function(*map(_host, args), **given)
+    def on_host(*args: Any, **kwargs: Any) -> Any:
+        options = {key: _host(value) for key, value in kwargs.items() if key != "pin_memory"}
+        if isinstance(options.get("device"), int):
+            options["device"] = "cpu"
+        return function(*map(_host, args), **options)
 
-    return made
+    return on_host
 
 
 def _by_index(move: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,9 +77,9 @@ _METHODS = ("to", "new_empty", "new_empty_strided", "new_full", "new_ones", "new
 
 def _makers() -> Iterator[tuple[Any, str]]:
     """Where the functions are that take a device. A TorchFunctionMode would miss what computes gradients."""
-    known = defaults._device_constructors()
+    constructors = defaults._device_constructors()
     for owner in (torch, torch.fft, torch.nested, torch.sparse):
-        yield from ((owner, name) for name, value in vars(owner).items() if _is_one_of(value, known))
+        yield from ((owner, name) for name, value in vars(owner).items() if _is_one_of(value, constructors))
     yield from ((torch, name) for name in (*_LIKE, "set_default_device"))
     yield from ((torch.Tensor, name) for name in _METHODS)
     # They name the devices of tensors that an operator takes; PyTorch has them since 2.4.
@@ -87,8 +87,8 @@ def _makers() -> Iterator[tuple[Any, str]]:
     yield from ((torch.library, name) for name in registering if hasattr(torch.library, name))
 
 
-def _is_one_of(value: Any, known: Any) -> bool:
-    return callable(value) and value.__hash__ is not None and value in known
+def _is_one_of(value: Any, constructors: Any) -> bool:
+    return callable(value) and value.__hash__ is not None and value in constructors
 
 
 def _naming_what_fails(compile_: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,14 +98,14 @@ def _naming_what_fails(compile_: Callable[..., Any]) -> Callable[..., Any]:
     def compiling(function: Any = None, **options: Any) -> Any:
         if function is None:
             return functools.partial(compiling, **options)
-        made = compile_(function, **options)
+        compiled = compile_(function, **options)
         if isinstance(function, torch.nn.Module):
-            return made
+            return compiled
 
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
             try:
-                return made(*args, **kwargs)
+                return compiled(*args, **kwargs)
             except (AssertionError, RuntimeError) as error:
                 if "device" not in f"{error}":
                     raise
@@ -164,14 +164,14 @@ class _Chosen(contextlib.nullcontext[None]):
 @contextlib.contextmanager
 def cuda_is_cpu(device: Device) -> Iterator[None]:
     """`device="cuda"` gives CPU tensors, and `torch.cuda` answers for `device`, inside of a `with` block."""
-    told = device.properties
+    properties = device.properties
     unit = targets.target(device.arch)
     digits = device.arch.removeprefix("gfx")
     facts = SimpleNamespace(
-        name=str(told["name"]),
-        gcnArchName=str(told["gcnArchName"]),
-        multi_processor_count=int(told["multiProcessorCount"]),
-        total_memory=int(told["totalGlobalMem"]),
+        name=str(properties["name"]),
+        gcnArchName=str(properties["gcnArchName"]),
+        multi_processor_count=int(properties["multiProcessorCount"]),
+        total_memory=int(properties["totalGlobalMem"]),
         warp_size=int(unit.wave_size),
         shared_memory_per_block=int(unit.lds_bytes),
         major=int(digits[:-2]),

@@ -36,17 +36,17 @@ class Utils:
 
     def get_device_properties(self, _ordinal: int) -> dict[str, Any]:
         """HIP's properties by the names that Triton's own driver gives them; bytes, and clocks in kHz."""
-        told = self._device.properties
+        properties = self._device.properties
         return {
-            "max_shared_mem": int(told["sharedMemPerBlock"]),
-            "max_num_regs": int(told["regsPerBlock"]),
-            "multiprocessor_count": int(told["multiProcessorCount"]),
-            "sm_clock_rate": int(told["clockRate"]),
-            "mem_clock_rate": int(told["memoryClockRate"]),
-            "mem_bus_width": int(told["memoryBusWidth"]),
-            "arch": str(told["gcnArchName"]),
-            "warpSize": int(told["warpSize"]),
-            "max_threads_per_sm": int(told["maxThreadsPerMultiProcessor"]),
+            "max_shared_mem": int(properties["sharedMemPerBlock"]),
+            "max_num_regs": int(properties["regsPerBlock"]),
+            "multiprocessor_count": int(properties["multiProcessorCount"]),
+            "sm_clock_rate": int(properties["clockRate"]),
+            "mem_clock_rate": int(properties["memoryClockRate"]),
+            "mem_bus_width": int(properties["memoryBusWidth"]),
+            "arch": str(properties["gcnArchName"]),
+            "warpSize": int(properties["warpSize"]),
+            "max_threads_per_sm": int(properties["maxThreadsPerMultiProcessor"]),
             "cooperativeLaunch": 1,
         }
 
@@ -92,7 +92,7 @@ class Launcher:
         launch_metadata: Any,
         enter: Callable[[Any], Any] | None,
         leave: Callable[[Any], Any] | None,
-        *given: Any,
+        *values: Any,
     ) -> None:
         if 0 in (x, y, z):
             # Triton's own driver skips it in silence; HIP calls a grid of 0 an error (hipErrorInvalidValue).
@@ -109,7 +109,7 @@ class Launcher:
             # Triton's cache knows code by its text: the file that it was compiled from may be another cell's.
             debug = kernel.module.debug
             kernel.module.own_file = Path(debug.source if debug is not None else self._file).name
-        passed = list(arguments.values(self._signature, given))
+        passed = list(arguments.values(self._signature, values))
         passed += [None] * (len(kernel.plan.parameters) - len(passed))
         dynamic = max(self._shared - kernel.resources.lds, 0)
         if enter is not None:

@@ -42,7 +42,7 @@ def inductor_is_triton(device: Device) -> Iterator[None]:
             # Keys of inductor's caches say that the device is a CPU, not which GPU it plays.
             force_disable_caches=True,
         )
-        made = _properties(DeviceProperties, device)
+        device_properties = _properties(DeviceProperties, device)
     except (ImportError, AttributeError, TypeError) as error:
         raise WorkbenchError(
             f"inductor of PyTorch {torch.__version__} cannot write Triton for an emulated device "
@@ -50,17 +50,17 @@ def inductor_is_triton(device: Device) -> Iterator[None]:
         ) from None
 
     def create(_class: type, asked: torch.device) -> Any:
-        return made if asked.type == "cpu" else own(asked)
+        return device_properties if asked.type == "cpu" else original_create(asked)
 
     def benchmark(_self: Any, fn: Any, fn_args: Any = None, fn_kwargs: Any = None, **_: Any) -> float:
-        found = quietly_modelled(functools.partial(fn, *(fn_args or ()), **(fn_kwargs or {})))
+        milliseconds = quietly_modelled(functools.partial(fn, *(fn_args or ()), **(fn_kwargs or {})))
         # What PyTorch's own operator would take is not known: it is never the fastest choice.
-        return math.inf if math.isnan(found) else found
+        return math.inf if math.isnan(milliseconds) else milliseconds
 
     def benchmark_cpu(_self: Any, fn: Any, *_: Any, **__: Any) -> float:
         return benchmark(_self, fn)
 
-    own = DeviceProperties.create
+    original_create = DeviceProperties.create
     interface = SimpleNamespace(
         current_device=lambda: 0,
         set_device=lambda _: None,
@@ -87,15 +87,15 @@ def inductor_is_triton(device: Device) -> Iterator[None]:
 
 
 def _properties(kind: Any, device: Device) -> Any:
-    told = device.properties
+    properties = device.properties
     return kind(
         type="hip",
         index=0,
-        multi_processor_count=int(told["multiProcessorCount"]),
+        multi_processor_count=int(properties["multiProcessorCount"]),
         cc=device.arch,
-        major=int(told["major"]),
-        regs_per_multiprocessor=2 * int(told["regsPerBlock"]),
-        max_threads_per_multi_processor=int(told["maxThreadsPerMultiProcessor"]),
-        max_threads_per_block=int(told["maxThreadsPerBlock"]),
-        warp_size=int(told["warpSize"]),
+        major=int(properties["major"]),
+        regs_per_multiprocessor=2 * int(properties["regsPerBlock"]),
+        max_threads_per_multi_processor=int(properties["maxThreadsPerMultiProcessor"]),
+        max_threads_per_block=int(properties["maxThreadsPerBlock"]),
+        warp_size=int(properties["warpSize"]),
     )

@@ -19,14 +19,14 @@ def _product(name: str) -> Callable[..., torch.Tensor]:
 
     def multiplied(*operands: Any, **scales: Any) -> torch.Tensor:
         *tensors, out_dtype = operands
-        given = tensors[-1].dtype
-        if tensors[-2].dtype != given:
+        dtype = tensors[-1].dtype
+        if tensors[-2].dtype != dtype:
             raise RuntimeError(
-                f"{name}: the matrices are {tensors[-2].dtype} and {given}; give them the same dtype"
+                f"{name}: the matrices are {tensors[-2].dtype} and {dtype}; give them the same dtype"
             )
-        if out_dtype != given and not (is_float(tensors[-1], 16) and out_dtype == torch.float32):
+        if out_dtype != dtype and not (is_float(tensors[-1], 16) and out_dtype == torch.float32):
             raise RuntimeError(
-                f"{name}: out_dtype {out_dtype} of {given} matrices; give their own dtype, or torch.float32 "
+                f"{name}: out_dtype {out_dtype} of {dtype} matrices; give their own dtype, or torch.float32 "
                 "where they are torch.float16 or torch.bfloat16"
             )
         function: Callable[..., torch.Tensor] = getattr(torch, name)

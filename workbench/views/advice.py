@@ -26,30 +26,30 @@ def advice_list(advice: Advice, *, brief: bool = False) -> Markup:
         brief: leave out how far modelled gains may be off; the line above the list says it already.
     """
     if not advice:
-        said = f"No rule found a change that the model gives {WORTH:g} times or more for."
-        return tag("div", said, kind="wb-dim")
-    entries = [_entry(found, brief) for found in advice]
-    shown = tag("ol", *entries[:MANY], kind="wb-advice")
+        message = f"No rule found a change that the model gives {WORTH:g} times or more for."
+        return tag("div", message, kind="wb-dim")
+    entries = [_entry(finding, brief) for finding in advice]
+    markup = tag("ol", *entries[:MANY], kind="wb-advice")
     if len(entries) > MANY:
         more = Markup('<ol class="wb-advice" start="{}">{}</ol>').format(
             MANY + 1, Markup("").join(entries[MANY:])
         )
-        shown += details(f"{len(entries) - MANY} more", more)
-    return shown
+        markup += details(f"{len(entries) - MANY} more", more)
+    return markup
 
 
-def _entry(found: Finding, brief: bool) -> Markup:
+def _entry(finding: Finding, brief: bool) -> Markup:
     gain = Markup('<b title="{}">{} times as fast</b> without it').format(
-        "by the model: the same launch again, with the change", f"{found.gain.value:.2f}"
+        "by the model: the same launch again, with the change", f"{finding.gain.value:.2f}"
     )
-    where = f", line {found.place[1]}" if found.place else ""
-    where += f" ({found.header})" if found.header else ""
-    head = Markup("{}{}: {} {}").format(bold(found.title), where, gain, badge(found.gain, brief=brief))
+    where = f", line {finding.place[1]}" if finding.place else ""
+    where += f" ({finding.header})" if finding.header else ""
+    head = Markup("{}{}: {} {}").format(bold(finding.title), where, gain, badge(finding.gain, brief=brief))
     seen = ", ".join(
-        f"{name} {_amount(figure.value)} {figure.unit}".rstrip() for name, figure in found.evidence.items()
+        f"{name} {_amount(figure.value)} {figure.unit}".rstrip() for name, figure in finding.evidence.items()
     )
-    told = Markup("{} {}").format(seen, badges(found.evidence.values()))
-    return tag("li", tag("div", head), tag("div", found.what), tag("div", told, kind="wb-dim"))
+    evidence = Markup("{} {}").format(seen, badges(finding.evidence.values()))
+    return tag("li", tag("div", head), tag("div", finding.what), tag("div", evidence, kind="wb-dim"))
 
 
 def _amount(value: float) -> str:

@@ -67,16 +67,16 @@ def badge(of: Figure | Origin, *, brief: bool = False) -> Markup:
     if isinstance(of, Figure) and of.error is not None and not of.error.rows:
         tip += f"; {of.error.text}"
     look = classed("wb-badge", f"background:{COLOURS[origin]}")
-    shown = Markup('<span{} title="{}">{}</span>').format(look, tip, str(origin))
+    markup = Markup('<span{} title="{}">{}</span>').format(look, tip, str(origin))
     if isinstance(of, Figure) and of.error is not None and of.error.rows and not brief:
         look = classed("wb-dim")
-        shown += Markup(' <span{} title="{}">{}</span>').format(look, of.error.text, of.error.short)
-    return shown
+        markup += Markup(' <span{} title="{}">{}</span>').format(look, of.error.text, of.error.short)
+    return markup
 
 
 def unknown(of: Iterable[Figure | None]) -> Markup:
     """A link to the page on errors if the error of a modelled figure is unknown, else nothing."""
-    errors = [each.error for each in of if each is not None and each.error is not None]
+    errors = [figure.error for figure in of if figure is not None and figure.error is not None]
     if all(error.rows for error in errors):
         return Markup("")
     never = next(error for error in errors if not error.rows)
@@ -103,9 +103,9 @@ def marker(hue: str | Sequence[str], origins: Sequence[Origin]) -> dict[str, Any
 
 def legend_height(figure: Any) -> int:
     """Pixels that the legend takes below a narrow figure."""
-    shown = figure.layout.showlegend
+    show_legend = figure.layout.showlegend
     named = [trace.name or "" for trace in figure.data if trace.showlegend is not False]
-    if shown is False or (shown is None and len(named) < 2):
+    if show_legend is False or (show_legend is None and len(named) < 2):
         return 0
     # Plotly sets entries of several rows in columns as wide as the widest.
     columns = max(1, LEGEND_WIDTH // (44 + 7 * max(map(len, named), default=0)))
@@ -114,20 +114,22 @@ def legend_height(figure: Any) -> int:
 
 def _scale_width(figure: Any) -> int:
     """Pixels of a colour scale: it stands beside the tool bar, not under it."""
-    shown = any(
+    has_scale = any(
         trace.type in ("heatmap", "contour") and trace.showscale is not False for trace in figure.data
     )
-    return SCALE if shown else 0
+    return SCALE if has_scale else 0
 
 
-def together(errors: Sequence[Expected]) -> str:
+def errors_text(errors: Sequence[Expected]) -> str:
     """Several expected errors in one line that fits a narrow figure."""
     if len(errors) == 1:
         return errors[0].short
-    known = sorted(error.median for error in errors if error.rows)
-    span = " to ".join(dict.fromkeys(f"{each:.0%}" for each in (known[0], known[-1]))) if known else ""
-    said = [f"typically {span} off"] if known else []
-    return ", ".join([*said, *(["some never compared"] if len(known) < len(errors) else [])])
+    medians = sorted(error.median for error in errors if error.rows)
+    span = (
+        " to ".join(dict.fromkeys(f"{median:.0%}" for median in (medians[0], medians[-1]))) if medians else ""
+    )
+    parts = [f"typically {span} off"] if medians else []
+    return ", ".join([*parts, *(["some never compared"] if len(medians) < len(errors) else [])])
 
 
 def style(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below: int = 0) -> Any:
@@ -146,9 +148,11 @@ def style(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below:
 def dressed(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below: int = 0) -> dict[str, Any]:
     """The figure's layout, as a plain tree, with what `style` adds."""
     lines = textwrap.wrap(title, TITLE_CHARACTERS, break_long_words=False)
-    given = list(origins)
-    shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in given))
-    errors = dict.fromkeys(each.error for each in given if isinstance(each, Figure) and each.error)
+    sources = list(origins)
+    badge_origins = list(
+        dict.fromkeys(source.origin if isinstance(source, Figure) else source for source in sources)
+    )
+    errors = dict.fromkeys(source.error for source in sources if isinstance(source, Figure) and source.error)
     if not any(error.rows for error in errors):
         errors = {}  # That nobody knows stands beside the table or the verdict, once.
     layout: dict[str, Any] = figure.layout.to_plotly_json()
@@ -161,7 +165,7 @@ def dressed(figure: Any, origins: Iterable[Figure | Origin], title: str, *, belo
         "t": ABOVE + LINE * max(1, len(lines)) + ROW + below,
         "r": theme.RIGHT + _scale_width(figure),
     }
-    layout["annotations"] = [*layout.get("annotations", ()), *_notes(shown, list(errors), below)]
+    layout["annotations"] = [*layout.get("annotations", ()), *_notes(badge_origins, list(errors), below)]
     return layout
 
 
@@ -170,10 +174,10 @@ def _notes(origins: Sequence[Origin], errors: Sequence[Expected], below: int) ->
     above = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False}
     above["yshift"] = 6 + below
     error = {"name": "error", "x": 0, "xanchor": "left", "font": {"size": 11}, **above}
-    notes = [{"text": "modelled times: " + together(errors), **error}] if errors else []
+    notes = [{"text": "modelled times: " + errors_text(errors), **error}] if errors else []
     for i, origin in enumerate(reversed(origins)):
         look = {"font": {"color": "white", "size": 11}, "bgcolor": COLOURS[origin], "borderpad": 2}
         place = {"x": 1, "xanchor": "right", "xshift": -72 * i, **above}
-        told = {"text": str(origin), "name": "origin", "hovertext": MEANINGS[origin]}
-        notes.append({**told, **place, **look})
+        label = {"text": str(origin), "name": "origin", "hovertext": MEANINGS[origin]}
+        notes.append({**label, **place, **look})
     return notes

@@ -35,11 +35,11 @@ def write_all(result: BenchResult, folder: str | Path) -> list[Path]:
     """
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
-    told = root / "results.json"
-    told.write_text(to_json(list(result)), encoding="utf-8")
+    results_file = root / "results.json"
+    results_file.write_text(to_json(list(result)), encoding="utf-8")
     page = root / "benchmarks.md"
     page.write_text(markdown(result, root, "figures"), encoding="utf-8")
-    return [told, page, report(root / "index.html", *_items(result), title=title_of(result))]
+    return [results_file, page, report(root / "index.html", *_items(result), title=title_of(result))]
 
 
 def title_of(result: BenchResult) -> str:
@@ -64,7 +64,7 @@ def _items(result: BenchResult) -> Iterator[Any]:
 
 
 def _timed(result: BenchResult) -> list[str]:
-    return [name for name in result.operators if any(not each.failure for each in result.of(name))]
+    return [name for name in result.operators if any(not record.failure for record in result.of(name))]
 
 
 def _compares(result: BenchResult, operator: str) -> bool:
@@ -73,12 +73,12 @@ def _compares(result: BenchResult, operator: str) -> bool:
 
 
 def _several(result: BenchResult, operator: str) -> bool:
-    return len({repr(each.shape) for each in result.of(operator) if not each.failure}) > 2
+    return len({repr(record.shape) for record in result.of(operator) if not record.failure}) > 2
 
 
 def notes(result: BenchResult) -> str:
     """A paragraph that explains how the benchmark's times were obtained."""
-    origins = {each.origin for each in result if not each.failure}
+    origins = {record.origin for record in result if not record.failure}
     parts = []
     if str(Origin.MODELLED) in origins:
         parts.append(
@@ -110,9 +110,9 @@ def markdown(result: BenchResult, root: Path, pictures: str) -> str:
         return f"![{figure.layout.title.text}]({pictures}/{name}.svg)"
 
     parts = [f"# {_said(title_of(result))}", notes(result), picture("roofline", roofline(result))]
-    if shown := analyses_of(result):
-        parts += _comparison(shown, result)
-    for analysis in shown:
+    if analyses := analyses_of(result):
+        parts += _comparison(analyses, result)
+    for analysis in analyses:
         source = _said(f"Published: {analysis.source}. {analysis.note}".strip())
         parts += [
             f"### {_said(analysis.title)}",
@@ -139,19 +139,19 @@ def summary(result: BenchResult, source: str) -> str:
         source: how the results were made, in a sentence.
     """
     parts = [f"# {_said(title_of(result))}", source, notes(result)]
-    if shown := analyses_of(result):
-        parts += _comparison(shown, result)
+    if analyses := analyses_of(result):
+        parts += _comparison(analyses, result)
     return "\n\n".join(parts)
 
 
-def _comparison(shown: Sequence[Analysis], result: BenchResult) -> list[str]:
-    return ["## HipKittens' figures, published and ours", pipes(_summary(shown, result))]
+def _comparison(analyses: Sequence[Analysis], result: BenchResult) -> list[str]:
+    return ["## HipKittens' figures, published and ours", pipes(_summary(analyses, result))]
 
 
-def _summary(shown: Sequence[Analysis], result: BenchResult) -> Table:
+def _summary(analyses: Sequence[Analysis], result: BenchResult) -> Table:
     """A row for each published figure: the range of our time, modelled or measured, over HipKittens' own."""
     rows = []
-    for analysis in shown:
+    for analysis in analyses:
         bars, _ = analysis_bars(analysis, list(result))
         ours = {bar.x: bar.us for bar in bars if bar.who == OURS}
         theirs = {bar.x: bar.us for bar in bars if bar.who == "HipKittens"}

@@ -64,63 +64,63 @@ def bench_table(result: BenchResult, operator: str) -> Table:
     rows: list[tuple[Any, ...]] = []
     tips: list[str] = []
     for shape, text in _problems(result.of(operator)).items():
-        own = [each for each in result.of(operator) if repr(dict(each.shape)) == shape]
-        rows += [_row(each, text) for each in own]
-        tips += [_tip(each) for each in own]
-        for figure, us in _published(result, operator, own[0]):
-            rate = _rates(us, own[0])
+        records = [record for record in result.of(operator) if repr(dict(record.shape)) == shape]
+        rows += [_row(record, text) for record in records]
+        tips += [_tip(record) for record in records]
+        for figure, us in _published(result, operator, records[0]):
+            rate = _rates(us, records[0])
             rows.append((text, figure.implementation, us, "", *rate, "", "", badge(figure.figure)))
             tips.append(figure.source)
     return Table(HEAD, rows, caption=f"{operator}: {result.title}", tips=tips)
 
 
-def _row(each: Result, text: str) -> tuple[Any, ...]:
-    name = each.implementation + (f": {each.variant.partition(':')[2]}" if ":" in each.variant else "")
-    if each.failure:
-        return text, name, each.failure, "", "", "", "", "", ""
-    span = f"{each.low:.4g} to {each.high:.4g}" if each.runs else ""
-    around = each.figure.error.around(each.us) if each.figure.error is not None else None
+def _row(record: Result, text: str) -> tuple[Any, ...]:
+    name = record.implementation + (f": {record.variant.partition(':')[2]}" if ":" in record.variant else "")
+    if record.failure:
+        return text, name, record.failure, "", "", "", "", "", ""
+    span = f"{record.low:.4g} to {record.high:.4g}" if record.runs else ""
+    around = record.figure.error.around(record.us) if record.figure.error is not None else None
     if around is not None:
         span = f"{around[0]:.4g} to {around[1]:.4g} expected"
-    where = "as timed" if each.verified == shape_text(each.shape) else each.verified
-    return text, name, each.us, span, *_rates(each.us, each), each.bound, where, badge(each.figure)
+    where = "as timed" if record.verified == shape_text(record.shape) else record.verified
+    return text, name, record.us, span, *_rates(record.us, record), record.bound, where, badge(record.figure)
 
 
-def _rates(us: float, each: Result) -> tuple[Any, Any]:
-    return tuple(number(work / us * 1e-6, ".4g") if work else "" for work in (each.flops, each.bytes))  # type: ignore[return-value]
+def _rates(us: float, record: Result) -> tuple[Any, Any]:
+    return tuple(number(work / us * 1e-6, ".4g") if work else "" for work in (record.flops, record.bytes))  # type: ignore[return-value]
 
 
-def _tip(each: Result) -> str:
-    setting = each.setting
+def _tip(record: Result) -> str:
+    setting = record.setting
     commit = str(setting.get("git", {}).get("commit", ""))[:10]
-    made = f"{setting.get('compiler', '')}, code {each.code}, sources {each.source}, commit {commit}"
-    return f"{each.when}, {made}"
+    build = f"{setting.get('compiler', '')}, code {record.code}, sources {record.source}, commit {commit}"
+    return f"{record.when}, {build}"
 
 
 def _problems(results: Sequence[Result]) -> dict[str, str]:
     """Shapes by what they differ in, in the order of their sizes."""
-    axis = ShapeAxis([each.shape for each in results])
-    ordered = sorted(results, key=lambda each: (axis.size(each.shape), each.operator))
-    several = len({each.operator for each in results}) > 1
-    found = {}
-    for each in ordered:
-        place = str(axis.place(each.shape))
-        special = each.operator.partition(":")[2] or each.operator.partition("[")[2].rstrip("]")
-        found[repr(dict(each.shape))] = f"{place} {special}".strip() if several and special else place
-    return found
+    axis = ShapeAxis([record.shape for record in results])
+    ordered = sorted(results, key=lambda record: (axis.size(record.shape), record.operator))
+    several = len({record.operator for record in results}) > 1
+    texts = {}
+    for record in ordered:
+        place = str(axis.place(record.shape))
+        special = record.operator.partition(":")[2] or record.operator.partition("[")[2].rstrip("]")
+        texts[repr(dict(record.shape))] = f"{place} {special}".strip() if several and special else place
+    return texts
 
 
 def _published(result: BenchResult, operator: str, like: Result) -> list[tuple[Published, float]]:
     """Figures of a problem, of its GPU where there are some, as microseconds."""
-    known = [f for f in result.published.get(operator, ()) if f.shape.items() <= dict(like.shape).items()]
-    here = [f for f in known if f.gpu.startswith(like.product) or like.product in f.gpu]
-    found: dict[tuple[str, str], tuple[Published, float]] = {}
-    for figure in here or known:
+    matches = [f for f in result.published.get(operator, ()) if f.shape.items() <= dict(like.shape).items()]
+    here = [f for f in matches if f.gpu.startswith(like.product) or like.product in f.gpu]
+    figures: dict[tuple[str, str], tuple[Published, float]] = {}
+    for figure in here or matches:
         us = microseconds(figure.value, figure.unit, like.flops)
         if us is not None:
             # The first of equal ones: the spec's own, then that of the analysis.
-            found.setdefault((figure.implementation, figure.gpu), (figure, us))
-    return list(found.values())
+            figures.setdefault((figure.implementation, figure.gpu), (figure, us))
+    return list(figures.values())
 
 
 def microseconds(value: float, unit: str, flops: int) -> float | None:
@@ -138,27 +138,27 @@ def bench_figure(result: BenchResult) -> Any:
 
 def unit_of(results: Sequence[Result]) -> str:
     """TB/s for operators with little arithmetic, TFLOP/s for others, us where the work is not known."""
-    if not results or not all(each.flops or each.bytes for each in results):
+    if not results or not all(record.flops or record.bytes for record in results):
         return "us"
-    little = all(each.bytes and each.flops < MEMORY_BOUND * each.bytes for each in results)
-    return "TB/s" if little else "TFLOP/s" if all(each.flops for each in results) else "us"
+    little = all(record.bytes and record.flops < MEMORY_BOUND * record.bytes for record in results)
+    return "TB/s" if little else "TFLOP/s" if all(record.flops for record in results) else "us"
 
 
-def in_unit(us: float, each: Result, unit: str) -> float:
+def in_unit(us: float, record: Result, unit: str) -> float:
     """A time of a problem in the unit of a figure."""
-    return us if unit == "us" else (each.bytes if unit == "TB/s" else each.flops) / us * 1e-6
+    return us if unit == "us" else (record.bytes if unit == "TB/s" else record.flops) / us * 1e-6
 
 
 def bars_of(result: BenchResult, operator: str) -> tuple[list[Bar], str]:
     """Every value of an operator's figure, and their unit."""
-    own = result.of(operator)
-    timed = [each for each in own if not each.failure]
+    records = result.of(operator)
+    timed = [record for record in records if not record.failure]
     unit = unit_of(timed)
-    texts = _problems(list(own))
-    found: list[Bar] = []
-    for each in timed:
-        found.append(_bar_of(each, texts[repr(dict(each.shape))], unit))
-    for like in {repr(dict(each.shape)): each for each in timed}.values():
+    texts = _problems(list(records))
+    bars: list[Bar] = []
+    for record in timed:
+        bars.append(_bar_of(record, texts[repr(dict(record.shape))], unit))
+    for like in {repr(dict(record.shape)): record for record in timed}.values():
         for figure, us in _published(result, operator, like):
             who = (
                 figure.implementation
@@ -166,19 +166,19 @@ def bars_of(result: BenchResult, operator: str) -> tuple[list[Bar], str]:
                 else f"{figure.implementation}, {figure.gpu}"
             )
             x = texts[repr(dict(like.shape))]
-            found.append(Bar(x, who, us, in_unit(us, like, unit), figure.figure))
+            bars.append(Bar(x, who, us, in_unit(us, like, unit), figure.figure))
     order = list(texts.values())
-    return sorted(found, key=lambda bar: order.index(bar.x)), unit
+    return sorted(bars, key=lambda bar: order.index(bar.x)), unit
 
 
-def _bar_of(each: Result, x: str, unit: str) -> Bar:
-    return Bar(x, each.implementation, each.us, in_unit(each.us, each, unit), each.figure)
+def _bar_of(record: Result, x: str, unit: str) -> Bar:
+    return Bar(x, record.implementation, record.us, in_unit(record.us, record, unit), record.figure)
 
 
 def operator_bars(result: BenchResult, operator: str) -> Any:
     """Bars side by side, the value on each: implementations by problem. A plotly Figure."""
     values, unit = bars_of(result, operator)
-    axis = ShapeAxis([each.shape for each in result.of(operator)]).look.get("title", "")
+    axis = ShapeAxis([record.shape for record in result.of(operator)]).look.get("title", "")
     return _grouped(values, unit, f"{operator} on {result[0].product}", axis)
 
 
@@ -188,9 +188,9 @@ def _grouped(values: Sequence[Bar], unit: str, title: str, axis: str = "") -> An
     figure = go.Figure()
     places = list(dict.fromkeys(bar.x for bar in values))
     for name, colour in hues({bar.who for bar in values}).items():
-        own = {bar.x: bar for bar in values if bar.who == name}
-        some, who = next(iter(own.values())), figure_text(name)
-        heights = [own[x].value if x in own else None for x in places]
+        by_place = {bar.x: bar for bar in values if bar.who == name}
+        some, who = next(iter(by_place.values())), figure_text(name)
+        heights = [by_place[x].value if x in by_place else None for x in places]
         figure.add_trace(
             go.Bar(
                 x=list(map(figure_text, places)),
@@ -202,7 +202,7 @@ def _grouped(values: Sequence[Bar], unit: str, title: str, axis: str = "") -> An
                 textfont={"size": 10, "color": INK},
                 constraintext="none",
                 cliponaxis=False,
-                customdata=[own[x].us if x in own else None for x in places],
+                customdata=[by_place[x].us if x in by_place else None for x in places],
                 hovertemplate="%{x}<br>%{y:.4g} "
                 + unit
                 + "<br>%{customdata:.4g} us<extra>"
@@ -226,12 +226,12 @@ def operator_lines(result: BenchResult, operator: str) -> Any:
     values, unit = bars_of(result, operator)
     figure = go.Figure()
     for name, colour in hues({bar.who for bar in values}).items():
-        own = [bar for bar in values if bar.who == name]
-        origin, who = own[0].figure.origin, figure_text(name)
+        bars = [bar for bar in values if bar.who == name]
+        origin, who = bars[0].figure.origin, figure_text(name)
         figure.add_trace(
             go.Scatter(
-                x=[figure_text(bar.x) for bar in own],
-                y=[bar.value for bar in own],
+                x=[figure_text(bar.x) for bar in bars],
+                y=[bar.value for bar in bars],
                 mode="lines+markers",
                 name=f"{who} ({origin})",
                 line={"color": colour, "dash": "dash" if origin is Origin.MODELLED else "solid"},
@@ -257,23 +257,26 @@ def _in_order(names: set[str]) -> list[str]:
 def _rank(name: str) -> int:
     """Index in `ORDER`; a name with brackets, such as "Triton (ours)", ranks as the name before them."""
     kind = name.partition(" (")[0].partition(",")[0]
-    return next((n for n, known in enumerate(ORDER) if kind == known), len(ORDER))
+    return next((n for n, implementation in enumerate(ORDER) if kind == implementation), len(ORDER))
 
 
 def hues(names: set[str]) -> dict[str, str]:
     """A colour for each implementation of a figure: its own in every figure, unless another there has it."""
-    found: dict[str, str] = {}
+    colours: dict[str, str] = {}
     free = list(SERIES)
     for name in _in_order(names):
-        own = SERIES[_rank(name)] if _rank(name) < len(SERIES) else ""
-        if own not in free:
+        colour = SERIES[_rank(name)] if _rank(name) < len(SERIES) else ""
+        if colour not in free:
             # A colour that belongs to no other implementation in this figure, while there is one left.
-            taken = {SERIES[_rank(other)] for other in names - found.keys() if _rank(other) < len(SERIES)}
-            own = next((one for one in free if one not in taken), SERIES[len(found) % len(SERIES)])
-        found[name] = own
-        if own in free:
-            free.remove(own)
-    return found
+            taken = {SERIES[_rank(other)] for other in names - colours.keys() if _rank(other) < len(SERIES)}
+            colour = next(
+                (candidate for candidate in free if candidate not in taken),
+                SERIES[len(colours) % len(SERIES)],
+            )
+        colours[name] = colour
+        if colour in free:
+            free.remove(colour)
+    return colours
 
 
 def roofline(result: BenchResult) -> Any:
@@ -281,26 +284,26 @@ def roofline(result: BenchResult) -> Any:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    timed = [each for each in result if not each.failure and each.flops and each.bytes]
+    timed = [record for record in result if not record.failure and record.flops and record.bytes]
     machine = _product_of(timed)
-    points = [(each, each.implementation, each.us, each.figure) for each in timed]
-    for each in {(each.operator, repr(dict(each.shape))): each for each in timed}.values():
-        for told, us in _published(result, base(each.operator), each):
-            points.append((each, told.implementation, us, told.figure))
+    points = [(record, record.implementation, record.us, record.figure) for record in timed]
+    for record in {(record.operator, repr(dict(record.shape))): record for record in timed}.values():
+        for publication, us in _published(result, base(record.operator), record):
+            points.append((record, publication.implementation, us, publication.figure))
     if machine is not None:
-        _roofs(figure, machine, [each.flops / each.bytes for each in timed])
+        _roofs(figure, machine, [record.flops / record.bytes for record in timed])
     for implementation, colour in hues({who for _, who, _, _ in points}).items():
-        own = [point for point in points if point[1] == implementation]
+        series = [point for point in points if point[1] == implementation]
         who = figure_text(implementation)
-        published = own[0][3].origin is Origin.PUBLISHED
+        published = series[0][3].origin is Origin.PUBLISHED
         figure.add_trace(
             go.Scatter(
-                x=[each.flops / each.bytes for each, *_ in own],
-                y=[each.flops / us * 1e-6 for each, _, us, _ in own],
+                x=[record.flops / record.bytes for record, *_ in series],
+                y=[record.flops / us * 1e-6 for record, _, us, _ in series],
                 mode="markers",
-                name=f"{who} ({own[0][3].origin})",
+                name=f"{who} ({series[0][3].origin})",
                 marker={"color": colour, "size": 8, "symbol": "diamond-open" if published else "circle"},
-                text=[figure_text(each.problem) for each, *_ in own],
+                text=[figure_text(record.problem) for record, *_ in series],
                 hovertemplate="%{text}<br>%{x:.4g} FLOP/byte, %{y:.4g} TFLOP/s<extra>" + who + "</extra>",
             )
         )
@@ -362,50 +365,54 @@ def analysis_bars(analysis: Analysis, results: Sequence[Result]) -> tuple[list[B
     """Every value of one of HipKittens' figures, published and ours, and their unit."""
     spec = kernels[analysis.operator]
     by_key = {
-        (each.operator, repr(dict(each.shape))): each for each in results if each.implementation == OURS
+        (record.operator, repr(dict(record.shape))): record
+        for record in results
+        if record.implementation == OURS
     }
     works = [spec.work(point.shape) for point in analysis.points]
     little = all(work["flops"] < MEMORY_BOUND * work["bytes"] for work in works)
     unit = "TB/s" if little else "TFLOP/s"
-    found = []
+    bars = []
     for point, work in zip(analysis.points, works, strict=True):
         amount = work["bytes" if little else "flops"]
         if point.operator:
-            own = kernels[point.operator].tuned(**point.settings)
-            mine = by_key.get((own.name, repr(own.shape(point.shape))))
+            tuned = kernels[point.operator].tuned(**point.settings)
+            mine = by_key.get((tuned.name, repr(tuned.shape(point.shape))))
             if mine is not None and not mine.failure:
-                found.append(Bar(point.x, OURS, mine.us, amount / mine.us * 1e-6, mine.figure))
+                bars.append(Bar(point.x, OURS, mine.us, amount / mine.us * 1e-6, mine.figure))
         for who, value in point.published.items():
             us = microseconds(value, analysis.unit, work["flops"])
             if us is not None:
-                told = Published(point.shape, value, analysis.unit, analysis.gpu, who, analysis.source)
-                found.append(Bar(point.x, who, us, amount / us * 1e-6, told.figure))
-    return found, unit
+                publication = Published(point.shape, value, analysis.unit, analysis.gpu, who, analysis.source)
+                bars.append(Bar(point.x, who, us, amount / us * 1e-6, publication.figure))
+    return bars, unit
 
 
 def analyses_of(result: BenchResult) -> list[Analysis]:
     """HipKittens' figures for which a benchmark has something of ours."""
     return [
-        each for each in analyses() if any(bar.who == OURS for bar in analysis_bars(each, list(result))[0])
+        analysis
+        for analysis in analyses()
+        if any(bar.who == OURS for bar in analysis_bars(analysis, list(result))[0])
     ]
 
 
 @shows(Regressions)
-def regressions_html(found: Regressions) -> Markup:
+def regressions_html(regressions: Regressions) -> Markup:
     """The cases, those that became slower first."""
     rows = [
         (
-            each.new.problem,
-            each.new.implementation,
-            each.old.us,
-            each.new.failure or each.new.us,
-            f"{each.slower:+.1%}",
-            "slower" if each in found.failed else "",
+            change.new.problem,
+            change.new.implementation,
+            change.old.us,
+            change.new.failure or change.new.us,
+            f"{change.slower:+.1%}",
+            "slower" if change in regressions.failed else "",
         )
-        for each in found.changes
+        for change in regressions.changes
     ]
     # The text goes on with the cases.
-    caption = str(found).partition("\n")[0]
+    caption = str(regressions).partition("\n")[0]
     return block(
         Table(("problem", "implementation", "old us", "new us", "change", ""), rows, caption=caption)
     )

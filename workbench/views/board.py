@@ -259,7 +259,7 @@ class Board:
                 self.launches += 1
             elif event.kind == "progress":
                 done, total = event.data["done"], event.data["total"]
-                self._went(event.name, done, total, event.seconds)
+                self._note_progress(event.name, done, total, event.seconds)
             elif event.kind == "verify":
                 key = _key(event.name, event.data["shape"], event.data["device"], event.data["code"])
                 self._verified[key] = event.data["passed"]
@@ -281,14 +281,14 @@ class Board:
                 self._sanitized.append(Sanitized.told(self._number, event))
             elif event.kind == "failed":
                 self._count(event)
-                told = event.data
+                details = event.data
                 failure = Failure(
                     self._number,
-                    told["kind"],
+                    details["kind"],
                     event.name,
-                    shape_told(told),
-                    told.get("device", ""),
-                    _short(told["error"]),
+                    shape_told(details),
+                    details.get("device", ""),
+                    _short(details["error"]),
                     event.seconds,
                 )
                 self._failures.append(failure)
@@ -296,7 +296,7 @@ class Board:
             if note is not None:
                 self._notes.append(note)
 
-    def _went(self, name: str, done: int, total: int, seconds: float) -> None:
+    def _note_progress(self, name: str, done: int, total: int, seconds: float) -> None:
         if done >= total:
             self.progress = None
             return
@@ -313,8 +313,8 @@ class Board:
 
     def _count(self, event: Event) -> None:
         """Sets the number of what comes next: that of the file, so that it means the same in any session."""
-        known = self._recorder.number_of(event) if self._recorder is not None else None
-        self._number = known if known is not None else self._number + 1
+        recorded = self._recorder.number_of(event) if self._recorder is not None else None
+        self._number = recorded if recorded is not None else self._number + 1
 
     def _add(self, event: Event, timing: TimeResult, profile: ProfileResult | None) -> None:
         self._count(event)
@@ -370,11 +370,11 @@ class Board:
     def find(self, number: int) -> Run | None:
         """The run of this number with its counters, as far as they are kept; None where there is none."""
         with self._lock:
-            own = next((r for r in self._runs if r.number == number), None)
-            if own is not None or self._history is None:
-                return own
-            found = self._history[number]
-            return Run.recorded(found, whole=True) if found.time is not None else None
+            run = next((r for r in self._runs if r.number == number), None)
+            if run is not None or self._history is None:
+                return run
+            record = self._history[number]
+            return Run.recorded(record, whole=True) if record.time is not None else None
 
     @property
     def _history(self) -> History | None:
@@ -397,10 +397,10 @@ class Board:
         with self._lock:
             if self._past is None:
                 history, recorder = self._history, self._recorder
-                known = history.latest(PAST) if history is not None else ()
+                recorded = history.latest(PAST) if history is not None else ()
                 self._past = [
                     Run.recorded(run) if run.time is not None else Sanitized.recorded(run)
-                    for run in known
+                    for run in recorded
                     if (run.time is not None or run.finding_count is not None)
                     and recorder is not None
                     and run.session.id != recorder.session
@@ -423,22 +423,26 @@ class Board:
     def _restored(self, name: str, run: RecordedRun) -> Pinned:
         """A baseline of the file, with the times that its session had until then."""
         assert self._history is not None
-        found: dict[Any, TimeResult] = {}
+        timings: dict[Any, TimeResult] = {}
         for other in self._history.of(run.kernel, session=run.session.id).latest(PAST):
             if other.number <= run.number and other.shape and other.timing is not None:
-                found[_key(other.kernel, other.shape, other.device)] = other.timing
-        own = next((r for r in self._runs if r.number == run.number), None)
-        return Pinned(own or Run.recorded(run, whole=True), list(found.values()), name)
+                timings[_key(other.kernel, other.shape, other.device)] = other.timing
+        session_run = next((r for r in self._runs if r.number == run.number), None)
+        return Pinned(session_run or Run.recorded(run, whole=True), list(timings.values()), name)
 
     @property
     def pinned(self) -> Pinned | None:
         """The baseline that is compared with: the chosen one, else the latest of the shown kernel."""
         with self._lock:
-            known = self.baselines
+            baselines = self.baselines
             if self._compared is not None:
-                return next((each for each in known if each.name == self._compared), None)
-            shown = self.shown
-            fitting = (each for each in reversed(known) if shown is not None and each.run.name == shown.name)
+                return next((baseline for baseline in baselines if baseline.name == self._compared), None)
+            current = self.shown
+            fitting = (
+                baseline
+                for baseline in reversed(baselines)
+                if current is not None and baseline.run.name == current.name
+            )
             return next(fitting, None)
 
     def compare_with(self, name: str | None) -> None:
@@ -450,24 +454,24 @@ class Board:
     def pin(self, name: str = "") -> Run | None:
         """Makes the shown run a baseline, and compares with it; gives it back."""
         with self._lock:
-            shown = self.shown
-            if shown is not None:
-                chosen = name or f"{shown.name} #{shown.number}"
+            current = self.shown
+            if current is not None:
+                baseline = name or f"{current.name} #{current.number}"
                 if self._history is not None:
-                    self._history.pin(shown.number, chosen)
-                self._baselines[chosen] = Pinned(shown, self.over_shapes(), chosen)
+                    self._history.pin(current.number, baseline)
+                self._baselines[baseline] = Pinned(current, self.over_shapes(), baseline)
                 self._compared = None
             self.version += 1
-            return shown
+            return current
 
     def unpin(self, name: str = "") -> None:
         """Drops a baseline; the one that is compared with where no name is given."""
         with self._lock:
             pinned = self.pinned
-            chosen = name or (pinned.name if pinned is not None else "")
-            if self._baselines.pop(chosen, None) is not None and self._history is not None:
-                self._history.unpin(chosen)
-            if self._compared == chosen:
+            baseline = name or (pinned.name if pinned is not None else "")
+            if self._baselines.pop(baseline, None) is not None and self._history is not None:
+                self._history.unpin(baseline)
+            if self._compared == baseline:
                 self._compared = None
             self.version += 1
 
@@ -495,25 +499,25 @@ class Board:
     def hue(self, name: str) -> str:
         """The colour of a kernel on this board: kernels have them in the order in which they came."""
         with self._lock:
-            known = list(dict.fromkeys([*(run.name for run in self._runs), name]))
-            return SERIES[known.index(name) % len(SERIES)]
+            names = list(dict.fromkeys([*(run.name for run in self._runs), name]))
+            return SERIES[names.index(name) % len(SERIES)]
 
     def over_shapes(self) -> list[TimeResult]:
         """The latest time of the shown run's kernel for each shape and device, in order of appearance."""
         with self._lock:
-            shown = self.shown
-            if shown is None:
+            current = self.shown
+            if current is None:
                 return []
-            found: dict[Any, TimeResult] = {}
+            timings: dict[Any, TimeResult] = {}
             for run in self._runs:
-                if run.name == shown.name and run.timing.shape:
-                    found[_key(run.name, run.timing.shape, run.timing.device)] = run.timing
-            return list(found.values())
+                if run.name == current.name and run.timing.shape:
+                    timings[_key(run.name, run.timing.shape, run.timing.device)] = run.timing
+            return list(timings.values())
 
     def published(self) -> Sequence[Published]:
         """Figures of others for the shown run's kernel."""
-        shown = self.shown
-        return kernels[shown.name].published if shown is not None and shown.name in kernels else ()
+        current = self.shown
+        return kernels[current.name].published if current is not None and current.name in kernels else ()
 
 
 def _key(name: str, shape: Shape, device: str, code: str = "") -> Any:

@@ -104,8 +104,8 @@ class CellResult:
 
     def changes(self) -> dict[str, tuple[str, ...]]:
         """Changes since the previous run, by kernel; unchanged kernels are absent."""
-        found = {k.name: changes(k, self.before.get(k.name)) for k in self.module.kernels.values()}
-        return {name: facts for name, facts in found.items() if facts}
+        by_kernel = {k.name: changes(k, self.before.get(k.name)) for k in self.module.kernels.values()}
+        return {name: facts for name, facts in by_kernel.items() if facts}
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
@@ -118,7 +118,7 @@ class CellResult:
 
     def found(self) -> tuple[Found, ...]:
         """The sanitizer's findings, and the fault that ended a check."""
-        told = [
+        findings = [
             Found(finding, "sanitizer", result.name)
             for result in self.results
             if isinstance(result, SanitizeResult)
@@ -128,8 +128,10 @@ class CellResult:
         if isinstance(self.error, KernelFault):
             kernels = self.module.kernels
             code = (kernels.get(self.error.kernel or "") or next(iter(kernels.values()))).module
-            told.append(Found(finding_of(self.error, code.own_file, code), "device", self.error.kernel or ""))
-        return tuple(told)
+            findings.append(
+                Found(finding_of(self.error, code.own_file, code), "device", self.error.kernel or "")
+            )
+        return tuple(findings)
 
     def ran(self) -> Ran:
         """The cell's entry in the list of runs."""
@@ -152,25 +154,25 @@ class CellResult:
         profiles = [r for r in self.results if isinstance(r, ProfileResult)]
         if not profiles:
             return None
-        longest = max(profiles, key=lambda each: each.time.value)
+        longest = max(profiles, key=lambda profile: profile.time.value)
         named = (k for k in self.module.kernels.values() if k.info.name == longest.record.kernel)
         return next(((kernel, longest.instructions) for kernel in named), None)
 
     def figures(self) -> list[Any]:
         """The plotly figures that belong to the cell: profiles, failed verifications, values of `show`."""
-        found = []
+        figures = []
         for result in self.results:
             if isinstance(result, ProfileResult) or (isinstance(result, VerifyResult) and not result.passed):
-                found.append(result.figure)
+                figures.append(result.figure)
             elif isinstance(result, ShownValues):
-                found += [result.of(name).figure for name in result]
-        return found
+                figures += [result.of(name).figure for name in result]
+        return figures
 
     def __str__(self) -> str:
         result = self.module.result
         compiler = f", {result.compiler.version}" if result is not None else ""
         lines = [f"{self.name}: {self.module.arch} on {self.device.name}, {self.compile_text}{compiler}"]
-        changed = {name: f"since the last run: {', '.join(each)}" for name, each in self.changes().items()}
+        changed = {name: f"since the last run: {', '.join(facts)}" for name, facts in self.changes().items()}
         kernels = {name: kernel.resources for name, kernel in self.module.kernels.items()}
         lines += [f"  {line}" for line in resources_lines(kernels, changed)]
         if not self.module.kernels:
@@ -236,14 +238,16 @@ class CellFailure:
     def of_fault(cls, name: str, fault: KernelFault, own_file: str) -> CellFailure:
         """A launch was stopped; the cell is `own_file` in debug info."""
         text = f"{type(fault).__name__} in {fault.kernel or 'a kernel'}"
-        found = Found(finding_of(fault, own_file), "device")
-        return cls(name, "run", text, headline(fault), found=(found,))
+        finding = Found(finding_of(fault, own_file), "device")
+        return cls(name, "run", text, headline(fault), found=(finding,))
 
     def __str__(self) -> str:
         return f"{self.name}: {self.text}"
 
     def _repr_html_(self) -> str:
-        printed = "\n".join(each.printed for each in self.diagnostics if getattr(each, "printed", ""))
+        printed = "\n".join(
+            diagnostic.printed for diagnostic in self.diagnostics if getattr(diagnostic, "printed", "")
+        )
         parts = [block(str(self), kind="wb-bad")]
         if printed:
             parts.append(block(details("What the compiler printed", tag("pre", printed))))

@@ -123,8 +123,8 @@ class Panel:
     @property
     def stale(self) -> str:
         """Why the figures are not those of the sliders; "" where they are."""
-        shown = self.board.shown
-        return self.board.moved(shown, self.shape) if shown is not None else ""
+        run = self.board.shown
+        return self.board.moved(run, self.shape) if run is not None else ""
 
     def _mark_stale(self, _: Any = None) -> None:
         self._grid.stale = reason = self.stale
@@ -139,17 +139,17 @@ class Panel:
         if self._check.value:
             verified = verify(spec, shape=shape, device=where)
             self._verdict.value = verified._repr_html_()
-            told = {"passed": verified.passed, "shape": verified.shape, "device": where}
-            self._take("verify", {**told, "code": verified.code})
-        found = measured(spec, shape, where)
-        if isinstance(found, ProfileResult | StepsProfile):
-            self._counters.value = found._repr_html_()
-            for each in [found] if isinstance(found, ProfileResult) else found:
-                self._take("profile", each)
-            timing = found.timing
+            facts = {"passed": verified.passed, "shape": verified.shape, "device": where}
+            self._take("verify", {**facts, "code": verified.code})
+        result = measured(spec, shape, where)
+        if isinstance(result, ProfileResult | StepsProfile):
+            self._counters.value = result._repr_html_()
+            for profile in [result] if isinstance(result, ProfileResult) else result:
+                self._take("profile", profile)
+            timing = result.timing
         else:
-            self._take("time", found)
-            timing = found
+            self._take("time", result)
+            timing = result
         rate = f", {timing.rate.value:.4g} {timing.rate.unit}" if timing.rate is not None else ""
         self.status.value = str(block(bold(f"{timing.median.value:.4g} us"), rate, " ", badge(timing.median)))
 
@@ -160,12 +160,12 @@ class Panel:
         self.status.value = str(notice(text, kind))
 
     def _draw(self) -> None:
-        shown = self.views()
-        self._shown = {view.key: view for view in shown}
-        grid.put(self._grid, shown)
+        views = self.views()
+        self._shown = {view.key: view for view in views}
+        grid.put(self._grid, views)
         self._mark_stale()
         if self._copy is not None:
-            self._copy.update(shown, self._told)
+            self._copy.update(views, self._told)
 
     @property
     def _told(self) -> Markup:
@@ -182,10 +182,10 @@ class Panel:
             name: control(name, p, start[name], spec.shapes) for name, p in spec.parameters.items()
         }
         names = [d.name for d in runtime.devices() if d.arch in spec.targets]
-        chosen = device if device is not None else runtime.device().name
+        device_name = device if device is not None else runtime.device().name
         self._where = widgets.Dropdown(
             options=names,
-            value=chosen if chosen in names else None,
+            value=device_name if device_name in names else None,
             description="device",
             style={"description_width": "7em"},
             layout=widgets.Layout(width="24em"),
@@ -201,11 +201,11 @@ class Panel:
         self._verdict: Any = widgets.HTML()
         self._counters: Any = widgets.HTML()
         self._old: Any = widgets.HTML()
-        for one in self.controls.values():
-            one.observe(self._mark_stale, "value")
-        shown = self.views()
-        self._shown = {view.key: view for view in shown}
-        self._grid = grid.grid(shown)
+        for widget in self.controls.values():
+            widget.observe(self._mark_stale, "value")
+        views = self.views()
+        self._shown = {view.key: view for view in views}
+        self._grid = grid.grid(views)
         self._title: Any = widgets.HTML(str(block(bold(spec.name), " ", spec.doc)))
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         self.box = widgets.VBox(

@@ -19,7 +19,7 @@ def data_flow_svg(links: Sequence[Link]) -> Markup:
         top, middle = n * ROW + 4, LEFT + WIDE // 2
         handed = _handed(links, n)
         taken = [name for name in link.takes if n == 0 or name not in _handed(links, n - 1)]
-        made = [name for name in link.makes if name not in handed]
+        results = [name for name in link.makes if name not in handed]
         shapes.append(
             Markup(
                 '<rect x="{}" y="{}" width="{}" height="{}" rx="5" fill="none" stroke="currentColor"/>'
@@ -31,9 +31,12 @@ def data_flow_svg(links: Sequence[Link]) -> Markup:
                 _text(LEFT - 24, top + 17, ", ".join(taken), "end"),
                 _arrow(LEFT - 20, top + 13, 18, 0),
             ]
-        if made:
+        if results:
             end = LEFT + WIDE
-            shapes += [_text(end + 24, top + 17, ", ".join(made), "start"), _arrow(end + 2, top + 13, 18, 0)]
+            shapes += [
+                _text(end + 24, top + 17, ", ".join(results), "start"),
+                _arrow(end + 2, top + 13, 18, 0),
+            ]
         if handed:
             bottom = top + BOX
             shapes += [

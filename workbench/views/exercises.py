@@ -50,5 +50,5 @@ def exercises_html(exercises: Exercises) -> Markup:
 def _row(exercise: Exercise) -> tuple[Cell | str, ...]:
     progress = exercise.progress
     kind = "wb-ok" if progress.passed else "wb-dim"
-    told = f"✓ {progress}" if progress.passed else str(progress)
-    return exercise.name, exercise.title, Cell(told, kind)
+    text = f"✓ {progress}" if progress.passed else str(progress)
+    return exercise.name, exercise.title, Cell(text, kind)

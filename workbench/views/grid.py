@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def grid(views: Sequence[View]) -> Any:
     """A widget with a card for each view, in this order."""
-    made = _grid_class(tuple(view.key for view in views))()
-    put(made, views)
-    return made
+    widget = _grid_class(tuple(view.key for view in views))()
+    put(widget, views)
+    return widget
 
 
 def put(widget: Any, views: Sequence[View]) -> None:
@@ -52,8 +52,8 @@ def text(view: View) -> str:
     whether it is never stale.
     """
     more = {"table": view.table, "title": view.title, "sentence": view.sentence, "lasts": view.lasts}
-    told = json.dumps(more)
-    return f'{{"figure":{view.json},{told[1:]}'
+    encoded = json.dumps(more)
+    return f'{{"figure":{view.json},{encoded[1:]}'
 
 
 @cache

@@ -33,10 +33,10 @@ def report_html(report: Report) -> Markup:
     for name in report.sections:
         counts = report.counts(name)
         title = _title(name)
-        told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        endings = ", ".join(f"{count} {ending}" for ending, count in counts.items() if count)
         opened = bool(counts["differ"] or counts["not run"])
         inside = tag("div", _cases(report, name), kind="wb-branch")
-        parts.append(details(bold(f"{title}: {told}"), inside, opened=opened))
+        parts.append(details(bold(f"{title}: {endings}"), inside, opened=opened))
     if report.nothing:
         rows = [(_title(name), why) for name, why in report.nothing.items()]
         parts.append(Table(("section in which nothing ran", "why"), rows))
@@ -54,19 +54,19 @@ def report_html(report: Report) -> Markup:
 
 def summary(reports: Sequence[Report]) -> Table:
     """A row for each section, a column for each report."""
-    names = [name for name in SECTIONS if any(name in each.sections for each in reports)]
+    names = [name for name in SECTIONS if any(name in report.sections for report in reports)]
     rows = [
         (
             SECTIONS[name].title,
             *(
-                ", ".join(f"{n} {what}" for what, n in each.counts(name).items() if n)
-                or each.nothing.get(name, "")
-                for each in reports
+                ", ".join(f"{n} {ending}" for ending, n in report.counts(name).items() if n)
+                or report.nothing.get(name, "")
+                for report in reports
             ),
         )
         for name in names
     ]
-    return Table(("", *(each.title for each in reports)), rows)
+    return Table(("", *(report.title for report in reports)), rows)
 
 
 def _title(section: str) -> str:
@@ -78,14 +78,14 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     started = report.head["started"].replace("T", " ").replace("+00:00", " UTC")
     yield "examined", f"{started}, {form}, by version {report.head['version']}"
     setting = report.machine.get("setting", {})
-    for what in ("compiler", "system", "processor"):
-        if what in setting:
-            yield what, setting[what]
+    for part in ("compiler", "system", "processor"):
+        if part in setting:
+            yield part, setting[part]
     if versions := setting.get("versions"):
         yield "versions", ", ".join(f"{name} {version}" for name, version in versions.items())
-    for what, state, text, _ in report.machine.get("doctor", ()):
+    for part, state, text, _ in report.machine.get("doctor", ()):
         if state != "ok":
-            yield what, text
+            yield part, text
 
 
 def _counted(report: Report) -> Table:
@@ -125,12 +125,12 @@ def times_figure(reports: Sequence[Report]) -> Any:
     figure = Figure()
     figure.add_hline(y=1, line={"color": GREY})
     for n, report in enumerate(reports):
-        found = sorted(report.times(), key=lambda each: each[1])
+        times = sorted(report.times(), key=lambda entry: entry[1])
         figure.add_trace(
             Scatter(
-                x=[us for _, us, _ in found],
-                y=[modelled / us for _, us, modelled in found],
-                text=[name for name, _, _ in found],
+                x=[us for _, us, _ in times],
+                y=[modelled / us for _, us, modelled in times],
+                text=[name for name, _, _ in times],
                 mode="markers",
                 name=report.title,
                 marker={"color": SERIES[n % len(SERIES)], "symbol": _SYMBOLS[n % len(_SYMBOLS)], "size": 9},
@@ -143,7 +143,7 @@ def times_figure(reports: Sequence[Report]) -> Any:
         showlegend=len(reports) > 1,
         legend={"orientation": "h", "y": -0.25},
     )
-    origins = {Origin(each.machine.get("origin", Origin.MODELLED)) for each in reports}
+    origins = {Origin(report.machine.get("origin", Origin.MODELLED)) for report in reports}
     return style(figure, sorted({*origins, Origin.MODELLED}), "The model's time over the examined device's")
 
 
@@ -158,15 +158,15 @@ def _items(reports: Sequence[Report]) -> Iterator[Any]:
     if len(reports) > 1:
         yield "# Side by side"
         yield _Shown(block(summary(reports)))
-    if any(list(each.times()) for each in reports):
+    if any(list(report.times()) for report in reports):
         yield times_figure(reports)
-    for each in reports:
-        yield f"# {each.title}"
-        yield each
+    for report in reports:
+        yield f"# {report.title}"
+        yield report
 
 
 def _notes(reports: Sequence[Report]) -> str:
-    emulated = [each for each in reports if str(each.head["subject"]).startswith("emulated")]
+    emulated = [report for report in reports if str(report.head["subject"]).startswith("emulated")]
     text = (
         "Each case ran on the examined device and on the emulated one. Bits are compared one by one, "
         "counters that the emulated device counts must be equal, and a time agrees where it is in the range "

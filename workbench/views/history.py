@@ -45,12 +45,12 @@ def run_html(run: RecordedRun) -> Markup:
 
 
 @shows(History)
-def history_html(found: History) -> Markup:
+def history_html(history: History) -> Markup:
     """Runs by kernel, the latest first, and by session within it."""
-    runs = list(found)
+    runs = list(history)
     if not runs:
-        return block(tag("div", f"no runs yet in {found.path}", kind="wb-dim"))
-    return runs_html(runs) + block(tag("div", str(found.path), kind="wb-dim"))
+        return block(tag("div", f"no runs yet in {history.path}", kind="wb-dim"))
+    return runs_html(runs) + block(tag("div", str(history.path), kind="wb-dim"))
 
 
 def runs_html(runs: Sequence[RecordedRun]) -> Markup:
@@ -65,7 +65,7 @@ def runs_html(runs: Sequence[RecordedRun]) -> Markup:
     parts = [
         details(
             Markup("{} · {} in {}").format(bold(kernel), _counted(by.values()), _sessions(len(by))),
-            *(_session(each) for each in by.values()),
+            *(_session(session) for session in by.values()),
             opened=n == 0,
         )
         for n, (kernel, by) in enumerate(by_kernel.items())
@@ -112,20 +112,20 @@ def _outcome(run: RecordedRun) -> Any:
 
 
 @shows(Changes)
-def changes_html(found: Changes) -> Markup:
+def changes_html(changes: Changes) -> Markup:
     """The verdict, then facts, source, machine code and counters, each where it differs."""
-    head = Markup("{} → {}: {}").format(found.before, found.after, bold(found.verdict))
+    head = Markup("{} → {}: {}").format(changes.before, changes.after, bold(changes.verdict))
     parts: list[Any] = [tag("div", head)]
-    rows = [("time", *map(_time, found.times))]
-    rows += [(name, old or "unknown", new or "unknown") for name, old, new in found.facts]
+    rows = [("time", *map(_time, changes.times))]
+    rows += [(name, old or "unknown", new or "unknown") for name, old, new in changes.facts]
     parts.append(Table(("", "before", "after"), rows))
-    if found.source:
-        parts.append(details("source", _lines(found.source), opened=True))
-    parts += [_code(each) for each in found.codes]
-    if found.counters:
+    if changes.source:
+        parts.append(details("source", _lines(changes.source), opened=True))
+    parts += [_code(change) for change in changes.codes]
+    if changes.counters:
         parts.append(
             details(
-                f"counters: {len(found.counters)} differ",
+                f"counters: {len(changes.counters)} differ",
                 Table(
                     ("counter", "before", "after", "times", "unit"),
                     [
@@ -136,13 +136,13 @@ def changes_html(found: Changes) -> Markup:
                             f"{c.ratio:.3g}" if c.ratio is not None else "new",
                             c.unit,
                         )
-                        for c in found.counters
+                        for c in changes.counters
                     ],
                 ),
                 opened=True,
             )
         )
-    parts += [tag("div", text, kind="wb-dim") for text in found.unknown]
+    parts += [tag("div", text, kind="wb-dim") for text in changes.unknown]
     return block(*parts)
 
 

@@ -66,8 +66,8 @@ def dashboard_items() -> list[Any]:
     """The figures of a dashboard that has followed this process since the hub's history begins."""
     board = Board()
     board.extend(hub.history())
-    shown = board.shown
-    return [*([RunSummary(shown)] if shown is not None else []), *views(board)]
+    run = board.shown
+    return [*([RunSummary(run)] if run is not None else []), *views(board)]
 
 
 class _Page:

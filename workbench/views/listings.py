@@ -47,50 +47,50 @@ def kernels_html(library: KernelRegistry) -> Markup:
 @shows(KernelSpec)
 def operator_html(spec: KernelSpec) -> Markup:
     """An operator's arguments, results and costs, and a runnable example call."""
-    said = describe(spec)
+    description = describe(spec)
     arguments, results, sizes = (
-        Table(head, [(code(each.name), each.layout, each.text) for each in lines])
+        Table(head, [(code(line.name), line.layout, line.text) for line in lines])
         for head, lines in (
-            (("argument", "layout", ""), said.arguments),
-            (("result", "layout", ""), said.results),
-            (("size", "", ""), said.sizes),
+            (("argument", "layout", ""), description.arguments),
+            (("result", "layout", ""), description.results),
+            (("size", "", ""), description.sizes),
         )
     )
     costs = []
     for shape in spec.shapes:
         work = spec.work(shape)
-        numbers = (f"{work[what]:,}" if what in work else "" for what in ("flops", "bytes"))
+        numbers = (f"{work[quantity]:,}" if quantity in work else "" for quantity in ("flops", "bytes"))
         costs.append((shape_text(spec.shape(shape)), *numbers))
     return block(
-        Markup("<p><b>{}</b> {}</p>").format(said.function, said.summary),
+        Markup("<p><b>{}</b> {}</p>").format(description.function, description.summary),
         arguments,
         results,
-        Markup("<p>Gradients {}</p>").format(said.gradient),
+        Markup("<p>Gradients {}</p>").format(description.gradient),
         Markup("<pre>{}</pre>").format(example(spec)),
         details("sizes", sizes),
         details("costs", block(Table(("shape", "operations", "bytes"), costs), _compared(Entry.of(spec)))),
-        Markup("<p>{}</p>").format(said.source),
+        Markup("<p>{}</p>").format(description.source),
     )
 
 
 @shows(Selection)
-def selection_html(found: Selection) -> Markup:
+def selection_html(selection: Selection) -> Markup:
     """Operators that a search has found."""
-    return _catalogue(kernels, found)
+    return _catalogue(kernels, selection)
 
 
-def _catalogue(library: KernelRegistry, found: Selection) -> Markup:
+def _catalogue(library: KernelRegistry, selection: Selection) -> Markup:
     """A table for each category; the only one stands open."""
     groups: dict[str, list[Entry]] = {}
-    for entry in found:
+    for entry in selection:
         groups.setdefault(entry.category, []).append(entry)
-    shown = [
+    sections = [
         details(f"{category}: {len(entries)}", _category_table(library, entries))
         for category, entries in groups.items()
     ]
-    if len(shown) == 1:
+    if len(sections) == 1:
         return block(_category_table(library, next(iter(groups.values()))))
-    return block(f"{len(found)} operators", *shown)
+    return block(f"{len(selection)} operators", *sections)
 
 
 def _category_table(library: KernelRegistry, entries: Iterable[Entry]) -> Table:
@@ -116,8 +116,8 @@ def _verified(library: KernelRegistry, entry: Entry) -> str:
     """Devices on which the current version of the operator passed verification on this machine."""
     if entry.name not in library:
         return ""
-    found = {arch: verified(library[entry.name], arch) for arch in entry.targets}
-    return ", ".join(f"{arch} ({device})" for arch, device in found.items() if device) or "not yet"
+    devices = {arch: verified(library[entry.name], arch) for arch in entry.targets}
+    return ", ".join(f"{arch} ({device})" for arch, device in devices.items() if device) or "not yet"
 
 
 def _compared(entry: Entry) -> Markup | str:
@@ -126,23 +126,23 @@ def _compared(entry: Entry) -> Markup | str:
         return ""
     rows = [
         (
-            shape_text(each.shape),
-            each.gpu,
-            ", ".join(f"{who} {figure.value:.5g}" for who, figure in each.published.items()),
-            f"{each.modelled.value:.4g}" if each.modelled else "not yet",
-            each.best.unit,
+            shape_text(comparison.shape),
+            comparison.gpu,
+            ", ".join(f"{who} {figure.value:.5g}" for who, figure in comparison.published.items()),
+            f"{comparison.modelled.value:.4g}" if comparison.modelled else "not yet",
+            comparison.best.unit,
         )
-        for each in entry.compared
+        for comparison in entry.compared
     ]
     first = entry.compared[0]
     best = first.best
-    shown = Markup("{} {:.4g} {} ({})").format(badge(best), best.value, best.unit, first.gpu)
+    summary = Markup("{} {:.4g} {} ({})").format(badge(best), best.value, best.unit, first.gpu)
     if first.modelled:
-        shown += Markup("; {} {:.4g} {}, {}").format(
+        summary += Markup("; {} {:.4g} {}, {}").format(
             badge(first.modelled), first.modelled.value, first.modelled.unit, expected(entry.name).short
         )
     table = Table(("problem", "GPU", "published", "modelled here", "unit"), rows)
-    return shown + details(f"all {len(rows)}" if len(rows) > 1 else "whose", table)
+    return summary + details(f"all {len(rows)}" if len(rows) > 1 else "whose", table)
 
 
 def cache_table() -> Table:

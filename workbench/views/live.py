@@ -71,8 +71,8 @@ def dashboard(spec: KernelSpec | str | None = None, *, device: str | None = None
         UnknownKernel: no kernel has this name.
         UsageError: `spec` is neither a spec nor a name.
     """
-    chosen = spec_of(spec, "dashboard") if spec is not None else None
-    return Dashboard(chosen, device)
+    kernel = spec_of(spec, "dashboard") if spec is not None else None
+    return Dashboard(kernel, device)
 
 
 class Dashboard:
@@ -106,9 +106,9 @@ class Dashboard:
         self._closed = threading.Event()
         self._copying = Latest(self._copy_failed)
         self._moved_from: int | None = None
-        shown = self.views()
-        self._shown: dict[str, View] = {view.key: view for view in shown}
-        self.widgets = Widgets(shown, device, self._summary_shown)
+        drawn = self.views()
+        self._shown: dict[str, View] = {view.key: view for view in drawn}
+        self.widgets = Widgets(drawn, device, self._summary_shown)
         self.box = self.widgets.box
         self.draw_rate = DrawRate(self._draw_in_time)
         self.choose(spec)
@@ -128,11 +128,11 @@ class Dashboard:
         runlist.listen(
             page.runs,
             {
-                "show": lambda told: self.show(int(told["number"])),
-                "pin": lambda told: self._pin_run(int(told["number"])),
-                "unpin": lambda told: self._unpin(str(told["name"])),
-                "compare": lambda told: self._compare_with(str(told["name"])),
-                "changes": lambda told: self.what_changed(since=int(told["number"])),
+                "show": lambda message: self.show(int(message["number"])),
+                "pin": lambda message: self._pin_run(int(message["number"])),
+                "unpin": lambda message: self._unpin(str(message["name"])),
+                "compare": lambda message: self._compare_with(str(message["name"])),
+                "changes": lambda message: self.what_changed(since=int(message["number"])),
             },
         )
         page.kernel.observe(self._kernel_chosen, "value")
@@ -143,8 +143,8 @@ class Dashboard:
 
     def _moved(self, _: Any) -> None:
         # A cell may have profiled this kernel at another shape; its figures are not stale.
-        shown = self.board.shown
-        self._moved_from = shown.number if shown is not None else None
+        run = self.board.shown
+        self._moved_from = run.number if run is not None else None
         if self.widgets.live.value:
             self.run()
         else:
@@ -157,8 +157,8 @@ class Dashboard:
         if spec is not None:
             start = spec.shape()
             self.controls = {n: control(n, p, start[n], spec.shapes) for n, p in spec.parameters.items()}
-            for one in self.controls.values():
-                one.observe(self._moved, "value")
+            for slider in self.controls.values():
+                slider.observe(self._moved, "value")
         with self.widgets.quietly():
             self.widgets.kernel.value = spec.name if spec is not None and spec.name in kernels else ""
         self.widgets.sliders.children = tuple(self.controls.values())
@@ -191,8 +191,8 @@ class Dashboard:
 
     def pin(self, _: Any = None) -> None:
         """Makes the shown run a baseline; drops it where it is one."""
-        shown = self.board.shown
-        names = [b.name for b in self.board.baselines if shown and b.run.number == shown.number]
+        run = self.board.shown
+        names = [b.name for b in self.board.baselines if run and b.run.number == run.number]
         with self._told():
             if names:
                 self.board.unpin(names[0])
@@ -217,14 +217,14 @@ class Dashboard:
 
     def what_changed(self, _: Any = None, *, since: int | None = None) -> None:
         """Shows the differences between the shown run and the baseline, or the run of a number."""
-        shown, pinned = self.board.shown, self.board.pinned
+        run, pinned = self.board.shown, self.board.pinned
         before = since if since is not None else pinned.run.number if pinned is not None else None
-        if shown is None or before is None:
+        if run is None or before is None:
             return
         with self._told():
-            found = self.board.changes(before, shown.number)
+            changes = self.board.changes(before, run.number)
             text = 'no history is kept: HIPKITTENS_HISTORY is "off"'
-            self.widgets.write_changes(found._repr_html_() if found is not None else str(notice(text)))
+            self.widgets.write_changes(changes._repr_html_() if changes is not None else str(notice(text)))
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
@@ -237,41 +237,41 @@ class Dashboard:
     @property
     def stale(self) -> str:
         """Why the figures of the shown run are not those of the settings and the code; "" where they are."""
-        shown, spec = self.board.shown, self._spec
-        if shown is None:
+        run, spec = self.board.shown, self._spec
+        if run is None:
             return ""
-        moved = self._moved_from == shown.number
-        if moved and spec is not None and spec.name == shown.name:
-            return self.board.moved(shown, self.shape) or self.board.stale(shown)
-        return self.board.stale(shown)
+        moved = self._moved_from == run.number
+        if moved and spec is not None and spec.name == run.name:
+            return self.board.moved(run, self.shape) or self.board.stale(run)
+        return self.board.stale(run)
 
     def _restore_cards(self) -> None:
         """Restores the arrangement of cards of this folder's last dashboard."""
-        kept = self._setting(CARDS_KEY)
-        known = [str(key) for key in self.widgets.grid.order]
-        if kept:
-            order = [key for key in kept.get("order", ()) if key in known]
+        stored = self._setting(CARDS_KEY)
+        keys = [str(key) for key in self.widgets.grid.order]
+        if stored:
+            order = [key for key in stored.get("order", ()) if key in keys]
             # A card that came since stands where the page has it.
-            for place, key in enumerate(known):
+            for place, key in enumerate(keys):
                 if key not in order:
                     order.insert(place, key)
             self.widgets.grid.order = order
-            self.widgets.grid.hidden = [key for key in kept.get("hidden", ()) if key in known]
+            self.widgets.grid.hidden = [key for key in stored.get("hidden", ()) if key in keys]
 
     def _setting(self, key: str) -> dict[str, Any]:
         try:
-            kept = self._recorder.store.setting(key) if self._recorder is not None else None
-            found = json.loads(kept) if kept else {}
+            text = self._recorder.store.setting(key) if self._recorder is not None else None
+            value = json.loads(text) if text else {}
         except (WorkbenchError, ValueError):
-            found = {}
-        return found if isinstance(found, dict) else {}
+            value = {}
+        return value if isinstance(value, dict) else {}
 
     def _keep_cards(self, _: Any) -> None:
         if self._recorder is not None:
             page = self.widgets.grid
             with self._told():
-                told = {"order": list(page.order), "hidden": list(page.hidden)}
-                self._recorder.store.keep_setting(CARDS_KEY, json.dumps(told))
+                cards = {"order": list(page.order), "hidden": list(page.hidden)}
+                self._recorder.store.keep_setting(CARDS_KEY, json.dumps(cards))
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -289,8 +289,8 @@ class Dashboard:
 
     def report(self, path: str | Path, title: str = "HipKittens dashboard") -> Path:
         """Writes the figures and their tables as one HTML page that needs nothing else."""
-        shown = self.board.shown
-        return report(path, *([RunSummary(shown)] if shown is not None else []), *self.views(), title=title)
+        run = self.board.shown
+        return report(path, *([RunSummary(run)] if run is not None else []), *self.views(), title=title)
 
     def close(self) -> None:
         """Stops following events, removes the widgets from the page and releases them."""
@@ -331,9 +331,9 @@ class Dashboard:
             due, self._due = self._due, NOTHING
             self._drawn = self.board.version
             if due:
-                shown = views(self.board, None if due >= EVERYTHING else due)
-                grid.put(self.widgets.grid, shown)
-                self._shown.update((view.key, view) for view in shown)
+                drawn = views(self.board, None if due >= EVERYTHING else due)
+                grid.put(self.widgets.grid, drawn)
+                self._shown.update((view.key, view) for view in drawn)
             if due >= EVERYTHING:
                 pinned = self.board.pinned
                 self.widgets.cards.put(self.board.shown, pinned.run if pinned is not None else None)
@@ -379,8 +379,8 @@ class Dashboard:
             return
         started = time.monotonic()
         with self._lock:
-            self._copied, shown = self.board.version, list(self._shown.values())
-        self._copy.update(shown, self.widgets.cards.html)
+            self._copied, drawn = self.board.version, list(self._shown.values())
+        self._copy.update(drawn, self.widgets.cards.html)
         now = time.monotonic()
         self._copy_next = now + max(STATIC_SECONDS, STATIC_IDLE * (now - started))
 
@@ -390,5 +390,5 @@ class Dashboard:
         self._copying.wait()
 
     def __repr__(self) -> str:
-        shown = self.board.shown
-        return f"<Dashboard of {len(self.board.runs)} runs{f', {shown.label}' if shown is not None else ''}>"
+        run = self.board.shown
+        return f"<Dashboard of {len(self.board.runs)} runs{f', {run.label}' if run is not None else ''}>"

@@ -84,16 +84,18 @@ def notebook_page(notebook: NotebookNode, title: str, appendix: Markup | str = "
 def _dark(folders: Sequence[str]) -> Markup:
     """nbconvert's dark theme, for a reader whose pages are dark; nothing where this nbconvert has none."""
     files = (Path(folder, "static", "theme-dark.css") for folder in folders)
-    found = next((file for file in files if file.is_file()), None)
+    theme = next((file for file in files if file.is_file()), None)
     # Keep its own rules and drop imports, which would be fetched.
-    text = found.read_text(encoding="utf-8") if found is not None else ""
+    text = theme.read_text(encoding="utf-8") if theme is not None else ""
     return Markup(re.sub(r"@import[^;]*;|@charset[^;]*;", "", text))
 
 
 def _named(picture: re.Match[str]) -> str:
     """A picture with its own title and description as the text in its place."""
-    told = _TOLD.findall(base64.b64decode(picture[1]).decode("utf-8", "replace"))
-    alt = ". ".join(html.unescape(part).strip() for part in told[:2]) or "a picture without a description"
+    sentences = _TOLD.findall(base64.b64decode(picture[1]).decode("utf-8", "replace"))
+    alt = (
+        ". ".join(html.unescape(part).strip() for part in sentences[:2]) or "a picture without a description"
+    )
     return f'<img alt="{escape(alt)}" src="data:image/svg+xml;base64,{picture[1]}"'
 
 
@@ -102,8 +104,8 @@ def without_widget(output: NotebookNode) -> NotebookNode | None:
     data = output.get("data", {})
     if _SVG in data and not _TOLD.search(data[_SVG]):
         # What a terminal shows of the figure: its title and its first values.
-        told = escape(" ".join(str(data.get("text/plain", "")).split())[:ALT])
-        title = f"<title>{told}</title>"
+        caption = escape(" ".join(str(data.get("text/plain", "")).split())[:ALT])
+        title = f"<title>{caption}</title>"
         data[_SVG] = re.sub(r"<svg\b[^>]*>", lambda head: head[0] + title, data[_SVG], count=1)
     if output.output_type == "display_data" and not any(data.values()):
         return None
@@ -117,9 +119,9 @@ def without_widget(output: NotebookNode) -> NotebookNode | None:
 
 def _with_one_plotly(body: str) -> str:
     """The page with plotly's script once, before the first figure: each is five megabytes."""
-    found = _PLOTLY.search(body)
-    if found is not None:
-        once = found[0]
+    script = _PLOTLY.search(body)
+    if script is not None:
+        once = script[0]
     elif "Plotly.newPlot" in body:
         from plotly.offline import get_plotlyjs
 

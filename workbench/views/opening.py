@@ -89,13 +89,13 @@ def _opener_class() -> Any:
             self.on_msg(self._open)
 
         def _open(self, _: Any, message: Any, __: Any) -> None:
-            error, shown = "", []
+            error, widgets = "", []
             try:
-                found = self._opens(int(message["open"]))
-                shown = _widgets(found)
+                opened = self._opens(int(message["open"]))
+                widgets = _widgets(opened)
             except Exception as wrong:  # whatever it is, the page waits for an answer
                 error = str(wrong) if isinstance(wrong, WorkbenchError) else repr(wrong)
-            self._box.children = (self, *shown)
+            self._box.children = (self, *widgets)
             self.send({"opened": message["open"], "error": error})
 
     return Opener

@@ -62,11 +62,12 @@ def profile_html(result: ProfileResult) -> Markup:
 def _counters(result: ProfileResult) -> Markup:
     """The counters in groups, each with what it counts."""
     docs = {c.name: c.doc for c in COUNTERS}
-    shown = dict(result.shown)
+    counters = dict(result.shown)
     groups: list[Markup] = []
-    for group, names in grouped(shown).items():
+    for group, names in grouped(counters).items():
         rows = [
-            (n, number(shown[n].value, ",.0f"), shown[n].unit, badge(shown[n], brief=True)) for n in names
+            (n, number(counters[n].value, ",.0f"), counters[n].unit, badge(counters[n], brief=True))
+            for n in names
         ]
         tips = [docs.get(name, f"{name}, as rocprofv3 has it") for name in names]
         table = Table(("counter", "value", "unit", ""), rows, tips=tips)

@@ -34,8 +34,8 @@ def add_pictures() -> None:
             text = {"text/plain": text_of(fig_dict)}
             return text if terminal else {**pictures_of(fig_dict), **text}
 
-    chosen = str(plotly.io.renderers.default or "")
-    if RENDERER not in chosen:
+    renderers = str(plotly.io.renderers.default or "")
+    if RENDERER not in renderers:
         plotly.io.renderers[RENDERER] = Renderer()
-        alone = not chosen or (terminal and chosen == "browser")
-        plotly.io.renderers.default = RENDERER if alone else f"{chosen}+{RENDERER}"
+        alone = not renderers or (terminal and renderers == "browser")
+        plotly.io.renderers.default = RENDERER if alone else f"{renderers}+{RENDERER}"

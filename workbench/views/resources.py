@@ -64,15 +64,15 @@ def changes(kernel: Kernel, last: Kernel | None) -> tuple[str, ...]:
     before = _at_same_launch(last, now)
     if before is None:
         return ()
-    found = []
+    differences = []
     for attribute, name in HEADINGS.items():
         new, old = getattr(now, attribute), getattr(before, attribute)
         if new != old:
-            found.append(f"{name} {new} ({new - old:+d})")
+            differences.append(f"{name} {new} ({new - old:+d})")
     new_waves, old_waves = now.occupancy.waves_per_simd, before.occupancy.waves_per_simd
     if new_waves != old_waves:
-        found.append(f"waves/SIMD {new_waves:g} ({new_waves - old_waves:+g})")
-    return tuple(found)
+        differences.append(f"waves/SIMD {new_waves:g} ({new_waves - old_waves:+g})")
+    return tuple(differences)
 
 
 @shows(Kernel)

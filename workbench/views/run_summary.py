@@ -81,11 +81,11 @@ class SummaryCards:
 
     def _write_first(self, head: Markup, profile: ProfileResult) -> None:
         """Advice that was found before is there at once."""
-        found = profile.complete.again is None or "_advice" in vars(profile.complete)
-        self.first.value = str(block(head, _advice(profile) if found else _WAITING))
+        is_ready = profile.complete.again is None or "_advice" in vars(profile.complete)
+        self.first.value = str(block(head, _advice(profile) if is_ready else _WAITING))
 
     def _fill(self, head: Markup, profile: ProfileResult, below: ProfileResult | None) -> None:
-        lines = [each.timeline for each in (profile, below) if each is not None]
+        lines = [result.timeline for result in (profile, below) if result is not None]
         tree = trees_html(profile)
         if self._work.is_asked or self._closed:
             return

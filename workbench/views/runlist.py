@@ -24,9 +24,9 @@ def run_list() -> Any:
 
 def write(widget: Any, board: Board) -> None:
     """Lists what a board knows; only what is different from before is sent."""
-    told = json.dumps(told_of(board))
-    if widget.runs != told:
-        widget.runs = told
+    encoded = json.dumps(told_of(board))
+    if widget.runs != encoded:
+        widget.runs = encoded
 
 
 def listen(widget: Any, does: Mapping[str, Callable[[Mapping[str, Any]], None]]) -> None:
@@ -49,10 +49,10 @@ def told_of(board: Board) -> dict[str, Any]:
     by_kernel: dict[str, dict[float, list[Run | Sanitized]]] = {}
     for run in reversed(runs):
         by_kernel.setdefault(run.name, {}).setdefault(run.session, []).append(run)
-    shown, pinned, baselines = board.shown, board.pinned, board.baselines
+    current, pinned, baselines = board.shown, board.pinned, board.baselines
     names: dict[int, list[str]] = {}
-    for each in baselines:
-        names.setdefault(each.run.number, []).append(each.name)
+    for baseline in baselines:
+        names.setdefault(baseline.run.number, []).append(baseline.name)
     return {
         "kernels": [
             {
@@ -60,10 +60,12 @@ def told_of(board: Board) -> dict[str, Any]:
                 "sessions": [
                     {
                         "label": f"session of {clock(session)}" if session else "this session",
-                        "count": len(own),
-                        "runs": [_row(run, board, names.get(run.number, ())) for run in own[:OF_A_SESSION]],
+                        "count": len(entries),
+                        "runs": [
+                            _row(run, board, names.get(run.number, ())) for run in entries[:OF_A_SESSION]
+                        ],
                     }
-                    for session, own in sessions.items()
+                    for session, entries in sessions.items()
                 ],
             }
             for kernel, sessions in by_kernel.items()
@@ -73,10 +75,11 @@ def told_of(board: Board) -> dict[str, Any]:
             for f in board.failures[-5:]
         ],
         "baselines": [
-            {"name": each.name, "text": f"{each.name}: {each.run.time.value:.4g} us"} for each in baselines
+            {"name": baseline.name, "text": f"{baseline.name}: {baseline.run.time.value:.4g} us"}
+            for baseline in baselines
         ],
         "none": _none(board.launches),
-        "shown": shown.number if shown is not None else 0,
+        "shown": current.number if current is not None else 0,
         "compared": pinned.name if pinned is not None else "",
     }
 

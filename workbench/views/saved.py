@@ -34,14 +34,14 @@ class Copy:
         more: what stands above their tables.
     """
 
-    def __init__(self, what: str, views: Sequence[View], more: Markup = NOTHING) -> None:
+    def __init__(self, view_name: str, views: Sequence[View], more: Markup = NOTHING) -> None:
         from IPython.display import display
 
-        self._what = what
+        self._what = view_name
         self._drawn = [view.json for view in views]
         self._handles = [
             display(bundle, raw=True, display_id=f"workbench-copy-{id(self)}-{i}")  # type: ignore[no-untyped-call]
-            for i, bundle in enumerate([note(what, views, more), *map(figure_bundle, views)])
+            for i, bundle in enumerate([note(view_name, views, more), *map(figure_bundle, views)])
         ]
 
     def update(self, views: Sequence[View], more: Markup = NOTHING) -> None:
@@ -76,11 +76,11 @@ def display_live(box: Any, text: str) -> None:
     display({**live, **ours, "text/plain": text}, raw=True)  # type: ignore[no-untyped-call]
 
 
-def display_pictures(what: str, pictures: Sequence[tuple[str, str]]) -> None:
+def display_pictures(view_name: str, pictures: Sequence[tuple[str, str]]) -> None:
     """Displays the copy of a live view that never changes, right after it.
 
     Args:
-        what: such as "Timeline".
+        view_name: such as "Timeline".
         pictures: SVG and plain text of each.
     """
     from IPython.display import display
@@ -89,22 +89,22 @@ def display_pictures(what: str, pictures: Sequence[tuple[str, str]]) -> None:
         {"image/svg+xml": picture, "application/pdf": pdf_of_svg(picture), "text/plain": text}
         for picture, text in pictures
     ]
-    for bundle in (_note(what, len(bundles), NOTHING), *bundles):
+    for bundle in (_note(view_name, len(bundles), NOTHING), *bundles):
         display(bundle, raw=True)  # type: ignore[no-untyped-call]
 
 
-def note(what: str, views: Sequence[View], more: Markup = NOTHING) -> dict[str, Any]:
+def note(view_name: str, views: Sequence[View], more: Markup = NOTHING) -> dict[str, Any]:
     """The first part of the copy; it tells copies.js how many outputs follow."""
     tables = Markup("").join(view.table for view in views if view.rows)
     if all(view.is_empty for view in views):
         more += tag("div", "Nothing was timed or profiled in it.", kind="wb-dim")
-    return _note(what, len(views), more + tables)
+    return _note(view_name, len(views), more + tables)
 
 
-def _note(what: str, outputs: int, more: Markup) -> dict[str, Any]:
+def _note(view_name: str, outputs: int, more: Markup) -> dict[str, Any]:
     when = time.strftime("%Y-%m-%d %H:%M")
-    text = str(_NOTE.format(classed("wb wb-static"), outputs, what, when, more))
-    return {"text/html": text, "text/plain": f"{what} of {when}"}
+    text = str(_NOTE.format(classed("wb wb-static"), outputs, view_name, when, more))
+    return {"text/html": text, "text/plain": f"{view_name} of {when}"}
 
 
 def figure_bundle(view: View) -> dict[str, Any]:

@@ -40,13 +40,13 @@ _HEAD = (
 def shown_html(values: ShownValues) -> Markup:
     """A row for each name."""
     rows = [_row(name, values.of(name)) for name in values]
-    every, chosen = values.groups
-    told = (
-        f"{chosen} of {every:,} work-groups; wb.showing(groups=...) chooses others" if chosen < every else ""
+    every, count = values.groups
+    remark = (
+        f"{count} of {every:,} work-groups; wb.showing(groups=...) chooses others" if count < every else ""
     )
     if not rows:
         return block(tag("div", "nothing was shown: no wave that was chosen came by a show(...)"))
-    return block(Table(_HEAD, rows), tag("div", told, kind="wb-dim"))
+    return block(Table(_HEAD, rows), tag("div", remark, kind="wb-dim"))
 
 
 @shows(Moments)
@@ -84,25 +84,25 @@ def moments_figure(moments: Moments) -> Any:
     import plotly.graph_objects as go
 
     rows, cols = _matrix(moments[0]).shape
-    shown = moments[: max(1, min(MAX_STEPS, MAX_CELLS // (rows * cols)))]
-    ends = _ends(shown)
+    drawn = moments[: max(1, min(MAX_STEPS, MAX_CELLS // (rows * cols)))]
+    ends = _ends(drawn)
     banks = int(target(moments.arch).lds_banks)
-    figure = go.Figure([*_traces(shown[0], ends, banks)])
+    figure = go.Figure([*_traces(drawn[0], ends, banks)])
     figure.update_yaxes(autorange="reversed", title="row", constrain="domain")
-    figure.update_xaxes(title="lane" if shown[0].kind is Kind.SCALAR else "column", constrain="domain")
+    figure.update_xaxes(title="lane" if drawn[0].kind is Kind.SCALAR else "column", constrain="domain")
     if rows == 1:
         figure.update_yaxes(visible=False)
     title = moments.title
-    if len(shown) < len(moments):
-        title += f"; the first {len(shown)} of {len(moments)} moments"
+    if len(drawn) < len(moments):
+        title += f"; the first {len(drawn)} of {len(moments)} moments"
     style(figure, [Origin.COUNTED if moments.counted else Origin.MEASURED], title)
     height = max(110, min(TALL, rows * CELL)) + 170
-    if len(shown) > 1:
+    if len(drawn) > 1:
         figure.frames = [
             go.Frame(data=[*_traces(moment, ends, banks)], name=str(number))
-            for number, moment in enumerate(shown)
+            for number, moment in enumerate(drawn)
         ]
-        labels = [_label(moment) for moment in shown]
+        labels = [_label(moment) for moment in drawn]
         figure.update_layout(sliders=[slider(labels, 0)], updatemenus=[play()])
         height += 110
     figure.update_layout(height=height)
@@ -127,8 +127,8 @@ def _numbers(moments: Sequence[Moment]) -> Array:
 
 
 def _finite(numbers: Array) -> Array:
-    found: Array = numbers[np.isfinite(numbers)]
-    return found
+    finite: Array = numbers[np.isfinite(numbers)]
+    return finite
 
 
 def _ends(moments: Sequence[Moment]) -> tuple[float, float]:

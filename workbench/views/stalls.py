@@ -34,8 +34,8 @@ def waves_html(tree: Branch) -> Markup:
 
 def without_instructions(branch: Branch) -> Branch:
     """The branch without what is under source lines."""
-    kept = tuple(without_instructions(part) for part in branch.parts if part.address is None)
-    return replace(branch, parts=kept)
+    parts = tuple(without_instructions(part) for part in branch.parts if part.address is None)
+    return replace(branch, parts=parts)
 
 
 def _branch(branch: Branch, depth: int) -> Markup:
@@ -51,10 +51,10 @@ def _branch(branch: Branch, depth: int) -> Markup:
 def _row(branch: Branch) -> Markup:
     hue = FAMILIES[OF_REASON[branch.reason]].hue if branch.reason in OF_REASON else INK
     name = tag("code", branch.name) if branch.address is not None else branch.name
-    told = NOTHING
+    load = NOTHING
     if branch.waits_for:
         address, place = branch.waits_for[0]
         where = f"line {place[1]}" if place is not None else hex(address)
-        told = tag("span", f"← the load of {where}", kind="wb-dim")
+        load = tag("span", f"← the load of {where}", kind="wb-dim")
     bar = tag("span", _BAR.format(min(100.0, 100 * branch.share), hue), kind="wb-bar")
-    return Markup(" ").join([bar + tag("span", f"{100 * branch.share:.1f} %", kind="wb-share"), name, told])
+    return Markup(" ").join([bar + tag("span", f"{100 * branch.share:.1f} %", kind="wb-share"), name, load])

@@ -129,8 +129,8 @@ class Table:
     def __str__(self) -> str:
         """Columns of text."""
         texts = [[cell.text for cell in row] for row in self.rows]
-        shown = [list(self.head), *texts] if self.head else texts
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        lines_of_cells = [list(self.head), *texts] if self.head else texts
+        widths = [max(map(len, column)) for column in zip(*lines_of_cells, strict=True)]
         lines = [self.caption] if self.caption else []
         if self.head:
             lines.append(_line(self.head, widths, ()))

@@ -38,7 +38,7 @@ def time_html(result: TimeResult) -> Markup:
 def sweep_html(results: SweepResult) -> Markup:
     """The table of several shapes."""
     table = Table(HEAD, map(_row, results), caption=f"time: {results.name}")
-    return block(table, unknown(each.median for each in results))
+    return block(table, unknown(result.median for result in results))
 
 
 def _row(r: TimeResult) -> tuple[str, ...]:
@@ -140,14 +140,14 @@ def sweep_figure(results: SweepResult, *, baseline: Sequence[TimeResult] = (), h
         (device, [r for r in results if r.device == device], None) for device in devices
     ]
     lines += [(f"baseline, {d}", [r for r in baseline if r.device == d], GREY) for d in devices]
-    for n, (name, own, grey) in enumerate(line for line in lines if line[1]):
-        own = sorted(own, key=lambda r: axis.size(r.shape))
-        origin = own[0].origin
-        origins.append(own[0].median)
+    for n, (name, series, grey) in enumerate(line for line in lines if line[1]):
+        series = sorted(series, key=lambda r: axis.size(r.shape))
+        origin = series[0].origin
+        origins.append(series[0].median)
         figure.add_trace(
             go.Scatter(
-                x=[axis.mark(r.shape) for r in own],
-                y=[_in_unit(r.median.value, r.work, quantity) for r in own],
+                x=[axis.mark(r.shape) for r in series],
+                y=[_in_unit(r.median.value, r.work, quantity) for r in series],
                 mode="lines+markers",
                 name=figure_text(f"{name} ({origin})"),
                 line={
@@ -156,7 +156,7 @@ def sweep_figure(results: SweepResult, *, baseline: Sequence[TimeResult] = (), h
                 },
                 customdata=[
                     [r.median.value, r.model.bound_text if r.model else "", figure_text(shape_text(r.shape))]
-                    for r in own
+                    for r in series
                 ],
                 hovertemplate="%{customdata[2]}<br>%{y:.4g} " + unit + "<br>%{customdata[0]:.4g} us "
                 f"%{{customdata[1]}}<extra>{origin}</extra>",
@@ -263,7 +263,7 @@ def _published(
 ) -> dict[str, list[tuple[Shape, float]]]:
     """Published points of the results' shapes by implementation and GPU; times become rates by the work."""
     unit = quantity[1] if quantity is not None else "us"
-    found: dict[str, list[tuple[Shape, float]]] = {}
+    points: dict[str, list[tuple[Shape, float]]] = {}
     for p in published:
         # A publication need not say every parameter, such as a tile size.
         result = next((r for r in results if p.shape.items() <= r.shape.items()), None)
@@ -273,5 +273,5 @@ def _published(
         if value is None and p.unit == "us":
             value = _in_unit(p.value, result.work, quantity)
         if value is not None:
-            found.setdefault(f"{p.implementation} {p.gpu}", []).append((result.shape, value))
-    return found
+            points.setdefault(f"{p.implementation} {p.gpu}", []).append((result.shape, value))
+    return points

@@ -32,8 +32,8 @@ def tune_html(result: TuneResult) -> Markup:
             continue
         old = (before.candidate.name, before.result.us) if before is not None else ("", "")
         gain = f"{1 - best.result.us / before.result.us:.1%}" if before is not None else ""
-        own = (best.candidate.name, best.result.us)
-        rows.append((axis.place(shape), *own, *old, gain, len(tried), badge(best.result.figure)))
+        choice = (best.candidate.name, best.result.us)
+        rows.append((axis.place(shape), *choice, *old, gain, len(tried), badge(best.result.figure)))
     return block(Table(HEAD, rows, caption=f"tuning of {result.operator} on {result.device.name}"))
 
 
@@ -43,23 +43,23 @@ def tune_figure(result: TuneResult, shape: Shape | None = None) -> Any:
 
     A line is a candidate: its variant, its settings, and its time, the fastest at the top.
     """
-    chosen = shape if shape is not None else result.shapes[0]
-    trials = result.of(chosen)
+    problem = shape if shape is not None else result.shapes[0]
+    trials = result.of(problem)
     axes = _axes(trials)
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    best, before = result.best(chosen), result.untuned(chosen)
+    best, before = result.best(problem), result.untuned(problem)
     plain = [trial for trial in reversed(trials) if trial not in (best, before)]
     marked = [(before, "untuned", SERIES[1], 3)] if before is not best else []
     marked += [(best, "chosen", SERIES[2], 4)]
     named: list[tuple[Trial | None, str, str, int]] = [(t, "candidates", GREY, 1) for t in plain]
     seen: set[str] = set()
-    for trial, what, colour, width in [*named, *marked]:
+    for trial, role, colour, width in [*named, *marked]:
         if trial is None:
             continue
         name = figure_text(trial.candidate.name)
-        label = what if what == "candidates" else f"{what}: {name}, {trial.result.us:.4g} us"
+        label = role if role == "candidates" else f"{role}: {name}, {trial.result.us:.4g} us"
         figure.add_trace(
             go.Scatter(
                 x=list(map(figure_text, axes)),
@@ -67,14 +67,14 @@ def tune_figure(result: TuneResult, shape: Shape | None = None) -> Any:
                 mode="lines",
                 name=label,
                 showlegend=label not in seen,
-                legendgroup=what,
+                legendgroup=role,
                 line={"color": colour, "width": width},
                 hovertemplate=f"{name}<br>{trial.result.us:.4g} us<extra></extra>",
             )
         )
         seen.add(label)
     _scales(figure, axes)
-    title = f"{result.operator}, {_problem(result, chosen)}: {len(trials)} candidates"
+    title = f"{result.operator}, {_problem(result, problem)}: {len(trials)} candidates"
     return style(figure, [trial.result.figure for trial in trials[:1]], title)
 
 
@@ -95,16 +95,16 @@ def _value(trial: Trial, axis: str) -> Any:
 def _axes(trials: Sequence[Trial]) -> dict[str, Mapping[Any, float]]:
     """For each axis where its values stand, from 0 to 1; times with the shortest at the top."""
     names = ["variant", *dict.fromkeys(name for trial in trials for name in trial.candidate.settings)]
-    found: dict[str, Mapping[Any, float]] = {}
+    axes: dict[str, Mapping[Any, float]] = {}
     for name in names:
         values = sorted({_value(trial, name) for trial in trials}, key=lambda v: (isinstance(v, str), v))
         if len(values) > 1:
-            found[name] = {value: n / (len(values) - 1) for n, value in enumerate(values)}
+            axes[name] = {value: n / (len(values) - 1) for n, value in enumerate(values)}
     # Where every candidate failed there is no time.
     if times := [trial.result.us for trial in trials]:
         low, high = log10(min(times)), log10(max(times))
-        found["us"] = {us: 1 - (log10(us) - low) / ((high - low) or 1) for us in times}
-    return found
+        axes["us"] = {us: 1 - (log10(us) - low) / ((high - low) or 1) for us in times}
+    return axes
 
 
 def _scales(figure: Any, axes: Mapping[str, Mapping[Any, float]]) -> None:
@@ -112,16 +112,16 @@ def _scales(figure: Any, axes: Mapping[str, Mapping[Any, float]]) -> None:
     import plotly.graph_objects as go
 
     for name, places in axes.items():
-        shown = dict(places)
+        ticks = dict(places)
         if name == "us":
             ends = sorted(places)
-            shown = {f"{us:.4g}": places[us] for us in (ends[0], ends[-1])}
+            ticks = {f"{us:.4g}": places[us] for us in (ends[0], ends[-1])}
         figure.add_trace(
             go.Scatter(
-                x=[figure_text(name)] * len(shown),
-                y=list(shown.values()),
+                x=[figure_text(name)] * len(ticks),
+                y=list(ticks.values()),
                 mode="lines+markers+text",
-                text=list(map(figure_text, shown)),
+                text=list(map(figure_text, ticks)),
                 textposition="top right",
                 textfont={"size": 10},
                 line={"color": INK, "width": 1},

@@ -28,20 +28,25 @@ def verdict(result: ProfileResult, verified: bool | None) -> Markup:
         parts.append(Markup("{} of the roof ({})").format(bold(f"{roof.share:.0%}"), roof.metric.name))
     if result.model is not None:
         parts.append(Markup("limited by {}").format(bold(result.model.bound_text)))
-    if told := unknown([result.time]):
-        parts.append(told)
+    if error := unknown([result.time]):
+        parts.append(error)
     line = tag("div", Markup(" · ").join(parts), kind="wb-verdict")
     return NOTHING.join([line, *(tag("div", remark, kind="wb-warn") for remark in result.remarks)])
 
 
 def verified_before(result: ProfileResult) -> bool | None:
     """Result of this process's last verification of the same code, shape and device; None without one."""
-    wanted = (result.name, result.device, result.code, _sizes(result.shape))
+    subject = (result.name, result.device, result.code, _sizes(result.shape))
     for event in reversed(hub.history()):
         if event.kind == "verify":
-            told = event.data
-            if (event.name, told["device"], told["code"], _sizes(shape_told(told))) == wanted:
-                return bool(told["passed"])
+            verification = event.data
+            if (
+                event.name,
+                verification["device"],
+                verification["code"],
+                _sizes(shape_told(verification)),
+            ) == subject:
+                return bool(verification["passed"])
     return None
 
 

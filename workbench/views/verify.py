@@ -69,10 +69,10 @@ def verifications_html(results: VerifyResults) -> Markup:
 
 
 def _table(results: Iterable[VerifyResult], key: str = "") -> Markup:
-    shown = tuple(results)
-    names = ", ".join(dict.fromkeys(f"{r.name} on {r.device}" for r in shown))
-    rows = [_row(result, c) for result in shown for c in result.outputs.values()]
-    return block(Table(HEAD, rows, caption=f"verify: {names}"), *(_whence(each, key) for each in shown))
+    listed = tuple(results)
+    names = ", ".join(dict.fromkeys(f"{r.name} on {r.device}" for r in listed))
+    rows = [_row(result, c) for result in listed for c in result.outputs.values()]
+    return block(Table(HEAD, rows, caption=f"verify: {names}"), *(_whence(result, key) for result in listed))
 
 
 def _followed(result: VerifyResult) -> bool:

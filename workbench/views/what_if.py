@@ -73,10 +73,10 @@ class WhatIf:
     def changes(self) -> dict[str, float]:
         """The changed values, as arguments of `profile.what_if`."""
         values = {name: slider.value for name, slider in self.sliders.items()}
-        found = {name: value for name, value in values.items() if value != self._start.get(name)}
-        if "clock" in found:
-            found["clock"] *= 1e9
-        return found
+        moved = {name: value for name, value in values.items() if value != self._start.get(name)}
+        if "clock" in moved:
+            moved["clock"] *= 1e9
+        return moved
 
     def wait(self) -> None:
         """Waits until the answer is there."""
@@ -87,8 +87,8 @@ class WhatIf:
         if profile is None or profile.model is None:
             return
         rates = {"l1_hit": "L1 hit rate", "l2_hit": "L2 hit rate"}
-        found = {key: profile.metrics[name].figure for key, name in rates.items()}
-        now = {key: (figure.value / 100 if figure is not None else 0.0) for key, figure in found.items()}
+        figures = {key: profile.metrics[name].figure for key, name in rates.items()}
+        now = {key: (figure.value / 100 if figure is not None else 0.0) for key, figure in figures.items()}
         now |= {"bank_conflicts": 1.0, "waves_per_simd": profile.resources.occupancy.waves_per_simd}
         now["clock"] = (profile.model.clock_hz or profile.machine.clock_hz) / 1e9
         self._quiet = True
@@ -116,15 +116,15 @@ class WhatIf:
         self._work.run(lambda: self._answer(profile, changes))
 
     def _answer(self, profile: ProfileResult, changes: dict[str, float]) -> None:
-        found = profile.what_if(without=(), **changes)
+        model = profile.what_if(without=(), **changes)
         assert profile.model is not None
-        said = ", ".join(f"{name}={value:.4g}" for name, value in changes.items())
-        gain = profile.model.seconds / found.seconds
+        text = ", ".join(f"{name}={value:.4g}" for name, value in changes.items())
+        gain = profile.model.seconds / model.seconds
         if not self._work.is_asked:
             self.answer.value = str(
                 block(
-                    tag("div", bold(f"{gain:.2f} times as fast"), f": {found.time.value:.4g} us with {said} ",
-                        badge(found.time))
+                    tag("div", bold(f"{gain:.2f} times as fast"), f": {model.time.value:.4g} us with {text} ",
+                        badge(model.time))
                 )
             )  # fmt: skip
 

@@ -103,7 +103,7 @@ class Widgets:
         self.cards = SummaryCards(done)
         self.grid: Any = grid.grid(views)
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
-        chosen = [self.kernel, self.where, self.run, self.check, self.live]
+        choices = [self.kernel, self.where, self.run, self.check, self.live]
         self.box: Any = widgets.VBox(
             [
                 self.progress,
@@ -113,7 +113,7 @@ class Widgets:
                 widgets.HBox([self.pin, self.changed], layout=row),
                 self.runs,
                 self.changes,
-                widgets.HBox(chosen, layout=row),
+                widgets.HBox(choices, layout=row),
                 self.sliders,
                 self.status,
                 self.log,
@@ -138,21 +138,21 @@ class Widgets:
     def write_summary(self, board: Board) -> None:
         """Writes the shown run and its baseline, and updates the list of runs."""
         self.summary.value = str(block(Markup(" · ").join(_summary(board))))
-        shown, pinned = board.shown, board.pinned
-        is_pinned = shown is not None and any(b.run.number == shown.number for b in board.baselines)
+        run, pinned = board.shown, board.pinned
+        is_pinned = run is not None and any(b.run.number == run.number for b in board.baselines)
         self.pin.description = "Unpin" if is_pinned else "Pin as baseline"
-        self.pin.disabled = shown is None
-        self.changed.disabled = shown is None or pinned is None or pinned.run.number == shown.number
+        self.pin.disabled = run is None
+        self.changed.disabled = run is None or pinned is None or pinned.run.number == run.number
         runlist.write(self.runs, board)
 
     def write_progress(self, p: Progress | None) -> None:
         """Says how far a sweep or a long launch is, above all else; nothing where none is under way."""
-        told = ""
+        line_html = ""
         if p is not None:
             left = f", {p.left:.0f} s left" if p.left is not None else ""
             line = _PROGRESS.format(p.name, f"{p.done:,}", f"{p.total:,}", left, p.done, p.total)
-            told = str(block(line))
-        self.progress.value = told
+            line_html = str(block(line))
+        self.progress.value = line_html
 
     def write_stale(self, reason: str) -> None:
         """Says why the figures are not those of the settings; nothing where they are."""
@@ -180,20 +180,20 @@ def _summary(board: Board) -> Iterator[Markup]:
     # The list below has those of earlier ones too; where it has none, it says what there was.
     if runs or failed:
         yield counts + " in this session"
-    shown, pinned = board.shown, board.pinned
+    run, pinned = board.shown, board.pinned
     # Of a run with counters its cards say all that.
-    if shown is not None and shown.profile is None:
+    if run is not None and run.profile is None:
         yield Markup("shown: {} on {}, {} us {} {} {}").format(
-            bold(shown.label),
-            shown.timing.device,
-            f"{shown.time.value:.4g}",
-            badge(shown.time),
-            unknown([shown.time]),
-            _VERDICT[shown.verified],
+            bold(run.label),
+            run.timing.device,
+            f"{run.time.value:.4g}",
+            badge(run.time),
+            unknown([run.time]),
+            _VERDICT[run.verified],
         )
     if pinned is not None:
         yield Markup("{}baseline {}, {} us").format(
-            _faster(shown, pinned.run), bold(pinned.name or pinned.run.label), f"{pinned.run.time.value:.4g}"
+            _faster(run, pinned.run), bold(pinned.name or pinned.run.label), f"{pinned.run.time.value:.4g}"
         )
 
 
@@ -208,5 +208,5 @@ def _faster(run: Run | None, base: Run) -> Markup:
 
 
 def _line(note: Note) -> Markup:
-    told = tag("span", f"{clock(note.seconds)} {note.kind}", kind="wb-dim")
-    return tag("div", told, " ", tag("span", note.text, kind=f"{_TONE[note.good]} wb-text"))
+    head = tag("span", f"{clock(note.seconds)} {note.kind}", kind="wb-dim")
+    return tag("div", head, " ", tag("span", note.text, kind=f"{_TONE[note.good]} wb-text"))

@@ -65,18 +65,18 @@ def distinct(writers: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]
 
 
 @shows(XcdMap)
-def xcd_html(one: XcdMap) -> Markup:
+def xcd_html(result: XcdMap) -> Markup:
     """The L2 hit rate and bytes fetched for each dispatch order."""
-    return block(Table(HEAD, map(_row, one.orders), caption=f"XCDs: {one.name}, {one.output}"))
+    return block(Table(HEAD, map(_row, result.orders), caption=f"XCDs: {result.name}, {result.output}"))
 
 
 def _row(order: DispatchOrder) -> tuple[str, ...]:
     rate = order.l2_hit_rate
-    each = [r.value for r in order.l2_hit_rates if r is not None]
+    rates = [r.value for r in order.l2_hit_rates if r is not None]
     return (
         order.name,
         f"{rate.value:.1f}" if rate is not None else "",
-        f"{min(each):.1f} to {max(each):.1f}" if each else "",
+        f"{min(rates):.1f} to {max(rates):.1f}" if rates else "",
         f"{order.fetched.value / 2**20:,.4g}",
         badge(order.fetched),
     )
@@ -88,15 +88,19 @@ def xcd_figure(*maps: XcdMap) -> Any:
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
-    panels = [(one, order) for one in maps for order in (one.orders if len(maps) == 1 else one.orders[:1])]
+    panels = [
+        (result, order)
+        for result in maps
+        for order in (result.orders if len(maps) == 1 else result.orders[:1])
+    ]
     figure = make_subplots(
         rows=1,
         cols=len(panels),
-        subplot_titles=[_title(one, order, len(maps) > 1) for one, order in panels],
+        subplot_titles=[_title(result, order, len(maps) > 1) for result, order in panels],
         horizontal_spacing=0.1 if len(panels) > 1 else 0,
     )
-    for column, (one, order) in enumerate(panels, 1):
-        _panel(figure, go, one, order, column, column == len(panels))
+    for column, (result, order) in enumerate(panels, 1):
+        _panel(figure, go, result, order, column, column == len(panels))
     first = maps[0]
     size = shape_text(first.shape)
     of = f"{first.output} of {first.name}{f' ({size})' if size else ''}"
@@ -114,21 +118,24 @@ def xcd_figure(*maps: XcdMap) -> Any:
     return figure
 
 
-def _title(one: XcdMap, order: DispatchOrder, named: bool) -> str:
+def _title(result: XcdMap, order: DispatchOrder, named: bool) -> str:
     rate = order.l2_hit_rate
     hits = "nothing asked of L2" if rate is None else f"L2 hit rate {rate.value:.1f}%"
-    name = f"{one.name}, {order.name}" if named else order.name
+    name = f"{result.name}, {order.name}" if named else order.name
     return f"{figure_text(name)}<br>{hits}<br>{order.fetched.value / 2**20:,.4g} MB fetched"
 
 
-def _panel(figure: Any, go: Any, one: XcdMap, order: DispatchOrder, column: int, scale: bool) -> None:
-    rows, columns = distinct(one.writers, 0), distinct(one.writers, 1)
-    groups = one.writers[np.ix_(rows[:-1], columns[:-1])]
+def _panel(figure: Any, go: Any, result: XcdMap, order: DispatchOrder, column: int, scale: bool) -> None:
+    rows, columns = distinct(result.writers, 0), distinct(result.writers, 1)
+    groups = result.writers[np.ix_(rows[:-1], columns[:-1])]
     turns = np.where(groups >= 0, order.turn_of()[groups], -1)
-    dies = np.where(turns >= 0, turns % one.xcds, np.nan)
+    dies = np.where(turns >= 0, turns % result.xcds, np.nan)
     spans = [[[*map(int, edges[i : i + 2])] for i in range(len(edges) - 1)] for edges in (rows, columns)]
     hover = [
-        [_hover(int(groups[i, j]), int(turns[i, j]), one.xcds, high, wide) for j, wide in enumerate(spans[1])]
+        [
+            _hover(int(groups[i, j]), int(turns[i, j]), result.xcds, high, wide)
+            for j, wide in enumerate(spans[1])
+        ]
         for i, high in enumerate(spans[0])
     ]
     numbered = groups.size <= MAX_NUMBERED
@@ -140,12 +147,12 @@ def _panel(figure: Any, go: Any, one: XcdMap, order: DispatchOrder, column: int,
             x=columns,
             y=rows,
             zmin=-0.5,
-            zmax=one.xcds - 0.5,
-            colorscale=[stop for die in range(one.xcds) for stop in _band(die, one.xcds)],
+            zmax=result.xcds - 0.5,
+            colorscale=[stop for die in range(result.xcds) for stop in _band(die, result.xcds)],
             showscale=scale,
             colorbar={
                 "title": {"text": "XCD", "side": "top"},
-                "tickvals": list(range(one.xcds)),
+                "tickvals": list(range(result.xcds)),
                 "thickness": 14,
                 "outlinewidth": 0,
             },
@@ -159,14 +166,14 @@ def _panel(figure: Any, go: Any, one: XcdMap, order: DispatchOrder, column: int,
     )
     if numbered:
         middle_x, middle_y = (columns[1:] + columns[:-1]) / 2, (rows[1:] + rows[:-1]) / 2
-        shown = [(middle_x[j], middle_y[i], int(turns[i, j])) for i, j in np.argwhere(turns >= 0)]
+        labels = [(middle_x[j], middle_y[i], int(turns[i, j])) for i, j in np.argwhere(turns >= 0)]
         figure.add_trace(
             go.Scatter(
-                x=[x for x, _, _ in shown],
-                y=[y for _, y, _ in shown],
-                text=[str(turn) for _, _, turn in shown],
+                x=[x for x, _, _ in labels],
+                y=[y for _, y, _ in labels],
+                text=[str(turn) for _, _, turn in labels],
                 mode="text",
-                textfont={"size": 9, "color": [_ink(turn % one.xcds) for _, _, turn in shown]},
+                textfont={"size": 9, "color": [_ink(turn % result.xcds) for _, _, turn in labels]},
                 hoverinfo="skip",
                 showlegend=False,
             ),

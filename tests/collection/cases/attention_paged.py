@@ -19,30 +19,30 @@ def attended(
     return logits.softmax(-1) @ values.double() if len(keys) else torch.zeros(len(q), VALUES).double()
 
 
-def mla_decode(*, use_rope: bool, own: bool) -> Make:
+def mla_decode(*, use_rope: bool, own_values: bool) -> Make:
     """Three sequences, one empty, of rows anywhere; values are a view of keys, or their own."""
 
     def make(draw: Draw) -> Case:
         batch, heads, rows, lengths = 3, 5, 40, (21, 0, 37)
         q, keys = draw.normal(batch, heads, ALL), draw.normal(rows, ALL)
-        values = draw.normal(rows, VALUES) if own else keys[:, :VALUES]
+        values = draw.normal(rows, VALUES) if own_values else keys[:, :VALUES]
         angles = torch.rand(9, 32, generator=draw.generator) * 6
         table = torch.cat((angles.cos(), angles.sin()), dim=1).bfloat16()
         positions = draw.integers(0, 9, batch)
         indices = draw.integers(0, rows, sum(lengths))
         indptr = torch.tensor([0, *lengths]).cumsum(0).to(torch.int32)
         scale, cap = 0.05, 3.0
-        wanted = q.double()
+        rotated = q.double()
         if use_rope:
             (a, b), (c, s) = (
-                wanted[..., VALUES:].chunk(2, -1),
+                rotated[..., VALUES:].chunk(2, -1),
                 table[positions][:, None].double().chunk(2, -1),
             )
-            wanted = torch.cat((wanted[..., :VALUES], a * c - b * s, b * c + a * s), -1)
+            rotated = torch.cat((rotated[..., :VALUES], a * c - b * s, b * c + a * s), -1)
         out = []
         for i in range(batch):
             own_rows = indices[indptr[i] : indptr[i + 1]].long()
-            out.append(attended(wanted[i], keys[own_rows], values[own_rows], scale, cap))
+            out.append(attended(rotated[i], keys[own_rows], values[own_rows], scale, cap))
         return Case(
             {
                 **{"Q": q, "K_buffer": keys, "V_buffer": values, "cos_sin_cache": table},
@@ -64,16 +64,16 @@ def sparse_mla(draw: Draw) -> Case:
     table = torch.randperm(pages, generator=draw.generator).view(2, 3).to(torch.int32)
     q, keys = draw.normal(5, heads, ALL), draw.normal(pages, page, 1, ALL)
     values = draw.normal(pages, page, 1, VALUES)
-    chosen = draw.integers(-3, 19, 5, count).clamp(min=-1)
-    chosen[3] = -1
+    topk = draw.integers(-3, 19, 5, count).clamp(min=-1)
+    topk[3] = -1
     out = []
     for token, sequence in enumerate((0, 0, 1, 1, 1)):
-        places = chosen[token][chosen[token] >= 0].long()
+        places = topk[token][topk[token] >= 0].long()
         pages_of, within = table[sequence][places // page].long(), places % page
         out.append(attended(q[token], keys[pages_of, within, 0], values[pages_of, within, 0], 0.05))
     return Case(
         {
-            **{"Q": q, "K_cache": keys, "V_cache": values, "block_table": table, "topk_indices": chosen},
+            **{"Q": q, "K_cache": keys, "V_cache": values, "block_table": table, "topk_indices": topk},
             **{"seq_lens": lengths, "query_start_lens": starts, "O": empty(5, heads, VALUES), "scale": 0.05},
             **{"num_tokens": 5, "num_seqs": 2, "topk_count": count},
         },
@@ -82,7 +82,7 @@ def sparse_mla(draw: Draw) -> Case:
 
 
 CASES: dict[str, Make] = {
-    "mla_decode_rope_tk.mla_decode": mla_decode(use_rope=True, own=False),
-    "mla_decode_rope_tk.mla_decode:own values": mla_decode(use_rope=False, own=True),
+    "mla_decode_rope_tk.mla_decode": mla_decode(use_rope=True, own_values=False),
+    "mla_decode_rope_tk.mla_decode:own values": mla_decode(use_rope=False, own_values=True),
     "unified_attn_sparse_mla_tk.sparse_mla": sparse_mla,
 }

@@ -82,8 +82,8 @@ def kv_cache(dtype: torch.dtype, block: int, *dims: int) -> Make:
         slots = torch.tensor([3, block, 4 * block - 1, 0, -1], dtype=torch.int32)
         expected = [cache.double().clone() for cache in caches]
         for token, slot in enumerate(slots.tolist()[:-1]):
-            for made, rows, scale in zip(expected, (k, v), (0.5, 2.0), strict=True):
-                made[slot // block, :, slot % block] = rows[token, :, 0].double() / scale
+            for cache, rows, scale in zip(expected, (k, v), (0.5, 2.0), strict=True):
+                cache[slot // block, :, slot % block] = rows[token, :, 0].double() / scale
         arguments = {
             **{
                 "k": k,

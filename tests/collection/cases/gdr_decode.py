@@ -14,18 +14,18 @@ def rule(
     spans: Spans,
     first: torch.Tensor,
     scale: float,
-    **given: torch.Tensor,
+    **tensors: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """o and last states of spans (batch, first token, end), of q and k with one head, v, g and beta."""
-    q, k, v, g, beta = (given[name].double() for name in ("q", "k", "v", "g", "beta"))
+    q, k, v, g, beta = (tensors[name].double() for name in ("q", "k", "v", "g", "beta"))
     states, out = [], torch.zeros(*v.shape, dtype=torch.float64)
     for n, (b, start, end) in enumerate(spans):
         h = first[n].double()
         for t in range(start, end):
             h = h * g[b, t].exp()[:, None, None]
-            kept = k[b, t, 0]
-            u = beta[b, t].view(len(h), -1) * (v[b, t] - kept @ h)
-            h = h + kept[None, :, None] * u[:, None]
+            key = k[b, t, 0]
+            u = beta[b, t].view(len(h), -1) * (v[b, t] - key @ h)
+            h = h + key[None, :, None] * u[:, None]
             out[b, t] = scale * (q[b, t, 0] @ h)
         states.append(h)
     return out, torch.stack(states)
@@ -47,15 +47,15 @@ def fused_recurrent(*, packed: bool) -> Make:
     def make(draw: Draw) -> Case:
         spans = [(0, 0, 5), (0, 5, 5)] if packed else [(0, 0, 4), (1, 0, 4)]
         batch, tokens = (1, 5) if packed else (2, 4)
-        made = tokens_of(draw, batch, tokens)
+        inputs = tokens_of(draw, batch, tokens)
         g = -draw.uniform(batch, tokens, 2) / 4
         beta = (draw.uniform(batch, tokens, 2, *((16,) if packed else ())) / 2).bfloat16()
         first = draw.normal(4, 64, 16, dtype=torch.float32) / 4
-        out, last = rule(spans, first.view(2, 2, 64, 16), 0.3, g=g, beta=beta, **made)
+        out, last = rule(spans, first.view(2, 2, 64, 16), 0.3, g=g, beta=beta, **inputs)
         anything = torch.zeros(1)
         return Case(
             {
-                **{**made, "g": g, "gk": anything, "gv": None, "beta": beta},
+                **{**inputs, "g": g, "gk": anything, "gv": None, "beta": beta},
                 **{"o": empty(batch, tokens, 2, 16), "h0": first},
                 "ht": empty(*first.shape, dtype=torch.float32),
                 "cu_seqlens": torch.tensor([0, 5, 5], dtype=torch.int32) if packed else None,
@@ -73,7 +73,7 @@ def sigmoid_gated(*, packed: bool) -> Make:
     """Three sequences, of which the last has no state; packed, their tokens are those of all batches."""
 
     def make(draw: Draw) -> Case:
-        made = tokens_of(draw, 3, 4)
+        inputs = tokens_of(draw, 3, 4)
         a, b, dt_bias = draw.normal(3, 4, 2), draw.normal(3, 4, 2), draw.normal(2)
         a_log = draw.normal(2) / 2
         pool = draw.normal(5, 2, 64, 16, dtype=torch.float32) / 4
@@ -81,13 +81,13 @@ def sigmoid_gated(*, packed: bool) -> Make:
         positive = torch.log1p((a.double() + dt_bias.double()).exp())
         gates = {"g": -a_log.double().exp() * positive, "beta": b.double().sigmoid()}
         first = torch.stack([pool[3], pool[0], torch.zeros(2, 64, 16)])
-        out, last = rule([(n, 0, 4) for n in range(3)], first, 0.3, **gates, **made)
+        out, last = rule([(n, 0, 4) for n in range(3)], first, 0.3, **gates, **inputs)
         expected = pool.double()
         expected[3], expected[0] = last[0], last[1]
         starts = torch.tensor([0, 4, 8, 12], dtype=torch.int32)
         return Case(
             {
-                **{**made, "a": a, "b": b, "dt_bias": dt_bias, "A_log": a_log, "o": empty(1, 12, 2, 16)},
+                **{**inputs, "a": a, "b": b, "dt_bias": dt_bias, "A_log": a_log, "o": empty(1, 12, 2, 16)},
                 **{"h0_source": pool, "h0_indices": indices, "cu_seqlens": starts if packed else None},
                 **{"softplus_beta": 1.0, "softplus_threshold": 20.0, "scale": 0.3, **sizes(3, 4)},
                 **{"use_initial_state": True, "use_qk_l2norm": False},
@@ -151,7 +151,7 @@ def qkvzba(draw: Draw) -> Case:
     }
     return Case(
         {
-            **{name: empty(*made.shape) for name, made in expected.items()},
+            **{name: empty(*tensor.shape) for name, tensor in expected.items()},
             **{"mixed_qkvz": qkvz, "mixed_ba": ba, "batch_size": tokens, "num_heads_qk": heads},
             **{"num_heads_v": heads * groups, "head_qk": keys, "head_v": values},
         },
@@ -183,8 +183,10 @@ def reduced(name: str) -> Make:
 def l2_normalize(draw: Draw) -> Case:
     x = draw.normal(5, 100, dtype=torch.float32)
     out = empty(5, 100, dtype=torch.float32)
-    wanted = torch.nn.functional.normalize(x.double(), dim=-1)
-    return Case({"input": x, "output": out, "N": 5, "vec_len": 100}, {"output": wanted}, rtol=1e-5, atol=1e-5)
+    normalized = torch.nn.functional.normalize(x.double(), dim=-1)
+    return Case(
+        {"input": x, "output": out, "N": 5, "vec_len": 100}, {"output": normalized}, rtol=1e-5, atol=1e-5
+    )
 
 
 def cast(source: torch.dtype, to: torch.dtype) -> Make:

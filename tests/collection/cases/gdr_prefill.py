@@ -16,8 +16,8 @@ def conv_split(dtype: torch.dtype, *, transposed: bool) -> Make:
         starts = [0, 5, 5, 19]
         x = draw.normal(19, 50, dtype=dtype).T if transposed else draw.normal(50, 19, dtype=dtype)
         w, bias = draw.normal(50, 4, dtype=dtype), draw.normal(50, dtype=dtype)
-        made = torch.cat([convolved(x[:, first:end], w, bias) for first, end in pairwise(starts)], 1).T
-        out = dict(zip(("q_out", "k_out", "v_out"), made.split((10, 10, 30), 1), strict=True))
+        filtered = torch.cat([convolved(x[:, first:end], w, bias) for first, end in pairwise(starts)], 1).T
+        out = dict(zip(("q_out", "k_out", "v_out"), filtered.split((10, 10, 30), 1), strict=True))
         return Case(
             {
                 **{"x": x, "w": w, "bias": bias, "query_start_loc": torch.tensor(starts, dtype=torch.int32)},
@@ -63,16 +63,16 @@ def matrices_of(
     k: torch.Tensor, beta: torch.Tensor, sums: torch.Tensor | None, chunk: int, *, bounded: bool = False
 ) -> list[torch.Tensor]:
     """tril(beta k kᵀ decay, -1) of each chunk; `bounded`: zero where the decay is above one."""
-    found = []
+    matrices = []
     for n, (keys, strengths) in enumerate(zip(by_chunks(k, chunk), by_chunks(beta, chunk), strict=True)):
         keys = keys.repeat_interleave(strengths.shape[1] // keys.shape[1], 1)
         a = strengths[..., None] * (keys @ keys.mT)
         if sums is not None:
-            own = by_chunks(sums, chunk)[n]
-            apart = own[..., :, None] - own[..., None, :]
+            decays = by_chunks(sums, chunk)[n]
+            apart = decays[..., :, None] - decays[..., None, :]
             a = a * apart.masked_fill(apart > 0 if bounded else apart.isnan(), -torch.inf).exp()
-        found.append(a.tril(-1))
-    return found
+        matrices.append(a.tril(-1))
+    return matrices
 
 
 def inverses_of(matrices: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -80,12 +80,12 @@ def inverses_of(matrices: list[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def w_and_u_of(
-    given: dict[str, torch.Tensor], inverses: list[torch.Tensor], sums: torch.Tensor | None, chunk: int
+    inputs: dict[str, torch.Tensor], inverses: list[torch.Tensor], sums: torch.Tensor | None, chunk: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    strengths = by_chunks(given["beta"][..., None], chunk)
-    decays = by_chunks(torch.zeros_like(given["g"]) if sums is None else sums, chunk)
+    strengths = by_chunks(inputs["beta"][..., None], chunk)
+    decays = by_chunks(torch.zeros_like(inputs["g"]) if sums is None else sums, chunk)
     parts = zip(
-        inverses, strengths, decays, by_chunks(given["k"], chunk), by_chunks(given["v"], chunk), strict=True
+        inverses, strengths, decays, by_chunks(inputs["k"], chunk), by_chunks(inputs["v"], chunk), strict=True
     )
     both = [(a @ (s * d.exp()[..., None] * k), a @ (s * v)) for a, s, d, k, v in parts]
     return joined([w for w, _ in both]), joined([u for _, u in both])
@@ -99,10 +99,10 @@ def blank(*dims: int) -> torch.Tensor:
     return empty(*dims, dtype=torch.float32)
 
 
-def counts(given: dict[str, torch.Tensor], chunk: int, *names: str) -> dict[str, int]:
+def counts(inputs: dict[str, torch.Tensor], chunk: int, *names: str) -> dict[str, int]:
     """B, T, H and so on, as far as they are named."""
-    sizes = dict(zip("BTHV", given["v"].shape, strict=True))
-    sizes.update({"K": given["k"].shape[3], "Hg": given["k"].shape[2], "BT": chunk})
+    sizes = dict(zip("BTHV", inputs["v"].shape, strict=True))
+    sizes.update({"K": inputs["k"].shape[3], "Hg": inputs["k"].shape[2], "BT": chunk})
     return {name: sizes[name] for name in ("B", "T", "H", *names, "BT")}
 
 
@@ -112,14 +112,14 @@ def cumulative(*, vector: bool, reverse: bool) -> Make:
     def make(draw: Draw) -> Case:
         s = draw.normal(2, 37, 3, *((5,) if vector else ()), dtype=torch.float32)
         parts = [part.double() for part in s.split(16, 1)]
-        made = [part.flip(1).cumsum(1).flip(1) if reverse else part.cumsum(1) for part in parts]
+        sums = [part.flip(1).cumsum(1).flip(1) if reverse else part.cumsum(1) for part in parts]
         numbers = {"B": 2, "T": 37, "H": 3, **({"S": 5} if vector else {}), "BT": 16}
         return Case(
             {
                 **{"s": s, "o": blank(*s.shape), **numbers},
                 **{"scale": 0.25, "has_scale": reverse, "reverse": reverse},
             },
-            {"o": torch.cat(made, 1) * (0.25 if reverse else 1)},
+            {"o": torch.cat(sums, 1) * (0.25 if reverse else 1)},
             **FINE,
         )
 
@@ -134,17 +134,17 @@ def sums_alone(draw: Draw) -> Case:
 
 def pipeline(chunk: int, dtype: torch.dtype = torch.float32) -> Make:
     def make(draw: Draw) -> Case:
-        given = layer(draw, chunk)
-        given.update({name: given[name].to(dtype) for name in ("k", "v")})
-        sums = sums_of(given["g"], chunk)
-        inverses = inverses_of(matrices_of(given["k"], given["beta"], sums, chunk))
-        w, u = w_and_u_of(given, inverses, sums, chunk)
+        inputs = layer(draw, chunk)
+        inputs.update({name: inputs[name].to(dtype) for name in ("k", "v")})
+        sums = sums_of(inputs["g"], chunk)
+        inverses = inverses_of(matrices_of(inputs["k"], inputs["beta"], sums, chunk))
+        w, u = w_and_u_of(inputs, inverses, sums, chunk)
         return Case(
             {
-                **{"k": given["k"], "v": given["v"], "g": given["g"], "g_cumsum": blank(*sums.shape)},
-                **{"beta": given["beta"], "A": blank(*sums.shape, chunk)},
+                **{"k": inputs["k"], "v": inputs["v"], "g": inputs["g"], "g_cumsum": blank(*sums.shape)},
+                **{"beta": inputs["beta"], "A": blank(*sums.shape, chunk)},
                 **{"w": empty(*w.shape, dtype=dtype), "u": empty(*u.shape, dtype=dtype)},
-                **counts(given, chunk, "K", "V"),
+                **counts(inputs, chunk, "K", "V"),
             },
             {"g_cumsum": sums, "A": joined(inverses, chunk), "w": w, "u": u},
             **(FINE if dtype == torch.float32 else {"atol": 2e-2}),
@@ -165,21 +165,21 @@ def products(
     """`g` is the name of the sums; `fused` makes them; `growing`: some decays are above one."""
 
     def make(draw: Draw) -> Case:
-        given = layer(draw, chunk, groups=groups)
+        inputs = layer(draw, chunk, groups=groups)
         if growing:
             # Whole sixteenths are summed without rounding: a difference of zero is zero.
-            given["g"] = (draw.integers(-2, 3, *given["g"].shape) / 16).float()
-        sums = sums_of(given["g"], chunk)
+            inputs["g"] = (draw.integers(-2, 3, *inputs["g"].shape) / 16).float()
+        sums = sums_of(inputs["g"], chunk)
         taken = None if use_g is False else sums
-        a = joined(matrices_of(given["k"], given["beta"], taken, chunk, bounded=growing), chunk)
-        made = {"A": blank(*a.shape), g: blank(*sums.shape) if fused else sums.float()}
+        a = joined(matrices_of(inputs["k"], inputs["beta"], taken, chunk, bounded=growing), chunk)
+        outputs = {"A": blank(*a.shape), g: blank(*sums.shape) if fused else sums.float()}
         if use_g is False:
-            made[g] = None
-        numbers = counts(given, chunk, *(("Hg", "K") if fused else ("K",)))
-        given_g = {"g": given["g"]} if fused else {}
+            outputs[g] = None
+        numbers = counts(inputs, chunk, *(("Hg", "K") if fused else ("K",)))
+        given_g = {"g": inputs["g"]} if fused else {}
         return Case(
             {
-                **{"k": given["k"], "beta": given["beta"], **given_g, **made, **numbers},
+                **{"k": inputs["k"], "beta": inputs["beta"], **given_g, **outputs, **numbers},
                 **({} if use_g is None else {"use_g": use_g}),
             },
             {"A": a, **({g: sums} if fused else {})},
@@ -191,10 +191,10 @@ def products(
 
 def solved(chunk: int, *, in_place: bool) -> Make:
     def make(draw: Draw) -> Case:
-        given = layer(draw, chunk)
-        matrices = matrices_of(given["k"], given["beta"], None, chunk)
+        inputs = layer(draw, chunk)
+        matrices = matrices_of(inputs["k"], inputs["beta"], None, chunk)
         a, inverse = joined(matrices, chunk), joined(inverses_of(matrices), chunk)
-        numbers = counts(given, chunk)
+        numbers = counts(inputs, chunk)
         places = {"A": a.float()} if in_place else {"A": a.float(), "Ai": blank(*a.shape)}
         return Case({**places, **numbers}, {"A" if in_place else "Ai": inverse}, **FINE)
 
@@ -203,15 +203,15 @@ def solved(chunk: int, *, in_place: bool) -> Make:
 
 def recomputed(g: str, chunk: int, use_g: bool | None = None) -> Make:
     def make(draw: Draw) -> Case:
-        given = layer(draw, chunk)
-        sums = None if use_g is False else sums_of(given["g"], chunk)
-        inverses = inverses_of(matrices_of(given["k"], given["beta"], sums, chunk))
-        w, u = w_and_u_of(given, inverses, sums, chunk)
+        inputs = layer(draw, chunk)
+        sums = None if use_g is False else sums_of(inputs["g"], chunk)
+        inverses = inverses_of(matrices_of(inputs["k"], inputs["beta"], sums, chunk))
+        w, u = w_and_u_of(inputs, inverses, sums, chunk)
         return Case(
             {
-                **{"k": given["k"], "v": given["v"], "beta": given["beta"]},
+                **{"k": inputs["k"], "v": inputs["v"], "beta": inputs["beta"]},
                 **{"A": joined(inverses, chunk).float(), g: None if sums is None else sums.float()},
-                **{"w": blank(*w.shape), "u": blank(*u.shape), **counts(given, chunk, "K", "V")},
+                **{"w": blank(*w.shape), "u": blank(*u.shape), **counts(inputs, chunk, "K", "V")},
                 **({} if use_g is None else {"use_g": use_g}),
             },
             {"w": w, "u": u},
@@ -225,10 +225,10 @@ def chunk_states(chunk: int, *, all_switches: bool) -> Make:
     """Two chunks and a part of one, with an initial state and all results, or without."""
 
     def make(draw: Draw) -> Case:
-        given = layer(draw, chunk, tokens=2 * chunk + 5)
-        sums = sums_of(given["g"], chunk)
-        w = draw.normal(*given["k"].shape, dtype=torch.float32) / 8
-        u, k = given["v"], given["k"]
+        inputs = layer(draw, chunk, tokens=2 * chunk + 5)
+        sums = sums_of(inputs["g"], chunk)
+        w = draw.normal(*inputs["k"].shape, dtype=torch.float32) / 8
+        u, k = inputs["v"], inputs["k"]
         h0 = draw.normal(2, 2, 64, 32, dtype=torch.float32) / 4
         state = h0.double() if all_switches else torch.zeros(h0.shape, dtype=torch.float64)
         before, added = [], []
@@ -236,8 +236,8 @@ def chunk_states(chunk: int, *, all_switches: bool) -> Make:
             before.append(state)
             added.append(u_c - w_c @ state)
             last = g_c[..., -1:] if all_switches else torch.zeros_like(g_c[..., -1:])
-            kept = (last - g_c).exp() if all_switches else torch.ones_like(g_c)
-            state = state * last.exp()[..., None] + (k_c * kept[..., None]).mT @ added[-1]
+            decay = (last - g_c).exp() if all_switches else torch.ones_like(g_c)
+            state = state * last.exp()[..., None] + (k_c * decay[..., None]).mT @ added[-1]
         h = torch.stack(before, 1)
         results = {"h": h, **({"v_new": joined(added), "ht": state} if all_switches else {})}
         return Case(
@@ -246,7 +246,7 @@ def chunk_states(chunk: int, *, all_switches: bool) -> Make:
                 **{"h0": h0 if all_switches else None, "h": blank(*h.shape)},
                 "v_new": blank(*u.shape) if all_switches else None,
                 "ht": blank(*h0.shape) if all_switches else None,
-                **counts(given, chunk, "K", "V"),
+                **counts(inputs, chunk, "K", "V"),
                 **{"use_g": all_switches, "use_initial_state": all_switches},
                 **{"store_final_state": all_switches, "save_new_value": all_switches},
             },
@@ -259,20 +259,20 @@ def chunk_states(chunk: int, *, all_switches: bool) -> Make:
 
 def chunk_outputs(chunk: int, *, use_g: bool) -> Make:
     def make(draw: Draw) -> Case:
-        given = layer(draw, chunk, tokens=chunk + 5)
-        sums = sums_of(given["g"], chunk) if use_g else torch.zeros_like(given["g"]).double()
+        inputs = layer(draw, chunk, tokens=chunk + 5)
+        sums = sums_of(inputs["g"], chunk) if use_g else torch.zeros_like(inputs["g"]).double()
         h = draw.normal(2, 2, 2, 64, 32, dtype=torch.float32) / 8
-        made = []
-        tensors = (given["q"], given["k"], given["v"], sums)
+        outputs = []
+        tensors = (inputs["q"], inputs["k"], inputs["v"], sums)
         for n, (q, k, v, g) in enumerate(zip(*(by_chunks(x, chunk) for x in tensors), strict=True)):
             inside = (q @ k.mT * (g[..., :, None] - g[..., None, :]).exp()).tril()
-            made.append(0.3 * (g.exp()[..., None] * (q @ h[:, n].double()) + inside @ v))
-        o = joined(made)
+            outputs.append(0.3 * (g.exp()[..., None] * (q @ h[:, n].double()) + inside @ v))
+        o = joined(outputs)
         return Case(
             {
-                **{"q": given["q"], "k": given["k"], "v": given["v"], "h": h},
+                **{"q": inputs["q"], "k": inputs["k"], "v": inputs["v"], "h": h},
                 **{"g": sums.float() if use_g else None, "o": blank(*o.shape), "scale": 0.3},
-                **{**counts(given, chunk, "K", "V"), "use_g": use_g},
+                **{**counts(inputs, chunk, "K", "V"), "use_g": use_g},
             },
             {"o": o},
             **FINE,
@@ -326,14 +326,14 @@ def elementary(draw: Draw) -> Case:
     x = 3 * draw.normal(301, dtype=torch.float32)
     y = x.double()
     positive, functional = y.abs() + 0.001, torch.nn.functional
-    made = {
+    expected = {
         **{"exp": y.exp(), "exp2": y.exp2(), "log": positive.log(), "log2": positive.log2()},
         **{"safe_exp": torch.where(y > 0, 0, y.exp()), "softplus": functional.softplus(y)},
         **{"sigmoid": y.sigmoid(), "silu": functional.silu(y)},
     }
     return Case(
-        {"input": x, **{f"out_{name}": blank(301) for name in made}, "N": 301},
-        {f"out_{name}": value for name, value in made.items()},
+        {"input": x, **{f"out_{name}": blank(301) for name in expected}, "N": 301},
+        {f"out_{name}": value for name, value in expected.items()},
         **FINE,
     )
 
@@ -342,13 +342,13 @@ STARTS = [0, 5, 5, 70, 71]
 
 
 def on_host(
-    argument: str, values: list[int], wanted: list[int] | int, *, size: int | None = None
+    argument: str, values: list[int], expected: list[int] | int, *, size: int | None = None
 ) -> dict[str, Make]:
     """Cases with a list, and with a tensor, for which the function returns a tensor."""
     sized = {} if size is None else {"chunk_size": size}
-    as_tensor = wanted if isinstance(wanted, int) else torch.tensor(wanted, dtype=torch.int32)
+    as_tensor = expected if isinstance(expected, int) else torch.tensor(expected, dtype=torch.int32)
     return {
-        "": lambda draw: Case({argument: values, **sized}, {}, returned=wanted),
+        "": lambda draw: Case({argument: values, **sized}, {}, returned=expected),
         ":tensor": lambda draw: Case(
             {argument: torch.tensor(values, dtype=torch.int32), **sized}, {}, returned=as_tensor
         ),

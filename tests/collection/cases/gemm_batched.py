@@ -12,25 +12,25 @@ from collection.cases.gemm_basic import fp4, powers
 def of_four(make: Make) -> Make:
     """The case with a dimension of 1 in front and B as N x K, as the port's own tests call it."""
 
-    def made(draw: Draw) -> Case:
+    def make_4d(draw: Draw) -> Case:
         case = make(draw)
-        given = dict(case.arguments)
-        given["B"] = given["B"].mT.contiguous()
+        arguments = dict(case.arguments)
+        arguments["B"] = arguments["B"].mT.contiguous()
         for name in ("sa", "sb"):
-            if name in given:
-                given[name] = given[name].flatten(1)[:, None]
-        given = {name: None if value is None else value[None] for name, value in given.items()}
-        return replace(case, arguments=given, expected={"C": case.expected["C"][None]})
+            if name in arguments:
+                arguments[name] = arguments[name].flatten(1)[:, None]
+        arguments = {name: None if value is None else value[None] for name, value in arguments.items()}
+        return replace(case, arguments=arguments, expected={"C": case.expected["C"][None]})
 
-    return made
+    return make_4d
 
 
 def bf16(transposed: bool, n: int = 24) -> Make:
     def make(draw: Draw) -> Case:
         a, b, bias = draw.normal(2, 20, 136), draw.normal(2, 136, n), draw.normal(2, 1, n)
         out = torch.baddbmm(bias.double(), a.double(), b.double())
-        given = b.mT.contiguous() if transposed else b
-        return Case({"A": a, "B": given, "C": empty(2, 20, n), "bias": bias}, {"C": out}, atol=5e-2)
+        operand = b.mT.contiguous() if transposed else b
+        return Case({"A": a, "B": operand, "C": empty(2, 20, n), "bias": bias}, {"C": out}, atol=5e-2)
 
     return make
 
@@ -72,8 +72,8 @@ def afp4wfp4(draw: Draw) -> Case:
 
 def afp4wfp4_of_bf16(draw: Draw) -> Case:
     (_, left), (_, right) = fp4(draw, 2, 20, 128), fp4(draw, 2, 24, 128)
-    given = {"A": left.bfloat16(), "B": right.bfloat16().mT.contiguous(), "C": empty(2, 20, 24)}
-    return Case({**given, "a_scale": None, "b_scale": None}, {"C": left @ right.mT}, atol=0.5)
+    arguments = {"A": left.bfloat16(), "B": right.bfloat16().mT.contiguous(), "C": empty(2, 20, 24)}
+    return Case({**arguments, "a_scale": None, "b_scale": None}, {"C": left @ right.mT}, atol=0.5)
 
 
 CASES: dict[str, Make] = {

@@ -31,22 +31,22 @@ def of_4_bits(draw: Draw, packed: bool = True) -> Product:
 
 def two(product: Product, draw: Draw, bits: str, scales: str) -> Case:
     """The other product is of bf16."""
-    given, out = product
+    operands, out = product
     a16, b16 = draw.normal(20, 256), draw.normal(40, 256)
     arguments = {
-        **{f"a{bits}": given["a"], f"b{bits}": given["b"], f"c{bits}": empty(20, 24)},
-        **{f"sa{scales}": given["sa"], f"sb{scales}": given["sb"]},
+        **{f"a{bits}": operands["a"], f"b{bits}": operands["b"], f"c{bits}": empty(20, 24)},
+        **{f"sa{scales}": operands["sa"], f"sb{scales}": operands["sb"]},
         **{"a16": a16, "b16": b16, "c16": empty(20, 40)},
     }
     return Case(arguments, {f"c{bits}": out, "c16": a16.double() @ b16.double().T}, atol=0.5)
 
 
 def mul_add(product: Product, draw: Draw, c_b: str) -> Case:
-    given, out = product
+    operands, out = product
     c_a = draw.normal(20, 24)
     added = {"row": draw.normal(1, 24), "number": 1.5}[c_b]
     plus = added.double() if isinstance(added, torch.Tensor) else added
-    arguments = {**given, "c": empty(20, 24), "c_a": c_a, "c_b": added}
+    arguments = {**operands, "c": empty(20, 24), "c_a": c_a, "c_b": added}
     order = ("a", "b", "c", "sa", "sb", "c_a", "c_b")
     return Case({name: arguments[name] for name in order}, {"c": c_a.double() * out + plus}, atol=0.5)
 

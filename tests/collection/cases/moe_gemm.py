@@ -18,27 +18,27 @@ def assigned(draw: Draw) -> torch.Tensor:
     return draw.integers(0, EXPERTS - 1, TOKENS * TOP_K, dtype=torch.int64)
 
 
-def blocks(chosen: torch.Tensor) -> dict[str, Any]:
+def blocks(experts: torch.Tensor) -> dict[str, Any]:
     """Sorted ids, every expert's padded to whole blocks, and the expert of each block."""
     ids: list[int] = []
     owners: list[int] = []
     for expert in range(EXPERTS):
-        own = [i for i, e in enumerate(chosen.tolist()) if e == expert]
-        padding = -len(own) % BLOCK
-        ids += own + [len(chosen)] * padding
-        owners += [expert] * ((len(own) + padding) // BLOCK)
+        rows = [i for i, e in enumerate(experts.tolist()) if e == expert]
+        padding = -len(rows) % BLOCK
+        ids += rows + [len(experts)] * padding
+        owners += [expert] * ((len(rows) + padding) // BLOCK)
     return {
         "sorted_token_ids": torch.tensor(ids, dtype=torch.int32),
         "expert_ids": torch.tensor(owners, dtype=torch.int32),
     }
 
 
-def ragged(chosen: torch.Tensor) -> dict[str, Any]:
+def ragged(experts: torch.Tensor) -> dict[str, Any]:
     """Ids by expert, and where each expert's begin."""
-    sizes = torch.bincount(chosen, minlength=EXPERTS)
+    sizes = torch.bincount(experts, minlength=EXPERTS)
     tiles = [e | b << 16 for e, size in enumerate(sizes.tolist()) for b in range(-(-size // 128))]
     return {
-        "GatherIndx": chosen.argsort(stable=True).to(torch.int32),
+        "GatherIndx": experts.argsort(stable=True).to(torch.int32),
         "ExptHist": sizes.to(torch.int32),
         "ExptOffs": (sizes.cumsum(0) - sizes).to(torch.int32),
         "ExptData": torch.tensor(tiles, dtype=torch.int32),
@@ -55,9 +55,9 @@ def strides(**tensors: torch.Tensor) -> dict[str, int]:
     }
 
 
-def each_id(chosen: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def each_id(experts: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Row id is a[id / top_k] b[expert of id]."""
-    return torch.stack([a[i // TOP_K] @ b[e] for i, e in enumerate(chosen.tolist())])
+    return torch.stack([a[i // TOP_K] @ b[e] for i, e in enumerate(experts.tolist())])
 
 
 def padded(rows: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
@@ -72,17 +72,17 @@ def silu_and_mul(x: torch.Tensor) -> torch.Tensor:
 
 def by_blocks(finish: Callable[[torch.Tensor], torch.Tensor], weighted: bool) -> Make:
     def make(draw: Draw) -> Case:
-        chosen, k, n = assigned(draw), 96, 64
+        experts, k, n = assigned(draw), 96, 64
         a, b = draw.normal(TOKENS, k), draw.normal(EXPERTS, k, n)
-        lists, weights = blocks(chosen), draw.uniform(TOKENS * TOP_K)
-        sums = each_id(chosen, a.double(), b.double()) * (weights.double()[:, None] if weighted else 1)
+        lists, weights = blocks(experts), draw.uniform(TOKENS * TOP_K)
+        sums = each_id(experts, a.double(), b.double()) * (weights.double()[:, None] if weighted else 1)
         rows = finish(sums)
         c = torch.zeros(len(lists["sorted_token_ids"]), rows.shape[1], dtype=torch.bfloat16)
         return Case(
             {
                 **{"A": a, "B": b, "C": c, "topk_weights": weights, **lists},
                 "num_tokens_post_padded": torch.tensor([len(c)], dtype=torch.int32),
-                **{"N": n, "K": k, "num_valid_tokens": len(chosen), "top_k": TOP_K},
+                **{"N": n, "K": k, "num_valid_tokens": len(experts), "top_k": TOP_K},
                 **strides(am_ak=a, be_bk_bn=b, cm_cn=c),
                 "mul_routed_weight": weighted,
             },
@@ -94,17 +94,17 @@ def by_blocks(finish: Callable[[torch.Tensor], torch.Tensor], weighted: bool) ->
 
 
 def end_to_end(draw: Draw) -> Case:
-    chosen, k, n = assigned(draw), 64, 96
+    experts, k, n = assigned(draw), 64, 96
     a, w1, w2 = draw.normal(TOKENS, k), draw.normal(EXPERTS, n, k) / 8, draw.normal(EXPERTS, k, n // 2) / 8
-    lists, weights = blocks(chosen), draw.uniform(TOKENS * TOP_K)
-    hidden = silu_and_mul(each_id(chosen, a.double(), w1.double().mT))
-    rows = torch.stack([h @ w2[e].double().T for h, e in zip(hidden, chosen.tolist(), strict=True)])
+    lists, weights = blocks(experts), draw.uniform(TOKENS * TOP_K)
+    hidden = silu_and_mul(each_id(experts, a.double(), w1.double().mT))
+    rows = torch.stack([h @ w2[e].double().T for h, e in zip(hidden, experts.tolist(), strict=True)])
     c = torch.zeros(len(lists["sorted_token_ids"]), k, dtype=torch.bfloat16)
     return Case(
         {
             **{"A": a, "W1": w1, "W2": w2, "C": c, "topk_weights": weights, **lists},
             "num_tokens_post_padded": torch.tensor([len(c)], dtype=torch.int32),
-            **{"N": n, "K": k, "num_valid_tokens": len(chosen), "top_k": TOP_K},
+            **{"N": n, "K": k, "num_valid_tokens": len(experts), "top_k": TOP_K},
             **strides(am_ak=a, w1e_w1n_w1k=w1, w2e_w2n_w2k=w2.mT),
             **{"stride_cm": k, "mul_routed_weight": True},
         },
@@ -122,22 +122,22 @@ def ragged_case(
     draw: Draw,
     x: torch.Tensor,
     w: torch.Tensor,
-    made: dict[str, Any],
+    extra: dict[str, Any],
     *,
     of: tuple[torch.Tensor, torch.Tensor],
 ) -> tuple[dict[str, Any], torch.Tensor, torch.Tensor]:
     """Shared arguments of ragged functions, the products of `of` by entry, and the expert of each entry."""
-    chosen = assigned(draw)
-    lists = ragged(chosen)
+    experts = assigned(draw)
+    lists = ragged(experts)
     order = lists["GatherIndx"].long()
-    sums = each_id(chosen, *of)[order]
+    sums = each_id(experts, *of)[order]
     n = w.shape[-1]
     shared = {
-        **{"X": x, "W": w, "N": n, "K": of[0].shape[1], **lists, **made},
+        **{"X": x, "W": w, "N": n, "K": of[0].shape[1], **lists, **extra},
         **strides(xm_xk=x, we_wk_wn=w),
         **{"stride_ym": n, "stride_yn": 1},
     }
-    return shared, sums, chosen[order]
+    return shared, sums, experts[order]
 
 
 def a8w8(kind: str, swiglu_alpha: float | None) -> Make:
@@ -247,17 +247,31 @@ def mxfp4(finish: Callable[[torch.Tensor], torch.Tensor]) -> Make:
     def make(draw: Draw) -> Case:
         k, n = 96, 64
         a, b, scale_a, scale_b = fp4_operands(draw, k, n)
-        chosen, one, of_experts = assigned(draw), draw.uniform(1), draw.uniform(EXPERTS)
-        lists, weights = blocks(chosen), draw.uniform(TOKENS * TOP_K)
-        sums = each_id(chosen, microscaled(a, scale_a, 1), microscaled(b, scale_b, 1))
-        factors = one.double() * of_experts.double()[chosen] * weights.double()
+        experts, tensor_scale, of_experts = assigned(draw), draw.uniform(1), draw.uniform(EXPERTS)
+        lists, weights = blocks(experts), draw.uniform(TOKENS * TOP_K)
+        sums = each_id(experts, microscaled(a, scale_a, 1), microscaled(b, scale_b, 1))
+        factors = tensor_scale.double() * of_experts.double()[experts] * weights.double()
         rows = finish(sums * factors[:, None])
         c = torch.zeros(len(lists["sorted_token_ids"]), rows.shape[1], dtype=torch.bfloat16)
         return Case(
             {
-                **{"A": a, "B": b, "C": c, "A_mx_scale": scale_a, "B_mx_scale": scale_b, "A_scale": one},
+                **{
+                    "A": a,
+                    "B": b,
+                    "C": c,
+                    "A_mx_scale": scale_a,
+                    "B_mx_scale": scale_b,
+                    "A_scale": tensor_scale,
+                },
                 **{"B_scale": of_experts, "topk_weights": weights, **lists, "mul_routed_weight": True},
-                **{"N": n, "K": k, "num_valid_tokens": len(chosen), "top_k": TOP_K, "grid_m": 1, "grid_n": 1},
+                **{
+                    "N": n,
+                    "K": k,
+                    "num_valid_tokens": len(experts),
+                    "top_k": TOP_K,
+                    "grid_m": 1,
+                    "grid_n": 1,
+                },
                 **strides(am_ak=a, be_bk_bn=b, cm_cn=c, amxm_amxk=scale_a, bmxe_bmxk_bmxn=scale_b),
             },
             {"C": padded(rows, c)},

@@ -14,7 +14,7 @@ def top1(shared: bool, spread: int = 1) -> Make:
         # Whole numbers of 2^-7 are summed without rounding: the same sigmoids here and there.
         x, w = ((4 * draw.normal(*dims)).round() / 4 for dims in ((tokens, k), (k, experts)))
         w = w * (spread / 8)
-        scores, chosen = torch.sigmoid((x.double() @ w.double()).float()).max(1, keepdim=True)
+        scores, best = torch.sigmoid((x.double() @ w.double()).float()).max(1, keepdim=True)
         more = torch.ones(tokens, int(shared), dtype=torch.int64)
         return Case(
             {
@@ -23,7 +23,7 @@ def top1(shared: bool, spread: int = 1) -> Make:
                 **{"topk": 1, "fused_shared_experts": shared},
             },
             {
-                "topk_ids": torch.cat([chosen, experts * more], 1),
+                "topk_ids": torch.cat([best, experts * more], 1),
                 "topk_weights": torch.cat([scores.double(), more], 1),
             },
             exact=frozenset(("topk_ids",)),
@@ -38,23 +38,23 @@ E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 def static_fp8(draw: Draw) -> Case:
     x, scale = 100 * draw.normal(9, 64), draw.uniform(1)
     largest = torch.finfo(draw.fp8).max
-    wanted = (x.float() / scale).clamp(-largest, largest).to(draw.fp8)
+    quantized = (x.float() / scale).clamp(-largest, largest).to(draw.fp8)
     return Case(
         {"x": x, "y": empty(9, 64, dtype=torch.uint8), "scale": scale, "M": 9, "N": 64},
-        {"y": wanted.view(torch.uint8)},
+        {"y": quantized.view(torch.uint8)},
         exact=frozenset(("y",)),
     )
 
 
 def powers_of(blocks: torch.Tensor, largest: float) -> torch.Tensor:
     """The lowest power of two with which the greatest of each block is no larger than that."""
-    found = torch.zeros(blocks.shape[:-1], dtype=torch.int64)
+    powers = torch.zeros(blocks.shape[:-1], dtype=torch.int64)
     for at, greatest in enumerate(blocks.abs().amax(-1).flatten().tolist()):
         power = 1
         while greatest / 2.0 ** (power - 127) > largest:
             power += 1
-        found.view(-1)[at] = power
-    return found
+        powers.view(-1)[at] = power
+    return powers
 
 
 def downcast(fp4: bool) -> Make:
@@ -70,9 +70,9 @@ def downcast(fp4: bool) -> Make:
             # The nearest value; of two equally near ones the even code.
             apart = (scaled.abs()[..., None] - values).abs() + 1e-9 * (torch.arange(8) % 2)
             codes = apart.argmin(-1) + 8 * (scaled < 0)
-            wanted = codes[:, ::2] + 16 * codes[:, 1::2]
+            packed = codes[:, ::2] + 16 * codes[:, 1::2]
         else:
-            wanted = scaled.float().to(draw.fp8).view(torch.uint8).long()
+            packed = scaled.float().to(draw.fp8).view(torch.uint8).long()
         width = cols // 2 if fp4 else cols
         return Case(
             {
@@ -80,7 +80,7 @@ def downcast(fp4: bool) -> Make:
                 **{"mx_scale": empty(rows, cols // 32, dtype=torch.uint8)},
                 **{"outer_dim": rows, "quant_dim": cols, "is_fp4": fp4},
             },
-            {"mx_tensor": wanted, "mx_scale": powers},
+            {"mx_tensor": packed, "mx_scale": powers},
             exact=frozenset(("mx_tensor", "mx_scale")),
         )
 

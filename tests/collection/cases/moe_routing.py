@@ -14,14 +14,14 @@ PADDING = -7
 
 def align(draw: Draw) -> Case:
     experts, block = 9, 16
-    chosen = draw.integers(0, experts - 1, 300)
+    routed = draw.integers(0, experts - 1, 300)
     ids: list[int] = []
     owners: list[int] = []
     for expert in range(experts):
-        own = [i for i, e in enumerate(chosen.tolist()) if e == expert]
-        own += [PADDING] * (-len(own) % block)
-        ids += own
-        owners += [expert] * (len(own) // block)
+        rows = [i for i, e in enumerate(routed.tolist()) if e == expert]
+        rows += [PADDING] * (-len(rows) % block)
+        ids += rows
+        owners += [expert] * (len(rows) // block)
     total, spare = len(ids), 2 * block
     outputs = {
         "sorted_token_ids": torch.full((total + spare,), PADDING, dtype=I32),
@@ -35,10 +35,10 @@ def align(draw: Draw) -> Case:
     }
     return Case(
         {
-            **{"topk_ids": chosen.view(150, 2), **outputs},
+            **{"topk_ids": routed.view(150, 2), **outputs},
             **{"tokens_cnts_buffer": torch.zeros((experts + 1) * experts, dtype=I32)},
             **{"cumsum_buffer": torch.zeros(experts + 1, dtype=I32)},
-            **{"num_experts": experts, "block_size": block, "numel": len(chosen)},
+            **{"num_experts": experts, "block_size": block, "numel": len(routed)},
         },
         expected,
         exact=frozenset(expected),
@@ -88,27 +88,27 @@ def expert_data(name: str) -> Make:
         hist[5] = 0
         tokens, tiles, info = [0], [0], []
         for expert, count in enumerate(hist.tolist()):
-            own = -(-count >> log2) if count == 0 else ((count - 1) >> log2) + 1
+            tile_count = -(-count >> log2) if count == 0 else ((count - 1) >> log2) + 1
             tokens.append(tokens[-1] + count)
-            tiles.append(tiles[-1] + own)
-            info += [tile << 16 | expert for tile in range(own)]
+            tiles.append(tiles[-1] + tile_count)
+            info += [tile << 16 | expert for tile in range(tile_count)]
         length = len(info) + 5
-        wanted = {
+        tables = {
             "TokenStart": torch.tensor(tokens),
             "TileStart": torch.tensor(tiles),
             "MDTileInfo": torch.tensor(info + [-1] * 5),
         }
-        made: dict[str, Any] = {"Hist": hist, "n_expts_tot": 12}
+        arguments: dict[str, Any] = {"Hist": hist, "n_expts_tot": 12}
         if name.startswith("stage2"):
-            made |= {"TileStart": wanted["TileStart"].to(I32), "TileInfo": empty(length, dtype=I32)}
-            made |= {} if name == "stage2_fused" else {"tile_dim_log2": log2}
-            expected = {"TileInfo": wanted["MDTileInfo"]}
+            arguments |= {"TileStart": tables["TileStart"].to(I32), "TileInfo": empty(length, dtype=I32)}
+            arguments |= {} if name == "stage2_fused" else {"tile_dim_log2": log2}
+            expected = {"TileInfo": tables["MDTileInfo"]}
         else:
-            made |= {key: empty(len(value), dtype=I32) for key, value in wanted.items()}
-            made |= {"max_num_tiles": length, "n_gates": tokens[-1], "tile_dim_log2": log2}
-            made |= {"use_fused_stage2": False} if name == "compute" else {}
-            expected = wanted
-        return Case(made, expected, exact=frozenset(expected))
+            arguments |= {key: empty(len(value), dtype=I32) for key, value in tables.items()}
+            arguments |= {"max_num_tiles": length, "n_gates": tokens[-1], "tile_dim_log2": log2}
+            arguments |= {"use_fused_stage2": False} if name == "compute" else {}
+            expected = tables
+        return Case(arguments, expected, exact=frozenset(expected))
 
     return make
 
@@ -117,9 +117,9 @@ def topk(draw: Draw) -> Case:
     rows, experts, k = 21, 70, 4
     x = draw.normal(rows, experts)
     values, indices, matrix = [], [], torch.zeros(3, rows, dtype=torch.int64)
-    for row, own in enumerate(x.double().tolist()):
-        best = sorted(range(experts), key=lambda column: (-own[column], column))[:k]
-        values.append([own[column] for column in best])
+    for row, scores in enumerate(x.double().tolist()):
+        best = sorted(range(experts), key=lambda column: (-scores[column], column))[:k]
+        values.append([scores[column] for column in best])
         indices.append(best)
         for column in best:
             matrix[column // 32, row] |= 1 << column % 32

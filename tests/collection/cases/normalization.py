@@ -56,22 +56,22 @@ def fused_add_layernorm(draw: Draw) -> Case:
 
 def rmsnorm_pad(draw: Draw) -> Case:
     x, w = draw.normal(5, 100), draw.normal(100)
-    made = functional.rms_norm(x.double(), (100,), w.double(), 1e-5)
+    normed = functional.rms_norm(x.double(), (100,), w.double(), 1e-5)
     return Case(
-        {"x": x, "w": w, "out": empty(5, 128), "eps": 1e-5, "N": 5}, {"out": functional.pad(made, (0, 28))}
+        {"x": x, "w": w, "out": empty(5, 128), "eps": 1e-5, "N": 5}, {"out": functional.pad(normed, (0, 28))}
     )
 
 
 def fused_add_rmsnorm_pad(draw: Draw) -> Case:
     x, res, w = draw.normal(5, 100), draw.normal(5, 100), draw.normal(100)
     h = x.double() + res.double()
-    made = functional.rms_norm(h, (100,), w.double(), 1e-5)
+    normed = functional.rms_norm(h, (100,), w.double(), 1e-5)
     return Case(
         {
             **{"x": x, "res": res, "w": w, "out": empty(5, 256), "res_out": empty(5, 100)},
             **{"eps": 1e-5, "N": 100},
         },
-        {"out": functional.pad(made, (0, 156)), "res_out": h},
+        {"out": functional.pad(normed, (0, 156)), "res_out": h},
     )
 
 

@@ -81,9 +81,9 @@ def conv(width: int, silu: bool) -> Make:
     def make(draw: Draw) -> Case:
         x, w, bias = draw.normal(2, 9, 50), draw.normal(9, width), draw.normal(9)
         padded = functional.pad(x.double(), (width - 1, 0))
-        made = functional.conv1d(padded, w.double()[:, None], bias.double() if silu else None, groups=9)
-        given = {"x": x, "w": w, **({"bias": bias} if silu else {}), "out": empty(2, 9, 50), "K": width}
-        return Case(given, {"out": functional.silu(made) if silu else made})
+        filtered = functional.conv1d(padded, w.double()[:, None], bias.double() if silu else None, groups=9)
+        arguments = {"x": x, "w": w, **({"bias": bias} if silu else {}), "out": empty(2, 9, 50), "K": width}
+        return Case(arguments, {"out": functional.silu(filtered) if silu else filtered})
 
     return make
 

@@ -33,13 +33,13 @@ def test_devices_with_the_properties_of_the_hardware(hip) -> None:
     for ordinal, (units, lds) in enumerate(
         [(256, 163840), (304, 65536), (104, 65536), (256, 163840), (304, 65536)]
     ):
-        for name, wanted in (
+        for name, expected in (
             (attribute.hipDeviceAttributeMultiprocessorCount, units),
             (attribute.hipDeviceAttributeMaxSharedMemoryPerBlock, lds),
             (attribute.hipDeviceAttributeWarpSize, 64),
             (attribute.hipDeviceAttributeMaxThreadsPerBlock, 1024),
         ):
-            assert check(hip.hipDeviceGetAttribute(name, ordinal)) == wanted
+            assert check(hip.hipDeviceGetAttribute(name, ordinal)) == expected
     assert int(hip.hipSetDevice(5)[0]) == structures.INVALID_DEVICE
 
 
@@ -229,13 +229,13 @@ def test_no_device_reaches_anothers_memory(hip) -> None:
 
 
 def test_the_device_that_fits_best(hip) -> None:
-    handle, chosen = emulated.load().handle, ctypes.c_int(9)
-    wanted = structures.DeviceProp(major=9, multiProcessorCount=300)
-    assert handle.hipChooseDeviceR0600(ctypes.byref(chosen), ctypes.byref(wanted)) == 0
-    assert chosen.value == 1
-    wanted = structures.DeviceProp(major=9, sharedMemPerBlock=160 * 1024)
-    assert handle.hipChooseDeviceR0600(ctypes.byref(chosen), ctypes.byref(wanted)) == 0
-    assert chosen.value == 0
+    handle, ordinal = emulated.load().handle, ctypes.c_int(9)
+    properties = structures.DeviceProp(major=9, multiProcessorCount=300)
+    assert handle.hipChooseDeviceR0600(ctypes.byref(ordinal), ctypes.byref(properties)) == 0
+    assert ordinal.value == 1
+    properties = structures.DeviceProp(major=9, sharedMemPerBlock=160 * 1024)
+    assert handle.hipChooseDeviceR0600(ctypes.byref(ordinal), ctypes.byref(properties)) == 0
+    assert ordinal.value == 0
 
 
 def test_a_pool_of_another_device(hip) -> None:
@@ -251,9 +251,9 @@ def test_a_pool_of_another_device(hip) -> None:
     access, here = ctypes.c_int(9), structures.MemLocation(1, 0)
     assert handle.hipMemPoolGetAccess(ctypes.byref(access), pool, ctypes.byref(here)) == 0
     assert access.value == 0
-    wanted = structures.MemAccessDesc(here, 3)
+    description = structures.MemAccessDesc(here, 3)
     assert (
-        handle.hipMemPoolSetAccess(pool, ctypes.byref(wanted), ctypes.c_size_t(1))
+        handle.hipMemPoolSetAccess(pool, ctypes.byref(description), ctypes.c_size_t(1))
         == structures.INVALID_DEVICE
     )
     check(hip.hipFree(memory.value))

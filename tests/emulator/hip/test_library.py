@@ -34,12 +34,12 @@ def test_every_function_that_the_bindings_look_up_is_exported() -> None:
 
 def test_enumerations_are_those_of_the_bindings() -> None:
     for name, values in installed_enums().items():
-        known = structures.enum(name)
-        common = set(known) & set(values)
+        members = structures.enum(name)
+        common = set(members) & set(values)
         # The sentinels at an enumeration's end move as it grows.
         common -= {"HIP_FUNC_ATTRIBUTE_MAX", "hipLimitRange", "hipErrorTbd"}
         assert len(common) > 3
-        assert {n: known[n] for n in common} == {n: values[n] for n in common}
+        assert {n: members[n] for n in common} == {n: values[n] for n in common}
 
 
 def test_only_exported_functions_are_registered() -> None:
@@ -144,9 +144,9 @@ def test_a_failing_callback_keeps_its_exception_and_answers_with_a_number() -> N
 
 
 def test_a_function_that_returns_a_structure(hip) -> None:
-    made = hip.hipCreateChannelDesc(8, 16, 32, 0, hip.hipChannelFormatKind.hipChannelFormatKindFloat)
-    made = made[-1] if isinstance(made, tuple) else made
-    assert (made.x, made.y, made.z, made.w) == (8, 16, 32, 0)
+    description = hip.hipCreateChannelDesc(8, 16, 32, 0, hip.hipChannelFormatKind.hipChannelFormatKindFloat)
+    description = description[-1] if isinstance(description, tuple) else description
+    assert (description.x, description.y, description.z, description.w) == (8, 16, 32, 0)
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,11 @@ BITCODE, BUNDLED, ARCHIVE, OBJECT = 100, 101, 102, 3
 
 @pytest.fixture(scope="module")
 def parts() -> tuple[bytes, bytes]:
-    made = [
+    objects = [
         compile_bitcode(text, CompileOptions("gfx950", name=f"{at}.hip"))[0]
         for at, text in enumerate((KERNEL, PART))
     ]
-    return made[0], made[1]
+    return objects[0], objects[1]
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +76,11 @@ def link(rtc: Any, request: pytest.FixtureRequest) -> Link:
             else:
                 failed |= call("LinkAddData", state.value, kind, content, len(content), b"part", 0, 0, 0)
         failed = failed or call("LinkComplete", state.value, ctypes.byref(code), ctypes.byref(size))
-        made = b"" if failed else ctypes.string_at(code.value, size.value)
+        linked = b"" if failed else ctypes.string_at(code.value, size.value)
         assert call("LinkDestroy", state.value) == 0
         assert call("LinkDestroy", state.value) != 0
         calls.take_exception()
-        return failed, made, log.value.decode()
+        return failed, linked, log.value.decode()
 
     return run
 

@@ -38,9 +38,9 @@ def check(answer):
 
 @pytest.fixture
 def module(hip, code):
-    made = check(hip.hipModuleLoadData(code))
-    yield made
-    check(hip.hipModuleUnload(made))
+    handle = check(hip.hipModuleLoadData(code))
+    yield handle
+    check(hip.hipModuleUnload(handle))
 
 
 def upload(hip, array: np.ndarray) -> int:
@@ -164,8 +164,8 @@ def test_libraries_and_functions_of_the_driver(hip, code: bytes) -> None:
     value = np.array([7], dtype=np.int32)
     check(hip.hipMemcpy(address.value, value, 4, hip.hipMemcpyKind.hipMemcpyHostToDevice))
     out = ctypes.c_void_p(int(check(hip.hipMalloc(16))))
-    one = structures.Dim3(1, 1, 1)
-    config = structures.DriverLaunchConfig(gridDim=one, blockDim=structures.Dim3(4, 1, 1))
+    unit = structures.Dim3(1, 1, 1)
+    config = structures.DriverLaunchConfig(gridDim=unit, blockDim=structures.Dim3(4, 1, 1))
     arguments = (ctypes.c_void_p * 1)(ctypes.addressof(out))
     assert handle.hipDrvLaunchKernelEx(ctypes.byref(config), function, arguments, None) == 0
     np.testing.assert_array_equal(download(hip, out.value, np.zeros(4, dtype=np.int32)), [8, 9, 10, 11])

@@ -55,7 +55,7 @@ def access(flags: int) -> structures.MemAccessDesc:
 
 
 @pytest.fixture
-def made(call: Handle) -> Iterator[tuple[int, int]]:
+def allocation(call: Handle) -> Iterator[tuple[int, int]]:
     """Four pages of addresses and a page of memory."""
     base, handle = ctypes.c_size_t(), ctypes.c_size_t()
     assert call("hipMemAddressReserve", ctypes.byref(base), 4 * PAGE, 0, 0, 0) == 0
@@ -75,8 +75,8 @@ def run(kernels: wb.Module, name: str, *arguments: object) -> None:
     kernels[name][(1,), (64,)](*arguments)
 
 
-def test_the_same_memory_at_two_places(call: Handle, kernels: wb.Module, made: tuple[int, int]) -> None:
-    base, handle = made
+def test_the_same_memory_at_two_places(call: Handle, kernels: wb.Module, allocation: tuple[int, int]) -> None:
+    base, handle = allocation
     assert base % PAGE == 0
     for place in (base, base + 2 * PAGE):
         assert call("hipMemMap", place, PAGE, 0, handle, 0) == 0
@@ -89,9 +89,9 @@ def test_the_same_memory_at_two_places(call: Handle, kernels: wb.Module, made: t
 
 
 def test_memory_outlives_its_mapping_and_its_handle(
-    call: Handle, kernels: wb.Module, made: tuple[int, int]
+    call: Handle, kernels: wb.Module, allocation: tuple[int, int]
 ) -> None:
-    base, handle = made
+    base, handle = allocation
     assert call("hipMemMap", base, PAGE, 0, handle, 0) == 0
     assert call("hipMemSetAccess", base, PAGE, ctypes.byref(access(3)), 1) == 0
     run(kernels, "fill", base, 9)
@@ -109,9 +109,9 @@ def test_memory_outlives_its_mapping_and_its_handle(
 
 
 def test_accesses_across_mappings_that_follow_each_other(
-    call: Handle, kernels: wb.Module, made: tuple[int, int]
+    call: Handle, kernels: wb.Module, allocation: tuple[int, int]
 ) -> None:
-    base, handle = made
+    base, handle = allocation
     second = ctypes.c_size_t()
     assert call("hipMemCreate", ctypes.byref(second), PAGE, ctypes.byref(properties()), 0) == 0
     assert call("hipMemMap", base, PAGE, 0, handle, 0) == 0
@@ -128,8 +128,8 @@ def test_accesses_across_mappings_that_follow_each_other(
     assert call("hipMemRelease", second.value) == 0
 
 
-def test_faults(call: Handle, kernels: wb.Module, made: tuple[int, int]) -> None:
-    base, handle = made
+def test_faults(call: Handle, kernels: wb.Module, allocation: tuple[int, int]) -> None:
+    base, handle = allocation
     with pytest.raises(errors.AddressFault, match="reserved addresses, where nothing is mapped"):
         run(kernels, "fill", base, 1)
     assert call("hipMemMap", base, PAGE, 0, handle, 0) == 0
@@ -145,8 +145,8 @@ def test_faults(call: Handle, kernels: wb.Module, made: tuple[int, int]) -> None
     assert flags.value == 1
 
 
-def test_arguments_that_are_wrong(call: Handle, made: tuple[int, int]) -> None:
-    base, handle = made
+def test_arguments_that_are_wrong(call: Handle, allocation: tuple[int, int]) -> None:
+    base, handle = allocation
     wrong = structures.INVALID_VALUE
     result = ctypes.c_size_t()
     assert call("hipMemAddressReserve", ctypes.byref(result), 1000, 0, 0, 0) == wrong
@@ -164,8 +164,10 @@ def test_arguments_that_are_wrong(call: Handle, made: tuple[int, int]) -> None:
     assert call("hipFree", base) == wrong
 
 
-def test_a_descriptor_gives_the_memory_again(call: Handle, kernels: wb.Module, made: tuple[int, int]) -> None:
-    base, handle = made
+def test_a_descriptor_gives_the_memory_again(
+    call: Handle, kernels: wb.Module, allocation: tuple[int, int]
+) -> None:
+    base, handle = allocation
     descriptor, again, used = ctypes.c_int(), ctypes.c_size_t(), node().memory.used
     assert call("hipMemExportToShareableHandle", ctypes.byref(descriptor), handle, 1, 0) == 0
     assert call("hipMemImportFromShareableHandle", ctypes.byref(again), descriptor.value, 1) == 0

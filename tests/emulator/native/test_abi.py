@@ -16,18 +16,20 @@ STRUCTURES = [name for name in abi.ffi.list_types()[0] if abi.ffi.typeof(name).k
 
 def test_sizes_and_offsets_are_the_compilers(tmp_path: Path) -> None:
     defined = {name: abi.ffi.typeof(name).fields for name in STRUCTURES}
-    wanted = [f"sizeof({name})" for name, fields in defined.items() if fields]
-    wanted += [f"offsetof({name}, {field})" for name, fields in defined.items() for field, _ in fields or ()]
+    expressions = [f"sizeof({name})" for name, fields in defined.items() if fields]
+    expressions += [
+        f"offsetof({name}, {field})" for name, fields in defined.items() for field, _ in fields or ()
+    ]
     source = tmp_path / "offsets.c"
-    source.write_text(f'#include "abi.h"\nconst size_t offsets[] = {{{", ".join(wanted)}}};\n')
+    source.write_text(f'#include "abi.h"\nconst size_t offsets[] = {{{", ".join(expressions)}}};\n')
     path = build.build(
         "offsets", [source], depends=[abi.HEADER], include=NATIVE_FOLDER, flags=["-fvisibility=default"]
     )
-    offsets = list((ctypes.c_size_t * len(wanted)).in_dll(ctypes.CDLL(str(path)), "offsets"))
+    offsets = list((ctypes.c_size_t * len(expressions)).in_dll(ctypes.CDLL(str(path)), "offsets"))
     ours = [abi.ffi.sizeof(name) for name, fields in defined.items() if fields]
     ours += [abi.offset(name, field) for name, fields in defined.items() for field, _ in fields or ()]
-    assert len(wanted) > 200
-    assert dict(zip(wanted, ours, strict=True)) == dict(zip(wanted, offsets, strict=True))
+    assert len(expressions) > 200
+    assert dict(zip(expressions, ours, strict=True)) == dict(zip(expressions, offsets, strict=True))
 
 
 def test_numbers_have_their_names_in_c_without_the_prefix() -> None:

@@ -23,10 +23,10 @@ def memory() -> Memory:
 
 
 def test_allocations_are_aligned_apart_and_zero(memory: Memory) -> None:
-    made = [memory.allocate(size, MemoryKind.DEVICE, 0) for size in (1, 255, 256, 257, 5000, 1 << 20)]
-    for first, second in itertools.pairwise(made):
+    allocations = [memory.allocate(size, MemoryKind.DEVICE, 0) for size in (1, 255, 256, 257, 5000, 1 << 20)]
+    for first, second in itertools.pairwise(allocations):
         assert second.base >= first.end + 4096
-    for allocation in made:
+    for allocation in allocations:
         assert allocation.base % ALIGNMENT == 0
         assert not any((ctypes.c_ubyte * allocation.size).from_address(allocation.base))
 
@@ -48,12 +48,12 @@ def test_models_see_host_memory_at_the_same_addresses_wherever_it_is(memory: Mem
     seen = []
     for shift, device_bytes in ((0, 100), (64 * 77, 5000)):
         other = memory.allocate(device_bytes, MemoryKind.DEVICE, 0)
-        made = [memory.register(start + shift + at, size) for at, size in ((4 << 20, 300), (64, 2 << 20))]
+        ranges = [memory.register(start + shift + at, size) for at, size in ((4 << 20, 300), (64, 2 << 20))]
         placed = {row.base: row.placed for row in memory.table(0)}
         seen.append([placed[start + shift + at] for at in (4 << 20, 64)])
         assert len(set(placed.values())) == 3
         memory.free(other)
-        for a in made:
+        for a in ranges:
             assert a is not None
             memory.unregister(a)
     assert seen[0] == seen[1]
@@ -85,8 +85,8 @@ def test_find_agrees_with_a_plain_search(memory: Memory) -> None:
     for _ in range(500):
         near = generator.choice(live)
         address = near.base + generator.randrange(-100, near.size + 100)
-        wanted = [a for a in live if a.base <= address < a.end]
-        assert memory.find(address) is (wanted[0] if wanted else None)
+        matches = [a for a in live if a.base <= address < a.end]
+        assert memory.find(address) is (matches[0] if matches else None)
 
 
 def test_freed_addresses_are_not_given_again_and_are_recognised(memory: Memory) -> None:
@@ -164,22 +164,22 @@ def test_host_ranges_count_while_they_are_lent(memory: Memory) -> None:
     tables = []
     for _ in range(2):
         with memory.lent([(base, size)], {base: BufferLabel("argument 'x'", 4)}):
-            found = memory.find(base + size - 1)
-            assert found is not None
-            assert found.describe() == f"argument 'x', {size} bytes"
+            allocation = memory.find(base + size - 1)
+            assert allocation is not None
+            assert allocation.describe() == f"argument 'x', {size} bytes"
             assert memory.whereabouts(base + size + 4, 4, 0).endswith(
                 f"5 bytes past the end of argument 'x', {size} bytes: element 1001 of 1000 (0 to 999)"
             )
             assert memory.whereabouts(base - 4, 4, 0).endswith(": element -1 of 1000 (0 to 999)")
             tables.append(memory.table(0))
-            kept = memory.register(base, size) if len(tables) == 2 else None
-        assert (memory.find(base) is not None) == (kept is not None)
+            registered = memory.register(base, size) if len(tables) == 2 else None
+        assert (memory.find(base) is not None) == (registered is not None)
     assert tables[0] is tables[1], "what was lent again is found again"
-    assert kept is not None
+    assert registered is not None
     with memory.lent([(base, size), (base + 4, 8)], {}):
         pass
-    assert memory.find(base) is kept, "what somebody registered stays"
-    memory.unregister(kept)
+    assert memory.find(base) is registered, "what somebody registered stays"
+    memory.unregister(registered)
     before = len(memory.table(0))
     with (
         pytest.raises(errors.DeviceError, match="not readable"),

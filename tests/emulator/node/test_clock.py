@@ -51,10 +51,10 @@ class Nanoseconds:
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Nanoseconds:
-    made = Nanoseconds()
-    monkeypatch.setattr(clock, "_loaded_model", made)
+    nanoseconds = Nanoseconds()
+    monkeypatch.setattr(clock, "_loaded_model", nanoseconds)
     monkeypatch.setattr(node(), "clock", clock.Clock(node().memory, node().clock._products))
-    return made
+    return nanoseconds
 
 
 class Event:
@@ -77,9 +77,9 @@ class Event:
 
 @pytest.fixture
 def events(model: Nanoseconds) -> Iterator[list[Event]]:
-    made = [Event() for _ in range(3)]
-    yield made
-    for event in made:
+    recorded = [Event() for _ in range(3)]
+    yield recorded
+    for event in recorded:
         event.destroy()
     assert not node().clock.active
     assert not node().clock._steps

@@ -156,9 +156,9 @@ def test_work_item_ids_are_packed_and_partial_waves_masked(
     outcome = dispatch.run(run, threads=threads)
     assert outcome.fault is None
     ids = [x | y << 10 | z << 20 for z in range(block[2]) for y in range(block[1]) for x in range(block[0])]
-    wanted = np.array(ids + [0xDEAD] * (1024 - len(ids)), dtype=np.uint32)
+    expected = np.array(ids + [0xDEAD] * (1024 - len(ids)), dtype=np.uint32)
     for group in range(geometry.group_count):
-        np.testing.assert_array_equal(out[1024 * group : 1024 * (group + 1)], wanted)
+        np.testing.assert_array_equal(out[1024 * group : 1024 * (group + 1)], expected)
 
 
 def test_item_id_mode_leaves_out_what_the_kernel_does_not_use(blocks: ctypes.CDLL, memory: Memory) -> None:
@@ -173,8 +173,8 @@ def test_work_group_ids_follow_the_user_sgprs(blocks: ctypes.CDLL, memory: Memor
     geometry = Geometry.of_blocks((3, 4, 5), (64, 1, 1))
     base, out = output(memory, 4 * 60)
     dispatch.run(prepare(Fake(blocks, ("test_store_group",)), memory, geometry, base))
-    wanted = [[x, y, z, 64] for z in range(5) for y in range(4) for x in range(3)]
-    np.testing.assert_array_equal(out.reshape(60, 4), wanted)
+    expected = [[x, y, z, 64] for z in range(5) for y in range(4) for x in range(3)]
+    np.testing.assert_array_equal(out.reshape(60, 4), expected)
 
 
 def test_work_group_ids_that_are_not_enabled_take_no_register(blocks: ctypes.CDLL, memory: Memory) -> None:

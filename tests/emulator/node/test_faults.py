@@ -22,6 +22,6 @@ class Block:
 def test_a_kernel_is_decoded_once_however_much_is_asked() -> None:
     block, nothing = Block(), cast(Any, None)
     scene = Scene(nothing, [block], nothing, nothing, 0, 0, 0, nothing, nothing)
-    found = [scene.instruction(address) for address in (4, 12, 8, 0)]
-    assert [each and each.address for each in found] == [4, 12, None, 0]
+    instructions = [scene.instruction(address) for address in (4, 12, 8, 0)]
+    assert [each and each.address for each in instructions] == [4, 12, None, 0]
     assert block.decoded == 1

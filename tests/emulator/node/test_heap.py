@@ -173,10 +173,10 @@ def faults(request: pytest.FixtureRequest) -> wb.Module:
 @pytest.mark.parametrize("name", WORDS)
 def test_the_sanitizer_knows_what_malloc_gave(faults: wb.Module, name: str) -> None:
     out = torch.zeros(64, dtype=torch.int32)
-    found = wb.sanitize(faults[name][1, 64], out, 10, 1)
+    faulty = wb.sanitize(faults[name][1, 64], out, 10, 1)
     line = next(n for n, text in enumerate(FAULTS.splitlines(), 1) if f"// HERE {name}" in text)
-    assert [(f.category, f.line) for f in found.findings] == [("out of bounds", line)], str(found)
-    assert WORDS[name] in found.findings[0].message
+    assert [(f.category, f.line) for f in faulty.findings] == [("out of bounds", line)], str(faulty)
+    assert WORDS[name] in faulty.findings[0].message
     clean = wb.sanitize(faults[name][1, 64], out, 10, 0)
     assert clean.passed, str(clean)
 

@@ -32,15 +32,15 @@ def test_it_is_waited_for_until_it_has_ended() -> None:
 
 
 def test_one_whose_work_failed_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    told, seen = list[threading.ExceptHookArgs](), list[int]()
-    monkeypatch.setattr(threading, "excepthook", told.append)
+    failures, seen = list[threading.ExceptHookArgs](), list[int]()
+    monkeypatch.setattr(threading, "excepthook", failures.append)
     helper = helpers.Helper()
     helper.start(lambda: seen.append(1 // len(seen)))
     assert helper.wait(10)
     helper.start(lambda: seen.append(1))
     assert helper.wait(10)
     assert seen == [1]
-    assert [each.exc_type for each in told] == [ZeroDivisionError]
+    assert [each.exc_type for each in failures] == [ZeroDivisionError]
 
 
 def test_one_that_was_given_back_is_taken_again_but_not_by_a_child() -> None:

@@ -125,10 +125,10 @@ def test_printf_of_every_kind(
     module["everything"][4, 128](results)
     printed = capsys.readouterr().out.splitlines()
     assert printed == lines_of_everything(4, 128)
-    wanted = torch.zeros_like(results)
+    expected = torch.zeros_like(results)
     for i, line in zip(range(7, 512, 50), printed, strict=True):
-        wanted[i] = len(line) + 1
-    assert torch.equal(results, wanted)
+        expected[i] = len(line) + 1
+    assert torch.equal(results, expected)
     module["nested"][8, 128](zeros() + 42)
     check_nested(capsys.readouterr().out, 8, 42)
 
@@ -263,9 +263,9 @@ def buffered() -> wb.Module:
 def test_printf_through_a_buffer(buffered: wb.Module, capsys: pytest.CaptureFixture[str]) -> None:
     values = zeros() + 7
     buffered["known"][1, 64](values)
-    wanted = [f"{i} {'odd' if i % 2 else 'even'}|    7|0.25 {-1 << 40}" for i in range(3)]
+    expected = [f"{i} {'odd' if i % 2 else 'even'}|    7|0.25 {-1 << 40}" for i in range(3)]
     # Each of the three parts of a line is a lane's own; lanes come in order.
-    assert capsys.readouterr().out.splitlines() == wanted
+    assert capsys.readouterr().out.splitlines() == expected
     assert values[:3].tolist() == [0, 0, 0]
 
     def text(of: str) -> torch.Tensor:

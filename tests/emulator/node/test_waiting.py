@@ -254,8 +254,8 @@ def test_without_optimisation(soon: None) -> None:
 
 def test_sanitized(module: Module, soon: None) -> None:
     items = 200 * 64
-    found = wb.sanitize(module["sleepers"][200, 64], words(1), words(2 * items), words(items), 4)
-    assert found.passed, str(found)
+    report = wb.sanitize(module["sleepers"][200, 64], words(1), words(2 * items), words(items), 4)
+    assert report.passed, str(report)
 
 
 @pytest.mark.parametrize("kernel", ["sleepers", "spinners"])

@@ -190,9 +190,9 @@ class Waits:
             index = waiting.pop()
             leaving = self._block(index, dict(entering[index]))
             for follower in self.followers[index]:
-                known = entering[follower]
-                merged = {a: known.get(a, 0) | leaving.get(a, 0) for a in known.keys() | leaving.keys()}
-                if merged != known:
+                pending = entering[follower]
+                merged = {a: pending.get(a, 0) | leaving.get(a, 0) for a in pending.keys() | leaving.keys()}
+                if merged != pending:
                     entering[follower] = merged
                     waiting.append(follower)
 
@@ -317,8 +317,10 @@ class Subject:
         blocks = flow.blocks_of(flow.reachable(code, kernel.info.entry))
         base, data = code.text
         for block in blocks:
-            for each in block:
-                _DATA[each.address] = data[each.address - base : each.address - base + each.size]
+            for instruction in block:
+                _DATA[instruction.address] = data[
+                    instruction.address - base : instruction.address - base + instruction.size
+                ]
         return blocks
 
     def _accesses(self, kernel: Kernel) -> tuple[Access, ...]:
@@ -366,8 +368,8 @@ class Subject:
             return ("time limit",), None
         except KernelFault as fault:
             return ("fault", *(each.category for each in fault.findings)), None
-        found = tuple(sorted({finding.category for finding in record.findings}))
-        return found, [tensor.view(torch.uint8).clone() for tensor in outputs.values()]
+        categories = tuple(sorted({finding.category for finding in record.findings}))
+        return categories, [tensor.view(torch.uint8).clone() for tensor in outputs.values()]
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Run one mutant, and look for a proof where nothing is reported."""
@@ -376,10 +378,10 @@ class Subject:
         same = outputs is not None and all(map(torch.equal, outputs, self.outputs or []))
         blocks = self._read(kernel)
         if mutant.kind == "nop":
-            found = find(blocks, _followers(blocks).__getitem__, self.arch).found
-            proof = "" if found else "no rule of the hazard table is broken"
-            not_run = not any(self.counts.get(hazard.consumer) for hazard in found)
-            return Outcome(mutant, reported, same, proof, bool(found) and not_run)
+            hazards = find(blocks, _followers(blocks).__getitem__, self.arch).pairs
+            proof = "" if hazards else "no rule of the hazard table is broken"
+            not_run = not any(self.counts.get(hazard.consumer) for hazard in hazards)
+            return Outcome(mutant, reported, same, proof, bool(hazards) and not_run)
         return Outcome(mutant, reported, same, self._proof(mutant, blocks))
 
     def _proof(self, mutant: Mutant, blocks: list[list[Instruction]]) -> str:
@@ -409,10 +411,10 @@ def main() -> int:
             if options.only not in f"{name}.":
                 continue
             subject = Subject(name, arch)
-            chosen = [mutant for mutant in subject.mutants if mutant.kind in options.kind]
-            if options.sample and options.sample < len(chosen):
-                chosen = random.Random(f"{options.seed} {name} {arch}").sample(chosen, options.sample)
-            left += table(subject, [subject.outcome(mutant) for mutant in chosen])
+            mutants = [mutant for mutant in subject.mutants if mutant.kind in options.kind]
+            if options.sample and options.sample < len(mutants):
+                mutants = random.Random(f"{options.seed} {name} {arch}").sample(mutants, options.sample)
+            left += table(subject, [subject.outcome(mutant) for mutant in mutants])
     print(f"{left} mutants are neither reported nor proven equivalent")
     return int(left > 0)
 

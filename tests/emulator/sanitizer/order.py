@@ -156,7 +156,7 @@ class Order:
         raise Unclear(f"wave {wave} comes by the barrier at {barrier:#x} at some times and not at others")
 
     def _search(self, start: int, end: int, after: bool) -> list[tuple[int, ...]]:
-        found: set[tuple[int, ...]] = set()
+        paths: set[tuple[int, ...]] = set()
         waiting: deque[tuple[int, tuple[int, ...]]] = deque()
         waiting.extend((at, ()) for at in (self._next[start] if after else [start]))
         seen: set[tuple[int, tuple[int, ...]]] = set()
@@ -167,7 +167,7 @@ class Order:
             seen.add((at, events))
             instruction = self._code[at]
             if at == end or (end < 0 and instruction.opcode == "s_endpgm"):
-                found.add(events)
+                paths.add(events)
                 continue
             is_lanes = instruction.opcode.startswith(_LANES)
             if (
@@ -181,7 +181,7 @@ class Order:
             waiting.extend((following, events) for following in self._next[at])
             if len(seen) > 100_000:
                 raise Unclear(f"too many ways from {start:#x} to {end:#x}")
-        return sorted(found, key=len)
+        return sorted(paths, key=len)
 
     def _conflicting(self, touched: Mapping[tuple[int, int, int], set[int]]) -> list[tuple[int, int]]:
         pairs: set[tuple[int, int]] = set()
@@ -206,14 +206,14 @@ class Order:
         vm: deque[list[_Timed]] = deque()
         lgkm: deque[list[_Timed]] = deque()
         current: list[_Timed] = []
-        for clock, (what, value) in enumerate(events):
-            if what == "access":
+        for clock, (kind, value) in enumerate(events):
+            if kind == "access":
                 timed = self._timed[value]
                 timed.issued, timed.start, timed.done_at, timed.done = clock, barriers, NEVER, NEVER
                 current.append(timed)
                 continue
             instruction = self._code[value]
-            if what == "count":
+            if kind == "count":
                 current = []
                 (lgkm if instruction.format == "DS" else vm).append(current)
             elif instruction.opcode == "s_barrier":

@@ -68,9 +68,9 @@ def generated(text: str) -> str:
     """The document with its generated parts made anew."""
     for name, make in PARTS.items():
         begin, end = f"<!-- {name}: generated -->\n", f"<!-- {name}: end -->"
-        head, found, rest = text.partition(begin)
+        head, opened, rest = text.partition(begin)
         _, closed, tail = rest.partition(end)
-        if not found or not closed:
+        if not opened or not closed:
             raise ValueError(f"{DOCUMENT.name} has no part {name!r}")
         text = f"{head}{begin}\n{make()}\n\n{end}{tail}"
     return text
@@ -80,20 +80,20 @@ def run() -> None:
     """Every seeded fault on every target, with its line or what was found instead."""
     from tests.emulator.sanitizer.test_seeded import run as launch
 
-    found = clean = total = 0
+    seen = clean = total = 0
     for name, case in CASES.items():
         for arch in case.targets:
             total += 1
             result, lines = launch(case, arch, fault=True)
             hits = lines <= {f.line for f in result.findings if f.category == case.category}
             right, _ = launch(case, arch, fault=False)
-            found += hits
+            seen += hits
             clean += right.passed
             with_fault = "found" if hits else "MISSED"
             without = "clean" if right.passed else "REPORTED"
             print(f"{name:28} {arch}  {with_fault:8} {without}")
     print(
-        f"{found} of {total} seeded faults found on their line; {clean} of {total} kernels without one clean"
+        f"{seen} of {total} seeded faults found on their line; {clean} of {total} kernels without one clean"
     )
 
 

@@ -156,8 +156,8 @@ def test_a_hand_over_that_is_right_is_not_reported(name: str, arch: str) -> None
     out = torch.zeros(4096)
     result = wb.sanitize(module[name][GRID, BLOCK], GIVEN, out, device=f"emulated:{arch}")
     assert result.passed, str(result)
-    start, wanted = WANTED[name]
-    assert torch.equal(out[start : start + len(wanted)], wanted)
+    start, expected = WANTED[name]
+    assert torch.equal(out[start : start + len(expected)], expected)
 
 
 ONCE = r"""

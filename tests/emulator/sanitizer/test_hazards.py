@@ -29,9 +29,9 @@ def module(target: str) -> Module:
     parts = ["#include <hip/hip_runtime.h>\n"]
     clean = []
     for number, pair in enumerate(pairs(target)):
-        wanted = pair.row.states(target, pair.passes)
-        parts.append(kernel(f"few{number}", "\n".join((pair.first, nops(wanted - 1), pair.second))))
-        clean.append("\n".join((pair.first, nops(wanted), pair.second)))
+        states = pair.row.states(target, pair.passes)
+        parts.append(kernel(f"few{number}", "\n".join((pair.first, nops(states - 1), pair.second))))
+        clean.append("\n".join((pair.first, nops(states), pair.second)))
     parts.append(kernel("enough", APART.join(clean)))
     parts.append(kernel("interlocked", APART.join(f"{first}\n{second}" for first, second in INTERLOCKED)))
     return wb.compile("".join(parts), arch=target, name="hazards.hip")
@@ -39,7 +39,7 @@ def module(target: str) -> Module:
 
 def test_every_row_has_a_pair() -> None:
     for target in TARGETS:
-        wanted = {
+        rows = {
             (rule.name, passes)
             for rule in RULES
             if target in rule.counts
@@ -50,28 +50,28 @@ def test_every_row_has_a_pair() -> None:
             )
         }
         # No f32 matrix instruction has 4 passes.
-        wanted -= {(f"sgemm-{what}", 4) for what in ("ab", "c-overlap", "read", "write")}
+        rows -= {(f"sgemm-{what}", 4) for what in ("ab", "c-overlap", "read", "write")}
         tested = {
             (pair.rule, 0 if isinstance(pair.row.counts[target], int) else pair.passes)
             for pair in pairs(target)
         }
-        assert wanted == tested
+        assert rows == tested
 
 
 def test_one_wait_state_too_few_is_reported(module: Module, target: str) -> None:
     for number, pair in enumerate(pairs(target)):
-        wanted = pair.row.states(target, pair.passes)
-        assert wanted > 0, pair
+        states = pair.row.states(target, pair.passes)
+        assert states > 0, pair
         result = run(module, f"few{number}", target)
-        found = [finding for finding in result.findings if finding.category == "hazard"]
-        assert found, f"{target}: {pair} with {wanted - 1} wait states is not reported"
-        assert len(result.findings) == len(found) == 1, f"{pair}: {result}"
-        message = found[0].message
-        assert f"needs {wanted} wait states in between and has {wanted - 1};" in message, f"{pair}: {message}"
+        hazards = [finding for finding in result.findings if finding.category == "hazard"]
+        assert hazards, f"{target}: {pair} with {states - 1} wait states is not reported"
+        assert len(result.findings) == len(hazards) == 1, f"{pair}: {result}"
+        message = hazards[0].message
+        assert f"needs {states} wait states in between and has {states - 1};" in message, f"{pair}: {message}"
         assert pair.row.after in message
         assert "put s_nop 0," in message
-        assert found[0].instruction.split()[0].startswith(pair.second.split()[0].split("_e32")[0])
-        assert (found[0].wave, found[0].workgroup) == (0, (0, 0, 0))
+        assert hazards[0].instruction.split()[0].startswith(pair.second.split()[0].split("_e32")[0])
+        assert (hazards[0].wave, hazards[0].workgroup) == (0, (0, 0, 0))
 
 
 def test_enough_wait_states_are_not_reported(module: Module, target: str) -> None:

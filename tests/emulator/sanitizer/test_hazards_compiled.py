@@ -143,22 +143,22 @@ def test_every_wait_state_of_the_compiler_is_wanted(target: str) -> None:
     seen: Counter[str] = Counter()
     for blocks, ways in _analysed(module):
         clean: Hazards = find(blocks, ways.__getitem__, target)
-        assert not clean.found
+        assert not clean.pairs
         for index, block in enumerate(blocks):
             for place, instruction in enumerate(block):
                 if instruction.opcode != "s_nop" or len(block) == 1:
                     continue
                 less = _shorter(blocks, index, place)
-                found = find(less, ways.__getitem__, target).found
-                if not found and target == "gfx950":
+                hazards = find(less, ways.__getitem__, target).pairs
+                if not hazards and target == "gfx950":
                     # A count of 20, of which LLVM does not look for the last.
-                    found = find(_shorter(less, index, place), ways.__getitem__, target).found
-                    assert all(20 in values(RULES[hazard.rule], target) for hazard in found)
+                    hazards = find(_shorter(less, index, place), ways.__getitem__, target).pairs
+                    assert all(20 in values(RULES[hazard.rule], target) for hazard in hazards)
                 around = "; ".join(printer.text(each) for each in block[max(0, place - 3) : place + 2])
-                assert found, f"{target}: one less is not reported: {around}"
-                seen.update(RULES[hazard.rule].name for hazard in found)
+                assert hazards, f"{target}: one less is not reported: {around}"
+                seen.update(RULES[hazard.rule].name for hazard in hazards)
     # Otherwise the compiler has found other instructions to put in between, and the test says nothing.
-    wanted = {
+    rules = {
         *("xdl-read", "xdl-ab", "sgemm-read", "sgemm-ab", "dgemm-16x16-ab", "dgemm-4x4-ab"),
         *(
             "dgemm-16x16-memory",
@@ -170,4 +170,4 @@ def test_every_wait_state_of_the_compiler_is_wanted(target: str) -> None:
             "vgpr-dpp",
         ),
     }
-    assert wanted <= set(seen), seen
+    assert rules <= set(seen), seen

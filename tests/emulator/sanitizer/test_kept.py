@@ -25,5 +25,5 @@ def test_a_kept_half_is_not_followed(name: str) -> None:
     values = torch.arange(64, dtype=torch.int32)
     out = torch.zeros(64, dtype=torch.int32)
     assert wb.sanitize(module["k"][1, 64], values, out).passed
-    wanted = values * values + values if name == "mad_u16" else values
-    assert torch.equal(out, wanted)
+    expected = values * values + values if name == "mad_u16" else values
+    assert torch.equal(out, expected)

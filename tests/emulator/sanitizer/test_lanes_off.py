@@ -49,8 +49,8 @@ __global__ void swap(const int *in, int *out, int last) {
 def run(name: str, arch: str, lane: int) -> tuple[Any, Any]:
     launcher = wb.compile(SOURCE, arch=arch, name="lanes.hip")[name][1, 64]
     out = torch.zeros(128, dtype=torch.int32)
-    given = torch.arange(64, dtype=torch.int32)
-    return wb.sanitize(launcher, given, out, lane, device=f"emulated:{arch}").check(), out
+    source = torch.arange(64, dtype=torch.int32)
+    return wb.sanitize(launcher, source, out, lane, device=f"emulated:{arch}").check(), out
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)

@@ -95,81 +95,81 @@ def module(arch: str) -> Any:
     return wb.compile(SOURCE, arch=arch, name="memory.hip")
 
 
-def run(module: Any, name: str, given: int, out: int) -> Any:
-    return wb.sanitize(module[name][1, 64], given, out, device=f"emulated:{module.arch}")
+def run(module: Any, name: str, source: int, out: int) -> Any:
+    return wb.sanitize(module[name][1, 64], source, out, device=f"emulated:{module.arch}")
 
 
 def fresh(api: Api) -> tuple[int, int]:
     """Uninitialised memory, and memory that a fill did."""
-    given, out = api.malloc(), api.malloc()
+    source, out = api.malloc(), api.malloc()
     api.call("hipMemset", out, 0, SIZE)
-    return given, out
+    return source, out
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_uninitialised_memory_is_found_where_it_matters(api: Api, module: Any, name: str) -> None:
-    given, out = fresh(api)
-    result = run(module, name, given, out)
-    found = [f for f in result.findings if f.category == "uninitialised" and CASES[name] in f.message]
-    assert found, str(result)
+    source, out = fresh(api)
+    result = run(module, name, source, out)
+    findings = [f for f in result.findings if f.category == "uninitialised" and CASES[name] in f.message]
+    assert findings, str(result)
     if name not in ("add",):
-        assert "uninitialised device memory: `" in found[0].message
+        assert "uninitialised device memory: `" in findings[0].message
     line = next(n for n, text in enumerate(SOURCE.splitlines(), 1) if f"void {name}(" in text)
-    assert line <= found[0].line <= line + 5
+    assert line <= findings[0].line <= line + 5
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("how", ["hipMemset", "hipMemcpy", "hipMemsetD32Async", "kernel"])
 def test_written_memory_is_not_reported(api: Api, module: Any, name: str, how: str) -> None:
-    given, out = fresh(api)
+    source, out = fresh(api)
     if how == "hipMemset":
-        api.call("hipMemset", given, 0, SIZE)
+        api.call("hipMemset", source, 0, SIZE)
     elif how == "hipMemcpy":
         host = np.zeros(SIZE, np.uint8)
-        api.call("hipMemcpy", given, host, SIZE, api.hip.hipMemcpyKind.hipMemcpyHostToDevice)
+        api.call("hipMemcpy", source, host, SIZE, api.hip.hipMemcpyKind.hipMemcpyHostToDevice)
     elif how == "hipMemsetD32Async":
-        api.call("hipMemsetD32Async", given, 5, SIZE // 4, None)
+        api.call("hipMemsetD32Async", source, 5, SIZE // 4, None)
     else:
         for part in range(SIZE // 256):
-            assert run(module, "write", given + 256 * part, out).passed
-    result = run(module, name, given, out)
+            assert run(module, "write", source + 256 * part, out).passed
+    result = run(module, name, source, out)
     assert result.passed, str(result)
 
 
 def test_to_the_byte(api: Api, module: Any) -> None:
-    given, out = fresh(api)
-    api.call("hipMemset", given, 0, 37)
-    api.call("hipMemset", given + 38, 0, 100)
-    [finding] = run(module, "bytes", given, out).findings
+    source, out = fresh(api)
+    api.call("hipMemset", source, 0, 37)
+    api.call("hipMemset", source + 38, 0, 100)
+    [finding] = run(module, "bytes", source, out).findings
     assert (finding.count, finding.lane) == (1, 37)
 
 
 @pytest.mark.parametrize("apart", [0, 1])
 def test_races_to_the_byte(api: Api, module: Any, apart: int) -> None:
     """Two waves store a byte each: the same one, or two of a dword."""
-    given, out = fresh(api)
-    api.call("hipMemset", given, apart, SIZE)
-    result = wb.sanitize(module["beside"][1, 128], given, out, device=f"emulated:{module.arch}")
+    source, out = fresh(api)
+    api.call("hipMemset", source, apart, SIZE)
+    result = wb.sanitize(module["beside"][1, 128], source, out, device=f"emulated:{module.arch}")
     assert [finding.category for finding in result.findings] == ([] if apart else ["race"])
 
 
 def test_races_on_each_dword_of_what_was_written_together(api: Api, module: Any) -> None:
-    given, out = fresh(api)
+    source, out = fresh(api)
     for which in range(4):
-        api.call("hipMemset", given, which, SIZE)
-        result = wb.sanitize(module["quarter"][1, 128], given, out, device=f"emulated:{module.arch}")
+        api.call("hipMemset", source, which, SIZE)
+        result = wb.sanitize(module["quarter"][1, 128], source, out, device=f"emulated:{module.arch}")
         assert [finding.category for finding in result.findings] == ["race"], (which, str(result))
 
 
 def test_what_is_read_and_never_used_is_no_finding(api: Api, module: Any) -> None:
-    given, out = fresh(api)
-    assert run(module, "unused", given, out).passed
+    source, out = fresh(api)
+    assert run(module, "unused", source, out).passed
 
 
 def test_a_launch_that_was_not_watched_may_have_written(api: Api, module: Any) -> None:
-    given, out = fresh(api)
-    module["unused"][1, 64](given, out)
-    assert run(module, "copy", given, out).passed
+    source, out = fresh(api)
+    module["unused"][1, 64](source, out)
+    assert run(module, "copy", source, out).passed
 
 
 def test_tensors_count_as_written(module: Any) -> None:
@@ -186,22 +186,22 @@ FREES = {
 @pytest.mark.parametrize("how", FREES)
 @pytest.mark.parametrize("name", ["copy", "wide", "uniform", "write", "add"])
 def test_use_after_free(api: Api, module: Any, how: str, name: str) -> None:
-    given, out = fresh(api)
-    api.call("hipMemset", given, 0, SIZE)
-    assert run(module, name, given, out).passed
-    FREES[how](api, given)
+    source, out = fresh(api)
+    api.call("hipMemset", source, 0, SIZE)
+    assert run(module, name, source, out).passed
+    FREES[how](api, source)
     # Memory that is asked for later does not hide it.
     other = api.malloc()
-    result = run(module, name, given, out)
+    result = run(module, name, source, out)
     [finding] = [f for f in result.findings if f.category == "out of bounds"]
     assert f"of a {SIZE}-byte device allocation that was freed" in finding.message
     assert not result.stopped
     assert run(module, "copy", out, other).passed
 
 
-def launch(api: Api, function: Any, given: int, out: int, stream: Any) -> int:
+def launch(api: Api, function: Any, source: int, out: int, stream: Any) -> int:
     """A launch through the HIP API; its status."""
-    content = struct.pack("<QQ", given, out)
+    content = struct.pack("<QQ", source, out)
     block = ctypes.create_string_buffer(content, len(content))
     size = ctypes.c_size_t(len(content))
     extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(block), 2, ctypes.addressof(size), 3)
@@ -212,23 +212,23 @@ def launch(api: Api, function: Any, given: int, out: int, stream: Any) -> int:
 
 
 def test_use_after_free_in_a_graph(api: Api, module: Any) -> None:
-    given, out = fresh(api)
+    source, out = fresh(api)
     loaded = api.call("hipModuleLoadData", np.frombuffer(module.code, np.uint8).copy())
     function = api.call("hipModuleGetFunction", loaded, module["copy"].info.name.encode())
     stream = api.call("hipStreamCreate")
     mode = api.hip.hipStreamCaptureMode.hipStreamCaptureModeRelaxed
     api.call("hipStreamBeginCapture", stream, mode)
-    assert launch(api, function, given, out, stream) == 0
+    assert launch(api, function, source, out, stream) == 0
     graph = api.call("hipStreamEndCapture", stream)
     replay = api.call("hipGraphInstantiateWithFlags", graph, 0)
     with wb.sanitizing() as watch:
         # Not written before the first replay, written before the second, freed before the third.
         api.call("hipGraphLaunch", replay, stream)
         assert [f.category for f in watch.findings] == ["uninitialised"]
-        api.call("hipMemset", given, 0, SIZE)
+        api.call("hipMemset", source, 0, SIZE)
         api.call("hipGraphLaunch", replay, stream)
         assert len(watch.results) == 1
-        api.call("hipFree", given)
+        api.call("hipFree", source)
         status = api.hip.hipGraphLaunch(replay, stream)
         assert int(status[0]) != 0 or int(api.hip.hipStreamSynchronize(stream)[0]) != 0
     api.hip.hipGetLastError()
@@ -256,18 +256,18 @@ __global__ void k(const float *in, float *out, int bytes) {
 @pytest.mark.parametrize("part", ["whole", "half"])
 def test_a_resource_that_reaches_beyond_its_allocation(api: Api, arch: str, part: str) -> None:
     module = wb.compile(RESOURCES, arch=arch, name="resource.hip")
-    given, out = fresh(api)
-    api.call("hipMemset", given, 0, SIZE)
-    start = given if part == "whole" else given + SIZE // 2
-    room = given + SIZE - start
+    source, out = fresh(api)
+    api.call("hipMemset", source, 0, SIZE)
+    start = source if part == "whole" else source + SIZE // 2
+    room = source + SIZE - start
     launcher = module["k"][1, 64]
     assert wb.sanitize(launcher, start, out, room, device=f"emulated:{arch}").passed
     for beyond in (1, 4, 1 << 20):
         result = wb.sanitize(launcher, start, out, room + beyond, device=f"emulated:{arch}").check()
         [note] = result.notes
         assert note.category == "note"
-        wanted = f"reaches {beyond} bytes past the end of its allocation ({SIZE}-byte device allocation)"
-        assert wanted in note.message
+        message = f"reaches {beyond} bytes past the end of its allocation ({SIZE}-byte device allocation)"
+        assert message in note.message
         assert note.message in str(result)
 
 
@@ -275,12 +275,12 @@ def test_a_resource_that_reaches_beyond_its_allocation(api: Api, arch: str, part
 def test_a_resource_that_is_not_meant_to_clamp(api: Api, arch: str, records: int) -> None:
     """Triton makes such ones; an access out of bounds is found all the same."""
     module = wb.compile(RESOURCES, arch=arch, name="resource.hip")
-    given, out = fresh(api)
-    api.call("hipMemset", given, 0, SIZE)
+    source, out = fresh(api)
+    api.call("hipMemset", source, 0, SIZE)
     launcher = module["k"][1, 64]
-    assert not wb.sanitize(launcher, given, out, records, device=f"emulated:{arch}").check().notes
-    found = wb.sanitize(launcher, given + SIZE - 252, out, records, device=f"emulated:{arch}")
-    assert [f.category for f in found.findings] == ["out of bounds"], str(found)
+    assert not wb.sanitize(launcher, source, out, records, device=f"emulated:{arch}").check().notes
+    report = wb.sanitize(launcher, source + SIZE - 252, out, records, device=f"emulated:{arch}")
+    assert [f.category for f in report.findings] == ["out of bounds"], str(report)
 
 
 TWO_FAULTS = r"""
@@ -296,18 +296,18 @@ __global__ void k(const float *freed, float *out) {
 
 def test_a_load_is_reported_though_a_store_faults_after_it(api: Api, arch: str) -> None:
     launcher = wb.compile(TWO_FAULTS, arch=arch, name="two.hip")["k"][1, 64]
-    given, out = fresh(api)
-    api.call("hipFree", given)
-    result = wb.sanitize(launcher, given, out, device=f"emulated:{arch}")
+    source, out = fresh(api)
+    api.call("hipFree", source)
+    result = wb.sanitize(launcher, source, out, device=f"emulated:{arch}")
     assert [(f.category, f.line) for f in result.findings] == [("out of bounds", 3), ("out of bounds", 5)]
     store, load = result.findings
     assert "that was freed" in load.message
     assert " wrote " in store.message
     words = r"two\.hip:5: .*that was freed"
     with pytest.raises(errors.AddressFault, match=words):
-        launcher(given, out)
+        launcher(source, out)
     with pytest.raises(errors.AddressFault, match=words), wb.sanitizing():
-        launcher(given, out)
+        launcher(source, out)
 
 
 TO_LDS = r"""
@@ -326,35 +326,35 @@ __global__ void k(const int *in, int *out, int place) {
 
 def test_a_load_to_lds_that_is_dropped_is_a_note(arch: str) -> None:
     launcher = wb.compile(TO_LDS, arch=arch, name="to_lds.hip")["k"][1, 64]
-    given, out = torch.arange(100, 164, dtype=torch.int32), torch.zeros(64, dtype=torch.int32)
+    source, out = torch.arange(100, 164, dtype=torch.int32), torch.zeros(64, dtype=torch.int32)
     device = f"emulated:{arch}"
-    assert not wb.sanitize(launcher, given, out, 0, device=device).check().notes
-    assert torch.equal(out, given)
-    result = wb.sanitize(launcher, given, out, 240, device=device).check()
+    assert not wb.sanitize(launcher, source, out, 0, device=device).check().notes
+    assert torch.equal(out, source)
+    result = wb.sanitize(launcher, source, out, 240, device=device).check()
     assert out.tolist() == [7] * 60 + [100, 101, 102, 103]
     [note] = result.notes
     assert "goes to byte 256, beyond the work-group's 256 bytes" in note.message
     assert note.lane == 4
-    launcher(given, out, 256)
+    launcher(source, out, 256)
     assert out.tolist() == [7] * 64
 
 
 def test_an_access_past_the_allocation_through_a_resource_that_allows_it(api: Api, arch: str) -> None:
     module = wb.compile(RESOURCES, arch=arch, name="resource.hip")
-    given, out = fresh(api)
-    api.call("hipMemset", given, 0, SIZE)
+    source, out = fresh(api)
+    api.call("hipMemset", source, 0, SIZE)
     launcher = module["k"][1, 64]
-    result = wb.sanitize(launcher, given + SIZE - 252, out, 256, device=f"emulated:{arch}")
+    result = wb.sanitize(launcher, source + SIZE - 252, out, 256, device=f"emulated:{arch}")
     assert [f.category for f in result.findings] == ["out of bounds"], str(result)
     assert len(result.notes) == 1
 
 
 def test_watched_launches_with_notes_alone_pass(api: Api, arch: str) -> None:
     module = wb.compile(RESOURCES, arch=arch, name="resource.hip")
-    given, out = fresh(api)
-    api.call("hipMemset", given, 0, SIZE)
+    source, out = fresh(api)
+    api.call("hipMemset", source, 0, SIZE)
     with wb.sanitizing() as watch:
-        module["k"][1, 64](given, out, SIZE + 4)
+        module["k"][1, 64](source, out, SIZE + 4)
     watch.check()
     assert [note.category for result in watch.results for note in result.notes] == ["note"]
     assert "past the end of its allocation" in str(watch)

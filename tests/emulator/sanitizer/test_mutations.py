@@ -24,12 +24,12 @@ def test_mutants_are_reported_or_equivalent(name: str) -> None:
     arch = random.choice(TILE_TARGETS)
     subject = Subject(name, arch)
     assert subject.order is not None
-    chosen = []
+    mutants = []
     for kind, count in SAMPLE.items():
         there = [mutant for mutant in subject.mutants if mutant.kind == kind]
-        chosen += random.sample(there, min(count, len(there)))
-    assert chosen
-    for mutant in chosen:
+        mutants += random.sample(there, min(count, len(there)))
+    assert mutants
+    for mutant in mutants:
         outcome = subject.outcome(mutant)
         where = f"{name} on {arch} at {mutant.address:#x}: {mutant.change}"
         assert outcome.reported or outcome.equivalent or outcome.not_run, f"{where}: not reported"

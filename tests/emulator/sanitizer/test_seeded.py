@@ -30,11 +30,11 @@ def compiled(arch: str, fault: bool) -> wb.Module:
 
 def far_apart(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
     """An input and an output, neither where an access beyond the other would find it."""
-    given = torch.arange(elements, dtype=torch.float32)
+    values = torch.arange(elements, dtype=torch.float32)
     near = []
-    while abs((out := torch.zeros(elements)).data_ptr() - given.data_ptr()) < 1 << 16:
+    while abs((out := torch.zeros(elements)).data_ptr() - values.data_ptr()) < 1 << 16:
         near.append(out)
-    return given, out
+    return values, out
 
 
 def run(name: str, arch: str, fault: bool) -> tuple[SanitizeResult, set[int]]:
@@ -43,8 +43,8 @@ def run(name: str, arch: str, fault: bool) -> tuple[SanitizeResult, set[int]]:
     source = HEAD + case.source
     lines = {n for n, text in enumerate(source.splitlines(), 1) if text.endswith("// HERE")}
     launch = compiled(arch, fault)[f"{name}::k"][case.grid, case.block]
-    given, out = far_apart(case.elements)
-    return wb.sanitize(launch, given, out, device=f"emulated:{arch}"), lines
+    values, out = far_apart(case.elements)
+    return wb.sanitize(launch, values, out, device=f"emulated:{arch}"), lines
 
 
 @pytest.mark.parametrize(("name", "arch"), [(name, arch) for name in CASES for arch in CASES[name].targets])
@@ -52,10 +52,10 @@ def test_seeded_fault_is_found_on_its_line(name: str, arch: str) -> None:
     case = CASES[name]
     result, lines = run(name, arch, fault=True)
     assert not result.passed
-    found = [f for f in result.findings if f.category == case.category and case.words in f.message]
-    assert found, str(result)
-    assert lines <= {f.line for f in found}, str(result)
-    assert all(f.wave is not None for f in found)
+    findings = [f for f in result.findings if f.category == case.category and case.words in f.message]
+    assert findings, str(result)
+    assert lines <= {f.line for f in findings}, str(result)
+    assert all(f.wave is not None for f in findings)
 
 
 @pytest.mark.parametrize(("name", "arch"), [(name, arch) for name in CASES for arch in CASES[name].targets])
@@ -175,6 +175,6 @@ __global__ void counter_full(const float *in, float *out) {
 @pytest.mark.parametrize("name", ["load_at_barrier", "store_data", "own_order", "counter_full"])
 def test_what_hardware_orders_is_not_reported(name: str, arch: str) -> None:
     module = wb.compile(IN_ORDER, arch=arch, name="order.hip")
-    given, out = torch.arange(512.0), torch.zeros(512)
-    result = wb.sanitize(module[name][1, 128], given, out, device=f"emulated:{arch}")
+    values, out = torch.arange(512.0), torch.zeros(512)
+    result = wb.sanitize(module[name][1, 128], values, out, device=f"emulated:{arch}")
     assert result.passed, str(result)

@@ -70,9 +70,9 @@ def test_reads_that_are_not_used(arch: str) -> None:
     [finding] = result.findings
     assert (finding.category, finding.line, finding.lane, finding.count) == ("out of bounds", 7, 32, 32)
     assert finding.address == 256
-    given = f"{target(arch).lds_granule:,}"
+    granule = f"{target(arch).lds_granule:,}"
     assert (
-        f"up to 4 bytes past the end of the kernel's 256 bytes; hardware rounds them up to {given}, so"
+        f"up to 4 bytes past the end of the kernel's 256 bytes; hardware rounds them up to {granule}, so"
         in (finding.message)
     )
 

@@ -34,5 +34,5 @@ __global__ void packed(const float *x, float *out) {
 )
 def test_the_unwritten_half_of_a_scalar_pair(instruction: str, clean: bool) -> None:
     kernel = wb.compile(SOURCE.replace("INSTRUCTION", instruction), arch="gfx942")["packed"]
-    found = wb.sanitize(kernel[1, 64], x=torch.ones(64), out=torch.zeros(64))
-    assert found.passed == clean, str(found)
+    report = wb.sanitize(kernel[1, 64], x=torch.ones(64), out=torch.zeros(64))
+    assert report.passed == clean, str(report)

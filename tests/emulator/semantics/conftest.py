@@ -217,8 +217,8 @@ def operand_values(random: np.random.Generator, kind: str) -> np.ndarray:
         size = 1 << width
         values = random.integers(0, size, 64, dtype=np.uint64)
         edges = np.array([0, 1, 2, size - 1, size // 2, size // 2 - 1, 31, 32, 33], np.uint64)
-        chosen = random.random(64) < 0.4
-        values[chosen] = edges[random.integers(0, len(edges), int(chosen.sum()))]
+        at_edge = random.random(64) < 0.4
+        values[at_edge] = edges[random.integers(0, len(edges), int(at_edge.sum()))]
         small = random.random(64) < 0.2
         values[small] = random.integers(0, 100, int(small.sum()), dtype=np.uint64)
     if width == 16:

@@ -33,13 +33,13 @@ def test_vector_index_mode(machine) -> None:
     state.s[124] = 0xABCD0000
     before = state.v.copy()
     run(state)
-    wanted = before.copy()
-    wanted[10] = before[2 + 5]
-    wanted[25] = before[3]
-    wanted[27] = before[3] + before[3]
-    wanted[11] = before[2] + before[2 + 3]
-    wanted[12] = before[2]
-    np.testing.assert_array_equal(state.v, wanted)
+    expected = before.copy()
+    expected[10] = before[2 + 5]
+    expected[25] = before[3]
+    expected[27] = before[3] + before[3]
+    expected[11] = before[2] + before[2 + 3]
+    expected[12] = before[2]
+    np.testing.assert_array_equal(state.v, expected)
     assert state.s[124] == 0xABCD2003
     assert state.s[8] == state.s[9] | 1 << 27, "GPR_IDX_EN of MODE"
     assert not state.s[9] >> 27 & 1

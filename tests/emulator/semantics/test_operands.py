@@ -47,35 +47,35 @@ def test_kinds_of_sources(machine) -> None:
         state.s[124], state.s[128] = 77, 1
         state.set_pair(106, 0x123456789ABCDEF0)
         if meaning is None:
-            wanted = state.v[2].copy()
+            expected = state.v[2].copy()
             run(state)
-            assert (state.v[32 + 3] == wanted).all()
+            assert (state.v[32 + 3] == expected).all()
             continue
-        wanted = meaning(state)
+        expected = meaning(state)
         run(state)
-        assert (state.v[10] == wanted).all(), text
+        assert (state.v[10] == expected).all(), text
 
 
 def test_64_bit_sources(machine) -> None:
     random = np.random.default_rng(SEED)
-    one = np.float64(1.0).view(np.uint64)
+    unit = np.float64(1.0).view(np.uint64)
     programs = {
         "v_lshlrev_b64 v[10:11], 0, s[4:5]": lambda st: st.pair(4),
         "v_lshlrev_b64 v[10:11], 0, -5": lambda st: -5 & (1 << 64) - 1,
-        "v_add_f64 v[10:11], 0, 1.0": lambda st: int(one),
+        "v_add_f64 v[10:11], 0, 1.0": lambda st: int(unit),
         "v_add_f64 v[10:11], s[6:7], 0": lambda st: int(np.float64(2.5).view(np.uint64)),
         "v_ceil_f64_e32 v[10:11], 0x40100000": lambda st: 0x4010000000000000,
         "v_mov_b64_e32 v[10:11], 0x40100000": lambda st: 0x40100000,
-        "v_mov_b64_e32 v[10:11], 1.0": lambda st: int(one),
+        "v_mov_b64_e32 v[10:11], 1.0": lambda st: int(unit),
         "v_mov_b64_e32 v[10:11], -1": lambda st: (1 << 64) - 1,
         "v_lshl_add_u64 v[10:11], s[4:5], 0, 0": lambda st: st.pair(4),
     }
     for (text, meaning), run in zip(programs.items(), machine.build([[t] for t in programs]), strict=True):
         state = random_state(machine, random)
         state.set_pair(6, int(np.float64(2.5).view(np.uint64)))
-        wanted = meaning(state)
+        expected = meaning(state)
         run(state)
-        assert (state.wide(10) == np.uint64(wanted)).all(), text
+        assert (state.wide(10) == np.uint64(expected)).all(), text
 
 
 @pytest.mark.parametrize("negative", [False, True])
@@ -91,14 +91,14 @@ def test_float_modifiers(machine, values, negative: bool, absolute: bool) -> Non
     state.v[2], state.v[4] = values(random, "f32"), values(random, "f32")
     runs[0](state)
     for lane in range(64):
-        wanted = F32.mul(changed(int(state.v[2][lane])), int(state.v[4][lane]))
+        expected = F32.mul(changed(int(state.v[2][lane])), int(state.v[4][lane]))
         got = int(state.v[10][lane])
-        assert F32.is_nan(got) if F32.is_nan(wanted) else got == wanted
+        assert F32.is_nan(got) if F32.is_nan(expected) else got == expected
     state.set_pair(4, 0xFFFF0000FFFF0000)
     runs[1](state)
     for lane in range(64):
-        wanted = int(state.v[4][lane]) if lane & 16 else changed(int(state.v[2][lane]))
-        assert int(state.v[10][lane]) == wanted
+        expected = int(state.v[4][lane]) if lane & 16 else changed(int(state.v[2][lane]))
+        assert int(state.v[10][lane]) == expected
 
 
 def test_op_sel(machine, values) -> None:
@@ -117,15 +117,15 @@ def test_op_sel(machine, values) -> None:
             a, b, c = (
                 int(before[row][lane]) >> 16 * s & 0xFFFF for row, s in zip((2, 4, 6), sources, strict=True)
             )
-            wanted, got = F16.fma(a, b, c), int(state.v[10][lane])
+            expected, got = F16.fma(a, b, c), int(state.v[10][lane])
             old = int(before[10][lane])
-            written, kept, before_kept = (
+            written, other_half, before_kept = (
                 (got >> 16, got & 0xFFFF, old & 0xFFFF)
                 if destination
                 else (got & 0xFFFF, got >> 16, old >> 16)
             )
-            assert kept == before_kept
-            assert F16.is_nan(written) if F16.is_nan(wanted) else written == wanted
+            assert other_half == before_kept
+            assert F16.is_nan(written) if F16.is_nan(expected) else written == expected
 
 
 # Results
@@ -141,8 +141,8 @@ def test_clamp(machine, values) -> None:
     run(state)
     x = state.v[2].view(np.float32)
     with np.errstate(invalid="ignore"):
-        wanted = np.where(np.isnan(x), 0, np.clip(x, 0, 1)).astype(np.float32)
-    assert (state.v[10].view(np.float32) == wanted).all()
+        expected = np.where(np.isnan(x), 0, np.clip(x, 0, 1)).astype(np.float32)
+    assert (state.v[10].view(np.float32) == expected).all()
     without_dx10(state)
     assert (np.isnan(state.v[10].view(np.float32)) == np.isnan(x)).all()
 
@@ -157,11 +157,11 @@ def test_output_modifiers(machine) -> None:
             state.v[2], state.v[4] = f32(x), f32(np.full(64, -0.0))
             run(state)
             with np.errstate(over="ignore"):
-                wanted = x * np.float32(factor) if acts else x
+                expected = x * np.float32(factor) if acts else x
             if acts:
-                wanted = np.where(np.abs(wanted) < 2.0**-126, np.float32(0), wanted)
+                expected = np.where(np.abs(expected) < 2.0**-126, np.float32(0), expected)
                 assert not np.signbit(state.v[10].view(np.float32)[1])
-            assert (state.v[10].view(np.float32) == wanted).all(), (hex(mode), factor)
+            assert (state.v[10].view(np.float32) == expected).all(), (hex(mode), factor)
 
 
 @pytest.mark.parametrize("mode", range(4))
@@ -180,10 +180,10 @@ def test_denormal_modes(machine, mode: int) -> None:
         a, b = int(state.v[2][lane]), int(state.v[4][lane])
         if not mode & 1 and F32.is_denormal(a):
             a &= 1 << 31
-        wanted = F32.mul(a, b)
-        if not mode & 2 and F32.is_denormal(wanted):
-            wanted &= 1 << 31
-        assert int(state.v[10][lane]) == wanted, (mode, lane)
+        expected = F32.mul(a, b)
+        if not mode & 2 and F32.is_denormal(expected):
+            expected &= 1 << 31
+        assert int(state.v[10][lane]) == expected, (mode, lane)
     runs[1](state)
     for lane in range(4):
         assert int(state.v[11][lane]) == F16.mul(int(state.v[3][lane]), int(state.v[5][lane]))
@@ -232,9 +232,9 @@ def test_rounding_modes(machine, values, rounding: int) -> None:
             down = format.round(exact, towards_zero=True)
             inexact = format.exact(down) != exact
             away = (rounding == 1 and exact > 0) or (rounding == 2 and exact < 0)
-            wanted = down + 1 if inexact and away else down
+            expected = down + 1 if inexact and away else down
             got = int(state.v[10][lane]) & ((1 << format.width) - 1)
-            assert got == wanted, f"seed {SEED}: {text}, lane {lane}: {float(exact)}"
+            assert got == expected, f"seed {SEED}: {text}, lane {lane}: {float(exact)}"
 
 
 def test_rounding_mode_is_left(machine) -> None:
@@ -356,10 +356,10 @@ def test_sdwa_halves(machine, values) -> None:
     before = state.v.copy()
     run(state)
     for lane in range(64):
-        wanted = F16.add(int(before[2][lane]) >> 16 ^ 0x8000, int(before[4][lane]) & 0x7FFF)
+        expected = F16.add(int(before[2][lane]) >> 16 ^ 0x8000, int(before[4][lane]) & 0x7FFF)
         got = int(state.v[10][lane])
         assert got & 0xFFFF == int(before[10][lane]) & 0xFFFF
-        assert F16.is_nan(got >> 16) if F16.is_nan(wanted) else got >> 16 == wanted
+        assert F16.is_nan(got >> 16) if F16.is_nan(expected) else got >> 16 == expected
 
 
 def test_sdwa_comparison(machine) -> None:
@@ -367,8 +367,8 @@ def test_sdwa_comparison(machine) -> None:
     run = machine.build([["v_cmp_lt_u32_sdwa s[8:9], v2, v4 src0_sel:BYTE_1 src1_sel:WORD_1"]])[0]
     state = random_state(machine, random)
     run(state)
-    wanted = sum(1 << n for n in range(64) if (int(state.v[2][n]) >> 8 & 255) < int(state.v[4][n]) >> 16)
-    assert state.pair(8) == wanted
+    expected = sum(1 << n for n in range(64) if (int(state.v[2][n]) >> 8 & 255) < int(state.v[4][n]) >> 16)
+    assert state.pair(8) == expected
 
 
 # DPP
@@ -458,11 +458,11 @@ def test_dpp(machine, random_exec) -> None:
                 old = int(before[10][lane])
                 enabled = active >> lane & 1 and rows >> lane // 16 & 1 and banks >> lane % 16 // 4 & 1
                 if not enabled or (not valid and not bound):
-                    wanted = old
+                    expected = old
                 else:
                     first = int(before[2][source]) if valid else 0
-                    wanted = first + int(before[4][lane]) & 0xFFFFFFFF
-                assert int(state.v[10][lane]) == wanted, f"seed {SEED}: {text}, lane {lane}"
+                    expected = first + int(before[4][lane]) & 0xFFFFFFFF
+                assert int(state.v[10][lane]) == expected, f"seed {SEED}: {text}, lane {lane}"
 
 
 def test_dpp_on_its_own_result(machine) -> None:
@@ -497,8 +497,8 @@ def test_dpp_float_and_64_bit(machine, values) -> None:
         run(state)
     for lane in range(64):
         a, b = int(state.v[2][lane & ~15 | 5]) ^ 1 << 31, int(state.v[4][lane]) & 0x7FFFFFFF
-        wanted, got = F32.sub(b, a), int(state.v[10][lane])
-        assert F32.is_nan(got) if F32.is_nan(wanted) else got == wanted
+        expected, got = F32.sub(b, a), int(state.v[10][lane])
+        assert F32.is_nan(got) if F32.is_nan(expected) else got == expected
         assert state.wide(12)[lane] == state.wide(2)[lane & ~15 | 3]
 
 
@@ -530,9 +530,9 @@ def test_lane_moves(machine) -> None:
     state.exec = 0xFFFFFFFFFFFFFFF0
     run(state)
     assert list(state.s[4:9]) == [before[2][n] for n in (17, 21, 4, 0, 8)]
-    wanted = before[10].copy()
-    wanted[3], wanted[21] = before[2][17], 0xFFFFFFFF
-    assert (state.v[10] == wanted).all()
+    expected = before[10].copy()
+    expected[3], expected[21] = before[2][17], 0xFFFFFFFF
+    assert (state.v[10] == expected).all()
     assert (state.v[11][4:] == before[2][4]).all()
     assert (state.v[12] == before[12]).all()
 

@@ -35,8 +35,8 @@ def run_case(machine, run, values, random, kinds):
     return state, before
 
 
-def same(format, actual: int, wanted: int) -> bool:
-    return format.is_nan(actual) if format.is_nan(wanted) else actual == wanted
+def same(format, actual: int, expected: int) -> bool:
+    return format.is_nan(actual) if format.is_nan(expected) else actual == expected
 
 
 INTEGERS = {
@@ -108,16 +108,16 @@ def test_packed(machine, packed_runners, values) -> None:
                 arguments = []
                 for position in range(count):
                     pair = halves(int(before[2 + 2 * position][lane]))
-                    chosen = bits_of(suffix, "op_sel_hi" if high else "op_sel", position, high)
-                    value = pair[chosen]
+                    half = bits_of(suffix, "op_sel_hi" if high else "op_sel", position, high)
+                    value = pair[half]
                     if bits_of(suffix, "neg_hi" if high else "neg_lo", position, 0):
                         value ^= 0x8000
                     arguments.append(value)
                 result.append(meaning(*arguments) & 0xFFFF)
             got = halves(int(state.v[10][lane]))
-            for actual, wanted in zip(got, result, strict=True):
-                ok = same(F16, actual, wanted) if floats else actual == wanted
-                assert ok, f"seed {SEED}: {text}, lane {lane}: {actual:#x}, wanted {wanted:#x}"
+            for actual, expected in zip(got, result, strict=True):
+                ok = same(F16, actual, expected) if floats else actual == expected
+                assert ok, f"seed {SEED}: {text}, lane {lane}: {actual:#x}, wanted {expected:#x}"
 
 
 SATURATED = {
@@ -143,8 +143,8 @@ def test_packed_saturation(machine, values) -> None:
         state, before = run_case(machine, run, values, random, ["v2u16"] * count)
         for lane in range(64):
             sources = [halves(int(before[2 + 2 * p][lane])) for p in range(count)]
-            wanted = [meaning(*(s[h] for s in sources)) & 0xFFFF for h in (0, 1)]
-            assert list(halves(int(state.v[10][lane]))) == wanted, name
+            expected = [meaning(*(s[h] for s in sources)) & 0xFFFF for h in (0, 1)]
+            assert list(halves(int(state.v[10][lane]))) == expected, name
 
 
 def test_packed_single(machine, values) -> None:
@@ -165,8 +165,8 @@ def test_packed_single(machine, values) -> None:
                 if bits_of(suffix, "neg_hi" if high else "neg_lo", position, 0):
                     value ^= 1 << 31
                 arguments.append(value)
-            wanted = meaning(*arguments)
-            assert same(F32, int(state.v[10 + high][lane]), wanted), f"seed {SEED}: {text}, lane {lane}"
+            expected = meaning(*arguments)
+            assert same(F32, int(state.v[10 + high][lane]), expected), f"seed {SEED}: {text}, lane {lane}"
 
 
 def test_packed_single_from_scalars(machine, values) -> None:
@@ -178,8 +178,8 @@ def test_packed_single_from_scalars(machine, values) -> None:
     before = state.v.copy()
     run(state)
     for row, factor in ((0, 1.5), (1, -2.25)):
-        wanted = (before[2 + row].view(np.float32).astype(np.float64) * factor + 1.0).astype(np.float32)
-        assert (state.v[10 + row].view(np.float32) == wanted).all()
+        expected = (before[2 + row].view(np.float32).astype(np.float64) * factor + 1.0).astype(np.float32)
+        assert (state.v[10 + row].view(np.float32) == expected).all()
 
 
 def test_pk_mov(machine, values) -> None:
@@ -210,16 +210,16 @@ def test_fma_mix(machine, values) -> None:
         state, before = run_case(machine, run, values, random, kinds)
         for lane in range(64):
             a, b, c = (mixed(int(before[2 + 2 * n][lane]), int(hi[n]), int(lo[n])) for n in range(3))
-            wanted = F32.fma(a, b ^ 1 << 31, c & 0x7FFFFFFF)
+            expected = F32.fma(a, b ^ 1 << 31, c & 0x7FFFFFFF)
             got = int(state.v[10][lane])
             if opcode == "v_fma_mix_f32":
-                assert same(F32, got, wanted), f"seed {SEED}: {text}, lane {lane}"
+                assert same(F32, got, expected), f"seed {SEED}: {text}, lane {lane}"
                 continue
-            wanted = convert(wanted, F32, F16)
+            expected = convert(expected, F32, F16)
             old = halves(int(before[10][lane]))
-            kept, written = (old[1], got & 0xFFFF) if "lo" in opcode else (old[0], got >> 16)
-            assert (got >> 16 if "lo" in opcode else got & 0xFFFF) == kept
-            assert same(F16, written, wanted), f"seed {SEED}: {text}, lane {lane}"
+            other_half, written = (old[1], got & 0xFFFF) if "lo" in opcode else (old[0], got >> 16)
+            assert (got >> 16 if "lo" in opcode else got & 0xFFFF) == other_half
+            assert same(F16, written, expected), f"seed {SEED}: {text}, lane {lane}"
 
 
 def elements(value: int, bits: int, is_signed: bool) -> list[int]:
@@ -289,8 +289,8 @@ def test_float_dots(machine, values) -> None:
             a, b = ([convert(x, format, F32) for x in halves(int(before[row][lane]))] for row in (2, 4))
             c = int(before[6 if "v6" in text else 10][lane])
             p, q = F32.mul(a[0], b[0]), F32.mul(a[1], b[1])
-            wanted = F32.add(F32.add(p, q), c) if products_first else F32.add(F32.add(c, p), q)
-            assert same(F32, int(state.v[10][lane]), wanted), f"seed {SEED}: {text}, lane {lane}"
+            expected = F32.add(F32.add(p, q), c) if products_first else F32.add(F32.add(c, p), q)
+            assert same(F32, int(state.v[10][lane]), expected), f"seed {SEED}: {text}, lane {lane}"
 
 
 def test_pk_fmac(machine, values) -> None:
@@ -300,5 +300,5 @@ def test_pk_fmac(machine, values) -> None:
     for lane in range(64):
         rows = [halves(int(before[row][lane])) for row in (2, 4, 10)]
         for half in (0, 1):
-            wanted = F16.fma(*(row[half] for row in rows))
-            assert same(F16, halves(int(state.v[10][lane]))[half], wanted)
+            expected = F16.fma(*(row[half] for row in rows))
+            assert same(F16, halves(int(state.v[10][lane]))[half], expected)

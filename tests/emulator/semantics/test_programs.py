@@ -108,8 +108,8 @@ def test_program_equals_its_instructions(programs, machine) -> None:
         assert run(states[0]) == -1
         for text in program:
             assert single[text](states[1]) == -1
-        one, other = states
-        rows = np.nonzero((one.v != other.v).any(axis=1))[0]
-        registers = np.nonzero(one.s != other.s)[0]
+        whole_state, other = states
+        rows = np.nonzero((whole_state.v != other.v).any(axis=1))[0]
+        registers = np.nonzero(whole_state.s != other.s)[0]
         assert not len(rows), f"seed {SEED}: rows {rows} differ after\n" + "\n".join(program)
         assert not len(registers), f"seed {SEED}: scalars {registers} differ after\n" + "\n".join(program)

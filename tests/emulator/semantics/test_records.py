@@ -97,7 +97,7 @@ class Effort:
     """How many random encodings of a form, how many of those that execute, and on how many states."""
 
     candidates: int
-    kept: int
+    usable: int
     trials: int
 
 
@@ -124,15 +124,15 @@ class Report:
 
 def _units(operands: Iterator[Operand]) -> set[int]:
     """Numbers of the dwords of registers: rows of vector registers, then scalar encodings, then SCC."""
-    found: set[int] = set()
+    units: set[int] = set()
     for operand in operands:
         if operand.kind == "special":
-            found.add(ROWS + SCC)
+            units.add(ROWS + SCC)
             continue
         first = {"v": 0, "a": ACC_OFFSET, "s": ROWS}[operand.kind] + operand.index
         last = min(first + operand.width, ROWS + SCC if operand.kind == "s" else ROWS)
-        found.update(range(first, last))
-    return found
+        units.update(range(first, last))
+    return units
 
 
 def _fits(instruction: Instruction) -> bool:
@@ -227,10 +227,10 @@ def rows_of(target: str) -> Rows:
 def _encoding(generator: random.Random, format_: str, number: int, form: Form, target: str) -> bytes:
     """A random encoding of a form that is likely to execute."""
     if format_ == SCALED:
-        known = forms(target)
-        (key,) = (key for key, other in known.items() if other.opcode == SCALES)
-        scales = _encoding(generator, *key, known[key], target)
-        matrix = _encoding(generator, form.format, number, known[form.format, number], target)
+        by_key = forms(target)
+        (key,) = (key for key, other in by_key.items() if other.opcode == SCALES)
+        scales = _encoding(generator, *key, by_key[key], target)
+        matrix = _encoding(generator, form.format, number, by_key[form.format, number], target)
         # The lowest bit of abid says that the scales before it belong to it.
         return scales[:8] + bytes((matrix[0], matrix[1] | 8)) + matrix[2:]
     code = random_encoding(generator, format_, number, form)
@@ -246,18 +246,20 @@ def candidates(
 ) -> Iterator[tuple[Form, list[Instruction]]]:
     """Some instructions of each form."""
     for number, ((format_, opcode), form) in enumerate(rows.items()):
-        found: list[Instruction] = []
+        instructions: list[Instruction] = []
         for _ in range(4 * count):
             code = _encoding(generator, format_, opcode, form, target)
             try:
-                instruction = decode_one(code, 0, 0x100000 * (number + 1) + 0x1000 * len(found), target)
+                instruction = decode_one(
+                    code, 0, 0x100000 * (number + 1) + 0x1000 * len(instructions), target
+                )
             except CodeObjectError:
                 continue
             if _fits(instruction):
-                found.append(instruction)
-                if len(found) == count:
+                instructions.append(instruction)
+                if len(instructions) == count:
                     break
-        yield form, found
+        yield form, instructions
 
 
 def _emit(target: str, instructions: Sequence[Instruction], mode: int) -> tuple[emission.Emitted, set[int]]:
@@ -532,9 +534,9 @@ class Checker:
                 yield "depends on the MODE register, which it does not list"
 
     def _unlisted_writes(self, state: np.ndarray, after: np.ndarray) -> Iterator[str]:
-        found = np.flatnonzero((state != after) & self.unwritten)
-        if len(found):
-            yield f"writes {self._name(int(found[0]))}"
+        units = np.flatnonzero((state != after) & self.unwritten)
+        if len(units):
+            yield f"writes {self._name(int(units[0]))}"
 
     def _unlisted_reads(
         self,
@@ -556,11 +558,11 @@ class Checker:
                 different[place] = np.where(active, different[place], ~stays)
         # A vector memory access that goes nowhere, and lanes that are off, leave the destination alone.
         if self.instruction.record.memory is not None:
-            kept = (outcome == changed) & (after == state)
-            different &= ~kept
-        found = np.flatnonzero(different)
-        if len(found):
-            yield f"{self._name(int(found[0]))} depends on a register that it does not list"
+            unchanged = (outcome == changed) & (after == state)
+            different &= ~unchanged
+        units = np.flatnonzero(different)
+        if len(units):
+            yield f"{self._name(int(units[0]))} depends on a register that it does not list"
 
     def _name(self, place: int) -> str:
         if place < self.wave.scalars:
@@ -587,15 +589,15 @@ class Run:
     def look(self, rows: Rows, effort: Effort) -> None:
         """Check instructions of some forms."""
         report = self.report
-        chosen = list(candidates(random.Random(self.seed), self.target, rows, effort.candidates))
-        every = [instruction for _, found in chosen for instruction in found]
+        drawn = list(candidates(random.Random(self.seed), self.target, rows, effort.candidates))
+        every = [instruction for _, found in drawn for instruction in found]
         _, failed = _emit(self.target, every, USUAL_MODE)
         good, place = [], 0
-        for form, found in chosen:
-            kept = [i for n, i in enumerate(found) if place + n not in failed][: effort.kept]
-            place += len(found)
-            good += kept
-            (report.checked if kept else report.refused).add(form.opcode)
+        for form, instructions in drawn:
+            usable = [i for n, i in enumerate(instructions) if place + n not in failed][: effort.usable]
+            place += len(instructions)
+            good += usable
+            (report.checked if usable else report.refused).add(form.opcode)
         report.refused -= report.checked
         wave = Wave(self.target)
         codes = [self._code(good, mode) for mode in (USUAL_MODE, OTHER_MODE)]
@@ -628,7 +630,7 @@ class Run:
 
     def missing(self) -> dict[tuple[str, str], str]:
         """Reads that had no effect in any instruction, and are no exceptions."""
-        found = {}
+        unread = {}
         for (opcode, place), text in self.silent.items():
             if (opcode, place) in self.effective:
                 continue
@@ -638,8 +640,8 @@ class Run:
             if reason := next(reasons, ""):
                 self.report.exceptions[opcode] = reason
             else:
-                found[opcode, place] = text
-        return found
+                unread[opcode, place] = text
+        return unread
 
 
 def in_turn(target: str) -> Rows:
@@ -675,8 +677,8 @@ def test_constants_do_not_hide_the_mode() -> None:
     # v_madmk_f32 flushes denormal numbers in every mode: with such a constant, and with NaN, none shows.
     rows = {key: form for key, form in rows_of("gfx90a").items() if form.opcode == "v_madmk_f32"}
     for seed in range(200):
-        ((_, found),) = candidates(random.Random(seed), "gfx90a", rows, AGAIN.kept)
-        constants = [int(instruction.src[1].value or 0) for instruction in found]
+        ((_, instructions),) = candidates(random.Random(seed), "gfx90a", rows, AGAIN.usable)
+        constants = [int(instruction.src[1].value or 0) for instruction in instructions]
         assert any(0 < constant >> 23 & 255 < 255 for constant in constants), (seed, constants)
 
 

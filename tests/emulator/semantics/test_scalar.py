@@ -303,8 +303,8 @@ def test_saveexec(machine) -> None:
 
 
 def test_wrexec(machine) -> None:
-    one, two = machine.build([["s_andn1_wrexec_b64 s[8:9], s[2:3]"], ["s_andn2_wrexec_b64 s[8:9], s[2:3]"]])
-    for run, meaning in ((one, lambda a, x: ~a & x), (two, lambda a, x: a & ~x)):
+    first, two = machine.build([["s_andn1_wrexec_b64 s[8:9], s[2:3]"], ["s_andn2_wrexec_b64 s[8:9], s[2:3]"]])
+    for run, meaning in ((first, lambda a, x: ~a & x), (two, lambda a, x: a & ~x)):
         state = machine.State()
         state.set_pair(2, 0xF0F0F0F012345678)
         state.exec = 0xFF00FF00FF00FF00

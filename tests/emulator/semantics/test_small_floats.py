@@ -42,18 +42,18 @@ def test_every_code(machine, target: str, name: str) -> None:
     for first in range(0, 256, 64):
         codes = np.arange(first, first + 64, dtype=np.uint32)
         other = (codes * 7 + 3) & 255
-        wanted, wanted_other = from_torch(codes, dtype), from_torch(other, dtype)
+        expected, wanted_other = from_torch(codes, dtype), from_torch(other, dtype)
         state = machine.State()
         state.v[2] = codes << 16 | 0x55
         byte(state)
-        np.testing.assert_array_equal(state.v[10].view(np.float32), wanted)
+        np.testing.assert_array_equal(state.v[10].view(np.float32), expected)
         for run, shift in ((pair, 0), (word, 16)):
             state.v[2] = (other << 8 | codes) << shift
             run(state)
-            np.testing.assert_array_equal(state.v[10].view(np.float32), wanted)
+            np.testing.assert_array_equal(state.v[10].view(np.float32), expected)
             np.testing.assert_array_equal(state.v[11].view(np.float32), wanted_other)
-            zero = wanted == 0
-            assert (np.signbit(state.v[10].view(np.float32)) == np.signbit(wanted))[zero].all()
+            zero = expected == 0
+            assert (np.signbit(state.v[10].view(np.float32)) == np.signbit(expected))[zero].all()
 
 
 def floats(random: np.random.Generator, values) -> np.ndarray:
@@ -86,14 +86,14 @@ def test_lanes_moved_before_a_conversion(machine, target: str, name: str) -> Non
         state.v[10] = 7
         shifted(state)
         moved = lanes % 16 != 0
-        wanted = from_torch(bytes_[lanes - 1], dtype)
-        np.testing.assert_array_equal(state.v[10].view(np.float32)[moved], wanted[moved])
+        expected = from_torch(bytes_[lanes - 1], dtype)
+        np.testing.assert_array_equal(state.v[10].view(np.float32)[moved], expected[moved])
         assert (state.v[10][~moved] == 7).all()
         state.v[10], state.v[11] = 7, 8
         spread(state)
         for row, source in ((10, bytes_), (11, bytes_ ^ 0x55)):
-            wanted = from_torch(source[lanes // 16 * 16 + 3], dtype)
-            np.testing.assert_array_equal(state.v[row].view(np.float32)[:48], wanted[:48])
+            expected = from_torch(source[lanes // 16 * 16 + 3], dtype)
+            np.testing.assert_array_equal(state.v[row].view(np.float32)[:48], expected[:48])
             assert (state.v[row][48:] == row - 3).all()
 
 
@@ -108,18 +108,20 @@ def test_rounding_to_8_bits(machine, values, target: str, name: str) -> None:
         a, b = floats(random, values), floats(random, values)
         state = machine.State()
         state.v[2], state.v[4], state.v[10] = a.view(np.uint32), b.view(np.uint32), 0x12345678
-        wanted = to_torch(a, dtype).astype(np.uint32) | to_torch(b, dtype).astype(np.uint32) << 8
+        expected = to_torch(a, dtype).astype(np.uint32) | to_torch(b, dtype).astype(np.uint32) << 8
         # Which NaN it is differs, and PyTorch saturates where the hardware overflows to NaN or infinity.
         compare = ~(np.isnan(a) | np.isnan(b))
         if TYPES[target, name] == "float8_e4m3fn":
             compare &= (np.abs(a) <= 464) & (np.abs(b) <= 464)
         low(state)
-        assert (state.v[10] == (0x12340000 | wanted))[compare].all(), f"seed {SEED}"
+        assert (state.v[10] == (0x12340000 | expected))[compare].all(), f"seed {SEED}"
         state.v[10] = 0x12345678
         high(state)
-        assert (state.v[10] == (0x5678 | wanted << 16))[compare].all(), f"seed {SEED}"
+        assert (state.v[10] == (0x5678 | expected << 16))[compare].all(), f"seed {SEED}"
         decoded = from_torch(state.v[10] >> 16 & 255, dtype)
-        assert (np.isnan(decoded) == (np.isnan(from_torch(wanted & 255, dtype)) | np.isnan(a)))[compare].all()
+        assert (np.isnan(decoded) == (np.isnan(from_torch(expected & 255, dtype)) | np.isnan(a)))[
+            compare
+        ].all()
 
 
 @pytest.mark.parametrize(("target", "name"), TYPES)
@@ -286,12 +288,12 @@ def test_scaled_to_small(machine, values) -> None:
                 else:
                     x = int(state.v[4 + n // 2][lane]) >> 16 * (n & 1) & 0xFFFF
                 value = format.exact(x) / Fraction(2) ** int(scales[lane])
-                wanted = nearest(value, format.is_negative(x), small)
+                expected = nearest(value, format.is_negative(x), small)
                 got = bits_at(state.v[40:46], lane, n * width, width)
-                if wanted is None:
+                if expected is None:
                     assert small_value(got, small) is None, text
                 else:
-                    assert got == wanted, f"seed {SEED}: {text}, lane {lane}, number {n}: {float(value)}"
+                    assert got == expected, f"seed {SEED}: {text}, lane {lane}, number {n}: {float(value)}"
         if count == 2:
             assert (state.v[40] >> 2 * width == 0x77777777 >> 2 * width).all()
 
@@ -322,8 +324,8 @@ def test_scaled_from_small(machine) -> None:
                     assert format.is_nan(got) or format.is_infinite(got), text
                     continue
                 code = bits_at(before[4:10], lane, n * width, width)
-                wanted = format.round(value * Fraction(2) ** int(scales[lane]), bool(code >> width - 1))
-                assert got == wanted, f"seed {SEED}: {text}, lane {lane}, number {n}"
+                expected = format.round(value * Fraction(2) ** int(scales[lane]), bool(code >> width - 1))
+                assert got == expected, f"seed {SEED}: {text}, lane {lane}, number {n}"
 
 
 def test_scaled_selectors(machine) -> None:
@@ -336,11 +338,11 @@ def test_scaled_selectors(machine) -> None:
         "v_cvt_scalef32_pk_fp8_f16 v40, v4, v2 op_sel:[0,0,1]",
         "v_cvt_scalef32_f16_fp8 v40, v4, v2 op_sel:[0,0,1]",
     ]
-    one, two, three, four, five, six = machine.build([[text] for text in texts], acc_offset=64)
+    first, two, three, four, five, six = machine.build([[text] for text in texts], acc_offset=64)
     state = machine.State()
     state.v[2] = np.full(64, 2.0, np.float32).view(np.uint32)
     state.v[4] = 0x40384438
-    one(state)
+    first(state)
     assert state.v[40].view(np.float32)[0] == 2 * 3.0
     state.v[4] = 0x00210000
     two(state)
@@ -371,7 +373,7 @@ def test_scaled_stochastic_rounding(machine) -> None:
     state.v[36] = seeds = random.integers(0, 1 << 32, 64, dtype=np.uint64).astype(np.uint32)
     run(state)
     for n in range(32):
-        kept = fractions[n] + (seeds >> 12) >> 20
+        rounded = fractions[n] + (seeds >> 12) >> 20
         got = [bits_at(state.v[40:46], lane, 6 * n, 6) for lane in range(64)]
-        assert got == [8 + int(k) for k in kept], f"seed {SEED}: number {n}"
+        assert got == [8 + int(k) for k in rounded], f"seed {SEED}: number {n}"
         seeds = seeds << 1 ^ np.where(seeds >> 31, np.uint32(197), np.uint32(0))

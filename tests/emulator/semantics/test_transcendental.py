@@ -117,15 +117,15 @@ def test_within_one_ulp(name: str, kind: str, machine, runners, values) -> None:
         results = state.wide(10) if kind == "f64" else state.v[10]
         for lane in range(64):
             bits = int(patterns[lane]) & ((1 << format.width) - 1)
-            wanted, got = expected(name, bits, format), int(results[lane])
-            context = f"seed {SEED}: {name}({bits:#x}) = {got:#x}, wanted {wanted:#x}"
-            if format.is_nan(wanted):
+            right, got = expected(name, bits, format), int(results[lane])
+            context = f"seed {SEED}: {name}({bits:#x}) = {got:#x}, wanted {right:#x}"
+            if format.is_nan(right):
                 assert format.is_nan(got), context
                 continue
             assert not format.is_nan(got), context
-            if format.is_zero(wanted) and format.is_zero(got):
+            if format.is_zero(right) and format.is_zero(got):
                 continue
-            distance = ulp_distance(got, wanted, format)
+            distance = ulp_distance(got, right, format)
             worst = max(worst, distance)
             assert distance <= 1, context
     assert worst <= 1
@@ -202,11 +202,11 @@ def test_division_sequence(machine) -> None:
         state.v[2], state.v[3] = patterns
         run(state)
         with np.errstate(all="ignore"):
-            wanted = patterns[0].view(np.float32) / patterns[1].view(np.float32)
+            expected = patterns[0].view(np.float32) / patterns[1].view(np.float32)
         got = state.v[10].view(np.float32)
-        bad = (state.v[10] != wanted.view(np.uint32)) & ~(np.isnan(got) & np.isnan(wanted))
+        bad = (state.v[10] != expected.view(np.uint32)) & ~(np.isnan(got) & np.isnan(expected))
         assert not bad.any(), [
-            f"{patterns[0][i]:#x} / {patterns[1][i]:#x} = {state.v[10][i]:#x}, wanted {wanted[i]}"
+            f"{patterns[0][i]:#x} / {patterns[1][i]:#x} = {state.v[10][i]:#x}, wanted {expected[i]}"
             for i in np.nonzero(bad)[0]
         ]
 
@@ -245,13 +245,13 @@ def test_division_sequence_f64(machine) -> None:
         state.set_wide(4, patterns[1])
         run(state)
         with np.errstate(all="ignore"):
-            wanted = (patterns[0].view(np.float64) / patterns[1].view(np.float64)).view(np.uint64)
+            expected = (patterns[0].view(np.float64) / patterns[1].view(np.float64)).view(np.uint64)
         got = state.wide(10)
         for lane in range(64):
-            if F64.is_nan(int(wanted[lane])):
+            if F64.is_nan(int(expected[lane])):
                 assert F64.is_nan(int(got[lane]))
             else:
-                assert got[lane] == wanted[lane], f"{patterns[0][lane]:#x} / {patterns[1][lane]:#x}"
+                assert got[lane] == expected[lane], f"{patterns[0][lane]:#x} / {patterns[1][lane]:#x}"
 
 
 def test_the_last_step_of_a_division_rounds_once(machine) -> None:

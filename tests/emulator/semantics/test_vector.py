@@ -720,16 +720,16 @@ def test_instruction(case: Case, machine, runners, values, random_exec) -> None:
                 outcome = outcome[0] if isinstance(outcome, tuple) else None
             if not kind:
                 continue
-            wanted = int(outcome) & ((1 << width) - 1)
+            expected = int(outcome) & ((1 << width) - 1)
             got = low | high << 32 if width == 64 else low
             context = (
-                f"seed {SEED}, lane {lane}: {[hex(x) for x in arguments]} -> {got:#x}, wanted {wanted:#x}"
+                f"seed {SEED}, lane {lane}: {[hex(x) for x in arguments]} -> {got:#x}, wanted {expected:#x}"
             )
             if width == 16:
                 upper = int(before[10][lane]) >> 16 if case.keep else 0
                 assert got >> 16 == upper, context
                 got &= 0xFFFF
-            assert same(kind, got, wanted), context
+            assert same(kind, got, expected), context
         changed = {10, 11} if width == 64 else {10} if kind else set()
         for row in range(64):
             if row not in changed:

@@ -53,6 +53,6 @@ def test_running_past_the_end_of_a_function_is_a_fault_where_it_happens():
         module["ends"][1, 1](x)
     assert x.tolist() == [0, 2]
     assert caught.value.source[:2] == ("ends.hip", 2)
-    found = wb.sanitize(module["ends"][1, 1], x)
-    assert found.stopped
-    assert found.findings[-1].line == 2
+    report = wb.sanitize(module["ends"][1, 1], x)
+    assert report.stopped
+    assert report.findings[-1].line == 2

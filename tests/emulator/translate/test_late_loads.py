@@ -46,23 +46,23 @@ __global__ __launch_bounds__(64) void reads(const int *in, int *out) {
 def test_an_address_is_read_before_it_is_overwritten() -> None:
     """As in HipKittens' inline assembly without early clobbers; reported, with the same result."""
     module = wb.compile(SOURCE, arch="gfx950", name="late.hip")
-    given = 4 * torch.randperm(256, generator=torch.Generator().manual_seed(1)).int()
+    table = 4 * torch.randperm(256, generator=torch.Generator().manual_seed(1)).int()
     at = 2 * torch.arange(64)
-    wanted = torch.stack(
+    expected = torch.stack(
         [
-            *(given[at + n] for n in (4, 1, 2)),
-            given[given[at + 4].long() // 4],
-            *(given[n].expand(64) for n in (1, 3)),
+            *(table[at + n] for n in (4, 1, 2)),
+            table[table[at + 4].long() // 4],
+            *(table[n].expand(64) for n in (1, 3)),
         ]
     )
     out = torch.zeros(6, 64, dtype=torch.int32)
-    module["reads"].launch(wb.Launch(1, 64), (given, out), {}, device=device("emulated:gfx950"))
-    assert torch.equal(out, wanted)
+    module["reads"].launch(wb.Launch(1, 64), (table, out), {}, device=device("emulated:gfx950"))
+    assert torch.equal(out, expected)
     out.zero_()
-    result = wb.sanitize(module["reads"][1, 64], given, out, device="emulated:gfx950")
-    assert torch.equal(out, wanted)
-    found = [finding for finding in result.findings if finding.category == "missing wait"]
-    assert len(found) == 2, result  # one for each register
+    result = wb.sanitize(module["reads"][1, 64], table, out, device="emulated:gfx950")
+    assert torch.equal(out, expected)
+    findings = [finding for finding in result.findings if finding.category == "missing wait"]
+    assert len(findings) == 2, result  # one for each register
 
 
 def test_random_loads(native: SimpleNamespace, random: np.random.Generator) -> None:

@@ -102,12 +102,12 @@ def test_random_sequences(native: SimpleNamespace, random: np.random.Generator, 
             if random.random() < 0.1:
                 other = OTHERS[int(random.integers(0, len(OTHERS)))]
                 sequence.append(native.instruction(other, [native.v(to, 16)], [a, b, native.v(to, 16)]))
-        one, other = native.Wave("gfx950"), native.Wave("gfx950")
-        one.v[:] = other.v[:] = registers(random, kind)
+        single, other = native.Wave("gfx950"), native.Wave("gfx950")
+        single.v[:] = other.v[:] = registers(random, kind)
         for instruction in sequence:
-            assert one.run(instruction) == 0
+            assert single.run(instruction) == 0
         chained(sequence).run(other)
-        assert np.array_equal(one.v, other.v)
+        assert np.array_equal(single.v, other.v)
 
 
 def test_tile(native: SimpleNamespace) -> None:
@@ -151,15 +151,17 @@ def test_loads_between(
             width = 2 if name == NAMES[1] else 4
             a, b = (native.v(int(random.integers(8, 14)) * 4, width) for _ in range(2))
             sequence.append(native.instruction(name, [c], [a, b, c]))
-        one, other = native.Wave("gfx950"), native.Wave("gfx950")
-        one.v[:] = other.v[:] = registers(random, "plain")
-        one.v[60] = other.v[60] = 16 * np.arange(64)
-        one.lds[:] = other.lds[:] = registers(random, "plain").view(np.uint8).reshape(-1)[: one.lds.size]
+        single, other = native.Wave("gfx950"), native.Wave("gfx950")
+        single.v[:] = other.v[:] = registers(random, "plain")
+        single.v[60] = other.v[60] = 16 * np.arange(64)
+        single.lds[:] = other.lds[:] = (
+            registers(random, "plain").view(np.uint8).reshape(-1)[: single.lds.size]
+        )
         for instruction in sequence:
-            assert one.run(instruction) == 0
+            assert single.run(instruction) == 0
         chained(sequence, spare=spare).run(other)
         named = slice(0, 300)  # what follows is the chain's own
-        assert np.array_equal(one.v[named], other.v[named])
+        assert np.array_equal(single.v[named], other.v[named])
 
 
 def test_a_tile_whose_factors_are_loaded_anew(native: SimpleNamespace) -> None:
@@ -207,8 +209,8 @@ def test_what_overwrites_a_sum_is_looked_at(
 
 def test_alone_is_no_chain(native: SimpleNamespace) -> None:
     operands = [native.v(8, 4)], [native.v(0, 4), native.v(4, 4), native.v(8, 4)]
-    made = chained([native.instruction(NAMES[0], *operands)]).made
-    assert [name for name, _, _ in made] == ["hk_mfma_f32_16x16", "hk_forget_sums"]
+    calls = chained([native.instruction(NAMES[0], *operands)]).made
+    assert [name for name, _, _ in calls] == ["hk_mfma_f32_16x16", "hk_forget_sums"]
 
 
 def waiting(native: SimpleNamespace) -> MatrixChain:

@@ -98,11 +98,11 @@ def counts(launch: Launcher, *args: object) -> dict[str, int]:
     """Executions by mnemonic."""
     record = launch.kernel.launch(launch.launch, args, {}, options=LaunchOptions(count=True))
     assert record.counts is not None
-    found: dict[str, int] = {}
+    executions: dict[str, int] = {}
     for address, count in record.counts.items():
         name = launch.kernel.module.instruction(address).opcode
-        found[name] = found.get(name, 0) + count
-    return found
+        executions[name] = executions.get(name, 0) + count
+    return executions
 
 
 @pytest.mark.parametrize("mask", [0, 8, 7, 15, ~8])
@@ -110,7 +110,7 @@ def test_every_kind_of_vector_instruction_is_skipped(module: wb.Module, mask: in
     out = torch.zeros(192, dtype=torch.int32)
     other, scalar = torch.zeros(64, dtype=torch.int32), torch.zeros(3, dtype=torch.int32)
     launch = module["kinds"][1, 64]
-    found = counts(launch, out, other, scalar, mask)
+    executions = counts(launch, out, other, scalar, mask)
     lanes, skips = torch.arange(64), bool(mask & 8)
     assert torch.equal(out[:64].long(), lanes if skips else lanes + 100)
     assert torch.equal(out[64:128], torch.full((64,), 5 + 7 if skips else 99 + 99, dtype=torch.int32))
@@ -118,9 +118,9 @@ def test_every_kind_of_vector_instruction_is_skipped(module: wb.Module, mask: in
     assert not other.any() if skips else (other == 99).all()
     assert scalar.tolist() == [int(skips), 40 if skips else 100, int(skips)]
     # What is not issued is not counted.
-    assert found["v_readfirstlane_b32"] == (0 if skips else 1)
-    assert found["v_mfma_f32_4x4x1_16b_f32"] == (0 if skips else 1)
-    assert found["s_setvskip"] == 2
+    assert executions["v_readfirstlane_b32"] == (0 if skips else 1)
+    assert executions["v_mfma_f32_4x4x1_16b_f32"] == (0 if skips else 1)
+    assert executions["s_setvskip"] == 2
 
 
 @pytest.mark.parametrize("sanitize", [False, True])

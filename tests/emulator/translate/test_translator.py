@@ -110,10 +110,10 @@ def test_calls_are_followed(code_object: CodeObject, data: bytes) -> None:
     assert translated("indirect") == set(functions)
 
     lanes = np.arange(64)
-    wanted = lanes
+    expected = lanes
     for j in range(5):
-        wanted = wanted * 2 if j & 1 else wanted * 3 - j
-    np.testing.assert_array_equal(launch(data, "direct", np.zeros(64, np.int32), 5), wanted)
+        expected = expected * 2 if j & 1 else expected * 3 - j
+    np.testing.assert_array_equal(launch(data, "direct", np.zeros(64, np.int32), 5), expected)
     for which, meaning in enumerate((lanes * 2, lanes * 3, lanes - 1)):
         np.testing.assert_array_equal(launch(data, "indirect", np.zeros(64, np.int32), which), meaning)
 

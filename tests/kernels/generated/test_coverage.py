@@ -18,10 +18,10 @@ def pairs(rows: list[tuple[int, ...]]) -> set[object]:
 
 @pytest.mark.parametrize("seed", ["1", "2", "3"])
 def test_every_pair_is_there(seed: str) -> None:
-    chosen = covering(ROWS, seed)
-    assert pairs(chosen) == pairs(ROWS)
-    assert set(chosen) <= set(ROWS)
-    assert len(chosen) <= 12 * 8
+    cover = covering(ROWS, seed)
+    assert pairs(cover) == pairs(ROWS)
+    assert set(cover) <= set(ROWS)
+    assert len(cover) <= 12 * 8
 
 
 def test_a_seed_repeats_its_rows_and_another_has_others() -> None:

@@ -40,9 +40,9 @@ def whole(arch: str, tile: Tile, number: int) -> Kernel:
     kernel.body = f"""{tile.cpp} a; load(a, x_gl, {coordinate}); put(a, loaded_ptr);
     {tile.cpp} b; take(b, held_x_ptr); store(stored_gl, b, {coordinate});"""
 
-    def stored(given: Inputs) -> torch.Tensor:
-        out = like(given["x"])
-        at(out).copy_(at(given["x"]))
+    def stored(inputs: Inputs) -> torch.Tensor:
+        out = like(inputs["x"])
+        at(out).copy_(at(inputs["x"]))
         return out
 
     kernel.case(f"load-{name}", "loaded", lambda g: g["held_x"])
@@ -99,9 +99,9 @@ def axes(arch: str, tile: Tile, axis: int) -> Kernel:
         part = x[tile.rows :, 1, 2] if axis == 0 else x[1, tile.rows :, 2]
         return part[:, tile.cols :]
 
-    def stored(given: Inputs) -> torch.Tensor:
-        out = like(given["x"])
-        at(out).copy_(at(given["x"]))
+    def stored(inputs: Inputs) -> torch.Tensor:
+        out = like(inputs["x"])
+        at(out).copy_(at(inputs["x"]))
         return out
 
     kernel.case(f"load-axis{axis}-{tile.name}", "loaded", lambda g: g["held_x"])

@@ -63,9 +63,9 @@ def tile_kernel(
         kernel.case(f"load-{way}-{name}", output, lambda g: g["x"][0, 1, rows:, cols:])
     body.append("G::store(stored_gl, s, {0, 0, 1, 0});")
 
-    def stored(given: Inputs) -> torch.Tensor:
-        out = poisoned(full, given["x"].dtype)
-        out[0, 0, rows:, :cols] = given["x"][0, 1, rows:, cols:]
+    def stored(inputs: Inputs) -> torch.Tensor:
+        out = poisoned(full, inputs["x"].dtype)
+        out[0, 0, rows:, :cols] = inputs["x"][0, 1, rows:, cols:]
         return out
 
     kernel.case(f"store-{name}", "stored", stored)
@@ -121,9 +121,9 @@ def one_wave(arch: str, dtype: str, shape: str, rows: int, cols: int) -> Kernel:
     group<1>::load<1>(s, deep_gl, {{0, 1, 1, 0}}); wait_and_barrier();
     group<1>::store<1>(out_deep_gl, s, {{0, 0, 1, 0}});"""
 
-    def stored(given: Inputs) -> torch.Tensor:
-        out = poisoned(deep, given["deep"].dtype)
-        out[0, :rows, 1] = given["deep"][0, rows:, 1]
+    def stored(inputs: Inputs) -> torch.Tensor:
+        out = poisoned(deep, inputs["deep"].dtype)
+        out[0, :rows, 1] = inputs["deep"][0, rows:, 1]
         return out
 
     kernel.case(f"load-and-store-{name}", "out", lambda g: g["x"])
@@ -149,15 +149,15 @@ def vector_kernel(arch: str, dtype: str, length: int, waves: int) -> Kernel:
     {read} last_ptr[i] = s[i];
     G::store(stored_gl, s, {{0, 0, 1, 0}});"""
 
-    def last(given: Inputs) -> torch.Tensor:
-        out = torch.zeros(length).to(given["x"].dtype)
-        out[:ragged] = given["x"][0, length:]
+    def last(inputs: Inputs) -> torch.Tensor:
+        out = torch.zeros(length).to(inputs["x"].dtype)
+        out[:ragged] = inputs["x"][0, length:]
         return out
 
-    def stored(given: Inputs) -> torch.Tensor:
-        out = poisoned((2, length + ragged), given["x"].dtype)
-        out[0, length:] = given["x"][1, :ragged]
-        out[1, :length] = last(given)
+    def stored(inputs: Inputs) -> torch.Tensor:
+        out = poisoned((2, length + ragged), inputs["x"].dtype)
+        out[0, length:] = inputs["x"][1, :ragged]
+        out[1, :length] = last(inputs)
         return out
 
     kernel.case(f"load-{name}", "first", lambda g: g["x"][1, :length])

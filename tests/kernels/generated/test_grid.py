@@ -19,7 +19,7 @@ def threads(arch: str, waves: int, group: int) -> Kernel:
     n = 64 * waves
     kernel = Kernel(name, arch, threads=n)
     t = torch.arange(n)
-    wanted = {
+    expected = {
         "laneid": t % 64,
         "warpid": t // 64,
         "num_warps": torch.full((n,), waves),
@@ -27,13 +27,13 @@ def threads(arch: str, waves: int, group: int) -> Kernel:
         "group-warpid": t // 64 % group,
         "groupid": t // (64 * group),
     }
-    kernel.output("out", "int", (len(wanted), n))
+    kernel.output("out", "int", (len(expected), n))
     calls = ["laneid()", "warpid()", "num_warps()", "G::laneid()", "G::warpid()", "G::groupid()"]
     kernel.body = f"using G = group<{group}>; const int t = threadIdx.x;" + "".join(
         f"\n    out_ptr[{number * n} + t] = {call};" for number, call in enumerate(calls)
     )
-    for number, (what, values) in enumerate(wanted.items()):
-        kernel.case(f"{what}-{name}", "out", lambda _, v=values: v.int(), part=number)
+    for number, (function, values) in enumerate(expected.items()):
+        kernel.case(f"{function}-{name}", "out", lambda _, v=values: v.int(), part=number)
     return kernel
 
 
@@ -67,8 +67,8 @@ def chiplets(arch: str) -> Kernel:
 
 def layouts(arch: str, dims: tuple[int, int, int, int], fixed: tuple[bool, ...], dtype: str) -> Kernel:
     """Shapes, strides and offsets, of dimensions known to the compiler or read from memory."""
-    given = [str(n) if is_fixed else "-1" for n, is_fixed in zip(dims, fixed, strict=True)]
-    name = f"gl-{dtype}-{'x'.join(map(str, dims))}-as-{'x'.join(given)}".replace("-1", "n")
+    extents = [str(n) if is_fixed else "-1" for n, is_fixed in zip(dims, fixed, strict=True)]
+    name = f"gl-{dtype}-{'x'.join(map(str, dims))}-as-{'x'.join(extents)}".replace("-1", "n")
     kernel = Kernel(name, arch)
     kernel.input("dims", "int", (4,), lambda _: ints(list(dims)))
     passed = [
@@ -113,13 +113,13 @@ def layouts(arch: str, dims: tuple[int, int, int, int], fixed: tuple[bool, ...],
     # The layout is looked at and nothing is read through it.
     kernel.body = (
         f"auto *base = reinterpret_cast<{dtype} *>(out_ptr); if (laneid() != 0) return;\n"
-        f"    const gl<{dtype}, {', '.join(given)}> x(base, {', '.join(passed)});"
+        f"    const gl<{dtype}, {', '.join(extents)}> x(base, {', '.join(passed)});"
     ) + "".join(
         f"\n    out_ptr[{number}] = static_cast<int>({call});"
         for number, (call, _) in enumerate(calls.values())
     )
-    for number, (what, (_, value)) in enumerate(calls.items()):
-        kernel.case(f"{what}-{name}", "out", lambda _, v=value: ints([v]), part=number)
+    for number, (function, (_, value)) in enumerate(calls.items()):
+        kernel.case(f"{function}-{name}", "out", lambda _, v=value: ints([v]), part=number)
     return kernel
 
 
@@ -129,7 +129,7 @@ def allocations(arch: str, dtype: str, alignment: int) -> Kernel:
     kernel = Kernel(name, arch, shared=32768)
     size = BYTES[dtype]
     # Bytes of what is asked for in turn, and which element of an array is looked at.
-    wanted, at = [], 0
+    offsets, at = [], 0
     asked = [
         (f"sv<{dtype}, 20>", [], 20 * size, 16),
         (f"st<{dtype}, 16, 16>", [2, 3], 256 * size, 16),
@@ -142,14 +142,14 @@ def allocations(arch: str, dtype: str, alignment: int) -> Kernel:
         f"shared_allocator<{alignment}> al(reinterpret_cast<int *>(&__shm[0]));",
         "const auto first = detail::shared_address(&__shm[0]);",
     ]
-    for number, (kind, dims, each, alone) in enumerate(asked):
-        each = (each + alone - 1) // alone * alone
+    for number, (kind, dims, stride, alone) in enumerate(asked):
+        stride = (stride + alone - 1) // alone * alone
         at = (at + alignment - 1) // alignment * alignment
         count = 1
         for n in dims:
             count *= n
-        wanted.append(at + (count - 1) * each)
-        at += count * each
+        offsets.append(at + (count - 1) * stride)
+        at += count * stride
         last = "".join(f"[{n - 1}]" for n in dims)
         arguments = ", ".join([kind, *map(str, dims)])
         body.append(f"auto &a{number} = al.template allocate<{arguments}>();")
@@ -157,7 +157,7 @@ def allocations(arch: str, dtype: str, alignment: int) -> Kernel:
         body.append(f"if (laneid() == 0) out_ptr[{number}] = static_cast<int>({place});")
     kernel.output("out", "int", (len(asked), 1))
     kernel.body = "\n    ".join(body)
-    for number, place in enumerate(wanted):
+    for number, place in enumerate(offsets):
         kernel.case(f"{name}-object-{number}", "out", lambda _, p=place: ints([p]), part=number)
     return kernel
 

@@ -96,14 +96,14 @@ def kernel_of(arch: str, number: int, st_type: str, st_shape: str, tile: Tile) -
     def to_register(x: torch.Tensor) -> torch.Tensor:
         return tile.held(x if same else rounded(x.double(), tile.dtype, arch))
 
-    def to_shared(given: Inputs) -> torch.Tensor:
-        return given["y"] if same else rounded(given["y"].double(), st_type, arch)
+    def to_shared(inputs: Inputs) -> torch.Tensor:
+        return inputs["y"] if same else rounded(inputs["y"].double(), st_type, arch)
 
     first_row, first_col = part[0] * rows, part[1] * cols
 
-    def stored_part(given: Inputs) -> torch.Tensor:
-        out = given["x"].clone()
-        out[first_row : first_row + rows, first_col : first_col + cols] = to_shared(given)
+    def stored_part(inputs: Inputs) -> torch.Tensor:
+        out = inputs["x"].clone()
+        out[first_row : first_row + rows, first_col : first_col + cols] = to_shared(inputs)
         return out
 
     compare = equal if same else same_values

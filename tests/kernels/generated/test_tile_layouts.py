@@ -31,9 +31,9 @@ def kernel_of(arch: str, tile: Tile) -> Kernel:
         kernel.body += f"""
     {swapped.cpp} s; swap_layout(s, x); put(s, swapped_ptr);
     put(swap_layout_inplace(x), inplace_ptr);"""
-        for name, what in (("swapped", "swap_layout"), ("inplace", "swap_layout_inplace")):
+        for name, function in (("swapped", "swap_layout"), ("inplace", "swap_layout_inplace")):
             kernel.output(name, tile.dtype, swapped.held_shape)
-            kernel.case(f"{what}-{tile.name}", name, lambda g: swapped.held(g["x"]), equal)
+            kernel.case(f"{function}-{tile.name}", name, lambda g: swapped.held(g["x"]), equal)
     return kernel
 
 

@@ -87,19 +87,19 @@ def kernel_of(arch: str, tile: Tile, names: list[str]) -> Kernel:
         function = FUNCTIONS[name]
         body.append(f"{function.call} put(d, out_ptr + {number} * n);")
 
-        def wanted(given: Inputs, function: Map = function) -> torch.Tensor:
-            second = {"y": given["y"], "row": given["row"][None, :], "col": given["col"][:, None]}
-            values = function.of(given["x"].double(), second[function.second].double())
+        def expected(inputs: Inputs, function: Map = function) -> torch.Tensor:
+            second = {"y": inputs["y"], "row": inputs["row"][None, :], "col": inputs["col"][:, None]}
+            values = function.of(inputs["x"].double(), second[function.second].double())
             return tile.held(rounded(values, tile.dtype, arch))
 
-        kernel.case(f"{name}-{tile.name}", "out", wanted, function.check(tile.dtype, arch), number)
+        kernel.case(f"{name}-{tile.name}", "out", expected, function.check(tile.dtype, arch), number)
     kernel.output("out", tile.dtype, (len(names), *tile.held_shape))
     kernel.body = "\n    ".join(body)
     return kernel
 
 
-def kernels(arch: str, chosen: list[Use]) -> Iterator[Kernel]:
-    for number, dtype, layout, shape, names in by_tile(arch, chosen):
+def kernels(arch: str, uses: list[Use]) -> Iterator[Kernel]:
+    for number, dtype, layout, shape, names in by_tile(arch, uses):
         for part, first in enumerate(range(0, len(names), PER_KERNEL)):
             yield kernel_of(
                 arch, sized(number + part, dtype, layout, shape), names[first : first + PER_KERNEL]

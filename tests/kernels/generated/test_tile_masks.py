@@ -46,11 +46,11 @@ def kernel_of(arch: str, tile: Tile, number: int, names: list[str]) -> Kernel:
 
         keep = MASKS[name](row, col, at)
 
-        def wanted(given: Inputs, keep: torch.Tensor = keep, fill: torch.Tensor = fill) -> torch.Tensor:
-            kept = torch.where(keep, given["x"].float(), fill.float())
+        def expected(inputs: Inputs, keep: torch.Tensor = keep, fill: torch.Tensor = fill) -> torch.Tensor:
+            kept = torch.where(keep, inputs["x"].float(), fill.float())
             return tile.held(rounded(kept.double(), tile.dtype, arch))
 
-        kernel.case(f"{name}-{tile.name}", "out", wanted, equal, part)
+        kernel.case(f"{name}-{tile.name}", "out", expected, equal, part)
     kernel.output("out", tile.dtype, (len(names), *tile.held_shape))
     kernel.body = "\n    ".join(body)
     return kernel

@@ -64,9 +64,9 @@ def kernel_of(arch: str, number: int, form: str, dtype: str, shape: str, layout:
     take(a, held_a_random_ptr); take(b, held_b_random_ptr); take(c, held_c_random_ptr);
     mma_{form}(c, a, b, c); put(c, random_ptr);"""
 
-    def product(given: Inputs, times: int, suffix: str = "") -> torch.Tensor:
-        total = times * (given[f"a{suffix}"].double() @ given[f"b{suffix}"].double())
-        return c.held(total + given[f"c{suffix}"].double()).float()
+    def product(inputs: Inputs, times: int, suffix: str = "") -> torch.Tensor:
+        total = times * (inputs[f"a{suffix}"].double() @ inputs[f"b{suffix}"].double())
+        return c.held(total + inputs[f"c{suffix}"].double()).float()
 
     # Products and sums of small integers are exact in float in whatever order they are summed up.
     kernel.case(f"mma_{name}", "d", lambda g: product(g, 1), same_values)
@@ -97,10 +97,10 @@ ROWS = [
 ]
 
 
-def kernels(arch: str, chosen: list[Product]) -> Iterator[Kernel]:
+def kernels(arch: str, products: list[Product]) -> Iterator[Kernel]:
     for number, row in enumerate(ROWS):
         (target, dtype, shape), form, layout = row
-        if target == arch and row in chosen:
+        if target == arch and row in products:
             yield kernel_of(arch, number, form, dtype, shape, layout)
 
 

@@ -51,21 +51,21 @@ def kernel_of(arch: str, tile: Tile, axis: str, names: list[str]) -> Kernel:
         call = f"{axis}_{name}({START[start]});"
         body.append(f"copy(d, start); {call} put(d, out_ptr + {number * size});")
 
-        def wanted(given: Inputs, name: str = name, started: bool = start != "") -> torch.Tensor:
-            total = REDUCE[name](given["x"].double(), 1 if axis == "row" else 0)
+        def expected(inputs: Inputs, name: str = name, started: bool = start != "") -> torch.Tensor:
+            total = REDUCE[name](inputs["x"].double(), 1 if axis == "row" else 0)
             if started:
-                total = COMBINE[name](given["start"].double(), total)
+                total = COMBINE[name](inputs["start"].double(), total)
             return result.held(rounded(total, tile.dtype, arch))
 
         compare = same_values if name in ("max", "min") else close(ulps)
-        kernel.case(f"{function}-{tile.name}", "out", wanted, compare, number)
+        kernel.case(f"{function}-{tile.name}", "out", expected, compare, number)
     kernel.output("out", tile.dtype, (len(names), *result.held_shape))
     kernel.body = "\n    ".join(body)
     return kernel
 
 
-def kernels(arch: str, chosen: list[Use]) -> Iterator[Kernel]:
-    for number, dtype, layout, shape, names in by_tile(arch, chosen):
+def kernels(arch: str, uses: list[Use]) -> Iterator[Kernel]:
+    for number, dtype, layout, shape, names in by_tile(arch, uses):
         for part, axis in enumerate(("row", "col")):
             if functions := [name for name in names if FUNCTIONS[name][0] == axis]:
                 yield kernel_of(arch, sized(number + part, dtype, layout, shape), axis, functions)

@@ -41,7 +41,7 @@ def of_elements(
 ) -> Callable[[torch.Tensor, torch.Tensor], str | None]:
     """Leaves out what lanes hold past the end of a naive vector."""
     inside = vector.index() < vector.length
-    return lambda got, wanted: compare(got[inside], wanted[inside])
+    return lambda got, expected: compare(got[inside], expected[inside])
 
 
 def memory(arch: str, vector: Vector, axis_length: int) -> Kernel:
@@ -71,13 +71,13 @@ def memory(arch: str, vector: Vector, axis_length: int) -> Kernel:
     wait_and_barrier();
     for (int i = laneid(); i < {n}; i += 64) to_shared_ptr[i] = s[1][i];"""
 
-    def last(given: Inputs) -> torch.Tensor:
-        whole = torch.zeros(n, dtype=torch.uint8).to(given["x"].dtype)
-        whole[:ragged] = given["x"][0, 2 * n :]
+    def last(inputs: Inputs) -> torch.Tensor:
+        whole = torch.zeros(n, dtype=torch.uint8).to(inputs["x"].dtype)
+        whole[:ragged] = inputs["x"][0, 2 * n :]
         return vector.held(whole)
 
-    def stored(given: Inputs) -> torch.Tensor:
-        x = given["x"]
+    def stored(inputs: Inputs) -> torch.Tensor:
+        x = inputs["x"]
         out = torch.full((x.nbytes,), 0xA5, dtype=torch.uint8).view(x.dtype).reshape(x.shape)
         out[1, n : 2 * n] = x[1, n : 2 * n]
         out[0, 2 * n :] = x[1, n : n + ragged]
@@ -137,12 +137,12 @@ def maps(arch: str, vector: Vector, names: list[str]) -> Kernel:
         function = FUNCTIONS_OF_VECTORS[name]
         body.append(f"{function.call} put(d, out_ptr + {number * size});")
 
-        def wanted(given: Inputs, function: Map = function) -> torch.Tensor:
-            values = function.of(given["x"].double(), given["y"].double())
+        def expected(inputs: Inputs, function: Map = function) -> torch.Tensor:
+            values = function.of(inputs["x"].double(), inputs["y"].double())
             return vector.held(rounded(values, dtype, arch))
 
         check = of_elements(vector, function.check(dtype, arch))
-        kernel.case(f"{name}-{vector.name}", "out", wanted, check, number)
+        kernel.case(f"{name}-{vector.name}", "out", expected, check, number)
     if mapped:
         kernel.output("out", dtype, (len(mapped), *vector.held_shape))
     for to in (name for name in names if name in ELEMENTS):
@@ -226,9 +226,9 @@ ROWS = [
 ]
 
 
-def kernels(arch: str, chosen: list[Product]) -> Iterator[Kernel]:
+def kernels(arch: str, products: list[Product]) -> Iterator[Kernel]:
     functions = defaultdict(list)
-    for function, *vector in chosen:
+    for function, *vector in products:
         functions[tuple(vector)].append(function)
     for number, layout, shape, vector in all_vectors():
         vector = replace(vector, side_by_side=arch == "gfx950")

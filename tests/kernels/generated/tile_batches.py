@@ -80,15 +80,17 @@ class Case:
     output: str
     """Which of the kernel's outputs it looks at, and which entry along its first axis where not None."""
     part: int | None
-    wanted: Callable[[Inputs], torch.Tensor]
+    expected: Callable[[Inputs], torch.Tensor]
     compare: Check
 
     def differs(self, inputs: Inputs, outputs: Inputs) -> str | None:
         """How the outputs differ from what is expected; None where they do not."""
         got = outputs[self.output] if self.part is None else outputs[self.output][self.part]
-        wanted = self.wanted(inputs).to(got.dtype) if got.dtype == torch.float32 else self.wanted(inputs)
-        assert got.dtype == wanted.dtype, (got.dtype, wanted.dtype)
-        return self.compare(got, wanted.reshape(got.shape))
+        expected = (
+            self.expected(inputs).to(got.dtype) if got.dtype == torch.float32 else self.expected(inputs)
+        )
+        assert got.dtype == expected.dtype, (got.dtype, expected.dtype)
+        return self.compare(got, expected.reshape(got.shape))
 
 
 @dataclass
@@ -128,11 +130,11 @@ class Kernel:
         self,
         name: str,
         output: str,
-        wanted: Callable[[Inputs], torch.Tensor],
+        expected: Callable[[Inputs], torch.Tensor],
         compare: Check | None = None,
         part: int | None = None,
     ) -> None:
-        self.cases.append(Case(name, self, output, part, wanted, compare or equal))
+        self.cases.append(Case(name, self, output, part, expected, compare or equal))
 
     @property
     def symbol(self) -> str:
@@ -162,17 +164,17 @@ class Kernel:
         )
 
     def make_inputs(self) -> dict[str, torch.Tensor]:
-        made = {}
+        inputs = {}
         for name, make in self.makes.items():
             dtype, shape = self.tensors[name]
             generator = torch.Generator().manual_seed(zlib.crc32(f"{seed()} {self.name} {name}".encode()))
-            made[name] = make(generator).reshape(shape).contiguous()
-            assert made[name].dtype == torch_dtype(dtype, self.arch), (self.name, name)
+            inputs[name] = make(generator).reshape(shape).contiguous()
+            assert inputs[name].dtype == torch_dtype(dtype, self.arch), (self.name, name)
         for name, of in self.derived.items():
             dtype, shape = self.tensors[name]
-            made[name] = of(made).reshape(shape).contiguous()
-            assert made[name].dtype == torch_dtype(dtype, self.arch), (self.name, name)
-        return made
+            inputs[name] = of(inputs).reshape(shape).contiguous()
+            assert inputs[name].dtype == torch_dtype(dtype, self.arch), (self.name, name)
+        return inputs
 
     def is_output(self, name: str) -> bool:
         return name not in self.makes and name not in self.derived
@@ -219,11 +221,11 @@ class Batch:
                 _, _, record = self._start(module, kernel, LaunchOptions(sanitize=True))
                 self._none(kernel, [f"{finding.category}: {finding.message}" for finding in record.findings])
 
-    def _none(self, kernel: Kernel, found: list[str]) -> None:
+    def _none(self, kernel: Kernel, failures: list[str]) -> None:
         """Fails where something was found."""
-        if found:
+        if failures:
             title = f"{kernel.name} on {self.arch}, HIPKITTENS_TEST_SEED={seed()}"
-            pytest.fail("\n".join([title, *found, kernel.source()]), pytrace=False)
+            pytest.fail("\n".join([title, *failures, kernel.source()]), pytrace=False)
 
     def _compile(self) -> Module:
         name = f"{self.family.replace(' ', '_')}_{self.index}.hip"
@@ -321,36 +323,36 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().view(kind)
 
 
-def equal(got: torch.Tensor, wanted: torch.Tensor) -> str | None:
+def equal(got: torch.Tensor, expected: torch.Tensor) -> str | None:
     """What differs between two tensors that must have the same bits, NaNs included; None where nothing."""
-    wrong = bits(got) != bits(wanted)
-    return _report(wrong, got, wanted)
+    wrong = bits(got) != bits(expected)
+    return _report(wrong, got, expected)
 
 
-def same_values(got: torch.Tensor, wanted: torch.Tensor) -> str | None:
+def same_values(got: torch.Tensor, expected: torch.Tensor) -> str | None:
     """The same, but any NaN is as good as another, and so is a zero."""
-    a, b = got.double(), wanted.double()
-    return _report(~((a == b) | (a.isnan() & b.isnan())), got, wanted)
+    a, b = got.double(), expected.double()
+    return _report(~((a == b) | (a.isnan() & b.isnan())), got, expected)
 
 
 def close(ulps: float, atol: float = 0.0) -> Check:
     """A check that allows so many units in the last place of the type, or `atol` near zero."""
 
-    def check(got: torch.Tensor, wanted: torch.Tensor) -> str | None:
-        a, b = got.double(), wanted.double()
+    def check(got: torch.Tensor, expected: torch.Tensor) -> str | None:
+        a, b = got.double(), expected.double()
         bound = atol + ulps * torch.finfo(got.dtype).eps * b.abs()
         wrong = ~(((a - b).abs() <= bound) | (a == b) | (a.isnan() & b.isnan()))
-        return _report(wrong, got, wanted)
+        return _report(wrong, got, expected)
 
     return check
 
 
-def _report(wrong: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) -> str | None:
+def _report(wrong: torch.Tensor, got: torch.Tensor, expected: torch.Tensor) -> str | None:
     if not wrong.any():
         return None
     first = tuple(wrong.nonzero()[0].tolist())
     count = f"{int(wrong.sum())} of {wrong.numel()}"
-    return f"{count} differ, first at {first}: {float(got[first])} and not {float(wanted[first])}"
+    return f"{count} differ, first at {first}: {float(got[first])} and not {float(expected[first])}"
 
 
 def rounded(values: torch.Tensor, dtype: str, arch: str) -> torch.Tensor:

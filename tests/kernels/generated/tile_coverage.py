@@ -32,14 +32,14 @@ def covering(rows: Sequence[Row], seed: str) -> list[Row]:
     # What a row brings only falls, so the first one that still brings what it was queued with is the best.
     queue = [(-pairs[row].bit_count(), turn, row) for turn, row in enumerate(order)]
     heapq.heapify(queue)
-    chosen = []
+    cover = []
     while missing:
         queued, turn, row = queue[0]
         brings = -(pairs[row] & missing).bit_count()
         if brings == queued:
             heapq.heappop(queue)
-            chosen.append(row)
+            cover.append(row)
             missing &= ~pairs[row]
         else:
             heapq.heapreplace(queue, (brings, turn, row))
-    return [rows[row] for row in sorted(chosen)]
+    return [rows[row] for row in sorted(cover)]

@@ -109,10 +109,10 @@ VALUE = 1.25
 
 def _maps() -> dict[str, Map]:
     maps = {}
-    for name, (one, ulps) in UNARY.items():
-        maps[name] = Map(f"{name}(d, x);", lambda x, _, f=one: f(x), ulps)
-    for name, one in OF_POSITIVE.items():
-        maps[name] = Map(f"{name}(d, p);", lambda x, _, f=one: f(x.abs()), 1)
+    for name, (function, ulps) in UNARY.items():
+        maps[name] = Map(f"{name}(d, x);", lambda x, _, f=function: f(x), ulps)
+    for name, function in OF_POSITIVE.items():
+        maps[name] = Map(f"{name}(d, p);", lambda x, _, f=function: f(x.abs()), 1)
     for name, (call, of) in LAMBDAS.items():
         maps[name] = Map(call, of)
     for name, value in CONSTANTS.items():

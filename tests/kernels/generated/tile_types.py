@@ -182,10 +182,10 @@ def uses(functions: Iterable[str], fits: Callable[[Use], bool] = lambda _: True)
     return [use for use in every if fits(use)]
 
 
-def by_tile(arch: str, chosen: Iterable[Use]) -> Iterator[tuple[int, str, str, str, list[str]]]:
+def by_tile(arch: str, uses: Iterable[Use]) -> Iterator[tuple[int, str, str, str, list[str]]]:
     """Tiles of a target, in the order of `layouts_of_tiles`, with their functions."""
     functions = defaultdict(list)
-    for function, (target, dtype), layout, shape in chosen:
+    for function, (target, dtype), layout, shape in uses:
         if target == arch:
             functions[dtype, layout, shape].append(function)
     for number, *tile in layouts_of_tiles():

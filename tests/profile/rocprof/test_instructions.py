@@ -20,11 +20,13 @@ NAME = "twice(float*, float const*, int)"
 def trace_of(module, head="CodeObj"):
     """A statistics file: an instruction's hits are its position in the kernel, its latency ten times that."""
     rows = [f"{head},Vaddr,Instruction,Hitcount,Latency,Stall,Idle,Source"]
-    for name, shown in (("count", "count(int*)"), ("twice", NAME)):
+    for name, signature in (("count", "count(int*)"), ("twice", NAME)):
         code = module[name].instructions
-        rows.append(f'3,{code[0].address},"; {module[name].info.name}",0,0,0,0,"{shown}"')
-        for i, one in enumerate(code, 1):
-            rows.append(f'3,{one.address},"{printer.text(one)}",{i},{10 * i},{2 * i},{i},"k.cpp:{i}"')
+        rows.append(f'3,{code[0].address},"; {module[name].info.name}",0,0,0,0,"{signature}"')
+        for i, instruction in enumerate(code, 1):
+            rows.append(
+                f'3,{instruction.address},"{printer.text(instruction)}",{i},{10 * i},{2 * i},{i},"k.cpp:{i}"'
+            )
     return "\n".join(rows) + "\n"
 
 
@@ -32,9 +34,12 @@ def samples_of(module, method="stochastic"):
     """A PC sampling file: three samples at each instruction, two of which wait, and one in other code."""
     code = module["twice"].instructions
     records = []
-    for i, one in enumerate(code):
+    for i, instruction in enumerate(code):
         for k in range(3):
-            record = {"pc": {"code_object_id": 3, "code_object_offset": one.address}, "dispatch_id": 2}
+            record = {
+                "pc": {"code_object_id": 3, "code_object_offset": instruction.address},
+                "dispatch_id": 2,
+            }
             if method == "stochastic":
                 reason = "ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_WAITCNT"
                 record |= {"wave_issued": int(k == 0), "snapshot": {"stall_reason": reason}}
@@ -48,7 +53,10 @@ def samples_of(module, method="stochastic"):
     ]
     tool = {
         "kernel_symbols": symbols,
-        "strings": {"pc_sample_instructions": [printer.text(one) for one in code], "pc_sample_comments": []},
+        "strings": {
+            "pc_sample_instructions": [printer.text(instruction) for instruction in code],
+            "pc_sample_comments": [],
+        },
         "buffer_records": {f"pc_sample_{method}": records},
     }
     return json.dumps({"rocprofiler-sdk-tool": [tool]})
@@ -61,7 +69,7 @@ def test_a_thread_trace(tmp_path, module, head, mangled):
     path.write_text(trace_of(module, head))
     kernel = module["twice"]
     costs = read_thread_trace(path, [kernel.info.name if mangled else "twice"])
-    assert list(costs) == [one.address for one in kernel.instructions]
+    assert list(costs) == [instruction.address for instruction in kernel.instructions]
     second = costs[kernel.instructions[1].address]
     assert (second.hits, second.latency, second.stall, second.idle) == (2, 20, 4, 2)
     assert of_kernel(costs, kernel) == costs
@@ -74,10 +82,10 @@ def test_samples(tmp_path, module, method):
     path.write_text(samples_of(module, method))
     kernel = module["twice"]
     costs = read_pc_samples(path, [kernel.info.name])
-    assert list(costs) == [one.address for one in kernel.instructions]
+    assert list(costs) == [instruction.address for instruction in kernel.instructions]
     assert {cost.samples for cost in costs.values()} == {3}
-    wanted = {"WAITCNT": 2} if method == "stochastic" else {}
-    assert all(cost.reasons == wanted for cost in costs.values())
+    expected = {"WAITCNT": 2} if method == "stochastic" else {}
+    assert all(cost.reasons == expected for cost in costs.values())
 
 
 def test_files_of_other_forms(tmp_path):
@@ -101,7 +109,10 @@ def test_files_of_other_forms(tmp_path):
 
 
 def test_costs_of_other_code(module):
-    costs = {one.address: rocprof.InstructionCost("v_nop", hits=1) for one in module["twice"].instructions}
+    costs = {
+        instruction.address: rocprof.InstructionCost("v_nop", hits=1)
+        for instruction in module["twice"].instructions
+    }
     with pytest.raises(ProfilerError, match=r"are not those of its code object.*compiled anew"):
         of_kernel(costs, module["twice"])
 
@@ -140,7 +151,7 @@ def test_collected_together(tmp_path, monkeypatch, module, target):
     install(tmp_path, monkeypatch, module)
     result = _measured(target, [], thread_trace=True, pc_sampling=True)
     costs = result.rocprof.instructions
-    assert list(costs) == [one.address for one in module["twice"].instructions]
+    assert list(costs) == [instruction.address for instruction in module["twice"].instructions]
     first = next(iter(costs.values()))
     assert (first.hits, first.latency, first.samples, first.reasons) == (1, 10, 3, {"WAITCNT": 2})
     assert [p.name for p in result.rocprof.thread_trace] == ["ui_output_agent_1_dispatch_2"]
@@ -150,7 +161,7 @@ def test_collected_together(tmp_path, monkeypatch, module, target):
 
 
 @pytest.mark.parametrize(
-    ("options", "made", "message"),
+    ("options", "overrides", "message"),
     [
         ({"thread_trace": True}, {"before": "sys.exit('rocprof-trace-decoder not found')"}, "/opt/rocm/lib"),
         (
@@ -166,8 +177,8 @@ def test_collected_together(tmp_path, monkeypatch, module, target):
         ),
     ],
 )
-def test_what_goes_wrong(tmp_path, monkeypatch, module, target, options, made, message):
-    install(tmp_path, monkeypatch, module, **made)
+def test_what_goes_wrong(tmp_path, monkeypatch, module, target, options, overrides, message):
+    install(tmp_path, monkeypatch, module, **overrides)
     with pytest.raises(ProfilerError, match=message):
         rocprof.collect(target, trace=False, folder=tmp_path / "run", **options)
 

@@ -129,7 +129,7 @@ def test_no_tool(tmp_path, monkeypatch, target):
 
 
 @pytest.mark.parametrize(
-    ("said", "error", "message"),
+    ("output", "error", "message"),
     [
         ("open /dev/kfd: Permission denied", ProfilerPermission, "perf_event_paranoid=1.*--device=/dev/kfd"),
         ("Unable to find counter SQ_WAVE", CounterRejected, r"refused SQ_WAVE: Unable.*rocprofv3-avail list"),
@@ -137,8 +137,8 @@ def test_no_tool(tmp_path, monkeypatch, target):
         ("Segmentation fault", ProfilerError, "ended with code 3: Segmentation fault.*log.txt"),
     ],
 )
-def test_what_the_tool_says(tmp_path, monkeypatch, target, said, error, message):
-    install(tmp_path, monkeypatch, before=f"print({said!r})\nsys.exit(3)")
+def test_what_the_tool_says(tmp_path, monkeypatch, target, output, error, message):
+    install(tmp_path, monkeypatch, before=f"print({output!r})\nsys.exit(3)")
     with pytest.raises(error, match=message) as caught:
         rocprof.collect(target, ["SQ_WAVE"], trace=False, folder=tmp_path / "run")
     assert type(caught.value) is error

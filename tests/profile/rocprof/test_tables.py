@@ -33,9 +33,9 @@ NEW = (
 
 
 def test_real_counters():
-    found = read_counters(DATA / "ds_write_b64_counter_collection.csv")
-    assert len(found) == 3
-    kernel = of_kernel(found, "micro_tk")[0]
+    dispatches = read_counters(DATA / "ds_write_b64_counter_collection.csv")
+    assert len(dispatches) == 3
+    kernel = of_kernel(dispatches, "micro_tk")[0]
     assert kernel.counters == {"SQ_INSTS_LDS": 1.0, "SQ_LDS_BANK_CONFLICT": 60.0}
     assert (kernel.agent, kernel.grid, kernel.workgroup, kernel.vgprs, kernel.sgprs) == (2, 64, 64, 4, 16)
     assert kernel.microseconds == pytest.approx(1.799)
@@ -57,12 +57,12 @@ def test_real_agents():
 def test_both_layouts_of_the_trace(tmp_path, text):
     path = tmp_path / "1_kernel_trace.csv"
     path.write_text(text)
-    (found,) = read_kernel_trace(path)
-    assert (found.agent, found.kernel) == (4, "void add<float>(float*, int)")
-    assert (found.grid, found.workgroup, found.lds, found.scratch) == (2560, 128, 512, 16)
-    assert found.microseconds == 2.5
-    assert found.dispatch == (7 if text is OLD else 3)
-    assert found.vgprs == (None if text is OLD else 24)
+    (dispatch,) = read_kernel_trace(path)
+    assert (dispatch.agent, dispatch.kernel) == (4, "void add<float>(float*, int)")
+    assert (dispatch.grid, dispatch.workgroup, dispatch.lds, dispatch.scratch) == (2560, 128, 512, 16)
+    assert dispatch.microseconds == 2.5
+    assert dispatch.dispatch == (7 if text is OLD else 3)
+    assert dispatch.vgprs == (None if text is OLD else 24)
 
 
 def test_rows_of_one_counter_are_summed(tmp_path):

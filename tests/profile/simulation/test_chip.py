@@ -42,14 +42,14 @@ def test_a_copy_takes_as_long_as_memory_needs_for_its_bytes():
     groups, bytes_each = 22 << 10, 256 * 16
     source, to = (torch.zeros(groups * bytes_each // 4) for _ in range(2))
     kernel = wb.compile(COPY, arch="gfx950", name="copy.hip")["copy"]
-    found = wb.time(kernel[groups, 256], source, to, device="emulated:MI355X").model
-    assert found is not None
-    assert found.simulation is not None
+    model = wb.time(kernel[groups, 256], source, to, device="emulated:MI355X").model
+    assert model is not None
+    assert model.simulation is not None
     moved = groups * bytes_each
     peak = float(MI355X.hbm_bytes_per_second) / 100
     # Both fit the Infinity Cache, which the clearing of the caches left full: each line puts one out.
     needed = moved / (peak * MI355X.hbm_read) + 2 * moved / (peak * MI355X.hbm_write)
-    assert needed <= found.simulation.seconds <= 1.15 * needed
+    assert needed <= model.simulation.seconds <= 1.15 * needed
 
 
 def test_a_repeated_copy_takes_what_the_infinity_cache_needs():
@@ -126,7 +126,7 @@ def test_lengths_that_nobody_recorded_lie_between_those_that_were(monkeypatch):
     kernel = wb.compile(CAUSAL, arch="gfx950", name="causal.hip")["causal"]
     launch = kernel[(of_each, lengths), 64]
     target = resolve(launch, kwargs={"from": source, "to": to}, device="emulated:MI355X")
-    code = {one.address: one for one in kernel.instructions}
+    code = {instruction.address: instruction for instruction in kernel.instructions}
 
     def run(groups, kinds):
         monkeypatch.setattr(chip, "MOST_KINDS", kinds)

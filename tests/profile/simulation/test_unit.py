@@ -99,8 +99,8 @@ def run(arch, name, block=64, *, groups=1, resident=1, level=FROM_L2, spans=0, *
     steps, instructions = recorded(arch, name, block)
     product = default_product(arch)
     code = program(steps.blocks, instructions, steps.text, product.target, dict.fromkeys(instructions, level))
-    told = {**machine_record(product, product.clock_hz, 1), **machine}
-    return run_unit(code, [steps.of(0)] * groups, told, resident, spans=spans)
+    record = {**machine_record(product, product.clock_hz, 1), **machine}
+    return run_unit(code, [steps.of(0)] * groups, record, resident, spans=spans)
 
 
 def cycles_each(arch, name, block=64, **more):
@@ -155,14 +155,14 @@ def test_pointer_chase(level, cycles):
 
 
 def test_four_waves_have_a_simd_each_and_eight_share():
-    one, four, eight = (run("gfx950", "mfma32_96", 64 * waves).cycles for waves in (1, 4, 8))
-    assert four == pytest.approx(one, rel=WITHIN)
+    single, four, eight = (run("gfx950", "mfma32_96", 64 * waves).cycles for waves in (1, 4, 8))
+    assert four == pytest.approx(single, rel=WITHIN)
     assert eight - four == pytest.approx(96 * 32, rel=WITHIN)
 
 
 def test_a_second_wave_hides_what_a_wave_waits_for():
-    one, eight = (run("gfx942", "lds_96", 64 * waves).cycles for waves in (1, 8))
-    assert eight == pytest.approx(one, rel=0.1)
+    single, eight = (run("gfx942", "lds_96", 64 * waves).cycles for waves in (1, 8))
+    assert eight == pytest.approx(single, rel=0.1)
 
 
 def test_two_work_groups_of_a_unit():
@@ -191,8 +191,8 @@ def test_every_cycle_of_a_wave_is_accounted_for(arch, name):
     assert unit.lost_spans == 0
     for index, wave in enumerate(unit.waves):
         assert wave.busy + wave.stalled == pytest.approx(wave.end - wave.start)
-        own = unit.spans[(unit.spans["wave"] == index) & (unit.spans["reason"] != REASON["NONE"])]
-        assert own["cycles"].sum() == pytest.approx(wave.stalled)
+        spans = unit.spans[(unit.spans["wave"] == index) & (unit.spans["reason"] != REASON["NONE"])]
+        assert spans["cycles"].sum() == pytest.approx(wave.stalled)
     assert unit.stalls.sum() == pytest.approx(sum(wave.stalled for wave in unit.waves))
     again = run(arch, f"{name}_96", 512, groups=3, resident=2)
     assert again.cycles == unit.cycles
@@ -220,8 +220,8 @@ def test_less_work_and_more_bandwidth_never_take_longer(name):
 def test_bandwidth_of_a_share():
     """Loads one after the other without a wait come as fast as the share of HBM gives lines."""
     product = default_product("gfx950")
-    told = machine_record(product, product.clock_hz, 256)
-    rate = LINE_BYTES / told["level_cycles"][3] * product.clock_hz * 256
+    record = machine_record(product, product.clock_hz, 256)
+    rate = LINE_BYTES / record["level_cycles"][3] * product.clock_hz * 256
     assert rate == pytest.approx(product.hbm_bytes_per_second * product.hbm_read / 100)
 
 

@@ -21,7 +21,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def texts(figure: Any) -> list[str]:
     """Texts of a figure's picture."""
-    return ["".join(one.itertext()) for one in ElementTree.fromstring(svg_of(figure)).iter(f"{SVG}text")]
+    return [
+        "".join(element.itertext()) for element in ElementTree.fromstring(svg_of(figure)).iter(f"{SVG}text")
+    ]
 
 
 def filled(figure: Any, colour: str) -> list[str]:
@@ -56,7 +58,7 @@ def test_a_picture_says_what_it_shows() -> None:
     figure.update_layout(title="Time <b>by</b> unit", xaxis_title="us")
     tree = ElementTree.fromstring(svg_of(figure))
     assert tree.get("role") == "img"
-    assert [each.tag for each in list(tree)[:2]] == [f"{SVG}title", f"{SVG}desc"]
+    assert [element.tag for element in list(tree)[:2]] == [f"{SVG}title", f"{SVG}desc"]
     assert tree.findtext(f"{SVG}title") == "Time by unit"
     assert tree.findtext(f"{SVG}desc") == (
         "us across; busy & idle: 2 values, 1 to 3; rate: 2 values, 2 to 7.5; map: 4 values, 1 to 4."
@@ -151,10 +153,10 @@ def test_another_kind_of_trace_is_named_in_its_place() -> None:
 def test_text_of_a_terminal() -> None:
     figure = go.Figure(go.Bar(x=[1.5] * 20, y=[f"part {n}" for n in range(20)], orientation="h"))
     figure.update_layout(title="Where the time goes")
-    shown = text_of(figure)
-    assert shown.startswith("Where the time goes")
-    assert re.search(r"part 0 +1\.5", shown)
-    assert "and 8 more" in shown
+    text = text_of(figure)
+    assert text.startswith("Where the time goes")
+    assert re.search(r"part 0 +1\.5", text)
+    assert "and 8 more" in text
 
 
 def test_no_figure_is_wider_than_its_page() -> None:
@@ -168,8 +170,10 @@ def test_no_figure_is_wider_than_its_page() -> None:
 
 def texts_at(drawn: str, text: str) -> list[tuple[float, float, float]]:
     """Size, x and y of each place where a text stands alone."""
-    found = re.findall(rf'font-size: ([\d.]+)px[^>]*x="([\d.]+)" y="([\d.]+)"[^>]*>{re.escape(text)}<', drawn)
-    return [(float(size), float(x), float(y)) for size, x, y in found]
+    matches = re.findall(
+        rf'font-size: ([\d.]+)px[^>]*x="([\d.]+)" y="([\d.]+)"[^>]*>{re.escape(text)}<', drawn
+    )
+    return [(float(size), float(x), float(y)) for size, x, y in matches]
 
 
 def test_values_of_bars_leave_titles_room() -> None:
@@ -186,7 +190,7 @@ def test_values_of_bars_leave_titles_room() -> None:
 def test_numbers_of_neighbouring_cells_stand_apart() -> None:
     cells = [[float(10 + column % 90) for column in range(64)] for _ in range(8)]
     drawn = svg_of(go.Figure(go.Heatmap(z=cells, texttemplate="%{z}"), {"width": 700}))
-    [size] = {float(each) for each in re.findall(r"font-size: ([\d.]+)px[^>]*><text[^>]*>10<", drawn)}
+    [size] = {float(size) for size in re.findall(r"font-size: ([\d.]+)px[^>]*><text[^>]*>10<", drawn)}
     first, second = (float(re.findall(rf"<text x='([\d.]+)'[^>]*>{n}<", drawn)[0]) for n in (10, 11))
     assert size > 4, "large enough to be read"
     # A digit of DejaVu Sans is 0.636 of its size wide.
@@ -195,9 +199,9 @@ def test_numbers_of_neighbouring_cells_stand_apart() -> None:
 
 def test_numbers_of_axes_are_whole_and_as_asked() -> None:
     """A power of ten at an axis' end would lie under the badge or the title."""
-    shown = texts(go.Figure(go.Heatmap(z=[[0, 1.4e-6]])))
-    assert "1.4e-06" in shown
-    assert not any("1e" in text and not text[0].isdigit() for text in shown)
+    labels = texts(go.Figure(go.Heatmap(z=[[0, 1.4e-6]])))
+    assert "1.4e-06" in labels
+    assert not any("1e" in text and not text[0].isdigit() for text in labels)
     curve = go.Figure(go.Scatter(x=[0, 3e-6], y=[0, 1]), {"yaxis": {"tickformat": ".0%"}})
     assert {"100%", "20%", "3e-06"} <= set(texts(curve))
     counts = go.Figure(go.Scatter(x=[0, 1], y=[0, 10]), {"yaxis": {"tickformat": "d"}})
@@ -238,8 +242,8 @@ def test_texts_of_cells_have_the_colour_that_is_read_on_them() -> None:
     bare = go.Figure(cells).update_xaxes(visible=False).update_yaxes(visible=False)
     picture = svg_of(bare)
     groups = re.findall(r'<g style="([^"]*)">((?:<text [^>]*>\w</text>)+)</g>', picture)
-    found = {"".join(re.findall(r">(\w)<", texts)): "fill: #ffffff" in style for style, texts in groups}
-    assert found == {"ac": True, "bd": False}, "those of one look are told once"
+    is_white = {"".join(re.findall(r">(\w)<", texts)): "fill: #ffffff" in style for style, texts in groups}
+    assert is_white == {"ac": True, "bd": False}, "those of one look are told once"
     assert "paint-order" not in picture
     # What lies over cells counts: white veils them.
     white = "rgba(255,255,255,0.8)"
@@ -258,24 +262,24 @@ def test_pictures_on_one_page_share_no_names() -> None:
         picture = svg_of(go.Figure(hatched))
         return set(re.findall(r"url\(#([^)]*)\)", picture)), set(re.findall(r'id="([^"]*)"', picture))
 
-    (used, one), (_, other) = names(1), names(2)
+    (used, ids), (_, other) = names(1), names(2)
     assert len(used) >= 2, "a hatch and a clip"
-    assert used <= one
+    assert used <= ids
     assert not used & other
 
 
 def test_large_numbers_of_an_axis_have_a_letter() -> None:
-    shown = set(texts(go.Figure(go.Bar(x=["a", "b"], y=[0.5e6, 2.1e6]))))
-    assert {"0", "0.5M", "1M", "2M"} <= shown
-    assert not any("1e" in text for text in shown)
+    labels = set(texts(go.Figure(go.Bar(x=["a", "b"], y=[0.5e6, 2.1e6]))))
+    assert {"0", "0.5M", "1M", "2M"} <= labels
+    assert not any("1e" in text for text in labels)
     assert {"0", "6k", "10k"} <= set(texts(go.Figure(go.Bar(x=["a"], y=[12_000]))))
     assert "5000" in texts(go.Figure(go.Bar(x=["a"], y=[6_000])))
 
 
 def test_pictures_of_this_package_as_pdf() -> None:
-    kept = io.BytesIO()
-    imsave(kept, np.zeros((1, 4, 3), np.uint8), format="png")
-    image = base64.b64encode(kept.getvalue()).decode()
+    png = io.BytesIO()
+    imsave(png, np.zeros((1, 4, 3), np.uint8), format="png")
+    image = base64.b64encode(png.getvalue()).decode()
     picture = (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100" font-size="11">'
         '<text x="10" y="20" font-weight="bold">SIMD</text>'

@@ -216,8 +216,8 @@ def _first(rows: Rows[T], opcode: str, default: T) -> T:
 
 
 def _every(rows: Rows[T], opcode: str, nothing: T) -> T:
-    found: Sequence[T] = [value for pattern, value in rows if re.fullmatch(pattern, opcode)]
-    return reduce(or_, found, nothing)
+    values: Sequence[T] = [value for pattern, value in rows if re.fullmatch(pattern, opcode)]
+    return reduce(or_, values, nothing)
 
 
 def _memory(format_: str, opcode: str) -> Memory | None:
@@ -244,12 +244,12 @@ def _memory(format_: str, opcode: str) -> Memory | None:
 
 
 def _arithmetic(opcode: str) -> Arithmetic | None:
-    if found := _ARITHMETIC.fullmatch(opcode):
-        kind = _ADDITIONS.get(found["name"], "FMA")
-        operations = (2 if kind == "FMA" else 1) * (2 if found["packed"] else 1)
-        return Arithmetic(kind, f"F{found['bits']}", operations)
-    if found := _TRANSCENDENTAL.fullmatch(opcode):
-        return Arithmetic("TRANS", f"F{found['bits']}", 1)
+    if match := _ARITHMETIC.fullmatch(opcode):
+        kind = _ADDITIONS.get(match["name"], "FMA")
+        operations = (2 if kind == "FMA" else 1) * (2 if match["packed"] else 1)
+        return Arithmetic(kind, f"F{match['bits']}", operations)
+    if match := _TRANSCENDENTAL.fullmatch(opcode):
+        return Arithmetic("TRANS", f"F{match['bits']}", 1)
     return None
 
 

@@ -83,7 +83,7 @@ class Form:
     @cached_property
     def source_type(self) -> str:
         """Type of float that the name says last: "f16" of v_cvt_f32_f16; "f32" where it says none."""
-        return next((each for each in reversed(self.opcode.split("_")) if each in _FLOATS), "f32")
+        return next((part for part in reversed(self.opcode.split("_")) if part in _FLOATS), "f32")
 
     def scaled(self, scale: Form) -> Form:
         """This f8f6f4 matrix instruction with the scales of `scale` as further operands: one instruction."""

@@ -174,5 +174,5 @@ def _passes(matrix: Matrix, unit: Target) -> int:
 @cache
 def matrix_of(target: str, opcode: str) -> Matrix | None:
     """A matrix instruction of a target; None for another instruction."""
-    found = MATRICES.get(opcode)
-    return None if found is None else replace(found, passes=_passes(found, targets.target(target)))
+    matrix = MATRICES.get(opcode)
+    return None if matrix is None else replace(matrix, passes=_passes(matrix, targets.target(target)))

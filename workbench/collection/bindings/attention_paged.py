@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.collection.record import Function, Given, PortModule, Use
+from workbench.collection.record import Call, Function, PortModule, Use
 from workbench.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 _LATENT_ONLY = "Caches of 512 + 64 columns, any heads; the port is compiled for one setting"
 
 
-def _values(keys: str, values: str, given: Given) -> torch.Tensor | None:
+def _values(keys: str, values: str, call: Call) -> torch.Tensor | None:
     """The values' cache; None where it is a view of the keys' first columns, which are then loaded once."""
-    k, v = given[keys], given[values]
+    k, v = call[keys], call[values]
     same = k.data_ptr() == v.data_ptr() and k.stride() == v.stride()
     return None if same else v
 
@@ -29,17 +29,17 @@ class _Count:
     def __init__(self, name: str, of: str, size: str) -> None:
         self.name, self.of, self.size = name, of, size
 
-    def __call__(self, given: Given) -> None:
-        wanted = given.sizes[self.size]
-        if given[self.name] != wanted:
-            raise ArgumentError(f"{self.name} is {given[self.name]}; expected {wanted}, as {self.of} has")
+    def __call__(self, call: Call) -> None:
+        expected = call.sizes[self.size]
+        if call[self.name] != expected:
+            raise ArgumentError(f"{self.name} is {call[self.name]}; expected {expected}, as {self.of} has")
 
 
-def _turns_all_columns(given: Given) -> None:
+def _turns_all_columns(call: Call) -> None:
     """The port's page and kernel take columns for `rotary_dim`, and pairs of them."""
-    if given["rotary_dim"] not in (32, 64):
+    if call["rotary_dim"] not in (32, 64):
         raise ArgumentError(
-            f"rotary_dim is {given['rotary_dim']}; expected 64, the columns of positions, or 32, their pairs"
+            f"rotary_dim is {call['rotary_dim']}; expected 64, the columns of positions, or 32, their pairs"
         )
 
 
@@ -59,11 +59,11 @@ _MLA_DECODE = Function(
             {
                 "q": "Q",
                 "kv_cache": "K_buffer",
-                "v_cache": lambda given: _values("K_buffer", "V_buffer", given),
+                "v_cache": lambda call: _values("K_buffer", "V_buffer", call),
                 "kv_indptr": "kv_indptr",
                 "kv_indices": "kv_indices",
-                "cos_sin_cache": lambda given: given["cos_sin_cache"] if given["use_rope"] else None,
-                "positions": lambda given: given["positions"].flatten().long() if given["use_rope"] else None,
+                "cos_sin_cache": lambda call: call["cos_sin_cache"] if call["use_rope"] else None,
+                "positions": lambda call: call["positions"].flatten().long() if call["use_rope"] else None,
                 "scale": "scale",
                 "softcap": "logit_cap",
             },
@@ -89,7 +89,7 @@ _SPARSE_MLA = Function(
             {
                 "q": "Q",
                 "kv_cache": "K_cache",
-                "v_cache": lambda given: _values("K_cache", "V_cache", given),
+                "v_cache": lambda call: _values("K_cache", "V_cache", call),
                 "topk_indices": "topk_indices",
                 "block_table": "block_table",
                 "seq_lens": "seq_lens",

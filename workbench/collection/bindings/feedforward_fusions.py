@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.collection.record import Function, Given, PortModule, Use
+from workbench.collection.record import Call, Function, PortModule, Use
 
 
 def _layer(name: str, operator: str, activation: str, gated: bool) -> Function:
@@ -43,7 +43,7 @@ def _kv_cache(dtype: str, block: int) -> Function:
                 {
                     **{"k": "k", "v": "v", "key_cache": "key_cache", "value_cache": "value_cache"},
                     **{"k_scale": "k_scale", "v_scale": "v_scale"},
-                    "slots": lambda given: given["slot_mapping"].flatten(),
+                    "slots": lambda call: call["slot_mapping"].flatten(),
                 },
             )
         ],
@@ -52,8 +52,8 @@ def _kv_cache(dtype: str, block: int) -> Function:
 
 
 def _mul_add(dtype: str, size: int) -> Function:
-    def operand(name: str, given: Given) -> object:
-        return given[name].flatten()[:1] if given[f"{name}_is_scalar"] else given[name]
+    def operand(name: str, call: Call) -> object:
+        return call[name].flatten()[:1] if call[f"{name}_is_scalar"] else call[name]
 
     return Function(
         name=f"dispatch_{dtype}_{size}",
@@ -70,8 +70,8 @@ def _mul_add(dtype: str, size: int) -> Function:
                 "feed_forward/mul_add",
                 {
                     "x": "x",
-                    "a": lambda given: operand("a", given),
-                    "b": lambda given: operand("b", given),
+                    "a": lambda call: operand("a", call),
+                    "b": lambda call: operand("b", call),
                 },
                 {"out": "out"},
             )
@@ -120,9 +120,9 @@ def _latent(name: str, weights: str, scale: str) -> Function:
                 {
                     **{name: name for name in ("q_nope", "w_k", "w_k_scale", "q_pe", "k_nope", "k_rope")},
                     **{"kv_cache": "kv_cache", "cos": "cos", "sin": "sin", "k_scale": "k_scale"},
-                    "slots": lambda given: given["slot_mapping"].long(),
-                    "positions": lambda given: given["positions"].long(),
-                    "interleaved": lambda given: not given["is_neox"],
+                    "slots": lambda call: call["slot_mapping"].long(),
+                    "positions": lambda call: call["positions"].long(),
+                    "interleaved": lambda call: not call["is_neox"],
                 },
                 {"q_out": "q_out", "k_pe": "k_pe_out"},
             )

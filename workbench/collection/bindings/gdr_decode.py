@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from workbench.collection.convert import sizes_told
-from workbench.collection.record import Function, Given, PortModule, Use
+from workbench.collection.convert import sizes_match
+from workbench.collection.record import Call, Function, PortModule, Use
 from workbench.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -15,50 +15,50 @@ if TYPE_CHECKING:
 _SIZES = {"T": "T", "B": "B", "H": "H", "HV": "G", "K": "K", "V_dim": "V"}
 
 
-def _packed(given: Given, name: str) -> Any:
+def _packed(call: Call, name: str) -> Any:
     """A tensor of B x T tokens, those of all batches as one where cu_seqlens counts them; None stays."""
-    tensor, s = given[name], given.sizes
+    tensor, s = call[name], call.sizes
     if tensor is None:
         return None
-    tokens = (1, s["B"] * s["T"]) if given["cu_seqlens"] is not None else (s["B"], s["T"])
+    tokens = (1, s["B"] * s["T"]) if call["cu_seqlens"] is not None else (s["B"], s["T"])
     behind = tensor.shape[2:]
     if math.prod(tensor.shape[:2]) != math.prod(tokens):
         raise ArgumentError(f"{name} is {tuple(tensor.shape)}; expected {s['B']} x {s['T']} tokens")
     return tensor.view(*tokens, *behind)
 
 
-def _states(given: Given, name: str) -> Any:
+def _states(call: Call, name: str) -> Any:
     """(sequences, HV, K, V), of which the port has the first two as one."""
-    tensor, s = given[name], given.sizes
-    count = s["B"] if given["cu_seqlens"] is None else s["N"]
+    tensor, s = call[name], call.sizes
+    count = s["B"] if call["cu_seqlens"] is None else s["N"]
     dims = (count, s["G"], s["K"], s["V"])
     if tensor is None or tensor.numel() != math.prod(dims):
-        what = "None" if tensor is None else tuple(tensor.shape)
-        raise ArgumentError(f"{name} is {what}; expected {dims}, or the first two as one")
+        shape = "None" if tensor is None else tuple(tensor.shape)
+        raise ArgumentError(f"{name} is {shape}; expected {dims}, or the first two as one")
     return tensor.view(dims)
 
 
-def _last(given: Given) -> torch.Tensor:
+def _last(call: Call) -> torch.Tensor:
     """Where last states go; with store_final_state False to nobody."""
     import torch
 
-    if given["store_final_state"]:
-        made: torch.Tensor = _states(given, "ht")
-        return made
-    s = given.sizes
-    count = s["B"] if given["cu_seqlens"] is None else s["N"]
-    return torch.empty(count, s["G"], s["K"], s["V"], device=given["q"].device)
+    if call["store_final_state"]:
+        states: torch.Tensor = _states(call, "ht")
+        return states
+    s = call.sizes
+    count = s["B"] if call["cu_seqlens"] is None else s["N"]
+    return torch.empty(count, s["G"], s["K"], s["V"], device=call["q"].device)
 
 
-def _strengths(given: Given) -> torch.Tensor:
-    made: torch.Tensor = _packed(given, "beta").float()
-    return made
+def _strengths(call: Call) -> torch.Tensor:
+    beta: torch.Tensor = _packed(call, "beta").float()
+    return beta
 
 
-def _beta_told(given: Given) -> None:
-    if given["is_beta_headwise"] != (given["beta"].dim() == 3):
+def _check_beta(call: Call) -> None:
+    if call["is_beta_headwise"] != (call["beta"].dim() == 3):
         raise ArgumentError(
-            f"is_beta_headwise is {given['is_beta_headwise']}, beta {tuple(given['beta'].shape)}; "
+            f"is_beta_headwise is {call['is_beta_headwise']}, beta {tuple(call['beta'].shape)}; "
             "expected (B, T, HV) where it is True, else (B, T, HV, V)"
         )
 
@@ -83,31 +83,31 @@ _FUSED_RECURRENT = Function(
         Use(
             "gated_delta/recurrent",
             {
-                "q": lambda given: _packed(given, "q"),
-                "k": lambda given: _packed(given, "k"),
-                "v": lambda given: _packed(given, "v"),
-                "g": lambda given: _packed(given, "g") if given["use_g"] else None,
-                "gk": lambda given: _packed(given, "gk") if given["use_gk"] else None,
-                "gv": lambda given: _packed(given, "gv") if given["use_gv"] else None,
+                "q": lambda call: _packed(call, "q"),
+                "k": lambda call: _packed(call, "k"),
+                "v": lambda call: _packed(call, "v"),
+                "g": lambda call: _packed(call, "g") if call["use_g"] else None,
+                "gk": lambda call: _packed(call, "gk") if call["use_gk"] else None,
+                "gv": lambda call: _packed(call, "gv") if call["use_gv"] else None,
                 "beta": _strengths,
-                "initial_state": lambda given: _states(given, "h0") if given["use_initial_state"] else None,
+                "initial_state": lambda call: _states(call, "h0") if call["use_initial_state"] else None,
                 **{"cu_seqlens": "cu_seqlens", "scale": "scale"},
             },
-            {"o": lambda given: _packed(given, "o"), "last_state": _last},
+            {"o": lambda call: _packed(call, "o"), "last_state": _last},
         )
     ],
-    checks=[sizes_told(_SIZES), _beta_told],
+    checks=[sizes_match(_SIZES), _check_beta],
     differs="Columns of the state are a multiple of 16, its rows 64, 128 or 256; cu_seqlens gives the number "
     "of sequences, for which the port takes B.",
 )
 
 
-def _indices(given: Given) -> Any:
+def _indices(call: Call) -> Any:
     """Which state each sequence has; with use_initial_state False none."""
     import torch
 
-    indices: torch.Tensor = given["h0_indices"]
-    return indices if given["use_initial_state"] else torch.full_like(indices, -1)
+    indices: torch.Tensor = call["h0_indices"]
+    return indices if call["use_initial_state"] else torch.full_like(indices, -1)
 
 
 _SIGMOID_GATED = Function(
@@ -125,21 +125,21 @@ _SIGMOID_GATED = Function(
         Use(
             "gated_delta/sigmoid_gated_recurrent",
             {
-                "q": lambda given: _packed(given, "q"),
-                "k": lambda given: _packed(given, "k"),
-                "v": lambda given: _packed(given, "v"),
-                "a": lambda given: _packed(given, "a"),
-                "b": lambda given: _packed(given, "b"),
-                "a_log": lambda given: given["A_log"].float(),
-                "dt_bias": lambda given: given["dt_bias"].float(),
+                "q": lambda call: _packed(call, "q"),
+                "k": lambda call: _packed(call, "k"),
+                "v": lambda call: _packed(call, "v"),
+                "a": lambda call: _packed(call, "a"),
+                "b": lambda call: _packed(call, "b"),
+                "a_log": lambda call: call["A_log"].float(),
+                "dt_bias": lambda call: call["dt_bias"].float(),
                 **{"states": "h0_source", "indices": _indices, "cu_seqlens": "cu_seqlens", "scale": "scale"},
                 **{"softplus_beta": "softplus_beta", "softplus_threshold": "softplus_threshold"},
                 "use_qk_l2norm": "use_qk_l2norm",
             },
-            {"o": lambda given: _packed(given, "o")},
+            {"o": lambda call: _packed(call, "o")},
         )
     ],
-    checks=[sizes_told(_SIZES)],
+    checks=[sizes_match(_SIZES)],
     differs="Columns of the state are a multiple of 16, its rows 64, 128 or 256; lengths of q and k are over "
     "all their columns, where the port's are over each 64.",
 )
@@ -160,17 +160,17 @@ _CONV_UPDATE = Function(
             "gated_delta/causal_conv1d_update",
             {
                 **{"x": "x", "weight": "w", "conv_state": "conv_state", "key_dim": "key_dim"},
-                "bias": lambda given: given["bias"] if given["has_bias"] else None,
-                "indices": lambda given: (
-                    given["conv_state_indices"].long() if given["is_continuous_batching"] else None
+                "bias": lambda call: call["bias"] if call["has_bias"] else None,
+                "indices": lambda call: (
+                    call["conv_state_indices"].long() if call["is_continuous_batching"] else None
                 ),
-                "activation": lambda given: "silu" if given["silu_activation"] else "none",
+                "activation": lambda call: "silu" if call["silu_activation"] else "none",
             },
             {"q": "q", "k": "k", "v": "v"},
         )
     ],
     checks=[
-        sizes_told(
+        sizes_match(
             {
                 **{"key_dim": "KD", "value_dim": "VD", "batch": "B", "dim": "D", "seqlen": "S"},
                 "num_cache_lines": "L",
@@ -198,11 +198,11 @@ _QKVZBA = Function(
             },
             {
                 **{"mixed_qkv": "mixed_qkv", "b": "b_out", "a": "a_out"},
-                "z": lambda given: given["z"].view(len(given["z"]), given["num_heads_v"], -1),
+                "z": lambda call: call["z"].view(len(call["z"]), call["num_heads_v"], -1),
             },
         )
     ],
-    checks=[sizes_told({"batch_size": "B", "num_heads_v": "HV"})],
+    checks=[sizes_match({"batch_size": "B", "num_heads_v": "HV"})],
 )
 
 _N = {"N": "int"}
@@ -229,16 +229,16 @@ def _reduce(name: str, operation: str) -> Function:
                 {"out": "output"},
             )
         ],
-        checks=[sizes_told({"N": "M"})],
+        checks=[sizes_match({"N": "M"})],
     )
 
 
-def _scratch(given: Given) -> Any:
+def _scratch(call: Call) -> Any:
     """Lengths, which the port's function keeps to itself."""
     import torch
 
-    rows = given["input"].shape[:-1]
-    return torch.empty(rows, dtype=torch.float32, device=given["input"].device)
+    rows = call["input"].shape[:-1]
+    return torch.empty(rows, dtype=torch.float32, device=call["input"].device)
 
 
 _L2_NORMALIZE = Function(
@@ -251,7 +251,7 @@ _L2_NORMALIZE = Function(
             {"y": "output", "rstd": _scratch},
         )
     ],
-    checks=[sizes_told({"N": "M", "vec_len": "D"})],
+    checks=[sizes_match({"N": "M", "vec_len": "D"})],
     differs="Any length; the port loses part of a sum if a length, rounded up to 64, is not a power of two.",
 )
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.collection import indices
-from workbench.collection.convert import described_by, sizes_told
-from workbench.collection.record import Function, Given, PortModule, Use
+from workbench.collection.convert import described_by, sizes_match
+from workbench.collection.record import Call, Function, PortModule, Use
 from workbench.errors import ArgumentError
 
 
-def _strides_told(given: Given) -> None:
-    x = given["x"]
+def _check_strides(call: Call) -> None:
+    x = call["x"]
     for name, stride in zip(("stride_x_dim", "stride_x_token"), x.stride(), strict=True):
-        described_by(given, name, stride, f"the stride of x {tuple(x.shape)}")
+        described_by(call, name, stride, f"the stride of x {tuple(x.shape)}")
 
 
 _CONV_SPLIT = Function(
@@ -37,20 +37,20 @@ _CONV_SPLIT = Function(
             "gated_delta/causal_conv1d_split",
             {
                 **{"x": "x", "weight": "w", "starts": "query_start_loc", "key_dim": "k_dim"},
-                "bias": lambda given: given["bias"] if given["has_bias"] else None,
-                "activation": lambda given: "silu" if given["silu_activation"] else "none",
+                "bias": lambda call: call["bias"] if call["has_bias"] else None,
+                "activation": lambda call: "silu" if call["silu_activation"] else "none",
             },
             {"q": "q_out", "k": "k_out", "v": "v_out"},
         )
     ],
     checks=[
-        sizes_told(
+        sizes_match(
             {
                 **{"dim": "D", "k_dim": "KD", "v_dim": "VD", "kernel_width": "W"},
                 **{"total_tokens": "T", "num_seqs": "N"},
             }
         ),
-        _strides_told,
+        _check_strides,
     ],
     differs="2 to 9 weights; bf16 and fp16 besides floats; max_seqlen is not needed.",
 )
@@ -64,14 +64,14 @@ _MATRIX = "fp32 [B T H BT]"
 """Of each chunk, a row for each token."""
 
 
-def _chunk_told(given: Given) -> None:
+def _check_chunk(call: Call) -> None:
     """BT is a size that the operators are made for; of B, T, H what the tensors say."""
-    if given["BT"] not in (16, 32, 64):
-        raise ArgumentError(f"BT is {given['BT']}; expected 16, 32 or 64 tokens in a chunk")
+    if call["BT"] not in (16, 32, 64):
+        raise ArgumentError(f"BT is {call['BT']}; expected 16, 32 or 64 tokens in a chunk")
 
 
-def _g(given: Given) -> Any:
-    return given["g"] if given["use_g"] else None
+def _g(call: Call) -> Any:
+    return call["g"] if call["use_g"] else None
 
 
 def _cumsum(name: str, columns: Mapping[str, str]) -> Function:
@@ -90,12 +90,12 @@ def _cumsum(name: str, columns: Mapping[str, str]) -> Function:
                 "gated_delta/chunk_cumsum",
                 {
                     **{"x": "s", "chunk": "BT", "reverse": "reverse"},
-                    "scale": lambda given: given["scale"] if given["has_scale"] else 1.0,
+                    "scale": lambda call: call["scale"] if call["has_scale"] else 1.0,
                 },
                 {"sums": "o"},
             )
         ],
-        checks=[sizes_told({**_OF_TOKENS, **columns}), _chunk_told],
+        checks=[sizes_match({**_OF_TOKENS, **columns}), _check_chunk],
         differs="With BT of 16, too, which the port sums in chunks of 64.",
     )
 
@@ -111,7 +111,7 @@ def _products(
     return Function(
         name=name,
         arguments={
-            **{each: kinds[each] for each in order.split()},
+            **{argument: kinds[argument] for argument in order.split()},
             **dict.fromkeys((*numbers, "BT"), "int"),
             **({"use_g": "bool"} if optional else {}),
         },
@@ -122,7 +122,7 @@ def _products(
                 {"a": "A"},
             )
         ],
-        checks=[sizes_told({**numbers, "BT": "BT"}), _chunk_told],
+        checks=[sizes_match({**numbers, "BT": "BT"}), _check_chunk],
         differs=_CHUNKS + " Fewer heads of k than of beta are taken, too.",
     )
 
@@ -136,11 +136,11 @@ def _solve(name: str, a: str, to: str) -> Function:
             Use(
                 "gated_delta/chunk_inverse",
                 # Where it is the result's place, the matrix is read from a copy.
-                {"a": (lambda given: given[a].clone()) if a == to else a},
+                {"a": (lambda call: call[a].clone()) if a == to else a},
                 {"inverse": to},
             )
         ],
-        checks=[sizes_told({**_OF_TOKENS, "BT": "BT"}), _chunk_told],
+        checks=[sizes_match({**_OF_TOKENS, "BT": "BT"}), _check_chunk],
         differs="Blocks above the diagonal are set to zero, which the port leaves as they are."
         if a != to
         else "",
@@ -165,7 +165,7 @@ def _w_and_u(name: str, g: str, *, optional: bool = False) -> Function:
                 {"w": "w", "u": "u"},
             )
         ],
-        checks=[sizes_told({**_OF_TOKENS, "K": "K", "V": "V", "BT": "BT"}), _chunk_told],
+        checks=[sizes_match({**_OF_TOKENS, "K": "K", "V": "V", "BT": "BT"}), _check_chunk],
         differs=_CHUNKS,
     )
 
@@ -184,26 +184,26 @@ _PIPELINE = Function(
             {"sums": "g_cumsum", "inverse": "A", "w": "w", "u": "u"},
         )
     ],
-    checks=[sizes_told({**_OF_TOKENS, "K": "K", "V": "V", "BT": "BT"}), _chunk_told],
+    checks=[sizes_match({**_OF_TOKENS, "K": "K", "V": "V", "BT": "BT"}), _check_chunk],
     differs=_CHUNKS,
 )
 _CHUNK_CUMSUM = Function(
     name="chunk_cumsum",
     arguments={"g": "fp32 [B T H]", "g_cumsum": "fp32 [B T H]", **_NUMBERS, "BT": "int"},
     uses=[Use("gated_delta/chunk_cumsum", {"x": "g", "chunk": "BT"}, {"sums": "g_cumsum"})],
-    checks=[sizes_told(_OF_TOKENS), _chunk_told],
+    checks=[sizes_match(_OF_TOKENS), _check_chunk],
 )
 
 
-def _result(name: str, switch: str, *dims: str) -> Callable[[Given], Any]:
+def _result(name: str, switch: str, *dims: str) -> Callable[[Call], Any]:
     """Where a result goes: to nobody where its switch is False."""
 
-    def of(given: Given) -> Any:
+    def of(call: Call) -> Any:
         import torch
 
-        if given[switch]:
-            return given[name]
-        return torch.empty([given.sizes[dim] for dim in dims], device=given["k"].device)
+        if call[switch]:
+            return call[name]
+        return torch.empty([call.sizes[dim] for dim in dims], device=call["k"].device)
 
     return of
 
@@ -226,7 +226,7 @@ _DELTA_H = Function(
             "gated_delta/chunk_states",
             {
                 **{"k": "k", "w": "w", "u": "u", "g": _g, "chunk": "BT"},
-                "initial_state": lambda given: given["h0"] if given["use_initial_state"] else None,
+                "initial_state": lambda call: call["h0"] if call["use_initial_state"] else None,
             },
             {
                 "h": "h",
@@ -235,7 +235,7 @@ _DELTA_H = Function(
             },
         )
     ],
-    checks=[sizes_told({**_OF_TOKENS, "K": "K", "V": "V"}), _chunk_told],
+    checks=[sizes_match({**_OF_TOKENS, "K": "K", "V": "V"}), _check_chunk],
     differs=_CHUNKS,
 )
 _CHUNK_O = Function(
@@ -253,7 +253,7 @@ _CHUNK_O = Function(
             {"o": "o"},
         )
     ],
-    checks=[sizes_told({**_OF_TOKENS, "K": "K", "V": "V"}), _chunk_told],
+    checks=[sizes_match({**_OF_TOKENS, "K": "K", "V": "V"}), _check_chunk],
     differs=_CHUNKS,
 )
 _CUMSUM_KKT = Function(
@@ -270,7 +270,7 @@ _CUMSUM_KKT = Function(
             {"sums": "g_cumsum", "a": "A"},
         )
     ],
-    checks=[sizes_told({**_OF_TOKENS, "Hg": "P", "K": "K", "BT": "BT"}), _chunk_told],
+    checks=[sizes_match({**_OF_TOKENS, "Hg": "P", "K": "K", "BT": "BT"}), _check_chunk],
     differs=_CHUNKS,
 )
 _GATING = Function(
@@ -291,7 +291,7 @@ _GATING = Function(
             {"g": "g", "beta": "beta"},
         )
     ],
-    checks=[sizes_told({"S": "S", "H": "H"})],
+    checks=[sizes_match({"S": "S", "H": "H"})],
 )
 _L2_FORWARD = Function(
     name="l2norm_fwd",
@@ -310,15 +310,15 @@ _L2_BACKWARD = Function(
 )
 
 
-def _offsets_told(given: Given) -> None:
+def _check_offsets(call: Call) -> None:
     """Offsets are those that the chunks of the sequences have."""
-    starts = given["cu_seqlens"].tolist()
-    wanted = indices.sums(indices.chunks(starts, max(given["chunk_size"], 1)))
-    described_by(given, "N", len(starts) - 1, "the sequences of cu_seqlens")
-    described_by(given, "chunk_offsets", wanted, "where each sequence's chunks begin", count=len(wanted))
-    if wanted[-1] != given.sizes["C"]:
+    starts = call["cu_seqlens"].tolist()
+    offsets = indices.sums(indices.chunks(starts, max(call["chunk_size"], 1)))
+    described_by(call, "N", len(starts) - 1, "the sequences of cu_seqlens")
+    described_by(call, "chunk_offsets", offsets, "where each sequence's chunks begin", count=len(offsets))
+    if offsets[-1] != call.sizes["C"]:
         raise ArgumentError(
-            f"chunk_indices has {given.sizes['C']} rows; expected one for each of {wanted[-1]} chunks"
+            f"chunk_indices has {call.sizes['C']} rows; expected one for each of {offsets[-1]} chunks"
         )
 
 
@@ -333,12 +333,12 @@ _CHUNK_INDICES = Function(
             "gated_delta/chunk_indices",
             {
                 **{"cu_seqlens": "cu_seqlens", "chunk": "chunk_size"},
-                "chunks": lambda given: given.sizes["C"],
+                "chunks": lambda call: call.sizes["C"],
             },
             {"indices": "chunk_indices"},
         )
     ],
-    checks=[_offsets_told],
+    checks=[_check_offsets],
     differs="Offsets are made again, and must be those that are given.",
 )
 _FUNCTIONS = ("exp", "exp2", "log", "log2", "safe_exp", "softplus", "sigmoid", "silu")
@@ -346,7 +346,7 @@ _OPS = Function(
     name="test_ops",
     arguments={"input": "fp32 [*M]", **{f"out_{name}": "fp32 [*M]" for name in _FUNCTIONS}, "N": "int"},
     uses=[Use("gated_delta/elementary", {"x": "input"}, {name: f"out_{name}" for name in _FUNCTIONS})],
-    checks=[lambda given: described_by(given, "N", given["input"].numel(), "the elements of input")],
+    checks=[lambda call: described_by(call, "N", call["input"].numel(), "the elements of input")],
 )
 
 MODULES = (

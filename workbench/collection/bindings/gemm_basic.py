@@ -19,13 +19,13 @@ def _scaled(operator: str, a: str, b: str, *, fp8: bool) -> Use:
     return Use(
         operator,
         {
-            "a": lambda given: integers("A", given),
-            "b": lambda given: integers("B", given),
-            "scale_a": lambda given: given[a].flatten(),
-            "scale_b": lambda given: given[b].flatten(),
+            "a": lambda call: integers("A", call),
+            "b": lambda call: integers("B", call),
+            "scale_a": lambda call: call[a].flatten(),
+            "scale_b": lambda call: call[b].flatten(),
         },
         {"c": "C"},
-        when=lambda given: is_fp8(given["A"]) == fp8,
+        when=lambda call: is_fp8(call["A"]) == fp8,
     )
 
 
@@ -62,7 +62,7 @@ _A8W8_PER_TOKEN = Function(
 _ATOMIC = Function(
     name="dispatch",
     arguments={"A": "bf16|fp16 [M K]", "B": "bf16|fp16 [N K]", "C": "bf16|fp32 [M N]"},
-    uses=[Use("gemm/bf16_accumulate", {"a": "A", "b": "B", "c": lambda given: given["C"].zero_()})],
+    uses=[Use("gemm/bf16_accumulate", {"a": "A", "b": "B", "c": lambda call: call["C"].zero_()})],
 )
 
 _GATED = Function(
@@ -82,7 +82,7 @@ _A16W8 = Function(
     uses=[
         Use(
             "gemm/a16w8_block",
-            {"a": "A", "b": "B", "scale_b": lambda given: blocks_of_weights(given["b_scale"], given["B"])},
+            {"a": "A", "b": "B", "scale_b": lambda call: blocks_of_weights(call["b_scale"], call["B"])},
             {"c": "C"},
         )
     ],
@@ -103,7 +103,7 @@ _A16WFP4 = Function(
             {
                 "a": "A",
                 "b": "B",
-                "scale_b": lambda given: blocks_of_weights(given["b_scales"], given["B"], 32),
+                "scale_b": lambda call: blocks_of_weights(call["b_scales"], call["B"], 32),
             },
             {"c": "C"},
         )
@@ -140,24 +140,24 @@ _A8WFP4 = Function(
         Use(
             "gemm/a8wfp4",
             {
-                "a": lambda given: integers("A", given),
+                "a": lambda call: integers("A", call),
                 "b": "B",
-                "scale_a": lambda given: given["a_scale"].flatten(),
-                "scale_b": lambda given: powers_of_one(given["b_scale"], given["B"]),
+                "scale_a": lambda call: call["a_scale"].flatten(),
+                "scale_b": lambda call: powers_of_one(call["b_scale"], call["B"]),
             },
             {"c": "C"},
-            when=lambda given: given["B"].dtype.itemsize == 1,
+            when=lambda call: call["B"].dtype.itemsize == 1,
         ),
         Use(
             "gemm/bf16_scaled",
             {
-                "a": lambda given: given["A"].bfloat16(),
+                "a": lambda call: call["A"].bfloat16(),
                 "b": "B",
-                "scale_a": lambda given: given["a_scale"].flatten(),
-                "scale_b": lambda given: ones(given["B"]),
+                "scale_a": lambda call: call["a_scale"].flatten(),
+                "scale_b": lambda call: ones(call["B"]),
             },
             {"c": "C"},
-            when=lambda given: given["B"].dtype.itemsize == 2,
+            when=lambda call: call["B"].dtype.itemsize == 2,
         ),
     ],
     differs="Takes packed fp4, with e8m0 scales as a further argument, besides bf16 that holds such numbers.",
@@ -180,11 +180,11 @@ _AFP4WFP4 = Function(
             {
                 "a": "A",
                 "b": "B",
-                "scale_a": lambda given: powers_of_one(given["a_scale"], given["A"]),
-                "scale_b": lambda given: powers_of_one(given["b_scale"], given["B"]),
+                "scale_a": lambda call: powers_of_one(call["a_scale"], call["A"]),
+                "scale_b": lambda call: powers_of_one(call["b_scale"], call["B"]),
             },
             {"c": "C"},
-            when=lambda given: given["A"].dtype.itemsize == 1,
+            when=lambda call: call["A"].dtype.itemsize == 1,
         ),
     ],
     differs=_A8WFP4.differs,

@@ -9,16 +9,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from workbench.collection.convert import integers, is_fp8, powers_of_one
-from workbench.collection.record import Function, Given, PortModule, Use
+from workbench.collection.record import Call, Function, PortModule, Use
 
 if TYPE_CHECKING:
     import torch
 
 
-def _layout(given: Given) -> str:
+def _layout(call: Call) -> str:
     """Of B: of four dimensions it is N x K; a square one of three is K x N."""
-    b = given["B"]
-    return "nn" if b.dim() == 3 and b.shape[-2] == given["A"].shape[-1] else "nt"
+    b = call["B"]
+    return "nn" if b.dim() == 3 and b.shape[-2] == call["A"].shape[-1] else "nt"
 
 
 def _in_batches(tensor: torch.Tensor) -> torch.Tensor:
@@ -26,9 +26,9 @@ def _in_batches(tensor: torch.Tensor) -> torch.Tensor:
     return tensor[0] if tensor.dim() == 4 else tensor
 
 
-def _batch(name: str) -> Callable[[Given], torch.Tensor | None]:
+def _batch(name: str) -> Callable[[Call], torch.Tensor | None]:
     """An argument, perhaps none."""
-    return lambda given: None if given[name] is None else _in_batches(given[name])
+    return lambda call: None if call[name] is None else _in_batches(call[name])
 
 
 def _both(dtypes: str, dims: str) -> str:
@@ -40,24 +40,24 @@ def _a8w8(operator: str, fp8: bool) -> Use:
     return Use(
         operator,
         {
-            "a": lambda given: _in_batches(integers("A", given)),
-            "b": lambda given: _in_batches(integers("B", given)),
-            "scale_a": lambda given: _in_batches(given["sa"]).flatten(1),
-            "scale_b": lambda given: _in_batches(given["sb"]).flatten(1),
+            "a": lambda call: _in_batches(integers("A", call)),
+            "b": lambda call: _in_batches(integers("B", call)),
+            "scale_a": lambda call: _in_batches(call["sa"]).flatten(1),
+            "scale_b": lambda call: _in_batches(call["sb"]).flatten(1),
             "bias": _batch("bias"),
             "layout": _layout,
         },
         {"c": _batch("C")},
-        when=lambda given: is_fp8(given["A"]) == fp8,
+        when=lambda call: is_fp8(call["A"]) == fp8,
     )
 
 
-def _is_packed(given: Given) -> bool:
-    return bool(given["B"].dtype.itemsize == 1)
+def _is_packed(call: Call) -> bool:
+    return bool(call["B"].dtype.itemsize == 1)
 
 
-def _plain(given: Given) -> bool:
-    return not _is_packed(given)
+def _plain(call: Call) -> bool:
+    return not _is_packed(call)
 
 
 _BF16: dict[str, Any] = {"a": _batch("A"), "b": _batch("B"), "layout": _layout}
@@ -110,7 +110,7 @@ _BATCHED_A16WFP4 = Function(
             {
                 "a": _batch("A"),
                 "b": "B",
-                "scale_b": lambda given: powers_of_one(given["b_scale"], given["B"]),
+                "scale_b": lambda call: powers_of_one(call["b_scale"], call["B"]),
             },
             {"c": _batch("C")},
             when=_is_packed,
@@ -136,8 +136,8 @@ _BATCHED_AFP4WFP4 = Function(
             {
                 "a": "A",
                 "b": "B",
-                "scale_a": lambda given: powers_of_one(given["a_scale"], given["A"]),
-                "scale_b": lambda given: powers_of_one(given["b_scale"], given["B"]),
+                "scale_a": lambda call: powers_of_one(call["a_scale"], call["A"]),
+                "scale_b": lambda call: powers_of_one(call["b_scale"], call["B"]),
             },
             {"c": _batch("C")},
             when=_is_packed,

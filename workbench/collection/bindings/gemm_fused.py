@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.collection.convert import powers_of_one, single, with_scales
-from workbench.collection.record import Function, Given, PortModule, Use, Value
+from workbench.collection.record import Call, Function, PortModule, Use, Value
 
 _EIGHT = "i8|bf16|fp8"
 _SCALES_A8 = "fp32 [M K/128]"
@@ -17,24 +17,24 @@ _DIFFERS_4 = "Takes packed fp4 with e8m0 scales besides bf16 that holds such num
 
 def _packed(name: str) -> Value:
     """Scales of packed fp4."""
-    return lambda given: powers_of_one(given[f"s{name}"], given[name])
+    return lambda call: powers_of_one(call[f"s{name}"], call[name])
 
 
 def _mul_add(a: Value, b: Value, scale_a: Value, scale_b: Value) -> dict[str, Value]:
     return {
         **{"a": a, "b": b, "scale_a": scale_a, "scale_b": scale_b},
-        "c_a": lambda given: single(given["c_a"], given["a"]),
-        "c_b": lambda given: single(given["c_b"], given["a"]),
+        "c_a": lambda call: single(call["c_a"], call["a"]),
+        "c_b": lambda call: single(call["c_b"], call["a"]),
     }
 
 
 def _scaled(name: str) -> Value:
     """bf16 numbers with their floats."""
-    return lambda given: with_scales(given[name], given[f"s{name}"])
+    return lambda call: with_scales(call[name], call[f"s{name}"])
 
 
-def _is_packed(name: str, packed: bool = True) -> Callable[[Given], bool]:
-    return lambda given: bool((given[name].dtype.itemsize == 1) == packed)
+def _is_packed(name: str, packed: bool = True) -> Callable[[Call], bool]:
+    return lambda call: bool((call[name].dtype.itemsize == 1) == packed)
 
 
 _TWO_8 = Function(
@@ -99,14 +99,14 @@ _TWO_4 = Function(
 )
 
 
-def _times(given: Given) -> object:
-    value = single(given["c_a"], given["a"])
-    return value.to(given["c"].dtype).expand(given["c"].shape).contiguous()
+def _times(call: Call) -> object:
+    value = single(call["c_a"], call["a"])
+    return value.to(call["c"].dtype).expand(call["c"].shape).contiguous()
 
 
-def _plus(given: Given) -> object:
-    value = single(given["c_b"], given["a"])
-    return value.to(given["c"].dtype).expand(given["c"].shape).contiguous()
+def _plus(call: Call) -> object:
+    value = single(call["c_b"], call["a"])
+    return value.to(call["c"].dtype).expand(call["c"].shape).contiguous()
 
 
 _MUL_ADD_4 = Function(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.collection.convert import described_by, integers, strides
-from workbench.collection.record import Function, Given, PortModule, Use, Value
+from workbench.collection.record import Call, Function, PortModule, Use, Value
 
 if TYPE_CHECKING:
     import torch
@@ -15,18 +15,18 @@ _LISTS = {"topk_weights": "fp32 [*W]", "sorted_token_ids": "i32 [ids]", "expert_
 _PADDED = {"num_tokens_post_padded": "i32 [1] or i32 []"}
 
 
-def _weights(given: Given) -> torch.Tensor | None:
-    return given["topk_weights"].flatten() if given["mul_routed_weight"] else None
+def _weights(call: Call) -> torch.Tensor | None:
+    return call["topk_weights"].flatten() if call["mul_routed_weight"] else None
 
 
-def _rows(given: Given) -> torch.Tensor:
+def _rows(call: Call) -> torch.Tensor:
     """The rows of C that ids name; the port's C has as many as the list, and the rest stays."""
-    rows: torch.Tensor = given["C"][: given["num_valid_tokens"]]
+    rows: torch.Tensor = call["C"][: call["num_valid_tokens"]]
     return rows
 
 
-def _valid_tokens(given: Given) -> None:
-    described_by(given, "num_valid_tokens", given["A"].shape[0] * given["top_k"], "rows of A times top_k")
+def _valid_tokens(call: Call) -> None:
+    described_by(call, "num_valid_tokens", call["A"].shape[0] * call["top_k"], "rows of A times top_k")
 
 
 def _names(*groups: str) -> dict[str, str]:
@@ -52,8 +52,8 @@ def _by_blocks(name: str, activation: str, doc: str, *, half: bool = False) -> F
                 {
                     **{"a": "A", "b": "B", "sorted_token_ids": "sorted_token_ids"},
                     **{"expert_ids": "expert_ids", "top_k": "top_k", "weights": _weights},
-                    "num_tokens_post_padded": lambda given: given["num_tokens_post_padded"].reshape(1),
-                    "activation": lambda given: activation,
+                    "num_tokens_post_padded": lambda call: call["num_tokens_post_padded"].reshape(1),
+                    "activation": lambda call: activation,
                 },
                 {"c": _rows},
             )
@@ -85,7 +85,7 @@ _END_TO_END = Function(
             {
                 **{"a": "A", "w1": "W1", "w2": "W2", "sorted_token_ids": "sorted_token_ids"},
                 **{"expert_ids": "expert_ids", "top_k": "top_k", "weights": _weights},
-                "num_tokens_post_padded": lambda given: given["num_tokens_post_padded"].reshape(1),
+                "num_tokens_post_padded": lambda call: call["num_tokens_post_padded"].reshape(1),
             },
             {"c": _rows},
         )
@@ -104,18 +104,18 @@ _RAGGED = {
 }
 
 
-def _offsets(given: Given) -> torch.Tensor:
+def _offsets(call: Call) -> torch.Tensor:
     """First entries of experts, and the number of entries."""
     import torch
 
-    first, sizes = given["ExptOffs"], given["ExptHist"]
+    first, sizes = call["ExptOffs"], call["ExptHist"]
     return torch.cat([first[: len(sizes)], first[len(sizes) - 1 : len(sizes)] + sizes[-1:]])
 
 
-def _one_behind_the_other(given: Given) -> None:
+def _one_behind_the_other(call: Call) -> None:
     """Experts' entries have no gaps, which is what lists of the port are."""
-    ends = given["ExptHist"].cumsum(0)
-    described_by(given, "ExptOffs", [0, *ends[:-1].tolist()], "sums of ExptHist", count=len(ends))
+    ends = call["ExptHist"].cumsum(0)
+    described_by(call, "ExptOffs", [0, *ends[:-1].tolist()], "sums of ExptHist", count=len(ends))
 
 
 _ENTRIES: dict[str, Value] = {"offsets": _offsets, "gather": "GatherIndx", "top_k": "n_expts_act"}
@@ -145,12 +145,12 @@ _A8W8 = Function(
         Use(
             "moe_gemm/a8w8",
             {
-                "a": lambda given: integers("X", given),
-                "b": lambda given: integers("W", given),
+                "a": lambda call: integers("X", call),
+                "b": lambda call: integers("W", call),
                 **_ENTRIES,
-                "scale_a": lambda given: None if given["X_scale"] is None else given["X_scale"].reshape(1),
+                "scale_a": lambda call: None if call["X_scale"] is None else call["X_scale"].reshape(1),
                 **{"scale_b": "W_scale", "bias": "bias", "alpha": "swiglu_alpha"},
-                "swiglu": lambda given: bool(given["apply_swiglu"]),
+                "swiglu": lambda call: bool(call["apply_swiglu"]),
             },
             {"c": "Y"},
         )
@@ -172,8 +172,8 @@ _A8W8_BLOCKSCALE = Function(
         Use(
             "moe_gemm/a8w8_blockscale",
             {
-                "a": lambda given: integers("X", given),
-                "b": lambda given: integers("W", given),
+                "a": lambda call: integers("X", call),
+                "b": lambda call: integers("W", call),
                 **{"blocks_a": "X_scale", "blocks_b": "W_scale", "bias": "bias"},
                 **_ENTRIES,
                 **{"group_k": "group_k", "group_n": "group_n"},
@@ -205,12 +205,12 @@ _A8W4 = Function(
         Use(
             "moe_gemm/a8w4",
             {
-                "a": lambda given: integers("X", given),
+                "a": lambda call: integers("X", call),
                 **{"b": "W", "blocks_b": "W_scale"},
                 **_ENTRIES,
                 "group_k": "group_size",
-                "zero": lambda given: given["W_zp"] if given["has_zero_point"] else None,
-                "scale_a": lambda given: None if given["X_scale"] is None else given["X_scale"].reshape(1),
+                "zero": lambda call: call["W_zp"] if call["has_zero_point"] else None,
+                "scale_a": lambda call: None if call["X_scale"] is None else call["X_scale"].reshape(1),
             },
             {"c": "Y"},
         )
@@ -234,11 +234,11 @@ _A4W4 = Function(
             {
                 **{"a": "X", "b": "W", "powers_a": "X_mx_scale", "powers_b": "W_mx_scale"},
                 **_ENTRIES,
-                "scale_a": lambda given: (
-                    None if given["X_static_scale"] is None else given["X_static_scale"].reshape(1)
+                "scale_a": lambda call: (
+                    None if call["X_static_scale"] is None else call["X_static_scale"].reshape(1)
                 ),
                 "scale_b": "W_static_scale",
-                "swiglu": lambda given: bool(given["apply_swiglu"]),
+                "swiglu": lambda call: bool(call["apply_swiglu"]),
             },
             {"c": "Y"},
         )
@@ -251,12 +251,12 @@ _A4W4 = Function(
 def _mxfp4(name: str, activation: str, *, half: bool = False) -> Function:
     """A function of mxfp4 by a list of blocks; it counts the whole list."""
 
-    def padded(given: Given) -> torch.Tensor:
-        ids: torch.Tensor = given["sorted_token_ids"]
+    def padded(call: Call) -> torch.Tensor:
+        ids: torch.Tensor = call["sorted_token_ids"]
         return ids.new_tensor([len(ids)])
 
-    def one(given: Given) -> torch.Tensor | None:
-        return None if given["A_scale"] is None else given["A_scale"].reshape(1)
+    def scale(call: Call) -> torch.Tensor | None:
+        return None if call["A_scale"] is None else call["A_scale"].reshape(1)
 
     return Function(
         name=name,
@@ -277,7 +277,7 @@ def _mxfp4(name: str, activation: str, *, half: bool = False) -> Function:
                     **{"a": "A", "b": "B", "powers_a": "A_mx_scale", "powers_b": "B_mx_scale"},
                     **{"sorted_token_ids": "sorted_token_ids", "expert_ids": "expert_ids"},
                     **{"num_tokens_post_padded": padded, "top_k": "top_k", "weights": _weights},
-                    **{"scale_a": one, "scale_b": "B_scale", "activation": lambda given: activation},
+                    **{"scale_a": scale, "scale_b": "B_scale", "activation": lambda call: activation},
                 },
                 {"c": _rows},
             )

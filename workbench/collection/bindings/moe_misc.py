@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.collection.convert import as_fp8, described_by, own_fp8
-from workbench.collection.record import Function, Given, PortModule, Use
+from workbench.collection.record import Call, Function, PortModule, Use
 
 if TYPE_CHECKING:
     import torch
@@ -20,7 +20,7 @@ _TOP1 = Function(
     uses=[
         Use(
             "moe_misc/routing_sigmoid_top1",
-            {"x": "X", "w": "W", "shared": lambda given: int(given["fused_shared_experts"])},
+            {"x": "X", "w": "W", "shared": lambda call: int(call["fused_shared_experts"])},
             {"indices": "topk_ids", "values": "topk_weights"},
         )
     ],
@@ -28,8 +28,8 @@ _TOP1 = Function(
 )
 
 
-def _static_sizes(given: Given) -> None:
-    described_by(given, "N", given["x"].shape[-1], "columns of x")
+def _static_sizes(call: Call) -> None:
+    described_by(call, "N", call["x"].shape[-1], "columns of x")
 
 
 _STATIC = Function(
@@ -41,7 +41,7 @@ _STATIC = Function(
     uses=[
         Use(
             "moe_misc/static_fp8_quant",
-            {"x": "x", "scale": lambda given: given["scale"].reshape(1), "format": own_fp8},
+            {"x": "x", "scale": lambda call: call["scale"].reshape(1), "format": own_fp8},
             {"out": as_fp8("y")},
         )
     ],
@@ -55,9 +55,9 @@ def _mx(name: str) -> dict[str, str]:
     return {name: "u8 [R C/2] or u8|e4m3fn|e4m3fnuz [R C]"}
 
 
-def _numbers(name: str) -> Callable[[Given], torch.Tensor]:
+def _numbers(name: str) -> Callable[[Call], torch.Tensor]:
     """Bytes with two numbers of fp4, or fp8."""
-    return lambda given: given[name] if given["is_fp4"] else as_fp8(name)(given)
+    return lambda call: call[name] if call["is_fp4"] else as_fp8(name)(call)
 
 
 _DOWNCAST = Function(
@@ -72,8 +72,8 @@ _DOWNCAST = Function(
             "quantization/mx_quant",
             {
                 "x": "src",
-                "format": lambda given: "e2m1" if given["is_fp4"] else own_fp8(given),
-                "rounding": lambda given: "up",
+                "format": lambda call: "e2m1" if call["is_fp4"] else own_fp8(call),
+                "rounding": lambda call: "up",
             },
             {"out": _numbers("mx_tensor"), "scales": "mx_scale"},
         )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.collection.convert import described_by
-from workbench.collection.record import Function, Given, PortModule, Use
+from workbench.collection.record import Call, Function, PortModule, Use
 from workbench.errors import ArgumentError
 
 if TYPE_CHECKING:
     import torch
 
 
-def _ids(given: Given) -> None:
-    described_by(given, "numel", given["topk_ids"].numel(), "the ids of topk_ids")
+def _ids(call: Call) -> None:
+    described_by(call, "numel", call["topk_ids"].numel(), "the ids of topk_ids")
 
 
 _ALIGN = Function(
@@ -29,53 +29,53 @@ _ALIGN = Function(
             "moe_routing/align_block_size",
             {
                 **{"topk_ids": "topk_ids", "experts": "num_experts", "block": "block_size"},
-                "length": lambda given: len(given["sorted_token_ids"]),
+                "length": lambda call: len(call["sorted_token_ids"]),
             },
             {
                 **{"sorted_token_ids": "ids", "expert_ids": "experts"},
-                "num_tokens_post_padded": lambda given: given["total_tokens_post_pad"].reshape(1),
+                "num_tokens_post_padded": lambda call: call["total_tokens_post_pad"].reshape(1),
             },
-            then=lambda given: _place(given),
+            then=lambda call: _place(call),
         )
     ],
-    checks=[_ids, lambda given: _room(given)],
+    checks=[_ids, lambda call: _room(call)],
     differs="The buffers are left alone: the operator has its own. Any number of ids; the port's second "
     "stage takes as many threads as there are experts.",
 )
 
 
-def _place(given: Given) -> None:
+def _place(call: Call) -> None:
     """Puts ids and blocks' experts in their places; padding stays what the caller has put there."""
-    for name, made, there in (
-        ("sorted_token_ids", given["ids"], given["ids"] < given["numel"]),
-        ("expert_ids", given["experts"], given["experts"] >= 0),
+    for name, entries, mask in (
+        ("sorted_token_ids", call["ids"], call["ids"] < call["numel"]),
+        ("expert_ids", call["experts"], call["experts"] >= 0),
     ):
-        given[name][: len(made)][there] = made[there]
+        call[name][: len(entries)][mask] = entries[mask]
 
 
-def _blocks(given: Given) -> int:
-    return -(-len(given["sorted_token_ids"]) // given["block_size"]) if given["block_size"] > 0 else 0
+def _blocks(call: Call) -> int:
+    return -(-len(call["sorted_token_ids"]) // call["block_size"]) if call["block_size"] > 0 else 0
 
 
-def _room(given: Given) -> None:
-    if len(given["expert_ids"]) < _blocks(given):
+def _room(call: Call) -> None:
+    if len(call["expert_ids"]) < _blocks(call):
         raise ArgumentError(
-            f"expert_ids has {len(given['expert_ids'])}; expected {_blocks(given)} or more, one for each "
-            f"{given['block_size']} of sorted_token_ids"
+            f"expert_ids has {len(call['expert_ids'])}; expected {_blocks(call)} or more, one for each "
+            f"{call['block_size']} of sorted_token_ids"
         )
 
 
-def _matrix(given: Given, words: int) -> torch.Tensor:
+def _matrix(call: Call, words: int) -> torch.Tensor:
     """The matrix of bits, rows x words, as its strides say."""
-    bits: torch.Tensor = given["B"]
-    return bits.as_strided((given["shape_bm"], words), (given["stride_bm"], given["stride_bn"]))
+    bits: torch.Tensor = call["B"]
+    return bits.as_strided((call["shape_bm"], words), (call["stride_bm"], call["stride_bn"]))
 
 
-def _partials(given: Given) -> torch.Tensor:
+def _partials(call: Call) -> torch.Tensor:
     """Sums before each tile of 128 rows, as the strides say."""
-    sums: torch.Tensor = given["Partials"]
-    size = (-(-given["shape_bm"] // 128), 32 * given["shape_bn"])
-    return sums.as_strided(size, (given["stride_pm"], given["stride_pn"]))
+    sums: torch.Tensor = call["Partials"]
+    size = (-(-call["shape_bm"] // 128), 32 * call["shape_bn"])
+    return sums.as_strided(size, (call["stride_pm"], call["stride_pn"]))
 
 
 _BITS = {"shape_bm": "int", "stride_bm": "int", "stride_bn": "int"}
@@ -89,7 +89,7 @@ _SUMS = Function(
     uses=[
         Use(
             "moe_routing/bitmatrix_sums",
-            {"bits": lambda given: _matrix(given, given["shape_bn"])},
+            {"bits": lambda call: _matrix(call, call["shape_bn"])},
             {"sums": "Ret", "partials": _partials},
         )
     ],
@@ -102,7 +102,7 @@ _SUMS_FUSED = Function(
     uses=[
         Use(
             "moe_routing/bitmatrix_sums",
-            {"bits": lambda given: _matrix(given, given["N_BLKS_BITMATRIX"])},
+            {"bits": lambda call: _matrix(call, call["N_BLKS_BITMATRIX"])},
             {"sums": "Ret"},
         )
     ],
@@ -112,11 +112,11 @@ _SUMS_FUSED = Function(
 _STARTS = {"TokenStart": "i32 [E+1]", "TileStart": "i32 [E+1]"}
 
 
-def _tiles(given: Given, tiles: str, log2: int | None = None) -> dict[str, object]:
+def _tiles(call: Call, tiles: str, log2: int | None = None) -> dict[str, object]:
     return {
-        "hist": given["Hist"],
-        "tile_log2": given["tile_dim_log2"] if log2 is None else log2,
-        "length": len(given[tiles]),
+        "hist": call["Hist"],
+        "tile_log2": call["tile_dim_log2"] if log2 is None else log2,
+        "length": len(call[tiles]),
     }
 
 
@@ -125,25 +125,25 @@ def _expert_data(outputs: dict[str, str], tiles: str, log2: int | None = None) -
     return Use(
         "moe_routing/expert_data",
         {
-            name: lambda given, name=name: _tiles(given, tiles, log2)[name]  # type: ignore[misc]
+            name: lambda call, name=name: _tiles(call, tiles, log2)[name]  # type: ignore[misc]
             for name in ("hist", "tile_log2", "length")
         },
         outputs,
     )
 
 
-def _gates(given: Given) -> None:
-    described_by(given, "n_gates", int(given["Hist"].sum()), "the sum of Hist")
+def _gates(call: Call) -> None:
+    described_by(call, "n_gates", int(call["Hist"].sum()), "the sum of Hist")
 
 
-def _one_tile_each(given: Given) -> None:
-    wanted = [0, *(given["Hist"] > 0).cumsum(0).tolist()]
+def _one_tile_each(call: Call) -> None:
+    starts = [0, *(call["Hist"] > 0).cumsum(0).tolist()]
     described_by(
-        given,
+        call,
         "TileStart",
-        wanted,
+        starts,
         "one tile for each expert with tokens; expt_data_stage2 takes more",
-        count=len(wanted),
+        count=len(starts),
     )
 
 
@@ -192,11 +192,11 @@ _STAGES = (
 )
 
 
-def _bits(given: Given) -> torch.Tensor:
+def _bits(call: Call) -> torch.Tensor:
     """Words x rows of the matrix of bits, as its strides say."""
-    bits: torch.Tensor = given["Bits"]
-    words = -(-given["n_expts_tot"] // 32)
-    return bits.as_strided((words, given["n_rows"]), (given["stride_bn"], given["stride_bm"]))
+    bits: torch.Tensor = call["Bits"]
+    words = -(-call["n_expts_tot"] // 32)
+    return bits.as_strided((words, call["n_rows"]), (call["stride_bn"], call["stride_bm"]))
 
 
 _TOPK = Function(
@@ -215,7 +215,7 @@ _TOPK = Function(
     uses=[
         Use(
             "moe_routing/topk",
-            {"x": "X", "k": "K", "score": lambda given: "softmax" if given["apply_softmax"] else "none"},
+            {"x": "X", "k": "K", "score": lambda call: "softmax" if call["apply_softmax"] else "none"},
             {"values": "Yv", "indices": "Yi", "bits": _bits},
         )
     ],

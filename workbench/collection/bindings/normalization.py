@@ -83,7 +83,7 @@ _PADDED = (
         uses=[
             Use(
                 "normalization/rmsnorm_pad",
-                {"x": "x", "weight": "w", "out_cols": lambda given: given.sizes["O"], "eps": "eps"},
+                {"x": "x", "weight": "w", "out_cols": lambda call: call.sizes["O"], "eps": "eps"},
                 {"out": "out"},
             )
         ],
@@ -101,7 +101,7 @@ _PADDED = (
                 "normalization/fused_add_rmsnorm_pad",
                 {
                     **{"x": "x", "residual": "res", "weight": "w", "eps": "eps"},
-                    "out_cols": lambda given: given.sizes["O"],
+                    "out_cols": lambda call: call.sizes["O"],
                 },
                 {"out": "out", "residual_out": "res_out"},
             )

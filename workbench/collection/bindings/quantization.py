@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from workbench.collection.convert import as_fp8, own_fp8
-from workbench.collection.record import Function, Given, PortModule, Use
+from workbench.collection.record import Call, Function, PortModule, Use
 from workbench.errors import ArgumentError
 
 _BLOCKS = (128, 64, 32)
 """Columns that may share a scale."""
 
 
-def _block(given: Given) -> int:
+def _block(call: Call) -> int:
     """Columns of a block, as the numbers of columns and of scales say."""
-    cols, scales = given.sizes["N"], given.sizes["G"]
-    found = [block for block in _BLOCKS if block <= cols and -(-cols // block) == scales]
-    if not found:
+    cols, scales = call.sizes["N"], call.sizes["G"]
+    blocks = [block for block in _BLOCKS if block <= cols and -(-cols // block) == scales]
+    if not blocks:
         raise ArgumentError(
             f"scales has {scales} columns for {cols} of x; expected one for each "
             f"{', '.join(map(str, _BLOCKS[:-1]))} or {_BLOCKS[-1]} of them"
         )
-    return found[0]
+    return blocks[0]
 
 
 _PER_TOKEN = Function(

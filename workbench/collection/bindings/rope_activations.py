@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.collection.record import Function, Given, PortModule, Use
+from workbench.collection.record import Call, Function, PortModule, Use
 from workbench.errors import ArgumentError
 
 
@@ -37,7 +37,7 @@ _QKV = Function(
         Use(
             "rotary/fused_qkv_split_qk_rope",
             {
-                "qkv": lambda given: given["qkv"].unflatten(-1, (-1, given.sizes["D"])),
+                "qkv": lambda call: call["qkv"].unflatten(-1, (-1, call.sizes["D"])),
                 "cos": "cos",
                 "sin": "sin",
                 "heads": "num_q_heads",
@@ -66,7 +66,7 @@ def _conv(name: str, activation: str, **bias: str) -> Function:
         uses=[
             Use(
                 "activations/causal_conv1d",
-                {"x": "x", "weight": "w", **{n: n for n in bias}, "activation": lambda given: activation},
+                {"x": "x", "weight": "w", **{n: n for n in bias}, "activation": lambda call: activation},
                 {"out": "out"},
             )
         ],
@@ -75,9 +75,9 @@ def _conv(name: str, activation: str, **bias: str) -> Function:
     )
 
 
-def _weights(given: Given) -> None:
-    if given["K"] != given.sizes["W"]:
-        raise ArgumentError(f"K is {given['K']}; expected the {given.sizes['W']} columns of w")
+def _weights(call: Call) -> None:
+    if call["K"] != call.sizes["W"]:
+        raise ArgumentError(f"K is {call['K']}; expected the {call.sizes['W']} columns of w")
 
 
 MODULES = (

@@ -69,13 +69,15 @@ def load_all(paths: Mapping[str, Path] | None = None) -> Mapping[str, HipLibrary
     with _lock:
         if not _libraries:
             paths = paths or build_all()
-            made = {name: HipLibrary(name, exported, paths[name]) for name, exported in _functions().items()}
-            for library, calls in zip(made.values(), (CALLS, hiprtc.CALLS), strict=True):
+            libraries = {
+                name: HipLibrary(name, exported, paths[name]) for name, exported in _functions().items()
+            }
+            for library, calls in zip(libraries.values(), (CALLS, hiprtc.CALLS), strict=True):
                 for entry in calls.values():
                     library.fill(entry.name, callback(entry), returns_text=entry.result is POINTER)
-            made["amdhip64"].fill_with_structure("hipCreateChannelDesc")
-            set_finder(made["amdhip64"].address_of)
-            _libraries.update(made)
+            libraries["amdhip64"].fill_with_structure("hipCreateChannelDesc")
+            set_finder(libraries["amdhip64"].address_of)
+            _libraries.update(libraries)
         return _libraries
 
 

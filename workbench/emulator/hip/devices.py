@@ -100,7 +100,7 @@ def properties(product: Product, ordinal: int) -> dict[str, Any]:
 def attributes(ordinal: int) -> dict[int, int]:
     """hipDeviceGetAttribute's answers by attribute number."""
     product = node().devices[ordinal].product
-    known = properties(product, ordinal)
+    device_properties = properties(product, ordinal)
     # Most attributes are a property under another name.
     by_property = {
         "hipDeviceAttributeEccEnabled": "ECCEnabled",
@@ -143,7 +143,7 @@ def attributes(ordinal: int) -> dict[int, int]:
         "hipDeviceAttributeIsLargeBar": "isLargeBar",
         "hipDeviceAttributeMemoryPoolsSupported": "memoryPoolsSupported",
     }
-    values = {name: known[field] for name, field in by_property.items()}
+    values = {name: device_properties[field] for name, field in by_property.items()}
     for index, axis in enumerate("XYZ"):
         values[f"hipDeviceAttributeMaxBlockDim{axis}"] = MAX_WORK_ITEMS
         values[f"hipDeviceAttributeMaxGridDim{axis}"] = MAX_GRID_BLOCKS[index]
@@ -227,10 +227,10 @@ def _get_properties(result: int, ordinal: int) -> None:
 @call("hipDeviceGetAttribute", arguments=(POINTER, INT, INT))
 def _get_attribute(result: int, attribute: int, ordinal: int) -> None:
     device(ordinal)
-    known = attributes(ordinal)
-    if attribute not in known:
+    values = attributes(ordinal)
+    if attribute not in values:
         raise HipError(structures.INVALID_VALUE)
-    structures.store(result, INT, known[attribute])
+    structures.store(result, INT, values[attribute])
 
 
 @call("hipDeviceGetName", arguments=(POINTER, INT, INT))
@@ -246,9 +246,9 @@ def _get_pci_bus_id(result: int, length: int, ordinal: int) -> None:
 
 @call("hipDeviceGetByPCIBusId", arguments=(POINTER, POINTER))
 def _get_by_pci_bus_id(result: int, text: int) -> None:
-    wanted = structures.text_at(text)
+    bus_id = structures.text_at(text)
     for ordinal in range(len(node().devices)):
-        if wanted == f"0000:{ordinal + 1:02x}:00.0":
+        if bus_id == f"0000:{ordinal + 1:02x}:00.0":
             structures.store(result, INT, ordinal)
             return
     raise HipError(structures.INVALID_DEVICE)
@@ -269,9 +269,9 @@ def _get_uuid(result: int, ordinal: int) -> None:
 
 @call("hipDeviceComputeCapability", arguments=(POINTER, POINTER, INT))
 def _compute_capability(major: int, minor: int, ordinal: int) -> None:
-    known = properties(device(ordinal).product, ordinal)
-    structures.store(major, INT, known["major"])
-    structures.store(minor, INT, known["minor"])
+    device_properties = properties(device(ordinal).product, ordinal)
+    structures.store(major, INT, device_properties["major"])
+    structures.store(minor, INT, device_properties["minor"])
 
 
 @call("hipDeviceTotalMem", arguments=(POINTER, INT))
@@ -382,16 +382,16 @@ def _p2p_attribute(result: int, attribute: int, source: int, target: int) -> Non
 
 
 @call("hipChooseDeviceR0600", arguments=(POINTER, POINTER))
-def _choose_device(result: int, wanted: int) -> None:
+def _choose_device(result: int, request: int) -> None:
     """The device that agrees with the most of the fields that were asked for, as far as they are not zero."""
-    if not wanted:
+    if not request:
         raise HipError(structures.INVALID_VALUE)
-    asked = structures.DeviceProp.from_address(wanted)
+    asked = structures.DeviceProp.from_address(request)
     fields = ("major", "minor", "totalGlobalMem", "sharedMemPerBlock", "warpSize", "multiProcessorCount")
 
     def agreement(ordinal: int) -> int:
-        known = properties(node().devices[ordinal].product, ordinal)
-        return sum(0 < getattr(asked, name) <= known[name] for name in fields)
+        device_properties = properties(node().devices[ordinal].product, ordinal)
+        return sum(0 < getattr(asked, name) <= device_properties[name] for name in fields)
 
     structures.store(result, INT, max(range(len(node().devices)), key=agreement))
 
@@ -534,9 +534,9 @@ def _drv_error_name(code: int, result: int) -> int | None:
 
 @call("hipDrvGetErrorString", arguments=(INT, POINTER))
 def _drv_error_string(code: int, result: int) -> int | None:
-    known = code in structures.error_names()
-    structures.store(result, POINTER, _error_string(code) if known else 0)
-    return None if known else structures.INVALID_VALUE
+    exists = code in structures.error_names()
+    structures.store(result, POINTER, _error_string(code) if exists else 0)
+    return None if exists else structures.INVALID_VALUE
 
 
 # hipDriverProcAddressQueryResult

@@ -72,8 +72,8 @@ def _set_attribute(handle: int, attribute: int, value: int) -> int | None:
     if attribute == numbers["HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"]:
         most = function.device.product.target.lds_bytes - static_shared(function.kernel)
         return None if 0 <= value <= most else structures.INVALID_VALUE
-    known = attribute == numbers["HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"]
-    return None if known else structures.INVALID_VALUE
+    is_carveout = attribute == numbers["HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"]
+    return None if is_carveout else structures.INVALID_VALUE
 
 
 @call("hipFuncSetCacheConfig", "hipFuncSetSharedMemConfig", arguments=(HANDLE, INT))

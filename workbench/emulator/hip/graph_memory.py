@@ -75,9 +75,9 @@ memory.freed_listeners.append(_freed)
 
 def allocate_in_capture(result: int, size: int, ordinal: int, stream: int) -> None:
     """Record an allocation on a stream that is being captured, and tell its address."""
-    made = GraphAllocation.reserved(size, ordinal)
-    streams.submit(stream, NodeKind.MEM_ALLOC, made.run, made)
-    structures.store(result, POINTER, made.address)
+    allocation = GraphAllocation.reserved(size, ordinal)
+    streams.submit(stream, NodeKind.MEM_ALLOC, allocation.run, allocation)
+    structures.store(result, POINTER, allocation.address)
 
 
 @call("hipDeviceGetGraphMemAttribute", arguments=(INT, INT, POINTER))

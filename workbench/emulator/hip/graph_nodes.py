@@ -97,7 +97,7 @@ class Capture:
     sequence: int
     mode: int = 0
     thread: int = field(default_factory=threading.get_ident)
-    shown: Any = None
+    dependency_array: Any = None
     invalidated: bool = False
 
     def append(self, stream: int, kind: NodeKind, action: Action, detail: Any) -> None:

@@ -101,16 +101,16 @@ def _destroy(handle: int) -> None:
 
 @call("hipGraphClone", arguments=(POINTER, HANDLE))
 def _clone(result: int, handle: int) -> None:
-    original, made = _graph(handle), Graph()
+    original, clone = _graph(handle), Graph()
     if any(node.kind in (NodeKind.MEM_ALLOC, NodeKind.MEM_FREE) for node in original.nodes):
         # Two graphs would allocate at the same address.
         raise HipError(structures.NOT_SUPPORTED)
     copies: dict[Node, Node] = {}
     for node in original.ordered():
         before = [copies[other] for other in node.dependencies]
-        copies[node] = made.add(node.kind, node.action, before, node.detail)
-    structures.store(result, HANDLE, made.handle)
-    streams.graphs[made.handle] = made
+        copies[node] = clone.add(node.kind, node.action, before, node.detail)
+    structures.store(result, HANDLE, clone.handle)
+    streams.graphs[clone.handle] = clone
 
 
 # Nodes
@@ -193,8 +193,8 @@ def _add_child(result: int, graph: int, dependencies: int, count: int, child: in
     actions = [node.action for node in _graph(child).ordered()]
 
     def action() -> None:
-        for each in actions:
-            each()
+        for step in actions:
+            step()
 
     _add(result, graph, dependencies, count, NodeKind.GRAPH, action, child)
 
@@ -217,9 +217,9 @@ def _add_allocation(result: int, graph: int, dependencies: int, count: int, para
     where = record.poolProps.location
     if record.poolProps.allocType != _PINNED or where.type != _ON_DEVICE or record.poolProps.handleTypes:
         raise HipError(structures.INVALID_VALUE)
-    made = GraphAllocation.reserved(record.bytesize, where.id)
-    _add(result, graph, dependencies, count, NodeKind.MEM_ALLOC, made.run, made)
-    record.dptr = made.address
+    allocation = GraphAllocation.reserved(record.bytesize, where.id)
+    _add(result, graph, dependencies, count, NodeKind.MEM_ALLOC, allocation.run, allocation)
+    record.dptr = allocation.address
 
 
 @call("hipGraphAddMemFreeNode", arguments=(*_NEW, POINTER))
@@ -231,10 +231,12 @@ def _add_free(result: int, graph: int, dependencies: int, count: int, address: i
 
 @call("hipGraphMemAllocNodeGetParams", arguments=(HANDLE, POINTER))
 def _allocation_parameters(node: int, result: int) -> None:
-    made: GraphAllocation = _node_of(node, NodeKind.MEM_ALLOC).detail
-    location = structures.MemLocation(_ON_DEVICE, made.device)
+    allocation: GraphAllocation = _node_of(node, NodeKind.MEM_ALLOC).detail
+    location = structures.MemLocation(_ON_DEVICE, allocation.device)
     properties = structures.MemPoolProps(allocType=_PINNED, location=location)
-    record = structures.MemAllocNodeParams(poolProps=properties, bytesize=made.size, dptr=made.address)
+    record = structures.MemAllocNodeParams(
+        poolProps=properties, bytesize=allocation.size, dptr=allocation.address
+    )
     _give_back(record, structures.MemAllocNodeParams, result)
 
 
@@ -272,14 +274,14 @@ def _add_from_symbol(
 
 @call("hipGraphMemcpyNodeSetParamsToSymbol", arguments=(HANDLE, *_TO_SYMBOL))
 def _set_to_symbol(node: int, symbol: int, source: int, size: int, offset: int, kind: int) -> None:
-    chosen = _node_of(node, NodeKind.MEMCPY)
-    chosen.action, chosen.detail = _symbol_action(symbol, source, size, offset, kind, to=True), None
+    graph_node = _node_of(node, NodeKind.MEMCPY)
+    graph_node.action, graph_node.detail = _symbol_action(symbol, source, size, offset, kind, to=True), None
 
 
 @call("hipGraphMemcpyNodeSetParamsFromSymbol", arguments=(HANDLE, *_TO_SYMBOL))
 def _set_from_symbol(node: int, target: int, symbol: int, size: int, offset: int, kind: int) -> None:
-    chosen = _node_of(node, NodeKind.MEMCPY)
-    chosen.action, chosen.detail = _symbol_action(symbol, target, size, offset, kind, to=False), None
+    graph_node = _node_of(node, NodeKind.MEMCPY)
+    graph_node.action, graph_node.detail = _symbol_action(symbol, target, size, offset, kind, to=False), None
 
 
 @call("hipGraphExecMemcpyNodeSetParamsToSymbol", arguments=(HANDLE, HANDLE, *_TO_SYMBOL))
@@ -389,8 +391,10 @@ def _kernel_node_parameters(node: int, result: int) -> None:
         raise HipError(structures.INVALID_VALUE)
     if work not in _argument_arrays:
         content = ctypes.create_string_buffer(work.arguments, max(1, len(work.arguments)))
-        own = [arg for arg in work.function.kernel.args if not arg.hidden]
-        pointers = (ctypes.c_void_p * max(1, len(own)))(*(ctypes.addressof(content) + a.offset for a in own))
+        explicit = [arg for arg in work.function.kernel.args if not arg.hidden]
+        pointers = (ctypes.c_void_p * max(1, len(explicit)))(
+            *(ctypes.addressof(content) + a.offset for a in explicit)
+        )
         _argument_arrays[work] = content, pointers
     record = _kernel_parameters(result)
     for target, dims in ((record.blockDim, work.geometry.block), (record.gridDim, work.geometry.groups)):
@@ -402,11 +406,11 @@ def _kernel_node_parameters(node: int, result: int) -> None:
 
 @call("hipGraphKernelNodeSetParams", arguments=(HANDLE, POINTER))
 def _set_kernel_node(node: int, parameters: int) -> None:
-    chosen = _node(node)
-    if chosen.kind is not NodeKind.KERNEL:
+    graph_node = _node(node)
+    if graph_node.kind is not NodeKind.KERNEL:
         raise HipError(structures.INVALID_VALUE)
-    work = kernel_work(_kernel_parameters(parameters), _is_cooperative(chosen))
-    chosen.action, chosen.detail = work.run, work
+    work = kernel_work(_kernel_parameters(parameters), _is_cooperative(graph_node))
+    graph_node.action, graph_node.detail = work.run, work
 
 
 def _is_cooperative(node: Node) -> bool:
@@ -415,34 +419,34 @@ def _is_cooperative(node: Node) -> bool:
 
 
 def _node_of(handle: int, kind: NodeKind) -> Node:
-    found = _node(handle)
-    if found.kind is not kind:
+    graph_node = _node(handle)
+    if graph_node.kind is not kind:
         raise HipError(structures.INVALID_VALUE)
-    return found
+    return graph_node
 
 
 @call("hipGraphMemsetNodeSetParams", arguments=(HANDLE, POINTER))
 def _set_memset_node(node: int, parameters: int) -> None:
-    chosen = _node_of(node, NodeKind.MEMSET)
-    chosen.action, chosen.detail = _memset_action(parameters)
+    graph_node = _node_of(node, NodeKind.MEMSET)
+    graph_node.action, graph_node.detail = _memset_action(parameters)
 
 
 @call("hipGraphMemcpyNodeSetParams", arguments=(HANDLE, POINTER))
 def _set_memcpy_node(node: int, parameters: int) -> None:
-    chosen, record = _node_of(node, NodeKind.MEMCPY), memcpy_3d_at(parameters)
-    chosen.action, chosen.detail = lambda: copy_3d(record), record
+    graph_node, record = _node_of(node, NodeKind.MEMCPY), memcpy_3d_at(parameters)
+    graph_node.action, graph_node.detail = lambda: copy_3d(record), record
 
 
 @call("hipGraphMemcpyNodeSetParams1D", arguments=(HANDLE, POINTER, POINTER, SIZE, INT))
 def _set_memcpy_node_1d(node: int, target: int, source: int, size: int, kind: int) -> None:
-    chosen = _node_of(node, NodeKind.MEMCPY)
-    chosen.action, chosen.detail = lambda: copy(target, source, size, kind), None
+    graph_node = _node_of(node, NodeKind.MEMCPY)
+    graph_node.action, graph_node.detail = lambda: copy(target, source, size, kind), None
 
 
 @call("hipGraphHostNodeSetParams", arguments=(HANDLE, POINTER))
 def _set_host_node(node: int, parameters: int) -> None:
-    chosen = _node_of(node, NodeKind.HOST)
-    chosen.action, chosen.detail = _host_action(parameters)
+    graph_node = _node_of(node, NodeKind.HOST)
+    graph_node.action, graph_node.detail = _host_action(parameters)
 
 
 @call("hipGraphMemsetNodeGetParams", arguments=(HANDLE, POINTER))

@@ -173,7 +173,7 @@ def _compile(handle: int, count: int, options: int) -> None:
     try:
         texts = _texts(options, count)
         arch, folders, macros, flags = _options([text for text in texts if text not in _RELOCATABLE])
-        chosen = CompileOptions(
+        compile_options = CompileOptions(
             arch or devices.current().product.arch,
             name=program.name,
             include=[*([program.headers.name] if program.headers is not None else []), *folders],
@@ -183,10 +183,10 @@ def _compile(handle: int, count: int, options: int) -> None:
         if _RELOCATABLE.intersection(texts):
             if program.expressions:
                 raise errors.UsageError("name expressions are found in whole programs, without -fgpu-rdc")
-            program.bitcode, said = compile_bitcode(source, chosen)
-            program.log = _log(said)
+            program.bitcode, diagnostics = compile_bitcode(source, compile_options)
+            program.log = _log(diagnostics)
             return
-        compiled = compile_device(source, chosen)
+        compiled = compile_device(source, compile_options)
     except errors.CompileError as error:
         program.log = _log(error.diagnostics)
         raise fail("COMPILATION") from None
@@ -233,12 +233,12 @@ def _lowered(code: CodeObject, expressions: Sequence[str]) -> dict[str, ctypes.A
         for symbol in code.symbols.values()
         if symbol.kind in ("function", "object")
     }
-    found = {}
+    lowered = {}
     for index, expression in enumerate(expressions):
         variable = code.symbols[f"{_VARIABLE}{index}"]
         address = int.from_bytes(image[variable.address : variable.address + 8], "little")
-        found[expression] = ctypes.create_string_buffer(names[address].encode())
-    return found
+        lowered[expression] = ctypes.create_string_buffer(names[address].encode())
+    return lowered
 
 
 @rtc_call("hiprtcGetLoweredName", HANDLE, POINTER, POINTER)

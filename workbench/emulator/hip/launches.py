@@ -42,17 +42,17 @@ def gather_arguments(kernel: KernelInfo, parameters: int, extra: int) -> bytes:
         if parameters:
             raise HipError(structures.INVALID_VALUE)
         return _buffer_of(extra)
-    own = [arg for arg in kernel.args if not arg.hidden]
-    if not own:
+    explicit = [arg for arg in kernel.args if not arg.hidden]
+    if not explicit:
         return b""
     if not parameters:
         raise errors.DeviceError(
-            f"kernel {kernel.short_name} has {len(own)} parameters; the launch passed no arguments.",
+            f"kernel {kernel.short_name} has {len(explicit)} parameters; the launch passed no arguments.",
             structures.INVALID_VALUE,
         )
-    content = bytearray(max(arg.offset + arg.size for arg in own))
-    pointers = (c_void_p * len(own)).from_address(parameters)
-    for arg, pointer in zip(own, pointers, strict=True):
+    content = bytearray(max(arg.offset + arg.size for arg in explicit))
+    pointers = (c_void_p * len(explicit)).from_address(parameters)
+    for arg, pointer in zip(explicit, pointers, strict=True):
         if not pointer:
             raise HipError(structures.INVALID_VALUE)
         content[arg.offset : arg.offset + arg.size] = ctypes.string_at(pointer, arg.size)

@@ -234,18 +234,18 @@ def build(name: str, functions: tuple[str, ...]) -> Path:
 
     Raises as the build of native code.
     """
-    made = target()
+    host = target()
     with tempfile.TemporaryDirectory(prefix="hipkittens-hip-") as folder:
         assembly, script = Path(folder) / "trampolines.S", Path(folder) / "versions.map"
-        assembly.write_text(trampolines(made, functions))
+        assembly.write_text(trampolines(host, functions))
         script.write_text(_version_script(functions))
         return build_native(
             name,
             [_HERE / "library.c", assembly],
             # Once in a process for good: its code may be called while the process ends.
-            flags=["-Wl,-z,nodelete"] if made.system == "linux" else [],
-            soname=f"lib{name}{made.suffix}",
-            versions=script if name == "amdhip64" and made.system == "linux" else None,
+            flags=["-Wl,-z,nodelete"] if host.system == "linux" else [],
+            soname=f"lib{name}{host.suffix}",
+            versions=script if name == "amdhip64" and host.system == "linux" else None,
         )
 
 

@@ -39,7 +39,7 @@ class _State:
     arch: str
     options: dict[int, int]
     inputs: list[bytes] = field(default_factory=list)
-    made: ctypes.Array[ctypes.c_char] | None = None
+    linked: ctypes.Array[ctypes.c_char] | None = None
 
     def say(self, log: int, size: int, text: str) -> None:
         """Put a text where the program asked for it."""
@@ -95,8 +95,8 @@ def _options(count: int, options: int, values: int) -> dict[int, int]:
         raise hiprtc.fail("INVALID_INPUT")
     if not count:
         return {}
-    names, given = (INT * count).from_address(options), (HANDLE * count).from_address(values)
-    return dict(zip(names, given, strict=True))
+    names, handles = (INT * count).from_address(options), (HANDLE * count).from_address(values)
+    return dict(zip(names, handles, strict=True))
 
 
 def _refuse(state: _State, text: str) -> errors.DeviceError:
@@ -138,8 +138,8 @@ def _add_file(handle: int, kind: int, path: int, count: int, options: int, value
 
 def _add(state: _State, kind: int, content: bytes, name: str) -> None:
     if kind not in _BITCODE_TYPES:
-        known = ", ".join(f"{text} ({number})" for number, text in _BITCODE_TYPES.items())
-        raise _refuse(state, f"{name}: input type {kind} is not linked on AMD's devices; expected {known}")
+        types = ", ".join(f"{text} ({number})" for number, text in _BITCODE_TYPES.items())
+        raise _refuse(state, f"{name}: input type {kind} is not linked on AMD's devices; expected {types}")
     try:
         state.inputs += bitcode_for(content, state.arch, name)
     except (errors.ToolchainError, errors.CodeObjectError) as error:
@@ -154,13 +154,13 @@ def _complete(handle: int, result: int, size: int) -> None:
     if not state.inputs:
         raise _refuse(state, "nothing was added: hiprtcLinkAddData or hiprtcLinkAddFile first")
     try:
-        made = link_bitcode(state.inputs, state.arch, state.flags())
+        linked = link_bitcode(state.inputs, state.arch, state.flags())
     except errors.ToolchainError as error:
         raise _refuse(state, str(error)) from None
     state.say(_INFO_LOG, _INFO_SIZE, "")
-    state.made = ctypes.create_string_buffer(made, len(made))
-    structures.store(result, POINTER, ctypes.addressof(state.made))
-    structures.store_if(size, SIZE, len(made))
+    state.linked = ctypes.create_string_buffer(linked, len(linked))
+    structures.store(result, POINTER, ctypes.addressof(state.linked))
+    structures.store_if(size, SIZE, len(linked))
 
 
 @_link_call("LinkDestroy", HANDLE)

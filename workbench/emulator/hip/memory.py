@@ -38,10 +38,10 @@ def free(address: int, kinds: tuple[MemoryKind, ...] = (MemoryKind.DEVICE,)) -> 
     if not address:
         return
     with node().launch_lock:
-        found = node().memory.at(address)
-        if found is None or found.kind not in kinds:
+        allocation = node().memory.at(address)
+        if allocation is None or allocation.kind not in kinds:
             raise HipError(structures.INVALID_VALUE)
-        node().memory.free(found)
+        node().memory.free(allocation)
         for listener in freed_listeners:
             listener(address)
 
@@ -56,15 +56,15 @@ def check_range(address: int, size: int) -> None:
         return
     if not address:
         raise HipError(structures.INVALID_VALUE)
-    found = node().memory.find(address)
-    while found is not None and found.kind is MemoryKind.MAPPED and address + size > found.end:
+    allocation = node().memory.find(address)
+    while allocation is not None and allocation.kind is MemoryKind.MAPPED and address + size > allocation.end:
         # It may end in one of the mappings that follow.
-        size -= found.end - address
-        address = found.end if found.readable else 0
-        found = node().memory.find(address)
-    if found is not None:
-        too_long = found.kind is not MemoryKind.REGISTERED and address + size > found.end
-        if too_long or not found.readable:
+        size -= allocation.end - address
+        address = allocation.end if allocation.readable else 0
+        allocation = node().memory.find(address)
+    if allocation is not None:
+        too_long = allocation.kind is not MemoryKind.REGISTERED and address + size > allocation.end
+        if too_long or not allocation.readable:
             raise HipError(structures.INVALID_VALUE)
     elif not address or node().memory.in_arena(address):
         raise HipError(structures.INVALID_VALUE)
@@ -151,41 +151,41 @@ def _host_free(address: int) -> None:
 def _host_register(address: int, size: int, flags: int) -> int | None:
     if not address or not size:
         raise HipError(structures.INVALID_VALUE)
-    made = node().memory.register(address, size, hip_flags=flags)
-    return structures.HOST_MEMORY_ALREADY_REGISTERED if made is None else None
+    allocation = node().memory.register(address, size, hip_flags=flags)
+    return structures.HOST_MEMORY_ALREADY_REGISTERED if allocation is None else None
 
 
 @call("hipHostUnregister", arguments=(POINTER,))
 def _host_unregister(address: int) -> None:
     with node().launch_lock:
-        found = node().memory.at(address)
-        if found is None or found.kind is not MemoryKind.REGISTERED:
+        allocation = node().memory.at(address)
+        if allocation is None or allocation.kind is not MemoryKind.REGISTERED:
             raise HipError(structures.HOST_MEMORY_NOT_REGISTERED)
-        node().memory.unregister(found)
+        node().memory.unregister(allocation)
 
 
 @call("hipHostGetDevicePointer", arguments=(POINTER, POINTER, UINT))
 def _host_device_pointer(result: int, address: int, flags: int) -> None:
-    found = node().memory.find(address)
-    if found is None or found.kind is MemoryKind.DEVICE:
+    allocation = node().memory.find(address)
+    if allocation is None or allocation.kind is MemoryKind.DEVICE:
         raise HipError(structures.INVALID_VALUE)
     structures.store(result, POINTER, address)
 
 
 @call("hipHostGetFlags", arguments=(POINTER, POINTER))
 def _host_flags(result: int, address: int) -> None:
-    found = node().memory.find(address)
-    if found is None or found.kind is MemoryKind.DEVICE:
+    allocation = node().memory.find(address)
+    if allocation is None or allocation.kind is MemoryKind.DEVICE:
         raise HipError(structures.INVALID_VALUE)
-    structures.store(result, UINT, found.hip_flags)
+    structures.store(result, UINT, allocation.hip_flags)
 
 
-def _memory_type(found: Allocation | None) -> int:
-    if found is None:
+def _memory_type(allocation: Allocation | None) -> int:
+    if allocation is None:
         return structures.MEMORY_UNREGISTERED
-    if found.kind in (MemoryKind.HOST, MemoryKind.REGISTERED):
+    if allocation.kind in (MemoryKind.HOST, MemoryKind.REGISTERED):
         return structures.MEMORY_HOST
-    return structures.MEMORY_MANAGED if found.kind is MemoryKind.MANAGED else structures.MEMORY_DEVICE
+    return structures.MEMORY_MANAGED if allocation.kind is MemoryKind.MANAGED else structures.MEMORY_DEVICE
 
 
 @call("hipPointerGetAttributes", arguments=(POINTER, POINTER))
@@ -193,33 +193,33 @@ def _pointer_attributes(result: int, address: int) -> None:
     if not result:
         # HIP 7 answers as CUDA does since 11 (HIP's page hip-7-changes.rst).
         return
-    found = node().memory.find(address)
-    type_ = _memory_type(found)
+    allocation = node().memory.find(address)
+    type_ = _memory_type(allocation)
     record = structures.PointerAttributes.from_address(result)
     record.type = type_
-    record.device = (found.device or 0) if found is not None else -1
-    record.devicePointer = address if found is not None else None
+    record.device = (allocation.device or 0) if allocation is not None else -1
+    record.devicePointer = address if allocation is not None else None
     record.hostPointer = address if type_ in (structures.MEMORY_HOST, structures.MEMORY_MANAGED) else None
     record.isManaged = type_ == structures.MEMORY_MANAGED
-    record.allocationFlags = found.hip_flags if found is not None else 0
+    record.allocationFlags = allocation.hip_flags if allocation is not None else 0
 
 
 @call("hipPointerGetAttribute", arguments=(POINTER, INT, POINTER))
 def _pointer_attribute(result: int, attribute: int, address: int) -> None:
-    found = node().memory.find(address)
-    if found is None:
+    allocation = node().memory.find(address)
+    if allocation is None:
         raise HipError(structures.INVALID_VALUE)
     numbers = structures.enum("hipPointer_attribute")
     values = {
-        "HIP_POINTER_ATTRIBUTE_MEMORY_TYPE": (UINT, _memory_type(found)),
+        "HIP_POINTER_ATTRIBUTE_MEMORY_TYPE": (UINT, _memory_type(allocation)),
         "HIP_POINTER_ATTRIBUTE_DEVICE_POINTER": (POINTER, address),
         "HIP_POINTER_ATTRIBUTE_HOST_POINTER": (POINTER, address),
-        "HIP_POINTER_ATTRIBUTE_IS_MANAGED": (UINT, found.kind is MemoryKind.MANAGED),
-        "HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL": (INT, found.device or 0),
-        "HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR": (POINTER, found.base),
-        "HIP_POINTER_ATTRIBUTE_RANGE_SIZE": (SIZE, found.size),
+        "HIP_POINTER_ATTRIBUTE_IS_MANAGED": (UINT, allocation.kind is MemoryKind.MANAGED),
+        "HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL": (INT, allocation.device or 0),
+        "HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR": (POINTER, allocation.base),
+        "HIP_POINTER_ATTRIBUTE_RANGE_SIZE": (SIZE, allocation.size),
         "HIP_POINTER_ATTRIBUTE_MAPPED": (UINT, 1),
-        "HIP_POINTER_ATTRIBUTE_BUFFER_ID": (SIZE, found.base),
+        "HIP_POINTER_ATTRIBUTE_BUFFER_ID": (SIZE, allocation.base),
     }
     for name, (type_, value) in values.items():
         if numbers[name] == attribute:
@@ -254,19 +254,19 @@ def _pointer_attribute_list(count: int, attributes: int, results: int, address: 
 
 @call("hipMemGetAddressRange", arguments=(POINTER, POINTER, POINTER))
 def _address_range(base: int, size: int, address: int) -> None:
-    found = node().memory.find(address)
-    if found is None:
+    allocation = node().memory.find(address)
+    if allocation is None:
         raise HipError(structures.INVALID_VALUE)
-    structures.store_if(base, POINTER, found.base)
-    structures.store_if(size, SIZE, found.size)
+    structures.store_if(base, POINTER, allocation.base)
+    structures.store_if(size, SIZE, allocation.size)
 
 
 @call("hipMemPtrGetInfo", arguments=(POINTER, POINTER))
 def _pointer_size(address: int, size: int) -> None:
-    found = node().memory.at(address)
-    if found is None:
+    allocation = node().memory.at(address)
+    if allocation is None:
         raise HipError(structures.INVALID_VALUE)
-    structures.store(size, SIZE, found.size)
+    structures.store(size, SIZE, allocation.size)
 
 
 @call("hipMemcpy", "hipMemcpy_spt", arguments=(POINTER, POINTER, SIZE, INT))
@@ -526,13 +526,15 @@ def _memcpy_driver_3d_at(address: int) -> Callable[[], None]:
     """The copy that a HIP_MEMCPY3D describes."""
     if not address:
         raise HipError(structures.INVALID_VALUE)
-    given = structures.Memcpy3DDriver.from_address(address)
-    record = structures.Memcpy3D(extent=structures.Extent(given.WidthInBytes, given.Height, given.Depth))
+    request = structures.Memcpy3DDriver.from_address(address)
+    record = structures.Memcpy3D(
+        extent=structures.Extent(request.WidthInBytes, request.Height, request.Depth)
+    )
     for side in ("src", "dst"):
-        pitch = getattr(given, f"{side}Pitch") or given.WidthInBytes
-        rows = getattr(given, f"{side}Height") or given.Height
-        pointer = structures.PitchedPointer(_side(given, side), pitch, pitch, rows)
-        axes = (getattr(given, f"{side}{axis}") for axis in ("XInBytes", "Y", "Z"))
+        pitch = getattr(request, f"{side}Pitch") or request.WidthInBytes
+        rows = getattr(request, f"{side}Height") or request.Height
+        pointer = structures.PitchedPointer(_side(request, side), pitch, pitch, rows)
+        axes = (getattr(request, f"{side}{axis}") for axis in ("XInBytes", "Y", "Z"))
         setattr(record, f"{side}Ptr", pointer)
         setattr(record, f"{side}Pos", structures.Position(*axes))
     return lambda: copy_3d(record)
@@ -592,8 +594,8 @@ _INVALID_DEVICE_ID = -2
 @call("hipMemRangeGetAttribute", arguments=(POINTER, SIZE, INT, POINTER, SIZE))
 def _range_attribute(result: int, size: int, attribute: int, address: int, count: int) -> None:
     check_range(address, count)
-    found = node().memory.find(address)
-    managed = found is not None and found.kind is MemoryKind.MANAGED
+    allocation = node().memory.find(address)
+    managed = allocation is not None and allocation.kind is MemoryKind.MANAGED
     if attribute not in _RANGE_ATTRIBUTES or not managed or not size or size % 4:
         raise HipError(structures.INVALID_VALUE)
     # Advice is heard and not followed: there is one memory. So nothing is preferred or prefetched.

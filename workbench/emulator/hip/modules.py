@@ -49,9 +49,9 @@ def _module(handle: int) -> _Module:
 
 def function_of(handle: int) -> Function:
     """A kernel by its handle, or by the host function that stands for it in a compiled program."""
-    found = _functions.get(handle)
-    if found is not None:
-        return found
+    function = _functions.get(handle)
+    if function is not None:
+        return function
     return registered_function(handle)
 
 
@@ -85,9 +85,9 @@ def _get_function(result: int, handle: int, name: int) -> None:
     symbol = structures.text_at(name)
     kernel = module.loaded.code_object.kernels.get(symbol)
     if kernel is None:
-        known = first_names(module.loaded.code_object.kernels) or "none"
+        names = first_names(module.loaded.code_object.kernels) or "none"
         raise errors.DeviceError(
-            f"no kernel {symbol!r} in the code object; its kernels are: {known}.", structures.NOT_FOUND
+            f"no kernel {symbol!r} in the code object; its kernels are: {names}.", structures.NOT_FOUND
         )
     if symbol not in module.functions:
         function = module.functions[symbol] = next(_handles)
@@ -102,9 +102,9 @@ def _function_count(result: int, handle: int) -> None:
 
 @call("hipModuleGetGlobal", arguments=(POINTER, POINTER, HANDLE, POINTER))
 def _get_global(address: int, size: int, handle: int, name: int) -> None:
-    found = global_variable(_module(handle).loaded, structures.text_at(name))
-    structures.store_if(address, POINTER, found[0])
-    structures.store_if(size, SIZE, found[1])
+    variable = global_variable(_module(handle).loaded, structures.text_at(name))
+    structures.store_if(address, POINTER, variable[0])
+    structures.store_if(size, SIZE, variable[1])
 
 
 @call("hipLibraryLoadData", arguments=(POINTER, POINTER, POINTER, POINTER, UINT, POINTER, POINTER, UINT))

@@ -141,10 +141,10 @@ def _set_attribute(handle: int, attribute: int, value: int) -> None:
     pool, type_ = _pool(handle), _type_of(attribute)
     if not value:
         raise HipError(structures.INVALID_VALUE)
-    given = int(type_.from_address(value).value)
+    setting = int(type_.from_address(value).value)
     if attribute in pool.attributes:
-        pool.attributes[attribute] = given
-    elif attribute in (_RESERVED_HIGH, _USED_HIGH) and given == 0:
+        pool.attributes[attribute] = setting
+    elif attribute in (_RESERVED_HIGH, _USED_HIGH) and setting == 0:
         # A high watermark begins anew with what is in use.
         pool.high = pool.used
     else:

@@ -39,14 +39,14 @@ class _FatBinary:
     managed: list[tuple[str, Allocation]] = field(default_factory=list)
 
     def on(self, device: EmulatedDevice) -> LoadedCode:
-        found = self.loaded.get(device.ordinal)
-        if found is None:
-            found = self.loaded[device.ordinal] = device.load(self.data)
+        code = self.loaded.get(device.ordinal)
+        if code is None:
+            code = self.loaded[device.ordinal] = device.load(self.data)
             for name, allocation in self.managed:
                 # Device code reaches a managed variable through a pointer named after it.
-                address, _ = global_variable(found, name)
+                address, _ = global_variable(code, name)
                 ctypes.c_uint64.from_address(address).value = allocation.base
-        return found
+        return code
 
 
 _fat_binaries: dict[int, tuple[_FatBinary, ctypes.Array[c_char]]] = {}

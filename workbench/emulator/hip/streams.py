@@ -174,10 +174,10 @@ _PER_THREAD = 2
 
 def _timed_stream(handle: int) -> Stream:
     """A stream for the clock; that of each thread is its own."""
-    chosen = stream(handle)
+    record = stream(handle)
     if handle == _PER_THREAD:
         handle = -threading.get_ident()
-    return Stream.of(chosen.device, handle, blocking=not chosen.flags & _NON_BLOCKING)
+    return Stream.of(record.device, handle, blocking=not record.flags & _NON_BLOCKING)
 
 
 def _event(handle: int) -> _Event:
@@ -293,12 +293,12 @@ def _status(capture: Capture | None) -> int:
 def _begin_capture(handle: int, mode: int) -> None:
     if handle in _BUILT_IN:
         raise HipError(structures.STREAM_CAPTURE_UNSUPPORTED)
-    chosen = stream(handle)
-    if chosen.capture is not None:
+    record = stream(handle)
+    if record.capture is not None:
         raise HipError(structures.ILLEGAL_STATE)
     if not _GLOBAL <= mode <= _RELAXED:
         raise HipError(structures.INVALID_VALUE)
-    chosen.capture = Capture(Graph(), handle, {handle: []}, next(_capture_numbers), mode)
+    record.capture = Capture(Graph(), handle, {handle: []}, next(_capture_numbers), mode)
 
 
 @call("hipStreamEndCapture", "hipStreamEndCapture_spt", arguments=(HANDLE, POINTER))
@@ -328,12 +328,12 @@ def _end_capture(handle: int, result: int) -> None:
 def _before(nodes: list[Node]) -> set[Node]:
     """The nodes and all that they come after."""
     reached: set[Node] = set()
-    left = list(nodes)
-    while left:
-        found = left.pop()
-        if found not in reached:
-            reached.add(found)
-            left += found.dependencies
+    pending = list(nodes)
+    while pending:
+        current = pending.pop()
+        if current not in reached:
+            reached.add(current)
+            pending += current.dependencies
     return reached
 
 
@@ -358,10 +358,10 @@ def _capture_info_2(handle: int, status: int, number: int, graph: int, dependenc
     # The program adds nodes to the graph while it is recorded.
     graphs[capture.graph.handle] = capture.graph
     tails = capture.tails[handle]
-    capture.shown = (HANDLE * max(1, len(tails)))(*(tail.handle for tail in tails))
+    capture.dependency_array = (HANDLE * max(1, len(tails)))(*(tail.handle for tail in tails))
     structures.store_if(number, U64, capture.sequence)
     structures.store_if(graph, HANDLE, capture.graph.handle)
-    structures.store_if(dependencies, POINTER, ctypes.addressof(capture.shown))
+    structures.store_if(dependencies, POINTER, ctypes.addressof(capture.dependency_array))
     structures.store_if(count, SIZE, len(tails))
 
 
@@ -388,10 +388,10 @@ def _update_dependencies(handle: int, dependencies: int, count: int, flags: int)
 
 def _nodes_of(graph: Graph, handles: int, count: int) -> list[Node]:
     by_handle = {node.handle: node for node in graph.nodes}
-    wanted = list((HANDLE * count).from_address(handles)) if count else []
-    if any(handle not in by_handle for handle in wanted):
+    requested = list((HANDLE * count).from_address(handles)) if count else []
+    if any(handle not in by_handle for handle in requested):
         raise HipError(structures.INVALID_VALUE)
-    return [by_handle[handle] for handle in wanted]
+    return [by_handle[handle] for handle in requested]
 
 
 @call("hipStreamBeginCaptureToGraph", arguments=(HANDLE, HANDLE, POINTER, POINTER, SIZE, INT))
@@ -437,12 +437,12 @@ _COMPARISONS: dict[int, Callable[[int, int, int], bool]] = {
 
 def _value_type(address: int, type_: Any) -> None:
     """Whether a stream may read or write a value there."""
-    found = node().memory.find(address)
+    allocation = node().memory.find(address)
     if (
         not address
         or address % ctypes.sizeof(type_)
-        or found is None
-        or address + ctypes.sizeof(type_) > found.end
+        or allocation is None
+        or address + ctypes.sizeof(type_) > allocation.end
     ):
         raise HipError(structures.INVALID_VALUE)
 

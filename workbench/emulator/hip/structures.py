@@ -442,8 +442,8 @@ class DriverLaunchConfig(ctypes.Structure):
 @cache
 def enum(name: str) -> dict[str, int]:
     """An enumeration of the HIP API: numbers by name."""
-    found: dict[str, int] = interface()["enums"][name]
-    return found
+    numbers: dict[str, int] = interface()["enums"][name]
+    return numbers
 
 
 @cache

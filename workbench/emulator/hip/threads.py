@@ -71,7 +71,7 @@ class PerThread(Generic[_T]):
 
     def _forget_ended(self) -> None:
         living = set(os.listdir("/proc/self/task"))
-        for number in [each for each, task in _tasks.items() if task not in living]:
+        for number in [thread for thread, task in _tasks.items() if task not in living]:
             del _tasks[number]
         for number in self._kept.keys() - _tasks.keys():
             del self._kept[number]

@@ -41,8 +41,8 @@ def installed_enums() -> dict[str, dict[str, int]]:
 
 
 def main() -> None:
-    known: dict[str, Any] = json.loads(INTERFACE.read_text()) if INTERFACE.exists() else {}
-    functions = sorted(installed_functions() | set(known.get("functions", ())))
+    previous: dict[str, Any] = json.loads(INTERFACE.read_text()) if INTERFACE.exists() else {}
+    functions = sorted(installed_functions() | set(previous.get("functions", ())))
     content = {
         "source": f"hip-python {importlib.metadata.version('hip-python')} and older",
         "functions": functions,

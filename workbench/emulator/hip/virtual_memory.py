@@ -95,11 +95,11 @@ def _touching(address: int, size: int) -> list[tuple[_Physical, Allocation]]:
 
 def _mappings(address: int, size: int) -> list[tuple[_Physical, Allocation]]:
     """The mappings that a range of addresses consists of; hipErrorInvalidValue where it does not."""
-    found = _touching(address, size)
-    inside = all(address <= mapping.base and mapping.end <= address + size for _, mapping in found)
-    if not found or not inside or sum(mapping.size for _, mapping in found) != size:
+    mappings = _touching(address, size)
+    inside = all(address <= mapping.base and mapping.end <= address + size for _, mapping in mappings)
+    if not mappings or not inside or sum(mapping.size for _, mapping in mappings) != size:
         raise HipError(structures.INVALID_VALUE)
-    return found
+    return mappings
 
 
 @call("hipMemGetAllocationGranularity", arguments=(POINTER, POINTER, INT))
@@ -111,7 +111,7 @@ def _granularity(result: int, properties: int, option: int) -> None:
 
 
 @call("hipMemAddressReserve", arguments=(POINTER, SIZE, SIZE, POINTER, U64))
-def _reserve(result: int, size: int, alignment: int, wanted: int, flags: int) -> None:
+def _reserve(result: int, size: int, alignment: int, hint: int, flags: int) -> None:
     # The address that is asked for is a hint.
     if not result or not size or flags or alignment & (alignment - 1):
         raise HipError(structures.INVALID_VALUE)
@@ -180,7 +180,7 @@ def _import(result: int, descriptor: int, kind: int) -> None:
     # HIP before 7.1 takes the descriptor's address, later ones the descriptor itself.
     number = descriptor if descriptor < _LEAST_ADDRESS else INT.from_address(descriptor).value
     try:
-        named, found = os.readlink(f"/proc/self/fd/{number}"), os.fstat(number)
+        named, status = os.readlink(f"/proc/self/fd/{number}"), os.fstat(number)
     except OSError:
         raise errors.DeviceError(
             f"hipMemImportFromShareableHandle: {number} is not an open file descriptor of this process",
@@ -192,14 +192,14 @@ def _import(result: int, descriptor: int, kind: int) -> None:
             "hipMemExportToShareableHandle of an emulated device gave",
             structures.INVALID_VALUE,
         )
-    known = next((p for p in _memories if os.path.sameopenfile(p.file, number)), None)
-    if known is None:
+    physical = next((p for p in _memories if os.path.sameopenfile(p.file, number)), None)
+    if physical is None:
         of = current()
-        node().memory.claim(found.st_size, of.ordinal, of.product.hbm_bytes)
-        known = _Physical(os.dup(number), found.st_size, of.ordinal, _DESCRIPTOR)
+        node().memory.claim(status.st_size, of.ordinal, of.product.hbm_bytes)
+        physical = _Physical(os.dup(number), status.st_size, of.ordinal, _DESCRIPTOR)
     else:
-        known.handles += 1
-    structures.store(result, HANDLE, _held(known))
+        physical.handles += 1
+    structures.store(result, HANDLE, _held(physical))
 
 
 @call("hipMemRelease", arguments=(HANDLE,))
@@ -228,8 +228,8 @@ def _properties_of(result: int, handle: int) -> None:
     if not result:
         raise HipError(structures.INVALID_VALUE)
     where = structures.MemLocation(_ON_DEVICE, physical.device)
-    made = structures.MemAllocationProp(type=_PINNED, requestedHandleType=physical.kind, location=where)
-    ctypes.memmove(result, ctypes.addressof(made), ctypes.sizeof(made))
+    record = structures.MemAllocationProp(type=_PINNED, requestedHandleType=physical.kind, location=where)
+    ctypes.memmove(result, ctypes.addressof(record), ctypes.sizeof(record))
 
 
 @call("hipMemMap", arguments=(POINTER, SIZE, SIZE, HANDLE, U64))
@@ -258,12 +258,12 @@ def _unmap(address: int, size: int) -> None:
 def _set_access(address: int, size: int, descriptions: int, count: int) -> None:
     if not count or not descriptions:
         raise HipError(structures.INVALID_VALUE)
-    chosen = _mappings(address, size)
+    mappings = _mappings(address, size)
     for entry in (structures.MemAccessDesc * count).from_address(descriptions):
         if entry.location.type != _ON_DEVICE or entry.flags not in (_NO_ACCESS, _READ, _READ_WRITE):
             raise HipError(structures.INVALID_VALUE)
         device(entry.location.id)
-        for physical, mapping in chosen:
+        for physical, mapping in mappings:
             if entry.location.id == physical.device:
                 may_read, may_write = entry.flags != _NO_ACCESS, entry.flags == _READ_WRITE
                 node().memory.protect(mapping, readable=may_read, writable=may_write)
@@ -274,15 +274,15 @@ def _set_access(address: int, size: int, descriptions: int, count: int) -> None:
 
 @call("hipMemGetAccess", arguments=(POINTER, POINTER, POINTER))
 def _get_access(result: int, location: int, address: int) -> None:
-    found = node().memory.find(address)
-    if not location or found is None:
+    allocation = node().memory.find(address)
+    if not location or allocation is None:
         raise HipError(structures.INVALID_VALUE)
     where = structures.MemLocation.from_address(location)
     if where.type != _ON_DEVICE:
         raise HipError(structures.INVALID_VALUE)
     device(where.id)
-    reaches = where.id == found.device and found.readable
-    access = (_READ_WRITE if found.writable else _READ) if reaches else _NO_ACCESS
+    reaches = where.id == allocation.device and allocation.readable
+    access = (_READ_WRITE if allocation.writable else _READ) if reaches else _NO_ACCESS
     structures.store(result, U64, access)
 
 

@@ -127,9 +127,9 @@ class Allocation:
     @property
     def read_end(self) -> int:
         """Where its granularity ends, or its last page, where this process has nothing behind that."""
-        wanted, page = self.base + _up(self.size, self.granularity), _up(self.end, _PAGE)
-        if wanted <= page or host_access(page, wanted - page) & abi.ALLOCATION_READ:
-            return wanted
+        aligned_end, page = self.base + _up(self.size, self.granularity), _up(self.end, _PAGE)
+        if aligned_end <= page or host_access(page, aligned_end - page) & abi.ALLOCATION_READ:
+            return aligned_end
         return page
 
     def describe(self) -> str:
@@ -169,9 +169,9 @@ def usable_memory() -> int:
     Raises:
         UsageError: HIPKITTENS_MEMORY is not a size.
     """
-    chosen = cache.size_from_environment("HIPKITTENS_MEMORY")
-    if chosen is not None:
-        return chosen
+    limit = cache.size_from_environment("HIPKITTENS_MEMORY")
+    if limit is not None:
+        return limit
     total = os.sysconf("SC_PHYS_PAGES") * _PAGE
     for name in ("memory.max", "memory/memory.limit_in_bytes"):
         try:
@@ -290,8 +290,8 @@ class Memory:
     def reservation(self, address: int) -> tuple[int, int] | None:
         """Start and size of the reservation that holds an address."""
         with self.lock:
-            found = ((base, size) for base, size in self._reserved.items() if base <= address < base + size)
-            return next(found, None)
+            matches = ((base, size) for base, size in self._reserved.items() if base <= address < base + size)
+            return next(matches, None)
 
     def map_file(self, base: int, size: int, file: int, device: int) -> Allocation:
         """Put a file's first `size` bytes at reserved addresses; kernels may not touch them yet."""
@@ -342,10 +342,10 @@ class Memory:
             DeviceError: (hipErrorInvalidValue) a part of the range is not readable memory of this process.
         """
         with self.lock:
-            known = self.at(base)
-            if known is not None and known.kind is MemoryKind.REGISTERED and known.size == size:
-                known.uses += 1
-                return known
+            existing = self.at(base)
+            if existing is not None and existing.kind is MemoryKind.REGISTERED and existing.size == size:
+                existing.uses += 1
+                return existing
             if self._overlaps(base, size):
                 return None
             allocation = self._host_memory(base, size)
@@ -389,7 +389,7 @@ class Memory:
         buffers: Sequence[tuple[int, int]],
         labels: Mapping[int, BufferLabel],
         granularity: int,
-        own: list[Allocation],
+        lent: list[Allocation],
         named: list[tuple[Allocation, BufferLabel, int]],
     ) -> None:
         """`lent` begins: notes what it lends, and of what counts already which label it had."""
@@ -397,32 +397,35 @@ class Memory:
             try:
                 for base, size in buffers:
                     if self._overlaps(base, size):
-                        known = self.at(base)
-                        if known is not None and known.kind is MemoryKind.REGISTERED and base in labels:
-                            named.append((known, *known.renamed(labels[base], granularity)))
+                        existing = self.at(base)
+                        if existing is not None and existing.kind is MemoryKind.REGISTERED and base in labels:
+                            named.append((existing, *existing.renamed(labels[base], granularity)))
                         continue
-                    made = self._host_memory(base, size)
+                    allocation = self._host_memory(base, size)
                     if base in labels:
-                        (made.label, made.element), made.granularity = labels[base], granularity
-                    own.append(made)
-                    self._lent[made.number] = made
-                    self._place_in_order(made)
+                        (allocation.label, allocation.element), allocation.granularity = (
+                            labels[base],
+                            granularity,
+                        )
+                    lent.append(allocation)
+                    self._lent[allocation.number] = allocation
+                    self._place_in_order(allocation)
             except BaseException:
-                self._take_back(own, named)
+                self._take_back(lent, named)
                 raise
             if named:
                 self._changed()
 
     def _take_back(
-        self, own: Sequence[Allocation], named: Sequence[tuple[Allocation, BufferLabel, int]]
+        self, lent: Sequence[Allocation], named: Sequence[tuple[Allocation, BufferLabel, int]]
     ) -> None:
         """`lent` ends; the lock is held."""
-        for made in own:
+        for loan in lent:
             # Whoever registered it meanwhile goes on with it.
-            made.uses -= 1
-            del self._lent[made.number]
-            if made.uses == 0:
-                self._take_from_order(made)
+            loan.uses -= 1
+            del self._lent[loan.number]
+            if loan.uses == 0:
+                self._take_from_order(loan)
             else:
                 self._changed()
         for allocation, label, before in named:
@@ -468,17 +471,17 @@ class Memory:
     def text_at(self, address: int) -> str | None:
         """The text that ends with a zero at a device address; None where no allocation is."""
         with self.lock:
-            found = self.find(address)
-            if found is None:
+            allocation = self.find(address)
+            if allocation is None:
                 return None
-            content = ctypes.string_at(address, min(found.end - address, _LONGEST_TEXT))
+            content = ctypes.string_at(address, min(allocation.end - address, _LONGEST_TEXT))
         return content.partition(b"\0")[0].decode("utf-8", "surrogateescape")
 
     def note_written(self, address: int, size: int) -> None:
         """A copy or a fill from outside has written [address, address + size)."""
-        found = self.find(address)
-        if found is not None and found.written is not None:
-            found.written.mark(address, size)
+        allocation = self.find(address)
+        if allocation is not None and allocation.written is not None:
+            allocation.written.mark(address, size)
 
     def note_unseen(self, device: int) -> None:
         """A kernel is about to run on a device that may write anywhere without being watched."""
@@ -516,8 +519,8 @@ class Memory:
         with self.lock:
             lent = [(a.base, a.end, _access(a), a.end if exact else a.read_end) for a in self._lent.values()]
             key = device, exact, tuple(lent)
-            found = self._tables.get(key)
-            if found is None:
+            table = self._tables.get(key)
+            if table is None:
                 fixed = self._fixed_rows(device, exact)
                 placed = fixed.placed([(0, a.number, a.base, a.size) for a in self._lent.values() if a.size])
                 rows = fixed.rows[:]
@@ -530,14 +533,14 @@ class Memory:
                         rows[at:at] = array.array("Q", (*row, placed[row[0]]))
                 if len(self._tables) >= _TABLES:
                     self._tables.clear()
-                found = self._tables[key] = ffi.from_buffer("Allocation[]", rows)
-            return found
+                table = self._tables[key] = ffi.from_buffer("Allocation[]", rows)
+            return table
 
     def _fixed_rows(self, device: int, exact: bool) -> _Fixed:
         """What a kernel may touch that is lent to no launch; made anew when it has changed."""
-        known = self._fixed.get((device, exact))
-        if known is not None:
-            return known
+        cached = self._fixed.get((device, exact))
+        if cached is not None:
+            return cached
         rows, moving, order = array.array("Q"), {}, []
         bases: list[int] = []
         for a in self._allocations:
@@ -556,8 +559,8 @@ class Memory:
             bases.append(a.base)
             end = a.end if exact else a.read_end
             rows.extend((a.base, a.end, flags, end, max(0, _PLACED_ARENA + a.base - self._arena_base)))
-        made = self._fixed[device, exact] = _Fixed(rows, bases, moving, order)
-        return made
+        fixed = self._fixed[device, exact] = _Fixed(rows, bases, moving, order)
+        return fixed
 
     def whereabouts(self, address: int, size: int, device: int) -> str:
         """Where an access outside every allocation went, from the view of the nearest one."""
@@ -673,11 +676,11 @@ class _Fixed:
 
     def placed(self, lent: Sequence[tuple[int, int, int, int]]) -> dict[int, int]:
         """Where each of `order` and of what is lent begins for what models caches, by address."""
-        found, free = {}, _PLACED_HOST
+        addresses, free = {}, _PLACED_HOST
         for _, _, base, size in sorted([*self.order, *lent]):
-            found[base] = free = _up(free, 1 << 21 if size >= 1 << 20 else 512)
+            addresses[base] = free = _up(free, 1 << 21 if size >= 1 << 20 else 512)
             free += size
-        return found
+        return addresses
 
 
 def _access(allocation: Allocation) -> int:

@@ -211,9 +211,9 @@ def format_text(text: str, values: list[Value]) -> str:
     left = iter(_latin(value) if isinstance(value, str) else value for value in values)
     missing = object()
 
-    def number(given: str | None) -> int | None:
-        if given != "*":
-            return min(int(given), _WIDEST) if given else None
+    def number(field: str | None) -> int | None:
+        if field != "*":
+            return min(int(field), _WIDEST) if field else None
         value = next(left, 0)
         return max(-_WIDEST, min(_signed(value, 32), _WIDEST)) if isinstance(value, int) else 0
 
@@ -275,11 +275,11 @@ def _convert(kind: str, length: str | None, specification: str, precision: int |
     specification, dotted = (text.replace("+", "").replace(" ", "") for text in (specification, dotted))
     if kind == "o":
         plain, dotted = (text.replace("#", "") for text in (specification, dotted))
-        shown = (dotted + "o") % unsigned
-        if "#" in specification and not shown.lstrip().startswith("0"):
+        digits = (dotted + "o") % unsigned
+        if "#" in specification and not digits.lstrip().startswith("0"):
             # C raises the precision until the first digit is a zero.
-            shown = f"{plain}.{len(f'{unsigned:o}') + 1}o" % unsigned
-        return shown
+            digits = f"{plain}.{len(f'{unsigned:o}') + 1}o" % unsigned
+        return digits
     if kind == "u":
         return (dotted.replace("#", "") + "d") % unsigned
     return (dotted.replace("#", "" if unsigned == 0 else "#") + kind) % unsigned

@@ -79,7 +79,7 @@ def device_name(product: Product) -> str:
 
 def products() -> tuple[Product, ...]:
     """What the emulated devices are, by ordinal."""
-    return tuple(known for known in targets.PRODUCTS if _shown in (None, device_name(known)))
+    return tuple(product for product in targets.PRODUCTS if _shown in (None, device_name(product)))
 
 
 class _Thread(threading.local):
@@ -596,10 +596,10 @@ class Node:
 @cache
 def node() -> Node:
     """The emulated node of this process."""
-    made = Node()
-    lock = made.memory.lock
-    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=made.forked)
-    return made
+    instance = Node()
+    lock = instance.memory.lock
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=instance.forked)
+    return instance
 
 
 __all__ = ["EmulatedDevice", "Node", "device_name", "node", "products", "show_only"]

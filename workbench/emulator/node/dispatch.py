@@ -199,14 +199,14 @@ def thread_count() -> int:
     Raises:
         UsageError: HIPKITTENS_THREADS is not a positive number.
     """
-    chosen = os.environ.get("HIPKITTENS_THREADS")
-    if not chosen:
+    setting = os.environ.get("HIPKITTENS_THREADS")
+    if not setting:
         return cpu.usable_cores()
-    if not chosen.isdecimal() or int(chosen) == 0:
+    if not setting.isdecimal() or int(setting) == 0:
         raise errors.UsageError(
-            f"HIPKITTENS_THREADS is {chosen!r}: expected a positive number of threads, or leave it unset."
+            f"HIPKITTENS_THREADS is {setting!r}: expected a positive number of threads, or leave it unset."
         )
-    return int(chosen)
+    return int(setting)
 
 
 def hidden_arguments(
@@ -241,14 +241,14 @@ def hidden_arguments(
 
 def argument_block(
     kernel: KernelInfo,
-    given: bytes,
+    arguments: bytes,
     geometry: Geometry,
     dynamic_shared: int,
     services: Mapping[str, int] | None = None,
 ) -> bytes:
     """The kernel's whole argument segment: the caller's bytes, then the hidden arguments filled in."""
-    block = bytearray(max(kernel.kernarg_size, len(given)))
-    block[: len(given)] = given
+    block = bytearray(max(kernel.kernarg_size, len(arguments)))
+    block[: len(arguments)] = arguments
     for arg, value in hidden_arguments(kernel.args, geometry, dynamic_shared, services).items():
         if arg.offset + arg.size <= len(block):
             block[arg.offset : arg.offset + arg.size] = value.to_bytes(arg.size, "little")

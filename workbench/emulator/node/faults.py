@@ -84,9 +84,9 @@ class Scene:
         total = self.kernel.descriptor.group_segment_fixed_size
         if 0 < total <= byte < self.shared_bytes:
             return f" (dynamic shared memory, byte {byte - total})"
-        for each in self.shared_arrays(self.kernel.name, total):
-            if each.first <= byte < each.first + each.size:
-                return f" ('{each.name}' of line {each.line}, byte {byte - each.first})"
+        for variable in self.shared_arrays(self.kernel.name, total):
+            if variable.first <= byte < variable.first + variable.size:
+                return f" ('{variable.name}' of line {variable.line}, byte {byte - variable.first})"
         return ""
 
     def who(self, address: int | None) -> str:
@@ -171,17 +171,17 @@ def timeout(
     scene: Scene, report: abi.CData | None, seconds: float, remedy: str, waiting: str = ""
 ) -> errors.KernelTimeout:
     """The exception for a launch that ran past its time limit; `waiting` is what `waits` says of it."""
-    what = f"stopped after its time limit of {seconds:g} s"
+    event = f"stopped after its time limit of {seconds:g} s"
     if report is None:
-        return errors.KernelTimeout(f"{scene.who(None)}: {what}. {remedy}", kernel=scene.kernel.name)
+        return errors.KernelTimeout(f"{scene.who(None)}: {event}. {remedy}", kernel=scene.kernel.name)
     address = int(scene.blocks[report.block].address) if report.block >= 0 else None
     group = group_id(scene.geometry, int(report.group))
     at_barriers = _waiting(scene, report)
-    what += f"; wave {report.wave} in work-group {group} was in the block that begins with "
-    what += scene.what(address) + (f" ({at_barriers})" if at_barriers else "")
-    what += f"; {waiting}" if waiting else ""
+    event += f"; wave {report.wave} in work-group {group} was in the block that begins with "
+    event += scene.what(address) + (f" ({at_barriers})" if at_barriers else "")
+    event += f"; {waiting}" if waiting else ""
     return errors.KernelTimeout(
-        f"{scene.who(address)}: {what}. {remedy}",
+        f"{scene.who(address)}: {event}. {remedy}",
         kernel=scene.kernel.name,
         address=address,
         source=scene.source_of(address) if address is not None else None,
@@ -263,9 +263,9 @@ def _for_what(scene: Scene, pc: int, address: int, size: int, value: int) -> str
     where = f"at {source[0]}:{source[1]}" if source else f"at code address {pc:#x}"
     if not size:
         return where
-    shown = min(size, 8)
-    holds = f"{'which hold' if size == shown else 'of which the first 8 hold'} {value}"
-    if shown in (4, 8) and value >= 1 << 31:
+    held_bytes = min(size, 8)
+    holds = f"{'which hold' if size == held_bytes else 'of which the first 8 hold'} {value}"
+    if held_bytes in (4, 8) and value >= 1 << 31:
         holds += f" ({value:#x})"
     return f"{where} for {size} byte{'' if size == 1 else 's'} {_place(scene, address)}, {holds}"
 
@@ -376,13 +376,15 @@ def beyond_shared(scene: Scene, fault: abi.CData) -> str:
     hardware rounds them up to 1,280, so that it gets what is left there of another kernel".
     """
     size, total, address = int(fault.size), scene.shared_bytes, int(fault.address)
-    given = scene.shared_given
+    allocated = scene.shared_given
     # Offsets are added in 32 bits: a huge one is a negative one.
     at = address - 2**32 if 2**31 <= address < 2**32 else address
     place = f"{-at:,} bytes before the start" if at < 0 else f"up to {at + size - total:,} bytes past the end"
-    if address + size <= given:
-        what = "the write harms nothing" if fault.is_write else "it gets what is left there of another kernel"
-        effect = f"hardware rounds them up to {given:,}, so that {what}"
+    if address + size <= allocated:
+        outcome = (
+            "the write harms nothing" if fault.is_write else "it gets what is left there of another kernel"
+        )
+        effect = f"hardware rounds them up to {allocated:,}, so that {outcome}"
     else:
         effect = f"no memory is there, so that {'the write is dropped' if fault.is_write else 'it gets 0'}"
     verb = "wrote" if fault.is_write else "read"

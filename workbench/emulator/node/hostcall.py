@@ -241,19 +241,19 @@ def _message(group: int, item: int, words: list[int]) -> _Printed:
         file, line, function, condition = values
         assert isinstance(line, int)
         assertion = Assertion(group, item, str(condition), str(file), line & 0xFFFFFFFF, str(function))
-    shown = format_text(text, values)
-    if to_stderr and (failed := _TRITON_ASSERTION.match(shown)):
+    output = format_text(text, values)
+    if to_stderr and (failed := _TRITON_ASSERTION.match(output)):
         condition, function, file, at = failed.groups()
         assertion = Assertion(group, item, condition, file, int(at), function)
-    return _Printed(group, shown, to_stderr, assertion)
+    return _Printed(group, output, to_stderr, assertion)
 
 
 def _text_at(content: bytes, position: int) -> tuple[str, int]:
     """A text that ends with a zero, and where the next word after it begins."""
     end = content.find(b"\0", position)
     end = len(content) if end < 0 else end
-    found = content[position:end].decode("utf-8", "surrogateescape")
-    return found, position + (end - position + 8) // 8 * 8
+    text = content[position:end].decode("utf-8", "surrogateescape")
+    return text, position + (end - position + 8) // 8 * 8
 
 
 # printf through a buffer
@@ -321,8 +321,8 @@ def _records(
             return
         record = content[position + 4 : position + size]
         position += size
-        known = bool(first & _CONSTANT_FORMAT)
-        if known:
+        is_constant = bool(first & _CONSTANT_FORMAT)
+        if is_constant:
             number = struct.unpack_from("<Q", record)[0] if len(record) >= 8 else 0
             text, at = formats.get(number, ""), 8
         else:
@@ -331,7 +331,7 @@ def _records(
         for is_text in text_conversions(text):
             if at + 8 > len(record):
                 break
-            if is_text and known:
+            if is_text and is_constant:
                 value, at = _text_at(record, at)
                 values.append(value)
             else:

@@ -66,9 +66,9 @@ def check(kernel: KernelInfo, geometry: Geometry, dynamic_shared: int, target: T
 
 def _check_shape(kernel: KernelInfo, geometry: Geometry) -> None:
     name = kernel.short_name
-    for what, dims in (("grid", geometry.groups), ("block", geometry.block)):
+    for kind, dims in (("grid", geometry.groups), ("block", geometry.block)):
         if min(dims) < 1:
-            raise LaunchError(f"kernel {name}: {what} {dims}: every dimension must be at least 1.")
+            raise LaunchError(f"kernel {name}: {kind} {dims}: every dimension must be at least 1.")
     limit = min(MAX_WORK_ITEMS, kernel.max_workgroup_size or MAX_WORK_ITEMS)
     if geometry.block_size > limit:
         why = (
@@ -161,20 +161,20 @@ def exact_shared(choice: str | None) -> bool:
     return value == "exact"
 
 
-def time_limit(chosen: float | None) -> float | None:
+def time_limit(seconds: float | None) -> float | None:
     """Seconds that a launch may take: what was chosen, else HIPKITTENS_TIMEOUT, else 600; 0 means no limit.
 
     Raises:
         UsageError: HIPKITTENS_TIMEOUT is not a number.
     """
-    if chosen is None:
+    if seconds is None:
         text = settings.value_of("HIPKITTENS_TIMEOUT")
         try:
-            chosen = float(text) if text else _DEFAULT_TIMEOUT_SECONDS
+            seconds = float(text) if text else _DEFAULT_TIMEOUT_SECONDS
         except ValueError:
-            chosen = math.nan
-        if not chosen >= 0:
+            seconds = math.nan
+        if not seconds >= 0:
             raise UsageError(
                 f"HIPKITTENS_TIMEOUT is {text!r}: expected a number of seconds, or 0 for no limit."
             )
-    return chosen or None
+    return seconds or None

@@ -67,11 +67,11 @@ class LoadedCode:
             UnsupportedInstruction: it has an instruction that the emulated device does not execute.
         """
         key = kernel, sanitize, single, exact, approximate
-        found = self.translations.get(key)
-        if found is None:
+        translation = self.translations.get(key)
+        if translation is None:
             from workbench.emulator.translate.translator import translate
 
-            found = self.translations[key] = translate(
+            translation = self.translations[key] = translate(
                 self.code_object,
                 kernel,
                 sanitize=sanitize,
@@ -79,7 +79,7 @@ class LoadedCode:
                 exact=exact,
                 approximate=approximate,
             )
-        return found
+        return translation
 
     def block_addresses(self, kernel: str) -> list[list[int]]:
         """Addresses of the instructions of each of a kernel's blocks."""
@@ -108,12 +108,12 @@ class LoadedCode:
 
     def line_kinds(self, kernel: str) -> npt.NDArray[np.uint8]:
         """What a kernel's instructions do with the lines that they touch."""
-        found = self._kinds.get(kernel)
-        if found is None:
+        kinds = self._kinds.get(kernel)
+        if kinds is None:
             text = self.code_object.text
             instructions = (i for block in self.translation(kernel).blocks for i in block.instructions)
-            found = self._kinds[kernel] = line_kinds(instructions, text.address, len(text.data))
-        return found
+            kinds = self._kinds[kernel] = line_kinds(instructions, text.address, len(text.data))
+        return kinds
 
     @cached_property
     def printf_formats(self) -> dict[int, str]:

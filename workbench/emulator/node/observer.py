@@ -97,11 +97,11 @@ class Observer:
         """What the sanitizer found in the launch that has ended."""
         if self._shadow is None:
             return ()
-        found = (*self._shadow.take(scene), *self._missing_arguments(scene))
+        findings = (*self._shadow.take(scene), *self._missing_arguments(scene))
         self.fault = self._shadow.fault
         if self._shadow.lost_writes:
             self._memory.note_unseen(self._request.loaded.device)
-        return found
+        return findings
 
     def _missing_arguments(self, scene: Scene) -> Iterator[RawFinding]:
         """A note of the arguments that the launch did not give."""

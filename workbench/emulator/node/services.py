@@ -41,23 +41,23 @@ class Services:
                 self._hostcalls = hostcall.Buffer(self._memory, _PACKETS)
             return self._hostcalls
 
-    def of(self, loaded: LoadedCode, wanted: Set[str]) -> Served:
+    def of(self, loaded: LoadedCode, kinds: Set[str]) -> Served:
         """What one launch of a kernel gets, emptied of what earlier ones left.
 
         Args:
-            wanted: kinds of the kernel's arguments.
+            kinds: kinds of the kernel's arguments.
         """
         served = Served(loaded, self._memory.text_at, self.console() if loaded.prints else 0)
-        if hostcall.PRINTF_ARGUMENT in wanted:
+        if hostcall.PRINTF_ARGUMENT in kinds:
             if not self._printf:
                 self._printf = self._memory.map_apart(hostcall.PRINTF_BYTES, MemoryKind.CONSOLE).base
             hostcall.prepare_printf(self._printf)
             served.arguments[hostcall.PRINTF_ARGUMENT] = self._printf
-        if hostcall.ARGUMENT in wanted or loaded.asks:
+        if hostcall.ARGUMENT in kinds or loaded.asks:
             buffer = self.hostcalls()
             # Waves that were stopped have kept their packets, and kernels can write here what they like.
             buffer.empty()
-            if hostcall.ARGUMENT in wanted:
+            if hostcall.ARGUMENT in kinds:
                 served.arguments[hostcall.ARGUMENT] = buffer.address
             served.listener = hostcall.Listener(buffer, served.console)
         return served

@@ -40,10 +40,12 @@ def analyse(
         blocks: its basic blocks.
         successors: blocks that may follow a block, by index; none after an indirect jump.
     """
-    writelanes = (each for block in blocks for each in block if each.record.lanes is Lanes.WRITE)
+    writelanes = (
+        instruction for block in blocks for instruction in block if instruction.record.lanes is Lanes.WRITE
+    )
     return Analysis(
         hazards.find(blocks, successors, target),
         flags.find(blocks, successors),
-        frozenset(each.dst[0] for each in writelanes),
+        frozenset(instruction.dst[0] for instruction in writelanes),
         objects.find(blocks, successors),
     )

@@ -26,18 +26,18 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
     """The record of an instruction; None for one that the sanitizer has no interest in."""
     record = ffi.new("SanOp *")
     record.op.pc = instruction.address
-    known = instruction.record
-    if known.control is Control.WAIT:
+    isa_record = instruction.record
+    if isa_record.control is Control.WAIT:
         record.kind = abi.SAN_WAIT
         record.imm = _wait(waits_of(instruction))
     elif instruction.format == "SOPP":
         return _program(record, instruction)
-    elif instruction.format == "SMEM" and known.memory is not None:
-        return scalar_memory(record, instruction, known.memory)
-    elif known.memory is not None:
-        return vector_memory(record, instruction, known.memory, rows)
-    elif known.matrix is not None:
-        matrix_instruction(record, instruction, known.matrix, rows)
+    elif instruction.format == "SMEM" and isa_record.memory is not None:
+        return scalar_memory(record, instruction, isa_record.memory)
+    elif isa_record.memory is not None:
+        return vector_memory(record, instruction, isa_record.memory, rows)
+    elif isa_record.matrix is not None:
+        matrix_instruction(record, instruction, isa_record.matrix, rows)
     elif instruction.form.is_vector:
         vector_instruction(record, instruction, rows)
     else:
@@ -64,34 +64,36 @@ def _program(record: CData, instruction: Instruction) -> CData | None:
 
 
 def _scalar(record: CData, instruction: Instruction) -> None:
-    known = instruction.record
+    isa_record = instruction.record
     sources = instruction.src
     for position, operand in enumerate(sources):
         set_scalar_source(record, position, operand)
     set_results(record, instruction.dst, None)
-    if Registers.SCC in known.reads:
+    if Registers.SCC in isa_record.reads:
         set_scalar_source(record, 3, registers.SCC)
-    if known.keeps is Keeps.VALUE:
+    if isa_record.keeps is Keeps.VALUE:
         set_scalar_source(record, 2, instruction.dst[0])
-    if known.pipeline == "branch":
+    if isa_record.pipeline == "branch":
         record.kind = abi.SAN_BRANCH
         return
-    if Registers.SCC in known.writes:
+    if Registers.SCC in isa_record.writes:
         record.flags |= abi.SAN_WRITES_SCC
-    if Trait.CANCELS in known.traits and sources[0].kind == "s" and sources[0] == sources[1]:
+    if Trait.CANCELS in isa_record.traits and sources[0].kind == "s" and sources[0] == sources[1]:
         record.flags |= abi.SAN_SAME
     record.kind = abi.SAN_SCALAR
-    if known.combines in CARRIES:
+    if isa_record.combines in CARRIES:
         record.kind = abi.SAN_WORDS
-        record.flags |= CARRIES[known.combines]
-    if known.combines not in _BIT_RULES:
+        record.flags |= CARRIES[isa_record.combines]
+    if isa_record.combines not in _BIT_RULES:
         return
     record.kind = abi.SAN_SCALAR_BITS
-    if known.combines is Combines.CHOICE and any(operand.kind == "imm" for operand in sources):
+    if isa_record.combines is Combines.CHOICE and any(operand.kind == "imm" for operand in sources):
         # A constant on one side: the result is taken to be defined as far as the condition is.
         record.ssrc_count[0] = record.ssrc_count[1] = 0
-    if Registers.EXEC in known.reads:
+    if Registers.EXEC in isa_record.reads:
         set_scalar_source(record, 1, registers.EXEC)
-    if Registers.EXEC in known.writes or any(o.kind == "s" and o.index == abi.EXEC for o in instruction.dst):
+    if Registers.EXEC in isa_record.writes or any(
+        o.kind == "s" and o.index == abi.EXEC for o in instruction.dst
+    ):
         record.flags |= abi.SAN_TO_EXEC
-    record.flags |= _BIT_RULES[known.combines] << 24
+    record.flags |= _BIT_RULES[isa_record.combines] << 24

@@ -28,17 +28,17 @@ def matrix_instruction(record: CData, instruction: Instruction, shape: Matrix, r
 
 def vector_instruction(record: CData, instruction: Instruction, rows: Rows) -> None:
     """Fill the record of another vector instruction."""
-    sources, known = instruction.src, instruction.record
-    if known.lanes is Lanes.READ:
+    sources, isa_record = instruction.src, instruction.record
+    if isa_record.lanes is Lanes.READ:
         _read_lane(record, instruction, rows)
         return
-    if known.lanes is Lanes.WRITE:
+    if isa_record.lanes is Lanes.WRITE:
         _write_lane(record, instruction, rows)
         return
-    if Trait.EXCHANGES in known.traits:
+    if Trait.EXCHANGES in isa_record.traits:
         first, second = (*instruction.dst, *sources)[:2]
         record.kind, record.flags = abi.SAN_SHUFFLE, abi.SAN_KEEP
-        record.imm = known.swap_distance
+        record.imm = isa_record.swap_distance
         set_results(record, (first,), rows)
         set_vector_source(record, 0, second, rows)
         set_vector_source(record, 1, first, rows)
@@ -48,13 +48,13 @@ def vector_instruction(record: CData, instruction: Instruction, rows: Rows) -> N
     for position, operand in enumerate(sources):
         set_vector_source(record, position, operand, rows)
         set_scalar_source(record, position, operand)
-    if Trait.MASK_SOURCE in known.traits:
+    if Trait.MASK_SOURCE in isa_record.traits:
         record.flags |= abi.SAN_MASK_SOURCE
-    if Registers.VCC in known.reads:
+    if Registers.VCC in isa_record.reads:
         set_scalar_source(record, 3, registers.VCC)
-    if Registers.EXEC in known.writes:
+    if Registers.EXEC in isa_record.writes:
         record.flags |= abi.SAN_TO_EXEC
-    if known.keeps is Keeps.VALUE:
+    if isa_record.keeps is Keeps.VALUE:
         record.flags |= abi.SAN_KEEP
     if instruction.form.is_dpp:
         record.flags |= abi.SAN_CROSS
@@ -63,7 +63,7 @@ def vector_instruction(record: CData, instruction: Instruction, rows: Rows) -> N
     else:
         _combine(record, instruction)
     same = len(sources) >= 2 and sources[0].kind in ("v", "a") and sources[0] == sources[1]
-    if same and Trait.CANCELS in known.traits:
+    if same and Trait.CANCELS in isa_record.traits:
         record.flags |= abi.SAN_SAME
 
 

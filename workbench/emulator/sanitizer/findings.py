@@ -116,7 +116,7 @@ class Shadow:
         self.fault = _fault_report(first) if first is not None else None
         # What is made of an undefined value says where it comes from.
         origins = {int(r.other_pc) & _PC for r in reports[0:count] if r.kind in _FOLLOWED}
-        told = (
+        selected = (
             r
             for r in reports[0:count]
             if r.kind != abi.SAN_FOUND_WITHIN
@@ -124,8 +124,8 @@ class Shadow:
         )
         within = {int(r.pc) for r in reports[0:count] if r.kind == abi.SAN_FOUND_WITHIN}
         racing = {int(pc) for r in reports[0:count] if r.kind in _UNORDERED for pc in (r.pc, r.other_pc)}
-        found = sorted(told, key=lambda report: (report.pc, report.kind))
-        return tuple(_finding(scene, r, _category(scene, r, within), racing) for r in found)
+        ordered = sorted(selected, key=lambda report: (report.pc, report.kind))
+        return tuple(_finding(scene, r, _category(scene, r, within), racing) for r in ordered)
 
     def __del__(self) -> None:
         # A launch that was interrupted takes nothing.
@@ -247,60 +247,60 @@ def _shared(scene: Scene, report: CData) -> str:
 def _overwrite(scene: Scene, report: CData) -> str:
     detail = int(report.detail)
     access = _place(scene, int(report.other_pc))
-    what = "read" if detail in (abi.SAN_UNDER_WAY_READ, abi.SAN_UNDER_WAY_OWN_READ) else "write"
+    direction = "read" if detail in (abi.SAN_UNDER_WAY_READ, abi.SAN_UNDER_WAY_OWN_READ) else "write"
     if detail in (abi.SAN_UNDER_WAY_OWN_READ, abi.SAN_UNDER_WAY_OWN_WRITE):
         return (
             f"missing wait: a load to LDS overwrites {_shared(scene, report)} while the same wave's "
-            f"{what} {access} may still be in flight; nothing keeps the two in order: put an "
+            f"{direction} {access} may still be in flight; nothing keeps the two in order: put an "
             "s_waitcnt lgkmcnt between them"
         )
     counter = "vmcnt" if detail == abi.SAN_UNDER_WAY_VECTOR else "lgkmcnt"
     return (
         f"missing wait: {_shared(scene, report)} is written after a barrier that wave "
-        f"{report.other_wave} passed before its {what} {access} had to be complete; put s_waitcnt "
+        f"{report.other_wave} passed before its {direction} {access} had to be complete; put s_waitcnt "
         f"{counter} before the barrier"
     )
 
 
 def _hazard(scene: Scene, report: CData) -> str:
     detail = int(report.detail)
-    there, wanted, rule = detail & 255, detail >> 8 & 255, RULES[detail >> 16]
+    there, needed, rule = detail & 255, detail >> 8 & 255, RULES[detail >> 16]
     name = unit_name(int(report.address))
     register = f"register {name}: " if name else ""
-    missing = wanted - there
+    missing = needed - there
     nops = " and ".join(f"s_nop {min(16, missing - done) - 1}" for done in range(0, missing, 16))
     return (
         f"hazard: {register}{rule.after} ({_place(scene, int(report.other_pc))}), then {rule.before}, which "
-        f"needs {wanted} wait states in between and has {there}; hardware does not wait: put {nops}, or as "
+        f"needs {needed} wait states in between and has {there}; hardware does not wait: put {nops}, or as "
         "many other instructions, between them"
     )
 
 
 def _memory(scene: Scene, report: CData, offset: bool = True) -> str:
     """Which allocation the address of a report is in: " (argument 'x' (float32 tensor 64), byte 12, ...)"."""
-    found = scene.memory.find(int(report.address))
-    if found is None:
+    allocation = scene.memory.find(int(report.address))
+    if allocation is None:
         return ""
-    byte = int(report.address) - found.base
+    byte = int(report.address) - allocation.base
     place = f", byte {byte}" if offset else ""
-    if offset and found.element:
-        place += f", element {byte // found.element}"
-    return f" ({found.describe().removeprefix('a ')}{place})"
+    if offset and allocation.element:
+        place += f", element {byte // allocation.element}"
+    return f" ({allocation.describe().removeprefix('a ')}{place})"
 
 
-def _variable(scene: Scene, what: int, address: int, from_scratch: bool) -> str:
+def _variable(scene: Scene, origin: int, address: int, from_scratch: bool) -> str:
     """The declaration of what an instruction found never written, where debug information knows it."""
-    if what == 0:
+    if origin == 0:
         return ""
     if from_scratch:
-        place = ("scratch", 4 * (what - 1))
-    elif what > abi.SAN_ORIGIN_SCALAR:
-        place = ("s", what - 1 - abi.SAN_ORIGIN_SCALAR)
+        place = ("scratch", 4 * (origin - 1))
+    elif origin > abi.SAN_ORIGIN_SCALAR:
+        place = ("s", origin - 1 - abi.SAN_ORIGIN_SCALAR)
     else:
-        name = _register(scene, what - 1)
+        name = _register(scene, origin - 1)
         place = (name[0], int(name[1:]))
-    found = scene.variable_at(*place, address)
-    return f"'{found[0]}' (declared at line {found[1]})" if found else ""
+    variable = scene.variable_at(*place, address)
+    return f"'{variable[0]}' (declared at line {variable[1]})" if variable else ""
 
 
 def _origin(scene: Scene, report: CData) -> str:
@@ -316,8 +316,8 @@ def _origin(scene: Scene, report: CData) -> str:
     is_read = memory is not None and memory.space is Space.LANES and register
     if memory is None or origin == report.pc or memory.access is Access.STORE or is_read:
         first = "" if origin == report.pc else f", first used by {_place(scene, origin)}"
-        what = f"{variable}, which" if variable else "a register that"
-        return f"; it comes from {what} was never written{first}: initialise the variable"
+        place = f"{variable}, which" if variable else "a register that"
+        return f"; it comes from {place} was never written{first}: initialise the variable"
     if memory.space is Space.LANES:
         return (
             f"; it comes from a lane that is off: {_place(scene, origin)}. HIP leaves the result of __shfl "
@@ -329,9 +329,9 @@ def _origin(scene: Scene, report: CData) -> str:
             "the barrier, with values that are initialised themselves"
         )
     if memory.space in (Space.SCRATCH, Space.FLAT):
-        what = "a local array or variable" if memory.space is Space.SCRATCH else "uninitialised memory"
+        place = "a local array or variable" if memory.space is Space.SCRATCH else "uninitialised memory"
         return (
-            f"; it comes from {variable or what}: {_place(scene, origin)}. Initialise every element that is "
+            f"; it comes from {variable or place}: {_place(scene, origin)}. Initialise every element that is "
             "read"
         )
     return (
@@ -343,13 +343,13 @@ def _origin(scene: Scene, report: CData) -> str:
 def _heap(scene: Scene, report: CData) -> str:
     """An access of malloc's memory outside what it gave."""
     detail = int(report.detail)
-    what, size = detail >> abi.SAN_HEAP_WHAT & 0xFF, detail >> abi.SAN_HEAP_SIZE
+    kind, size = detail >> abi.SAN_HEAP_WHAT & 0xFF, detail >> abi.SAN_HEAP_SIZE
     distance = detail & ((1 << abi.SAN_HEAP_WHAT) - 1)
     count = f"{distance} byte{'' if distance == 1 else 's'}"
     instruction = scene.instruction(int(report.pc))
     memory = instruction.record.memory if instruction else None
     does = "writes" if memory is not None and memory.access is not Access.LOAD else "reads"
-    match what:
+    match kind:
         case abi.SAN_HEAP_PAST:
             place = (
                 f"up to {count} past the end of a block of {size} bytes that malloc gave: ask for more bytes"

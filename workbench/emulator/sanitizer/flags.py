@@ -66,23 +66,25 @@ class _Graph:
 
     def cycle(self, index: int) -> set[int]:
         """Blocks of the short ways from a block back to itself."""
-        found: set[int] = set()
+        members: set[int] = set()
         ways: list[tuple[int, ...]] = [(index,)]
         for _ in range(_LONGEST):
-            found.update(block for way in ways if index in self.after[way[-1]] for block in way)
-            ways = [(*way, each) for way in ways for each in self.after[way[-1]] if each not in way]
-        return found
+            members.update(block for way in ways if index in self.after[way[-1]] for block in way)
+            ways = [
+                (*way, successor) for way in ways for successor in self.after[way[-1]] if successor not in way
+            ]
+        return members
 
     def sources(
-        self, start: int, place: int, wanted: Iterable[Unit], within: set[int] | None, moves_only: bool
+        self, start: int, place: int, units: Iterable[Unit], within: set[int] | None, moves_only: bool
     ) -> Iterator[Instruction]:
-        """Loads that `wanted` registers come from, before the instruction at a place of a block.
+        """Loads that `units` registers come from, before the instruction at a place of a block.
 
         Args:
             within: the blocks to look at; None: all.
             moves_only: whether to follow moves alone, not what is computed.
         """
-        waiting: list[tuple[int, int, frozenset[Unit]]] = [(start, place, frozenset(wanted))]
+        waiting: list[tuple[int, int, frozenset[Unit]]] = [(start, place, frozenset(units))]
         seen: dict[int, frozenset[Unit]] = {}
         while waiting:
             index, end, needed = waiting.pop()
@@ -96,9 +98,9 @@ class _Graph:
                 elif not moves_only or _is_move(instruction):
                     needed |= _read(instruction)
             for previous in self.before[index]:
-                known = seen.get(previous, frozenset())
-                if needed - known and (within is None or previous in within):
-                    seen[previous] = known | needed
+                visited = seen.get(previous, frozenset())
+                if needed - visited and (within is None or previous in within):
+                    seen[previous] = visited | needed
                     waiting.append((previous, len(self.blocks[previous]), seen[previous]))
 
 
@@ -110,7 +112,7 @@ def _polling(graph: _Graph) -> Iterator[Instruction]:
         cycle = graph.cycle(index)
         if not cycle:
             continue
-        changed = {unit for each in cycle for i in graph.blocks[each] for unit in _written(i)}
+        changed = {unit for member in cycle for i in graph.blocks[member] for unit in _written(i)}
         for load in graph.sources(index, len(block) - 1, _read(last), cycle, moves_only=False):
             if not changed.isdisjoint(_read(load)):
                 continue
@@ -120,8 +122,8 @@ def _polling(graph: _Graph) -> Iterator[Instruction]:
 
 def _first_turn(graph: _Graph, load: Instruction, cycle: set[int]) -> Iterator[Instruction]:
     """Loads like it that decide whether a loop is entered."""
-    near = {block for each in cycle for block in graph.before[each]} - cycle
-    near |= {block for each in near for block in graph.before[each]} - cycle
+    near = {block for member in cycle for block in graph.before[member]} - cycle
+    near |= {block for member in near for block in graph.before[member]} - cycle
     for index in near:
         block = graph.blocks[index]
         if block[-1].record.flow is not Flow.CONDITIONAL:

@@ -167,13 +167,13 @@ def _plain_valu(roles: Roles, instruction: Instruction) -> None:
     exchanges = Trait.EXCHANGES in traits
     if exchanges:
         reads = sorted({*reads, *results})
-    kept = registers.kept(instruction)
+    keeps = registers.kept(instruction)
     is_partial = _is_partial(instruction)
-    is_read = record.keeps is Keeps.VALUE or (instruction.form.is_sdwa and kept is Keeps.PART)
+    is_read = record.keeps is Keeps.VALUE or (instruction.form.is_sdwa and keeps is Keeps.PART)
 
     roles.consume("valu reads", (*reads, *(results if is_read else ())))
     roles.consume(
-        "reads or keeps", (*reads, *(results if is_read or is_partial or kept is Keeps.PART else ()))
+        "reads or keeps", (*reads, *(results if is_read or is_partial or keeps is Keeps.PART else ()))
     )
     if Trait.TRANSCENDENTAL not in traits:
         roles.consume("not trans", reads)

@@ -33,7 +33,7 @@ class Hazard:
     rule: int
     producer: int
     consumer: int
-    wanted: int
+    required: int
     unit: int
 
 
@@ -48,7 +48,7 @@ class Hazards:
         lengths: wait states of each block, by the address of its last instruction.
     """
 
-    found: list[Hazard] = field(default_factory=list)
+    pairs: list[Hazard] = field(default_factory=list)
     by_producer: dict[int, list[int]] = field(default_factory=dict)
     by_consumer: dict[int, list[int]] = field(default_factory=dict)
     offsets: dict[int, int] = field(default_factory=dict)
@@ -107,11 +107,11 @@ def find(
         queued.discard(index)
         leaving = walk.block(index, entering[index])
         for successor in successors(index):
-            known = entering[successor]
+            distances = entering[successor]
             changed = False
             for key, distance in leaving.items():
-                if known.get(key, _HORIZON) > distance:
-                    known[key] = distance
+                if distances.get(key, _HORIZON) > distance:
+                    distances[key] = distance
                     changed = True
             if changed and successor not in queued:
                 waiting.append(successor)
@@ -132,15 +132,15 @@ class _Walk:
 
     def block(self, index: int, entering: _Pending) -> _Pending:
         """Look at a block; what is pending at its end."""
-        known = self._leaving.get(index)
+        previous = self._leaving.get(index)
         # By unit: class, first instruction, and when it was, on the block's own clock.
         pending: dict[int, list[tuple[str, _Producer, int]]] = {}
         for (unit, kind, producer), distance in entering.items():
             pending.setdefault(unit, []).append((kind, producer, -distance))
         now = 0
         for instruction, roles in zip(self._blocks[index], self._roles[index], strict=True):
-            if known is not None and now >= _HORIZON:
-                return known
+            if previous is not None and now >= _HORIZON:
+                return previous
             for role, unit in roles.consumes:
                 if unit in pending:
                     self._meet(instruction, roles, role, unit, pending[unit], now)
@@ -179,11 +179,11 @@ class _Walk:
                 same = producer.span == roles.c_span and producer.opcode == instruction.opcode
                 numbers += self._rules.get((kind, f"{role} {'same' if same else 'overlap'}"), ())
             for number in numbers:
-                wanted = RULES[number].states(self._target, producer.passes)
-                if now - then < wanted:
+                required = RULES[number].states(self._target, producer.passes)
+                if now - then < required:
                     key = number, producer.address, instruction.address
                     self._found.setdefault(
-                        key, Hazard(number, producer.address, instruction.address, wanted, unit)
+                        key, Hazard(number, producer.address, instruction.address, required, unit)
                     )
 
     def result(self) -> Hazards:
@@ -192,18 +192,18 @@ class _Walk:
         most: dict[tuple[int, int], Hazard] = {}
         for hazard in self._found.values():
             pair = hazard.producer, hazard.consumer
-            if pair not in most or most[pair].wanted < hazard.wanted:
+            if pair not in most or most[pair].required < hazard.required:
                 most[pair] = hazard
-        hazards.found = sorted(most.values(), key=lambda hazard: (hazard.consumer, hazard.producer))[:MOST]
-        for number, hazard in enumerate(hazards.found):
+        hazards.pairs = sorted(most.values(), key=lambda hazard: (hazard.consumer, hazard.producer))[:MOST]
+        for number, hazard in enumerate(hazards.pairs):
             hazards.by_producer.setdefault(hazard.producer, []).append(number)
             hazards.by_consumer.setdefault(hazard.consumer, []).append(number)
-        if not hazards.found:
+        if not hazards.pairs:
             return hazards
         for block, roles in zip(self._blocks, self._roles, strict=True):
             now = 0
-            for instruction, each in zip(block, roles, strict=True):
+            for instruction, instruction_roles in zip(block, roles, strict=True):
                 hazards.offsets[instruction.address] = now
-                now += each.states
+                now += instruction_roles.states
             hazards.lengths[block[-1].address] = now
         return hazards

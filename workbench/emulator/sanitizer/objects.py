@@ -29,49 +29,49 @@ def find(
         blocks: a kernel's basic blocks.
         successors: blocks that may follow a block, by index.
     """
-    if not any(code_addresses.is_program_counter(each) for block in blocks for each in block):
+    if not any(code_addresses.is_program_counter(instruction) for block in blocks for instruction in block):
         return {}
     after = [tuple(successors(index)) for index in range(len(blocks))]
     entered = {index for following in after for index in following} - {0}
     at_start: dict[int, Addresses] = {index: {} for index in range(len(blocks)) if index not in entered}
-    found: dict[int, int] = {}
+    bases: dict[int, int] = {}
     waiting = list(at_start)
     while waiting:
         index = waiting.pop()
-        known = dict(at_start[index])
+        addresses = dict(at_start[index])
         for instruction in blocks[index]:
-            base = _accessed(instruction, known)
+            base = _accessed(instruction, addresses)
             if base is None:
-                found.pop(instruction.address, None)
+                bases.pop(instruction.address, None)
             else:
-                found[instruction.address] = base
-            _follow(instruction, known)
+                bases[instruction.address] = base
+            _follow(instruction, addresses)
         for next_index in after[index]:
             before = at_start.get(next_index)
-            both = known if before is None else dict(before.items() & known.items())
+            both = addresses if before is None else dict(before.items() & addresses.items())
             if both != before:
                 at_start[next_index] = dict(both)
                 waiting.append(next_index)
-    return found
+    return bases
 
 
-def _accessed(instruction: Instruction, known: Addresses) -> int | None:
+def _accessed(instruction: Instruction, addresses: Addresses) -> int | None:
     memory = instruction.record.memory
     if memory is None or memory.space not in _SPACES or memory.access is Access.NONE:
         return None
     wide = [operand for operand in instruction.src if operand.kind in ("s", "v") and operand.width == 2]
     scalar = [operand for operand in wide if operand.kind == "s"]
     address = scalar[0] if scalar else instruction.src[0] if instruction.src else None
-    return known.get(low(address)) if address is not None else None
+    return addresses.get(low(address)) if address is not None else None
 
 
-def _follow(instruction: Instruction, known: Addresses) -> None:
-    result = code_addresses.result(instruction, known)
+def _follow(instruction: Instruction, addresses: Addresses) -> None:
+    result = code_addresses.result(instruction, addresses)
     for operand in registers.written(instruction):
         for unit in range(operand.index, operand.index + operand.width):
-            known.pop((operand.kind, unit), None)
+            addresses.pop((operand.kind, unit), None)
     if result is not None:
-        known[low(instruction.dst[0])] = result
+        addresses[low(instruction.dst[0])] = result
 
 
 __all__ = ["find"]

@@ -54,7 +54,7 @@ class Recorder:
             record.flags |= abi.SAN_SPILLS
         if record is not None and record.kind == abi.SAN_MEMORY:
             record.imm = self._objects.get(instruction.address, 0)
-        if self._hazards.found:
+        if self._hazards.pairs:
             self._pending += hazard_records(instruction, self._hazards)
         if record is not None:
             self._pending.append(bytes(ffi.buffer(record)))
@@ -83,10 +83,10 @@ def hazard_records(instruction: Instruction, hazards: Hazards) -> Iterator[bytes
     address = instruction.address
     offset = hazards.offsets.get(address, 0)
     for number in hazards.by_consumer.get(address, ()):
-        hazard = hazards.found[number]
+        hazard = hazards.pairs[number]
         op = {"pc": address, "imm": (hazard.producer, hazard.unit)}
         yield _record(
-            op=op, kind=abi.SAN_HAZARD, imm=number, flags=offset, reserved=hazard.rule, bytes=hazard.wanted
+            op=op, kind=abi.SAN_HAZARD, imm=number, flags=offset, reserved=hazard.rule, bytes=hazard.required
         )
     for number in hazards.by_producer.get(address, ()):
         yield _record(kind=abi.SAN_MARK, imm=number, flags=offset + wait_states(instruction))

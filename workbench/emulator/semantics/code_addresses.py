@@ -33,15 +33,15 @@ def is_program_counter(instruction: Instruction) -> bool:
     return instruction.opcode == "s_getpc_b64"
 
 
-def result(instruction: Instruction, known: Mapping[Register, int]) -> int | None:
-    """The address that a result is made of; None where it is of none or two. `known`: the registers'."""
+def result(instruction: Instruction, addresses: Mapping[Register, int]) -> int | None:
+    """The address that a result is made of; None where it is of none or two. `addresses`: the registers'."""
     if is_program_counter(instruction):
         return instruction.address + instruction.size
     sources = [instruction.src[place] for place in _SUMS.get(instruction.opcode, ())]
-    made_of = [known[low(operand)] for operand in sources if low(operand) in known]
+    made_of = [addresses[low(operand)] for operand in sources if low(operand) in addresses]
     if len(made_of) != 1:
         return None
-    others = [operand.value for operand in sources if low(operand) not in known]
+    others = [operand.value for operand in sources if low(operand) not in addresses]
     if instruction.opcode == "s_add_u32" and isinstance(others[0], int):
         return made_of[0] + (others[0] + 2**31) % 2**32 - 2**31
     return made_of[0]

@@ -50,8 +50,8 @@ for _width in (32, 64):
 
     @scalar(f"s_bfm_{_b}", f"{_b} <- b32 b32")
     def field_mask(block: BlockTranslator, size: Value, shift: Value, width: int = _width) -> Value:
-        one = block.emitter.const(I64 if width == 64 else I32, 1)
-        return (one.shl(_amount(size, width)) - 1).shl(_amount(shift, width))
+        lowest_bit = block.emitter.const(I64 if width == 64 else I32, 1)
+        return (lowest_bit.shl(_amount(size, width)) - 1).shl(_amount(shift, width))
 
     @scalar(f"s_lshl_{_b}", f"{_b} <- {_b} b32", scc="nonzero")
     def shift_left(block: BlockTranslator, a: Value, b: Value, width: int = _width) -> Value:
@@ -74,14 +74,14 @@ for _width in (32, 64):
     def _scan(block: BlockTranslator, a: Value, intrinsic: str) -> Value:
         """Position of the first one from an end of the value; -1 if there is none."""
         function = f"@llvm.{intrinsic}.{a.type.suffix}"
-        found = block.emitter.call(
+        count = block.emitter.call(
             f"declare {a.type.text} {function}({a.type.text}, i1)",
             a.type,
             function,
             f"{a.type.text} {a.name}, i1 false",
         )
-        assert found is not None
-        position = found.trunc(32) if found.type is I64 else found
+        assert count is not None
+        position = count.trunc(32) if count.type is I64 else count
         return a.eq(0).select(block.emitter.const(I32, -1), position)
 
     @scalar(f"s_bcnt0_i32_{_b}", f"i32 <- {_b}", scc="nonzero")
@@ -110,8 +110,8 @@ for _width in (32, 64):
 
     @scalar(f"s_bitset0_{_b}", f"{_b} <- b32 old")
     def clear_bit(block: BlockTranslator, bit: Value, old: Value, width: int = _width) -> Value:
-        one = block.emitter.const(old.type, 1)
-        return old & ~one.shl(_amount(bit, width))
+        lowest_bit = block.emitter.const(old.type, 1)
+        return old & ~lowest_bit.shl(_amount(bit, width))
 
     @scalar(f"s_bitset1_{_b}", f"{_b} <- b32 old")
     def set_bit(block: BlockTranslator, bit: Value, old: Value, width: int = _width) -> Value:
@@ -156,9 +156,9 @@ for _width in (32, 64):
     def field_unsigned(block: BlockTranslator, a: Value, b: Value, width: int = _width) -> Value:
         shifted = a.lshr(_amount(b, width))
         size = b.lshr(16) & 127
-        kept = size.cmp("uge", width)
+        whole = size.cmp("uge", width)
         mask = block.emitter.const(a.type, 1).shl(_amount(size, width)) - 1
-        return kept.select(shifted, shifted & mask)
+        return whole.select(shifted, shifted & mask)
 
     @scalar(f"s_bfe_i{_width}", f"i{_width} <- i{_width} b32", scc="nonzero")
     def field_signed(block: BlockTranslator, a: Value, b: Value, width: int = _width) -> Value:

@@ -35,14 +35,14 @@ def truth_table(block: BlockTranslator, table: int, a: Value, b: Value, c: Value
     if a.type is V_I32 and "avx512f" in block.options.host:
         # VPTERNLOGD counts its table in the same order.
         function, text = "@llvm.x86.avx512.pternlog.d.512", V_I32.text
-        found = block.emitter.call(
+        ternary = block.emitter.call(
             f"declare {text} {function}({text}, {text}, {text}, i32)",
             V_I32,
             function,
             f"{text} {a.name}, {text} {b.name}, {text} {c.name}, i32 {table}",
         )
-        assert found is not None
-        return found
+        assert ternary is not None
+        return ternary
     result: Value | None = None
     for row in range(8):
         if not table >> row & 1:
@@ -76,14 +76,14 @@ def reverse(block: BlockTranslator, a: Value) -> Value:
 
 def _scan(block: BlockTranslator, a: Value, intrinsic: str) -> Value:
     function = f"@llvm.{intrinsic}.{a.type.suffix}"
-    found = block.emitter.call(
+    position = block.emitter.call(
         f"declare {a.type.text} {function}({a.type.text}, i1)",
         a.type,
         function,
         f"{a.type.text} {a.name}, i1 false",
     )
-    assert found is not None
-    return a.eq(0).select(-1, found)
+    assert position is not None
+    return a.eq(0).select(-1, position)
 
 
 @lanes("v_ffbh_u32", "i32 <- b32")
@@ -318,14 +318,14 @@ def _perm_bytes(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
     def shuffled(value: Value, index: Value) -> Value:
         function = "@llvm.x86.avx512.pshuf.b.512"
         text = bytes_type.text
-        found = e.call(
+        moved = e.call(
             f"declare {text} {function}({text}, {text})",
             bytes_type,
             function,
             f"{text} {value.name}, {text} {index.name}",
         )
-        assert found is not None
-        return found
+        assert moved is not None
+        return moved
 
     high, low = a.bitcast(bytes_type), b.bitcast(bytes_type)
     place = (select & 3) | base

@@ -38,9 +38,9 @@ def _fma_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
     odd = inexact.select(stepped, bits).bitcast(total.type)
     # Single precision has enough bits left to stay odd-rounded: the truncated ones are joined to the last.
     pattern = odd.bits()
-    kept = pattern & ~0x1FFFFFFF
+    truncated = pattern & ~0x1FFFFFFF
     sticky = (pattern & 0x1FFFFFFF).ne(0).zext(64).shl(29)
-    return (kept | sticky).bitcast(total.type).fptrunc(32).fptrunc(16)
+    return (truncated | sticky).bitcast(total.type).fptrunc(32).fptrunc(16)
 
 
 _ARITHMETIC: dict[str, Any] = {

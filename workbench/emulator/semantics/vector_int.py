@@ -104,9 +104,9 @@ def subrev_co(block: BlockTranslator, a: Value, b: Value) -> tuple[Value, Value]
 
 def _borrow_in(block: BlockTranslator, a: Value, b: Value, carry: Value) -> tuple[Value, Value]:
     first = a - b
-    one = carry.zext(32)
-    difference = first - one
-    out = a.cmp("ult", b) | first.cmp("ult", one)
+    borrow = carry.zext(32)
+    difference = first - borrow
+    out = a.cmp("ult", b) | first.cmp("ult", borrow)
     return out.select(0, difference) if block.clamp else difference, out
 
 

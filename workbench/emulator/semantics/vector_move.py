@@ -37,9 +37,9 @@ register("v_mov_b64", _move_64)
 def _swap(block: BlockTranslator, instruction: Instruction) -> None:
     first, second = (block.row_of(operand) for operand in (*instruction.dst, *instruction.src)[:2])
     run = block.open_run()
-    one, other = run.row(first), run.row(second)
-    run.set_row(first, other)
-    run.set_row(second, one)
+    first_value, second_value = run.row(first), run.row(second)
+    run.set_row(first, second_value)
+    run.set_row(second, first_value)
 
 
 register("v_swap_b32", _swap)
@@ -80,11 +80,11 @@ def _readfirstlane(block: BlockTranslator, instruction: Instruction) -> None:
     mask = block.exec()
     emitter = block.emitter
     # With no lane on, lane 0 is read: setting bit 63 when empty would read lane 63, so the zero is replaced.
-    found = emitter.call(
+    index = emitter.call(
         "declare i64 @llvm.cttz.i64(i64, i1)", mask.type, "@llvm.cttz.i64", f"i64 {mask.name}, i1 false"
     )
-    assert found is not None
-    lane = (found & (abi.LANES - 1)).trunc(32)
+    assert index is not None
+    lane = (index & (abi.LANES - 1)).trunc(32)
     block.set_register(instruction.dst[0].index, block.row_lane(row, lane))
 
 

@@ -81,7 +81,11 @@ def emit(
     # Registers that are changed lane by lane take their time, too (native/ops/matrix_tiles.h).
     uses_tiles = "amx-bf16" in options.host and any(i.opcode in MATRICES for block in blocks for i in block)
     rows = Rows(options.target, options.acc_offset, options.exact)
-    kept = frozenset() if options.exact else sums((one for block in blocks for one in block), rows)
+    accumulators = (
+        frozenset()
+        if options.exact
+        else sums((instruction for block in blocks for instruction in block), rows)
+    )
     for index, block in enumerate(blocks):
         last = block[-1]
         next_index = index_of.get(last.address + last.size, -1)
@@ -91,7 +95,7 @@ def emit(
         )
         translator.skip_over(index)
         # The sanitizer hears of each instruction before it runs.
-        chain = None if options.sanitize else MatrixChain(translator, spare, kept)
+        chain = None if options.sanitize else MatrixChain(translator, spare, accumulators)
         _emit_block(translator, block, rows, failures, analysis or Analysis(), chain, last.address in falls)
         if chain is not None and chain.kept:
             result.rows = spare + KEPT_ROWS
@@ -122,9 +126,9 @@ def _emit_block(
     for instruction, issued in by_arrival(block):
         opcode = instruction.opcode
         if recorder is not None and not translator.indexed_positions:
-            for one in issued:
-                translator.begin(one)
-                recorder.before(one)
+            for issue in issued:
+                translator.begin(issue)
+                recorder.before(issue)
         if opcode in NO_OPERATION:
             continue
         native = NATIVE.get(opcode)

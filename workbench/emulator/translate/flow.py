@@ -60,7 +60,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
     functions_added = False
     while pending:
         address = pending.pop()
-        known = KnownScalars()
+        scalars = KnownScalars()
         while address not in code.instructions:
             if not base <= address < base + len(data):
                 raise CodeObjectError(
@@ -78,7 +78,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
                     code.leaders.add(successor)
                     pending.append(successor)
                 if flow in (Flow.JUMP, Flow.INDIRECT_CALL):
-                    target = known.pair(instruction.src[0])
+                    target = scalars.pair(instruction.src[0])
                     targets: list[int] = []
                     if target is not None:
                         targets = [target]
@@ -91,7 +91,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
             if after in ends:
                 code.falls.add(address)
                 break
-            known.follow(instruction)
+            scalars.follow(instruction)
             address = after
     return code
 
@@ -227,7 +227,7 @@ def split_where_skipped(
 
 
 def _forms(blocks: list[list[Instruction]]) -> set[Form]:
-    return {each.form for block in blocks for each in block}
+    return {instruction.form for block in blocks for instruction in block}
 
 
 def _writes_registers(form: Form) -> bool:

@@ -339,10 +339,10 @@ class Emitter:
     def splat(self, value: Value, lanes: int = LANES) -> Value:
         """A vector with a scalar in every lane."""
         type = floating(value.type.bits, lanes) if value.type.is_float else integer(value.type.bits, lanes)
-        one = self.line(type, f"insertelement {type.text} poison, {value.type.text} {value.name}, i64 0")
+        inserted = self.line(type, f"insertelement {type.text} poison, {value.type.text} {value.name}, i64 0")
         return self.line(
             type,
-            f"shufflevector {type.text} {one.name}, {type.text} poison, <{lanes} x i32> zeroinitializer",
+            f"shufflevector {type.text} {inserted.name}, {type.text} poison, <{lanes} x i32> zeroinitializer",
         )
 
     def load(self, type: Type, pointer: str, align: int) -> Value:

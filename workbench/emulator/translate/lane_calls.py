@@ -39,12 +39,12 @@ def approximate(
     pointers = [block.function.buffer(0), block.function.buffer(1)]
     for value, pointer in zip((result, argument), pointers, strict=True):
         emitter.store(value, pointer, 64)
-    what = function | kind << abi.HK_APPROXIMATE_KIND
+    selector = function | kind << abi.HK_APPROXIMATE_KIND
     emitter.call(
         "declare void @hk_approximate(ptr, ptr, ptr, i64, i32, double)",
         None,
         "@hk_approximate",
-        f"ptr {pointers[0]}, ptr {pointers[1]}, ptr %wave, i64 {block.instruction.address}, i32 {what}, "
+        f"ptr {pointers[0]}, ptr {pointers[1]}, ptr %wave, i64 {block.instruction.address}, i32 {selector}, "
         f"double {ulps!r}",
     )
     return emitter.load(result.type, pointers[0], 64)

@@ -264,9 +264,9 @@ class LaneRun:
         """The chunk's 16 bits of a lane mask in a pair of scalar registers."""
         if index == abi.EXEC:
             return self.exec
-        found = self._masks.get(index)
-        if found is not None:
-            return found
+        cached = self._masks.get(index)
+        if cached is not None:
+            return cached
         held = {index, index + 1} & self._scalars.dirty
         if held and not self._settle(index, 2):
             self.in_preheader()
@@ -312,9 +312,9 @@ class LaneRun:
         type = floating(32 * width) if as_float else integer(32 * width)
         key = (index, width, type.text)
         dirty = registers & self._scalars.dirty
-        found = self._splats.get(key)
-        if found is not None and not dirty and self._step.number - found[1] <= _REUSE:
-            return found[0]
+        cached = self._splats.get(key)
+        if cached is not None and not dirty and self._step.number - cached[1] <= _REUSE:
+            return cached[0]
         if registers & self._step.hoisted or (dirty and not self._settle(index, width)):
             self.in_preheader()
             scalar = self._scalars.half(index) if width == 1 else self._scalars.pair(index)

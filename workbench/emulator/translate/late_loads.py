@@ -89,13 +89,13 @@ def _ordered(loads: list[Instruction]) -> list[Instruction]:
         return bool(overwritten)
 
     order: list[int] = []
-    left = list(range(len(loads)))
-    while left:
-        free = (n for n in left if not any(m != n and comes_first(m, n) for m in left))
-        if (chosen := next(free, None)) is None:
+    pending = list(range(len(loads)))
+    while pending:
+        free = (n for n in pending if not any(m != n and comes_first(m, n) for m in pending))
+        if (following := next(free, None)) is None:
             return loads
-        left.remove(chosen)
-        order.append(chosen)
+        pending.remove(following)
+        order.append(following)
     return [loads[n] for n in order]
 
 

@@ -84,17 +84,17 @@ def sums(instructions: Iterable[Instruction], rows: Rows) -> frozenset[int]:
     return frozenset(result)
 
 
-def _apart(one: range, other: range) -> bool:
-    return one.stop <= other.start or other.stop <= one.start or not one or not other
+def _apart(first: range, second: range) -> bool:
+    return first.stop <= second.start or second.stop <= first.start or not first or not second
 
 
-def _commute(one: _Link, other: _Link) -> bool:
+def _commute(first: _Link, second: _Link) -> bool:
     """Whether two instructions may change places, or add to the same result."""
-    if one.d != other.d and not _apart(one.d, other.d):
+    if first.d != second.d and not _apart(first.d, second.d):
         return False
-    factors = (one.d, other.a), (one.d, other.b), (other.d, one.a), (other.d, one.b)
+    factors = (first.d, second.a), (first.d, second.b), (second.d, first.a), (second.d, first.b)
     # An addend is an instruction's own result, or no result of the other.
-    addends = [(a.c, b.d) for a, b in ((one, other), (other, one)) if a.c != a.d]
+    addends = [(a.c, b.d) for a, b in ((first, second), (second, first)) if a.c != a.d]
     return all(_apart(*pair) for pair in (*factors, *addends))
 
 
@@ -134,7 +134,7 @@ def _waits(ordered: list[_Link], flags: list[int]) -> list[int]:
         if flags[number] & abi.MATRIX_LINKED:
             continue
         group = ordered[first : number + 1]
-        if not all(_apart(made, of) for made in earlier for g in group for of in (g.a, g.b, g.c, g.d)):
+        if not all(_apart(written, of) for written in earlier for g in group for of in (g.a, g.b, g.c, g.d)):
             result[first] = abi.MATRIX_WAITS
             earlier = []
         earlier.append(link.d)

@@ -110,8 +110,8 @@ def translate(
     """
     info = code_object.kernels.get(kernel)
     if info is None:
-        known = first_names(code_object.kernels) or "none"
-        raise CodeObjectError(f"the code object has no kernel {kernel!r}; it has: {known}.")
+        names = first_names(code_object.kernels) or "none"
+        raise CodeObjectError(f"the code object has no kernel {kernel!r}; it has: {names}.")
     if not info.size:
         raise EmptyKernel(
             f"kernel {info.short_name} has no instructions: the compiler left nothing of it, not even its "

@@ -25,7 +25,7 @@ def exchanged(a: torch.Tensor, b: torch.Tensor) -> dict[str, torch.Tensor]:
 
 
 def half_the_steps(a: torch.Tensor, b: torch.Tensor) -> dict[str, torch.Tensor]:
-    a, b = (each.unflatten(1, (-1, 32))[:, ::2].flatten(1) for each in (a, b))
+    a, b = (operand.unflatten(1, (-1, 32))[:, ::2].flatten(1) for operand in (a, b))
     return {"c": a @ b.T}
 
 

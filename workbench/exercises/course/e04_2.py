@@ -36,10 +36,10 @@ def without_last_block(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> dic
 
 def other_triangle(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> dict[str, torch.Tensor]:
     def seen(query: torch.Tensor, key: torch.Tensor, more: int) -> torch.Tensor:
-        own = query + more
-        return (key // base.BLOCK < own // base.BLOCK) | (key // base.BLOCK == own // base.BLOCK) & (
-            key >= own
-        )
+        diagonal = query + more
+        return (key // base.BLOCK < diagonal // base.BLOCK) | (
+            key // base.BLOCK == diagonal // base.BLOCK
+        ) & (key >= diagonal)
 
     return base.attended(q, k, v, seen)
 

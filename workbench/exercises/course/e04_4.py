@@ -13,8 +13,8 @@ from workbench.operators import Shape
 
 def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
     """Logits far below 0, beside which that of an empty key is the largest."""
-    made = base.inputs(shape, generator)
-    return {**made, "q": made["q"] / 2 + 1, "k": made["k"] - 1}
+    tensors = base.inputs(shape, generator)
+    return {**tensors, "q": tensors["q"] / 2 + 1, "k": tensors["k"] - 1}
 
 
 def reference(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -11,8 +11,8 @@ from workbench.operators import Shape
 
 
 def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
-    made = {name: torch.randn(shape["n"], generator=generator) for name in ("gate", "up", "dout")}
-    return {**made, "n": shape["n"]}
+    tensors = {name: torch.randn(shape["n"], generator=generator) for name in ("gate", "up", "dout")}
+    return {**tensors, "n": shape["n"]}
 
 
 def reference(gate: torch.Tensor, up: torch.Tensor, dout: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -42,8 +42,8 @@ def rounded(
     power = (exponent.ceil() if up else exponent.floor()) - top
     size = (x / 2**power).abs()
     step = torch.where(size < 2, 0.5, torch.where(size < 4, 1.0, 2.0)).to(x.dtype)
-    kept = (nearest(size / step) * step).clamp(max=largest) * x.sign() * 2**power
-    return {"out": kept, "powers": (power[:, 0] + 127).to(torch.uint8)}
+    values = (nearest(size / step) * step).clamp(max=largest) * x.sign() * 2**power
+    return {"out": values, "powers": (power[:, 0] + 127).to(torch.uint8)}
 
 
 exercise = Exercise(

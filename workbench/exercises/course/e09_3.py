@@ -15,12 +15,12 @@ TILE, STEP = 32, 64
 
 def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
     """fp8 numbers and scales from 0.25 to 4."""
-    made: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
     for name, rows in (("a", shape["m"]), ("b", shape["n"])):
-        made[name] = torch.randn(rows, shape["k"], generator=generator).to(torch.float8_e4m3fn)
+        tensors[name] = torch.randn(rows, shape["k"], generator=generator).to(torch.float8_e4m3fn)
         steps = shape["k"] // STEP
-        made[f"scale_{name}"] = 4 ** (2 * torch.rand(steps, rows, generator=generator) - 1)
-    return made
+        tensors[f"scale_{name}"] = 4 ** (2 * torch.rand(steps, rows, generator=generator) - 1)
+    return tensors
 
 
 def steps_of(x: torch.Tensor) -> torch.Tensor:

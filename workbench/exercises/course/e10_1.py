@@ -20,8 +20,8 @@ def inputs(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
     }
 
 
-def summed(each: torch.Tensor, weights: torch.Tensor) -> dict[str, torch.Tensor]:
-    return {"out": torch.einsum("tkw,tk->tw", each, weights)}
+def summed(values: torch.Tensor, weights: torch.Tensor) -> dict[str, torch.Tensor]:
+    return {"out": torch.einsum("tkw,tk->tw", values, weights)}
 
 
 def reference(rows: torch.Tensor, weights: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -86,26 +86,26 @@ def attention(
         if others.get("output_attentions"):
             raise UsageError("output_attentions is set; expected False: the kernel keeps no weights")
         batch, heads, queries, _ = query.shape
-        found = attention_mask
-        if found is None:
+        pattern = attention_mask
+        if pattern is None:
             causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-            found = Mask(bool(causal), sliding_window or 0)
-        elif isinstance(found, torch.Tensor):
-            found = of_matrix(found, batch, queries, key.shape[2])
+            pattern = Mask(bool(causal), sliding_window or 0)
+        elif isinstance(pattern, torch.Tensor):
+            pattern = of_matrix(pattern, batch, queries, key.shape[2])
         how: dict[str, Any] = {
-            "window": found.window,
+            "window": pattern.window,
             "scale": scaling,
             "softcap": softcap or 0.0,
             "sinks": s_aux,
         }
-        if found.packed is None:
-            made = ops.flash_attention(query, key, value, found.causal, layout="bhnd", **how).out
-            return made.transpose(1, 2), None
-        packed = found.packed
+        if pattern.packed is None:
+            output = ops.flash_attention(query, key, value, pattern.causal, layout="bhnd", **how).out
+            return output.transpose(1, 2), None
+        packed = pattern.packed
         q = query.transpose(1, 2).flatten(0, 1)[packed.queries]
-        k, v = (each.transpose(1, 2).flatten(0, 1)[packed.keys] for each in (key, value))
+        k, v = (states.transpose(1, 2).flatten(0, 1)[packed.keys] for states in (key, value))
         out = ops.flash_attention_varlen(
-            q, k, v, packed.cu_seqlens_q, packed.cu_seqlens_k, found.causal, **how
+            q, k, v, packed.cu_seqlens_q, packed.cu_seqlens_k, pattern.causal, **how
         ).out
         rows = out.new_zeros(batch * queries, heads, out.shape[-1])
         return rows.index_copy(0, packed.queries, out).unflatten(0, (batch, queries)), None
@@ -140,8 +140,8 @@ def mask(
         return Mask(plain)
     keys = torch.ones(batch_size, kv_length, dtype=torch.bool, device=device)
     if attention_mask is not None:
-        given = attention_mask[:, kv_offset : kv_offset + kv_length].to(device, torch.bool)
-        keys = torch.nn.functional.pad(given, (0, kv_length - given.shape[1]))
+        padding = attention_mask[:, kv_offset : kv_offset + kv_length].to(device, torch.bool)
+        keys = torch.nn.functional.pad(padding, (0, kv_length - padding.shape[1]))
     queries = keys.new_ones(batch_size, q_length)
     if q_length == kv_length:
         queries = keys
@@ -151,8 +151,8 @@ def mask(
 
     def visible(b: int, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
         b_at, head = torch.tensor(b, device=device), torch.tensor(0, device=device)
-        made: torch.Tensor = function(b_at, head, q[:, None] + offset, k[None, :] + kv_offset)
-        return made
+        seen: torch.Tensor = function(b_at, head, q[:, None] + offset, k[None, :] + kv_offset)
+        return seen
 
     return recognised(visible, queries, keys)
 

@@ -39,5 +39,5 @@ def embedding(ids: torch.Tensor, weight: torch.Tensor, padding: int | None = Non
     Returns:
         [*ids, dim].
     """
-    made: torch.Tensor = _Embedding.apply(ids, weight, -1 if padding is None else padding)  # type: ignore[no-untyped-call]
-    return made
+    rows: torch.Tensor = _Embedding.apply(ids, weight, -1 if padding is None else padding)  # type: ignore[no-untyped-call]
+    return rows

@@ -75,7 +75,7 @@ def recognised(visible: Visible, queries: torch.Tensor, keys: torch.Tensor) -> M
             start = _starts(lo, hi)
             bounds = torch.cat([start.nonzero().flatten(), torch.tensor([len(lo)], device=lo.device)])
             sequence = start.cumsum(0) - 1
-            own, begins, ends = (
+            positions, begins, ends = (
                 torch.arange(len(lo), device=lo.device),
                 bounds[sequence],
                 bounds[sequence + 1],
@@ -88,11 +88,11 @@ def recognised(visible: Visible, queries: torch.Tensor, keys: torch.Tensor) -> M
             least, most = int(lo.min()), int(hi.max())
             whole = whole and (least, most) == (0, len(at_k))
             at_k, lo, hi = at_k[least:most], lo - least, hi - least
-            own = torch.arange(len(lo), device=lo.device) + len(at_k) - len(lo)
+            positions = torch.arange(len(lo), device=lo.device) + len(at_k) - len(lo)
             begins, ends = torch.zeros_like(lo), torch.full_like(lo, len(at_k))
             lengths_q.append(torch.tensor([len(lo)], device=lo.device))
             lengths_k.append(torch.tensor([len(at_k)], device=lo.device))
-        for of_all, part in zip(parts, (lo, hi, own, begins, ends), strict=True):
+        for of_all, part in zip(parts, (lo, hi, positions, begins, ends), strict=True):
             of_all.append(part + behind)
         chosen_q.append(at_q + b * queries.shape[1])
         chosen_k.append(at_k + b * keys.shape[1])
@@ -117,9 +117,9 @@ def of_matrix(mask: torch.Tensor, batch: int, queries: int, keys: int) -> Mask:
     Raises:
         UsageError: it is none that the kernels have.
     """
-    wanted = f"expected [{batch} or 1, 1, {queries}, {keys}], one mask for all heads"
+    expected = f"expected [{batch} or 1, 1, {queries}, {keys}], one mask for all heads"
     if mask.dim() != 4 or mask.shape[1] != 1 or mask.shape[2:] != (queries, keys):
-        raise UsageError(f"attention mask has the shape {tuple(mask.shape)}; {wanted}")
+        raise UsageError(f"attention mask has the shape {tuple(mask.shape)}; {expected}")
     seen = mask[:, 0]
     if mask.dtype is not torch.bool:
         seen = seen > torch.finfo(mask.dtype).min / 2

@@ -37,9 +37,9 @@ class References:
         spec = kernels[by_function(kernels)[name]]
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            found = spec.reference(**spec.bind(*args, **kwargs))
+            result = spec.reference(**spec.bind(*args, **kwargs))
             kind = returned(spec)
-            return found if kind is torch.Tensor else kind(*found)
+            return result if kind is torch.Tensor else kind(*result)
 
         return call
 
@@ -87,8 +87,8 @@ class Replacement:
                 super().__init__()
                 self.theirs = theirs
 
-            def forward(self, forward: Callable[..., Any], *given: torch.Tensor) -> Any:
-                return forward(self.theirs, References(), *given)
+            def forward(self, forward: Callable[..., Any], *arguments: torch.Tensor) -> Any:
+                return forward(self.theirs, References(), *arguments)
 
         held = {f"theirs.{name}": tensor for name, tensor in drawn.items()}
         training = module.training
@@ -136,8 +136,12 @@ def _plain(module: torch.nn.Module) -> tuple[Any, ...]:
     return (*values, names, acts)
 
 
-def _tensors(made: Any) -> list[torch.Tensor]:
-    return [made] if isinstance(made, torch.Tensor) else [each for each in made if each is not None]
+def _tensors(results: Any) -> list[torch.Tensor]:
+    return (
+        [results]
+        if isinstance(results, torch.Tensor)
+        else [tensor for tensor in results if tensor is not None]
+    )
 
 
 def _random(*size: int, seed: int = 1) -> torch.Tensor:
@@ -154,20 +158,22 @@ def _activation(function: Any) -> str | None:
         return None
     x = torch.linspace(-4, 4, 33, dtype=torch.float64)
     gelu = torch.nn.functional.gelu
-    known = {
+    references = {
         "silu": torch.nn.functional.silu(x),
         "relu": x.relu(),
         "gelu": gelu(x),
         "gelu_tanh": gelu(x, approximate="tanh"),
     }
-    made = function(x)
-    return next((name for name, wanted in known.items() if torch.allclose(made, wanted, atol=1e-7)), None)
+    values = function(x)
+    return next(
+        (name for name, reference in references.items() if torch.allclose(values, reference, atol=1e-7)), None
+    )
 
 
 def _linear(calls: Any, x: torch.Tensor, weight: torch.Tensor, bias: Any = None, **more: Any) -> torch.Tensor:
     """x Wᵀ + bias of rows, and what comes after; the shape of x in front."""
-    made: torch.Tensor = calls.gemm(_rows(x), weight, bias=bias, **more)
-    return made.view(*x.shape[:-1], -1)
+    result: torch.Tensor = calls.gemm(_rows(x), weight, bias=bias, **more)
+    return result.view(*x.shape[:-1], -1)
 
 
 def _eps(module: torch.nn.Module) -> float:
@@ -175,20 +181,20 @@ def _eps(module: torch.nn.Module) -> float:
 
 
 def _rms(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
-    made: torch.Tensor = calls.rms_norm(x, module.weight, _eps(module))
-    return made
+    result: torch.Tensor = calls.rms_norm(x, module.weight, _eps(module))
+    return result
 
 
 def _rms_from_one(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
     # The weight counts from one: 1 + w would lose small w in bf16, so all is float32, as in the model.
     wide = torch.promote_types(x.dtype, torch.float32)
-    made: torch.Tensor = calls.rms_norm(x.to(wide), 1.0 + module.weight.to(wide), _eps(module))
-    return made.to(x.dtype)
+    result: torch.Tensor = calls.rms_norm(x.to(wide), 1.0 + module.weight.to(wide), _eps(module))
+    return result.to(x.dtype)
 
 
 def _layer_norm(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
-    made: torch.Tensor = calls.layer_norm(x, module.weight, module.bias, module.eps)
-    return made
+    result: torch.Tensor = calls.layer_norm(x, module.weight, module.bias, module.eps)
+    return result
 
 
 def _gated(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
@@ -215,8 +221,8 @@ def _dense_activation(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
 def _conv1d_mlp(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
     up, down = module.c_fc, module.c_proj
     between = _linear(calls, x, up.weight, up.bias, layout="nn", activation=_activation(module.act))
-    made: torch.Tensor = module.dropout(_linear(calls, between, down.weight, down.bias, layout="nn"))
-    return made
+    result: torch.Tensor = module.dropout(_linear(calls, between, down.weight, down.bias, layout="nn"))
+    return result
 
 
 def _conv1d(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
@@ -228,25 +234,27 @@ def _plain_linear(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
 
 
 def _experts(
-    module: Any, calls: Any, x: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor
+    module: Any, calls: Any, x: torch.Tensor, expert_ids: torch.Tensor, weights: torch.Tensor
 ) -> torch.Tensor:
-    experts, top_k = module.gate_up_proj.shape[0], chosen.shape[-1]
-    ids = chosen.int()
+    experts, top_k = module.gate_up_proj.shape[0], expert_ids.shape[-1]
+    ids = expert_ids.int()
     block = nn.experts.BLOCK
     # Every expert may begin a block of its own.
     spare = min(experts, ids.numel()) * (block - 1)
     length = -(-(ids.numel() + spare) // block) * block
     lists = calls.moe_align_block_size(ids, experts, block, length)
-    made = calls.fused_moe(x, module.gate_up_proj, module.down_proj, *lists, top_k, weights.float().flatten())
-    summed: torch.Tensor = calls.moe_sum(made, top_k)
+    outputs = calls.fused_moe(
+        x, module.gate_up_proj, module.down_proj, *lists, top_k, weights.float().flatten()
+    )
+    summed: torch.Tensor = calls.moe_sum(outputs, top_k)
     return summed
 
 
 def _router(module: Any, calls: Any, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     logits = calls.gemm(_rows(x), module.weight)
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    chosen = calls.moe_topk(wide, module.top_k, score="softmax")
-    return logits, chosen.values, chosen.indices.long()
+    topk = calls.moe_topk(wide, module.top_k, score="softmax")
+    return logits, topk.values, topk.indices.long()
 
 
 def _embedding(module: Any, calls: Any, ids: torch.Tensor) -> torch.Tensor:
@@ -254,8 +262,8 @@ def _embedding(module: Any, calls: Any, ids: torch.Tensor) -> torch.Tensor:
 
 
 def _embedding_scaled(module: Any, calls: Any, ids: torch.Tensor) -> torch.Tensor:
-    made: torch.Tensor = _embedding(module, calls, ids) * module.embed_scale.to(module.weight.dtype)
-    return made
+    result: torch.Tensor = _embedding(module, calls, ids) * module.embed_scale.to(module.weight.dtype)
+    return result
 
 
 def _is_embedding(module: torch.nn.Module) -> bool:
@@ -275,12 +283,12 @@ def _linears(module: torch.nn.Module, *names: str) -> bool:
 
 def _sizes(module: torch.nn.Module, **weights: tuple[int, int]) -> dict[str, tuple[int, ...]]:
     """Sizes of linear children's weights, and of their biases where they have one."""
-    made: dict[str, tuple[int, ...]] = {}
+    sizes: dict[str, tuple[int, ...]] = {}
     for name, size in weights.items():
-        made[f"{name}.weight"] = size
+        sizes[f"{name}.weight"] = size
         if getattr(module, name).bias is not None:
-            made[f"{name}.bias"] = size[:1]
-    return made
+            sizes[f"{name}.bias"] = size[:1]
+    return sizes
 
 
 def _vectors(module: torch.nn.Module) -> dict[str, tuple[int, ...]]:
@@ -383,23 +391,23 @@ def rotary(
         cos, sin: [batch or 1, tokens, turned], both halves alike.
     """
     half, (rows, tokens) = cos.shape[-1] // 2, cos.shape[:2]
-    tables = [each[..., :half].reshape(-1, half).contiguous() for each in (cos, sin)]
+    tables = [tensor[..., :half].reshape(-1, half).contiguous() for tensor in (cos, sin)]
     # A table of one row has its tokens in order, which needs no positions.
     places = None if rows == 1 else torch.arange(rows * tokens, device=cos.device).view(rows, tokens)
-    return tuple(calls.rope(each, *tables, places) for each in (q, k))
+    return tuple(calls.rope(tensor, *tables, places) for tensor in (q, k))
 
 
 @cache
 def is_rotary(theirs: Callable[..., Any]) -> bool:
     """Whether a model's apply_rotary_pos_emb is what `rotary` computes, on drawn numbers in float64."""
     q, k, angles = _random(2, 4, ROWS, HIDDEN), _random(2, 2, ROWS, HIDDEN), _random(2, ROWS, HIDDEN // 2)
-    cos, sin = (torch.cat((each, each), -1) for each in (angles.cos(), angles.sin()))
+    cos, sin = (torch.cat((half, half), -1) for half in (angles.cos(), angles.sin()))
     try:
-        wanted = theirs(q, k, cos, sin)
+        expected = theirs(q, k, cos, sin)
     except (RuntimeError, TypeError, ValueError):
         return False
-    made = rotary(References(), q, k, cos, sin)
-    return all(torch.allclose(a.double(), b, atol=1e-6) for a, b in zip(wanted, made, strict=True))
+    actual = rotary(References(), q, k, cos, sin)
+    return all(torch.allclose(a.double(), b, atol=1e-6) for a, b in zip(expected, actual, strict=True))
 
 
 def _rotary_call(
@@ -470,8 +478,8 @@ def own_globals(module: torch.nn.Module) -> tuple[FunctionType, list[str]]:
 def with_globals(written: FunctionType, names: list[str]) -> FunctionType:
     """The same code with ours in the place of those globals, for one module alone."""
     changed = {**written.__globals__, **{name: GLOBALS[name][3] for name in names}}
-    made = FunctionType(
+    function = FunctionType(
         written.__code__, changed, written.__name__, written.__defaults__, written.__closure__
     )
-    made.__kwdefaults__ = written.__kwdefaults__
-    return made
+    function.__kwdefaults__ = written.__kwdefaults__
+    return function

@@ -55,18 +55,18 @@ def use(model: torch.nn.Module) -> Used:
         raise UsageError(f"use: {type(model).__name__} has the kernels already; call undo() of what use gave")
     name_modules(model)
     _check_attention(model)
-    found: list[Row] = []
+    rows: list[Row] = []
     back: list[Callable[[], None]] = []
     # Compared before anything is changed: a module runs as the model has it.
     plans = [(path, module, *_plan(module)) for path, module in _outermost(model)]
     for path, module, forward, row in plans:
-        found.append(Row(path, type(module).__name__, *row))
+        rows.append(Row(path, type(module).__name__, *row))
         if forward is not None:
             back.append(_patch(module, forward))
     loss = _loss(model)
     if loss is not None:
         name, ours = loss
-        found.append(Row("loss_function", name, "loss", "cross_entropy"))
+        rows.append(Row("loss_function", name, "loss", "cross_entropy"))
         back.append(_set(model, "_loss_function", ours))
     before = model.config._attn_implementation
     model.set_attn_implementation(NAME)
@@ -74,9 +74,9 @@ def use(model: torch.nn.Module) -> Used:
     layers = [path for path, module in model.named_modules() if _is_attention(module)]
     by = "flash_attention, flash_attention_varlen"
     kinds = {type(model.get_submodule(path)).__name__ for path in layers}
-    found += [Row(path, next(iter(kinds)), "attention", by) for path in layers]
+    rows += [Row(path, next(iter(kinds)), "attention", by) for path in layers]
     back.append(_set(model, _USED, True))
-    return Used(model, _grouped(found), back)
+    return Used(model, _grouped(rows), back)
 
 
 def _is_attention(module: torch.nn.Module) -> bool:
@@ -92,44 +92,57 @@ def _check_attention(model: Any) -> None:
             f"use: {type(model).__name__} has no module that calls attention through transformers' "
             "AttentionInterface; expected at least one"
         )
-    known = kernels["attention/forward"].parameters["dim"]
+    dims = kernels["attention/forward"].parameters["dim"]
     for path, module in layers.items():
         dim = getattr(module, "head_dim", getattr(module, "attention_head_size", None))
         with naming(module):
-            if isinstance(dim, int) and dim not in known:
-                raise UsageError(f"{path}: the head dimension is {dim}; expected {known}")
+            if isinstance(dim, int) and dim not in dims:
+                raise UsageError(f"{path}: the head dimension is {dim}; expected {dims}")
 
 
 def _outermost(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
     """Modules with their paths, without the children of what is replaced as a whole."""
-    made: list[tuple[str, torch.nn.Module]] = []
+    modules: list[tuple[str, torch.nn.Module]] = []
     skipped: tuple[str, ...] = ()
     seen: set[int] = set()
     for path, module in model.named_modules():
-        if id(module) in seen or any(path.startswith(f"{each}.") for each in skipped):
+        if id(module) in seen or any(path.startswith(f"{prefix}.") for prefix in skipped):
             continue
         seen.add(id(module))
-        made.append((path, module))
+        modules.append((path, module))
         if _replacement(module) is not None:
             skipped = (*skipped, path)
-    return made
+    return modules
 
 
 def _replacement(module: torch.nn.Module) -> Any:
-    return next((each for each in REPLACEMENTS if each.fits(module) and each.agrees(module)), None)
+    return next(
+        (
+            replacement
+            for replacement in REPLACEMENTS
+            if replacement.fits(module) and replacement.agrees(module)
+        ),
+        None,
+    )
 
 
 def _plan(module: torch.nn.Module) -> tuple[Callable[..., Any] | None, tuple[str, str]]:
     """What takes the place of a module's forward, and how the table tells it."""
-    found = _replacement(module)
-    if found is not None:
-        return (lambda self, *inputs: found.forward(self, ops, *inputs)), (found.name, found.by)
+    replacement = _replacement(module)
+    if replacement is not None:
+        return (lambda self, *inputs: replacement.forward(self, ops, *inputs)), (
+            replacement.name,
+            replacement.by,
+        )
     written, names = own_globals(module)
     fitting = [name for name in names if GLOBALS[name][2](written.__globals__[name])]
     if fitting:
-        told = [GLOBALS[name] for name in fitting]
-        return with_globals(written, fitting), (", ".join(t[0] for t in told), ", ".join(t[1] for t in told))
-    if any(each.fits(module) for each in REPLACEMENTS):
+        replaced = [GLOBALS[name] for name in fitting]
+        return with_globals(written, fitting), (
+            ", ".join(t[0] for t in replaced),
+            ", ".join(t[1] for t in replaced),
+        )
+    if any(candidate.fits(module) for candidate in REPLACEMENTS):
         return None, ("", "computes something else than the kernel")
     if names:
         return None, ("", f"{', '.join(names)} of this model is another function than the kernel's")
@@ -175,7 +188,7 @@ def _loss(model: Any) -> tuple[str, Callable[..., Any]] | None:
 
 def _grouped(rows: list[Row]) -> tuple[Row, ...]:
     """One row for the same module of all layers; containers that were left are not told."""
-    told = Counter(
+    counts = Counter(
         Row(re.sub(r"\.\d+(?=\.|$)", ".*", r.path), r.kind, r.replaced, r.by) for r in rows if r.by
     )
-    return tuple(Row(r.path, r.kind, r.replaced, r.by, count) for r, count in told.items())
+    return tuple(Row(r.path, r.kind, r.replaced, r.by, count) for r, count in counts.items())

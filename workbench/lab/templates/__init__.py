@@ -61,19 +61,19 @@ class Template:
         what they stand for.
         """
         *before, last = ast.parse(self.check).body
-        given: dict[str, ast.expr] = {}
+        values: dict[str, ast.expr] = {}
         for line in before:
             assert isinstance(line, ast.Assign), ast.unparse(line)
-            given |= _assigned(line.targets[0], _Replaced(given).visit(line.value))
+            values |= _assigned(line.targets[0], _Replaced(values).visit(line.value))
         assert isinstance(last, ast.Expr), ast.unparse(last)
-        call = _Replaced(given).visit(last.value)
+        call = _Replaced(values).visit(last.value)
         assert isinstance(call, ast.Call), ast.unparse(call)
         launch, reference = call.args
-        said = {word.arg: word.value for word in call.keywords}
+        keywords = {word.arg: word.value for word in call.keywords}
         return {
             "launch": ast.unparse(launch),
-            "inputs": ast.unparse(said["inputs"]),
-            "outputs": ", ".join(ast.literal_eval(said["outputs"])),
+            "inputs": ast.unparse(keywords["inputs"]),
+            "outputs": ", ".join(ast.literal_eval(keywords["outputs"])),
             "reference": ast.unparse(reference),
         }
 
@@ -89,15 +89,15 @@ class Template:
 class _Replaced(ast.NodeTransformer):
     """Puts expressions in place of names, and kernels by name in place of modules' kernels."""
 
-    def __init__(self, given: dict[str, ast.expr]) -> None:
-        self.given = given
+    def __init__(self, values: dict[str, ast.expr]) -> None:
+        self.given = values
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.given.get(node.id, node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
-        own = {each.arg for each in node.args.args}
-        inside = _Replaced({name: value for name, value in self.given.items() if name not in own})
+        parameters = {argument.arg for argument in node.args.args}
+        inside = _Replaced({name: value for name, value in self.given.items() if name not in parameters})
         return ast.Lambda(node.args, inside.visit(node.body))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
@@ -111,7 +111,7 @@ def _assigned(target: ast.expr, value: ast.expr) -> dict[str, ast.expr]:
     """Each name with its value; of `a, b = 1, 2` both."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
         pairs = zip(target.elts, value.elts, strict=True)
-        return {name: one for pair in pairs for name, one in _assigned(*pair).items()}
+        return {name: expression for pair in pairs for name, expression in _assigned(*pair).items()}
     assert isinstance(target, ast.Name), ast.unparse(target)
     return {target.id: value}
 
@@ -126,18 +126,18 @@ def read(path: Path) -> Template:
     Raises:
         UsageError: the file is not of the form above.
     """
-    found = _FILE.fullmatch(path.read_text(encoding="utf-8"))
-    if found is None:
+    match = _FILE.fullmatch(path.read_text(encoding="utf-8"))
+    if match is None:
         raise UsageError(
             f"{path}: expected a title (##), a sentence, a block ```cpp and a block ```python, an empty line "
             "between each"
         )
-    return Template(path.stem.partition("_")[2], **found.groupdict())
+    return Template(path.stem.partition("_")[2], **match.groupdict())
 
 
 def templates() -> dict[str, Template]:
     """All templates by name, from the simplest on."""
-    return {found.name: found for found in map(read, sorted(FOLDER.glob("*.md")))}
+    return {template.name: template for template in map(read, sorted(FOLDER.glob("*.md")))}
 
 
 def template(name: str) -> Template:
@@ -146,10 +146,10 @@ def template(name: str) -> Template:
     Raises:
         UsageError: there is none of that name.
     """
-    known = templates()
-    if name not in known:
-        raise UsageError(f"there is no template {name!r}; expected one of {', '.join(known)}")
-    return known[name]
+    by_name = templates()
+    if name not in by_name:
+        raise UsageError(f"there is no template {name!r}; expected one of {', '.join(by_name)}")
+    return by_name[name]
 
 
 def notebook(name: str) -> dict[str, Any]:
@@ -212,11 +212,11 @@ export interface ITemplate {
 
 def front_end() -> str:
     """The text of `src/templates.ts`."""
-    known = [
-        {"name": each.name, "title": each.title, "about": each.about, "cells": each.cells}
-        for each in templates().values()
+    rows = [
+        {"name": template.name, "title": template.title, "about": template.about, "cells": template.cells}
+        for template in templates().values()
     ]
     return (
         f"{_HEAD}export const SETUP = {json.dumps(SETUP)};\n\n"
-        f"export const TEMPLATES: readonly ITemplate[] = {json.dumps(known, indent=2, ensure_ascii=False)};\n"
+        f"export const TEMPLATES: readonly ITemplate[] = {json.dumps(rows, indent=2, ensure_ascii=False)};\n"
     )

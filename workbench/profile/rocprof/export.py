@@ -115,18 +115,18 @@ def write(
     place.mkdir(parents=True, exist_ok=True)
     prefix = name or str(os.getpid())
     # A name in lower case is our own: no reader of rocprofv3's files knows it.
-    known = {key: figure for key, figure in counters.items() if key[:1].isupper()}
+    official = {key: figure for key, figure in counters.items() if key[:1].isupper()}
     common = _dispatch(record, resources, time)
-    rows = [{**common, "Counter_Name": k, "Counter_Value": float(f.value)} for k, f in known.items()]
+    rows = [{**common, "Counter_Name": k, "Counter_Value": float(f.value)} for k, f in official.items()]
     origin = {
         "note": "times and counters of a GPU kernel that ran on an emulated device, where the origin says so",
         "device": record.device,
         "time": {"origin": str(time.origin), "source": time.source},
-        "counters": {k: {"origin": str(f.origin), "source": f.source} for k, f in known.items()},
+        "counters": {k: {"origin": str(f.origin), "source": f.source} for k, f in official.items()},
         "not in the CSV": {
             k: {"value": f.value, "unit": f.unit, "origin": str(f.origin)}
             for k, f in counters.items()
-            if k not in known
+            if k not in official
         },
     }
     agent = _agent(machine, record.device, time.origin)

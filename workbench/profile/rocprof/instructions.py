@@ -77,20 +77,20 @@ def read_thread_trace(path: str | Path, names: Iterable[str]) -> dict[int, Instr
     Raises:
         ProfilerError: the file cannot be read, lacks a column, or holds what is not a number.
     """
-    wanted = {*names} | {instance_name(name) for name in names}
-    found: dict[int, InstructionCost] = {}
+    spellings = {*names} | {instance_name(name) for name in names}
+    costs: dict[int, InstructionCost] = {}
     inside = False
     for row in rows(Path(path)):
         text = row.text("instruction")
         if text.startswith(";"):
             here = {text.removeprefix(";").strip(), row.values.get("Source") or ""}
-            inside = bool(wanted & (here | {instance_name(name) for name in here}))
+            inside = bool(spellings & (here | {instance_name(name) for name in here}))
         elif inside:
             cost = InstructionCost(
                 text, row.number("hits"), row.number("latency"), row.number("stall"), row.number("idle")
             )
-            found.setdefault(row.number("address"), InstructionCost(text)).add(cost)
-    return found
+            costs.setdefault(row.number("address"), InstructionCost(text)).add(cost)
+    return costs
 
 
 def read_pc_samples(path: str | Path, names: Iterable[str]) -> dict[int, InstructionCost]:
@@ -108,8 +108,8 @@ def read_pc_samples(path: str | Path, names: Iterable[str]) -> dict[int, Instruc
     Raises:
         ProfilerError: the file cannot be read or has another form.
     """
-    wanted = {*names} | {instance_name(name) for name in names}
-    found: dict[int, InstructionCost] = {}
+    spellings = {*names} | {instance_name(name) for name in names}
+    costs: dict[int, InstructionCost] = {}
     try:
         with Path(path).open() as file:
             processes = json.load(file)["rocprofiler-sdk-tool"]
@@ -117,7 +117,7 @@ def read_pc_samples(path: str | Path, names: Iterable[str]) -> dict[int, Instruc
             ours = {
                 symbol["code_object_id"]
                 for symbol in process["kernel_symbols"]
-                if wanted & set(_names(symbol))
+                if spellings & set(_names(symbol))
             }
             texts = process["strings"]["pc_sample_instructions"]
             for method in METHODS:
@@ -130,7 +130,7 @@ def read_pc_samples(path: str | Path, names: Iterable[str]) -> dict[int, Instruc
                         reason = str(record["snapshot"]["stall_reason"])
                         cost.reasons[reason.rpartition(_REASON)[2]] = 1
                     address = int(record["pc"]["code_object_offset"])
-                    found.setdefault(address, InstructionCost(cost.text)).add(cost)
+                    costs.setdefault(address, InstructionCost(cost.text)).add(cost)
     except OSError as error:
         raise ProfilerError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
@@ -138,15 +138,20 @@ def read_pc_samples(path: str | Path, names: Iterable[str]) -> dict[int, Instruc
             f"{path} is not the JSON that rocprofv3 writes of PC samples ({type(error).__name__}: {error}); "
             "expected rocprofv3 of ROCm 6.4 or later"
         ) from error
-    return found
+    return costs
 
 
 def _names(symbol: Mapping[str, Any]) -> list[str]:
-    given = [
+    names = [
         str(symbol.get(key) or "")
         for key in ("kernel_name", "formatted_kernel_name", "demangled_kernel_name")
     ]
-    return [name for one in given if one for name in (one, one.removesuffix(".kd"), instance_name(one))]
+    return [
+        name
+        for spelling in names
+        if spelling
+        for name in (spelling, spelling.removesuffix(".kd"), instance_name(spelling))
+    ]
 
 
 def of_kernel(costs: Mapping[int, InstructionCost], kernel: Kernel) -> dict[int, InstructionCost]:

@@ -34,12 +34,12 @@ class Saved:
     Attributes:
         folder: where.
         kernel: mangled name.
-        wanted: digests of the tensors after the original launch, by place, such as "x" or "0".
+        digests: of the tensors after the original launch, by place, such as "x" or "0".
     """
 
     folder: Path
     kernel: str
-    wanted: Mapping[str, str]
+    digests: Mapping[str, str]
 
 
 def save(target: Target, folder: str | Path) -> Saved:
@@ -57,12 +57,12 @@ def save(target: Target, folder: str | Path) -> Saved:
     if last is None:
         raise ProfilerError(f"{kernel.name}: its launch left no record, so it cannot be replayed")
     (place / CODE).write_bytes(kernel.module.code)
-    kept = {
+    arguments = {
         "args": [_kept(kernel, str(i), value) for i, value in enumerate(last.args)],
         "kwargs": {name: _kept(kernel, name, value) for name, value in last.kwargs.items()},
     }
-    torch.save(kept, place / ARGUMENTS)
-    told = {
+    torch.save(arguments, place / ARGUMENTS)
+    launch = {
         "kernel": kernel.info.name,
         "arch": kernel.arch,
         "device": last.device.name,
@@ -71,7 +71,7 @@ def save(target: Target, folder: str | Path) -> Saved:
         "dynamic_shared": last.launch.dynamic_shared,
         "cooperative": last.launch.cooperative,
     }
-    (place / LAUNCH).write_text(json.dumps(told, indent=1))
+    (place / LAUNCH).write_text(json.dumps(launch, indent=1))
     kernel.launch(last.launch, last.args, last.kwargs, device=last.device)
     return Saved(place, kernel.info.name, _digests(last.args, last.kwargs))
 
@@ -87,25 +87,25 @@ def replay(folder: str | Path, repeat: int = 1) -> dict[str, str]:
 
     place = Path(folder)
     try:
-        told = json.loads((place / LAUNCH).read_text())
+        header = json.loads((place / LAUNCH).read_text())
         code = (place / CODE).read_bytes()
         # Tensors and plain values only: a folder that came from elsewhere runs no code here.
-        kept = torch.load(place / ARGUMENTS, weights_only=True)
-        args = [_given(value) for value in kept["args"]]
-        kwargs = {name: _given(value) for name, value in kept["kwargs"].items()}
+        arguments = torch.load(place / ARGUMENTS, weights_only=True)
+        args = [_given(value) for value in arguments["args"]]
+        kwargs = {name: _given(value) for name, value in arguments["kwargs"].items()}
     except (OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
         raise ProfilerError(f"{place} holds no saved launch: {error}") from error
-    kernel: Kernel = Module(code)[told["kernel"]]
-    shape = tuple(told["grid"]), tuple(told["block"]), told["dynamic_shared"]
-    launch = Launch(*shape, cooperative=told.get("cooperative", False))
-    device = runtime.device(told["device"])
-    found: dict[str, str] = {}
+    kernel: Kernel = Module(code)[header["kernel"]]
+    shape = tuple(header["grid"]), tuple(header["block"]), header["dynamic_shared"]
+    launch = Launch(*shape, cooperative=header.get("cooperative", False))
+    device = runtime.device(header["device"])
+    digests: dict[str, str] = {}
     for i in range(max(1, repeat)):
         kernel.launch(launch, args, kwargs, device=device)
         if i == 0:
-            found = _digests(args, kwargs)
-    (place / RESULT).write_text(json.dumps(found, indent=1))
-    return found
+            digests = _digests(args, kwargs)
+    (place / RESULT).write_text(json.dumps(digests, indent=1))
+    return digests
 
 
 def compare(saved: Saved) -> list[str]:
@@ -116,10 +116,10 @@ def compare(saved: Saved) -> list[str]:
     """
     path = saved.folder / RESULT
     try:
-        found = json.loads(path.read_text())
+        digests = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise ProfilerError(f"the replay left no result in {path}: it did not run to its end") from error
-    return [name for name, digest in saved.wanted.items() if found.get(name) != digest]
+    return [name for name, digest in saved.digests.items() if digests.get(name) != digest]
 
 
 _NUMPY = "numpy scalar"

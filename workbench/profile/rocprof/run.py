@@ -137,14 +137,14 @@ def find_tool(name: str = "rocprofv3") -> str:
         ProfilerNotFound: it is nowhere.
     """
     places = [f"{root}/bin" for root in (os.environ.get("ROCM_PATH"), "/opt/rocm") if root]
-    found = shutil.which(name) or shutil.which(name, path=os.pathsep.join(places))
-    if found is None:
+    path = shutil.which(name) or shutil.which(name, path=os.pathsep.join(places))
+    if path is None:
         raise ProfilerNotFound(
             f"{name} was not found on PATH or in {', '.join(places)}. Hardware counters of a GPU need it: "
             "install the package rocprofiler-sdk of your ROCm (6.2 or later), or set ROCM_PATH. Without it, "
             "profile on the emulated device (device='emulated')."
         )
-    return found
+    return path
 
 
 def groups(counters: Sequence[str], arch: str = "") -> list[list[str]]:
@@ -159,8 +159,8 @@ def groups(counters: Sequence[str], arch: str = "") -> list[list[str]]:
     passes: list[list[str]] = []
     for counter in dict.fromkeys(counters):
         for group in passes:
-            wanted = [*group, counter]
-            if _together(avail, wanted) if avail else _within_limits(wanted):
+            candidate = [*group, counter]
+            if _fit_one_pass(avail, candidate) if avail else _within_limits(candidate):
                 group.append(counter)
                 break
         else:
@@ -176,7 +176,7 @@ def _within_limits(counters: Sequence[str]) -> bool:
     return all(count <= BLOCK_LIMITS.get(block, 1) for block, count in used.items())
 
 
-def _together(avail: str, counters: Sequence[str]) -> bool:
+def _fit_one_pass(avail: str, counters: Sequence[str]) -> bool:
     try:
         done = subprocess.run([avail, "pmc-check", *counters], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -223,7 +223,7 @@ def collect(
     place = Path(folder) if folder is not None else Path(tempfile.mkdtemp(prefix="hipkittens-rocprof-"))
     run = _Run(tool, target, place, replay.save(target, place / "launch"), timeout)
     launches = run.trace() if trace else []
-    found, rejected, counted = run.counters(counters, skip_rejected)
+    values, rejected, counted = run.counters(counters, skip_rejected)
     dispatch = launches[0] if launches else counted
     agent = run.agent(dispatch)
     costs: dict[int, InstructionCost] = {}
@@ -235,7 +235,7 @@ def collect(
         _merge(costs, traced)
     return RocprofResult(
         folder=place,
-        counters=found,
+        counters=values,
         microseconds=[launch.microseconds for launch in launches],
         dispatch=dispatch,
         agent=agent,
@@ -288,26 +288,26 @@ class _Run:
             child += ["--repeat", str(repeat)]
         where = self.place / label
         files = ("--output-format", *formats, "-d", str(where), "-o", label)
-        made = Pass((self.tool, *options, *files, "--", *child), where, tuple(counters))
+        run = Pass((self.tool, *options, *files, "--", *child), where, tuple(counters))
         (self.saved.folder / replay.RESULT).unlink(missing_ok=True)
-        _start(made, self.timeout)
-        self.passes.append(made)
+        _start(run, self.timeout)
+        self.passes.append(run)
         self.changed += [name for name in replay.compare(self.saved) if name not in self.changed]
-        return made
+        return run
 
     def trace(self) -> list[tables.Dispatch]:
         """The kernel's launches of a pass without counters, with their times."""
-        made = self.make("trace", ["--kernel-trace"], repeat=TRACE_REPEATS)
-        return _of_kernel(made, "kernel_trace", self.names)
+        run = self.make("trace", ["--kernel-trace"], repeat=TRACE_REPEATS)
+        return _of_kernel(run, "kernel_trace", self.names)
 
     def counters(
-        self, wanted: Sequence[str], skip_rejected: bool
+        self, names: Sequence[str], skip_rejected: bool
     ) -> tuple[dict[str, float], list[str], tables.Dispatch | None]:
         """Values of counters, those that the GPU does not have, and the launch of the first pass."""
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         rejected: list[str] = []
         dispatch: tables.Dispatch | None = None
-        waiting = groups(wanted, self.target.kernel.arch)
+        waiting = groups(names, self.target.kernel.arch)
         number = 0
         while waiting:
             group = waiting.pop(0)
@@ -324,21 +324,21 @@ class _Run:
                     rejected += group
                 continue
             rejected += missing
-            found.update({name: seen.counters[name] for name in group if name not in missing})
+            values.update({name: seen.counters[name] for name in group if name not in missing})
             dispatch = dispatch or seen
-        return found, rejected, dispatch
+        return values, rejected, dispatch
 
     def _counted(
         self, label: str, group: Sequence[str], skip_missing: bool
     ) -> tuple[tables.Dispatch, list[str]]:
         """The launch of one pass with its counters, and those that it has no value of."""
-        made = self.make(label, ["--pmc", *group], group)
-        seen = _of_kernel(made, "counter_collection", self.names)[0]
+        run = self.make(label, ["--pmc", *group], group)
+        seen = _of_kernel(run, "counter_collection", self.names)[0]
         missing = [name for name in group if name not in seen.counters]
         if missing and not skip_missing:
             raise CounterRejected(
                 f"rocprofv3 gave no value of {', '.join(missing)} on {self.target.kernel.arch}; "
-                f"`rocprofv3-avail list --pmc` lists what the GPU has. {_kept(made)}"
+                f"`rocprofv3-avail list --pmc` lists what the GPU has. {_kept(run)}"
             )
         return seen, missing
 
@@ -346,29 +346,29 @@ class _Run:
         """The GPU that a launch ran on; None where no pass names it."""
         if dispatch is None:
             return None
-        paths = (path for made in self.passes for path in tables.files(made.folder, "agent_info"))
+        paths = (path for run in self.passes for path in tables.files(run.folder, "agent_info"))
         agents = (agent for path in paths for agent in tables.read_agents(path))
         return next((a for a in agents if a.node == dispatch.agent and a.kind == "GPU"), None)
 
     def samples(self, method: str) -> dict[int, InstructionCost]:
         """Samples of program counters by address."""
         options = [*_SAMPLING, method, *_INTERVAL[method]]
-        made = self.make("pc", options, repeat=TRACE_REPEATS, formats=("csv", "json"))
+        run = self.make("pc", options, repeat=TRACE_REPEATS, formats=("csv", "json"))
         costs: dict[int, InstructionCost] = {}
-        for path in tables.files(made.folder, "results", "json"):
+        for path in tables.files(run.folder, "results", "json"):
             _merge(costs, instructions.read_pc_samples(path, self.names))
         if not costs:
             raise ProfilerError(
                 f"rocprofv3 took no sample of {self.target.kernel.name}; a launch shorter than the interval "
-                f"has none: profile a larger shape, or take a thread trace. {_kept(made)}"
+                f"has none: profile a larger shape, or take a thread trace. {_kept(run)}"
             )
         return costs
 
     def thread_trace(self) -> tuple[list[Path], dict[int, InstructionCost]]:
         """Folders of a thread trace, and the cycles of each instruction by address."""
         pattern = re.escape(instance_name(self.target.kernel.info.demangled))
-        made = self.make("att", ["--att", "--kernel-include-regex", pattern])
-        stats = sorted(made.folder.rglob("stats_ui_output_*.csv"))
+        run = self.make("att", ["--att", "--kernel-include-regex", pattern])
+        stats = sorted(run.folder.rglob("stats_ui_output_*.csv"))
         costs: dict[int, InstructionCost] = {}
         for path in stats:
             _merge(costs, instructions.read_thread_trace(path, self.names))
@@ -376,9 +376,9 @@ class _Run:
             raise ProfilerError(
                 f"the thread trace has no instruction of {self.target.kernel.name}; files: {len(stats)}. It "
                 "sees one compute unit of one shader engine; a launch of few work-groups may not have run "
-                f"there. {_kept(made)}"
+                f"there. {_kept(run)}"
             )
-        return sorted(p for p in made.folder.rglob("ui_output_*") if p.is_dir()), costs
+        return sorted(p for p in run.folder.rglob("ui_output_*") if p.is_dir()), costs
 
 
 def _merge(into: dict[int, InstructionCost], costs: Mapping[int, InstructionCost]) -> None:
@@ -386,8 +386,8 @@ def _merge(into: dict[int, InstructionCost], costs: Mapping[int, InstructionCost
         into.setdefault(address, InstructionCost(cost.text)).add(cost)
 
 
-def _of_kernel(one: Pass, kind: str, names: set[str]) -> list[tables.Dispatch]:
-    paths = tables.files(one.folder, kind)
+def _of_kernel(run: Pass, kind: str, names: set[str]) -> list[tables.Dispatch]:
+    paths = tables.files(run.folder, kind)
     reader = tables.read_kernel_trace if kind == "kernel_trace" else tables.read_counters
     every = [d for path in paths for d in reader(path)]
     seen = tables.of_kernel(every, *names)
@@ -395,25 +395,25 @@ def _of_kernel(one: Pass, kind: str, names: set[str]) -> list[tables.Dispatch]:
         there = ", ".join(sorted({d.kernel for d in every})[:5]) or "none"
         raise ProfilerError(
             f"rocprofv3 wrote no {kind} row of {min(names, key=len)}; files: {len(paths)}, kernels in them: "
-            f"{there}. {_kept(one)}"
+            f"{there}. {_kept(run)}"
         )
     return seen
 
 
-def _kept(one: Pass) -> str:
-    return f"The command was `{one.shown}`; its output is in {one.folder / 'log.txt'}"
+def _kept(run: Pass) -> str:
+    return f"The command was `{run.shown}`; its output is in {run.folder / 'log.txt'}"
 
 
-def _start(one: Pass, timeout: float) -> None:
-    one.folder.mkdir(parents=True, exist_ok=True)
-    log = one.folder / "log.txt"
+def _start(run: Pass, timeout: float) -> None:
+    run.folder.mkdir(parents=True, exist_ok=True)
+    log = run.folder / "log.txt"
     with log.open("w") as output:
         try:
             process = subprocess.Popen(
-                one.command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+                run.command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
         except OSError as error:
-            raise ProfilerNotFound(f"{one.command[0]} cannot be started: {error.strerror}") from error
+            raise ProfilerNotFound(f"{run.command[0]} cannot be started: {error.strerror}") from error
         try:
             code = process.wait(timeout)
         except BaseException as error:
@@ -424,17 +424,17 @@ def _start(one: Pass, timeout: float) -> None:
             if isinstance(error, subprocess.TimeoutExpired):
                 raise ProfilerTimeout(
                     f"rocprofv3 was stopped after {timeout:g} s. Give more with timeout=, or profile a "
-                    f"smaller shape. {_kept(one)}"
+                    f"smaller shape. {_kept(run)}"
                 ) from None
             raise
     text = log.read_text(errors="replace")
     if code:
-        raise _diagnose(one, code, text)
-    if one.counters and not tables.files(one.folder, "counter_collection") and _REJECTED.search(text):
-        raise _diagnose(one, code, text)
+        raise _diagnose(run, code, text)
+    if run.counters and not tables.files(run.folder, "counter_collection") and _REJECTED.search(text):
+        raise _diagnose(run, code, text)
 
 
-def _diagnose(one: Pass, code: int, text: str) -> ProfilerError:
+def _diagnose(run: Pass, code: int, text: str) -> ProfilerError:
     """The error for a failed pass, from what rocprofv3 printed."""
     last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "nothing printed")
     if _PERMISSION.search(text):
@@ -443,27 +443,27 @@ def _diagnose(one: Pass, code: int, text: str) -> ProfilerError:
             "kernel.perf_event_paranoid=1`, and be in the groups render and video. In a container: start it "
             "with --device=/dev/kfd --device=/dev/dri --group-add=video --group-add=render "
             f"--cap-add=SYS_PTRACE --cap-add=PERFMON --security-opt=seccomp=unconfined. "
-            f"It said: {last}. {_kept(one)}"
+            f"It said: {last}. {_kept(run)}"
         )
-    if "--att" in one.command and _DECODER.search(text):
+    if "--att" in run.command and _DECODER.search(text):
         return ProfilerError(
             "rocprofv3 cannot decode a thread trace: it needs AMD's rocprof-trace-decoder library "
             "(github.com/ROCm/rocprof-trace-decoder, its releases) in /opt/rocm/lib, or its folder in "
-            f"ROCPROF_ATT_LIBRARY_PATH. It said: {last}. {_kept(one)}"
+            f"ROCPROF_ATT_LIBRARY_PATH. It said: {last}. {_kept(run)}"
         )
-    if _SAMPLING[0] in one.command and re.search(r"pc.sampling|not supported|unsupported", text, re.I):
+    if _SAMPLING[0] in run.command and re.search(r"pc.sampling|not supported|unsupported", text, re.I):
         return ProfilerError(
             f"rocprofv3 cannot sample program counters here: {last}. pc_sampling='stochastic' needs an "
-            f"MI300 or later with ROCm 7's driver, 'host_trap' ROCm 6.4. {_kept(one)}"
+            f"MI300 or later with ROCm 7's driver, 'host_trap' ROCm 6.4. {_kept(run)}"
         )
-    if one.counters and _REJECTED.search(text):
-        named = [c for c in one.counters if re.search(rf"\b{re.escape(c)}\b", _without_command(text, one))]
+    if run.counters and _REJECTED.search(text):
+        named = [c for c in run.counters if re.search(rf"\b{re.escape(c)}\b", _without_command(text, run))]
         return CounterRejected(
-            f"rocprofv3 refused {', '.join(named or one.counters)}: {last}. "
-            f"`rocprofv3-avail list --pmc` lists what the GPU has. {_kept(one)}"
+            f"rocprofv3 refused {', '.join(named or run.counters)}: {last}. "
+            f"`rocprofv3-avail list --pmc` lists what the GPU has. {_kept(run)}"
         )
-    return ProfilerError(f"rocprofv3 ended with code {code}: {last}. {_kept(one)}")
+    return ProfilerError(f"rocprofv3 ended with code {code}: {last}. {_kept(run)}")
 
 
-def _without_command(text: str, one: Pass) -> str:
-    return "\n".join(line for line in text.splitlines() if "--pmc" not in line and one.shown not in line)
+def _without_command(text: str, run: Pass) -> str:
+    return "\n".join(line for line in text.splitlines() if "--pmc" not in line and run.shown not in line)

@@ -125,12 +125,12 @@ class Row:
         return self._number(key, self.text(key))
 
     def _number(self, key: str, value: str) -> int:
-        found = re.fullmatch(r"\s*(?:Agent\s+)?(-?\d+)(?:\.0*)?\s*", value)
-        if found is None:
+        match = re.fullmatch(r"\s*(?:Agent\s+)?(-?\d+)(?:\.0*)?\s*", value)
+        if match is None:
             raise ProfilerError(
                 f"{self.path}, line {self.line}: {_COLUMNS[key][0]} is {value!r}; expected an integer"
             )
-        return int(found.group(1))
+        return int(match.group(1))
 
     def float(self, key: str) -> float:
         try:
@@ -195,15 +195,15 @@ def read_counters(path: str | Path) -> list[Dispatch]:
     Raises:
         ProfilerError: as for `read_kernel_trace`.
     """
-    found: dict[tuple[int | None, int], Dispatch] = {}
+    dispatches: dict[tuple[int | None, int], Dispatch] = {}
     for row in rows(Path(path)):
         key = (row.maybe("process"), row.number("dispatch"))
-        dispatch = found.get(key)
+        dispatch = dispatches.get(key)
         if dispatch is None:
-            dispatch = found[key] = _dispatch(row)
+            dispatch = dispatches[key] = _dispatch(row)
         name = row.text("counter")
         dispatch.counters[name] = dispatch.counters.get(name, 0.0) + row.float("value")
-    return list(found.values())
+    return list(dispatches.values())
 
 
 def _dispatch(row: Row) -> Dispatch:
@@ -235,5 +235,5 @@ def of_kernel(dispatches: Iterable[Dispatch], *names: str) -> list[Dispatch]:
 
     The profiled process launches other kernels too, such as PyTorch's copies.
     """
-    wanted = {instance_name(name) for name in names}
-    return [d for d in dispatches if d.kernel in names or instance_name(d.kernel) in wanted]
+    instances = {instance_name(name) for name in names}
+    return [d for d in dispatches if d.kernel in names or instance_name(d.kernel) in instances]

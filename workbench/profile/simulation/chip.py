@@ -73,16 +73,16 @@ class Mix:
 
     def each(self, values: Sequence[float]) -> npt.NDArray[np.float64]:
         """[work-groups] a value that is known of each kind."""
-        known = np.asarray(values, dtype=np.float64)
-        shares: npt.NDArray[np.float64] = self.of_shorter * known[self.shorter]
-        return shares + self.of_longer * known[self.longer]
+        by_kind = np.asarray(values, dtype=np.float64)
+        shares: npt.NDArray[np.float64] = self.of_shorter * by_kind[self.shorter]
+        return shares + self.of_longer * by_kind[self.longer]
 
     def counts(self, kinds: int) -> npt.NDArray[np.float64]:
         """[kinds] work-groups that count as each."""
-        found = np.zeros(kinds)
-        np.add.at(found, self.shorter, self.of_shorter)
-        np.add.at(found, self.longer, self.of_longer)
-        return found
+        totals = np.zeros(kinds)
+        np.add.at(totals, self.shorter, self.of_shorter)
+        np.add.at(totals, self.longer, self.of_longer)
+        return totals
 
 
 @dataclass(frozen=True)
@@ -175,23 +175,23 @@ def kinds_of(steps: Steps) -> tuple[tuple[Kind, ...], Mix]:
     by_hash: dict[int, list[int]] = {}
     for group in steps.groups:
         by_hash.setdefault(int(steps.hashes[group]), []).append(group)
-    found = sorted(by_hash.values(), key=lambda groups: int(steps.executed[groups[0]]))
-    while len(found) > MOST_KINDS:
-        blocks = [int(steps.executed[groups[0]]) for groups in found]
-        nearest = min(range(len(found) - 1), key=lambda i: blocks[i + 1] - blocks[i])
+    recorded = sorted(by_hash.values(), key=lambda groups: int(steps.executed[groups[0]]))
+    while len(recorded) > MOST_KINDS:
+        blocks = [int(steps.executed[groups[0]]) for groups in recorded]
+        nearest = min(range(len(recorded) - 1), key=lambda i: blocks[i + 1] - blocks[i])
         # The longest stays: it may be what the launch ends with.
-        found.pop(nearest + 1 if nearest + 2 < len(found) else nearest)
-    sizes = np.array([float(steps.executed[groups[0]]) for groups in found])
+        recorded.pop(nearest + 1 if nearest + 2 < len(recorded) else nearest)
+    sizes = np.array([float(steps.executed[groups[0]]) for groups in recorded])
     executed = steps.executed.astype(np.float64)
     longer = np.searchsorted(sizes, executed).clip(0, len(sizes) - 1)
     shorter = np.where(sizes[longer] <= executed, longer, (longer - 1).clip(0))
     gap = sizes[longer] - sizes[shorter]
     of_longer = np.divide(executed - sizes[shorter], gap, out=np.zeros_like(executed), where=gap > 0)
     of_shorter = np.where(gap > 0, 1 - of_longer, executed / sizes[shorter])
-    for number, groups in enumerate(found):
-        own = steps.hashes == steps.hashes[groups[0]]
-        shorter[own], of_shorter[own], of_longer[own] = number, 1.0, 0.0
-    kinds = tuple(Kind(tuple(groups), size) for groups, size in zip(found, sizes.tolist(), strict=True))
+    for number, groups in enumerate(recorded):
+        same_way = steps.hashes == steps.hashes[groups[0]]
+        shorter[same_way], of_shorter[same_way], of_longer[same_way] = number, 1.0, 0.0
+    kinds = tuple(Kind(tuple(groups), size) for groups, size in zip(recorded, sizes.tolist(), strict=True))
     return kinds, Mix(shorter, longer, of_shorter, of_longer)
 
 

@@ -78,16 +78,16 @@ def program(
     for block in blocks:
         listed += (instructions[address] for address in block)
         first.append(len(listed))
-    known: dict[int, dict[str, Any]] = {}
-    for one in listed:
-        if one.address not in known:
-            op = _op(one, text, target, levels.get(one.address, FROM_L2))
-            known[one.address] = op if adjust is None else adjust(one, op)
+    records: dict[int, dict[str, Any]] = {}
+    for instruction in listed:
+        if instruction.address not in records:
+            op = _op(instruction, text, target, levels.get(instruction.address, FROM_L2))
+            records[instruction.address] = op if adjust is None else adjust(instruction, op)
     return Program(
-        tuple(one.address for one in listed),
-        tuple(one.mnemonic for one in listed),
+        tuple(instruction.address for instruction in listed),
+        tuple(instruction.mnemonic for instruction in listed),
         tuple(first),
-        tuple(known[one.address] for one in listed),
+        tuple(records[instruction.address] for instruction in listed),
     )
 
 

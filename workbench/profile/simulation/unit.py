@@ -262,12 +262,12 @@ def run_unit(
 
 def _ways(groups: Sequence[Sequence[WaveSteps]], waves: int) -> tuple[list[npt.NDArray[np.void]], Any]:
     """The steps of all waves as arrays, and where they are: `waves` places for each group."""
-    ways, kept = ffi.new("SimWay[]", len(groups) * waves), []
+    ways, arrays = ffi.new("SimWay[]", len(groups) * waves), []
     for i, group in enumerate(groups):
         for k, wave in enumerate(group):
-            kept.append(steps := np.ascontiguousarray(wave.steps))
+            arrays.append(steps := np.ascontiguousarray(wave.steps))
             ways[i * waves + k] = (ffi.cast("SimStep *", steps.ctypes.data), len(steps))
-    return kept, ways
+    return arrays, ways
 
 
 def _room_by_wave(waves: int, ops: int) -> npt.NDArray[np.float32] | None:
@@ -284,6 +284,6 @@ def _by_wave(
     there = np.concatenate([i * waves + np.arange(sizes[i]) for i in range(groups)])
     stood = stood[there]
     wave, op, reason = np.nonzero(stood)
-    found = np.zeros(len(wave), WAVE_STALL)
-    found["wave"], found["op"], found["reason"], found["cycles"] = wave, op, reason, stood[wave, op, reason]
-    return found
+    waits = np.zeros(len(wave), WAVE_STALL)
+    waits["wave"], waits["op"], waits["reason"], waits["cycles"] = wave, op, reason, stood[wave, op, reason]
+    return waits

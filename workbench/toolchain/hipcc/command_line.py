@@ -233,10 +233,10 @@ class _Reader:
             line.output = self._value(word, rest)
         elif word == "-x" or re.fullmatch(r"-x[a-z].*", word):
             self._set_language(word[2:] or self._value(word, rest))
-        elif found := re.fullmatch(
+        elif match := re.fullmatch(
             r"--(?:offload-arch|cuda-gpu-arch|amdgpu-target|offload-gpu-arch)=(.+)", word
         ):
-            self._add_targets(found[1])
+            self._add_targets(match[1])
         elif word in ("--offload-arch", "--amdgpu-target", "--cuda-gpu-arch"):
             self._add_targets(self._value(word, rest))
         elif word in _STAGES:
@@ -253,8 +253,8 @@ class _Reader:
             line.host_only = True
         elif word in ("--offload-host-device", "--cuda-compile-host-device"):
             line.device_only = line.host_only = False
-        elif found := re.fullmatch(r"--?save-temps(?:=(cwd|obj))?", word):
-            line.save_temps = found[1] or "cwd"
+        elif match := re.fullmatch(r"--?save-temps(?:=(cwd|obj))?", word):
+            line.save_temps = match[1] or "cwd"
         elif word in ("-v", "--verbose", "-###"):
             line.show = "-###" if word == "-###" else "-v"
         elif word in ("-M", "-MM"):
@@ -285,7 +285,9 @@ class _Reader:
         for pattern, instead in _REFUSED:
             if re.fullmatch(pattern, word):
                 raise UsageError(f"hipcc: {word} is not for the emulated device: {instead}")
-        fitting = (place for place, patterns in _PLACES for each in patterns if re.fullmatch(each, word))
+        fitting = (
+            place for place, patterns in _PLACES for expression in patterns if re.fullmatch(expression, word)
+        )
         place = next(fitting, None)
         if place is None:
             raise UsageError(
@@ -308,9 +310,9 @@ class _Reader:
         for name in names.split(","):
             if name == "native":
                 continue
-            found = self.line.archs if name.partition(":")[0] in ARCHS else self.line.left_out
-            if name not in found:
-                found.append(name)
+            archs = self.line.archs if name.partition(":")[0] in ARCHS else self.line.left_out
+            if name not in archs:
+                archs.append(name)
 
     def _set_language(self, name: str) -> None:
         if name == "none":
@@ -318,8 +320,8 @@ class _Reader:
         elif name in _NAMED_LANGUAGES:
             self.language = _NAMED_LANGUAGES[name]
         else:
-            known = ", ".join(("none", *_NAMED_LANGUAGES))
-            raise UsageError(f"hipcc: -x {name}: expected one of {known}")
+            languages = ", ".join(("none", *_NAMED_LANGUAGES))
+            raise UsageError(f"hipcc: -x {name}: expected one of {languages}")
 
     def _input(self, word: str) -> None:
         ending = os.path.splitext(word)[1]
@@ -342,8 +344,8 @@ class _Reader:
         if not any(isinstance(item, Source) or not item.startswith("-") for item in line.inputs):
             raise UsageError("hipcc: no input: expected sources or objects, such as `hipcc prog.hip -o prog`")
         if line.left_out and not line.archs:
-            known = ", ".join(ARCHS)
-            raise UsageError(f"hipcc: --offload-arch={','.join(line.left_out)}: expected one of {known}")
+            targets = ", ".join(ARCHS)
+            raise UsageError(f"hipcc: --offload-arch={','.join(line.left_out)}: expected one of {targets}")
         line.stage = self.last
         if line.device_only and line.stage in (Stage.PROGRAM, Stage.OBJECT):
             line.stage = Stage.CODE_OBJECT

@@ -67,7 +67,7 @@ def linked_device_code(compiler: Compiler, words: Sequence[str], folder: str, sh
         )
         for target in sorted(targets)
     }
-    bundle, carrier, made = (os.path.join(folder, f"linked.{ending}") for ending in ("hipfb", "s", "o"))
+    bundle, carrier, linked = (os.path.join(folder, f"linked.{ending}") for ending in ("hipfb", "s", "o"))
     Path(bundle).write_bytes(fat_binary(codes))
     labels = {
         start: "\n".join(
@@ -76,8 +76,8 @@ def linked_device_code(compiler: Compiler, words: Sequence[str], folder: str, sh
         for start in (_BINARY, _PLACE)
     }
     Path(carrier).write_text(_CARRIER.format(bundle=bundle, binaries=labels[_BINARY], places=labels[_PLACE]))
-    start([*compiler.command, "-c", carrier, "-o", made], compiler.environment(folder), show)
-    return [made]
+    start([*compiler.command, "-c", carrier, "-o", linked], compiler.environment(folder), show)
+    return [linked]
 
 
 def _objects(words: Sequence[str]) -> Iterator[tuple[str, bytes]]:

@@ -123,9 +123,9 @@ def _without_openmp(line: CommandLine) -> bool:
 
 def _without(line: CommandLine, unknown: Collection[str]) -> list[str]:
     """Take words for the linker away; those that were there."""
-    found = [item for item in line.inputs if isinstance(item, str) and item in unknown]
-    line.inputs[:] = [item for item in line.inputs if item not in found]
-    return found
+    removed = [item for item in line.inputs if isinstance(item, str) and item in unknown]
+    line.inputs[:] = [item for item in line.inputs if item not in removed]
+    return removed
 
 
 def _output(line: CommandLine, source: Source) -> str:

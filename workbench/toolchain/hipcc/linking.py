@@ -41,8 +41,8 @@ def archive(compiler: Compiler, objects: Sequence[str], output: str, folder: str
         FailedError: the archiver said why not.
         ToolchainError: there is none.
     """
-    found = next(filter(None, map(shutil.which, ("ar", "llvm-ar"))), None)
-    archiver = [found] if found else [str(compiler.path), "ar"] if compiler.kind == "zig" else []
+    program = next(filter(None, map(shutil.which, ("ar", "llvm-ar"))), None)
+    archiver = [program] if program else [str(compiler.path), "ar"] if compiler.kind == "zig" else []
     if not archiver:
         raise ToolchainError("hipcc: --emit-static-lib: no ar on PATH: `apt install binutils`")
     Path(output).unlink(missing_ok=True)
@@ -96,13 +96,13 @@ def link_program(
 
 def _folders(words: Sequence[str]) -> list[str]:
     """Where a linker looks for libraries: its `-L` words, the folders of libraries by path, the system's."""
-    given = [word[2:] for word in words if word.startswith("-L")]
-    given += [os.path.dirname(word) for word in words if re.search(r"\.so(\.\d+)*$", word)]
+    folders = [word[2:] for word in words if word.startswith("-L")]
+    folders += [os.path.dirname(word) for word in words if re.search(r"\.so(\.\d+)*$", word)]
     triple = get_config_var("MULTIARCH") or ""
     system = [
         f"{root}/{part}" for root in ("/usr/local", "/usr", "") for part in (f"lib/{triple}", "lib64", "lib")
     ]
-    return [*given, *system]
+    return [*folders, *system]
 
 
 def _undefined(output: str, folders: Sequence[str]) -> list[str]:
@@ -110,13 +110,13 @@ def _undefined(output: str, folders: Sequence[str]) -> list[str]:
 
     Read from the file, for the linkers that may be here say it in ways of their own, and zig's not at all.
     """
-    wanted, needed = _symbols(Path(output))[1:]
-    for name in needed if wanted else ():
-        found = next((path for folder in folders if (path := Path(folder, name)).is_file()), None)
-        if found is None:
+    undefined, needed = _symbols(Path(output))[1:]
+    for name in needed if undefined else ():
+        library = next((path for folder in folders if (path := Path(folder, name)).is_file()), None)
+        if library is None:
             return []
-        wanted -= _symbols(found)[0]
-    return sorted(wanted)
+        undefined -= _symbols(library)[0]
+    return sorted(undefined)
 
 
 def _symbols(path: Path) -> tuple[set[str], set[str], list[str]]:
@@ -127,13 +127,13 @@ def _symbols(path: Path) -> tuple[set[str], set[str], list[str]]:
         if not (isinstance(dynamic, DynamicSection) and isinstance(table, SymbolTableSection)):
             return set(), set(), []
         defined: set[str] = set()
-        wanted: set[str] = set()
+        undefined: set[str] = set()
         for symbol in table.iter_symbols():
             if symbol["st_shndx"] != "SHN_UNDEF":
                 defined.add(symbol.name)
             elif symbol["st_info"]["bind"] == "STB_GLOBAL":
-                wanted.add(symbol.name)
-        return defined, wanted, [str(tag.needed) for tag in dynamic.iter_tags("DT_NEEDED")]  # type: ignore[attr-defined]
+                undefined.add(symbol.name)
+        return defined, undefined, [str(tag.needed) for tag in dynamic.iter_tags("DT_NEEDED")]  # type: ignore[attr-defined]
 
 
 def _environment(library: Library, folder: str) -> dict[str, str]:

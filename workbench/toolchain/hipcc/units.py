@@ -134,7 +134,7 @@ class Unit:
                 macros.append(option[0][2:])
             else:
                 flags += option
-        chosen = CompileOptions(
+        compile_options = CompileOptions(
             arch,
             name=self.source.path if self.source.path != "-" else "stdin.hip",
             include=[folder for folder in (*include, *system) if os.path.isdir(folder)],
@@ -144,18 +144,18 @@ class Unit:
         )
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")
-            result = compile_device(self.text, chosen, with_host=True)
-        for said in (*result.diagnostics, *(f"warning: {doubt.message}" for doubt in doubts)):
-            print(said, file=sys.stderr)
+            result = compile_device(self.text, compile_options, with_host=True)
+        for message in (*result.diagnostics, *(f"warning: {doubt.message}" for doubt in doubts)):
+            print(message, file=sys.stderr)
         if self.line.save_temps:
             self._save(arch, result.code_object)
         return result.code_object
 
     def _bitcode(self, arch: str) -> bytes:
         """Device code that waits for that of other sources."""
-        made = os.path.join(self.folder, f"{digest(self.source.path)[:16]}.{plain_target(arch)}.bc")
-        self._start([*self._device(arch), "-fgpu-rdc", "-emit-llvm", "-c", self.source.path, "-o", made])
-        return b"" if self.line.show == "-###" else Path(made).read_bytes()
+        output = os.path.join(self.folder, f"{digest(self.source.path)[:16]}.{plain_target(arch)}.bc")
+        self._start([*self._device(arch), "-fgpu-rdc", "-emit-llvm", "-c", self.source.path, "-o", output])
+        return b"" if self.line.show == "-###" else Path(output).read_bytes()
 
     def _save(self, arch: str, code: bytes) -> None:
         beside = Path(self.line.output or ".").parent if self.line.save_temps == "obj" else Path()
@@ -169,8 +169,8 @@ class Unit:
         return digest(os.path.abspath(self.source.path), *_words(self.line.both))[:16]
 
     def _standard(self) -> list[str]:
-        given = any(option[0].startswith(("-std=", "--std=", "-ansi")) for option in self.line.both)
-        return [] if given else [_STANDARD]
+        has_standard = any(option[0].startswith(("-std=", "--std=", "-ansi")) for option in self.line.both)
+        return [] if has_standard else [_STANDARD]
 
     def _common(self) -> list[str]:
         folders = [part for folder in include_folders() for part in ("-isystem", str(folder))]
@@ -215,14 +215,14 @@ class Unit:
 
     def _dependencies(self) -> list[str]:
         """`-MD` and its like; named after what the command line makes, not after a temporary object."""
-        given = list(self.line.dependencies)
-        if any(word in given for word in _DEPENDENCY_FILE):
-            made = self.line.output or self.line.output_of(self.source)
-            if "-MF" not in given:
-                given += ["-MF", str(Path(made).with_suffix(".d"))]
-            if "-MT" not in given and "-MQ" not in given:
-                given += ["-MT", made]
-        return given
+        words = list(self.line.dependencies)
+        if any(word in words for word in _DEPENDENCY_FILE):
+            output = self.line.output or self.line.output_of(self.source)
+            if "-MF" not in words:
+                words += ["-MF", str(Path(output).with_suffix(".d"))]
+            if "-MT" not in words and "-MQ" not in words:
+                words += ["-MT", output]
+        return words
 
     def _start(self, command: list[str]) -> None:
         start(command, self.compiler.environment(self.folder), self.line.show, self.source, self.text)
@@ -248,7 +248,7 @@ def start(
         print(shlex.join(command), file=sys.stderr)
     if show == "-###":
         return
-    given = text.encode("utf-8", "surrogateescape") if source is not None and source.path == "-" else None
-    finished = subprocess.run(command, env=environment, input=given, check=False)
+    stdin = text.encode("utf-8", "surrogateescape") if source is not None and source.path == "-" else None
+    finished = subprocess.run(command, env=environment, input=stdin, check=False)
     if finished.returncode:
         raise FailedError(finished.returncode if finished.returncode > 0 else 1)

@@ -61,7 +61,7 @@ class Cell:
         self.text = text
         self.lines = text.split("\n")
         self.first_line = first_line
-        self.code = _PASSED_OVER.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+        self.code = _PASSED_OVER.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
         self._starts = [0]
         for line in self.lines:
             self._starts.append(self._starts[-1] + len(line) + 1)
@@ -138,8 +138,8 @@ class Cell:
         """The last declaration of a name before an offset."""
         if not name.isidentifier():
             return None
-        for found in reversed(list(re.finditer(rf"\b{name}\b", self.code[:before]))):
-            declared = self._declares(found.start(), found.end())
+        for match in reversed(list(re.finditer(rf"\b{name}\b", self.code[:before]))):
+            declared = self._declares(match.start(), match.end())
             if declared:
                 return declared
         return None

@@ -6,7 +6,7 @@ import re
 
 from workbench.toolchain import cuda_names
 from workbench.toolchain.mistakes.cell_text import Span
-from workbench.toolchain.mistakes.said import Change, Explanation, Mistake, Said
+from workbench.toolchain.mistakes.said import Change, ErrorContext, Explanation, Mistake
 
 _ALL = "; --hipify in a cell, or wb.hipify, exchanges all such names"
 _UNKNOWN = re.compile(
@@ -15,63 +15,63 @@ _UNKNOWN = re.compile(
 )
 
 
-def _header(said: Said) -> Explanation | None:
-    found = re.match(r"'([^']+)' file not found", said.message)
-    name = found[1] if found else ""
+def _header(context: ErrorContext) -> Explanation | None:
+    match = re.match(r"'([^']+)' file not found", context.message)
+    name = match[1] if match else ""
     why, new = cuda_names.ABSENT_HEADERS.get(name), cuda_names.header(name)
     if why:
-        return Explanation(why, _in_line(said, name))
+        return Explanation(why, _in_line(context, name))
     if not new or new == name:
         return None
-    at = _in_line(said, name)
+    at = _in_line(context, name)
     message = f"`{name}` is a header of CUDA's: HIP's is `#include <{new}>`{_ALL}"
     return Explanation(message, at, (Change(at, new),) if at else ())
 
 
-def _in_line(said: Said, text: str) -> Span | None:
+def _in_line(context: ErrorContext, text: str) -> Span | None:
     """Where a text stands in the line that the error is at."""
-    line = said.error.cell_line
-    start, column = said.cell.offset(line, 1), said.cell.line(line).find(text)
+    line = context.error.cell_line
+    start, column = context.cell.offset(line, 1), context.cell.line(line).find(text)
     if start is None or column < 0:
         return None
     return Span(start + column, start + column + len(text), text)
 
 
-def _name(said: Said) -> Explanation | None:
-    at = said.at
-    found = re.compile(r"\w+").match(said.cell.code, at) if at is not None else None
-    if found is None:
+def _name(context: ErrorContext) -> Explanation | None:
+    at = context.at
+    match = re.compile(r"\w+").match(context.cell.code, at) if at is not None else None
+    if match is None:
         return None
-    span = Span(*found.span(), found[0])
-    new = "hipcub" if found[0] == "cub" else cuda_names.counterpart(found[0])
+    span = Span(*match.span(), match[0])
+    new = "hipcub" if match[0] == "cub" else cuda_names.counterpart(match[0])
     if new:
-        message = f"`{found[0]}` is CUDA's name: HIP's is `{new}`{_ALL}"
+        message = f"`{match[0]}` is CUDA's name: HIP's is `{new}`{_ALL}"
         return Explanation(message, span, (Change(span, new),))
-    return _absent(said, span)
+    return _absent(context, span)
 
 
-def _absent(said: Said, span: Span) -> Explanation | None:
-    row, _ = said.cell.place(span.start)
-    begin = said.cell.offset(row, 1) or 0
-    end = begin + len(said.cell.line(row))
+def _absent(context: ErrorContext, span: Span) -> Explanation | None:
+    row, _ = context.cell.place(span.start)
+    begin = context.cell.offset(row, 1) or 0
+    end = begin + len(context.cell.line(row))
     for absent in cuda_names.ABSENT:
-        for found in absent.pattern.finditer(said.cell.code, begin, end):
-            if found.start() <= span.start < found.end():
+        for match in absent.pattern.finditer(context.cell.code, begin, end):
+            if match.start() <= span.start < match.end():
                 return Explanation(f"`{span.text}`: {absent.why}", span)
     return None
 
 
-def _assembly(said: Said) -> Explanation | None:
-    if said.at is None:
+def _assembly(context: ErrorContext) -> Explanation | None:
+    if context.at is None:
         return None
     opened = None
-    for found in re.finditer(r"\b(?:asm|__asm__)\b[\s\w]*\(", said.cell.code):
-        end = said.cell.closing(found.end() - 1)
-        if found.start() <= said.at <= (end if end is not None else found.end()):
-            opened = found
+    for match in re.finditer(r"\b(?:asm|__asm__)\b[\s\w]*\(", context.cell.code):
+        end = context.cell.closing(match.end() - 1)
+        if match.start() <= context.at <= (end if end is not None else match.end()):
+            opened = match
     if opened is None:
         return None
-    why = cuda_names.ptx(said.cell, opened.end() - 1)
+    why = cuda_names.ptx(context.cell, opened.end() - 1)
     at = Span(opened.start(), opened.end() - 1, opened[0][:-1].strip())
     return Explanation(why, at) if why else None
 
@@ -80,7 +80,7 @@ def _assembly(said: Said) -> Explanation | None:
 _BITS = {"bool": 8, "char": 8, "short": 16, "int": 32, "__int128": 128}
 
 
-def _mask_width(said: Said, text: str) -> str:
+def _mask_width(said: ErrorContext, text: str) -> str:
     """What a mask has instead, by the type in the compiler's sentence; "" where it names none."""
     named = re.search(r"requirement '[^']*\b(?:sizeof\(|is_integral<)([\w ]+)[)>]", said.error.message)
     if named is None:
@@ -89,12 +89,12 @@ def _mask_width(said: Said, text: str) -> str:
     return f"; `{text}` is of type {named[1]}" + (f" and has {bits}" if bits else "")
 
 
-def _mask(said: Said) -> Explanation | None:
-    mask = said.operand(0)
+def _mask(context: ErrorContext) -> Explanation | None:
+    mask = context.operand(0)
     message = "a wave has 64 lanes, a warp 32: the mask has 64 bits, one for each lane"
-    if said.call is None or mask is None:
+    if context.call is None or mask is None:
         return Explanation(message)
-    message += _mask_width(said, mask.text)
+    message += _mask_width(context, mask.text)
     if cuda_names.FULL_MASK_OF_32.fullmatch(mask.text):
         message = f"{message}: all lanes are {cuda_names.FULL_MASK}"
         return Explanation(message, mask, (Change(mask, cuda_names.FULL_MASK),))

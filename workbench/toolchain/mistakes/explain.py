@@ -8,7 +8,7 @@ from dataclasses import replace
 from workbench.toolchain.diagnostics import Diagnostic
 from workbench.toolchain.mistakes.cell_text import Cell, Span
 from workbench.toolchain.mistakes.cuda import CUDA
-from workbench.toolchain.mistakes.said import Change, Explanation, Mistake, Said, fixits
+from workbench.toolchain.mistakes.said import Change, ErrorContext, Explanation, Mistake, fixits
 from workbench.toolchain.mistakes.silent import SILENT
 from workbench.toolchain.mistakes.spoken import SPOKEN, with_operands
 
@@ -18,12 +18,12 @@ _GIVES_UP = "too many errors emitted"
 
 
 def explained(
-    found: Sequence[Diagnostic], cell: Cell, name: str, in_library: Callable[[str], bool]
+    findings: Sequence[Diagnostic], cell: Cell, name: str, in_library: Callable[[str], bool]
 ) -> tuple[Diagnostic, ...]:
     """The findings, with known mistakes said anew and what follows from another finding folded into it.
 
     Args:
-        found: what the compiler said, in its order.
+        findings: what the compiler said, in its order.
         cell: the source.
         name: of the source, as its findings are printed under.
         in_library: whether a header, as it was included, is one of the tile library.
@@ -31,23 +31,23 @@ def explained(
     Returns:
         the findings in order.
     """
-    told: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     folding: list[tuple[int, Mistake | None]] = []
-    for finding in found:
+    for finding in findings:
         if finding.message.startswith(_GIVES_UP):
             continue
-        into = _followed(finding, told, folding, cell)
+        into = _followed(finding, diagnostics, folding, cell)
         if into is not None:
-            told[into] = _folded(told[into], finding)
+            diagnostics[into] = _folded(diagnostics[into], finding)
             continue
-        mistake, shown = _one(finding, cell, name, in_library)
+        mistake, diagnostic = _one(finding, cell, name, in_library)
         twin = next((n for n, (_, other) in enumerate(folding) if mistake and other is mistake), None)
         if mistake and mistake.folds == "kind" and twin is not None:
-            told[twin] = _folded(told[twin], finding)
+            diagnostics[twin] = _folded(diagnostics[twin], finding)
             continue
         folding.append((finding.cell_line, mistake))
-        told.append(shown)
-    return tuple(map(_counted, told))
+        diagnostics.append(diagnostic)
+    return tuple(map(_counted, diagnostics))
 
 
 def _one(
@@ -55,19 +55,19 @@ def _one(
 ) -> tuple[Mistake | None, Diagnostic]:
     if finding.severity != "error":
         return None, _brief(finding)
-    said = Said(finding, cell)
+    context = ErrorContext(finding, cell)
     for mistake in (*SPOKEN, *CUDA):
-        if mistake.says.search(said.message):
-            explanation = mistake.explain(said)
+        if mistake.says.search(context.message):
+            explanation = mistake.explain(context)
             if explanation:
                 return mistake, _shown(finding, explanation, mistake.name, cell, name)
-    if said.asserted and finding.cell_line and finding.file is not None and in_library(finding.file):
-        return None, _shown(finding, with_operands(said), "", cell, name)
-    return None, _brief(replace(finding, message=said.message) if said.asserted else finding)
+    if context.asserted and finding.cell_line and finding.file is not None and in_library(finding.file):
+        return None, _shown(finding, with_operands(context), "", cell, name)
+    return None, _brief(replace(finding, message=context.message) if context.asserted else finding)
 
 
 def _followed(
-    finding: Diagnostic, told: list[Diagnostic], folding: list[tuple[int, Mistake | None]], cell: Cell
+    finding: Diagnostic, diagnostics: list[Diagnostic], folding: list[tuple[int, Mistake | None]], cell: Cell
 ) -> int | None:
     """Which finding this one follows from; None where it stands for itself."""
     for index, (line, mistake) in enumerate(folding):
@@ -75,7 +75,7 @@ def _followed(
             return index
         if mistake and mistake.folds == "line" and line == finding.cell_line:
             return index
-        earlier = told[index]
+        earlier = diagnostics[index]
         place = (finding.file, finding.line, finding.column, finding.message)
         if finding.line and place == (earlier.file, earlier.line, earlier.column, earlier.message):
             return index
@@ -93,22 +93,26 @@ def _followed(
                 declared
                 and start is not None
                 and start <= declared.type.start
-                and told[index].severity == "error"
+                and diagnostics[index].severity == "error"
             ):
                 return index
     return None
 
 
-def _folded(told: Diagnostic, finding: Diagnostic) -> Diagnostic:
-    return replace(told, follows=told.follows + 1, printed=f"{told.printed or told.text}\n{finding.text}")
+def _folded(diagnostic: Diagnostic, finding: Diagnostic) -> Diagnostic:
+    return replace(
+        diagnostic,
+        follows=diagnostic.follows + 1,
+        printed=f"{diagnostic.printed or diagnostic.text}\n{finding.text}",
+    )
 
 
-def _counted(told: Diagnostic) -> Diagnostic:
+def _counted(diagnostic: Diagnostic) -> Diagnostic:
     """A finding that says how many others follow from it."""
-    if not told.follows:
-        return told
-    others = "1 finding" if told.follows == 1 else f"{told.follows} findings"
-    return replace(told, text=f"{told.text}\n      ({others} that may follow from this left out)")
+    if not diagnostic.follows:
+        return diagnostic
+    others = "1 finding" if diagnostic.follows == 1 else f"{diagnostic.follows} findings"
+    return replace(diagnostic, text=f"{diagnostic.text}\n      ({others} that may follow from this left out)")
 
 
 def _shown(finding: Diagnostic, explanation: Explanation, mistake: str, cell: Cell, name: str) -> Diagnostic:
@@ -145,10 +149,10 @@ def _text(message: str, line: int, column: int, at: Span | None, cell: Cell, nam
     """A finding as clang prints one: place, sentence, the line and a caret under what is wrong."""
     if not line:
         return message
-    shown = cell.line(line)
-    pad = "".join(letter if letter == "\t" else " " for letter in shown[: column - 1])
-    length = min(at.end - at.start, len(shown) - column + 1) if at else 1
-    return f"{name}:{line}:{column}: {message}\n{line:5} | {shown}\n      | {pad}^{'~' * max(0, length - 1)}"
+    source = cell.line(line)
+    pad = "".join(letter if letter == "\t" else " " for letter in source[: column - 1])
+    length = min(at.end - at.start, len(source) - column + 1) if at else 1
+    return f"{name}:{line}:{column}: {message}\n{line:5} | {source}\n      | {pad}^{'~' * max(0, length - 1)}"
 
 
 def _requested(finding: Diagnostic) -> tuple[Diagnostic, ...]:
@@ -164,11 +168,13 @@ def _brief(finding: Diagnostic) -> Diagnostic:
     """A finding with its first notes and those of the source's own lines."""
     if len(finding.notes) <= _NOTES + 1:
         return finding
-    own = [note for note in finding.notes if note.file is None and note.line]
-    kept = [*own[: _NOTES // 2], *(note for note in finding.notes if note not in own)][:_NOTES]
-    left = len(finding.notes) - len(kept)
+    local_notes = [note for note in finding.notes if note.file is None and note.line]
+    selected = [*local_notes[: _NOTES // 2], *(note for note in finding.notes if note not in local_notes)][
+        :_NOTES
+    ]
+    left = len(finding.notes) - len(selected)
     last = Diagnostic(0, 0, "note", f"{left} more notes left out", text=f"note: {left} more notes left out")
-    notes = (*(note for note in finding.notes if note in kept), last)
+    notes = (*(note for note in finding.notes if note in selected), last)
     head = finding.text[: finding.text.find(finding.notes[0].text)].rstrip("\n")
     text = "\n".join([head, *(note.text for note in notes)])
     return replace(finding, notes=notes, text=text, printed=finding.text)
@@ -181,7 +187,7 @@ def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
         cell: a source that compiles.
         name: of the source.
     """
-    found = []
+    warnings = []
     for mistake in SILENT:
         for explanation in mistake.find(cell):
             at = explanation.at or Span(0, 0, "")
@@ -189,5 +195,5 @@ def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
             place = Diagnostic(
                 line, column, "warning", explanation.message, cell_line=line, cell_column=column
             )
-            found.append(replace(_shown(place, explanation, mistake.name, cell, name), printed=""))
-    return tuple(found)
+            warnings.append(replace(_shown(place, explanation, mistake.name, cell, name), printed=""))
+    return tuple(warnings)

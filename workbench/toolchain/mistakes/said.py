@@ -56,11 +56,11 @@ class Mistake:
 
     name: str
     says: re.Pattern[str]
-    explain: Callable[[Said], Explanation | None]
+    explain: Callable[[ErrorContext], Explanation | None]
     folds: Folds = "itself"
 
 
-class Said:
+class ErrorContext:
     """One error, and the source that it is about.
 
     Attributes:
@@ -87,21 +87,21 @@ class Said:
     @cached_property
     def instances(self) -> tuple[str, ...]:
         """What was instantiated on the way, from the error to the source: `kittens::mma_AB<...>`."""
-        found = (_ASKED.fullmatch(note.message) for note in self.error.notes)
-        return tuple(each["what"] for each in found if each)
+        matches = (_ASKED.fullmatch(note.message) for note in self.error.notes)
+        return tuple(match["what"] for match in matches if match)
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
         """Tiles and vectors among the template arguments of what the source called, in their order."""
         last = next(
             (
-                found["what"]
+                match["what"]
                 for note in self.error.notes
-                if note.file is None and (found := _ASKED.fullmatch(note.message))
+                if note.file is None and (match := _ASKED.fullmatch(note.message))
             ),
             "",
         )
-        return tuple(each for each in map(tile, arguments(last)) if each)
+        return tuple(argument for argument in map(tile, arguments(last)) if argument)
 
     def operand(self, index: int) -> Span | None:
         """An argument of the call."""
@@ -115,13 +115,13 @@ class Said:
             position: of the argument.
             number: its value.
         """
-        found = []
-        for each in re.finditer(rf"\b(?:{pattern})<", self.cell.code):
-            spans = self.cell.split(each.end() - 1)
+        occurrences = []
+        for match in re.finditer(rf"\b(?:{pattern})<", self.cell.code):
+            spans = self.cell.split(match.end() - 1)
             if position < len(spans) and spans[position].text == str(number):
-                found.append(spans[position])
+                occurrences.append(spans[position])
         at = self.at if self.at is not None else len(self.cell.code)
-        return min(found, key=lambda span: (span.start > at, abs(span.start - at)), default=None)
+        return min(occurrences, key=lambda span: (span.start > at, abs(span.start - at)), default=None)
 
 
 def fixits(cell: Cell, changes: tuple[Change, ...]) -> tuple[FixIt, ...]:

@@ -30,11 +30,11 @@ class SilentMistake:
 def _sizes(cell: Cell, name: str, before: int, kinds: str) -> tuple[str, str] | None:
     """Rows and columns that a tile is declared with, as they are written."""
     declared = cell.declaration(name, before)
-    found = re.match(rf"(?:kittens::)?(?:{kinds})(_\w+)?(<)", declared.type.text) if declared else None
-    if not declared or not found:
+    match = re.match(rf"(?:kittens::)?(?:{kinds})(_\w+)?(<)", declared.type.text) if declared else None
+    if not declared or not match:
         return None
-    parts = [span.text for span in cell.split(declared.type.start + found.start(2))]
-    parts = parts if found[1] else parts[1:]
+    parts = [span.text for span in cell.split(declared.type.start + match.start(2))]
+    parts = parts if match[1] else parts[1:]
     return (parts[0], parts[1]) if len(parts) > 1 else None
 
 
@@ -42,20 +42,20 @@ _PRODUCT = re.compile(r"(?P<row>[^+*\[\]]+?|\(.+?\))\s*\*\s*(?P<times>\w+)\s*\+\
 
 
 def _in_memory_order(cell: Cell) -> Iterator[Explanation]:
-    for found in re.finditer(r"\b(\w+)(\.data)?(\[)", cell.code):
-        end = cell.closing(found.start(3))
+    for match in re.finditer(r"\b(\w+)(\.data)?(\[)", cell.code):
+        end = cell.closing(match.start(3))
         if end is None:
             continue
-        index = cell.text[found.end() : end].strip()
+        index = cell.text[match.end() : end].strip()
         product = _PRODUCT.fullmatch(index)
-        sizes = product and _sizes(cell, found[1], found.start(), "st")
+        sizes = product and _sizes(cell, match[1], match.start(), "st")
         if not product or not sizes or product["times"] != sizes[1]:
             continue
         row, col = product["row"].strip(), product["col"].strip()
         if row.startswith("(") and row.endswith(")"):
             row = row[1:-1]
-        right = f"{found[1]}[{{{row}, {col}}}]"
-        whole = Span(found.start(), end + 1, cell.text[found.start() : end + 1])
+        right = f"{match[1]}[{{{row}, {col}}}]"
+        whole = Span(match.start(), end + 1, cell.text[match.start() : end + 1])
         yield Explanation(
             f"a shared tile is swizzled: place {index} in memory is not element {{{row}, {col}}}; "
             f"write {right}",
@@ -66,16 +66,16 @@ def _in_memory_order(cell: Cell) -> Iterator[Explanation]:
 
 def _in_elements(cell: Cell) -> Iterator[Explanation]:
     steps = {
-        (found[1], found[2])
-        for found in re.finditer(
+        (match[1], match[2])
+        for match in re.finditer(
             r"\bfor\s*\([^;]*?\b(\w+)\s*=[^;]*;[^;]*;\s*\1\s*\+=\s*(\w+)\s*\)", cell.code
         )
     }
     stepped = {name for name, _ in steps}
-    for found in re.finditer(
+    for match in re.finditer(
         r"\b(?:load|store|load_async|atomic_pk_add|prefetch)\s*(?:<[^<>()]*>)?\s*(\()", cell.code
     ):
-        spans = cell.split(found.start(1))
+        spans = cell.split(match.start(1))
         for at in spans[2:]:
             if not at.text.startswith("{"):
                 continue
@@ -88,7 +88,7 @@ def _in_elements(cell: Cell) -> Iterator[Explanation]:
             if not doubtful:
                 continue
             sizes = next(
-                (each for span in spans[:2] if (each := _sizes(cell, span.text, span.start, "rt|st|art"))),
+                (pair for span in spans[:2] if (pair := _sizes(cell, span.text, span.start, "rt|st|art"))),
                 None,
             )
             for axis in doubtful if sizes else ():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from workbench.toolchain.mistakes.cell_text import Span
-from workbench.toolchain.mistakes.said import Change, Explanation, Mistake, Said
+from workbench.toolchain.mistakes.said import Change, ErrorContext, Explanation, Mistake
 from workbench.toolchain.mistakes.types import Tile, plain, tile
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -43,15 +43,15 @@ def _line(text: str) -> str:
 # The header that is missing ------------------------------------------------------------------------------
 
 
-def _no_include(said: Said) -> Explanation | None:
-    code = said.cell.text
+def _no_include(context: ErrorContext) -> Explanation | None:
+    code = context.cell.text
     if re.search(r"^\s*#\s*include\b.*kittens\.cuh", code, re.MULTILINE):
         return None
-    if "expected namespace name" in said.message:
-        found = re.compile(r"\w+").match(said.cell.code, said.at or 0)
-        if not found or found[0] != "kittens":
+    if "expected namespace name" in context.message:
+        match = re.compile(r"\w+").match(context.cell.code, context.at or 0)
+        if not match or match[0] != "kittens":
             return None
-    elif re.match(r"\w+ is not|.*did you mean", said.message):
+    elif re.match(r"\w+ is not|.*did you mean", context.message):
         return None
     start = Span(0, 0, "")
     return Explanation(
@@ -61,8 +61,8 @@ def _no_include(said: Said) -> Explanation | None:
     )
 
 
-def _no_runtime(said: Said) -> Explanation | None:
-    if re.search(r"^\s*#\s*include\b.*(?:hip_runtime\.h|kittens\.cuh)", said.cell.text, re.MULTILINE):
+def _no_runtime(context: ErrorContext) -> Explanation | None:
+    if re.search(r"^\s*#\s*include\b.*(?:hip_runtime\.h|kittens\.cuh)", context.cell.text, re.MULTILINE):
         return None
     line = "#include <hip/hip_runtime.h>"
     return Explanation(
@@ -72,12 +72,12 @@ def _no_runtime(said: Said) -> Explanation | None:
     )
 
 
-def _no_namespace(said: Said) -> Explanation | None:
-    if re.search(r"\busing\s+namespace\s+kittens\s*;", said.cell.code):
+def _no_namespace(context: ErrorContext) -> Explanation | None:
+    if re.search(r"\busing\s+namespace\s+kittens\s*;", context.cell.code):
         return None
-    includes = list(re.finditer(r"^[ \t]*#\s*include[^\n]*\n?", said.cell.text, re.MULTILINE))
+    includes = list(re.finditer(r"^[ \t]*#\s*include[^\n]*\n?", context.cell.text, re.MULTILINE))
     at = includes[-1].end() if includes else 0
-    name = re.search(r"mean '(?:kittens::)(\w+)", said.message)
+    name = re.search(r"mean '(?:kittens::)(\w+)", context.message)
     which = f"`{name[1]}` is" if name else "names of the tile library are"
     return Explanation(
         f"{which} in the namespace kittens: `using namespace kittens;` is missing",
@@ -86,18 +86,18 @@ def _no_namespace(said: Said) -> Explanation | None:
     )
 
 
-def _art_namespace(said: Said) -> Explanation | None:
-    at = said.at
+def _art_namespace(context: ErrorContext) -> Explanation | None:
+    at = context.at
     if at is None:
         return None
-    row, _ = said.cell.place(at)
-    start = said.cell.offset(row, 1) or 0
-    end = start + len(said.cell.line(row))
+    row, _ = context.cell.place(at)
+    start = context.cell.offset(row, 1) or 0
+    end = start + len(context.cell.line(row))
     wrong = [
-        Span(found.start(), found.end(), found[0])
-        for found in re.finditer(r"(?<![\w:])art::(?=\w)", said.cell.code[start:end])
+        Span(match.start(), match.end(), match[0])
+        for match in re.finditer(r"(?<![\w:])art::(?=\w)", context.cell.code[start:end])
     ]
-    spans = [Span(start + each.start, start + each.end, each.text) for each in wrong]
+    spans = [Span(start + span.start, start + span.end, span.text) for span in wrong]
     if not spans:
         return None
     return Explanation(
@@ -110,41 +110,41 @@ def _art_namespace(said: Said) -> Explanation | None:
 # Arguments of templates ----------------------------------------------------------------------------------
 
 
-def _template_argument(said: Said) -> Explanation | None:
+def _template_argument(context: ErrorContext) -> Explanation | None:
     head = re.search(
-        r"(?:alias|class|function)? ?template '(?P<name>[\w:]+)' \[with (?P<list>.*)\]", said.message
+        r"(?:alias|class|function)? ?template '(?P<name>[\w:]+)' \[with (?P<list>.*)\]", context.message
     )
     if not head:
         return None
     name = head["name"].rpartition("::")[2]
     values = re.findall(r"(\w+) = (.*?)(?=, \w+ = |$)", head["list"])
-    for note in said.error.notes:
+    for note in context.error.notes:
         because = re.match(
             r"because '(?P<type>[^']*)'(?: \(aka '(?P<aka>[^']*)'\))? does not satisfy", note.message
         )
-        wanted = re.search(r"(?:ducks::)?(\w+)::\w+ (_?\w+)", _from_column(note.text, note.column))
-        if because and wanted and wanted[1] in _WANTED:
+        concept = re.search(r"(?:ducks::)?(\w+)::\w+ (_?\w+)", _from_column(note.text, note.column))
+        if because and concept and concept[1] in _WANTED:
             break
     else:
         return None
-    position = next((n for n, (key, _) in enumerate(values) if key == wanted[2]), None)
+    position = next((n for n, (key, _) in enumerate(values) if key == concept[2]), None)
     if position is None or position >= len(_ORDINALS):
         return None
     came = because["aka"] or because["type"]
-    spans = _template_arguments(said, name)
+    spans = _template_arguments(context, name)
     written = spans[position] if position < len(spans) else None
-    shown = written.text if written else plain(because["type"])
-    what = _kind_of(came)
+    text = written.text if written else plain(because["type"])
+    kind = _kind_of(came)
     changes: tuple[Change, ...] = ()
-    if written and wanted[1] == "rt_layout" and what == "a shape of register tiles":
+    if written and concept[1] == "rt_layout" and kind == "a shape of register tiles":
         changes = (Change(Span(written.start, written.start, ""), "row_l, "),)
-    elif written and wanted[1] == "st_shape" and re.fullmatch(r"rt_\d+x\d+_s", written.text):
+    elif written and concept[1] == "st_shape" and re.fullmatch(r"rt_\d+x\d+_s", written.text):
         changes = (Change(written, f"st{written.text[2:]}"),)
-    elif written and wanted[1] == "rt_shape" and re.fullmatch(r"st_\d+x\d+_s", written.text):
+    elif written and concept[1] == "rt_shape" and re.fullmatch(r"st_\d+x\d+_s", written.text):
         changes = (Change(written, f"rt{written.text[2:]}"),)
-    said_what = what.replace("a shape of register tiles", "a shape") if wanted[1] == "rt_layout" else what
+    kind_text = kind.replace("a shape of register tiles", "a shape") if concept[1] == "rt_layout" else kind
     message = (
-        f"the {_ORDINALS[position]} argument of {name} is {_WANTED[wanted[1]]}; `{shown}` is {said_what}"
+        f"the {_ORDINALS[position]} argument of {name} is {_WANTED[concept[1]]}; `{text}` is {kind_text}"
     )
     return Explanation(message, written, changes)
 
@@ -152,9 +152,9 @@ def _template_argument(said: Said) -> Explanation | None:
 def _from_column(text: str, column: int) -> str:
     """The line that clang prints under a note, from the column on."""
     for line in text.split("\n")[1:]:
-        shown = re.match(r" *\d+ \| (.*)", line)
-        if shown:
-            return shown[1][column - 1 :]
+        match = re.match(r" *\d+ \| (.*)", line)
+        if match:
+            return match[1][column - 1 :]
     return ""
 
 
@@ -169,28 +169,28 @@ def _kind_of(text: str) -> str:
     return f"the type {name}"
 
 
-def _template_arguments(said: Said, name: str) -> tuple[Span, ...]:
-    at = said.at
+def _template_arguments(context: ErrorContext, name: str) -> tuple[Span, ...]:
+    at = context.at
     if at is None:
         return ()
-    opening = re.compile(rf"(?:\w+::)*{name}\s*<").search(said.cell.code, at)
-    return said.cell.split(opening.end() - 1) if opening and opening.start() - at < 80 else ()
+    opening = re.compile(rf"(?:\w+::)*{name}\s*<").search(context.cell.code, at)
+    return context.cell.split(opening.end() - 1) if opening and opening.start() - at < 80 else ()
 
 
-def _multiple(said: Said) -> Explanation | None:
-    found = next((each for text in said.instances if (each := tile(text))), None)
-    if not found or not found.base or found.kind not in ("rt", "st"):
-        return with_operands(said)
-    rows = "number of rows" in said.message
-    came, base = (found.rows, found.base[0]) if rows else (found.cols, found.base[1])
+def _multiple(context: ErrorContext) -> Explanation | None:
+    instance = next((parsed for text in context.instances if (parsed := tile(text))), None)
+    if not instance or not instance.base or instance.kind not in ("rt", "st"):
+        return with_operands(context)
+    rows = "number of rows" in context.message
+    came, base = (instance.rows, instance.base[0]) if rows else (instance.cols, instance.base[1])
     above = max(base, -(-came // base) * base)
     below = came // base * base
     would = f"{below} and {above} are" if below > 0 else f"{above} is"
-    at = said.literal(rf"{found.kind}_\w+", 0 if rows else 1, came) or said.literal(
-        found.kind, 1 if rows else 2, came
+    at = context.literal(rf"{instance.kind}_\w+", 0 if rows else 1, came) or context.literal(
+        instance.kind, 1 if rows else 2, came
     )
     return Explanation(
-        _line(f"{said.message}: {came} is not a multiple of {base}; {would}"),
+        _line(f"{context.message}: {came} is not a multiple of {base}; {would}"),
         at,
         (Change(at, str(above)),) if at else (),
     )
@@ -199,102 +199,108 @@ def _multiple(said: Said) -> Explanation | None:
 # Operands of functions -----------------------------------------------------------------------------------
 
 
-def with_operands(said: Said) -> Explanation:
+def with_operands(context: ErrorContext) -> Explanation:
     """The sentence of the header with what the operands are."""
-    operands = said.call.arguments if said.call else ()
-    told = []
+    operands = context.call.arguments if context.call else ()
+    descriptions = []
     for span in operands:
-        declared = said.cell.declaration(span.text, span.start)
+        declared = context.cell.declaration(span.text, span.start)
         if declared and declared.type.text in ("auto", "auto&"):
             declared = None
-        if declared and f"`{span.text}` is {declared.type.text}" not in told:
-            told.append(f"`{span.text}` is {declared.type.text}")
-    if not told and said.tiles:
-        told = list(dict.fromkeys(map(str, said.tiles)))
-    message = f"{said.message}: {', '.join(told)}" if told else said.message
+        if declared and f"`{span.text}` is {declared.type.text}" not in descriptions:
+            descriptions.append(f"`{span.text}` is {declared.type.text}")
+    if not descriptions and context.tiles:
+        descriptions = list(dict.fromkeys(map(str, context.tiles)))
+    message = f"{context.message}: {', '.join(descriptions)}" if descriptions else context.message
     return Explanation(
-        message if len(message) <= _ALLOWED_LINE else said.message, said.call.span if said.call else None
+        message if len(message) <= _ALLOWED_LINE else context.message,
+        context.call.span if context.call else None,
     )
 
 
-def _declared_as(said: Said, operand: Span | None, text: str) -> tuple[Change, ...]:
+def _declared_as(context: ErrorContext, operand: Span | None, text: str) -> tuple[Change, ...]:
     """A change of the type that an operand is declared with, where that declares nothing else."""
-    declared = said.cell.declaration(operand.text, operand.start) if operand else None
+    declared = context.cell.declaration(operand.text, operand.start) if operand else None
     if not declared or not declared.alone or "<" not in declared.type.text:
         return ()
     return (Change(declared.type, text),)
 
 
-def _mma_layout(said: Said) -> Explanation:
-    index = 1 if said.message.startswith("mma: a ") else 2
-    operand = said.operand(index)
-    found = said.tiles[index] if index < len(said.tiles) else None
-    if operand is None or found is None:
-        return with_operands(said)
-    other = "row_l" if found.layout == "col_l" else "col_l"
-    usual = found.shape in ("", "rt_16x16_s")
-    wanted = Tile(found.kind, found.element, found.rows, found.cols, other, found.shape)
-    changes = _declared_as(said, operand, str(wanted)) if found.kind == "rt" and usual else ()
-    message = f"{said.message}: `{operand.text}` is in {found.layout}; expected {other}"
+def _mma_layout(context: ErrorContext) -> Explanation:
+    index = 1 if context.message.startswith("mma: a ") else 2
+    operand = context.operand(index)
+    matrix = context.tiles[index] if index < len(context.tiles) else None
+    if operand is None or matrix is None:
+        return with_operands(context)
+    other = "row_l" if matrix.layout == "col_l" else "col_l"
+    usual = matrix.shape in ("", "rt_16x16_s")
+    replacement = Tile(matrix.kind, matrix.element, matrix.rows, matrix.cols, other, matrix.shape)
+    changes = _declared_as(context, operand, str(replacement)) if matrix.kind == "rt" and usual else ()
+    message = f"{context.message}: `{operand.text}` is in {matrix.layout}; expected {other}"
     return Explanation(_line(message), operand, changes)
 
 
-def _mma_accumulator(said: Said) -> Explanation:
-    operand, found = said.operand(0), said.tiles[0] if said.tiles else None
-    if operand is None or found is None:
-        return with_operands(said)
-    wanted = Tile(found.kind, "float", found.rows, found.cols, found.layout, found.shape)
-    changes = _declared_as(said, operand, str(wanted)) if found.kind == "rt" else ()
-    return Explanation(f"{said.message}: `{operand.text}` is {found}", operand, changes)
+def _mma_accumulator(context: ErrorContext) -> Explanation:
+    operand, accumulator = context.operand(0), context.tiles[0] if context.tiles else None
+    if operand is None or accumulator is None:
+        return with_operands(context)
+    replacement = Tile(
+        accumulator.kind, "float", accumulator.rows, accumulator.cols, accumulator.layout, accumulator.shape
+    )
+    changes = _declared_as(context, operand, str(replacement)) if accumulator.kind == "rt" else ()
+    return Explanation(f"{context.message}: `{operand.text}` is {accumulator}", operand, changes)
 
 
-def _own_vector(said: Said) -> Explanation:
+def _own_vector(context: ErrorContext) -> Explanation:
     """A map or a reduction with a vector that is not the tile's own."""
-    call, matrix = said.call, next((each for each in said.tiles if each.kind == "rt"), None)
+    call, matrix = (
+        context.call,
+        next((candidate for candidate in context.tiles if candidate.kind == "rt"), None),
+    )
     if call is None or matrix is None:
-        return with_operands(said)
+        return with_operands(context)
     vectors = [
         (span, declared)
         for span in call.arguments
-        if (declared := said.cell.declaration(span.text, span.start))
+        if (declared := context.cell.declaration(span.text, span.start))
         and re.search(r"rv|_vec\b|register_vector", declared.type.text)
     ]
     if not vectors:
-        return with_operands(said)
+        return with_operands(context)
     span, declared = vectors[-1]
-    reduces = "reduction" in said.message
+    reduces = "reduction" in context.message
     named = re.search(r"(row|col)", call.name)
     kind = "col_vec" if named and named[1] == "row" else "row_vec"
     tile_name = next(
         (
-            each.type.text
+            candidate.type.text
             for other in call.arguments
-            if (each := said.cell.declaration(other.text, other.start))
-            and re.fullmatch(r"(?:kittens::)?rt(?:_\w+)?<[^:]*>", each.type.text)
+            if (candidate := context.cell.declaration(other.text, other.start))
+            and re.fullmatch(r"(?:kittens::)?rt(?:_\w+)?<[^:]*>", candidate.type.text)
         ),
         str(matrix),
     )
     right = f"{tile_name}::{kind}"
     changes = (Change(declared.type, right),) if declared.alone else ()
     verb = "gives" if reduces else "takes"
-    message = f"{said.message}: {call.name} {verb} {right}, `{span.text}` is {declared.type.text}"
-    return Explanation(message if len(message) <= _ALLOWED_LINE else said.message, span, changes)
+    message = f"{context.message}: {call.name} {verb} {right}, `{span.text}` is {declared.type.text}"
+    return Explanation(message if len(message) <= _ALLOWED_LINE else context.message, span, changes)
 
 
-def _other_operand(said: Said) -> Explanation:
-    plain_message = with_operands(said)
-    tiles = said.tiles
+def _other_operand(context: ErrorContext) -> Explanation:
+    plain_message = with_operands(context)
+    tiles = context.tiles
     alike = len(tiles) >= 2 and (tiles[0].rows, tiles[0].cols) == (tiles[1].rows, tiles[1].cols)
     if alike and tiles[0].element != tiles[1].element and len(plain_message.message) < _ALLOWED_LINE - 40:
         return Explanation(f"{plain_message.message}; copy(to, from) converts", plain_message.at)
     return plain_message
 
 
-def _copy(said: Said) -> Explanation:
-    told = with_operands(said)
-    if len(said.tiles) < 2 or not said.call:
-        return told
-    into, source = said.tiles[:2]
+def _copy(context: ErrorContext) -> Explanation:
+    explanation = with_operands(context)
+    if len(context.tiles) < 2 or not context.call:
+        return explanation
+    into, source = context.tiles[:2]
     same = (into.rows, into.cols, into.element, into.shape) == (
         source.rows,
         source.cols,
@@ -302,63 +308,63 @@ def _copy(said: Said) -> Explanation:
         source.shape,
     )
     if same and into.layout != source.layout:
-        name = Span(said.call.span.start, said.call.span.start + len("copy"), "copy")
+        name = Span(context.call.span.start, context.call.span.start + len("copy"), "copy")
         return Explanation(
-            "copy keeps the layout, swap_layout changes it", said.call.span, (Change(name, "swap_layout"),)
+            "copy keeps the layout, swap_layout changes it", context.call.span, (Change(name, "swap_layout"),)
         )
-    if into.layout != source.layout and into.layout and "swap_layout" not in said.message:
-        return Explanation(f"{said.message}; swap_layout changes the layout", told.at)
-    return told
+    if into.layout != source.layout and into.layout and "swap_layout" not in context.message:
+        return Explanation(f"{context.message}; swap_layout changes the layout", explanation.at)
+    return explanation
 
 
-def _part_of_shared(said: Said) -> Explanation:
-    told = with_operands(said)
-    register = next((each for each in said.tiles if each.kind in ("rt", "art")), None)
-    shared = next((each for each in said.tiles if each.kind == "st"), None)
+def _part_of_shared(context: ErrorContext) -> Explanation:
+    explanation = with_operands(context)
+    register = next((candidate for candidate in context.tiles if candidate.kind in ("rt", "art")), None)
+    shared = next((candidate for candidate in context.tiles if candidate.kind == "st"), None)
     if register and shared and shared.rows % register.rows == 0 and shared.cols % register.cols == 0:
         span = next(
             (
-                each
-                for each in (said.call.arguments if said.call else ())
-                if (declared := said.cell.declaration(each.text, each.start))
+                candidate
+                for candidate in (context.call.arguments if context.call else ())
+                if (declared := context.cell.declaration(candidate.text, candidate.start))
                 and re.match(r"(?:kittens::)?st", declared.type.text)
             ),
             None,
         )
         part = f"subtile_inplace<{register.rows}, {register.cols}>({span.text if span else 'tile'}, {{i, j}})"
-        return Explanation(_line(f"{said.message}: {part} is as large as {register}"), span)
-    return told
+        return Explanation(_line(f"{context.message}: {part} is as large as {register}"), span)
+    return explanation
 
 
 # Calls that fit no function ------------------------------------------------------------------------------
 
 
-def _wrong_call(said: Said) -> Explanation | None:
-    call = said.call
+def _wrong_call(context: ErrorContext) -> Explanation | None:
+    call = context.call
     if call is None:
         return None
-    kinds = [_declared_kind(said, span) for span in call.arguments]
+    kinds = [_declared_kind(context, span) for span in call.arguments]
     if call.name in ("load", "store"):
-        return _moved(said, kinds)
+        return _moved(context, kinds)
     if call.name in _IN_PLACE and len(call.arguments) == 1 and kinds[0] in ("rt", "st", "rv", "sv"):
-        return _gives_nothing(said)
+        return _gives_nothing(context)
     return None
 
 
 _IN_PLACE = frozenset(("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "neg", "abs", "relu", "tanh"))
 
 
-def _declared_kind(said: Said, span: Span) -> str:
+def _declared_kind(context: ErrorContext, span: Span) -> str:
     """ "rt", "gl" and so on by the declaration of an argument, "" where that does not tell."""
-    declared = said.cell.declaration(span.text, span.start)
-    found = (
+    declared = context.cell.declaration(span.text, span.start)
+    match = (
         re.match(r"(?:kittens::)?(rt|st|rv|sv|art|gl)(?:_\w+)?<", declared.type.text) if declared else None
     )
-    return found[1] if found else ""
+    return match[1] if match else ""
 
 
-def _moved(said: Said, kinds: list[str]) -> Explanation | None:
-    call = said.call
+def _moved(context: ErrorContext, kinds: list[str]) -> Explanation | None:
+    call = context.call
     if call is None or len(kinds) < 2:
         return None
     first, second = call.arguments[:2]
@@ -377,7 +383,7 @@ def _moved(said: Said, kinds: list[str]) -> Explanation | None:
     if at is None:
         return None
     if at.text.startswith("{"):
-        indices = said.cell.split(at.start)
+        indices = context.cell.split(at.start)
         if len(indices) > 4:
             return Explanation(
                 "a coordinate has at most four indices, {batch, depth, row, column}; "
@@ -399,16 +405,16 @@ def _moved(said: Said, kinds: list[str]) -> Explanation | None:
     return None
 
 
-def _gives_nothing(said: Said) -> Explanation | None:
-    call = said.call
+def _gives_nothing(context: ErrorContext) -> Explanation | None:
+    call = context.call
     if call is None:
         return None
     operand = call.arguments[0]
-    before = re.search(r"(\w+)\s*=\s*$", said.cell.code[: call.span.start])
+    before = re.search(r"(\w+)\s*=\s*$", context.cell.code[: call.span.start])
     target = before[1] if before else operand.text
     start = before.start() if before else call.span.start
-    declared_here = before and re.search(r"[\w>&*]\s*$", said.cell.code[: before.start()])
-    whole = Span(start, call.span.end, said.cell.text[start : call.span.end])
+    declared_here = before and re.search(r"[\w>&*]\s*$", context.cell.code[: before.start()])
+    whole = Span(start, call.span.end, context.cell.text[start : call.span.end])
     right = f"{call.name}({target}, {operand.text})"
     return Explanation(
         f"functions of tiles write to their first argument and give nothing: {right}",
@@ -420,56 +426,61 @@ def _gives_nothing(said: Said) -> Explanation | None:
 _OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 
 
-def _tile_operator(said: Said) -> Explanation | None:
-    types = re.search(r"\('([^']*)'.*? and '([^']*)'", said.message)
+def _tile_operator(context: ErrorContext) -> Explanation | None:
+    types = re.search(r"\('([^']*)'.*? and '([^']*)'", context.message)
     if not types or not any(
-        re.match(r"(?:kittens::)?(?:rt|st|rv|sv|art)(?:_\w+)?<", each) for each in types.groups()
+        re.match(r"(?:kittens::)?(?:rt|st|rv|sv|art)(?:_\w+)?<", type_name) for type_name in types.groups()
     ):
         return None
-    if said.at is None:
+    if context.at is None:
         return None
-    operator = said.cell.code[said.at]
+    operator = context.cell.code[context.at]
     function = _OPERATORS.get(operator)
     if function is None:
         return None
-    around = re.compile(r"(?:(\w+)\s*=\s*)?(\w+)\s*$").search(said.cell.code[: said.at])
-    right = re.compile(r".\s*([\w.]+)").match(said.cell.code, said.at)
+    around = re.compile(r"(?:(\w+)\s*=\s*)?(\w+)\s*$").search(context.cell.code[: context.at])
+    right = re.compile(r".\s*([\w.]+)").match(context.cell.code, context.at)
     if not around or not right:
         return Explanation(
             f"tiles have no operators: {function}(to, a, b) writes a {operator} b to its first argument"
         )
     into = around[1] or around[2]
-    whole = Span(around.start(), right.end(), said.cell.text[around.start() : right.end()])
+    whole = Span(around.start(), right.end(), context.cell.text[around.start() : right.end()])
     text = f"{function}({into}, {around[2]}, {right[1]})"
-    mended = around[1] and re.match(r"\s*;", said.cell.code[right.end() :])
+    mended = around[1] and re.match(r"\s*;", context.cell.code[right.end() :])
     return Explanation(f"tiles have no operators: {text}", whole, (Change(whole, text),) if mended else ())
 
 
 # Elements -------------------------------------------------------------------------------------------------
 
 
-def _float_literal(said: Said) -> Explanation | None:
-    types = re.search(r"operand types '(\w+)'.*? and '(\w+)'", said.message)
-    if not types or said.at is None:
+def _float_literal(context: ErrorContext) -> Explanation | None:
+    types = re.search(r"operand types '(\w+)'.*? and '(\w+)'", context.message)
+    if not types or context.at is None:
         return None
     narrow = next(
-        (each for each in types.groups() if each in ("bf16", "half", "__hip_bfloat16", "__half")), ""
+        (
+            type_name
+            for type_name in types.groups()
+            if type_name in ("bf16", "half", "__hip_bfloat16", "__half")
+        ),
+        "",
     )
-    wide = next((each for each in types.groups() if each in ("float", "double", "int")), "")
+    wide = next((type_name for type_name in types.groups() if type_name in ("float", "double", "int")), "")
     if not narrow or not wide:
         return None
-    operator = re.search(r"operator '([^']+)'", said.message)
+    operator = re.search(r"operator '([^']+)'", context.message)
     symbol = operator[1] if operator else "?"
     number = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fF]?"
-    code = said.cell.code
-    after = re.compile(rf"\s*(-?{number})(?![\w.])").match(code, said.at + len(symbol))
-    before = re.search(rf"(?<![\w.])({number})\s*$", code[: said.at])
-    found = after or before
-    span = Span(found.start(1), found.end(1), found[1]) if found else None
-    shown = f"`{span.text}`" if span else f"the {wide}"
+    code = context.cell.code
+    after = re.compile(rf"\s*(-?{number})(?![\w.])").match(code, context.at + len(symbol))
+    before = re.search(rf"(?<![\w.])({number})\s*$", code[: context.at])
+    literal = after or before
+    span = Span(literal.start(1), literal.end(1), literal[1]) if literal else None
+    operand = f"`{span.text}`" if span else f"the {wide}"
     mended = f"{narrow}({span.text})" if span else f"{narrow}(...)"
     return Explanation(
-        f"`{symbol}` takes two operands of one type: {shown} is {_a(wide)}, the other {_a(narrow)}; "
+        f"`{symbol}` takes two operands of one type: {operand} is {_a(wide)}, the other {_a(narrow)}; "
         f"write {mended}, or convert to float first",
         span,
         (Change(span, mended),) if span else (),
@@ -480,26 +491,26 @@ def _a(name: str) -> str:
     return f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 
-def _two_indices(said: Said) -> Explanation | None:
-    if said.at is None:
+def _two_indices(context: ErrorContext) -> Explanation | None:
+    if context.at is None:
         return None
     # Clang's place is the second pair of brackets, or the beginning of the expression.
-    row, _ = said.cell.place(said.at)
-    start = said.cell.offset(row, 1) or 0
-    for found in re.finditer(r"(\w+)(\[)", said.cell.code[start : start + len(said.cell.line(row))]):
-        first = start + found.start(2)
-        end = said.cell.closing(first)
-        if end is None or said.cell.code[end + 1 : end + 2] != "[":
+    row, _ = context.cell.place(context.at)
+    start = context.cell.offset(row, 1) or 0
+    for match in re.finditer(r"(\w+)(\[)", context.cell.code[start : start + len(context.cell.line(row))]):
+        first = start + match.start(2)
+        end = context.cell.closing(first)
+        if end is None or context.cell.code[end + 1 : end + 2] != "[":
             continue
-        last = said.cell.closing(end + 1)
-        declared = said.cell.declaration(found[1], start + found.start())
+        last = context.cell.closing(end + 1)
+        declared = context.cell.declaration(match[1], start + match.start())
         if last is None or not declared or not re.match(r"(?:kittens::)?st(?:_\w+)?<", declared.type.text):
             continue
-        text = f"[{{{said.cell.text[first + 1 : end]}, {said.cell.text[end + 2 : last]}}}]"
-        whole = Span(first, last + 1, said.cell.text[first : last + 1])
+        text = f"[{{{context.cell.text[first + 1 : end]}, {context.cell.text[end + 2 : last]}}}]"
+        whole = Span(first, last + 1, context.cell.text[first : last + 1])
         return Explanation(
-            f"a shared tile is swizzled, its rows are no arrays: element {{row, column}} is {found[1]}{text}",
-            Span(start + found.start(), last + 1, ""),
+            f"a shared tile is swizzled, its rows are no arrays: element {{row, column}} is {match[1]}{text}",
+            Span(start + match.start(), last + 1, ""),
             (Change(whole, text),),
         )
     return None
@@ -508,12 +519,12 @@ def _two_indices(said: Said) -> Explanation | None:
 # Memory and registers ------------------------------------------------------------------------------------
 
 
-def _shared_memory(said: Said) -> Explanation | None:
-    found = re.search(r"local memory \((\d+)\) exceeds limit \((\d+)\) in '?(.*?)(?:\(|'|$)", said.message)
-    if not found:
+def _shared_memory(context: ErrorContext) -> Explanation | None:
+    match = re.search(r"local memory \((\d+)\) exceeds limit \((\d+)\) in '?(.*?)(?:\(|'|$)", context.message)
+    if not match:
         return None
-    asked, limit = int(found[1]), int(found[2])
-    kernel = found[3].rpartition(" ")[2]
+    asked, limit = int(match[1]), int(match[2])
+    kernel = match[3].rpartition(" ")[2]
     return Explanation(
         f"{kernel} asks for {asked:,} bytes of shared memory ({asked / 1024:.0f} KiB), a work-group of this "
         f"target has {limit:,} ({limit // 1024} KiB): smaller tiles, fewer stages, or one tile in the place "
@@ -521,15 +532,17 @@ def _shared_memory(said: Said) -> Explanation | None:
     )
 
 
-def _narrowed(said: Said) -> Explanation | None:
-    came = re.search(r"narrowed from type '([^']*)'(?: \(aka '([^']*)'\))? to 'int'", said.message)
-    if not came or said.at is None:
+def _narrowed(context: ErrorContext) -> Explanation | None:
+    came = re.search(r"narrowed from type '([^']*)'(?: \(aka '([^']*)'\))? to 'int'", context.message)
+    if not came or context.at is None:
         return None
     call_before = re.compile(r"(?:load|store|load_async|prefetch)\s*(?:<[^<>()]*>)?\s*(\()")
-    calls = [found for found in call_before.finditer(said.cell.code) if found.start() < said.at]
-    for span in said.cell.split(calls[-1].start(1)) if calls else ():
-        if span.text.startswith("{") and span.start < said.at < span.end:
-            index = next(each for each in said.cell.split(span.start) if each.start <= said.at < each.end)
+    calls = [match for match in call_before.finditer(context.cell.code) if match.start() < context.at]
+    for span in context.cell.split(calls[-1].start(1)) if calls else ():
+        if span.text.startswith("{") and span.start < context.at < span.end:
+            index = next(
+                entry for entry in context.cell.split(span.start) if entry.start <= context.at < entry.end
+            )
             return Explanation(
                 f"indices of a coordinate are int: `{index.text}` is {_a(came[2] or came[1])}; "
                 f"int({index.text}) is one",
@@ -539,20 +552,20 @@ def _narrowed(said: Said) -> Explanation | None:
     return None
 
 
-def _allocator(said: Said) -> Explanation | None:
-    for note in said.error.notes:
+def _allocator(context: ErrorContext) -> Explanation | None:
+    for note in context.error.notes:
         if "remove &" in note.message:
             break
     else:
         return None
-    if said.at is None:
+    if context.at is None:
         return None
-    found = re.compile(r"\w+\s*[({]\s*(&)\s*(\w+)").search(said.cell.code, said.at)
-    if not found:
+    match = re.compile(r"\w+\s*[({]\s*(&)\s*(\w+)").search(context.cell.code, context.at)
+    if not match:
         return None
-    span = Span(found.start(1), found.end(1), "&")
+    span = Span(match.start(1), match.end(1), "&")
     return Explanation(
-        f"shared_allocator takes the first word of shared memory: `{found[2]}` is an array, `&` is one "
+        f"shared_allocator takes the first word of shared memory: `{match[2]}` is an array, `&` is one "
         "too many",
         span,
         (Change(span, ""),),
@@ -562,16 +575,18 @@ def _allocator(said: Said) -> Explanation | None:
 # Templates without an end ---------------------------------------------------------------------------------
 
 
-def _recursion(said: Said) -> Explanation | None:
-    depth = re.search(r"maximum depth of (\d+)", said.message)
-    last = said.instances[-1] if said.instances else ""
-    found = re.match(r"(?:\w+::)*(\w+)(<.*?>)?", last)
-    if not depth or not found:
+def _recursion(context: ErrorContext) -> Explanation | None:
+    depth = re.search(r"maximum depth of (\d+)", context.message)
+    last = context.instances[-1] if context.instances else ""
+    match = re.match(r"(?:\w+::)*(\w+)(<.*?>)?", last)
+    if not depth or not match:
         return None
-    name = found[1]
+    name = match[1]
     steps = list(
         dict.fromkeys(
-            f"{name}{plain(m[1])}" for text in said.instances if (m := re.search(rf"\b{name}(<[^>]*>)", text))
+            f"{name}{plain(m[1])}"
+            for text in context.instances
+            if (m := re.search(rf"\b{name}(<[^>]*>)", text))
         )
     )
     begin = " asks for ".join(reversed(steps[-3:]))
@@ -674,7 +689,7 @@ SPOKEN = (
     Mistake(
         "An element type that tiles do not have",
         re.compile(r"no such element type"),
-        lambda said: Explanation(said.message),
+        lambda context: Explanation(context.message),
     ),
     Mistake(
         "A call with arguments in the wrong order",

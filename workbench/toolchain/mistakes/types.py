@@ -37,8 +37,8 @@ class Tile:
     @property
     def base(self) -> tuple[int, int] | None:
         """Rows and columns of the base shape."""
-        found = re.match(r"[rs]t_(\d+)x(\d+)", self.shape)
-        return (int(found[1]), int(found[2])) if found else None
+        match = re.match(r"[rs]t_(\d+)x(\d+)", self.shape)
+        return (int(match[1]), int(match[2])) if match else None
 
     def __str__(self) -> str:
         short = _SHORT.get(self.element)
@@ -77,8 +77,8 @@ def tile(text: str) -> Tile | None:
 
 def _element(name: str) -> str:
     """The tile library's name for a type of elements: "bf16" for HIP's "__hip_bfloat16"."""
-    known = spelled(name)
-    return bare(known[0].qualified) if known else name
+    names = spelled(name)
+    return bare(names[0].qualified) if names else name
 
 
 def plain(text: str) -> str:
@@ -106,5 +106,5 @@ def _shape(text: str) -> str:
 def _shapes() -> dict[tuple[int, ...], str]:
     """Names of the base shapes of register tiles, read where the headers give them."""
     text = (include_dir() / "types/register/rt_shape.cuh").read_text(encoding="utf-8")
-    found = re.finditer(r"using (rt_\w+) = rt_shape<(\d+), (\d+), (\d+)>", text)
-    return {(int(each[2]), int(each[3]), int(each[4])): f"{each[1]}_s" for each in found}
+    matches = re.finditer(r"using (rt_\w+) = rt_shape<(\d+), (\d+), (\d+)>", text)
+    return {(int(match[2]), int(match[3]), int(match[4])): f"{match[1]}_s" for match in matches}

@@ -51,11 +51,11 @@ def _of_profile(
     """A card of the shown run's counters, beside the baseline's."""
 
     def make(board: Board) -> View:
-        shown, base = board.shown, board.pinned
+        run, base = board.shown, board.pinned
         return draw(
-            shown.profile if shown is not None else None,
+            run.profile if run is not None else None,
             base.run.profile if base is not None else None,
-            board.hue(shown.name) if shown is not None else SERIES[0],
+            board.hue(run.name) if run is not None else SERIES[0],
         )
 
     return make
@@ -96,5 +96,5 @@ def views(board: Board, keys: Collection[str] | None = None) -> list[View]:
     Args:
         keys: of the figures that are wanted; all where it is None.
     """
-    shown = [card for card in CARDS if keys is None or card.key in keys]
-    return [replace(card.make(board), lasts=card.lasts) for card in shown]
+    cards = [card for card in CARDS if keys is None or card.key in keys]
+    return [replace(card.make(board), lasts=card.lasts) for card in cards]

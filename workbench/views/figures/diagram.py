@@ -96,16 +96,16 @@ def diagram(now: ProfileResult | None, base: ProfileResult | None, hue: str = SE
     origins: list[Figure] = []
     notes: list[dict[str, Any]] = []
     if now is not None:
-        found, old = traffic_by_level(now), traffic_by_level(base)
+        traffic, old = traffic_by_level(now), traffic_by_level(base)
         boxes = {box.name: box for box in BOXES}
         for path in PATHS:
-            read, written = found.get(path.read), found.get(path.written)
+            read, written = traffic.get(path.read), traffic.get(path.written)
             if read is None and written is None:
                 continue
             share = _share(now, path)
-            told = _told(read, written, share, _share(base, path))
-            notes.append(_draw_path(figure, path, boxes, told, share, hue))
-            origins += [each for each in (read, written) if each is not None]
+            label = _told(read, written, share, _share(base, path))
+            notes.append(_draw_path(figure, path, boxes, label, share, hue))
+            origins += [amount for amount in (read, written) if amount is not None]
             rows.append(
                 (
                     path.name,
@@ -171,7 +171,7 @@ def _told(read: Figure | None, written: Figure | None, share: float | None, befo
 
 
 def _draw_path(
-    figure: Any, path: Path, boxes: dict[str, Box], told: str, share: float | None, hue: str
+    figure: Any, path: Path, boxes: dict[str, Box], label: str, share: float | None, hue: str
 ) -> dict[str, Any]:
     """Draws a path; gives the words beside it."""
     import plotly.graph_objects as go
@@ -183,11 +183,11 @@ def _draw_path(
             y=[above, below],
             mode="lines",
             line={"color": hue, "width": 2 + 12 * min(1.0, share or 0.0)},
-            hovertemplate=f"{path.name}: {told}<extra></extra>",
+            hovertemplate=f"{path.name}: {label}<extra></extra>",
         )
     )
     return {
-        **{"x": path.x, "y": (above + below) / 2, "xshift": 12, "text": told, "xanchor": "left"},
+        **{"x": path.x, "y": (above + below) / 2, "xshift": 12, "text": label, "xanchor": "left"},
         **{"yanchor": "middle", "align": "left", "showarrow": False, "font": {"size": 11, "color": INK}},
     }
 

@@ -24,17 +24,17 @@ _COUNTER_OF: Mapping[str, str] = {
 def _instructions(profile: ProfileResult | None) -> dict[str, Figure]:
     if profile is None:
         return {}
-    found = {n: profile.counters[c] for n, c in _COUNTER_OF.items() if c in profile.counters}
-    if "VALU" in found and "MFMA" in found:
+    counts = {n: profile.counters[c] for n, c in _COUNTER_OF.items() if c in profile.counters}
+    if "VALU" in counts and "MFMA" in counts:
         # rocprof counts MFMA among the VALU's.
-        valu, mfma = found["VALU"], found["MFMA"]
-        found["VALU"] = Figure(valu.value - mfma.value, valu.unit, valu.origin, valu.source)
+        valu, mfma = counts["VALU"], counts["MFMA"]
+        counts["VALU"] = Figure(valu.value - mfma.value, valu.unit, valu.origin, valu.source)
     if profile.classes.get("internal"):
         source = profile.device
-        found["waits, barriers, nops"] = Figure(
+        counts["waits, barriers, nops"] = Figure(
             profile.classes["internal"], "instructions", Origin.COUNTED, source
         )
-    return found
+    return counts
 
 
 def mix(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
@@ -42,24 +42,24 @@ def mix(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    found, old = _instructions(now), _instructions(base)
-    total = sum(f.value for f in found.values()) or 1
-    names = list(found)
-    if found:
+    counts, old = _instructions(now), _instructions(base)
+    total = sum(f.value for f in counts.values()) or 1
+    names = list(counts)
+    if counts:
         bars(
             figure,
             names,
-            [f.value for f in found.values()],
+            [f.value for f in counts.values()],
             [old[n].value if n in old else None for n in names] if base is not None else None,
             hue=hue,
-            origins=[f.origin for f in found.values()],
-            text=[f"{f.value / total:.1%}" for f in found.values()],
+            origins=[f.origin for f in counts.values()],
+            text=[f"{f.value / total:.1%}" for f in counts.values()],
             unit="instructions",
         )
     rows = [
         (n, int(f.value), f"{f.value / total:.2%}", difference(f.value, old[n].value if n in old else None))
-        for n, f in found.items()
+        for n, f in counts.items()
     ]
     figure.update_xaxes(title="wave instructions")
     head = ("class", "instructions", "share", "to baseline")
-    return finish(figure, "Instruction mix", "mix", [f.origin for f in found.values()], head, rows)
+    return finish(figure, "Instruction mix", "mix", [f.origin for f in counts.values()], head, rows)

@@ -28,18 +28,20 @@ def lds(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES
 
     figure = go.Figure()
     cycles = {name: _cycles(profile) for name, profile in (("baseline", base), ("shown", now))}
-    known = {name: pair for name, pair in cycles.items() if pair is not None}
+    pairs = {name: pair for name, pair in cycles.items() if pair is not None}
     # A launch that never accesses LDS has nothing to draw.
-    if any(own.value or more.value for own, more in known.values()):
-        figure.add_trace(_stack("without conflicts", hue, {n: own.value for n, (own, _) in known.items()}))
-        figure.add_trace(_stack("bank conflicts", FAILED, {n: more.value for n, (_, more) in known.items()}))
+    if any(clean.value or more.value for clean, more in pairs.values()):
+        figure.add_trace(
+            _stack("without conflicts", hue, {n: clean.value for n, (clean, _) in pairs.items()})
+        )
+        figure.add_trace(_stack("bank conflicts", FAILED, {n: more.value for n, (_, more) in pairs.items()}))
         figure.update_layout(showlegend=True)
-    rate = now.metrics["LDS conflict rate"].figure if known and now is not None else None
+    rate = now.metrics["LDS conflict rate"].figure if pairs and now is not None else None
     title = f"LDS banks: {rate.value:.1f}% conflict cycles" if rate is not None else "LDS banks"
     figure.update_xaxes(title="LDS cycles, all compute units", rangemode="tozero")
-    origins = [more.origin for _, more in known.values()]
+    origins = [more.origin for _, more in pairs.values()]
     head = ("counter", "value", "to baseline")
-    nothing = "no access of LDS" if known else NOTHING_YET
+    nothing = "no access of LDS" if pairs else NOTHING_YET
     rows = _lds_rows(now, base)
     return finish(figure, title, "lds", origins, head, rows, {"barmode": "stack"}, nothing=nothing)
 
@@ -104,19 +106,19 @@ def traffic_by_level(profile: ProfileResult | None) -> dict[str, Figure]:
     """Bytes by level, as far as they are known."""
     if profile is None:
         return {}
-    found = {}
+    levels = {}
     for label, names in _TRAFFIC:
         for name, scale in names:
             counter = profile.counters.get(name)
             if counter is not None:
                 if counter.value or label not in _ONLY_IF_ANY:
-                    found[label] = Figure(counter.value * scale, "bytes", counter.origin, counter.source)
+                    levels[label] = Figure(counter.value * scale, "bytes", counter.origin, counter.source)
                 break
-    if profile.argument_bytes and "HBM, read" not in found:
-        found["HBM, at least (arguments once)"] = Figure(
+    if profile.argument_bytes and "HBM, read" not in levels:
+        levels["HBM, at least (arguments once)"] = Figure(
             profile.argument_bytes, "bytes", Origin.COUNTED, "arguments"
         )
-    return found
+    return levels
 
 
 def traffic(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
@@ -124,24 +126,24 @@ def traffic(now: ProfileResult | None, base: ProfileResult | None, hue: str = SE
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    found, old = traffic_by_level(now), traffic_by_level(base)
-    names = list(found)
-    if found:
+    levels, old = traffic_by_level(now), traffic_by_level(base)
+    names = list(levels)
+    if levels:
         bars(
             figure,
             names,
-            [f.value for f in found.values()],
+            [f.value for f in levels.values()],
             [old[n].value if n in old else None for n in names] if base is not None else None,
             hue=hue,
-            origins=[f.origin for f in found.values()],
-            text=[shown_bytes(f.value) for f in found.values()],
+            origins=[f.origin for f in levels.values()],
+            text=[shown_bytes(f.value) for f in levels.values()],
             unit="bytes",
         )
-        top = max(f.value for f in (*found.values(), *old.values()))
+        top = max(f.value for f in (*levels.values(), *old.values()))
         figure.update_xaxes(**byte_ticks(top))
     rows: list[tuple[Any, ...]] = [
         (n, int(f.value), difference(f.value, old[n].value if n in old else None), str(f.origin))
-        for n, f in found.items()
+        for n, f in levels.items()
     ]
     figure.update_xaxes(title="bytes moved")
     head = ("level", "bytes", "to baseline", "origin")
@@ -152,7 +154,7 @@ def traffic(now: ProfileResult | None, base: ProfileResult | None, hue: str = SE
             rates.append(f"{name} {rate.value:.0f}%")
             rows.append((f"{name}, %", rate.value, _rate_difference(name, rate, base), str(rate.origin)))
     title = ": ".join(("Memory traffic", ", ".join(rates))) if rates else "Memory traffic"
-    return finish(figure, title, "traffic", [f.origin for f in found.values()], head, rows)
+    return finish(figure, title, "traffic", [f.origin for f in levels.values()], head, rows)
 
 
 def _rate_difference(name: str, rate: Figure, base: ProfileResult | None) -> str:

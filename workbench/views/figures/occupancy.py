@@ -16,14 +16,14 @@ def limits(profile: ProfileResult) -> dict[str, float]:
     r, arch = profile.resources, profile.machine.arch
     free = {"vgprs": 1, "sgprs": 1, "lds": 0}
     lds_bytes = r.lds + r.dynamic_shared
-    each = {
+    needs = {
         "vector registers": {**free, "vgprs": r.total_vgprs},
         "scalar registers": {**free, "sgprs": r.sgprs},
         "LDS": {**free, "lds": lds_bytes},
         "work-group size, slots": free,
     }
-    found = {k: occupancy(arch, block=r.block, **v).waves_per_simd for k, v in each.items()}
-    return {**found, "all together": r.occupancy.waves_per_simd}
+    waves = {k: occupancy(arch, block=r.block, **v).waves_per_simd for k, v in needs.items()}
+    return {**waves, "all together": r.occupancy.waves_per_simd}
 
 
 def fits(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
@@ -34,27 +34,27 @@ def fits(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIE
     rows: list[tuple[Any, ...]] = []
     title, origins = "Occupancy", []
     if now is not None:
-        found = dict(limits(now))
+        waves = dict(limits(now))
         old = dict(limits(base)) if base is not None else {}
         origins = [Origin.COUNTED]
-        for profile, into in ((now, found), (base, old)):
+        for profile, into in ((now, waves), (base, old)):
             achieved = profile.metrics["occupancy achieved"].figure if profile is not None else None
             if achieved is not None:
                 into["achieved"] = achieved.value
                 origins.append(achieved.origin)
-        names = list(found)
+        names = list(waves)
         bars(
             figure,
             names,
-            list(found.values()),
+            list(waves.values()),
             [old.get(n) for n in names] if base is not None else None,
             hue=hue,
             origins=[origins[-1] if n == "achieved" else Origin.COUNTED for n in names],
-            text=[f"{v:g}" for v in found.values()],
+            text=[f"{v:g}" for v in waves.values()],
             unit="waves/SIMD",
         )
         r = now.resources
-        rows = [(n, v, difference(v, old.get(n))) for n, v in found.items()]
+        rows = [(n, v, difference(v, old.get(n))) for n, v in waves.items()]
         rows += [
             (k, getattr(r, a), difference(getattr(r, a), getattr(base.resources, a) if base else None))
             for k, a in (

@@ -94,10 +94,10 @@ def _matrix_types(profile: ProfileResult) -> list[str]:
 def _points(which: str, profile: ProfileResult | None) -> list[_Point]:
     if profile is None or (rate := profile.metrics["FLOP rate"].figure) is None or rate.value <= 0:
         return []
-    found = {level: profile.metrics[f"arithmetic intensity, {level}"].figure for level in _LEVELS}
+    intensities = {level: profile.metrics[f"arithmetic intensity, {level}"].figure for level in _LEVELS}
     return [
         _Point(which, level, intensity.value, rate.value)
-        for level, intensity in found.items()
+        for level, intensity in intensities.items()
         if intensity is not None and intensity.value > 0
     ]
 

@@ -85,20 +85,20 @@ def _work(run: Run) -> tuple[str, str]:
 
 def _by_work(runs: Sequence[Run]) -> list[list[Run]]:
     """Runs of the same work, each work's in their order; first those of a work done once, as of a sweep."""
-    found: dict[tuple[str, str], list[Run]] = {}
+    groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        found.setdefault(_work(run), []).append(run)
-    once = [same[0] for same in found.values() if len(same) == 1]
-    return [part for part in (once, *(same for same in found.values() if len(same) > 1)) if part]
+        groups.setdefault(_work(run), []).append(run)
+    once = [same[0] for same in groups.values() if len(same) == 1]
+    return [part for part in (once, *(same for same in groups.values() if len(same) > 1)) if part]
 
 
 def _with_gaps(values: Sequence[Any], ends: Sequence[int]) -> list[Any]:
     """Values with None before each of these places."""
     starts = [0, *ends]
-    found: list[Any] = []
+    spaced: list[Any] = []
     for start, end in zip(starts, [*ends, len(values)], strict=True):
-        found += [None] * bool(found) + list(values[start:end])
-    return found
+        spaced += [None] * bool(spaced) + list(values[start:end])
+    return spaced
 
 
 def _wrong(runs: Sequence[Run]) -> Any:
@@ -169,12 +169,12 @@ def shapes(board: Board) -> View:
     import plotly.graph_objects as go
 
     results = board.over_shapes()
-    shown = board.shown
-    if shown is None or not results:
+    run = board.shown
+    if run is None or not results:
         return finish(go.Figure(), "Over shapes", "shapes", (), ("shape",), ())
-    old = board.pinned.shapes if board.pinned is not None and board.pinned.run.name == shown.name else ()
-    swept = SweepResult(shown.name, results, board.published())
-    figure = sweep_figure(swept, baseline=old, hue=board.hue(shown.name))
+    old = board.pinned.shapes if board.pinned is not None and board.pinned.run.name == run.name else ()
+    swept = SweepResult(run.name, results, board.published())
+    figure = sweep_figure(swept, baseline=old, hue=board.hue(run.name))
     figure.layout.annotations = ()
     before = {(shape_text(r.shape), r.device): r.median.value for r in old}
     rows: list[tuple[Any, ...]] = [
@@ -190,11 +190,11 @@ def shapes(board: Board) -> View:
         for r in results
     ]
     origins = [r.origin for r in results]
-    known = [r.shape for r in results]
+    timed_shapes = [r.shape for r in results]
     for p in board.published():
-        if any(p.shape.items() <= shape.items() for shape in known):
+        if any(p.shape.items() <= shape.items() for shape in timed_shapes):
             us, rate = (p.value, "") if p.unit == "us" else ("", p.value)
             rows.append((shape_text(p.shape), f"{p.implementation} {p.gpu}", us, rate, "", "", "published"))
             origins.append(Origin.PUBLISHED)
     head = ("shape", "device", "us", "TFLOP/s", "TB/s", "to baseline", "origin")
-    return finish(figure, f"{shown.name} over shapes", "shapes", origins, head, rows)
+    return finish(figure, f"{run.name} over shapes", "shapes", origins, head, rows)

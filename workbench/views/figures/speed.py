@@ -82,11 +82,11 @@ def breakdown(now: ProfileResult | None, base: ProfileResult | None, hue: str = 
         rows = [(n, v, difference(v, old.get(n))) for n, v in zip(names, values, strict=True)]
         rows += [
             (
-                f"one wave: {what}",
+                f"one wave: {label}",
                 1e6 * s,
                 difference(s, base.model.wave.get(k) if base and base.model else None),
             )
-            for k, what in (
+            for k, label in (
                 ("issue", "issue, matrix cores"),
                 ("memory", "waits for memory"),
                 ("lds", "waits for LDS"),

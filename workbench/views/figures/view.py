@@ -84,8 +84,8 @@ class View:
         column = self._numbers()
         if column is None:
             return f"{self.title}: {count}"
-        known = [(row[column], row) for row in self.rows if _is_number(row[column])]
-        (low, at_low), (high, at_high) = min(known, key=_first), max(known, key=_first)
+        numbered = [(row[column], row) for row in self.rows if _is_number(row[column])]
+        (low, at_low), (high, at_high) = min(numbered, key=_first), max(numbered, key=_first)
         named = [f"{value:,.4g} ({_named(row, column)})" for value, row in ((low, at_low), (high, at_high))]
         span = f"{named[0]} to {named[1]}" if low != high else f"{low:,.4g} throughout"
         return f"{self.title}: {count}; {self.head[column] or 'value'} from {span}"
@@ -149,10 +149,12 @@ def finish(
         layout: attributes that override the dashboard's look.
         nothing: text in place of missing data.
     """
-    shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in origins))
+    badge_origins = list(
+        dict.fromkeys(source.origin if isinstance(source, Figure) else source for source in origins)
+    )
     below = legend_height(figure)
-    made = dressed(figure, origins, title)
-    own = {
+    layout_tree = dressed(figure, origins, title)
+    defaults = {
         "height": HEIGHT + below + _rows_height(figure),
         "margin": {"l": 10, "r": RIGHT, "b": 40 + below},
         "legend": {"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "x": 0},
@@ -161,12 +163,12 @@ def finish(
         # Plotly keeps a reader's zoom through updates.
         "uirevision": key,
     }
-    axes = dict.fromkeys(["xaxis", "yaxis", *(name for name in made if name[1:5] == "axis")])
+    axes = dict.fromkeys(["xaxis", "yaxis", *(name for name in layout_tree if name[1:5] == "axis")])
     for name in axes:
-        own[name] = {"automargin": True, **({"title": {"standoff": 4}} if name[0] == "x" else {})}
-    made = over(made, own)
+        defaults[name] = {"automargin": True, **({"title": {"standoff": 4}} if name[0] == "x" else {})}
+    layout_tree = over(layout_tree, defaults)
     if not figure.data:
-        made["annotations"].append(
+        layout_tree["annotations"].append(
             {
                 "text": nothing,
                 "name": "nothing",
@@ -177,9 +179,11 @@ def finish(
                 "showarrow": False,
             }
         )
-        made = over(made, {name: {"visible": False} for name in axes})
+        layout_tree = over(layout_tree, {name: {"visible": False} for name in axes})
     traces = [trace.to_plotly_json() for trace in figure.data]
-    return View(key, title, {"data": traces, "layout": over(made, layout or {})}, head, rows, shown)
+    return View(
+        key, title, {"data": traces, "layout": over(layout_tree, layout or {})}, head, rows, badge_origins
+    )
 
 
 def over(under: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

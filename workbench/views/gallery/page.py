@@ -69,9 +69,9 @@ def gallery(*names: str, widths: Sequence[int] = WIDTHS) -> Gallery:
     Raises:
         UsageError: no sample's name begins so; the message lists them.
     """
-    chosen = [sample for sample in SAMPLES if not names or sample.name.startswith(names)]
+    samples = [sample for sample in SAMPLES if not names or sample.name.startswith(names)]
     for name in names:
-        if not any(sample.name.startswith(name) for sample in chosen):
-            known = ", ".join(sample.name for sample in SAMPLES)
-            raise UsageError(f"gallery: no figure's name begins with {name!r}; there are {known}")
-    return Gallery(chosen, widths)
+        if not any(sample.name.startswith(name) for sample in samples):
+            names_text = ", ".join(sample.name for sample in SAMPLES)
+            raise UsageError(f"gallery: no figure's name begins with {name!r}; there are {names_text}")
+    return Gallery(samples, widths)

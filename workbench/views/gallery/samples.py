@@ -72,8 +72,8 @@ class Sample:
 def kept() -> dict[str, ProfileResult]:
     """Profiles by name: "small" and "large" of one kernel, "softmax" of another."""
     text = resources.files(__package__).joinpath(KEPT).read_text()
-    found: dict[str, ProfileResult] = decode(json.loads(text), CLASSES)
-    return found
+    profiles: dict[str, ProfileResult] = decode(json.loads(text), CLASSES)
+    return profiles
 
 
 def timed(n: int, us: float) -> TimeResult:
@@ -103,19 +103,19 @@ def uneven() -> SweepResult:
     """Times over shapes that are no single number."""
     shapes = [{"rows": rows, "cols": cols} for rows in (1024, 16384) for cols in (512, 2048, 8192)]
     times = (3.1, 4.2, 9.9, 11.0, 29.5, 118.0)
-    found = []
+    results = []
     for shape, us in zip(shapes, times, strict=True):
         figure = Figure(us, "us", Origin.MODELLED, DEVICE, ERROR)
         work = {"flops": 5 * shape["rows"] * shape["cols"], "bytes": 4 * shape["rows"] * shape["cols"]}
-        found.append(TimeResult("activations/softmax", DEVICE, shape, figure, figure, figure, 0, work))
-    return SweepResult("activations/softmax", found, ())
+        results.append(TimeResult("activations/softmax", DEVICE, shape, figure, figure, figure, 0, work))
+    return SweepResult("activations/softmax", results, ())
 
 
 def benched(operator: str, us: float, who: str = OURS, **shape: int) -> Result:
     """A row of a benchmark."""
     spec = kernels[operator]
     full = spec.shape(shape)
-    told = {"rows": ERROR.rows, "median": ERROR.median, "low": ERROR.low, "high": ERROR.high}
+    error = {"rows": ERROR.rows, "median": ERROR.median, "low": ERROR.low, "high": ERROR.high}
     return Result(
         operator,
         full,
@@ -126,7 +126,7 @@ def benched(operator: str, us: float, who: str = OURS, **shape: int) -> Result:
         low=us,
         high=us,
         origin="modelled",
-        error={**told, "kind": ERROR.kind},
+        error={**error, "kind": ERROR.kind},
         verified=shape_text(full),
         flops=spec.work(full)["flops"],
         bytes=spec.work(full)["bytes"],
@@ -158,8 +158,8 @@ def tuned() -> TuneResult:
         (26.5, "double_buffer", {}),
     )
     trials = [
-        Trial(shape, Candidate(variant, chosen), benched(GEMM, us, m=1024, n=1024, k=1024))
-        for us, variant, chosen in settings
+        Trial(shape, Candidate(variant, options), benched(GEMM, us, m=1024, n=1024, k=1024))
+        for us, variant, options in settings
     ]
     default = {shape_text(shape): Candidate("ping_pong")}
     return TuneResult(GEMM, runtime.device(DEVICE), trials, {}, default, 0.01)
@@ -197,11 +197,11 @@ def dies(*, orders: int) -> XcdMap:
     writers = np.repeat(np.repeat(np.arange(64).reshape(8, 8), 16, axis=0), 32, axis=1)
     turned = [int(n) for n in np.arange(64).reshape(8, 8).T.ravel()]
     listed = (("as launched", list(range(64)), 3, 1), ("columns first", turned, 1, 1))
-    found = []
+    orders_drawn = []
     for name, order, hits, misses in listed[:orders]:
         die = CacheCounts(l2_hits=hits, l2_misses=misses, fabric_reads=81920)
-        found.append(DispatchOrder(name, order, Replayed((die,) * 8, 0), "cache model of MI355X"))
-    return XcdMap(GEMM, DEVICE, {"m": 128, "n": 256}, "c", writers, 8, tiles_of(writers), tuple(found))
+        orders_drawn.append(DispatchOrder(name, order, Replayed((die,) * 8, 0), "cache model of MI355X"))
+    return XcdMap(GEMM, DEVICE, {"m": 128, "n": 256}, "c", writers, 8, tiles_of(writers), tuple(orders_drawn))
 
 
 def shown() -> Moments:
@@ -210,7 +210,7 @@ def shown() -> Moments:
     row, col = np.indices((16, 32))
     # Lane l of a 16 x 16 accumulator has column l % 16, and four rows from 4 (l / 16) on.
     places = (row // 4 * 16 + col % 16 | (row % 4 + 4 * (col // 16)) << 8).astype(np.uint32)
-    found = []
+    moments = []
     for wave in range(2):
         for trip in range(2):
             scores = np.where(
@@ -218,8 +218,8 @@ def shown() -> Moments:
             )
             values = torch.from_numpy(scores.astype(np.float32))
             where = ("scores", 31, Kind.REGISTER_TILE, 0, wave, trip)
-            found.append(Moment(*where, FP32, values, places, (1 << 64) - 1))
-    return Moments(found, "gfx950", "scores (line 31)", counted=True)
+            moments.append(Moment(*where, FP32, values, places, (1 << 64) - 1))
+    return Moments(moments, "gfx950", "scores (line 31)", counted=True)
 
 
 def layout(tile: str, **question: Any) -> Any:
@@ -250,21 +250,21 @@ def examined(subject: str, off: float) -> Report:
 def board(*, baseline: bool = False) -> Board:
     """A board after some runs of two kernels."""
     profiles = kept()
-    hub, made = Hub(), Board()
-    hub.subscribe(made.take)
+    hub, sample = Hub(), Board()
+    hub.subscribe(sample.take)
     small, large, softmax = profiles["small"], profiles["large"], profiles["softmax"]
-    for each in (softmax, small):
-        hub.publish("profile", each.name, each)
+    for profile in (softmax, small):
+        hub.publish("profile", profile.name, profile)
     if baseline:
-        made.pin()
+        sample.pin()
     for result in (large.timing, softmax.timing):
         hub.publish("time", result.name, result)
-    told = {"kind": "run", "error": "AddressFault: lane 40 of wave 3 read past the end", "device": DEVICE}
-    hub.publish("failed", GEMM, {**told, "shape": small.shape})
+    failure = {"kind": "run", "error": "AddressFault: lane 40 of wave 3 read past the end", "device": DEVICE}
+    hub.publish("failed", GEMM, {**failure, "shape": small.shape})
     hub.publish("profile", large.name, large)
     for of_the_norm in (25.0, 18.0) if baseline else (18.0,):
         hub.publish("step", DEVICE, stepped(of_the_norm))
-    return made
+    return sample
 
 
 def stepped(of_the_norm: float) -> StepProfile:
@@ -282,7 +282,7 @@ def stepped(of_the_norm: float) -> StepProfile:
         for module, phase, operator, _ in spent
     ]
     step = StepProfile(calls, DEVICE)
-    us = {operator: each for _, _, operator, each in spent}
+    us = {operator: microseconds for _, _, operator, microseconds in spent}
     times = {call.what: replace(timed(2048, us[call.operator]), name=call.operator) for call in calls}
     vars(step)["times"] = times
     return step
@@ -295,8 +295,12 @@ def card(make: Callable[[Board], View], *, baseline: bool) -> Any:
 
 def _cards() -> list[Sample]:
     return [
-        Sample(f"card-{each.key}{suffix}", each.key, partial(card, each.make, baseline=pinned))
-        for each in CARDS
+        Sample(
+            f"card-{dashboard_card.key}{suffix}",
+            dashboard_card.key,
+            partial(card, dashboard_card.make, baseline=pinned),
+        )
+        for dashboard_card in CARDS
         for suffix, pinned in (("", False), ("-baseline", True))
     ]
 

@@ -66,30 +66,30 @@ def layout_figure(
         raise UsageError(f"colour={colour!r}; here there are {', '.join(repr(mode.name) for mode in modes)}")
     steps = steps_of(result)
     cells = sum(panel.shape[0] * panel.shape[1] for panel in panels)
-    shown = steps[: max(2, min(MAX_STEPS, MAX_CELLS // cells))]
-    active = next((n for n, step in enumerate(shown) if (step.access, step.phase) == (access, phase)), None)
+    drawn = steps[: max(2, min(MAX_STEPS, MAX_CELLS // cells))]
+    active = next((n for n, step in enumerate(drawn) if (step.access, step.phase) == (access, phase)), None)
     if active is None:
         raise UsageError(
             f"access={access!r}, phase={phase!r}; {result.name} has accesses from 0 to "
             f"{len(result.accesses) - 1}, with the phases that its table shows, and the first "
-            f"{len(shown) - 1} of {len(steps) - 1} positions can be drawn"
+            f"{len(drawn) - 1} of {len(steps) - 1} positions can be drawn"
         )
-    _draw(figure, panels, mode, shown[active], bool(result.accesses))
+    _draw(figure, panels, mode, drawn[active], bool(result.accesses))
     # A title breaks between types, not within one.
     title = re.sub(", (?=[^<(]*[>)])", ",\N{NO-BREAK SPACE}", result.name) + f", {result.arch}"
     if any(a.phases for a in result.accesses):
         title += f": {conflict_text(result.conflicts)}"
     style(figure, [result.origin], title, below=52)
     menus = [menu(panels, modes, modes.index(mode))]
-    if len(shown) > 1:
-        figure.frames = [frame(panels, step, str(n), bool(result.accesses)) for n, step in enumerate(shown)]
-        figure.update_layout(sliders=[slider([step.label for step in shown], active)])
+    if len(drawn) > 1:
+        figure.frames = [frame(panels, step, str(n), bool(result.accesses)) for n, step in enumerate(drawn)]
+        figure.update_layout(sliders=[slider([step.label for step in drawn], active)])
         menus.append(play())
         height += 110
     figure.update_layout(updatemenus=menus, height=height + 150, margin={"b": 60}, showlegend=False)
-    if len(shown) < len(steps):
+    if len(drawn) < len(steps):
         figure.add_annotation(
-            text=f"the slider has the first {len(shown)} of {len(steps)} positions; .rows has all",
+            text=f"the slider has the first {len(drawn)} of {len(steps)} positions; .rows has all",
             xref="paper",
             yref="paper",
             x=0,

@@ -93,12 +93,12 @@ class Panel:
 
     def grid(self, value: Callable[[Row], int | None]) -> Grid:
         """A value in each cell, NaN where there is none."""
-        found = np.full(self.shape, np.nan, np.float32)
+        cells = np.full(self.shape, np.nan, np.float32)
         for place, row in self.first.items():
             number = value(row)
             if number is not None:
-                found[self.cell(place)] = number
-        return found
+                cells[self.cell(place)] = number
+        return cells
 
     def cell(self, place: tuple[int, int]) -> tuple[int, int]:
         """Where in the grid a place is."""
@@ -109,14 +109,14 @@ class Panel:
 
         None: only the conflicts of all rows.
         """
-        found = np.full(self.shape, SEEN if rows is None else VEILED, np.uint8)
+        cells = np.full(self.shape, SEEN if rows is None else VEILED, np.uint8)
         conflicting = CONFLICTED if rows is None else CONFLICTING
         for row in self.first.values() if rows is None else rows:
             place = self.place(row)
             if place is not None and (rows is not None or row.conflict):
                 cell = self.cell(place)
-                found[cell] = conflicting if row.conflict or found[cell] == conflicting else SEEN
-        return found
+                cells[cell] = conflicting if row.conflict or cells[cell] == conflicting else SEEN
+        return cells
 
 
 Place = Callable[[Row], tuple[int, int] | None]
@@ -177,8 +177,8 @@ def compact(grid: Grid) -> npt.NDArray[np.generic]:
 
 def differs(grid: Grid) -> bool:
     """True if the grid has at least two different numbers."""
-    known = grid[~np.isnan(grid)]
-    return bool(known.size) and bool((known != known[0]).any())
+    numbers = grid[~np.isnan(grid)]
+    return bool(numbers.size) and bool((numbers != numbers[0]).any())
 
 
 def top_value(panels: Sequence[Panel], mode: Mode) -> int:

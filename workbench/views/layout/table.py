@@ -24,7 +24,7 @@ def layout_html(result: LayoutResult) -> Markup:
     head = Markup("{} on {} {}").format(bold(result.name), result.device, badge(result.origin))
     if not result.accesses:
         return block(tag("div", head))
-    rows = [_row(opcode, found) for opcode, found in by_opcode(result.accesses).items()]
+    rows = [_row(opcode, accesses) for opcode, accesses in by_opcode(result.accesses).items()]
     facts = ", ".join(
         f"{name} {f.value:,.0f}{f' {f.unit}' if f.unit else ''}" for name, f in result.summary.items()
     )

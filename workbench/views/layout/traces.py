@@ -57,11 +57,11 @@ def base(panel: Panel, mode: Mode, scale: bool, numbers: bool) -> Any:
 
 def _hovered(grids: Sequence[Grid]) -> Any:
     """Hover values of each cell; an empty cell shows no hover text, so its values are arbitrary."""
-    told = np.stack(grids, axis=-1)
-    return compact(np.where(np.isnan(told).all(axis=-1, keepdims=True), 0, told))
+    fields = np.stack(grids, axis=-1)
+    return compact(np.where(np.isnan(fields).all(axis=-1, keepdims=True), 0, fields))
 
 
-def veil(panel: Panel, rows: Sequence[Row] | None, told: bool) -> Any:
+def veil(panel: Panel, rows: Sequence[Row] | None, numbered: bool) -> Any:
     """The overlay: red on conflicts, grey on unlit cells; with the lanes' numbers if asked for.
 
     The numbers are the heat map's own text, which plotly shrinks with the cells in a narrow figure.
@@ -69,14 +69,14 @@ def veil(panel: Panel, rows: Sequence[Row] | None, told: bool) -> Any:
     import plotly.graph_objects as go
 
     text: dict[str, Any] = {}
-    if told and panel.is_small:
+    if numbered and panel.is_small:
         text = {"text": lanes(panel, rows), "texttemplate": "%{text}", "textfont": _numbered()}
     over = (CLEAR, VEIL, CONFLICT, CONFLICTS)
     return go.Heatmap(
         z=panel.veil(rows),
         zmin=SEEN,
         zmax=CONFLICTED,
-        colorscale=[[(n + side) / len(over), each] for n, each in enumerate(over) for side in (0, 1)],
+        colorscale=[[(n + side) / len(over), tone] for n, tone in enumerate(over) for side in (0, 1)],
         showscale=False,
         hoverinfo="skip",
         x0=panel.start[1],
@@ -87,14 +87,14 @@ def veil(panel: Panel, rows: Sequence[Row] | None, told: bool) -> Any:
     )
 
 
-def frame(panels: Sequence[Panel], step: Step, name: str, told: bool) -> Any:
+def frame(panels: Sequence[Panel], step: Step, name: str, numbered: bool) -> Any:
     """The plotly frame of one slider position."""
     import plotly.graph_objects as go
 
     count = len(panels)
     data = []
     for panel in panels:
-        lit = veil(panel, step.rows, told)
+        lit = veil(panel, step.rows, numbered)
         data.append(go.Heatmap(z=lit.z, text=lit.text))
     return go.Frame(data=data, traces=[*range(count, 2 * count)], name=name)
 
@@ -105,19 +105,19 @@ def lanes(panel: Panel, rows: Sequence[Row] | None) -> list[list[str]]:
     Plotly sizes the text by the space between consecutive entries: blanks in the corner tell it
     a cell's size where rows and columns between the lit ones are empty.
     """
-    found: dict[tuple[int, int], list[int]] = {}
+    meeting: dict[tuple[int, int], list[int]] = {}
     for row in panel.first.values() if rows is None else rows:
         place = panel.place(row)
         if place is not None and row.lane is not None:
-            there = found.setdefault(panel.cell(place), [])
+            there = meeting.setdefault(panel.cell(place), [])
             if row.lane not in there:
                 there.append(row.lane)
-    told = {place: "/".join(map(str, numbers)) for place, numbers in found.items()}
-    told = {
+    texts = {place: "/".join(map(str, numbers)) for place, numbers in meeting.items()}
+    texts = {
         place: " "
         for place in ((0, 0), (0, 1), (1, 0))
         if place[0] < panel.shape[0] and place[1] < panel.shape[1]
-    } | told
+    } | texts
     # A row ends with its last number: a frame lights a few of two thousand cells.
-    ends = {y: max(x for row, x in told if row == y) for y in {y for y, _ in told}}
-    return [[told.get((y, x), "") for x in range(ends.get(y, -1) + 1)] for y in range(panel.shape[0])]
+    ends = {y: max(x for row, x in texts if row == y) for y in {y for y, _ in texts}}
+    return [[texts.get((y, x), "") for x in range(ends.get(y, -1) + 1)] for y in range(panel.shape[0])]

@@ -19,16 +19,16 @@ class Scale:
         values: of all traces on it, in their order; of an axis of texts they give its categories.
     """
 
-    def __init__(self, given: Mapping[str, Any], values: Iterable[Sequence[Any]]) -> None:
-        self.given = given
+    def __init__(self, entry: Mapping[str, Any], values: Iterable[Sequence[Any]]) -> None:
+        self.given = entry
         rows = [list(row) for row in values]
-        kind = given.get("type")
+        kind = entry.get("type")
         self.is_category = kind in ("category", "multicategory") or (
             kind in (None, "-") and any(map(is_text, rows))
         )
         self.is_log = kind == "log"
         self.categories = list(
-            dict.fromkeys([*array(given.get("categoryarray")), *(v for row in rows for v in row)])
+            dict.fromkeys([*array(entry.get("categoryarray")), *(v for row in rows for v in row)])
             if self.is_category
             else ()
         )
@@ -42,10 +42,10 @@ class Scale:
 
     def limits(self) -> tuple[float, float] | None:
         """The range that the figure sets; plotly gives that of a logarithmic axis in powers of ten."""
-        given = array(self.given.get("range"))
-        if len(given) != 2 or None in given:
+        bounds = array(self.given.get("range"))
+        if len(bounds) != 2 or None in bounds:
             return None
-        low, high = self.places(given)
+        low, high = self.places(bounds)
         return (10**low, 10**high) if self.is_log else (low, high)
 
     def ticks(self) -> tuple[list[float], list[str]] | None:
@@ -60,7 +60,7 @@ class Scale:
 
 def dress(axes: Any, scale: Scale, side: str, ink: Any) -> None:
     """Applies the figure's settings to one axis ("x" or "y"). Called after the traces are drawn."""
-    given = scale.given
+    entry = scale.given
     axis = axes.xaxis if side == "x" else axes.yaxis
     if scale.is_log:
         from matplotlib.ticker import FuncFormatter
@@ -68,36 +68,36 @@ def dress(axes: Any, scale: Scale, side: str, ink: Any) -> None:
         (axes.set_xscale if side == "x" else axes.set_yscale)("log")
         axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     low, high = (axes.get_xlim if side == "x" else axes.get_ylim)()
-    if given.get("rangemode") == "tozero" and not scale.is_log:
+    if entry.get("rangemode") == "tozero" and not scale.is_log:
         low, high = min(low, 0), max(high, 0)
     if scale.is_category:
         low, high = -0.5, len(scale.categories) - 0.5
-    if given.get("autorange") == "reversed":
+    if entry.get("autorange") == "reversed":
         low, high = max(low, high), min(low, high)
     (axes.set_xlim if side == "x" else axes.set_ylim)(*(scale.limits() or (low, high)))
     ticks = scale.ticks()
     if ticks is not None:
         axis.set_ticks(ticks[0], ticks[1])
         axis.set_ticks([], minor=True)
-    elif given.get("dtick") is not None and not scale.is_log and number(given["dtick"]) > 0:
+    elif entry.get("dtick") is not None and not scale.is_log and number(entry["dtick"]) > 0:
         from matplotlib.ticker import MultipleLocator
 
-        axis.set_major_locator(MultipleLocator(number(given["dtick"])))
-    if given.get("ticksuffix") and ticks is None:
-        axis.set_major_formatter("{x:.4g}" + str(given["ticksuffix"]))
-    elif given.get("tickformat") and ticks is None:
-        _as_asked(axis, str(given["tickformat"]))
+        axis.set_major_locator(MultipleLocator(number(entry["dtick"])))
+    if entry.get("ticksuffix") and ticks is None:
+        axis.set_major_formatter("{x:.4g}" + str(entry["ticksuffix"]))
+    elif entry.get("tickformat") and ticks is None:
+        _as_asked(axis, str(entry["tickformat"]))
     elif ticks is None and not scale.is_log:
         _with_letters(axis)
-    axis.set_label_text(plain(at(given, "title.text", "")), color=ink, size=at(given, "title.font.size", 13))
-    axis.set_tick_params(which="both", length=0, labelcolor=ink, labelsize=at(given, "tickfont.size", 11))
+    axis.set_label_text(plain(at(entry, "title.text", "")), color=ink, size=at(entry, "title.font.size", 13))
+    axis.set_tick_params(which="both", length=0, labelcolor=ink, labelsize=at(entry, "tickfont.size", 11))
     if side == "x" and scale.is_category and ticks is not None:
-        _turned(axes, ticks[1], at(given, "tickfont.size", 11))
-    if given.get("showticklabels") is False:
+        _turned(axes, ticks[1], at(entry, "tickfont.size", 11))
+    if entry.get("showticklabels") is False:
         axis.set_tick_params(which="both", labelleft=False, labelbottom=False)
-    if given.get("showgrid") is not False and not scale.is_category:
-        axis.grid(True, color=colour(given.get("gridcolor"), "#8086913f"), linewidth=1)
-    if given.get("visible") is False:
+    if entry.get("showgrid") is not False and not scale.is_category:
+        axis.grid(True, color=colour(entry.get("gridcolor"), "#8086913f"), linewidth=1)
+    if entry.get("visible") is False:
         axis.set_visible(False)
 
 
@@ -123,7 +123,7 @@ def short(value: float) -> str:
 
 
 def _with_letter(value: float, largest: float) -> str:
-    unit, letter = next((found[1:] for found in _LETTERS if largest >= found[0]), (1, ""))
+    unit, letter = next((row[1:] for row in _LETTERS if largest >= row[0]), (1, ""))
     return f"{value / unit:g}{letter}"
 
 

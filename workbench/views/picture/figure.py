@@ -53,11 +53,11 @@ def pictures_of(figure: Any) -> dict[str, str]:
 
 
 def _svg(drawn: Any, page: Mapping[str, Any], figure: Any) -> str:
-    kept = io.StringIO()
-    drawn.savefig(kept, format="svg", metadata={"Date": None}, **page)
-    head, end, rest = _small(kept.getvalue()).partition(">")
-    said = f"<title>{escape(title_of(figure))}</title><desc>{escape(sentence_of(figure))}</desc>"
-    return f'{head} role="img"{end}{said}{rest}'
+    buffer = io.StringIO()
+    drawn.savefig(buffer, format="svg", metadata={"Date": None}, **page)
+    head, end, rest = _small(buffer.getvalue()).partition(">")
+    description = f"<title>{escape(title_of(figure))}</title><desc>{escape(sentence_of(figure))}</desc>"
+    return f'{head} role="img"{end}{description}{rest}'
 
 
 @contextlib.contextmanager
@@ -102,7 +102,7 @@ def _small(drawn: str) -> str:
     )
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.S)
     # A tenth of a pixel cannot be seen; only attributes are rounded, never text.
-    text = re.sub(r"<[^<>]*>", lambda found: _LONG.sub(r"\1", found[0]), text)
+    text = re.sub(r"<[^<>]*>", lambda match: _LONG.sub(r"\1", match[0]), text)
     # A saved notebook has each line on one of its own, indented.
     text = re.sub(r"(?<=base64,)[^\"]*", lambda image: "".join(image[0].split()), text)
     return _named(re.sub(r">\s*\n\s*<", "><", _NEIGHBOURS.sub(_grouped, text)))
@@ -115,8 +115,8 @@ def _named(text: str) -> str:
     is hidden, as what is out of view in VS Code, the bars of the second are not painted.
     """
     names = "|".join(sorted(set(re.findall(r"url\(#(\w+)\)", text)))) or "(?!)"
-    own = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return re.sub(rf'((?:id="|url\(#)(?:{names}))(?=["\)])', rf"\1-{own}", text)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return re.sub(rf'((?:id="|url\(#)(?:{names}))(?=["\)])', rf"\1-{digest}", text)
 
 
 _LONG = re.compile(r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])')
@@ -139,9 +139,9 @@ def _whole(text: str) -> str:
         if name not in shapes:
             return use[0]
         used.add(name)
-        path, own = shapes[name]
+        path, shape_style = shapes[name]
         # A shape's own style overrides the style inherited from its use.
-        style = "; ".join(filter(None, (look, own)))
+        style = "; ".join(filter(None, (look, shape_style)))
         return f'<path d="{path}" transform="translate({x} {y})" style="{style}"/>'
 
     text = _USE.sub(drawn, _SHEET.sub("", text))
@@ -153,10 +153,10 @@ _CELL = rf'<g id="{IN_CELL}">\s*<text style="([^"]*)" (x="[^"]*" y="[^"]*">[^<]*
 _NEIGHBOURS = re.compile(f"(?:{_CELL})+")
 
 
-def _grouped(found: re.Match[str]) -> str:
+def _grouped(match: re.Match[str]) -> str:
     """Texts of cells that follow each other, those of one look in one group: a tile has two thousand."""
     looks: dict[str, list[str]] = {}
-    for look, text in re.findall(_CELL, found[0]):
+    for look, text in re.findall(_CELL, match[0]):
         # JSON escapes the other quotes.
         place, sign, words = text.partition(">")
         looks.setdefault(look, []).append("<text " + place.replace('"', "'") + sign + words)
@@ -172,8 +172,8 @@ def _resolved(layout: Mapping[str, Any]) -> Mapping[str, Any]:
     if under.get("paper_bgcolor") != CLEAR:
         return layout
     axes = {name: under.get(name[:5]) for name in layout if name[:5] in ("xaxis", "yaxis")}
-    made: Mapping[str, Any] = _over({**under, **axes}, layout)
-    return made
+    resolved: Mapping[str, Any] = _over({**under, **axes}, layout)
+    return resolved
 
 
 def _over(under: Any, above: Any) -> Any:
@@ -232,17 +232,17 @@ class _Drawing:
     def _place(self, trace: Mapping[str, Any]) -> Place:
         names = (str(trace.get("xaxis", "x")), str(trace.get("yaxis", "y")))
         if names not in self.places:
-            given = [self.layout.get(f"{name[0]}axis{name[1:]}") or {} for name in names]
+            entries = [self.layout.get(f"{name[0]}axis{name[1:]}") or {} for name in names]
             on = [t for t in self.traces if (t.get("xaxis", "x"), t.get("yaxis", "y")) == names]
             scales = [
                 Scale(
                     entry,
                     [values_of(t, side) for t in on if t.get("type") != "heatmap" or t.get(side) is not None],
                 )
-                for side, entry in zip("xy", given, strict=True)
+                for side, entry in zip("xy", entries, strict=True)
             ]
             left, bottom, wide, high = self.area
-            (x0, x1), (y0, y1) = (array(entry.get("domain")) or (0, 1) for entry in given)
+            (x0, x1), (y0, y1) = (array(entry.get("domain")) or (0, 1) for entry in entries)
             axes = self.figure.add_axes(
                 (left + x0 * wide, bottom + y0 * high, (x1 - x0) * wide, (y1 - y0) * high)
             )
@@ -289,56 +289,54 @@ class _Drawing:
             "linewidth": at(shape, "line.width", 2),
             "linestyle": DASHES.get(at(shape, "line.dash", ""), "-"),
         }
-        made: Any
+        artist: Any
         if shape.get("type") == "line":
-            made = Line2D([x0, x1], [y0, y1], color=line, transform=both, **style)
+            artist = Line2D([x0, x1], [y0, y1], color=line, transform=both, **style)
         else:
             fill = colour(shape.get("fillcolor"), "none") if shape.get("fillcolor") else "none"
-            made = Rectangle(
+            artist = Rectangle(
                 (x0, y0), x1 - x0, y1 - y0, facecolor=fill, edgecolor=line, transform=both, **style
             )
-            made.set_alpha(shape.get("opacity"))
-        self.figure.add_artist(made)
+            artist.set_alpha(shape.get("opacity"))
+        self.figure.add_artist(artist)
 
-    def _annotation(self, given: Mapping[str, Any]) -> None:
+    def _annotation(self, note: Mapping[str, Any]) -> None:
         from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
-        if given.get("visible") is False:
+        if note.get("visible") is False:
             return
-        of = self._of(given)
-        across, (x,) = self._points(given, "x", [given.get("x", 0.5)], of)
-        up, (y,) = self._points(given, "y", [given.get("y", 0.5)], of)
-        arrow = given.get("showarrow") is not False
+        of = self._of(note)
+        across, (x,) = self._points(note, "x", [note.get("x", 0.5)], of)
+        up, (y,) = self._points(note, "y", [note.get("y", 0.5)], of)
+        arrow = note.get("showarrow") is not False
         # As plotly has it, the line of a text is higher than its letters.
-        room = 3 if given.get("yanchor") == "bottom" else 0
-        moved = (number(given.get("xshift") or 0), number(given.get("yshift") or room))
+        room = 3 if note.get("yanchor") == "bottom" else 0
+        moved = (number(note.get("xshift") or 0), number(note.get("yshift") or room))
         if arrow:
-            moved = (moved[0] + number(given.get("ax", -10)), moved[1] - number(given.get("ay", -30)))
+            moved = (moved[0] + number(note.get("ax", -10)), moved[1] - number(note.get("ay", -30)))
         shift = ScaledTranslation(moved[0] / 72, moved[1] / 72, self.figure.dpi_scale_trans)
-        horizontal = given.get("xanchor") or "auto"
+        horizontal = note.get("xanchor") or "auto"
         if horizontal == "auto":
             horizontal = "center" if arrow or number(x) not in (0.0, 1.0) else ("left" if x == 0 else "right")
-        vertical = {"top": "top", "bottom": "bottom", "middle": "center"}.get(
-            given.get("yanchor") or "middle"
-        )
+        vertical = {"top": "top", "bottom": "bottom", "middle": "center"}.get(note.get("yanchor") or "middle")
         box = None
-        if given.get("bgcolor"):
-            pad = number(given.get("borderpad", 1))
+        if note.get("bgcolor"):
+            pad = number(note.get("borderpad", 1))
             box = {
-                "facecolor": colour(given["bgcolor"]),
+                "facecolor": colour(note["bgcolor"]),
                 "edgecolor": "none",
                 "boxstyle": f"square,pad={pad / 12:.3f}",
             }
         self.figure.text(
             x,
             y,
-            plain(given.get("text")),
+            plain(note.get("text")),
             transform=blended_transform_factory(across, up) + shift,
             ha=horizontal,
             va=vertical,
-            color=colour(at(given, "font.color"), INK) if at(given, "font.color") else self.ink,
-            size=at(given, "font.size", 12),
-            rotation=-number(given.get("textangle") or 0),
+            color=colour(at(note, "font.color"), INK) if at(note, "font.color") else self.ink,
+            size=at(note, "font.size", 12),
+            rotation=-number(note.get("textangle") or 0),
             bbox=box,
         )
 
@@ -351,15 +349,15 @@ class _Drawing:
             self.figure.text(x, 1 - 8 / self.size[1], text, color=self.ink, size=size, va="top")
 
     def _legend(self, colours: Sequence[str]) -> None:
-        shown = [
+        entries = [
             (trace, colours[n % len(colours)])
             for n, trace in enumerate(self.traces)
             if trace.get("name") and trace.get("showlegend") is not False and trace.get("type") != "heatmap"
         ]
-        wanted = self.layout.get("showlegend")
-        if wanted is False or not shown or (wanted is None and len(shown) < 2):
+        show_legend = self.layout.get("showlegend")
+        if show_legend is False or not entries or (show_legend is None and len(entries) < 2):
             return
-        handles = [legend_mark(trace, default) for trace, default in shown]
+        handles = [legend_mark(trace, default) for trace, default in entries]
         lowest = min(place.axes.get_position().y0 for place in self.places.values())
         self.figure.legend(
             handles=handles,

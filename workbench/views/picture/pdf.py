@@ -24,7 +24,7 @@ def pdf_of_drawing(drawn: Any, **options: Any) -> str:
     from matplotlib.text import Text
 
     texts = drawn.findobj(Text)
-    kept = io.BytesIO()
+    buffer = io.BytesIO()
     # Helvetica is in every reader; other signs want a font in the file, which is most of it.
     plain = all(ord(sign) < 256 for text in texts for sign in text.get_text())
     for text in texts if plain else ():
@@ -32,8 +32,8 @@ def pdf_of_drawing(drawn: Any, **options: Any) -> str:
             text.set_weight("medium")  # as Helvetica's own is called
     core: dict[Any, Any] = {"font.sans-serif": ["Helvetica"]} if plain else {}
     with matplotlib.rc_context({**core, "pdf.use14corefonts": plain}):
-        drawn.savefig(kept, format="pdf", metadata={"CreationDate": None}, **options)
-    return base64.b64encode(kept.getvalue()).decode()
+        drawn.savefig(buffer, format="pdf", metadata={"CreationDate": None}, **options)
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
 def pdf_of_svg(picture: str) -> str:
@@ -52,46 +52,57 @@ def pdf_of_svg(picture: str) -> str:
     axes = drawn.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axes.axis("off")
     size = float(tree.attrib.get("font-size", 11))
-    for each in tree:
-        kind = each.tag.rpartition("}")[2]
+    for element in tree:
+        kind = element.tag.rpartition("}")[2]
         if kind not in _DRAWS:
             raise ValueError(f"<{kind}> cannot be drawn as PDF; expected one of {', '.join(_DRAWS)}")
-        _DRAWS[kind](axes, each.attrib, "".join(each.itertext()), size)
+        _DRAWS[kind](axes, element.attrib, "".join(element.itertext()), size)
     axes.set(xlim=(0, width), ylim=(height, 0))
     return pdf_of_drawing(drawn, transparent=True)
 
 
-def _text(axes: Any, told: Mapping[str, str], text: str, size: float) -> None:
-    side = {"end": "right", "middle": "center"}.get(told.get("text-anchor", ""), "left")
-    look = {"ha": side, "va": "baseline", "weight": told.get("font-weight", "normal"), "parse_math": False}
-    at = float(told["x"]), float(told["y"])
-    axes.text(*at, text, size=float(told.get("font-size", size)), color=told.get("fill", INK), **look)
+def _text(axes: Any, attributes: Mapping[str, str], text: str, size: float) -> None:
+    side = {"end": "right", "middle": "center"}.get(attributes.get("text-anchor", ""), "left")
+    look = {
+        "ha": side,
+        "va": "baseline",
+        "weight": attributes.get("font-weight", "normal"),
+        "parse_math": False,
+    }
+    at = float(attributes["x"]), float(attributes["y"])
+    axes.text(
+        *at, text, size=float(attributes.get("font-size", size)), color=attributes.get("fill", INK), **look
+    )
 
 
-def _box(told: Mapping[str, str]) -> tuple[float, float, float, float]:
-    x, y, width, height = (float(told[name]) for name in ("x", "y", "width", "height"))
+def _box(attributes: Mapping[str, str]) -> tuple[float, float, float, float]:
+    x, y, width, height = (float(attributes[name]) for name in ("x", "y", "width", "height"))
     return x, y, width, height
 
 
-def _rect(axes: Any, told: Mapping[str, str], text: str, size: float) -> None:
+def _rect(axes: Any, attributes: Mapping[str, str], text: str, size: float) -> None:
     from matplotlib.patches import Rectangle
 
-    x, y, width, height = _box(told)
-    look: dict[str, Any] = {"color": told["fill"], "alpha": float(told.get("opacity", 1)), "linewidth": 0}
+    x, y, width, height = _box(attributes)
+    look: dict[str, Any] = {
+        "color": attributes["fill"],
+        "alpha": float(attributes.get("opacity", 1)),
+        "linewidth": 0,
+    }
     axes.add_patch(Rectangle((x, y), width, height, **look))
 
 
-def _image(axes: Any, told: Mapping[str, str], text: str, size: float) -> None:
+def _image(axes: Any, attributes: Mapping[str, str], text: str, size: float) -> None:
     from matplotlib.image import imread
 
-    x, y, width, height = _box(told)
-    pixels = imread(io.BytesIO(base64.b64decode(told["href"].partition(",")[2])), format="png")
+    x, y, width, height = _box(attributes)
+    pixels = imread(io.BytesIO(base64.b64decode(attributes["href"].partition(",")[2])), format="png")
     axes.imshow(pixels, extent=(x, x + width, y + height, y), aspect="auto", interpolation="none")
 
 
-def _path(axes: Any, told: Mapping[str, str], text: str, size: float) -> None:
-    look = {"colors": told["stroke"], "linewidth": float(told.get("stroke-width", 1))}
-    for x, y, how, to in re.findall(r"M([\d.]+) ([\d.]+)([vV])([\d.]+)", told["d"]):
+def _path(axes: Any, attributes: Mapping[str, str], text: str, size: float) -> None:
+    look = {"colors": attributes["stroke"], "linewidth": float(attributes.get("stroke-width", 1))}
+    for x, y, how, to in re.findall(r"M([\d.]+) ([\d.]+)([vV])([\d.]+)", attributes["d"]):
         axes.vlines(float(x), float(y), float(to) + (float(y) if how == "v" else 0), **look)
 
 

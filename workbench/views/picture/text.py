@@ -31,7 +31,7 @@ def text_of(figure: Any) -> str:
             lines.append(f"    and {len(pairs) - ROWS} more")
     if len(lines) == 1:
         # A diagram's text is in its annotations.
-        notes = [plain(each.get("text") or "") for each in layout.get("annotations") or ()]
+        notes = [plain(note_entry.get("text") or "") for note_entry in layout.get("annotations") or ()]
         lines += [f"  {' '.join(note.split())}" for note in notes if note][:ROWS]
     return "\n".join(lines)
 
@@ -46,30 +46,34 @@ def sentence_of(figure: Any) -> str:
     """A sentence made from the figure's data: count and range of each trace, up to `TRACES` of them."""
     tree: Mapping[str, Any] = figure if isinstance(figure, Mapping) else figure.to_dict()
     layout = tree.get("layout") or {}
-    said = []
+    sentences = []
     for trace in tree.get("data") or ():
         if _is_drawing(trace, layout):
             continue
         name = plain(trace.get("name") or trace.get("type") or "trace")
         across = trace.get("orientation") == "h"
         kind = "z" if trace.get("z") is not None else "x" if across else "y"
-        known = [each for each in _flat(array(trace.get(kind))) if math.isfinite(each)]
-        if known:
-            low, high = min(known), max(known)
+        numbers = [value for value in _flat(array(trace.get(kind))) if math.isfinite(value)]
+        if numbers:
+            low, high = min(numbers), max(numbers)
             span = f"{low:,.4g} to {high:,.4g}" if low != high else f"{low:,.4g}"
-            said.append(f"{name}: {len(known)} value{'' if len(known) == 1 else 's'}, {span}")
-    more = [f"and {len(said) - TRACES} more"] if len(said) > TRACES else []
+            sentences.append(f"{name}: {len(numbers)} value{'' if len(numbers) == 1 else 's'}, {span}")
+    more = [f"and {len(sentences) - TRACES} more"] if len(sentences) > TRACES else []
     names = {"across": "xaxis.title.text", "up": "yaxis.title.text"}
     axes = [f"{plain(text)} {way}" for way, key in names.items() if (text := at(layout, key, ""))]
-    return "; ".join([*axes, *said[:TRACES], *more]) + "." if axes or said else "A drawing without numbers."
+    return (
+        "; ".join([*axes, *sentences[:TRACES], *more]) + "."
+        if axes or sentences
+        else "A drawing without numbers."
+    )
 
 
 def _flat(values: Iterable[Any]) -> Iterator[float]:
-    for each in values:
-        if isinstance(each, list | tuple):
-            yield from _flat(each)
-        elif isinstance(each, int | float):
-            yield float(each)
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from _flat(value)
+        elif isinstance(value, int | float):
+            yield float(value)
 
 
 def _is_drawing(trace: Mapping[str, Any], layout: Mapping[str, Any]) -> bool:

@@ -86,39 +86,39 @@ def scatter(place: Place, trace: Mapping[str, Any], default: str) -> None:
 def _errors(
     place: Place, trace: Mapping[str, Any], side: str, x: list[float], y: list[float], main: str
 ) -> None:
-    given = trace.get(f"error_{side}")
-    if not given or given.get("visible") is False or given.get("array") is None:
+    error = trace.get(f"error_{side}")
+    if not error or error.get("visible") is False or error.get("array") is None:
         return
-    above = [number(v) for v in array(given["array"])]
-    below = above if given.get("arrayminus") is None else [number(v) for v in array(given["arrayminus"])]
+    above = [number(v) for v in array(error["array"])]
+    below = above if error.get("arrayminus") is None else [number(v) for v in array(error["arrayminus"])]
     place.axes.errorbar(
         x, y, **{f"{side}err": [below, above]}, fmt="none", ecolor=colour(main), capsize=3, linewidth=1.5
     )
 
 
 def _markers(place: Place, trace: Mapping[str, Any], x: list[float], y: list[float], main: str) -> None:
-    given = at(trace, "marker", {})
-    sizes = [number(s if s is not None else 6) for s in each(given.get("size", 6), len(x))]
-    raw = each(given.get("color", main), len(x))
+    look = at(trace, "marker", {})
+    sizes = [number(s if s is not None else 6) for s in each(look.get("size", 6), len(x))]
+    raw = each(look.get("color", main), len(x))
     if raw and all(isinstance(c, int | float) for c in raw):
-        scale = colour_map(given.get("colorscale"), reverse=bool(given.get("reversescale")))
-        low, high = given.get("cmin", min(raw)), given.get("cmax", max(raw))
+        scale = colour_map(look.get("colorscale"), reverse=bool(look.get("reversescale")))
+        low, high = look.get("cmin", min(raw)), look.get("cmax", max(raw))
         colours = [scale((c - low) / ((high - low) or 1)) for c in raw]
     else:
         colours = [colour(c, main) for c in raw]
-    for symbol in dict.fromkeys(each(given.get("symbol", "circle"), len(x))):
+    for symbol in dict.fromkeys(each(look.get("symbol", "circle"), len(x))):
         name = str(symbol or "circle")
-        own = [n for n, s in enumerate(each(given.get("symbol", "circle"), len(x))) if s == symbol]
+        members = [n for n, s in enumerate(each(look.get("symbol", "circle"), len(x))) if s == symbol]
         hollow = name.endswith("-open")
         place.axes.scatter(
-            [x[n] for n in own],
-            [y[n] for n in own],
-            s=[sizes[n] ** 2 for n in own],
+            [x[n] for n in members],
+            [y[n] for n in members],
+            s=[sizes[n] ** 2 for n in members],
             marker=SYMBOLS.get(name.removesuffix("-open").removesuffix("-dot"), "o"),
-            facecolors="none" if hollow else [colours[n] for n in own],
-            edgecolors=[colours[n] for n in own],
-            linewidths=2 if hollow else at(given, "line.width", 0),
-            alpha=given.get("opacity") if isinstance(given.get("opacity"), int | float) else None,
+            facecolors="none" if hollow else [colours[n] for n in members],
+            edgecolors=[colours[n] for n in members],
+            linewidths=2 if hollow else at(look, "line.width", 0),
+            alpha=look.get("opacity") if isinstance(look.get("opacity"), int | float) else None,
             zorder=3,
         )
 
@@ -165,7 +165,7 @@ def draw_bars(place: Place) -> None:
     overlaid = place.layout.get("barmode") == "overlay"
     gap = number(place.layout.get("bargap", 0.2))
     tops: dict[tuple[float, bool], float] = {}
-    shown = len(place.bars)
+    count = len(place.bars)
     for n, (trace, default) in enumerate(place.bars):
         lies = trace.get("orientation") == "h"
         along, across = (place.y, place.x) if lies else (place.x, place.y)
@@ -173,8 +173,8 @@ def draw_bars(place: Place) -> None:
         lengths = across.places(values_of(trace, "x" if lies else "y"))
         steps = np.diff(sorted(set(centres)))
         room = (float(steps.min()) if len(steps) else 1.0) * (1 - gap)
-        width = room if stacked or overlaid else room / shown
-        shift = 0.0 if stacked or overlaid else (n - (shown - 1) / 2) * width
+        width = room if stacked or overlaid else room / count
+        shift = 0.0 if stacked or overlaid else (n - (count - 1) / 2) * width
         starts = [
             0.0 if trace.get("base") is None else number(b) for b in each(trace.get("base"), len(centres))
         ]
@@ -250,8 +250,8 @@ def _with_room(
     size = number(at(look, "textfont.size", 11))
     along = lies != bool(number(look.get("textangle") or 0))
     letters = max((len(line) for text in texts for line in text.split("\n")), default=0)
-    wanted = 8 + size * (0.64 * letters if along else 1.4 * max(text.count("\n") + 1 for text in texts))
-    share = min(0.6, wanted / _size(place)[0 if lies else 1])
+    needed = 8 + size * (0.64 * letters if along else 1.4 * max(text.count("\n") + 1 for text in texts))
+    share = min(0.6, needed / _size(place)[0 if lies else 1])
     end = (ends[longest] / (1 - share), centres[longest])
     place.axes.update_datalim([end if lies else end[::-1]])
 
@@ -317,20 +317,20 @@ def _cell_texts(place: Place, trace: Mapping[str, Any], cells: Any, edges: Seque
     template = trace.get("texttemplate")
     if not template or cells.size > CELL_TEXTS:
         return
-    given = [array(row) for row in array(trace.get("text"))]
+    texts = [array(row) for row in array(trace.get("text"))]
     x, y = ([(a + b) / 2 for a, b in pairwise(e)] for e in edges)
-    told: dict[tuple[int, int], str] = {}
+    labels: dict[tuple[int, int], str] = {}
     for row, column in np.argwhere(np.isfinite(cells)):
         # As plotly takes it: rows need not be as long as the cells'.
-        own = given[row][column] if row < len(given) and column < len(given[row]) else None
-        text = label(float(cells[row, column])) if "z" in template else str("" if own is None else own)
+        entry = texts[row][column] if row < len(texts) and column < len(texts[row]) else None
+        text = label(float(cells[row, column])) if "z" in template else str("" if entry is None else entry)
         if text.strip():
-            told[row, column] = text
-    longest = max(map(len, told.values()), default=0)
+            labels[row, column] = text
+    longest = max(map(len, labels.values()), default=0)
     # Half a letter apart: numbers of neighbours would be read as one.
     wide, high = _size(place)
     fitting = min(9.0, wide / cells.shape[1] / (0.64 * (longest + 0.5)), high / cells.shape[0] / 1.3)
-    for (row, column), text in told.items():
+    for (row, column), text in labels.items():
         font = {"size": fitting, **(trace.get("textfont") or {})}
         if "color" not in font:
             font["color"] = readable(to_hex(behind[row, column]))
@@ -341,8 +341,8 @@ def legend_mark(trace: Mapping[str, Any], default: str) -> Any:
     """A trace's legend handle."""
     from matplotlib.lines import Line2D
 
-    own = at(trace, "line.color") or each(at(trace, "marker.color"), 1)[0]
-    paint = colour(own if isinstance(own, str) else default, default)
+    paints = at(trace, "line.color") or each(at(trace, "marker.color"), 1)[0]
+    paint = colour(paints if isinstance(paints, str) else default, default)
     mode = "markers" if trace.get("type") == "bar" else str(trace.get("mode") or "lines")
     symbol = "square" if trace.get("type") == "bar" else str(each(at(trace, "marker.symbol", "circle"), 1)[0])
     return Line2D(

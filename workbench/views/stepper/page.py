@@ -47,76 +47,76 @@ def moved(s: Stepper, tile: str = "") -> dict[str, Any]:
         "position": s.position,
         "length": s.length,
         "cut": s.tape.cut,
-        "here": [each.address for each in s.instructions],
-        "last": [each.address for each in s.last],
+        "here": [entry.address for entry in s.instructions],
+        "last": [entry.address for entry in s.last],
         "line": s.line or 0,
         "exec": f"{s.exec:016x}",
-        "breakpoints": sorted({each.line for each in s.breakpoints if each.line is not None}),
-        "waves": [[each.state, each.line or 0, each.done] for each in s.waves],
-        "changed": [_change(each) for each in s.changed[:MOST_CHANGES]],
+        "breakpoints": sorted({entry.line for entry in s.breakpoints if entry.line is not None}),
+        "waves": [[entry.state, entry.line or 0, entry.done] for entry in s.waves],
+        "changed": [_change(entry) for entry in s.changed[:MOST_CHANGES]],
         "more": max(0, len(s.changed) - MOST_CHANGES),
-        "accesses": [_access(each, int(target(s.kernel.arch).lds_banks)) for each in s.accesses],
+        "accesses": [_access(entry, int(target(s.kernel.arch).lds_banks)) for entry in s.accesses],
         "waiting": [
-            [each.counter, [[printer.text(i), s.line_of(i.address) or 0] for i in each.instructions]]
-            for each in s.outstanding
+            [entry.counter, [[printer.text(i), s.line_of(i.address) or 0] for i in entry.instructions]]
+            for entry in s.outstanding
         ],
         "variables": [
             [
-                each.name,
-                each.type.replace("kittens::ducks::", ""),
-                each.place,
-                "" if each.is_tile else number(each.value),
-                each.is_tile,
+                entry.name,
+                entry.type.replace("kittens::ducks::", ""),
+                entry.place,
+                "" if entry.is_tile else number(entry.value),
+                entry.is_tile,
             ]
-            for each in s.variables.values()
+            for entry in s.variables.values()
         ],
         "tile": _tile(s, tile) if tile else None,
     }
 
 
-def _change(each: Changed) -> dict[str, Any]:
-    if isinstance(each.after, int):
-        return {"name": each.name, "text": f"{each.before:#x} → {each.after:#x}"}
-    if not each.lanes:
-        return {"name": each.name, "text": "written"}
-    bits = np.asarray(each.after, dtype=np.uint32)
+def _change(change: Changed) -> dict[str, Any]:
+    if isinstance(change.after, int):
+        return {"name": change.name, "text": f"{change.before:#x} → {change.after:#x}"}
+    if not change.lanes:
+        return {"name": change.name, "text": "written"}
+    bits = np.asarray(change.after, dtype=np.uint32)
     floats = bits.view(np.float32).astype(np.float64)
     usual = np.isfinite(floats) & ((floats == 0) | (np.abs(floats) > 1e-30) & (np.abs(floats) < 1e30))
     # Most numbers that are floats look like floats, and integers like tiny ones.
     are_floats = usual.mean() > 0.9 and (floats != 0).any()
     numbers = floats if are_floats else bits.astype(np.int32).astype(np.float64)
     return {
-        "name": each.name,
+        "name": change.name,
         "lanes": [None if not np.isfinite(n) else float(f"{n:.6g}") for n in numbers],
         "bits": [f"{n:08x}" for n in bits.tolist()],
-        "changed": (np.asarray(each.before) != bits).tolist(),
+        "changed": (np.asarray(change.before) != bits).tolist(),
     }
 
 
-def _access(each: Access, banks: int) -> dict[str, Any]:
+def _access(access: Access, banks: int) -> dict[str, Any]:
     """An access, with how many cycles each bank takes in the phase in which it takes most."""
-    told = {
-        "what": each.kind.name.lower().replace("_", " ").replace("lds", "LDS"),
-        "bytes": each.bytes,
-        "lanes": len(each.addresses),
-        "conflicts": each.conflicts,
+    facts = {
+        "what": access.kind.name.lower().replace("_", " ").replace("lds", "LDS"),
+        "bytes": access.bytes,
+        "lanes": len(access.addresses),
+        "conflicts": access.conflicts,
     }
-    if each.banks:
-        told["banks"] = _cycles(each, banks).tolist()
-    elif each.addresses:
-        ends = min(each.addresses.values()), max(each.addresses.values()) + each.bytes
-        told["range"] = f"{ends[0]:#x} to {ends[1]:#x}"
-    return told
+    if access.banks:
+        facts["banks"] = _cycles(access, banks).tolist()
+    elif access.addresses:
+        ends = min(access.addresses.values()), max(access.addresses.values()) + access.bytes
+        facts["range"] = f"{ends[0]:#x} to {ends[1]:#x}"
+    return facts
 
 
-def _cycles(each: Access, banks: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _cycles(access: Access, banks: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     most = np.zeros(banks, dtype=np.int64)
-    for phase in each.phases:
+    for phase in access.phases:
         words: dict[int, set[int]] = {}
         for lane in phase.lanes:
-            if lane in each.addresses:
-                first = each.addresses[lane] // 4
-                for word in range(first, first + max(1, each.bytes // 4)):
+            if lane in access.addresses:
+                first = access.addresses[lane] // 4
+                for word in range(first, first + max(1, access.bytes // 4)):
                     words.setdefault(word % banks, set()).add(word)
         for bank, distinct in words.items():
             most[bank] = max(most[bank], len(distinct))

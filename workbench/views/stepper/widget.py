@@ -25,32 +25,32 @@ def stepper_html(s: Stepper) -> Markup:
 
 
 @shows(Provenance)
-def provenance_html(found: Provenance) -> Markup:
+def provenance_html(provenance: Provenance) -> Markup:
     """The element, what it is made of, and by which instructions."""
-    return block(*_made_of(found), _causes(found))
+    return block(*_made_of(provenance), _causes(provenance))
 
 
-def provenance_widgets(found: Provenance) -> list[Any]:
+def provenance_widgets(provenance: Provenance) -> list[Any]:
     """The same around the page of its stepper, which stands where one looks first."""
     import ipywidgets as widgets
 
-    head, causes = str(block(*_made_of(found))), str(block(_causes(found)))
+    head, causes = str(block(*_made_of(provenance))), str(block(_causes(provenance)))
     # As large as in an output: a widget's own letters are smaller.
     as_output = {"font_size": "var(--jp-content-font-size1)"}
-    above, below = (widgets.HTML(each, style=as_output) for each in (head, causes))
-    return [above, stepper_widget(found.stepper), below]
+    above, below = (widgets.HTML(page, style=as_output) for page in (head, causes))
+    return [above, stepper_widget(provenance.stepper), below]
 
 
-def _made_of(found: Provenance) -> tuple[Markup | str, ...]:
-    head, *_ = str(found).splitlines()
-    cut = tag("div", "more lies behind it than is followed", kind="wb-warn") if found.cut else ""
-    return head, tag("div", "made of ", ", ".join(found.sources) or "no memory"), cut
+def _made_of(provenance: Provenance) -> tuple[Markup | str, ...]:
+    head, *_ = str(provenance).splitlines()
+    cut = tag("div", "more lies behind it than is followed", kind="wb-warn") if provenance.cut else ""
+    return head, tag("div", "made of ", ", ".join(provenance.sources) or "no memory"), cut
 
 
-def _causes(found: Provenance) -> Table:
+def _causes(provenance: Provenance) -> Table:
     rows = [
         (Cell(line or "?", "wb-num"), Cell(code(text)), Cell(count, "wb-num"))
-        for line, text, count in folded(found.causes)
+        for line, text, count in folded(provenance.causes)
     ]
     return Table(("line", "instruction", "times"), rows)
 
@@ -65,9 +65,9 @@ def present(s: Stepper) -> None:
 
 def stepper_widget(s: Stepper) -> Any:
     """The page as a widget."""
-    made = _stepper_class()()
-    made.follow(s)
-    return made
+    view = _stepper_class()()
+    view.follow(s)
+    return view
 
 
 def act(s: Stepper, message: dict[str, Any]) -> None:
@@ -84,10 +84,10 @@ def act(s: Stepper, message: dict[str, Any]) -> None:
     ):
         getattr(s, do)(value)
     elif do == "break" and isinstance(value, int):
-        known = [each for each in s.breakpoints if each.line == value]
-        for each in known:
-            s.breakpoints.remove(each)
-        if not known:
+        breakpoints = [breakpoint for breakpoint in s.breakpoints if breakpoint.line == value]
+        for breakpoint in breakpoints:
+            s.breakpoints.remove(breakpoint)
+        if not breakpoints:
             s.break_at(value)
     elif do != "look":
         raise UsageError(f"unknown action {do!r} of a stepper")

@@ -64,16 +64,16 @@ def pack(line: Timeline) -> Packed:
     tracks: list[int] = [0]
     segments: list[tuple[float, float, int]] = []
     for lane in range(len(line.lanes)):
-        own = range(first[lane], first[lane + 1])
-        for found in (_work(spans, own), _stalls(spans, own)):
-            segments += found
+        indices = range(first[lane], first[lane + 1])
+        for part in (_work(spans, indices), _stalls(spans, indices)):
+            segments += part
             tracks.append(len(segments))
     columns["begin"] = np.array([s[0] for s in segments], np.float32)
     columns["end"] = np.array([s[1] for s in segments], np.float32)
     columns["span"] = np.array([s[2] for s in segments], np.uint32)
     columns["kind"], columns["reason"] = kinds, reasons
     used = sorted(set(columns["op"].tolist()))
-    told = {
+    header = {
         "name": line.name,
         "device": line.device,
         "kernel": line.kernel.name,
@@ -90,7 +90,7 @@ def pack(line: Timeline) -> Packed:
         "segments": len(segments),
         "at": places(columns),
     }
-    return Packed(told, columns)
+    return Packed(header, columns)
 
 
 def meanings() -> dict[str, Any]:
@@ -115,9 +115,9 @@ def _starts(lanes: Sequence[int], count: int) -> list[int]:
     return [int(i) for i in np.searchsorted(np.array(lanes, dtype=np.int64), np.arange(count + 1))]
 
 
-def _work(spans: Sequence[Span], own: Iterable[int]) -> list[tuple[float, float, int]]:
+def _work(spans: Sequence[Span], indices: Iterable[int]) -> list[tuple[float, float, int]]:
     """Segments of a lane's instructions; under a later one an earlier one is not seen."""
-    found: list[tuple[float, float, int]] = []
+    segments: list[tuple[float, float, int]] = []
     busy: list[tuple[float, int]] = []
     now = 0.0
 
@@ -126,25 +126,25 @@ def _work(spans: Sequence[Span], own: Iterable[int]) -> list[tuple[float, float,
         while busy and now < time:
             end, span = busy[-1]
             if end > now:
-                found.append((now, min(end, time), span))
+                segments.append((now, min(end, time), span))
                 now = min(end, time)
             if end <= time:
                 busy.pop()
 
-    for i in own:
+    for i in indices:
         span = spans[i]
         if span.reason or span.cycles <= 0:
             continue
         until(span.start)
         now = span.start
-        busy = [each for each in busy if each[0] > now]
+        busy = [entry for entry in busy if entry[0] > now]
         busy.append((span.start + span.cycles, i))
     until(float("inf"))
-    return found
+    return segments
 
 
-def _stalls(spans: Sequence[Span], own: Iterable[int]) -> list[tuple[float, float, int]]:
-    return [(spans[i].start, spans[i].start + spans[i].cycles, i) for i in own if spans[i].reason]
+def _stalls(spans: Sequence[Span], indices: Iterable[int]) -> list[tuple[float, float, int]]:
+    return [(spans[i].start, spans[i].start + spans[i].cycles, i) for i in indices if spans[i].reason]
 
 
 def _barriers(line: Timeline) -> list[list[float]]:
@@ -155,39 +155,39 @@ def _barriers(line: Timeline) -> list[list[float]]:
         if span.reason == "AT_BARRIER"
     }
     # Waves of a group go on within a turn or two of each other.
-    found: list[list[float]] = []
+    barriers: list[list[float]] = []
     last: dict[int, int] = {}
     for time, group in sorted(times):
         if time - last.get(group, -1000) > 16:
-            found.append([time, group])
+            barriers.append([time, group])
         last[group] = time
-    return found
+    return barriers
 
 
 def _operations(line: Timeline, addresses: Sequence[int], used: set[int]) -> list[list[Any]]:
     """[address, text, file, line] of each operation; of those that no span has, the address alone."""
     module = line.kernel.module
-    found: list[list[Any]] = []
+    operations: list[list[Any]] = []
     is_own = cache(module.is_own_source)
     for i, address in enumerate(addresses):
         if i not in used:
-            found.append([address])
+            operations.append([address])
             continue
         places = module.places_of(address)
         file, number = places[-1] if places else ("", 0)
-        own = bool(places) and is_own(file)
+        in_cell = bool(places) and is_own(file)
         text = printer.text(module.instruction(address))
-        found.append([address, text, file.replace("\\", "/").rpartition("/")[2], number, own])
-    return found
+        operations.append([address, text, file.replace("\\", "/").rpartition("/")[2], number, in_cell])
+    return operations
 
 
 def places(columns: dict[str, npt.NDArray[Any]]) -> dict[str, list[Any]]:
     """Name: [type, first byte, entries]."""
-    found, at = {}, 0
+    table, at = {}, 0
     for name, column in columns.items():
-        found[name] = [column.dtype.str[1:], at, len(column)]
+        table[name] = [column.dtype.str[1:], at, len(column)]
         at += len(_padded(column))
-    return found
+    return table
 
 
 def _padded(column: npt.NDArray[Any]) -> bytes:

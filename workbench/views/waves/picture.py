@@ -35,9 +35,9 @@ def waves_svg(timelines: Sequence[Packed]) -> str:
     span = max((t.told["cycles"] for t in timelines), default=1.0) or 1.0
     parts: list[str] = []
     y = 0.0
-    for each in timelines:
-        parts.append(_panel(each, y, span))
-        y += _height(each)
+    for packed in timelines:
+        parts.append(_panel(packed, y, span))
+        y += _height(packed)
     parts.append(_legend(y + 4))
     y += 2 * _ROW + 6
     return (
@@ -55,30 +55,30 @@ def raster(packed: Packed, columns: int, span: float) -> npt.NDArray[np.uint8]:
     Returns:
         tracks x columns x RGBA; straight alpha.
     """
-    told, data = packed.told, packed.columns
-    tracks = told["tracks"]
+    header, data = packed.told, packed.columns
+    tracks = header["tracks"]
     kinds = [OF_KIND[kind] for kind in KINDS]
     reasons = [OF_REASON.get(reason, 0) for reason in REASONS]
     rgb = np.array([[int(f.hue[i : i + 2], 16) for i in (1, 3, 5)] for f in FAMILIES], dtype=np.float64)
-    found = np.zeros((len(tracks) - 1, columns, 4))
+    pixels = np.zeros((len(tracks) - 1, columns, 4))
     scale = columns / span
     for track in range(len(tracks) - 1):
-        own = slice(tracks[track], tracks[track + 1])
-        index = data["span"][own]
+        segments = slice(tracks[track], tracks[track + 1])
+        index = data["span"][segments]
         table = np.array(reasons if track % 2 == STALL else kinds)
         family = table[data["reason" if track % 2 == STALL else "kind"][index]]
         cover = np.zeros((len(FAMILIES), columns))
         for number in range(len(FAMILIES)):
             mine = family == number
             if mine.any():
-                begin = data["begin"][own][mine].astype(np.float64) * scale
-                end = data["end"][own][mine].astype(np.float64) * scale
+                begin = data["begin"][segments][mine].astype(np.float64) * scale
+                end = data["end"][segments][mine].astype(np.float64) * scale
                 cover[number] = _covered(begin, end, columns)
         alpha = np.minimum(1.0, cover.sum(axis=0))
         shade = cover.T @ rgb / np.maximum(cover.sum(axis=0), 1e-9)[:, None]
-        found[track, :, :3] = shade
-        found[track, :, 3] = 255 * alpha * (1.0 if track % 2 == WORK else PALE)
-    return found.round().astype(np.uint8)
+        pixels[track, :, :3] = shade
+        pixels[track, :, 3] = 255 * alpha * (1.0 if track % 2 == WORK else PALE)
+    return pixels.round().astype(np.uint8)
 
 
 def _covered(
@@ -90,27 +90,27 @@ def _covered(
     whole = np.concatenate(([0.0], np.cumsum(end - begin)))
     last = np.searchsorted(begin, edges, side="right") - 1
     at = np.maximum(last, 0)
-    found: npt.NDArray[np.float64] = np.diff(
+    covered: npt.NDArray[np.float64] = np.diff(
         np.where(last < 0, 0.0, whole[at] + np.minimum(edges, end[at]) - begin[at])
     )
-    return found
+    return covered
 
 
 def _panel(packed: Packed, top: float, span: float) -> str:
-    told = packed.told
+    header = packed.told
     pixels = raster(packed, PIXELS, span)
     scale = (WIDTH - LABEL) / span
-    us, lanes = told["cycles"] / told["clock_hz"] * 1e6, len(told["lanes"])
+    us, lanes = header["cycles"] / header["clock_hz"] * 1e6, len(header["lanes"])
     parts = [
         f'<text x="0" y="{top + 14:.0f}" font-size="14">{escape(_title(packed))}</text>',
         f'<text x="0" y="{top + 30:.0f}">{lanes} wave{"" if lanes == 1 else "s"} of a compute unit, '
-        f"{told['cycles']:,.0f} cycles, {us:,.2f} us at {told['clock_hz'] / 1e6:,.0f} MHz: "
-        f"{escape(told['told'])}</text>",
+        f"{header['cycles']:,.0f} cycles, {us:,.2f} us at {header['clock_hz'] / 1e6:,.0f} MHz: "
+        f"{escape(header['told'])}</text>",
     ]
     y = top + _HEAD
     before = None
     tops: list[float] = []
-    for number, (group, wave, simd, _, _) in enumerate(told["lanes"]):
+    for number, (group, wave, simd, _, _) in enumerate(header["lanes"]):
         if before is not None and simd != before:
             y += SIMD_GAP
         if simd != before:
@@ -121,36 +121,36 @@ def _panel(packed: Packed, top: float, span: float) -> str:
         for track, (offset, height) in enumerate(((0, 8), (8.5, 4.5))):
             parts.append(_row(pixels[2 * number + track], y + offset, height))
         y += LANE + GAP
-    parts.append(_barrier_lines(told, tops, scale))
-    parts.append(_axis(told, y, span))
+    parts.append(_barrier_lines(header, tops, scale))
+    parts.append(_axis(header, y, span))
     return "".join(parts)
 
 
 def _row(colours: npt.NDArray[np.uint8], y: float, height: float) -> str:
     from matplotlib.image import imsave
 
-    kept = io.BytesIO()
-    imsave(kept, colours[None, :, :], format="png")
-    picture = base64.b64encode(kept.getvalue()).decode()
+    buffer = io.BytesIO()
+    imsave(buffer, colours[None, :, :], format="png")
+    picture = base64.b64encode(buffer.getvalue()).decode()
     place = f'x="{LABEL}" y="{y:.1f}" width="{WIDTH - LABEL}" height="{height}"'
     return f'<image {place} preserveAspectRatio="none" href="data:image/png;base64,{picture}"/>'
 
 
-def _barrier_lines(told: dict, tops: Sequence[float], scale: float) -> str:  # type: ignore[type-arg]
+def _barrier_lines(header: dict, tops: Sequence[float], scale: float) -> str:  # type: ignore[type-arg]
     """Lines where they are at least four pixels apart on average; more would hide what is under them."""
-    barriers = told["barriers"]
+    barriers = header["barriers"]
     if not barriers or len(barriers) * 4 > WIDTH - LABEL:
         return ""
-    found = []
+    strokes = []
     for cycle, group in barriers:
-        own = [tops[i] for i, lane in enumerate(told["lanes"]) if lane[0] == group]
+        lane_tops = [tops[i] for i, lane in enumerate(header["lanes"]) if lane[0] == group]
         x = LABEL + cycle * scale
-        found.append(f"M{x:.1f} {min(own):.0f}V{max(own) + LANE:.0f}")
+        strokes.append(f"M{x:.1f} {min(lane_tops):.0f}V{max(lane_tops) + LANE:.0f}")
     hue = FAMILIES[OF_KIND["BARRIER"]].hue
-    return f'<path d="{"".join(found)}" stroke="{hue}" stroke-width="0.7" fill="none"/>'
+    return f'<path d="{"".join(strokes)}" stroke="{hue}" stroke-width="0.7" fill="none"/>'
 
 
-def _axis(told: dict, y: float, span: float) -> str:  # type: ignore[type-arg]
+def _axis(header: dict, y: float, span: float) -> str:  # type: ignore[type-arg]
     step = 10 ** np.floor(np.log10(span / 4))
     step = next(step * k for k in (1, 2, 5, 10) if span / (step * k) <= 8)
     parts = []
@@ -171,11 +171,11 @@ def _legend(y: float) -> str:
             parts.append(f'<rect x="{x:.0f}" y="{y + 7.5:.1f}" width="12" {pale}/>')
         parts.append(f'<text x="{x + 16:.0f}" y="{y + 10:.0f}">{escape(family.name)}</text>')
         x += 34 + 6.6 * len(family.name)
-    said = (
+    legend = (
         "Lanes: work-group.wave. Above, instructions, as long as their unit is busy; below, pale, the wave "
         "waits for that unit. Red lines: barriers."
     )
-    parts.append(f'<text x="0" y="{y + 10 + _ROW:.0f}">{said}</text>')
+    parts.append(f'<text x="0" y="{y + 10 + _ROW:.0f}">{legend}</text>')
     return "".join(parts)
 
 

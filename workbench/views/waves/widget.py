@@ -19,20 +19,22 @@ def waves_widget(timelines: Sequence[Timeline | Packed] = ()) -> Any:
 
     Its trait `selected` is what a click has chosen: kernel, address, text, file and line of an instruction.
     """
-    made = _waves_class()()
-    put(made, timelines)
-    return made
+    widget = _waves_class()()
+    put(widget, timelines)
+    return widget
 
 
 def put(widget: Any, timelines: Sequence[Timeline | Packed]) -> None:
     """Shows other timelines in a widget."""
-    packed = [pack(each) if isinstance(each, Timeline) else each for each in timelines]
-    data = [each.data() for each in packed]
-    told = {
+    packed = [pack(timeline) if isinstance(timeline, Timeline) else timeline for timeline in timelines]
+    data = [timeline.data() for timeline in packed]
+    header = {
         "meanings": meanings(),
-        "timelines": [{**each.told, "bytes": len(part)} for each, part in zip(packed, data, strict=True)],
+        "timelines": [
+            {**timeline.told, "bytes": len(part)} for timeline, part in zip(packed, data, strict=True)
+        ],
     }
-    widget.shown = (json.dumps(told, separators=(",", ":")).encode(), b"".join(data))
+    widget.shown = (json.dumps(header, separators=(",", ":")).encode(), b"".join(data))
     widget.version += 1
 
 
@@ -40,7 +42,7 @@ def show(timelines: Sequence[Timeline]) -> None:
     """Displays timelines in a notebook: live, with the picture that is kept beside it."""
     import ipywidgets as widgets
 
-    packed = [pack(each) for each in timelines]
+    packed = [pack(timeline) for timeline in timelines]
     text = "\n".join(map(str, timelines))
     display_live(widgets.VBox([waves_widget(packed)]), text)
     display_pictures("Timeline", [(waves_svg(packed), text)])

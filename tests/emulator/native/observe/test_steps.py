@@ -86,11 +86,11 @@ def test_copies_and_plain_launches():
 
 @pytest.mark.parametrize(("total", "groups"), [(1, 24), (24, 24), (25, 24), (65536, 24), (7, 2)])
 def test_chosen_groups(total, groups):
-    chosen = StepOptions(groups).chosen(total)
-    assert list(chosen) == sorted(set(chosen))
-    assert len(chosen) == min(total, groups)
-    assert chosen[0] == 0
-    assert chosen[-1] == total - 1
+    indices = StepOptions(groups).chosen(total)
+    assert list(indices) == sorted(set(indices))
+    assert len(indices) == min(total, groups)
+    assert indices[0] == 0
+    assert indices[-1] == total - 1
 
 
 LANES = 64

@@ -218,13 +218,13 @@ class Lru:
 
     def has(self, line):
         folded = line ^ line >> 11 ^ line >> 22 ^ line >> 33
-        chosen = self.sets[folded % self.count]
-        if hit := line in chosen:
-            chosen.move_to_end(line)
+        ways = self.sets[folded % self.count]
+        if hit := line in ways:
+            ways.move_to_end(line)
         else:
-            if len(chosen) == self.ways:
-                chosen.popitem(last=False)
-            chosen[line] = True
+            if len(ways) == self.ways:
+                ways.popitem(last=False)
+            ways[line] = True
         return hit
 
 
@@ -256,16 +256,16 @@ def test_against_a_reference(module):
 
 
 def test_threads_do_not_matter(module, monkeypatch):
-    found = []
+    results = []
     x, out = aligned(MB // 16), torch.zeros(256)
     for threads, limit in (("1", 1 << 23), ("2", 1 << 23), ("1", 4096), ("2", 4096)):
         monkeypatch.setenv("HIPKITTENS_THREADS", threads)
         record = run(module["read"], 48, 256, x, out, MB // 64, 2, limit=limit)
-        found.append(record.traffic.replay(ACTUAL, 1))
-    assert found[0] == found[1]
-    assert found[2] == found[3]
-    assert found[0].sampling == 0
-    assert found[2].sampling > 0
+        results.append(record.traffic.replay(ACTUAL, 1))
+    assert results[0] == results[1]
+    assert results[2] == results[3]
+    assert results[0].sampling == 0
+    assert results[2].sampling > 0
 
 
 def test_sampling_is_near(module):
@@ -281,15 +281,15 @@ def test_a_sample_has_its_part_of_lines_a_power_of_two_apart(module):
     """L1 has the other half of each line; so it has in a sample, where it is 64 times as small."""
     groups, row, lines = 16, 65536 // 16, 512
     x, out = aligned(16 * row * 4), torch.zeros(128)
-    found = [
+    results = [
         run(module["halves"], groups, 128, x, out, row, lines, limit=limit).traffic.replay(ACTUAL, 1)
         for limit in (1 << 23, 1 << 13)
     ]
-    assert (found[0].sampling, found[1].sampling > 4) == (0, True)
-    for each in found:
-        assert each.total.l1_read_hits == pytest.approx(0.5 * each.total.l1_reads, rel=0.02)
+    assert (results[0].sampling, results[1].sampling > 4) == (0, True)
+    for result in results:
+        assert result.total.l1_read_hits == pytest.approx(0.5 * result.total.l1_reads, rel=0.02)
         # Of 8,192 lines one in 64 or in 32 is there, by where `x` lies: 128, give or take 11.
-        assert each.total.l1_reads == pytest.approx(groups * 2 * 16 * lines, rel=0.5)
+        assert result.total.l1_reads == pytest.approx(groups * 2 * 16 * lines, rel=0.5)
 
 
 def test_loads_that_nothing_is_waited_between_go_at_once(module):
@@ -380,14 +380,14 @@ def test_who_wrote(module):
 def test_tensors_begin_at_lines_as_on_a_gpu(module):
     """PyTorch's begin at any multiple of 64 bytes here; hipMalloc's are at multiples of 256."""
     raw, out = torch.zeros(4096 * 4 + 1024), torch.zeros(1)
-    found = []
+    counts = []
     for shift in (0, 16, 40):
         x = raw[shift : shift + 4096 * 4]
         record = run(module["stream"], 16, 256, x, out)
-        found.append(
+        counts.append(
             (record.traffic.replay(ACTUAL, 1).total.l2_reads, record.counters["global_read_lines_128"])
         )
-    assert found == [(4096 * 16 // LINE, 4096 * 16 // LINE)] * 3
+    assert counts == [(4096 * 16 // LINE, 4096 * 16 // LINE)] * 3
 
 
 def test_memory_of_many_small_work_groups_is_bounded(module):

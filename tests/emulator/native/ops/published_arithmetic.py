@@ -146,9 +146,9 @@ def to_f32(value: int, exponent: int, nearest: bool = True) -> int:
     magnitude = abs(value)
     cut = max(magnitude.bit_length() - 24, -149 - exponent)
     if cut > 0:
-        kept, rest = magnitude >> cut, magnitude & (1 << cut) - 1
+        significand, rest = magnitude >> cut, magnitude & (1 << cut) - 1
         half = 1 << cut - 1
-        magnitude = kept + (nearest and (rest > half or (rest == half and kept & 1 == 1)))
+        magnitude = significand + (nearest and (rest > half or (rest == half and significand & 1 == 1)))
         exponent += cut
     if magnitude == 0:
         return sign

@@ -48,7 +48,7 @@ def test_neon_gives_the_bits_of_x86_64(name: str, tmp_path_factory: pytest.TempP
     if cpu.machine() != "x86_64" or not cpu.LEVELS["x86-64-v3"].features <= cpu.host_features():
         pytest.skip("compares with code for x86-64-v3, which this CPU does not run")
     folder = tmp_path_factory.getbasetemp()
-    found = lines_of(cpu.LEVELS[name], "aarch64-linux-musl", folder, QEMU, "-cpu", CPUS[name])
-    wanted = x86_64s(folder)
-    assert len(wanted) > 40
-    assert found == wanted
+    lines = lines_of(cpu.LEVELS[name], "aarch64-linux-musl", folder, QEMU, "-cpu", CPUS[name])
+    expected = x86_64s(folder)
+    assert len(expected) > 40
+    assert lines == expected

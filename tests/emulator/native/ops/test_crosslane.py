@@ -61,8 +61,8 @@ def swizzled(pattern: int, lane: int) -> int:
 )
 def test_swizzle(native, wave, pattern: int) -> None:
     source = np.array([swizzled(pattern, lane) for lane in range(64)])
-    given = np.where(mask(wave), wave.v[2], 0)
-    expected = np.where(mask(wave), given[source], wave.v[3])
+    values = np.where(mask(wave), wave.v[2], 0)
+    expected = np.where(mask(wave), values[source], wave.v[3])
     assert not wave.run(native.instruction("ds_swizzle_b32", [native.v(3)], [native.v(2)], offset=pattern))
     assert np.array_equal(wave.v[3], expected)
 

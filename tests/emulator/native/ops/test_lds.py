@@ -110,8 +110,8 @@ def test_two_addresses(native, random, wave, stride: str, kind: str) -> None:
     assert not wave.run(read)
     for lane in range(64):
         data = b"".join(wave.lds[at[lane] + o * unit :][:size].tobytes() for o in (first, second))
-        found = wave.v[20 : 20 + size // 2, lane].tobytes()
-        assert found == (data if active(wave, lane) else before[20 : 20 + size // 2, lane].tobytes())
+        stored = wave.v[20 : 20 + size // 2, lane].tobytes()
+        assert stored == (data if active(wave, lane) else before[20 : 20 + size // 2, lane].tobytes())
 
 
 @pytest.mark.parametrize("stride", ["", "st64"])
@@ -412,8 +412,8 @@ def test_atomic(native, random, name: str) -> None:
                 expected[30, lane] = old & 0xFFFFFFFF
                 if bits == 64:
                     expected[31, lane] = old >> 32
-    found = wave.lds[: 256 * size].view(np.uint32 if bits == 32 else np.uint64)
-    assert [int(x) for x in found] == memory
+    contents = wave.lds[: 256 * size].view(np.uint32 if bits == 32 else np.uint64)
+    assert [int(x) for x in contents] == memory
     assert np.array_equal(wave.v, expected)
 
 
@@ -486,13 +486,13 @@ def test_measured_conflicts_of_two_lanes(native, opcode: str, banks: int) -> Non
         rows = list(csv.reader(line for line in file if not line.startswith("#")))[1:]
     measured = np.array([[int(x) for x in row[1:]] for row in rows])
     wave = native.Wave(lds_size=4096, profile=True)
-    for one in range(64):
+    for lane in range(64):
         for two in range(64):
-            if one == two:
+            if lane == two:
                 continue
             addresses = np.zeros(64, int)
             addresses[two] = 4 * banks
-            assert conflicts(wave, native, opcode, addresses, 1 << one | 1 << two) == measured[one, two]
+            assert conflicts(wave, native, opcode, addresses, 1 << lane | 1 << two) == measured[lane, two]
 
 
 @MEASURED

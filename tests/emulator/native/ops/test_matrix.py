@@ -39,18 +39,18 @@ def decode_small(
     exponent = bits >> mantissa_bits & (1 << exponent_bits) - 1
     mantissa = bits & (1 << mantissa_bits) - 1
     sign = np.where(bits >> (exponent_bits + mantissa_bits) & 1, -1.0, 1.0)
-    one = 1 << mantissa_bits
+    unit = 1 << mantissa_bits
     value = np.where(
         exponent == 0,
-        np.ldexp(mantissa / one, 1 - bias),
-        np.ldexp(1 + mantissa / one, (exponent - bias).astype(np.int64)),
+        np.ldexp(mantissa / unit, 1 - bias),
+        np.ldexp(1 + mantissa / unit, (exponent - bias).astype(np.int64)),
     )
     value = sign * value
     top = (1 << exponent_bits) - 1
     if kind == "ieee":
         value = np.where(exponent == top, np.where(mantissa == 0, sign * np.inf, np.nan), value)
     elif kind == "one nan":
-        value = np.where((exponent == top) & (mantissa == one - 1), np.nan, value)
+        value = np.where((exponent == top) & (mantissa == unit - 1), np.nan, value)
     elif kind == "fnuz":
         value = np.where(bits == 1 << (exponent_bits + mantissa_bits), np.nan, value)
     return value
@@ -201,14 +201,14 @@ def test_dense(native, random, target: str, name: str) -> None:
             [native.v(16, 8), native.v(32, 8), native.a(64, 32)],
         )
     )
-    found = get(wave.v, 128, places["CD"], BITS[shape.type_d])
+    pattern = get(wave.v, 128, places["CD"], BITS[shape.type_d])
     if shape.type_d == "i32":
-        assert np.array_equal(found, expected.astype(np.uint64) & np.uint64(0xFFFFFFFF))
+        assert np.array_equal(pattern, expected.astype(np.uint64) & np.uint64(0xFFFFFFFF))
         return
     if shape.type_d == "f64":
-        result, epsilon = found.view(np.float64), float(np.finfo(np.float64).eps)
+        result, epsilon = pattern.view(np.float64), float(np.finfo(np.float64).eps)
     else:
-        result, epsilon = found.astype(np.uint32).view(np.float32).astype(np.float64), EPSILON
+        result, epsilon = pattern.astype(np.uint32).view(np.float32).astype(np.float64), EPSILON
     finite = np.isfinite(expected)
     assert np.array_equal(np.isnan(result), np.isnan(expected))
     assert finite.mean() > 0.1 or "8" in name
@@ -236,8 +236,8 @@ def test_order_of_accumulation(native, random, name: str) -> None:
             name, [native.v(128, 16)], [native.v(16, 4), native.v(32, 4), native.imm(0.5, 240)]
         )
     )
-    found = get(wave.v, 128, places["CD"], 32).astype(np.uint32).view(np.float32)[0]
-    assert np.array_equal(found.view(np.uint32), total.view(np.uint32))
+    result = get(wave.v, 128, places["CD"], 32).astype(np.uint32).view(np.float32)[0]
+    assert np.array_equal(result.view(np.uint32), total.view(np.uint32))
 
 
 def test_layouts_agree_with_the_lane_tables() -> None:
@@ -439,7 +439,7 @@ def test_small_floats(native, random, plain: str, formats: tuple[int, int], scal
         modifiers |= {"op_sel": 0b10, "op_sel_hi": 0b11}
         sources += [native.v(100), native.v(101)]
     assert not wave.run(native.instruction(name, [native.v(128, 16)], sources, **modifiers))
-    found = get(wave.v, 128, places, 32).astype(np.uint32).view(np.float32)[0].astype(np.float64)
+    result = get(wave.v, 128, places, 32).astype(np.uint32).view(np.float32)[0].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         # Long doubles hold every product of the widest scales.
         left = np.ldexp(a.astype(np.longdouble), np.where(scale[0] == 128, 0, scale[0]).astype(int))
@@ -447,11 +447,11 @@ def test_small_floats(native, random, plain: str, formats: tuple[int, int], scal
         expected = c[0] + left @ right.T
         magnitude = abs(c[0]) + abs(left) @ abs(right).T
     nan = (scale[0] == 128).any(1)[:, None] | (scale[1] == 128).any(1)[None, :]
-    assert np.array_equal(np.isnan(found), nan) or scale_range == (0, 256)
-    check = ~nan & (magnitude < 2.0**127) & np.isfinite(found)
-    error = abs(found - expected)
+    assert np.array_equal(np.isnan(result), nan) or scale_range == (0, 256)
+    check = ~nan & (magnitude < 2.0**127) & np.isfinite(result)
+    error = abs(result - expected)
     assert np.all(error[check] <= (shape.k + 1) * EPSILON * magnitude[check] + 2.0**-149 * shape.k)
-    assert np.all(np.isnan(found[nan]))
+    assert np.all(np.isnan(result[nan]))
     if scale_range != (0, 256):
         assert check.all()
 
@@ -479,8 +479,8 @@ def test_sparse(native, random, name: str) -> None:
                 np.uint32
             )
     wave.v[60] = random.integers(0, 1 << 32, 64)
-    chosen = abid % sets if cbsz == 0 else 0
-    index = wave.v[60] >> np.uint32(2 * stored * chosen)
+    index_set = abid % sets if cbsz == 0 else 0
+    index = wave.v[60] >> np.uint32(2 * stored * index_set)
     a_stored, b_stored = values_of(shape.type_a, target, a_bits), values_of(shape.type_b, target, b_bits)
     exact = shape.type_d == "i32"
     a = np.zeros((shape.m, shape.k), np.int64 if exact else np.float64)
@@ -498,14 +498,14 @@ def test_sparse(native, random, name: str) -> None:
     put(wave.v, 64, places, c_bits, 32)
     sources = [native.v(16, 4), native.v(32, 8), native.v(60)]
     assert not wave.run(native.instruction(name, [native.v(64, 16)], sources, cbsz=cbsz, abid=abid))
-    found = get(wave.v, 64, places, 32)[0]
+    pattern = get(wave.v, 64, places, 32)[0]
     with np.errstate(invalid="ignore"):
         expected = c[0] + a @ b.T
         magnitude = c[0] + abs(a) @ abs(b).T
     if exact:
-        assert np.array_equal(found, expected.astype(np.uint64) & np.uint64(0xFFFFFFFF))
+        assert np.array_equal(pattern, expected.astype(np.uint64) & np.uint64(0xFFFFFFFF))
         return
-    result = found.astype(np.uint32).view(np.float32).astype(np.float64)
+    result = pattern.astype(np.uint32).view(np.float32).astype(np.float64)
     finite = np.isfinite(expected)
     error = abs(result[finite] - expected[finite])
     # Elements that share a place may cancel in the reference's magnitude.
@@ -555,7 +555,7 @@ def test_bf16_to_the_last_bit(native, random, name: str, kind: str) -> None:
     assert not wave.run(
         native.instruction(name, [native.v(128, 16)], [native.v(16, 4), native.v(32, 4), native.v(64, 16)])
     )
-    found = get(wave.v, 128, places["CD"], 32).astype(np.uint32)[0]
+    result = get(wave.v, 128, places["CD"], 32).astype(np.uint32)[0]
     va, vb = values_of("bf16", "gfx950", a)[0], values_of("bf16", "gfx950", b)[0]
     for i in range(0, shape.m, 3):
         for j in range(0, shape.n, 3):
@@ -563,7 +563,7 @@ def test_bf16_to_the_last_bit(native, random, name: str, kind: str) -> None:
             for k in (n ^ 1 for n in range(shape.k)):
                 total = fma(float(va[i, k]), float(vb[k, j]), total)
             expected = 0x7FC00000 if math.isnan(total) else int(np.float32(total).view(np.uint32))
-            assert int(found[i, j]) == expected, (i, j)
+            assert int(result[i, j]) == expected, (i, j)
 
 
 EVERYTHING = os.environ.get("HIPKITTENS_TEST_ALL", "0") != "0"
@@ -654,9 +654,9 @@ def test_every_level_of_cpu_gives_the_same_bits(native, random, name: str) -> No
     if len(results) < 2:
         pytest.skip(f"this CPU has less than two of the levels {', '.join(LEVELS)}")
     first = next(iter(results.values()))
-    for level, found in results.items():
-        for number, (one, other) in enumerate(zip(first, found, strict=True)):
-            assert np.array_equal(one, other), (level, number)
+    for level, registers in results.items():
+        for number, (reference, other) in enumerate(zip(first, registers, strict=True)):
+            assert np.array_equal(reference, other), (level, number)
 
 
 @pytest.mark.parametrize("kind", ["plain", "edge", "any"])
@@ -695,9 +695,9 @@ def test_tiles_to_the_last_bit(native, random, name: str, kind: str) -> None:
     instruction = native.instruction(
         name, [native.v(128, 16)], [native.v(16, 4), native.v(32, 4), native.v(64, 16)]
     )
-    for each in (wave, other):
-        assert not each.run(instruction)
-    found = get(wave.v, 128, places["CD"], 32).astype(np.uint32)[0]
+    for machine in (wave, other):
+        assert not machine.run(instruction)
+    result = get(wave.v, 128, places["CD"], 32).astype(np.uint32)[0]
     sequential = get(other.v, 128, places["CD"], 32).astype(np.uint32)[0]
     va, vb = values_of(shape.type_a, target, a)[0], values_of(shape.type_b, target, b)[0]
     groups = 64 // shape.m
@@ -709,7 +709,7 @@ def test_tiles_to_the_last_bit(native, random, name: str, kind: str) -> None:
     factors = eight or all(np.all((x & 0x7FFF == 0) | (x & 0x7FFF >= 0x2380)) for x in (a[0], b[0]))
     addends = c[0].astype(np.uint32).view(np.float32).astype(np.float64) * 2.0**126
     if not (factors and np.all((addends == np.rint(addends)) | ~np.isfinite(addends))):
-        assert np.array_equal(found, sequential)
+        assert np.array_equal(result, sequential)
         return
     for i in range(0, shape.m, 3):
         for j in range(0, shape.n, 3):
@@ -720,4 +720,4 @@ def test_tiles_to_the_last_bit(native, random, name: str, kind: str) -> None:
             both = fma(1.0, halves[0], halves[1])
             total = fma(1.0, both, float(c[0, i, j].astype(np.uint32).view(np.float32)))
             expected = 0x7FC00000 if math.isnan(total) else int(np.float32(total).view(np.uint32))
-            assert int(found[i, j]) == expected, (i, j)
+            assert int(result[i, j]) == expected, (i, j)

@@ -63,10 +63,10 @@ def kinds_of(instruction: str) -> tuple[str, str]:
     return kinds[1], kinds[2] or kinds[1]
 
 
-def same_bits(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def same_bits(bits: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Where two arrays of bits of fp32 or fp64 are equal; NaNs are, whatever their payload."""
-    as_float = np.float64 if one.dtype == np.uint64 else np.float32
-    return (one == other) | (np.isnan(one.view(as_float)) & np.isnan(other.view(as_float)))
+    as_float = np.float64 if bits.dtype == np.uint64 else np.float32
+    return (bits == other) | (np.isnan(bits.view(as_float)) & np.isnan(other.view(as_float)))
 
 
 def run(native, name: str, a, b, c, target: str = "gfx942", library=None) -> np.ndarray:
@@ -78,14 +78,14 @@ def run(native, name: str, a, b, c, target: str = "gfx942", library=None) -> np.
     wave.wave.mode = 0xF0
     kinds = {"A": shape.type_a, "B": shape.type_b, "CD": shape.type_d}
     # The layouts of gfx950's older instructions are gfx942's.
-    known = target if (target, name, "A") in layouts() else "gfx942"
-    places = {o: element_places(known, name, o, shape) for o in kinds}
+    layout = target if (target, name, "A") in layouts() else "gfx942"
+    places = {o: element_places(layout, name, o, shape) for o in kinds}
     for (operand, kind), first, bits in zip(kinds.items(), (16, 32, 64), (a, b, c), strict=True):
         put(wave.v, first, places[operand], bits.astype(np.uint64), BITS[kind])
     sources = [native.v(16, 8), native.v(32, 8), native.v(64, 32)]
     assert not wave.run(native.instruction(name, [native.v(128, 32)], sources))
-    found = get(wave.v, 128, places["CD"], BITS[shape.type_d])
-    return found if shape.type_d == "f64" else found.astype(np.uint32)
+    result = get(wave.v, 128, places["CD"], BITS[shape.type_d])
+    return result if shape.type_d == "f64" else result.astype(np.uint32)
 
 
 def whole(instruction: str, bits: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], int]:
@@ -122,9 +122,9 @@ def test_published_cases(native, instruction: str) -> None:
             continue
         assert same_bits(multiply(*(bits[o] for o in "ABC"), *kinds_of(instruction)), bits["D"]).all(), case
         full, step = whole(instruction, bits)
-        found = run(native, name, *(np.broadcast_to(full[o], (blocks, *full[o].shape)) for o in "ABC"))
+        result = run(native, name, *(np.broadcast_to(full[o], (blocks, *full[o].shape)) for o in "ABC"))
         for block in range(blocks):
-            assert same_bits(found[block][::step, ::step], bits["D"]).all(), (case, block)
+            assert same_bits(result[block][::step, ::step], bits["D"]).all(), (case, block)
 
 
 MUTANTS = {
@@ -255,19 +255,19 @@ def test_other_cases(native, random, name: str, place: str) -> None:
     """Against the reference, at the edges of what is computed many at once."""
     shape = DENSE[name]
     a, b, c = operands(random, name, place)
-    found = run(native, name, a, b, c)
+    result = run(native, name, a, b, c)
     for block in range(min(shape.blocks, 2)):
         expected = multiply(a[block], b[block], c[block], shape.type_a, shape.type_b)
-        assert same_bits(found[block], expected).all()
+        assert same_bits(result[block], expected).all()
 
 
 @pytest.mark.parametrize("distance", range(3, 10))
 def test_edge_of_the_short_way(native, random, distance: int) -> None:
     """Sums of which the last bits decide a tie: an addend `distance` above the products."""
     name = "v_mfma_f32_16x16x16_bf16"
-    one = np.uint16(0x3F80)
-    a = np.where(random.random((1, 16, 16)) < 0.5, one, random.integers(0x3F80, 0x4000, (1, 16, 16)))
-    b = np.where(random.random((1, 16, 16)) < 0.5, one, random.integers(0x3F80, 0x4000, (1, 16, 16)))
+    unit = np.uint16(0x3F80)
+    a = np.where(random.random((1, 16, 16)) < 0.5, unit, random.integers(0x3F80, 0x4000, (1, 16, 16)))
+    b = np.where(random.random((1, 16, 16)) < 0.5, unit, random.integers(0x3F80, 0x4000, (1, 16, 16)))
     signs = random.integers(0, 2, (2, 1, 16, 16)) << 15
     a, b = (a | signs[0]).astype(np.uint16), (b | signs[1]).astype(np.uint16)
     # Small products beside large ones, so that bits far down are there to be cut.
@@ -311,7 +311,7 @@ def test_sparse(native, random, name: str) -> None:
     put(wave.v, 64, places, c[None].astype(np.uint64), 32)
     sources = [native.v(16, 4), native.v(32, 8), native.v(60)]
     assert not wave.run(native.instruction(name, [native.v(64, 16)], sources))
-    found = get(wave.v, 64, places, 32)[0].astype(np.uint32)
+    result = get(wave.v, 64, places, 32)[0].astype(np.uint32)
     groups = 64 // shape.m
     rows = np.concatenate([a[g * shape.m : (g + 1) * shape.m] for g in range(groups)], 1)
     columns = np.concatenate([b[g * shape.n : (g + 1) * shape.n] for g in range(groups)], 1)
@@ -322,7 +322,7 @@ def test_sparse(native, random, name: str) -> None:
             for e in range(stored)
         ]
         expected = multiply(rows[i : i + 1], columns[:, at].T, c[i : i + 1], shape.type_a, shape.type_b)
-        assert same_bits(found[i], expected[0]).all()
+        assert same_bits(result[i], expected[0]).all()
 
 
 SMALL_KINDS = ["fp8 ocp", "bf8 ocp", "fp6", "bf6", "fp4"]
@@ -359,12 +359,12 @@ def test_small_floats(native, random, plain: str, formats: tuple[int, int], scal
         sources += [native.v(100), native.v(101)]
     modifiers = {"cbsz": formats[0], "blgp": formats[1]}
     assert not wave.run(native.instruction(name, [native.v(128, 16)], sources, **modifiers))
-    found = get(wave.v, 128, places, 32)[0].astype(np.uint32)
+    result = get(wave.v, 128, places, 32)[0].astype(np.uint32)
     expected = multiply(matrices[0], matrices[1].T, c, *kinds, scales=exponents)
     if exponents is not None:
         nan = (exponents[0] == 128).any(1)[:, None] | (exponents[1] == 128).any(0)[None]
         expected = np.where(nan, np.uint32(0x7FC00000), expected)
-    assert same_bits(found, expected).all()
+    assert same_bits(result, expected).all()
 
 
 @pytest.mark.parametrize("place", ["around 1", "wide", "lowest addends", "overflow"])
@@ -373,7 +373,7 @@ def test_chains(native, random, name: str, place: str) -> None:
     """The same registers as instruction after instruction, whatever they share."""
     shape = DENSE[name]
     low, spread, c_low, c_spread = PLACES[place]
-    width, made = 16 if shape.m == 32 else 4, []
+    width, functions = 16 if shape.m == 32 else 4, []
     for number in range(6):
         sequence = []
         for _ in range(int(random.integers(2, 24))):
@@ -382,18 +382,18 @@ def test_chains(native, random, name: str, place: str) -> None:
             c = native.v(to, width) if random.random() < 0.8 else native.imm(0)
             a, b = (native.v(int(random.integers(0, 24)) * 2 + 100 - 10 * (number % 2), 2) for _ in range(2))
             sequence.append(native.instruction(name, [native.v(to, width)], [a, b, c]))
-        one, other = native.Wave("gfx942", exact=True), native.Wave("gfx942", exact=True)
+        single, other = native.Wave("gfx942", exact=True), native.Wave("gfx942", exact=True)
         halves = bits_of(random, shape.type_a, spread, low, (512, 64, 2)).astype(np.uint32)
-        one.v[:] = halves[..., 0] | halves[..., 1] << np.uint32(16)
-        one.v[:100] = bits_of(random, "f32", c_spread, c_low, (100, 64))
-        other.v[:] = one.v
+        single.v[:] = halves[..., 0] | halves[..., 1] << np.uint32(16)
+        single.v[:100] = bits_of(random, "f32", c_spread, c_low, (100, 64))
+        other.v[:] = single.v
         for instruction in sequence:
-            assert one.run(instruction) == 0
+            assert single.run(instruction) == 0
         calls = chained(sequence, other.rows)
         calls.run(other)
-        made += [function for function, _, _ in calls.made]
-        assert same_bits(one.v, other.v).all()
-    assert any(function.endswith("_chain") for function in made)
+        functions += [function for function, _, _ in calls.made]
+        assert same_bits(single.v, other.v).all()
+    assert any(function.endswith("_chain") for function in functions)
 
 
 @pytest.mark.parametrize("level", [level for level in LEVELS if level != "native"])

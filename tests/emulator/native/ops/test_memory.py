@@ -229,11 +229,11 @@ def test_scratch(native, random, mode: str, kind: str) -> None:
     )
     assert not wave.run(store)
     for lane in range(64):
-        own = expected[:, lane].reshape(-1).copy()
+        memory = expected[:, lane].reshape(-1).copy()
         if exec_mask >> lane & 1:
             data = stored(kind, [int(r) for r in wave.v[40:44, lane]])
-            own[at[lane] : at[lane] + len(data)] = list(data)
-        assert np.array_equal(scratch_bytes(wave, lane), own)
+            memory[at[lane] : at[lane] + len(data)] = list(data)
+        assert np.array_equal(scratch_bytes(wave, lane), memory)
 
 
 def test_scratch_ends_at_its_size(native) -> None:
@@ -481,19 +481,19 @@ def test_a_swizzled_buffer_without_an_index_is_linear(native, random, to_lds: bo
     resource(wave, memory.ctypes.data, records=memory.size, stride=256 | 0x4000, swizzle=1, index_stride=3)
     wave.v[2] = offsets = random.permutation(64) * 16
     wave.wave.s[native.abi.M0] = 512
-    wanted = memory.reshape(-1, 16)[offsets // 16].view(np.uint32)
+    expected = memory.reshape(-1, 16)[offsets // 16].view(np.uint32)
     if to_lds:
         load = native.instruction(
             "buffer_load_dwordx4", [], [native.v(2), native.s(8, 4), native.imm(0)], offen=1, lds=1
         )
         assert not wave.run(load)
-        assert np.array_equal(wave.lds[512 : 512 + 1024].view(np.uint32).reshape(64, 4), wanted)
+        assert np.array_equal(wave.lds[512 : 512 + 1024].view(np.uint32).reshape(64, 4), expected)
     else:
         load = native.instruction(
             "buffer_load_dwordx4", [native.v(30, 4)], [native.v(2), native.s(8, 4), native.imm(0)], offen=1
         )
         assert not wave.run(load)
-        assert np.array_equal(wave.v[30:34].T, wanted)
+        assert np.array_equal(wave.v[30:34].T, expected)
 
 
 FORMATS = {  # number of the data format: bits of its components, lowest first
@@ -544,12 +544,12 @@ def test_typed_buffer(native, random, data: int, number: int) -> None:
     typed = {"idxen": 1, "dfmt": data, "nfmt": number}
     assert not wave.run(native.instruction("tbuffer_load_format_xyzw", [native.v(10, 4)], sources, **typed))
     assert not wave.run(native.instruction("buffer_load_format_xyzw", [native.v(20, 4)], sources, idxen=1))
-    one = 1 if number in (UINT, SINT) else 0x3F800000
+    unit = 1 if number in (UINT, SINT) else 0x3F800000
     for lane in range(64):
         if not exec_mask >> lane & 1:
             assert np.array_equal(wave.v[10:24, lane], before[10:24, lane])
             continue
-        value = [0, 0, 0, one]
+        value = [0, 0, 0, unit]
         whole = int.from_bytes(memory[lane * size : lane * size + size].tobytes(), "little")
         for index, width in enumerate(bits):
             value[index] = component(whole & (1 << width) - 1, width, number)
@@ -567,8 +567,8 @@ def test_typed_buffer(native, random, data: int, number: int) -> None:
         assert not wave.run(native.instruction(store, [], [native.v(10, 4), *sources], **typed))
         for lane in range(64):
             there = memory[lane * size : lane * size + size]
-            wanted = copy[lane * size : lane * size + size] if exec_mask >> lane & 1 and lane < 60 else 0
-            assert np.array_equal(there, np.broadcast_to(wanted, size))
+            expected = copy[lane * size : lane * size + size] if exec_mask >> lane & 1 and lane < 60 else 0
+            assert np.array_equal(there, np.broadcast_to(expected, size))
 
 
 @pytest.mark.parametrize(
@@ -588,8 +588,8 @@ def test_typed_buffer_stores_what_fits(native, number: int, values: list[float],
     wave = native.Wave(memory=[memory])
     wave.exec = 1
     resource(wave, memory.ctypes.data, records=4)
-    given = np.array(values, np.int32 if number in (UINT, SINT) else np.float32)
-    wave.v[10:14, 0] = given.view(np.uint32)
+    source = np.array(values, np.int32 if number in (UINT, SINT) else np.float32)
+    wave.v[10:14, 0] = source.view(np.uint32)
     sources = [native.v(10, 4), native.off, native.s(8, 4), native.imm(0)]
     store = native.instruction("tbuffer_store_format_xyzw", [], sources, dfmt=10, nfmt=number)
     assert not wave.run(store)

@@ -99,7 +99,7 @@ CASES: list[tuple[str, dict[str, object]]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "wanted"), CASES)
-def test_fields_from_assembly(text: str, wanted: dict[str, object]) -> None:
+@pytest.mark.parametrize(("text", "expected"), CASES)
+def test_fields_from_assembly(text: str, expected: dict[str, object]) -> None:
     fields = encoded(text)
-    assert {name: getattr(fields, name) for name in wanted} == wanted
+    assert {name: getattr(fields, name) for name in expected} == expected

@@ -362,10 +362,10 @@ class Format:
             literals = [[""] * len(jobs) for _ in _LITERALS]
         signatures = zip(printed(242), printed(248), *literals, strict=True)
         types = {}
-        for job, (one, inverse, precise, half, five, whole) in zip(jobs, signatures, strict=True):
-            if one in ("", "invalid"):
+        for job, (unity, inverse, precise, half, five, whole) in zip(jobs, signatures, strict=True):
+            if unity in ("", "invalid"):
                 continue
-            if one == "0x3c00":
+            if unity == "0x3c00":
                 kind = "i16"
             elif inverse == "0.15915494309189532":
                 kind = "b64" if five.startswith("lit") else "f64"
@@ -435,9 +435,9 @@ class Format:
             # With the return bit set, one operand more comes first.
             answer = self.probed[opcode, "returning"]
             if answer is not None:
-                found = register(split(answer[0])[1][0])
-                if found and found[1] == _PROBES["vdst"]:
-                    extra.append(f"=vdst?:v{found[2]}")
+                destination = register(split(answer[0])[1][0])
+                if destination and destination[1] == _PROBES["vdst"]:
+                    extra.append(f"=vdst?:v{destination[2]}")
         return extra + operands
 
     def _first_source(self, mnemonic: str, printed: list[str]) -> int:
@@ -449,9 +449,9 @@ class Format:
     def _operand(
         self, opcode: int, mnemonic: str, field: str, new: str, types: Mapping[tuple[int, str], str]
     ) -> str:
-        found = register(new)
-        kind, width = (found[0], found[2]) if found else ("?", 1)
-        if found is None:
+        parsed = register(new)
+        kind, width = (parsed[0], parsed[2]) if parsed else ("?", 1)
+        if parsed is None:
             kind = self._operand_kind(mnemonic, field, new)
             return self._role(mnemonic, field) + f"{field}:{kind}"
         suffix = ""
@@ -582,9 +582,9 @@ class Format:
             # Packed forms print op_sel_hi unless all its bits are set, mixed-precision ones unless none is.
             for name, suffix in (("op_sel_hi none", ""), ("op_sel_hi first", "mixed")):
                 text = self.probed[opcode, name]
-                found = [m for m in split(text[0])[2] if m.startswith("op_sel_hi:")] if text else []
-                if found:
-                    other.append(f"op_sel_hi:{found[0].count(',') + 1}{suffix}")
+                texts = [m for m in split(text[0])[2] if m.startswith("op_sel_hi:")] if text else []
+                if texts:
+                    other.append(f"op_sel_hi:{texts[0].count(',') + 1}{suffix}")
                     break
         return other
 

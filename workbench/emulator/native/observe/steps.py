@@ -71,8 +71,8 @@ class StepRecorder:
         if group not in self._taken:
             if self._steps.failed:
                 raise LaunchError("no memory to record what the waves of the launch did: record fewer groups")
-            found = (self._wave(group, wave) for wave in range(self.waves))
-            self._taken[group] = tuple(steps for steps in found if steps is not None)
+            waves = (self._wave(group, wave) for wave in range(self.waves))
+            self._taken[group] = tuple(steps for steps in waves if steps is not None)
         return self._taken[group]
 
     def _wave(self, group: int, wave: int) -> WaveSteps | None:

@@ -38,7 +38,7 @@ class TapeRecorder:
     def __init__(
         self, options: TapeOptions, launch: CData, blocks: Sequence[Sequence[Instruction]], acc_offset: int
     ) -> None:
-        self.blocks = tuple(tuple(each.address for each in block) for block in blocks)
+        self.blocks = tuple(tuple(instruction.address for instruction in block) for block in blocks)
         self.acc_offset = acc_offset
         self.group = _linear(options.group, tuple(launch.groups))
         self._options = options
@@ -58,7 +58,9 @@ class TapeRecorder:
         }
         self._begin, now = self._state(), self._state()
         changes = ffi.new("HkChanges[]", len(blocks))
-        everywhere = any(each.record.traits & Trait.INDEXES for block in blocks for each in block)
+        everywhere = any(
+            instruction.record.traits & Trait.INDEXES for block in blocks for instruction in block
+        )
         for place, block in enumerate(blocks):
             changes[place] = _changes(block, acc_offset, everywhere)
         self._trace = Trace(_ACCESSES)
@@ -115,7 +117,7 @@ class TapeRecorder:
         at = int(self.events["at"][event])
         is_last = event + 1 == len(self.events)
         end = self._tape.word_count if is_last else int(self.events["at"][event + 1])
-        found = []
+        changes = []
         while at < end:
             head = int(self._words[at])
             kind, place = _KINDS[head >> abi.CHANGED_KIND], head & abi.CHANGED_PLACE
@@ -126,12 +128,12 @@ class TapeRecorder:
                     if head >> abi.CHANGED_QUARTERS + quarter & 1:
                         bits[quarter] = self._words[at : at + 16]
                         at += 16
-                found.append(Change(kind, place, bits.ravel()))
+                changes.append(Change(kind, place, bits.ravel()))
             else:
                 count = 1 if kind == "scalar" else 16
-                found.append(Change(kind, place, self._words[at : at + count]))
+                changes.append(Change(kind, place, self._words[at : at + count]))
                 at += count
-        return tuple(found)
+        return tuple(changes)
 
     @cached_property
     def _words(self) -> npt.NDArray[np.uint32]:
@@ -173,12 +175,12 @@ def _changes(block: Sequence[Instruction], acc_offset: int, everywhere: bool) ->
     flags = 0
     if everywhere or len(ranges) > abi.TAPE_RANGES:
         ranges, flags = [], abi.TAPE_ROWS
-    for each in block:
-        memory = each.record.memory
+    for instruction in block:
+        memory = instruction.record.memory
         if memory is None:
             continue
         # A load of a buffer says by a modifier that its data goes to LDS.
-        to_lds = memory.to_lds or each.modifiers.get("lds")
+        to_lds = memory.to_lds or instruction.modifiers.get("lds")
         if to_lds or (memory.access is not Does.LOAD and memory.space not in _NOT_LDS):
             flags |= abi.TAPE_LDS
     return {"first": [first for first, _ in ranges], "count": [count for _, count in ranges], "flags": flags}

@@ -80,5 +80,5 @@ class Trace(Sequence[Access]):
     @overload
     def __getitem__(self, at: slice) -> Sequence[Access]: ...
     def __getitem__(self, at: int | slice) -> Access | Sequence[Access]:
-        chosen = range(len(self))[at]
-        return _access(self._records[chosen]) if isinstance(chosen, int) else [self[i] for i in chosen]
+        indices = range(len(self))[at]
+        return _access(self._records[indices]) if isinstance(indices, int) else [self[i] for i in indices]

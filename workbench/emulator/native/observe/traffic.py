@@ -141,14 +141,14 @@ class TrafficRecorder:
                 f"no memory to keep {self._options.limit:,} lines of the launch: record with a lower "
                 "TrafficOptions.limit, or launch a smaller problem"
             )
-        given = None
+        ordered = None
         if order is not None and first is not None:
             raise UsageError(f"order and first={first} are given; expected one of them")
         if order is not None:
-            given = np.asarray(order, dtype=np.uint64)
-            if not np.array_equal(np.sort(given), np.arange(self.group_total, dtype=np.uint64)):
+            ordered = np.asarray(order, dtype=np.uint64)
+            if not np.array_equal(np.sort(ordered), np.arange(self.group_total, dtype=np.uint64)):
                 raise UsageError(
-                    f"order has {len(given)} entries; expected each of {self.group_total} work-groups once"
+                    f"order has {len(ordered)} entries; expected each of {self.group_total} work-groups once"
                 )
         sampling = self._sampling(limit)
         counts = ffi.new("HkCacheCounts[]", hierarchy.xcds)
@@ -158,7 +158,7 @@ class TrafficRecorder:
             "recorders": recorders,
             "recorder_count": len(self._recorders),
             "group_total": self.group_total if first is None else min(first, self.group_total),
-            "order": ffi.from_buffer("uint64_t[]", given) if given is not None else ffi.NULL,
+            "order": ffi.from_buffer("uint64_t[]", ordered) if ordered is not None else ffi.NULL,
             "waves": self.waves,
             "groups_per_unit": max(1, groups_per_unit),
             "sampling": sampling,

@@ -148,13 +148,13 @@ def _encode_lds(kind: int, instruction: Instruction, rows: Rows) -> OpFields:
 
 def _encode_exchange2(kind: int, instruction: Instruction, rows: Rows) -> OpFields:
     first, second = two_lds_offsets(instruction)
-    address, one, two = instruction.src
+    address, data0, data1 = instruction.src
     return OpFields(
         function="hk_ds_wrxchg2",
         dst=rows.row(instruction.dst[0]),
         src0=rows.row(address),
-        src1=rows.row(one),
-        src2=rows.row(two),
+        src1=rows.row(data0),
+        src2=rows.row(data1),
         offset=first,
         imm=(second, kind),
     )
