@@ -22,7 +22,7 @@ from typing import Any
 import collection_ports
 import collection_suite
 import json_records
-from collection.running import CASES, drawn, run
+from collection.runner import CASES, drawn, run
 from modelled_times import ALONE, ALONE_ON
 
 import workbench as wb

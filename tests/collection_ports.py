@@ -18,7 +18,7 @@ from typing import Any
 
 import json_records
 import torch
-from collection.running import CASES, bound, drawn
+from collection.runner import CASES, bound, drawn
 
 import workbench as wb
 from workbench.errors import CompileError, WorkbenchError

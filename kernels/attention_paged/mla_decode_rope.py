@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from workbench.operators import Choice, Index, KernelSpec, Tolerance
+from workbench_kernels.families import attention_by_index as listed
 from workbench_kernels.families import attention_decode as decode
-from workbench_kernels.families import attention_listed as listed
-from workbench_kernels.families import attention_turned as family
+from workbench_kernels.families import attention_rotary as family
 from workbench_kernels.references.attention import mla_decode_rope
 
 spec = KernelSpec(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from workbench.operators import Choice, Index, KernelSpec, Range
-from workbench_kernels.families import attention_chosen as family
+from workbench_kernels.families import attention_by_index as listed
 from workbench_kernels.families import attention_decode as decode
-from workbench_kernels.families import attention_listed as listed
+from workbench_kernels.families import attention_sparse as family
 from workbench_kernels.families.attention import used_pages
 from workbench_kernels.references.attention import sparse_mla
 

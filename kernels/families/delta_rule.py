@@ -10,7 +10,7 @@ import torch
 from workbench.errors import ShapeError
 from workbench.operators import Choice, Launch, Parameter, Range
 from workbench.targets import WAVE
-from workbench_kernels.families import pieces, scalars
+from workbench_kernels.families import elementwise, scalars
 from workbench_kernels.families.attention import check_starts
 
 COLUMNS = 16
@@ -85,7 +85,7 @@ def fit(tensors: Mapping[str, Any], layouts: Mapping[str, tuple[tuple[int, ...],
     for name, (size, dtype) in layouts.items():
         tensor = tensors[name]
         if tensor is not None:
-            pieces.like("delta rule", name, tensor, size, dtype)
+            elementwise.like("delta rule", name, tensor, size, dtype)
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:

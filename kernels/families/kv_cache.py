@@ -8,31 +8,31 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench_kernels.families import pieces, scalars
+from workbench_kernels.families import elementwise, scalars
 
 NAME = "feed_forward/kv_cache"
 
-SOURCE = """#include "families/pieces.cuh"
+SOURCE = """#include "families/elementwise.cuh"
 using namespace kittens;
 using namespace kittens::families;
 __global__ __launch_bounds__(256) void
 kv_cache(const ELEMENT *k, const ELEMENT *v, CACHE *key_cache, CACHE *value_cache, const int *slots,
          float k_scale, float v_scale, int tokens, int heads, int dim, int block) {
-    const size_t at = pieces::index();
-    if (at >= size_t{1} * tokens * heads * (dim / pieces::LENGTH)) return;
-    pieces::cache_rows<ELEMENT, CACHE>{k, key_cache, k_scale}.run(at, slots, heads, dim, block);
-    pieces::cache_rows<ELEMENT, CACHE>{v, value_cache, v_scale}.run(at, slots, heads, dim, block);
+    const size_t at = elementwise::index();
+    if (at >= size_t{1} * tokens * heads * (dim / elementwise::LENGTH)) return;
+    elementwise::cache_rows<ELEMENT, CACHE>{k, key_cache, k_scale}.run(at, slots, heads, dim, block);
+    elementwise::cache_rows<ELEMENT, CACHE>{v, value_cache, v_scale}.run(at, slots, heads, dim, block);
 }
 """
 
 
 def shape_of(**arguments: Any) -> dict[str, Any]:
     k, cache, slots = arguments["k"], arguments["key_cache"], arguments["slots"]
-    dtype = pieces.dtype_of(NAME, "k", k)
+    dtype = elementwise.dtype_of(NAME, "k", k)
     if k.dim() != 4 or k.shape[2] != 1:
         raise ShapeError(f"{NAME}: k is {tuple(k.shape)}; expected (tokens, heads, 1, dim)")
     tokens, heads, _, dim = k.shape
-    pieces.like(NAME, "v", arguments["v"], tuple(k.shape), k.dtype)
+    elementwise.like(NAME, "v", arguments["v"], tuple(k.shape), k.dtype)
     if (
         cache.dim() != 4
         or (cache.shape[1], cache.shape[3]) != (heads, dim)
@@ -42,9 +42,9 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
             f"{NAME}: key_cache is {tuple(cache.shape)} {cache.dtype}; expected (blocks, {heads}, block, "
             f"{dim}) {k.dtype} or fp8"
         )
-    pieces.like(NAME, "value_cache", arguments["value_cache"], tuple(cache.shape), cache.dtype)
+    elementwise.like(NAME, "value_cache", arguments["value_cache"], tuple(cache.shape), cache.dtype)
     wide = slots.dtype == torch.int64
-    pieces.like(NAME, "slots", slots, (tokens,), torch.int64 if wide else torch.int32)
+    elementwise.like(NAME, "slots", slots, (tokens,), torch.int64 if wide else torch.int32)
     sizes = {"tokens": tokens, "heads": heads, "dim": dim, "blocks": cache.shape[0], "block": cache.shape[2]}
     return {**sizes, "dtype": dtype, "cache": "fp8" if cache.dtype in scalars.FP8 else "same"}
 

@@ -10,17 +10,17 @@ import torch
 from workbench import dtypes
 from workbench.errors import ShapeError
 from workbench.operators import Launch
+from workbench_kernels.families import elementwise, scalars
 from workbench_kernels.families import gemm as products
 from workbench_kernels.families import gemm_quantized as quantized
-from workbench_kernels.families import pieces, scalars
 
 NAME = "feed_forward/bmm_rope_kv_cache"
 
 SOURCE = f"""{products.SOURCE}
-#include "families/pieces.cuh"
+#include "families/elementwise.cuh"
 __global__ __launch_bounds__(256) void
-latent_rows(const kittens::families::pieces::latent_rows<PAIRS, bf16, CACHE, TABLE> g) {{
-    g.run(kittens::families::pieces::index());
+latent_rows(const kittens::families::elementwise::latent_rows<PAIRS, bf16, CACHE, TABLE> g) {{
+    g.run(kittens::families::elementwise::index());
 }}
 """
 
@@ -62,7 +62,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
     for name, (dims, dtype) in expected.items():
         if arguments[name] is None:
             raise ShapeError(f"{NAME}: {name} is None; expected {dims} {dtype} with w_k of {weights}")
-        pieces.like(NAME, name, arguments[name], dims, dtype)
+        elementwise.like(NAME, name, arguments[name], dims, dtype)
     if batch > tokens:
         raise ShapeError(
             f"{NAME}: {batch} tokens with queries, {tokens} with keys; expected as many keys at least"

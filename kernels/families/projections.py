@@ -8,18 +8,18 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench_kernels.families import pieces, scalars
+from workbench_kernels.families import elementwise, scalars
 
 NAME = "gated_delta/qkvzba_split"
 
-SOURCE = """#include "families/pieces.cuh"
+SOURCE = """#include "families/elementwise.cuh"
 using namespace kittens;
 using namespace kittens::families;
 __global__ __launch_bounds__(256) void
 qkvzba_split(const ELEMENT *qkvz, const ELEMENT *ba, ELEMENT *qkv, ELEMENT *z, ELEMENT *b, ELEMENT *a,
              int batch, int heads, int groups, int keys, int values) {
-    const pieces::take_apart<ELEMENT> parts{batch, heads, groups, keys, values};
-    parts.run(pieces::index(), qkvz, ba, qkv, z, b, a);
+    const elementwise::take_apart<ELEMENT> parts{batch, heads, groups, keys, values};
+    parts.run(elementwise::index(), qkvz, ba, qkv, z, b, a);
 }
 """
 
@@ -42,14 +42,14 @@ def reference(
 
 def shape_of(**arguments: Any) -> dict[str, Any]:
     qkvz, heads, groups, keys = (arguments[name] for name in ("mixed_qkvz", "heads", "groups", "key_dim"))
-    dtype = pieces.dtype_of(NAME, "mixed_qkvz", qkvz)
+    dtype = elementwise.dtype_of(NAME, "mixed_qkvz", qkvz)
     rest = qkvz.shape[-1] - 2 * heads * keys if qkvz.dim() == 2 else 0
     if min(heads, groups, keys, rest) < 1 or rest % (2 * heads * groups):
         raise ShapeError(
             f"{NAME}: mixed_qkvz is {tuple(qkvz.shape)} with {heads} heads of {keys} and {groups} of v for "
             "each; expected (tokens, heads * (2 key_dim + 2 groups V))"
         )
-    pieces.like(NAME, "mixed_ba", arguments["mixed_ba"], (qkvz.shape[0], 2 * heads * groups), qkvz.dtype)
+    elementwise.like(NAME, "mixed_ba", arguments["mixed_ba"], (qkvz.shape[0], 2 * heads * groups), qkvz.dtype)
     values = rest // (2 * heads * groups)
     sizes = {"batch": qkvz.shape[0], "heads": heads, "groups": groups, "keys": keys, "values": values}
     return {**sizes, "dtype": dtype}

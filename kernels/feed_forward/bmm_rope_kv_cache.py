@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 
 from workbench.operators import Choice, Index, KernelSpec, Range, Step
+from workbench_kernels.families import elementwise
 from workbench_kernels.families import gemm as products
 from workbench_kernels.families import gemm_quantized as quantized
 from workbench_kernels.families import latent_rows as family
-from workbench_kernels.families import pieces
 from workbench_kernels.references.latent import bmm_rope_kv_cache
 
 spec = KernelSpec(
@@ -63,7 +63,7 @@ spec = KernelSpec(
         Step(
             "rows",
             "latent_rows",
-            lambda shape, arch: pieces.launch(family.rows(shape)),
+            lambda shape, arch: elementwise.launch(family.rows(shape)),
             arguments=family.arguments,
         ),
     ),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.operators import Choice, Index, KernelSpec, Range
+from workbench_kernels.families import elementwise, scalars
 from workbench_kernels.families import kv_cache as family
-from workbench_kernels.families import pieces, scalars
 from workbench_kernels.references.kv_cache import kv_cache
 
 spec = KernelSpec(
@@ -34,7 +34,7 @@ spec = KernelSpec(
         "CACHE": scalars.C_TYPES["fp8" if shape["cache"] == "fp8" else shape["dtype"]],
     },
     check=family.check,
-    launch=lambda shape, arch: pieces.launch(family.elements(shape)),
+    launch=lambda shape, arch: elementwise.launch(family.elements(shape)),
     arguments=lambda shape, tensors: {
         **tensors,
         "slots": tensors["slots"].int(),

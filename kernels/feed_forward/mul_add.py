@@ -8,15 +8,15 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.operators import Choice, KernelSpec, Range
-from workbench_kernels.families import pieces, scalars
+from workbench_kernels.families import elementwise, scalars
 
 NAME = "feed_forward/mul_add"
-SOURCE = """#include "families/pieces.cuh"
+SOURCE = """#include "families/elementwise.cuh"
 using namespace kittens;
 using namespace kittens::families;
 __global__ __launch_bounds__(256) void
 mul_add(const ELEMENT *x, const ELEMENT *a, const ELEMENT *b, ELEMENT *out, size_t size) {
-    pieces::multiply_add<ELEMENT, ONE_A, ONE_B>(x, a, b, out, pieces::index(), size);
+    elementwise::multiply_add<ELEMENT, ONE_A, ONE_B>(x, a, b, out, elementwise::index(), size);
 }
 """
 
@@ -30,7 +30,7 @@ def shape_of(**arguments: Any) -> dict[str, Any]:
     x = arguments["x"]
     if x.numel() < 2:
         raise ShapeError(f"{NAME}: x is {tuple(x.shape)}; expected two elements or more")
-    shape = {"size": x.numel(), "dtype": pieces.dtype_of(NAME, "x", x)}
+    shape = {"size": x.numel(), "dtype": elementwise.dtype_of(NAME, "x", x)}
     for name in ("a", "b"):
         tensor = arguments[name]
         scalar = tensor.numel() == 1 and tensor.dim() == 1
@@ -69,7 +69,7 @@ spec = KernelSpec(
         "ONE_A": shape["one_a"],
         "ONE_B": shape["one_b"],
     },
-    launch=lambda shape, arch: pieces.launch(shape["size"]),
+    launch=lambda shape, arch: elementwise.launch(shape["size"]),
     arguments=lambda shape, tensors: {**tensors, "size": shape["size"]},
     flops=lambda shape: 2 * shape["size"],
     bytes=lambda shape: 2 * (4 - shape["one_a"] - shape["one_b"]) * shape["size"],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.operators import Choice, KernelSpec, Range
-from workbench_kernels.families import concatenated as family
-from workbench_kernels.families import pieces, scalars
+from workbench_kernels.families import elementwise, scalars
+from workbench_kernels.families import qk_concat as family
 
 spec = KernelSpec(
     name="feed_forward/qk_concat",
@@ -28,7 +28,7 @@ spec = KernelSpec(
     reference=family.reference,
     shape_of=family.shape_of,
     define=lambda shape, arch: {"ELEMENT": scalars.C_TYPES[shape["dtype"]]},
-    launch=lambda shape, arch: pieces.launch(family.elements(shape)),
+    launch=lambda shape, arch: elementwise.launch(family.elements(shape)),
     arguments=lambda shape, tensors: {
         **tensors,
         **{name: shape[name] for name in ("q_rows", "k_rows", "left", "right")},

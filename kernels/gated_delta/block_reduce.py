@@ -12,11 +12,11 @@ from workbench.targets import WAVE
 
 NAME = "gated_delta/block_reduce"
 BLOCK = 256
-SOURCE = """#include "families/pieces.cuh"
+SOURCE = """#include "families/elementwise.cuh"
 using namespace kittens;
 using namespace kittens::families;
 __global__ __launch_bounds__(256) void block_reduce(const float *x, float *out, int size) {
-    pieces::reduce_blocks<base_ops::OPERATION>(x, out, size, NOTHING);
+    elementwise::reduce_blocks<base_ops::OPERATION>(x, out, size, NOTHING);
 }
 """
 

@@ -8,14 +8,14 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.operators import Choice, KernelSpec, Range
-from workbench_kernels.families import pieces, scalars
+from workbench_kernels.families import elementwise, scalars
 
 NAME = "gated_delta/cast"
-SOURCE = """#include "families/pieces.cuh"
+SOURCE = """#include "families/elementwise.cuh"
 using namespace kittens;
 using namespace kittens::families;
 __global__ __launch_bounds__(256) void cast(const FROM *x, TO *out, size_t size) {
-    pieces::each(out, size, [](float value) { return value; }, x);
+    elementwise::each(out, size, [](float value) { return value; }, x);
 }
 """
 
@@ -57,7 +57,7 @@ spec = KernelSpec(
         "FROM": scalars.QUALIFIED[shape["dtype"]],
         "TO": scalars.QUALIFIED[shape["to"]],
     },
-    launch=lambda shape, arch: pieces.launch(shape["size"]),
+    launch=lambda shape, arch: elementwise.launch(shape["size"]),
     arguments=lambda shape, tensors: {"x": tensors["x"], "out": tensors["out"], "size": shape["size"]},
     bytes=lambda shape: (
         shape["size"] * (scalars.FLOATS[shape["dtype"]].itemsize + scalars.FLOATS[shape["to"]].itemsize)

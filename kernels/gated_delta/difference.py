@@ -8,15 +8,15 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.operators import Choice, KernelSpec, Range
-from workbench_kernels.families import pieces
+from workbench_kernels.families import elementwise
 
 NAME = "gated_delta/difference"
-SOURCE = """#include "families/pieces.cuh"
+SOURCE = """#include "families/elementwise.cuh"
 using namespace kittens;
 using namespace kittens::families;
 __global__ __launch_bounds__(256) void difference(const float *x, const float *y, float *out, size_t size) {
     const auto apart = [](float a, float b) { return SQUARED ? (a - b) * (a - b) : __builtin_fabsf(a - b); };
-    pieces::each(out, size, apart, x, y);
+    elementwise::each(out, size, apart, x, y);
 }
 """
 
@@ -29,7 +29,7 @@ def reference(x: torch.Tensor, y: torch.Tensor, squared: bool = False) -> torch.
 def shape_of(x: torch.Tensor, y: torch.Tensor, squared: bool = False) -> dict[str, Any]:
     if x.dtype != torch.float32 or x.numel() == 0:
         raise ShapeError(f"{NAME}: x is {tuple(x.shape)} {x.dtype}; expected elements of torch.float32")
-    pieces.like(NAME, "y", y, tuple(x.shape), x.dtype)
+    elementwise.like(NAME, "y", y, tuple(x.shape), x.dtype)
     return {"size": x.numel(), "squared": int(squared)}
 
 
@@ -51,7 +51,7 @@ spec = KernelSpec(
     reference=reference,
     shape_of=shape_of,
     define=lambda shape, arch: {"SQUARED": shape["squared"]},
-    launch=lambda shape, arch: pieces.launch(shape["size"]),
+    launch=lambda shape, arch: elementwise.launch(shape["size"]),
     arguments=lambda shape, tensors: {
         **{name: tensors[name] for name in ("x", "y", "out")},
         "size": shape["size"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.operators import Choice, KernelSpec, Range
-from workbench_kernels.families import pieces, scalars
+from workbench_kernels.families import elementwise, scalars
 from workbench_kernels.families import projections as family
 
 spec = KernelSpec(
@@ -26,7 +26,7 @@ spec = KernelSpec(
     reference=family.reference,
     shape_of=family.shape_of,
     define=lambda shape, arch: {"ELEMENT": scalars.C_TYPES[shape["dtype"]]},
-    launch=lambda shape, arch: pieces.launch(shape["batch"] * family.columns(shape)),
+    launch=lambda shape, arch: elementwise.launch(shape["batch"] * family.columns(shape)),
     arguments=lambda shape, tensors: {
         **{"qkvz": tensors["mixed_qkvz"], "ba": tensors["mixed_ba"], "qkv": tensors["mixed_qkv"]},
         **{name: tensors[name] for name in ("z", "b", "a")},

@@ -11,7 +11,7 @@ from workbench.errors import ShapeError
 from workbench.operators import Choice, KernelSpec, Launch, Range, Step
 from workbench.targets import WAVE
 from workbench_kernels.families import normalization, rowwise, scalars
-from workbench_kernels.families.pieces import dtype_of, like
+from workbench_kernels.families.elementwise import dtype_of, like
 from workbench_kernels.references.gemm import ACTIVATIONS
 
 NAME = "gemm/epilogue_backward"

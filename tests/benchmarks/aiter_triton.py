@@ -19,7 +19,7 @@ import triton
 from published_times import Problem
 
 import workbench as wb
-from workbench.operators.subject import Target, resolve
+from workbench.operators.launch_target import Target, resolve
 
 PREFIX = "aiter "
 """Of the kernel of a problem that one of these stands for."""

@@ -31,7 +31,7 @@ from model_error import digest
 from published_times import Problem, Row, published
 
 import workbench as wb
-from workbench.operators.subject import Target, resolve
+from workbench.operators.launch_target import Target, resolve
 from workbench.profile.machine import machine
 from workbench.profile.model import TimeModel
 from workbench.profile.timing import argument_bytes_of, counted, modelled

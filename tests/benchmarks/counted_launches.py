@@ -22,7 +22,7 @@ from workbench import targets
 from workbench.codeobject import Instruction
 from workbench.codeobject.occupancy import Occupancy
 from workbench.launches import Hierarchy
-from workbench.operators.subject import Target
+from workbench.operators.launch_target import Target
 from workbench.profile.counters import Tally
 from workbench.profile.machine import hierarchy, machine
 from workbench.profile.model import TimeModel, model_time

@@ -31,7 +31,7 @@ from published_times import Problem, Row, published
 
 import workbench as wb
 from workbench import cache
-from workbench.operators.subject import Target, resolve
+from workbench.operators.launch_target import Target, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPECTED = ROOT / "workbench" / "profile" / "model_error.json"

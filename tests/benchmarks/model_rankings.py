@@ -17,7 +17,7 @@ from pathlib import Path
 from published_schedules import STEPS, chiplet_target, fp8_target, order_target, step_target
 
 import workbench as wb
-from workbench.operators.subject import Target
+from workbench.operators.launch_target import Target
 from workbench.profile.expected import expected
 from workbench.profile.timing import time_target
 

@@ -19,7 +19,7 @@ from published_times import Problem, Row
 
 import workbench as wb
 from workbench import targets
-from workbench.operators.subject import Target, resolve
+from workbench.operators.launch_target import Target, resolve
 from workbench.toolchain import zig
 
 PREFIX = "own "

@@ -18,7 +18,7 @@ from own_kernels import host_headers
 import workbench as wb
 from workbench import targets
 from workbench.kernel import Kernel
-from workbench.operators.subject import Target, resolve
+from workbench.operators.launch_target import Target, resolve
 
 SIDE = 8192
 TILE = 256

@@ -39,7 +39,7 @@ from workbench.codeobject.decoder import decode
 from workbench.emulator.native import build
 from workbench.emulator.translate.translator import translate
 from workbench.launches import LaunchOptions, StepOptions, TapeOptions
-from workbench.operators.subject import resolve
+from workbench.operators.launch_target import resolve
 from workbench.toolchain import CompileOptions, compile_device
 
 DEVICE = "emulated:gfx950"

@@ -14,7 +14,7 @@ import triton.language as tl
 from published_times import Problem
 
 import workbench as wb
-from workbench.operators.subject import Target, resolve
+from workbench.operators.launch_target import Target, resolve
 
 
 @triton.jit

@@ -12,7 +12,7 @@ import collection_document as document
 import pytest
 import torch
 from collection.case import empty
-from collection.running import CASES, CATEGORIES, SAMPLED, run
+from collection.runner import CASES, CATEGORIES, SAMPLED, run
 
 from workbench import collection
 from workbench.collection.calls import BoundFunction

@@ -12,7 +12,7 @@ import torch
 import workbench as wb
 from workbench.errors import ShapeError, UsageError, WorkbenchError
 from workbench.operators import FlashRule, KernelSpec, Launch, Range, Step, Strided, Variant
-from workbench.operators.subject import resolve
+from workbench.operators.launch_target import resolve
 
 SUMS = """#include <hip/hip_runtime.h>
 struct partial_globals { const float *x; float *partial; int n; };

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.operators.subject import resolve
+from workbench.operators.launch_target import resolve
 from workbench.profile.operands import live_share
 from workbench.profile.timing import live_operands
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.operators.subject import Target
+from workbench.operators.launch_target import Target
 from workbench.profile import timing
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from workbench.errors import DeviceError
-from workbench.operators.subject import Part, Target
+from workbench.operators.launch_target import Part, Target
 from workbench.origin import Figure, Origin
 from workbench.profile import timing
 from workbench.runtime import Device

@@ -19,7 +19,7 @@ from workbench.errors import CompileError
 from workbench.paths import include_dir
 from workbench.toolchain import Diagnostic
 from workbench.toolchain.diagnostics import FixIt
-from workbench.toolchain.mistakes import CUDA, SILENT, SPOKEN, explained, unsaid
+from workbench.toolchain.mistakes import ACCEPTED, CUDA, REFUSED, explained, unsaid
 from workbench.toolchain.mistakes.cell_text import Cell
 
 ARCH = "gfx950"
@@ -445,8 +445,8 @@ def test_every_mistake_is_tested() -> None:
         "Too much shared memory",
         "A template without an end",
     }
-    assert {case.mistake for case in CASES} | alone == {mistake.name for mistake in SPOKEN}
-    assert {case[0] for case in SILENT_CASES} == {mistake.name for mistake in SILENT}
+    assert {case.mistake for case in CASES} | alone == {mistake.name for mistake in REFUSED}
+    assert {case[0] for case in SILENT_CASES} == {mistake.name for mistake in ACCEPTED}
 
 
 def test_sentences_of_checks_are_those_of_the_headers() -> None:
@@ -468,7 +468,7 @@ def test_sentences_of_checks_are_those_of_the_headers() -> None:
         "The address of an array for shared_allocator",
         "A template without an end",
     }
-    for mistake in SPOKEN:
+    for mistake in REFUSED:
         if mistake.name not in clang:
             assert mistake.says.search(text), mistake.name
 
@@ -476,7 +476,7 @@ def test_sentences_of_checks_are_those_of_the_headers() -> None:
 def test_the_table_lists_every_mistake() -> None:
     page = (Path(__file__).parents[2] / "docs/mistakes.md").read_text()
     rows = re.findall(r"^\| ([^|`]+?) \|", page, re.MULTILINE)
-    names = [mistake.name for mistake in (*SPOKEN, *SILENT, *CUDA)]
+    names = [mistake.name for mistake in (*REFUSED, *ACCEPTED, *CUDA)]
     assert [row for row in rows if row != "Mistake"] == names
 
 

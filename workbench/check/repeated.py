@@ -12,7 +12,7 @@ from workbench.check.exactness import Site, needing_exactness
 from workbench.errors import KernelFault, KernelTimeout, headline
 from workbench.launches import LaunchOptions
 from workbench.operators import Tolerance
-from workbench.operators.subject import Target
+from workbench.operators.launch_target import Target
 
 if TYPE_CHECKING:
     import torch

@@ -11,7 +11,7 @@ from workbench.check.sanitizer import Finding
 from workbench.display import Plotted, Presented
 from workbench.errors import UsageError, VerificationError
 from workbench.operators import Shape, shape_text
-from workbench.operators.subject import Request
+from workbench.operators.launch_target import Request
 from workbench.origin import Origin
 from workbench.runtime import LaunchRecord
 

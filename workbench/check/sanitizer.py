@@ -25,7 +25,7 @@ from workbench.kernel import Kernel, Launcher, Module, recording
 from workbench.kernel.code import DeviceCode, known_code
 from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
 from workbench.operators import KernelSpec, Shape, shape_text
-from workbench.operators.subject import Request, Target, resolve
+from workbench.operators.launch_target import Request, Target, resolve
 from workbench.runtime import Device, reports, watching
 from workbench.runtime.findings import (
     Cause,

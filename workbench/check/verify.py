@@ -29,7 +29,7 @@ from workbench.kernel import Kernel, Launcher, Module, device_of, digest_of, rec
 from workbench.kernel.packed import is_expanded
 from workbench.numerics import numerics as numerics_of_devices
 from workbench.operators import Bounds, KernelSpec, Shape, kernels
-from workbench.operators.subject import Request
+from workbench.operators.launch_target import Request
 from workbench.operators.tensors import name_results, poisoned, poisoned_memory
 from workbench.origin import Origin
 from workbench.progress import Steps, track

@@ -17,7 +17,7 @@ from workbench.check.results import VerifyResult
 from workbench.check.verify import verify
 from workbench.errors import UsageError, WorkbenchError
 from workbench.kernel import Launcher, Module
-from workbench.operators.subject import Target, resolve
+from workbench.operators.launch_target import Target, resolve
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from workbench.kernel.compilation import compile_source
 from workbench.kernel.show import MACRO as SHOW_MACRO
 from workbench.magics.launch_options import CellLaunch, cell_launch
 from workbench.operators import KernelSpec, kernels
-from workbench.operators.subject import Target, resolve
+from workbench.operators.launch_target import Target, resolve
 from workbench.profile.profiler import profile_target
 from workbench.profile.timing import time_target
 from workbench.toolchain import CompileOptions

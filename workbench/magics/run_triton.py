@@ -14,7 +14,7 @@ from workbench.kernel import Kernel, Kernels, recording
 from workbench.magics.failures import quiet
 from workbench.magics.presenter import show, show_fault, show_findings
 from workbench.magics.run import measure
-from workbench.operators.subject import resolve
+from workbench.operators.launch_target import resolve
 from workbench.toolchain import Diagnostic
 from workbench.triton_driver import launched, triton
 from workbench.views.cell import CellResult

@@ -1,8 +1,8 @@
 """What of an operator's call stays for the next one with tensors alike: all but addresses.
 
 A call's shape, its implementation, the sizes of its outputs and the arguments of its launches follow from
-the metadata of its tensors (`running.signature_of`), unless values of integers are read for them; a try with
-integers that have none finds that out. So a second call of a signature makes a plan, and those after it
+the metadata of its tensors (`execution.signature_of`), unless values of integers are read for them; a try
+with integers that have none finds that out. So a second call of a signature makes a plan, and those after it
 allocate outputs, put addresses into the bytes of the arguments, and launch.
 """
 
@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from workbench.kernel.devices import place_of
 from workbench.kernel.packed import Template
-from workbench.operators import building, running
+from workbench.operators import building, execution
 from workbench.operators.building import Ready, Stamp
 from workbench.operators.definition import Definition
 from workbench.operators.parameters import Shape
@@ -149,7 +149,7 @@ def planned(
         return None
     launches = []
     for prepared in ready:
-        arguments_of = partial(running.arguments_of, prepared.step, prepared.kernel, shape)
+        arguments_of = partial(execution.arguments_of, prepared.step, prepared.kernel, shape)
         with _Looking() as looking:
             arguments = arguments_of(tensors)
         form = prepared.kernel.plan.template(arguments, place_of(device), tensors)
@@ -168,7 +168,7 @@ def planned(
         implementation,
         shape,
         building.stamp(implementation),
-        running.place(tensors),
+        execution.place(tensors),
         tuple(TensorLayout(name, tuple(tensor.shape), tensor.dtype) for name, tensor in outputs.items()),
         tuple(
             TensorLayout(name, tuple(dims), dtype, *value) for name, (dims, dtype, *value) in space.items()

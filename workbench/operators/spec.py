@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.display import Shown
 from workbench.errors import ArgumentError, ShapeError, UsageError, WorkbenchError
 from workbench.kernel import Kernel, Module, default_arch, device_of, is_recorded, resolve_device
-from workbench.operators import building, called, running
+from workbench.operators import building, call_events, execution
 from workbench.operators.building import Instances, Ready
 from workbench.operators.definition import Definition
 from workbench.operators.description import describe
@@ -298,7 +298,7 @@ class KernelSpec(Shown, Definition):
             UsageError: the seed is not an integer of 64 bits; no hard inputs of this name.
         """
         where = resolve_device(device) if device is not None else None
-        return running.make_inputs(self, self.shape(shape), seed, where, hard)
+        return execution.make_inputs(self, self.shape(shape), seed, where, hard)
 
     def make_outputs(
         self, shape: Shape, inputs: Mapping[str, Any], *, poison: bool = False
@@ -309,7 +309,7 @@ class KernelSpec(Shown, Definition):
             poison: fill them with NaN (integers with their smallest value), so that an element that the
                 kernel does not write cannot pass for a result.
         """
-        return running.make_outputs(self, shape, inputs, poison=poison)
+        return execution.make_outputs(self, shape, inputs, poison=poison)
 
     def run(
         self,
@@ -355,13 +355,13 @@ class KernelSpec(Shown, Definition):
             repeated = self._repeated(tensors, device)
             if repeated is not None:
                 return repeated
-        read = running.contiguous(tensors, self.strided)
-        written = {name: tensor for name, tensor in (outputs or {}).items() if running.is_view(tensor)}
+        read = execution.contiguous(tensors, self.strided)
+        written = {name: tensor for name, tensor in (outputs or {}).items() if execution.is_view(tensor)}
         rest = {name: tensor for name, tensor in (outputs or {}).items() if name not in written}
         try:
             results, records = self._launched(dict(read), rest, written, *how)
         except ArgumentError:
-            plain = running.contiguous(read)
+            plain = execution.contiguous(read)
             if self.mutates or plain is read:
                 raise
             results, records = self._launched(dict(plain), rest, written, *how)
@@ -376,10 +376,10 @@ class KernelSpec(Shown, Definition):
         self, tensors: Mapping[str, Any], device: Device | None
     ) -> tuple[dict[str, torch.Tensor], tuple[LaunchRecord, ...]] | None:
         """A run on tensors like those of earlier ones; None where there is no plan of it."""
-        if not (repeats := self.instances.repeats) or is_recorded() or called.is_heard():
+        if not (repeats := self.instances.repeats) or is_recorded() or call_events.is_heard():
             return None
         where = device if device is not None else device_of(tensors.values())
-        repeat: Repeat | None = repeats.get(running.signature_of(tensors, where))
+        repeat: Repeat | None = repeats.get(execution.signature_of(tensors, where))
         if repeat is None:
             return None
         if self.indexes:
@@ -403,41 +403,41 @@ class KernelSpec(Shown, Definition):
             copied: tensors that a caller gave for outputs, which cannot be written as they are.
         """
         where = device if device is not None else device_of(tensors.values(), code.arch if code else None)
-        key = running.signature_of(tensors, where) if shape is None else None
+        key = execution.signature_of(tensors, where) if shape is None else None
         full = self.instances.shapes.get(key) if key is not None else None
         # A second call shows that there may be a third.
         repeated = full is not None and code is None
         if full is None:
-            running.check_places(self, tensors, where)
+            execution.check_places(self, tensors, where)
             try:
                 full = self.shape(shape if shape is not None else self.shape_of(**tensors), arch=where.arch)
             except ShapeError as error:
-                if shape is None and code is None and running.is_empty(tensors):
-                    return running.empty_outputs(self, tensors, {**outputs, **copied}, error), ()
+                if shape is None and code is None and execution.is_empty(tensors):
+                    return execution.empty_outputs(self, tensors, {**outputs, **copied}, error), ()
                 raise
             if key is not None and key not in self.instances.repeats:
                 from workbench.operators import repeats
 
                 if repeats.has_one_shape(self, full, tensors):
-                    running.remember(self.instances.shapes, key, full)
+                    execution.remember(self.instances.shapes, key, full)
                 else:
-                    running.remember(self.instances.repeats, key, None)
+                    execution.remember(self.instances.repeats, key, None)
         check_indexes(self.name, self.indexes, self.tensors, full, tensors)
         implementation = self._implementation(full, where.arch)
-        results = running.make_outputs(implementation, full, tensors, outputs=outputs, copied=copied)
-        tensors |= results | running.make_workspace(implementation, full, tensors, poison)
+        results = execution.make_outputs(implementation, full, tensors, outputs=outputs, copied=copied)
+        tensors |= results | execution.make_workspace(implementation, full, tensors, poison)
         if not building.is_compiled(implementation.instances, full, where.arch):
             for step in implementation.active_steps(full, where.arch):
                 if step.arguments is not None:
                     step.arguments(full, tensors)
         ready = self._ready(implementation, full, where.arch, code)
-        called.tell(called.Called(self.name, full, len(ready)))
-        records = tuple([running.launch(prepared, full, tensors, where, options) for prepared in ready])
+        call_events.tell(call_events.Called(self.name, full, len(ready)))
+        records = tuple([execution.launch(prepared, full, tensors, where, options) for prepared in ready])
         if repeated and not outputs and not copied and key not in self.instances.repeats:
             from workbench.operators import repeats
 
             plan = repeats.planned(implementation, full, tensors, results, ready, where)
-            running.remember(self.instances.repeats, key, plan)
+            execution.remember(self.instances.repeats, key, plan)
         return results, records
 
     def prepared(
@@ -455,7 +455,7 @@ class KernelSpec(Shown, Definition):
             implementation.check(full, arch)
         if code is None:
             return building.instance(implementation, full, arch, implementation.instances)
-        return running.with_code(implementation, full, arch, code)
+        return execution.with_code(implementation, full, arch, code)
 
     def __call__(self, *args: Any, device: Device | str | None = None, **kwargs: Any) -> Any:
         """Runs the kernel on tensors; outputs may be given by name to be written into.
@@ -484,7 +484,7 @@ class KernelSpec(Shown, Definition):
             outputs: Mapping[str, Any] = {k: v for k, v in kwargs.items() if k not in names}
             inputs = self.bind(*args, **{k: v for k, v in kwargs.items() if k not in outputs})
             if outputs:
-                outputs = running.named_outputs(self, inputs, outputs)
+                outputs = execution.named_outputs(self, inputs, outputs)
             where = None if device is None else resolve_device(device)
             results, _ = self._run(dict(inputs), outputs, device=where)
         results = results or {name: inputs[name] for name in self.mutates}

@@ -22,7 +22,7 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd.function import _SingleLevelFunction
 
 from workbench.errors import ArgumentError, ShapeError, WorkbenchError
-from workbench.operators import autocast, called, running
+from workbench.operators import autocast, call_events, execution
 from workbench.operators.definition import Definition
 from workbench.operators.functions import NAMESPACE
 from workbench.operators.gradient import Gradient
@@ -218,12 +218,12 @@ def fake_outputs(spec: Definition, inputs: Mapping[str, Any]) -> Mapping[str, Te
     """Outputs of a call from its inputs' metadata; sizes that PyTorch has left open stay open."""
     try:
         shape = spec.symbolic_shape(spec.shape_of(**inputs))
-        called.tell(called.Called(spec.name, shape))
+        call_events.tell(call_events.Called(spec.name, shape))
         return spec.outputs(shape, inputs)
     except ShapeError as error:
-        if not running.is_empty(inputs):
+        if not execution.is_empty(inputs):
             raise
-        empty = running.empty_outputs(spec, inputs, {}, error)
+        empty = execution.empty_outputs(spec, inputs, {}, error)
         return {name: (tensor.shape, tensor.dtype) for name, tensor in empty.items()}
 
 

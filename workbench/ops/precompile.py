@@ -10,7 +10,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from workbench.kernel import default_arch
-from workbench.operators.called import Called, listening
+from workbench.operators.call_events import Called, listening
 from workbench.operators.precompile import Instance, compile_all
 from workbench.operators.registry import kernels
 

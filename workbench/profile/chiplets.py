@@ -22,7 +22,7 @@ from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
 from workbench.launches import LaunchOptions, Replayed, TrafficOptions, Watched
 from workbench.operators import KernelSpec, Shape, kernels, shape_text
-from workbench.operators.subject import Target, resolve
+from workbench.operators.launch_target import Target, resolve
 from workbench.origin import Figure, Origin
 from workbench.profile.machine import hierarchy, machine
 

@@ -10,7 +10,7 @@ from workbench import targets
 from workbench.errors import ProfilerError
 from workbench.events import hub
 from workbench.operators import KernelSpec, Shape
-from workbench.operators.subject import Target, resolve
+from workbench.operators.launch_target import Target, resolve
 from workbench.origin import Figure, Origin
 from workbench.profile.counters import COUNTERS, collect
 from workbench.profile.findings import Advice

@@ -14,7 +14,7 @@ from workbench.codeobject import printer
 from workbench.display import Plotted, Shown
 from workbench.errors import ProfilerError, UsageError
 from workbench.operators import Shape, shape_text
-from workbench.operators.subject import Target
+from workbench.operators.launch_target import Target
 from workbench.origin import Figure, Origin
 from workbench.profile.findings import Advice, advise, summed
 from workbench.profile.instructions import InstructionProfile

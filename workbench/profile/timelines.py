@@ -18,7 +18,7 @@ from workbench.display import Presented
 from workbench.errors import UsageError, WorkbenchError
 from workbench.kernel import Kernel, Launcher, Module
 from workbench.operators import KernelSpec, Shape
-from workbench.operators.subject import resolve
+from workbench.operators.launch_target import resolve
 from workbench.origin import NEVER_COMPARED, Expected
 from workbench.profile.simulation.chip import ChipRun
 from workbench.profile.simulation.unit import KINDS, REASONS

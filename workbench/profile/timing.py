@@ -16,7 +16,7 @@ from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, resolve_device, torch_device
 from workbench.launches import FEW_LINES, LaunchOptions, LaunchTimes, Replayed, StepOptions, TrafficOptions
 from workbench.operators import KernelSpec, Published, Shape, shape_text, spec_of
-from workbench.operators.subject import Part, Target, resolve
+from workbench.operators.launch_target import Part, Target, resolve
 from workbench.origin import Figure, Origin
 from workbench.profile import partial
 from workbench.profile.counters import Tally, tally

@@ -26,7 +26,7 @@ from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, recording, resolve_device
 from workbench.kernel.launch import LastLaunch
 from workbench.operators import kernels
-from workbench.operators.called import Called, listening
+from workbench.operators.call_events import Called, listening
 from workbench.operators.parameters import Shape, shape_text
 from workbench.origin import Expected, Figure
 from workbench.profile.profiler import profile

@@ -26,7 +26,7 @@ from workbench.errors import UsageError
 from workbench.kernel import Kernel, Launcher, Module
 from workbench.launches import AccessKind, LaunchOptions, TapeOptions, TrafficOptions, Watched
 from workbench.operators import KernelSpec, Shape
-from workbench.operators.subject import Target, resolve
+from workbench.operators.launch_target import Target, resolve
 from workbench.runtime import Device
 from workbench.step.stepper import Stepper
 from workbench.targets import WAVE

@@ -13,7 +13,7 @@ from workbench.kernel.code import DeviceCode
 from workbench.kernel.compilation import compile_source
 from workbench.launches import Dim, LaunchOptions, TapeOptions
 from workbench.operators import KernelSpec, Shape, kernels
-from workbench.operators.subject import resolve
+from workbench.operators.launch_target import resolve
 from workbench.runtime import Device
 from workbench.step.stepper import Stepper
 

@@ -18,7 +18,7 @@ from workbench.kernel.host_module import exceptions_of, functions_of, made_tenso
 from workbench.launches import LaunchOptions
 from workbench.runtime import Device
 from workbench.torch_gpu import graphs
-from workbench.torch_gpu.kept import Kept
+from workbench.torch_gpu.storages import Kept
 
 _SECTION = b".hip_fatbin"
 _seen: dict[str, ModuleType] = {}

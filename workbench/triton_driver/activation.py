@@ -11,7 +11,7 @@ from unittest import mock
 from workbench.errors import UsageError, WorkbenchError
 from workbench.kernel import resolve_device
 from workbench.runtime import Device
-from workbench.triton_driver.spent import Spent, listener
+from workbench.triton_driver.kernel_costs import Spent, listener
 
 
 class Triton:

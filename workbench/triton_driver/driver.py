@@ -22,7 +22,7 @@ from workbench.triton_driver.benchmark import quietly_modelled
 if TYPE_CHECKING:
     import torch
 
-    from workbench.triton_driver.spent import Spent
+    from workbench.triton_driver.kernel_costs import Spent
 
 _USER = 4
 """Frames from a launch to the line that made it: between them `kernel[grid]` and Triton's `run`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.operators import KernelSpec, Shape
-from workbench.operators.subject import resolve
+from workbench.operators.launch_target import resolve
 from workbench.profile.profiler import profile_target
 from workbench.profile.results import ProfileResult, StepsProfile
 from workbench.profile.timing import TimeResult, time_target

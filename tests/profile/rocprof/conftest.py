@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.operators.subject import Target, resolve
+from workbench.operators.launch_target import Target, resolve
 
 SOURCE = """#include <hip/hip_runtime.h>
 __global__ void twice(float *out, const float *x, int n) {

@@ -19,7 +19,7 @@ from workbench.errors import (
     ProfilerPermission,
     ProfilerTimeout,
 )
-from workbench.operators.subject import resolve
+from workbench.operators.launch_target import resolve
 from workbench.profile import rocprof
 from workbench.profile.profiler import _measured
 from workbench.profile.rocprof import replay

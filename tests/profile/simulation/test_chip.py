@@ -7,7 +7,7 @@ import torch
 
 import workbench as wb
 from workbench.launches import CacheCounts, LaunchOptions, Replayed, StepOptions
-from workbench.operators.subject import resolve
+from workbench.operators.launch_target import resolve
 from workbench.profile.counters import Tally
 from workbench.profile.model import evicted_lines
 from workbench.profile.simulation import chip

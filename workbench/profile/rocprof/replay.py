@@ -22,7 +22,7 @@ from typing import Any
 from workbench import runtime
 from workbench.errors import ProfilerError, WorkbenchError
 from workbench.kernel import Kernel, Launch, Module
-from workbench.operators.subject import Target
+from workbench.operators.launch_target import Target
 
 CODE, LAUNCH, ARGUMENTS, RESULT = "code.co", "launch.json", "arguments.pt", "replay.json"
 

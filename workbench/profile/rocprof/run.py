@@ -29,7 +29,7 @@ from workbench.errors import (
     ProfilerTimeout,
     UsageError,
 )
-from workbench.operators.subject import Target
+from workbench.operators.launch_target import Target
 from workbench.profile.rocprof import instructions, replay, tables
 from workbench.profile.rocprof.instructions import InstructionCost
 

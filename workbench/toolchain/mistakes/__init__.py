@@ -8,9 +8,9 @@ of the tile library is the sentence of its own `static_assert`. `docs/mistakes.m
 
 from __future__ import annotations
 
+from workbench.toolchain.mistakes.accepted import ACCEPTED
 from workbench.toolchain.mistakes.cuda import CUDA
 from workbench.toolchain.mistakes.explain import explained, unsaid
-from workbench.toolchain.mistakes.silent import SILENT
-from workbench.toolchain.mistakes.spoken import SPOKEN
+from workbench.toolchain.mistakes.refused import REFUSED
 
-__all__ = ["CUDA", "SILENT", "SPOKEN", "explained", "unsaid"]
+__all__ = ["ACCEPTED", "CUDA", "REFUSED", "explained", "unsaid"]

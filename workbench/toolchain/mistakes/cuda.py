@@ -6,7 +6,7 @@ import re
 
 from workbench.toolchain import cuda_names
 from workbench.toolchain.mistakes.cell_text import Span
-from workbench.toolchain.mistakes.said import Change, ErrorContext, Explanation, Mistake
+from workbench.toolchain.mistakes.error_context import Change, ErrorContext, Explanation, Mistake
 
 _ALL = "; --hipify in a cell, or wb.hipify, exchanges all such names"
 _UNKNOWN = re.compile(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from workbench.toolchain.diagnostics import Diagnostic
+from workbench.toolchain.mistakes.accepted import ACCEPTED
 from workbench.toolchain.mistakes.cell_text import Cell, Span
 from workbench.toolchain.mistakes.cuda import CUDA
-from workbench.toolchain.mistakes.said import Change, ErrorContext, Explanation, Mistake, fixits
-from workbench.toolchain.mistakes.silent import SILENT
-from workbench.toolchain.mistakes.spoken import SPOKEN, with_operands
+from workbench.toolchain.mistakes.error_context import Change, ErrorContext, Explanation, Mistake, fixits
+from workbench.toolchain.mistakes.refused import REFUSED, with_operands
 
 _NOTES = 4
 """Notes of an error that are shown; a call that fits no function has dozens."""
@@ -56,7 +56,7 @@ def _one(
     if finding.severity != "error":
         return None, _brief(finding)
     context = ErrorContext(finding, cell)
-    for mistake in (*SPOKEN, *CUDA):
+    for mistake in (*REFUSED, *CUDA):
         if mistake.says.search(context.message):
             explanation = mistake.explain(context)
             if explanation:
@@ -188,7 +188,7 @@ def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
         name: of the source.
     """
     warnings = []
-    for mistake in SILENT:
+    for mistake in ACCEPTED:
         for explanation in mistake.find(cell):
             at = explanation.at or Span(0, 0, "")
             line, column = cell.place(at.start)

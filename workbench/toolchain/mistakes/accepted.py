@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from workbench.toolchain.mistakes.cell_text import Cell, Span
-from workbench.toolchain.mistakes.said import Change, Explanation
+from workbench.toolchain.mistakes.error_context import Change, Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _one_index(index: Span, size: str, steps: set[tuple[str, str]], axis: str) -
         )
 
 
-SILENT = (
+ACCEPTED = (
     SilentMistake("A shared tile read in the order of memory", _in_memory_order),
     SilentMistake("A coordinate that counts elements", _in_elements),
 )

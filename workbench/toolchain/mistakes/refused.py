@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from workbench.toolchain.mistakes.cell_text import Span
-from workbench.toolchain.mistakes.said import Change, ErrorContext, Explanation, Mistake
+from workbench.toolchain.mistakes.error_context import Change, ErrorContext, Explanation, Mistake
 from workbench.toolchain.mistakes.types import Tile, plain, tile
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -599,7 +599,7 @@ def _recursion(context: ErrorContext) -> Explanation | None:
     )
 
 
-SPOKEN = (
+REFUSED = (
     Mistake(
         "The header is missing",
         re.compile(

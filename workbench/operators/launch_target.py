@@ -20,9 +20,9 @@ from workbench.kernel import (
     resolve_device,
 )
 from workbench.operators.building import Ready
+from workbench.operators.execution import launch, make_workspace
 from workbench.operators.parameters import Shape
 from workbench.operators.registry import kernels
-from workbench.operators.running import launch, make_workspace
 from workbench.operators.spec import KernelSpec
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 

@@ -6,7 +6,7 @@
 
 #include "kittens.cuh"
 
-namespace kittens::families::pieces {
+namespace kittens::families::elementwise {
 
 inline constexpr int LENGTH = 8;
 
@@ -240,4 +240,4 @@ __device__ inline void multiply_add(const T *x, const T *a, const T *b, T *out, 
     store(out + first, values);
 }
 
-} // namespace kittens::families::pieces
+} // namespace kittens::families::elementwise

@@ -8,19 +8,19 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench_kernels.families import pieces, scalars
+from workbench_kernels.families import elementwise, scalars
 
 NAME = "feed_forward/qk_concat"
 
-SOURCE = """#include "families/pieces.cuh"
+SOURCE = """#include "families/elementwise.cuh"
 using namespace kittens;
 using namespace kittens::families;
 __global__ __launch_bounds__(256) void
 qk_concat(const ELEMENT *q1, const ELEMENT *q2, const ELEMENT *k1, const ELEMENT *k2, ELEMENT *q, ELEMENT *k,
           int q_rows, int k_rows, int left, int right) {
-    const pieces::concatenation<ELEMENT> of_q{q1, q2, q, q_rows, left, right};
-    const pieces::concatenation<ELEMENT> of_k{k1, k2, k, k_rows, left, right};
-    const size_t at = pieces::index();
+    const elementwise::concatenation<ELEMENT> of_q{q1, q2, q, q_rows, left, right};
+    const elementwise::concatenation<ELEMENT> of_k{k1, k2, k, k_rows, left, right};
+    const size_t at = elementwise::index();
     if (at < of_q.count())
         of_q.run(at);
     else if (at - of_q.count() < of_k.count())
@@ -38,14 +38,14 @@ def reference(
 
 def shape_of(**arguments: Any) -> dict[str, Any]:
     q1, q2, k1, k2 = (arguments[name] for name in ("q1", "q2", "k1", "k2"))
-    dtype = pieces.dtype_of(NAME, "q1", q1)
+    dtype = elementwise.dtype_of(NAME, "q1", q1)
     if q1.dim() < 2 or q2.dim() < 2 or k1.dim() < 2:
         low = next(name for name in ("q1", "q2", "k1") if arguments[name].dim() < 2)
         raise ShapeError(f"{NAME}: {low} is {tuple(arguments[low].shape)}; expected rows of heads")
     left, right = q1.shape[-1], q2.shape[-1]
-    pieces.like(NAME, "q2", q2, (*q1.shape[:-1], right), q1.dtype)
-    pieces.like(NAME, "k1", k1, (*k1.shape[:-1], left), q1.dtype)
-    pieces.like(NAME, "k2", k2, (*k1.shape[:-1], right), q1.dtype)
+    elementwise.like(NAME, "q2", q2, (*q1.shape[:-1], right), q1.dtype)
+    elementwise.like(NAME, "k1", k1, (*k1.shape[:-1], left), q1.dtype)
+    elementwise.like(NAME, "k2", k2, (*k1.shape[:-1], right), q1.dtype)
     rows = {"q_rows": q1.numel() // left, "k_rows": k1.numel() // left}
     return {**rows, "left": left, "right": right, "dtype": dtype}
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench_kernels.families import attention_listed as listed
+from workbench_kernels.families import attention_by_index as listed
 from workbench_kernels.families.attention import check_settings, check_starts
 
 TURNED = 64

@@ -1,4 +1,4 @@
-"""What specs of operators by `pieces.cuh` share: element types, launches."""
+"""What specs of operators by `elementwise.cuh` share: element types, launches."""
 
 from __future__ import annotations
 
