@@ -114,6 +114,12 @@ SETTINGS = (
         "`1` prints what is found on standard error; a file's path appends it there, a line of JSON a launch",
         "launches are not sanitized",
     ),
+    Setting(
+        "HIPKITTENS_TALLY",
+        "a file to which each process appends a line of JSON when it ends: how many kernels it launched, "
+        "and their modelled time ([page](host_programs.md))",
+        "nothing is appended",
+    ),
     Setting("HIPKITTENS_PROGRAM_TIMEOUT", "seconds that a program of `wb.run_program` may take", "300"),
     Setting(
         "HIPKITTENS_TUNING",

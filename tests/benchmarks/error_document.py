@@ -13,7 +13,7 @@ from published_times import Problem, Row
 from regimes import Judged, spread, stated
 
 from workbench import targets
-from workbench.hardware.report import Report, kept
+from workbench.hardware.report import Report, sent_reports
 from workbench.profile.expected import NARROW_BYTES, REGIMES, SHORT_SECONDS, regime
 from workbench.profile.launch import QUANTITIES
 
@@ -529,7 +529,7 @@ def document(rows: Sequence[Row], known: Mapping[Problem, Modelled], tritons: Se
         "## What is fitted",
         "",
         FITTED,
-        *_owners(kept()),
+        *_owners(sent_reports()),
         "## Each of HipKittens' rows, by our kernels",
         "",
         *_single(like),

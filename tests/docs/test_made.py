@@ -64,11 +64,11 @@ def test_the_site_has_pages_whole_of_which_the_repository_has_a_summary(generato
         assert len((ROOT / f"{name}.md").read_text().splitlines()) <= 60
 
 
-def test_a_short_page_has_no_long_table_and_ends_before_a_section(made: ModuleType) -> None:
+def test_a_short_page_has_no_long_table_and_ends_before_a_section(generators: ModuleType) -> None:
     head = "| a | b |\n| --- | --- |\n"
     rows = [head + row * count for row, count in (("| 1 | 2 |\n", 3), ("| 3 | 4 |\n", 30))]
     page = "\n".join(("# T\n", *rows, "## All\n\nThe rest.\n"))
-    text = made.short(page, "## All")
+    text = generators.short(page, "## All")
     assert "| 1 | 2 |" in text
     assert "| 3 | 4 |" not in text
     assert "A table of 30 rows." in text

@@ -521,7 +521,7 @@ def test_cuda_is_said_with_hip_s_names(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    ("type_", "told"),
+    ("type_", "reported"),
     [
         ("unsigned int", "`0xffffffff` is of type unsigned int and has 32: all lanes"),
         ("int", "`0xffffffff` is of type int and has 32: all lanes"),

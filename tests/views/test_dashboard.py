@@ -459,7 +459,7 @@ def test_a_fault_of_a_launch_is_told(monkeypatch):
         "kernel.compilation",
         "kernel.kernel",
         "profile.timing",
-        "operators.subject",
+        "operators.launch_target",
         "profile.profiler",
         "check.verify",
         "check.sanitizer",

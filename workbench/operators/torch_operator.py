@@ -357,7 +357,7 @@ class _Differentiation:
         ctx.saved_names = tuple(tensors)
         arguments = zip(self.parameters, inputs, strict=False)
         ctx.rest = {name: None if isinstance(v, torch.Tensor) else v for name, v in arguments}
-        ctx.metadata = tuple((tensor.shape, tensor.dtype, tensor.device) for tensor in outputs)
+        ctx.layouts = tuple((tensor.shape, tensor.dtype, tensor.device) for tensor in outputs)
         ctx.mark_non_differentiable(
             *(t for name, t in zip(self.outputs, outputs, strict=True) if f"d{name}" not in takes)
         )
@@ -367,7 +367,7 @@ class _Differentiation:
         upstream = {
             # Gradients of sums come expanded, with strides of zero, which kernels do not take.
             name: torch.zeros(shape, dtype=dtype, device=device) if grad is None else grad.contiguous()
-            for name, (shape, dtype, device), grad in zip(self.outputs, ctx.metadata, grads, strict=True)
+            for name, (shape, dtype, device), grad in zip(self.outputs, ctx.layouts, grads, strict=True)
         }
         required = [name for name, need in zip(self.parameters, ctx.needs_input_grad, strict=False) if need]
         how = self.spec.backward

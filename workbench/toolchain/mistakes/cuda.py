@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 
 from workbench.toolchain import cuda_names
@@ -76,16 +77,14 @@ def _assembly(context: ErrorContext) -> Explanation | None:
     return Explanation(why, at) if why else None
 
 
-# Bits of the integers that a mask may wrongly be, as clang prints their types.
-_BITS = {"bool": 8, "char": 8, "short": 16, "int": 32, "__int128": 128}
-
-
 def _mask_width(said: ErrorContext, text: str) -> str:
     """What a mask has instead, by the type in the compiler's sentence; "" where it names none."""
     named = re.search(r"requirement '[^']*\b(?:sizeof\(|is_integral<)([\w ]+)[)>]", said.error.message)
     if named is None:
         return ""
-    bits = _BITS.get(re.sub(r"\b(?:un)?signed ", "", named[1]))
+    # Narrower ones have the same sizes here and on the device.
+    ctype = getattr(ctypes, "c_" + re.sub(r"\b(?:un)?signed ", "", named[1]), None)
+    bits = 8 * ctypes.sizeof(ctype) if ctype else 128 if named[1].endswith("__int128") else None
     return f"; `{text}` is of type {named[1]}" + (f" and has {bits}" if bits else "")
 
 

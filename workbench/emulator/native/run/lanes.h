@@ -175,7 +175,7 @@ HK_INLINE void hk_transpose4(u32x16 in[4]) {
 }
 
 /* Fill `rows` (1 to 4 consecutive rows, all 64 lanes) from memory. */
-HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, uint8_t *base, const void *offsets) {
+HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, const uint8_t *base, const void *offsets) {
     if (data == HK_B128) {
         for (int g = 0; g < HK_LANES; g += 16) {
             u32x16 part[4];
@@ -244,7 +244,7 @@ HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, uint8_t *base, c
 HK_INLINE int hk_data_rows(HkData data) { return data == HK_B128 ? 4 : data == HK_B96 ? 3 : data == HK_B64 ? 2 : 1; }
 
 /* Load into the lanes that EXEC names; `offsets` of the others must be readable. */
-HK_INLINE void hk_gather_masked(HkData data, uint32_t *rows, int wide, uint8_t *base, const void *offsets,
+HK_INLINE void hk_gather_masked(HkData data, uint32_t *rows, int wide, const uint8_t *base, const void *offsets,
                                 uint64_t exec) {
     /* One place for both cases: the gather is inlined once. */
     uint32_t temporary[4 * HK_LANES] __attribute__((aligned(64)));
