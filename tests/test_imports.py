@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -236,3 +237,11 @@ def test_imports_by_name() -> None:
         and "workbench" in ast.unparse(node.args[0])
     }
     assert importers == BY_NAME.keys()
+
+
+def test_the_architecture_has_every_layer() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    table = page.partition("## Layers")[2].partition("Inside the emulated device")[0]
+    rows = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    named = {name.strip("/").removesuffix(".py") for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    assert named == set(LAYERS) - {""}
