@@ -110,7 +110,7 @@ def test_either_layout_gives_the_same(operator: str) -> None:
 
 
 def test_shapes_of_the_other_layout_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "told", set())
+    monkeypatch.setattr(attention, "warned", set())
     q = torch.empty(1, 8, 512, 64, dtype=torch.bfloat16)
     shape_of = wb.kernels["attention/forward"].shape_of
     settings = {"causal": False, "window": 0, "scale": None, "softcap": 0.0, "sinks": None}

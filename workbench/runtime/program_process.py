@@ -98,8 +98,9 @@ def _run(target: Device, library: str, name: str, arguments: Sequence[str]) -> N
     try:
         program = ctypes.CDLL(library)
     except OSError as error:
-        print(f"{name} does not load: {error}", file=sys.stderr)
-        sys.exit(_NOT_STARTED)
+        print(f"{name} does not load: {error}", file=sys.stderr, flush=True)
+        # Not by Python's own end, after which nothing may call `at_exit`.
+        os._exit(_NOT_STARTED)
     # What hipcc linked has a name of its own for it, as `main` may be hidden.
     entry = program.hipkittens_main if hasattr(program, "hipkittens_main") else program.main
     # The program's own handlers, and the system's for what it does wrong; Ctrl-C ends it.
