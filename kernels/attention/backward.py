@@ -56,7 +56,11 @@ spec = KernelSpec(
         "float16": Tolerance(1e-2, 1e-2),
     },
     flash_rule={
-        "dsinks": FlashRule("a sum over all queries of what rounding O leaves, in one order or another")
+        "dsinks": FlashRule("a sum over all queries of what rounding O leaves, in one order or another"),
+        **dict.fromkeys(
+            ("dq", "dk"),
+            FlashRule("a row is the sum of a few others, each times one rounded dS", 3.0, by_row=True),
+        ),
     },
     # Five products of the definition; the kernels take seven, with atomics five.
     flops=lambda shape: 5 * forward.flops(shape) // 2,

@@ -13,7 +13,7 @@ from workbench.check.compare import BAD_LUCK, FLASH_FACTOR, compare, flash_facto
 from workbench.check.results import VerifyResult, VerifyResults
 from workbench.check.verify import verify
 from workbench.errors import UsageError, VerificationError
-from workbench.operators import TOLERANCES, Tolerance
+from workbench.operators import TOLERANCES, FlashRule, Tolerance
 from workbench.origin import Origin
 
 
@@ -66,6 +66,17 @@ def test_flash_rule_of_few_elements_is_not_broken_by_luck():
     alone = compare(torch.tensor([1.001]), torch.tensor([1.0]), pytorch=torch.tensor([1.0001]))
     assert alone.flash_passed is True
     assert not alone.passed
+
+
+@pytest.mark.parametrize(("rows", "passes"), [(2, True), (14, False)])
+def test_flash_rule_counts_rows_whose_elements_share_an_error(rows: int, passes: bool) -> None:
+    truth = torch.zeros(40, 64)
+    truth[:rows] = 1
+    rule = FlashRule("one error a row", FLASH_FACTOR, by_row=True)
+    result = compare(truth * 1.005, truth, pytorch=truth * 1.001, tolerance=(0.1, 0.1), rule=rule)
+    assert result.passed is passes
+    assert ("one error a row" in str(result)) is passes
+    assert not compare(truth * 1.005, truth, pytorch=truth * 1.001, tolerance=(0.1, 0.1)).passed
 
 
 def test_flash_rule_of_what_is_left_of_larger_numbers():

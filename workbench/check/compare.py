@@ -169,8 +169,9 @@ def compare(
     pytorch_error = flash_bound = None
     factor = rule.factor if rule is not None else FLASH_FACTOR
     if factor is not None and measured.numel():
-        factor = max(factor, flash_factor(measured.numel()))
-    if rule is not None:
+        draws = elements.rows if rule is not None and rule.by_row else measured.numel()
+        factor = max(factor, flash_factor(draws))
+    if rule is not None and not (rule.by_row and factor == rule.factor):
         note = rule.reason
     if floating and pytorch is not None and factor is not None and measured.numel():
         pytorch_error = elements.error_of(pytorch.detach().cpu().to(got.dtype).double())
@@ -270,6 +271,12 @@ class _Elements:
         import torch
 
         return torch.where(self.finite, self.difference, torch.where(self.same, 0.0, float("inf")))
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the last dimension in which the reference is not all zero; at least one."""
+        rows = self.truth.reshape(-1, self.truth.shape[-1] if self.truth.ndim else 1)
+        return max(1, int((rows != 0).any(1).sum().item()))
 
     @property
     def unwritten(self) -> int:

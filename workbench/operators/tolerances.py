@@ -41,10 +41,13 @@ class FlashRule:
     Attributes:
         reason: why, one sentence; results show it.
         factor: how many times PyTorch's error is allowed; None: the rule does not apply.
+        by_row: whether the elements of a row (the last dimension) share one error: then its rows are what bad
+            luck is counted by, and the reason is shown where there are so few that more is allowed.
     """
 
     reason: str
     factor: float | None = None
+    by_row: bool = False
 
 
 TOLERANCES: Mapping[str, Tolerance] = {
