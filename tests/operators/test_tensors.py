@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,12 +30,20 @@ def flags_of(address):
 
 
 @pytest.mark.skipif(not LARGE_PAGES.exists(), reason="this system has no large pages")
-def test_large_results_ask_for_large_pages_until_they_are_freed():
-    large = new_tensor((8 << 20,), torch.float32, torch.device("cpu"))
-    small = new_tensor((1 << 20,), torch.float32, torch.device("cpu"))
-    assert "hg" in flags_of(large.data_ptr() + large.nbytes // 2)
-    assert "hg" not in flags_of(small.data_ptr() + small.nbytes // 2)
-    assert large.fill_(3).sum(dtype=torch.float64) == 3 * large.numel()
+def test_large_results_ask_for_large_pages_until_they_are_freed() -> None:
+    # In a process of its own: memory of this one may have been a large result's before.
+    program = """
+import torch
+from test_tensors import flags_of
+from workbench.operators.tensors import new_tensor
+
+large = new_tensor((8 << 20,), torch.float32, torch.device("cpu"))
+small = new_tensor((1 << 20,), torch.float32, torch.device("cpu"))
+assert "hg" in flags_of(large.data_ptr() + large.nbytes // 2)
+assert "hg" not in flags_of(small.data_ptr() + small.nbytes // 2)
+assert large.fill_(3).sum(dtype=torch.float64) == 3 * large.numel()
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parent, check=True, timeout=120)
 
 
 def test_tensors_without_memory_are_made_as_any():
