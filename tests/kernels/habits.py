@@ -70,6 +70,9 @@ class Call:
                     break
                 try:
                     shape = self.spec.shape({**self.shape, name: value})
+                    # Forms of a bias are told apart by sizes that are equal: another graph, as it should be.
+                    if value in (shape[other] for other in shape if other != name):
+                        continue
                     inputs = self.inputs(shape)
                     # A size of zero, also one that is drawn, is one of its own to PyTorch.
                     whole = all(tensor.numel() for tensor in tensors_of(inputs).values())
@@ -93,9 +96,14 @@ def _numbers(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kinds(inputs: dict[str, Any]) -> tuple[Any, ...]:
-    """The dtype and number of axes of each input, None for one that is no tensor."""
+    """The dtype of each input and which of its axes have size 1, None for one that is no tensor."""
     return tuple(
-        (name, (value.dtype, value.dim()) if isinstance(value, torch.Tensor) else None)
+        (
+            name,
+            (value.dtype, tuple(size == 1 for size in value.shape))
+            if isinstance(value, torch.Tensor)
+            else None,
+        )
         for name, value in inputs.items()
     )
 
