@@ -8,10 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from workbench.check.sanitizer import Watch
 from workbench.errors import UsageError
@@ -71,7 +68,8 @@ def run(
         variables["HIPKITTENS_DEVICE"] = _named("emulated")
     with contextlib.ExitStack() as stack:
         watch = Watch(stack.enter_context(reports.of_process(variables))) if sanitize else None
-        summary = stack.enter_context(_summary(variables))
+        # Counting models times, which is work in every process: only where someone reads it.
+        counts = None if sanitize or quiet else stack.enter_context(tally.of_process(variables))
         code = _wait(_start(command, variables))
         if watch is not None:
             print(watch, file=sys.stderr)
@@ -79,8 +77,8 @@ def run(
                 return NOTHING_LAUNCHED
             if not watch.passed:
                 return FINDINGS
-        elif not quiet:
-            print(f"hipkittens: {summary.total()}", file=sys.stderr)
+        elif counts is not None:
+            print(f"hipkittens: {tally.total(counts)}", file=sys.stderr)
     # As a shell has it for what a signal ended.
     return code if code >= 0 else 128 - code
 
@@ -101,27 +99,6 @@ def _start(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.P
             f"{command[0]} does not start ({error.strerror}); expected a program with its arguments, "
             "such as ./prog that `python -m workbench hipcc prog.hip -o prog` made"
         ) from None
-
-
-@dataclass(frozen=True)
-class _Summary:
-    """The file that processes append to when they end."""
-
-    path: Path
-
-    def total(self) -> tally.Tally:
-        try:
-            return tally.total(self.path.read_text().splitlines())
-        except FileNotFoundError:
-            return tally.Tally()
-
-
-@contextlib.contextmanager
-def _summary(variables: dict[str, str]) -> Iterator[_Summary]:
-    with tempfile.TemporaryDirectory(prefix="hipkittens-exec-") as folder:
-        path = Path(folder) / "launches.jsonl"
-        variables[tally.VARIABLE] = str(path)
-        yield _Summary(path)
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:

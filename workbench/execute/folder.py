@@ -10,12 +10,11 @@ python/         what has Python processes find the device when they import PyTor
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from workbench import paths
@@ -24,17 +23,11 @@ from workbench.errors import ToolchainError, UsageError
 from workbench.execute.tools import TOOLS
 from workbench.runtime.emulated import drop_in_libraries
 from workbench.toolchain import zig
-from workbench.toolchain.candidates import STAND_IN
 from workbench.toolchain.compiler import hip_version
+from workbench.toolchain.hipcc.script import hipcc, stand_in
 
 PYTHON_FILE = "hipkittens-python"
 """Beside the libraries: what they start Python with; see `emulator/hip/library.c`."""
-
-_SCRIPT = """#!/bin/sh
-{mark}: {name}
-PYTHONPATH={root}${{PYTHONPATH:+:$PYTHONPATH}} exec {command} "$@"
-"""
-_ROOT = Path(paths.__file__).resolve().parent.parent
 
 
 def python_library() -> str:
@@ -55,13 +48,12 @@ def rocm_folder() -> Path:
     if sys.platform != "linux":
         raise UsageError(f"exec runs programs for AMD's runtime, which are Linux's; this is {sys.platform}")
     files = drop_in_libraries()
-    start = f"{python_library()}\n{sys.executable}\n{_ROOT}\n"
-    texts = dict(_texts())
-    key = digest(start, *map(str, files.items()), *(part for item in texts.items() for part in item))
+    texts = _texts()
+    key = digest(*map(str, files.items()), *(part for item in texts.items() for part in item))
     folder = tool_folder("rocm") / key[:16]
     if not folder.is_dir():
         try:
-            _write(folder, files, texts, start)
+            _write(folder, files, texts)
         except OSError as error:
             raise ToolchainError(
                 f"{folder} cannot be written ({error.strerror}); set HIPKITTENS_CACHE to a folder that can be"
@@ -69,20 +61,24 @@ def rocm_folder() -> Path:
     return folder
 
 
-def _texts() -> Iterator[tuple[str, str]]:
-    """The scripts, by their place in the folder."""
-    python = shlex.quote(sys.executable)
-    commands = {"bin/hipcc": f"{python} -P -m workbench hipcc"}
-    commands |= {f"bin/{name}": f"{python} -P -m workbench.execute.tools {name}" for name in TOOLS}
-    if (program := zig.program()) is not None:
+def _texts() -> dict[str, str]:
+    """What is written there, by its place in the folder."""
+    root = Path(paths.__file__).resolve().parent.parent
+    texts = {
+        "bin/hipcc": hipcc(),
+        f"lib/{PYTHON_FILE}": f"{python_library()}\n{sys.executable}\n{root}\n",
+        "python/sitecustomize.py": Path(__file__).with_name("sitecustomize.py").read_text(),
+        ".info/version": ".".join(map(str, hip_version())) + "\n",
+    }
+    for name in TOOLS:
+        texts[f"bin/{name}"] = stand_in(f"workbench.execute.tools {name}", "answers for the emulated device")
+    if zig.program() is not None:
         for name in ("ld.lld", "clang", "clang++"):
-            commands[f"llvm/bin/{name}"] = f"{shlex.quote(str(program))} {name}"
-    for place, command in commands.items():
-        name = place.rpartition("/")[2]
-        yield place, _SCRIPT.format(mark=STAND_IN, name=name, root=shlex.quote(str(_ROOT)), command=command)
+            texts[f"llvm/bin/{name}"] = stand_in(f"ziglang {name}", "the one in the ziglang wheel")
+    return texts
 
 
-def _write(folder: Path, files: Mapping[str, Path], texts: Mapping[str, str], start: str) -> None:
+def _write(folder: Path, files: Mapping[str, Path], texts: Mapping[str, str]) -> None:
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=folder.parent) as scratch:
         root = Path(scratch) / "rocm"
@@ -90,18 +86,12 @@ def _write(folder: Path, files: Mapping[str, Path], texts: Mapping[str, str], st
             path = root / place
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-            path.chmod(0o755)
-        libraries = root / "lib"
-        libraries.mkdir()
+            if path.parent.name == "bin":
+                path.chmod(0o755)
         for name, source in files.items():
             # Copies: the cache drops what has long not been used.
-            shutil.copyfile(source, libraries / name)
-        (libraries / PYTHON_FILE).write_text(start)
+            shutil.copyfile(source, root / "lib" / name)
         (root / "include").symlink_to(paths.hip_include_dir())
-        (root / "python").mkdir()
-        shutil.copyfile(Path(__file__).with_name("sitecustomize.py"), root / "python" / "sitecustomize.py")
-        (root / ".info").mkdir()
-        (root / ".info" / "version").write_text(".".join(map(str, hip_version())) + "\n")
         try:
             root.rename(folder)
         except OSError:

@@ -7,10 +7,12 @@ import contextlib
 import functools
 import json
 import os
+import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Protocol
 
 from workbench.errors import WorkbenchError
 from workbench.runtime.reports import append, program
@@ -68,7 +70,9 @@ class Launches(Protocol):
     """What counts launches."""
 
     launches: int
-    clock: Any
+
+    @property
+    def clock(self) -> Clock: ...
 
 
 def keep(node: Launches) -> None:
@@ -101,10 +105,21 @@ def _append(path: str, node: Launches) -> None:
         append(path, f"{line}\n".encode())
 
 
-def total(lines: Iterable[str]) -> Tally:
-    """The sum of what processes appended."""
+@contextlib.contextmanager
+def of_process(environment: dict[str, str]) -> Iterator[Path]:
+    """The file that a process started with this environment, and its children, append to."""
+    with tempfile.TemporaryDirectory(prefix="hipkittens-tally-") as folder:
+        path = Path(folder) / "launches.jsonl"
+        environment[VARIABLE] = str(path)
+        yield path
+
+
+def total(path: Path) -> Tally:
+    """The sum of what processes appended to a file; nothing where there is none."""
     result = Tally()
-    for line in lines:
+    if not path.is_file():
+        return result
+    for line in path.read_text().splitlines():
         try:
             result += Tally(**json.loads(line))
         except (ValueError, TypeError):
@@ -112,4 +127,4 @@ def total(lines: Iterable[str]) -> Tally:
     return result
 
 
-__all__ = ["VARIABLE", "Tally", "keep", "total"]
+__all__ = ["VARIABLE", "Tally", "keep", "of_process", "total"]

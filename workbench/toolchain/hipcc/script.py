@@ -14,9 +14,29 @@ from workbench.errors import UsageError
 from workbench.toolchain.candidates import STAND_IN
 
 _TEXT = """#!/bin/sh
-{mark}: compiles for the emulated device, and starts ROCm's where there is one
-PYTHONPATH={root}${{PYTHONPATH:+:$PYTHONPATH}} exec {python} -P -m workbench hipcc "$@"
+{mark}: {about}
+PYTHONPATH={root}${{PYTHONPATH:+:$PYTHONPATH}} exec {python} -P -m {module} "$@"
 """
+
+
+def stand_in(module: str, about: str) -> str:
+    """A script in the place of one of ROCm's programs, known as the workbench's by its second line.
+
+    Args:
+        module: of Python, with its first arguments, such as "workbench hipcc"; it gets the script's too.
+        about: what it does.
+    """
+    root = shlex.quote(str(Path(paths.__file__).resolve().parent.parent))
+    return _TEXT.format(
+        mark=STAND_IN, about=about, root=root, python=shlex.quote(sys.executable), module=module
+    )
+
+
+def hipcc() -> str:
+    """The script itself."""
+    return stand_in(
+        "workbench hipcc", "compiles for the emulated device, and starts ROCm's where there is one"
+    )
 
 
 def install(folder: str | None) -> Path:
@@ -34,10 +54,9 @@ def install(folder: str | None) -> Path:
     path = Path(folder or Path(sys.prefix) / "bin").absolute() / "hipcc"
     if path.exists() and STAND_IN.encode() not in path.read_bytes():
         raise UsageError(f"{path} exists and is not the workbench's; choose another folder")
-    root = shlex.quote(str(Path(paths.__file__).resolve().parent.parent))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_TEXT.format(mark=STAND_IN, root=root, python=shlex.quote(sys.executable)))
+        path.write_text(hipcc())
         path.chmod(0o755)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}; choose another folder") from None
