@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import gc
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 _LOWEST, _END = 1 << 22, 1 << 57
@@ -38,9 +38,10 @@ def tensors_at(addresses: Iterable[int]) -> dict[int, Any]:
         return {}
     sizes: dict[int, int] = {}
     tensors: dict[int, Any] = {}
-    for held in gc.get_objects():
-        # type() and not isinstance(): some objects answer the latter with code of their own.
-        if not issubclass(type(held), torch.Tensor) or not held.is_cpu or held.layout is not torch.strided:
+    kinds = {torch.Tensor, *_subclasses(torch.Tensor)}
+    # type() and not isinstance(): some objects answer the latter with code of their own.
+    for held in [item for item in gc.get_objects() if type(item) in kinds]:
+        if not held.is_cpu or held.layout is not torch.strided:
             continue
         try:
             start, size = held.data_ptr(), extent(held) * held.element_size()
@@ -53,6 +54,12 @@ def tensors_at(addresses: Iterable[int]) -> dict[int, Any]:
             if size > sizes.get(address, 0):
                 sizes[address], tensors[address] = size, held
     return tensors
+
+
+def _subclasses(kind: type) -> Iterator[type]:
+    for below in kind.__subclasses__():
+        yield below
+        yield from _subclasses(below)
 
 
 def tensor_text(tensor: Any) -> str:

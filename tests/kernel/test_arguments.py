@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ from workbench.kernel.packed import Strided
 from workbench.launches import BufferLabel
 from workbench.targets import NAMES
 
-EMULATED = Place("emulated:gfx950", "cpu", None)
-GPU = Place("gpu:1", "cuda", 1)
+EMULATED = Place("emulated:gfx950", "cpu", None, lambda address: False)
+GPU = Place("gpu:1", "cuda", 1, lambda address: False)
 
 FLOAT = Type("float", "float", 4)
 INT = Type("int", "int", 4)
@@ -297,6 +298,9 @@ def test_addresses_lead_to_live_tensors():
     assert packed.labels[x.data_ptr()].text == "argument 'x', an address (float32 tensor 4)"
     assert packed.labels[y.data_ptr()] == ("argument 'rows', address 0 (int16 tensor 2x3)", 2)
     assert packed.labels[z.data_ptr()].text == "argument 'rows', address 0 (float32 tensor 6)"
+    # Memory of the device's own is no tensor's, and nobody looks for one there.
+    place = replace(EMULATED, has_memory=lambda address: address == z.data_ptr())
+    assert z.data_ptr() not in dict(pack(p, x.data_ptr(), rows, blob, 1 << 40, place=place).buffers)
     # The second time the table has another tensor's address.
     other = torch.zeros(5)
     rows[0] = other.data_ptr()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import difflib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -125,7 +125,7 @@ class Plan:
         for parameter, value in self._assign(args, kwargs):
             self._put(packed, parameter.name, parameter.type, parameter.offset, value, place)
         if place.type == "cpu":
-            self.follow(packed)
+            self.follow(packed, place.has_memory)
         return packed
 
     def _key(self, values: Sequence[Any], kwargs: Mapping[str, Any], place: Place) -> Any:
@@ -162,10 +162,13 @@ class Plan:
     def words(self) -> tuple[tuple[str, int], ...]:
         return tuple(word for p in self.parameters for word in _words(p.name, p.type, p.offset))
 
-    def follow(self, packed: Packed) -> None:
+    def follow(self, packed: Packed, has_memory: Callable[[int], bool]) -> None:
         """Holds the live tensors to which addresses in the arguments lead, and those in tensors of them.
 
         As on a GPU, where an address is as good as the tensor. A struct given as bytes has addresses too.
+
+        Args:
+            has_memory: whether an address is of the device's own allocations, where no tensor is looked for.
         """
         of_tensors = {offset for offset in packed.offsets if offset is not None}
         places: dict[int, tuple[str, str]] = {}
@@ -180,7 +183,11 @@ class Plan:
                     for n, number in enumerate(_numbers(tensor)):
                         places.setdefault(number, (name, f", address {n}"))
             tables = []
-            outside = [address for address in places if is_address(address) and not packed.holds(address)]
+            outside = [
+                address
+                for address in places
+                if is_address(address) and not packed.holds(address) and not has_memory(address)
+            ]
             for address, tensor in tensors_at(outside).items():
                 if not packed.holds(address):
                     name, place = places[address]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -53,18 +53,25 @@ def kind_of(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """Where tensors of a launch must live: `("cpu", None)`, or `("cuda", 0)` as PyTorch names a GPU."""
+    """Where tensors of a launch must live.
+
+    Attributes:
+        device: its name.
+        type, index: `("cpu", None)`, or `("cuda", 0)` as PyTorch names a GPU.
+        has_memory: whether an address is of the device's own allocations, where no tensor of PyTorch's lies.
+    """
 
     device: str
     type: str
     index: int | None
+    has_memory: Callable[[int], bool]
 
 
 @lru_cache(64)
 def place_of(device: Device) -> Place:
     """Where PyTorch tensors for a device live."""
     kind, _, index = device.torch_device.partition(":")
-    return Place(device.name, kind, int(index) if index else None)
+    return Place(device.name, kind, int(index) if index else None, device.has_memory)
 
 
 def torch_device(device: Device | None) -> torch.device:

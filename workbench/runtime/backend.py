@@ -125,6 +125,9 @@ class Backend(Library, Protocol):
     def torch_device(self, node: Node) -> str:
         """PyTorch's name of where a device's tensors live."""
 
+    def has_memory(self, address: int) -> bool:
+        """Whether an address lies where only HIP's own allocations are, and no tensor of PyTorch's."""
+
     def memory(self, hip: Hip) -> DeviceMemory:
         """Free and total bytes of memory of the current device."""
 

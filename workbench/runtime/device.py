@@ -115,6 +115,10 @@ class Device:
         """Its number for HIP."""
         return self._node.ordinal
 
+    def has_memory(self, address: int) -> bool:
+        """Whether an address lies where only HIP's own allocations are, and no tensor of PyTorch's."""
+        return self.backend.has_memory(address)
+
     @property
     def label(self) -> str:
         """Its name for people: "AMD Instinct MI355X (emulated)"."""

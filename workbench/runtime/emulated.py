@@ -98,6 +98,9 @@ class EmulatedBackend:
     def torch_device(self, node: Node) -> str:
         return "cpu"
 
+    def has_memory(self, address: int) -> bool:
+        return node().memory.in_arena(address)
+
     def memory(self, hip: Hip) -> DeviceMemory:
         # hipMemGetInfo's free bytes take the limit into account, so they do not tell what is used.
         _, total = hip.call("hipMemGetInfo")

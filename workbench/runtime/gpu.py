@@ -109,6 +109,10 @@ class GpuBackend:
     def torch_device(self, node: Node) -> str:
         return f"cuda:{node.ordinal}"
 
+    def has_memory(self, address: int) -> bool:
+        # Tensors on a GPU are in memory that PyTorch asked HIP for.
+        return False
+
     def memory(self, hip: Hip) -> DeviceMemory:
         free, total = hip.call("hipMemGetInfo")
         return DeviceMemory(int(total) - int(free), int(total), None)
