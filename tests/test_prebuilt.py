@@ -13,6 +13,7 @@ import pytest
 
 from workbench import prebuilt
 from workbench.emulator.hip.library import function_names
+from workbench.emulator.native import build
 from workbench.errors import UsageError
 from workbench.toolchain import cpu, native
 
@@ -53,6 +54,14 @@ def test_the_libraries_build_for_arm_without_a_warning(
     assert not [line for line in words if "warning" in line], "\n".join(words)
     [hip] = [path.read_bytes() for path in files if path.name.startswith("amdhip64")]
     assert all(name.encode() in hip for name in function_names())
+
+
+@pytest.mark.skipif(cpu.machine() != "x86_64", reason="AMX is of x86-64")
+def test_the_emulator_builds_for_cpus_with_tiles() -> None:
+    """Code that this computer's own CPU may never compile; where it has tiles, the library is there already."""
+    with native.made_for(native.Target("x86_64", "linux", cpu.LEVELS["x86-64-v4-amx"])) as libraries:
+        build()
+    assert [name.partition("-x86-64-")[0] for name in libraries] == ["hkemu"]
 
 
 @pytest.fixture

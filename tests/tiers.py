@@ -66,6 +66,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/hardware/test_examine.py", 3),
     ("tests/torch_gpu/test_graphs.py", 2),
     ("tests/test_prebuilt.py::test_the_libraries_build_for_arm", 0),
+    ("tests/test_prebuilt.py::test_the_emulator_builds_for_cpus_with_tiles", 0),
 )
 """Beginnings of tests' names, each with how many share a turn; the first that fits counts. 0: none runs."""
 
