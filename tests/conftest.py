@@ -41,6 +41,9 @@ if not SEED:
 # For tests that draw outside of a test function, and for the processes that tests start.
 os.environ["HIPKITTENS_TEST_SEED"] = SEED
 
+# What a tier's tests are drawn by: with the same inputs a test ends alike in each draw.
+DRAW = os.environ.get("HIPKITTENS_TEST_DRAW") or SEED
+
 # A shell starts what runs in the background with SIGINT ignored, and tests send it to themselves.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -63,7 +66,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--tier", choices=("test", "all"), default="all", help="what of it runs: tests/tiers.py")
+    parser.addoption("--tier", choices=tiers.TIERS, default="all", help="what of it runs: tests/tiers.py")
     parser.addoption("--record-passed", metavar="FILE", help="write the names of the tests that pass there")
     parser.addoption("--skip-passed", metavar="FILE", help="leave out tests that an earlier run wrote there")
 
@@ -93,7 +96,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     drawn = [
         item
         for item in items
-        if tiers.runs(item.nodeid, tier, SEED) and not passed_tests.covers(passed, item)
+        if tiers.runs(item.nodeid, tier, DRAW) and not passed_tests.covers(passed, item)
     ]
     if len(drawn) < len(items):
         config.hook.pytest_deselected(items=[*{*items} - {*drawn}])

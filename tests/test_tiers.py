@@ -34,6 +34,10 @@ def test_all_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(tiers.runs("tests/a.py::test_slow", "test", str(seed)) for seed in range(20))
     assert tiers.runs("tests/b.py::test", "test", "1")
     assert all(tiers.runs(test, "all", "1") for test in (*drawn, "tests/a.py::test_slow"))
+    taken = [{test for test in drawn if tiers.runs(test, "commit", str(seed))} for seed in range(40)]
+    assert set().union(*taken) == set(drawn)
+    assert all(35 < len(some) < 105 for some in taken)
+    assert all(tiers.runs(test, "commit", "1") for test in ("tests/a.py::test_slow", "tests/b.py::test"))
     operators = "tests/kernels/test_operators.py"
     of_one = [f"{operators}::test_{name}[gemm/bf16-gfx950]" for name in ("strides", "sanitized")]
     for seed in range(20):
@@ -53,5 +57,5 @@ def test_of_every_operator_one_target_is_looked_at() -> None:
 
 def test_of_drawn_cases_a_tenth_runs(in_this_tier: Callable[[int], int]) -> None:
     assert [tiers.cases(count, "test") for count in (3900, 30, 1)] == [390, 3, 1]
-    assert tiers.cases(3900, "all") == 3900
+    assert tiers.cases(3900, "all") == tiers.cases(3900, "commit") == 3900
     assert in_this_tier(3900) in (390, 3900)

@@ -3,7 +3,8 @@
     python tests/tiers.py    # what test-quick runs
 
 `make test` leaves out what costs much and finds little beside the rest: of the tests below one in so many
-runs, drawn by the run's seed, so that all have their turn. docs/tests.md has what each part costs.
+runs, drawn by the run's seed, so that all have their turn. CI runs a third of them besides, another one with
+each commit (`--tier=commit`). docs/tests.md has what each part costs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import hashlib
 import re
 
 from workers import OPERATORS, group
+
+TIERS = ("test", "commit", "all")
 
 RESULTS = re.compile(rf"{OPERATORS}::test_results\[(.*)-(gfx\w+)\]$")
 """Of every operator one target's results are looked at: nothing else finds most faults of its kernels."""
@@ -89,22 +92,28 @@ QUICK: tuple[str, ...] = (
 """Files and folders."""
 
 
+OF_A_COMMIT = 3
+"""Of the tests above, which CI draws by the commit: one in so many, and all that `make test` never runs."""
+
+
 def number(drawn: str, seed: str) -> int:
     """A number from the seed and a name, the same in every process."""
     return int.from_bytes(hashlib.sha256(f"{seed} {drawn}".encode()).digest()[:4], "big")
 
 
 def runs(test: str, tier: str, seed: str) -> bool:
-    """True where a test, given by its node id, runs in a tier, `test` or `all`, with a seed."""
+    """True where a test, given by its node id, runs in a tier, `test`, `commit` or `all`, with a seed."""
     if tier == "all":
         return True
-    if match := RESULTS.match(test):
+    if tier == "test" and (match := RESULTS.match(test)):
         from workbench import kernels
 
         name, target = match.groups()
         targets = sorted(kernels[name].targets)
         return target == targets[number(name, seed) % len(targets)]
     share = next((share for start, share in ONE_OF if test.startswith(start)), 1)
+    if tier == "commit":
+        share = min(share or 1, OF_A_COMMIT)
     if share < 2:
         return share == 1
     # Tests that share a compilation are drawn together.
@@ -114,8 +123,8 @@ def runs(test: str, tier: str, seed: str) -> bool:
 
 
 def cases(count: int, tier: str) -> int:
-    """Number of its `count` random cases that a test tries: all, or a tenth in `test`."""
-    return count if tier == "all" else -(-count // 10)
+    """Number of its `count` random cases that a test tries: a tenth in `test`, else all."""
+    return -(-count // 10) if tier == "test" else count
 
 
 if __name__ == "__main__":

@@ -151,6 +151,10 @@ SETTINGS = (
         "`1` sanitizes every launch; `all`, all generated kernels instead of a part",
     ),
     Setting(
+        "HIPKITTENS_TEST_DRAW",
+        "by what `make test` and CI draw which of the costliest tests run; the seed where it is not set",
+    ),
+    Setting(
         "HIPKITTENS_TEST_ALL",
         "`1` runs the full product of [generated kernels](tile_tests.md) and every setting of every "
         "operator, instead of a covering array and two settings; `10`, every tenth of it",
