@@ -123,7 +123,7 @@ SETTINGS = (
     Setting("HIPKITTENS_PROGRAM_TIMEOUT", "seconds that a program of `wb.run_program` may take", "300"),
     Setting(
         "HIPKITTENS_TUNING",
-        "folder of tuning tables from `wb.tune`, `<category>/<operator>.json`; they override the specs'",
+        "folder of tuning tables from `wb.tune`, `<category>/<operator>.json`",
         "none",
     ),
     Setting(

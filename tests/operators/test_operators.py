@@ -244,8 +244,10 @@ def test_views_are_copied_where_the_kernel_does_not_take_them():
     assert launches[0][1].kwargs["x"].tensor.data_ptr() == x.data_ptr()
 
 
-def test_variants_by_fit_by_table_and_by_name(tmp_path):
-    table = tmp_path / "tuning.json"
+def test_variants_by_fit_by_table_and_by_name(tmp_path, monkeypatch):
+    table = tmp_path / "maps" / "scale.json"
+    table.parent.mkdir()
+    monkeypatch.setenv("HIPKITTENS_TUNING", str(tmp_path))
     table.write_text(json.dumps({"gfx950": [[{"n": 64}, "any"], [{"n": 300}, "small"]]}))
     spec = scale(
         entry=None,
@@ -259,8 +261,6 @@ def test_variants_by_fit_by_table_and_by_name(tmp_path):
                 launch=lambda shape, arch: Launch(-(-shape["n"] // 256), 256),
             ),
         },
-        tuning="tuning.json",
-        folder=tmp_path,
     )
     picked = {n: spec.variant_name({"n": n}, arch="gfx950") for n in (64, 100, 300)}
     # The table names "small" for 300, which does not fit.

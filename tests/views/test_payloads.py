@@ -268,7 +268,7 @@ def history_pages(pages: Pages, file: Path, text: str) -> None:
 OPERATOR = """
 from workbench.operators import Choice, KernelSpec, Launch, Range
 spec = KernelSpec(
-    name={name!r}, doc={text!r}, source="scale.cpp", entry="k", targets=("gfx950",),
+    name={name!r}, doc={text!r}, source="scale.cpp", entry="k",
     parameters={{"n": Range(64, 128, 64, doc={text!r}), "way": Choice(({text!r}, "b"), doc={text!r})}},
     shapes=[{{"n": 64, "way": {text!r}}}], inputs=lambda shape, generator: {{}},
     outputs=lambda shape, inputs: {{}}, reference=lambda: (), launch=lambda shape, arch: Launch(1, 64),

@@ -132,7 +132,7 @@ class TuneResult(Plotted):
 
     @property
     def table(self) -> dict[str, list[Tuned]]:
-        """The tuning table, as a spec's `tuning` takes it."""
+        """The tuning table: rows by target."""
         return {self.device.arch: self.rows}
 
     def save(self, folder: str | Path) -> Path:
@@ -146,7 +146,7 @@ class TuneResult(Plotted):
         path = Path(folder) / f"{self.operator}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_file():
-            read_tuning(path.name, path.parent)  # One that is damaged is told, not written over.
+            read_tuning(path)  # One that is damaged is told, not written over.
         table: dict[str, list[Any]] = json.loads(path.read_text()) if path.is_file() else {}
         new = [asdict(row) for row in self.rows]
         shapes = [row["shape"] for row in new]

@@ -152,7 +152,6 @@ def _compiled(
         arch,
         name=operator.name if is_text(source) else f"{category}/{source}",
         include=(operator.folder,) if operator.folder is not None else (),
-        flags=operator.flags,
         define=macros,
     )
     text = read(operator, source)

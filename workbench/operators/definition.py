@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from workbench.dtypes import is_float
 from workbench.errors import ArgumentError, ShapeError, WorkbenchError
@@ -24,7 +24,7 @@ from workbench.operators.steps import Space, Step
 from workbench.operators.tensors import TensorLike, without_memory
 from workbench.operators.tolerances import Bounds, FlashRule
 from workbench.operators.tunables import Tunables
-from workbench.operators.variants import Tuning, Variant
+from workbench.operators.variants import Variant
 from workbench.targets import TILE_TARGETS
 
 if TYPE_CHECKING:
@@ -73,9 +73,8 @@ class Definition:
             begin with one value: what the steps hand on to each other. Made anew for each run.
         mutates: names of the inputs that the kernel writes in place. The reference leaves its own alone, and
             returns what they become after the outputs.
-        variants: implementations by name. The one that `tuning` says takes a shape, else the first that fits,
-            else the spec itself where it has an `entry` or `steps`.
-        tuning: by target the variants that are fastest: a `Tuning`, or the name of a JSON file with one.
+        variants: implementations by name. The one that a tuning table says takes a shape, else the first
+            that fits, else the spec itself where it has an `entry` or `steps`.
         shape_of: `(**inputs) -> shape` of a call's tensors, by the names of `reference`; raises ShapeError
             for tensors that do not fit together. Its result is then checked against `parameters` and `check`.
         tunables: settings that `wb.tune` may try; the functions here find them in the shape, where they are
@@ -111,8 +110,6 @@ class Definition:
             name, or nothing.
         indexes: `{tensor of integers: Index("axis that they choose from")}`; each element is checked.
         published: figures to show beside ours.
-        targets: targets that the source supports.
-        flags: further compiler flags, such as `("-mllvm", "...")`.
         doc: what the kernel does, one paragraph.
         folder: folder of `source`; the registry fills it in.
     """
@@ -131,7 +128,6 @@ class Definition:
     workspace: Callable[[Shape, Mapping[str, Any]], Mapping[str, Space]] | None = None
     mutates: tuple[str, ...] = ()
     variants: Mapping[str, Variant] = field(default_factory=dict)
-    tuning: Tuning | str = field(default_factory=dict)
     tunables: Tunables = field(default_factory=Tunables)
     define: Callable[[Shape, str], Mapping[str, object]] = _nothing
     arguments: Callable[[Shape, Mapping[str, Any]], Mapping[str, Any]] | None = None
@@ -151,10 +147,12 @@ class Definition:
     notes: Mapping[str, str] = field(default_factory=dict)
     indexes: Mapping[str, Index] = field(default_factory=dict)
     published: Sequence[Published] = ()
-    targets: tuple[str, ...] = TILE_TARGETS
-    flags: tuple[str, ...] = ()
     doc: str = ""
     folder: Path | None = None
+
+    targets: ClassVar[tuple[str, ...]] = TILE_TARGETS
+    """Targets that kernels are compiled for: those of the tile library. What a kernel lacks there its `check`
+    refuses."""
 
     def __post_init__(self) -> None:
         if (self.entry is None) != (self.launch is None):

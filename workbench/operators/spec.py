@@ -30,7 +30,7 @@ from workbench.operators.precompile import Instance, Job, compile_all
 from workbench.operators.settings import with_settings
 from workbench.operators.tensors import name_results
 from workbench.operators.tunables import Settings, settings_text
-from workbench.operators.variants import Tuned, own_tuning, read_tuning, row_for
+from workbench.operators.variants import Tuned, read_own_tuning, row_for
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class KernelSpec(Shown, Definition):
             elif "entry" in fields:
                 fields = {"steps": (), "workspace": None, **fields}
             variants[name] = dataclasses.replace(
-                self, name=f"{self.name}:{name}", variants={}, tuning={}, **fields
+                self, name=f"{self.name}:{name}", variants={}, **fields
             )
         return variants
 
@@ -118,7 +118,7 @@ class KernelSpec(Shown, Definition):
         if key not in self._made_settings:
             name = f"{self.name}[{settings_text(differing)}]"
             self._made_settings[key] = dataclasses.replace(
-                self, name=name, variants={}, tuning={}, **with_settings(self, differing)
+                self, name=name, variants={}, **with_settings(self, differing)
             )
         return self._made_settings[key]
 
@@ -128,8 +128,7 @@ class KernelSpec(Shown, Definition):
 
     @cached_property
     def _tuning(self) -> dict[str, tuple[Tuned, ...]]:
-        spec, user = read_tuning(self.tuning, self.folder), own_tuning(self.name)
-        return {arch: (*user.get(arch, ()), *spec.get(arch, ())) for arch in {**spec, **user}}
+        return read_own_tuning(self.name)
 
     def read_tuning_again(self) -> None:
         """Forgets what was read of tuning tables, after one of them was written."""
@@ -160,10 +159,9 @@ class KernelSpec(Shown, Definition):
         if row is None or not row.variant:
             return row
         # A variant that a table names and nobody has is an error of the table.
-        variant = self.variant(row.variant)
+        self.variant(row.variant)
         # `takes` is partly a guess of what is fast; a row with times was verified on this very shape.
-        fits = bool(row.origin) or self.variants[row.variant].takes(full, arch)
-        return row if arch in variant.targets and fits else None
+        return row if row.origin or self.variants[row.variant].takes(full, arch) else None
 
     def _chosen(self, full: Shape, arch: str) -> tuple[str | None, Settings]:
         row = self._row(full, arch)
@@ -175,7 +173,7 @@ class KernelSpec(Shown, Definition):
         if not self.variants:
             return None
         for name, variant in self.variants.items():
-            if arch in self._variants[name].targets and variant.takes(full, arch):
+            if variant.takes(full, arch):
                 return name
         if self.entry is None and not self.steps:
             raise ShapeError(

@@ -68,23 +68,19 @@ class Tuned:
         return cls(dict(shape), str(variant))
 
 
-Row = Tuned | tuple[Shape, str]
-Tuning = Mapping[str, Sequence[Row]]
-"""By target the rows of a table, each `Tuned`, or short `(shape, variant)`."""
-
 FOLDER = "HIPKITTENS_TUNING"
-"""Names a folder with tables of one's own, `<category>/<operator>.json`, which come before the specs'."""
+"""Names a folder with tables of one's own, `<category>/<operator>.json`."""
+
+TuningTable = Mapping[str, Sequence[Tuned]]
+"""Rows by target; of those that fit a shape the first holds."""
 
 
-def read_tuning(tuning: Tuning | str, folder: Path | None) -> dict[str, tuple[Tuned, ...]]:
-    """A tuning table, from a JSON file where it is a name: `{"gfx950": [[{"m": 64}, "split"], ...], ...}`.
+def read_tuning(path: Path) -> dict[str, tuple[Tuned, ...]]:
+    """A tuning table from a JSON file: `{"gfx950": [[{"m": 64}, "split"], ...], ...}`.
 
     Raises:
         WorkbenchError: the file cannot be read, or holds something else.
     """
-    if not isinstance(tuning, str):
-        return {arch: tuple(map(Tuned.of, rows)) for arch, rows in tuning.items()}
-    path = (folder or Path()) / tuning
     try:
         table = json.loads(path.read_text())
         return {arch: tuple(map(Tuned.of, rows)) for arch, rows in table.items()}
@@ -95,14 +91,14 @@ def read_tuning(tuning: Tuning | str, folder: Path | None) -> dict[str, tuple[Tu
         ) from error
 
 
-def own_tuning(operator: str) -> dict[str, tuple[Tuned, ...]]:
+def read_own_tuning(operator: str) -> dict[str, tuple[Tuned, ...]]:
     """The table of an operator in the folder that `HIPKITTENS_TUNING` names; empty where there is none."""
     folder = os.environ.get(FOLDER)
-    file = f"{operator}.json"
-    return read_tuning(file, Path(folder)) if folder and (Path(folder) / file).is_file() else {}
+    path = Path(folder or "") / f"{operator}.json"
+    return read_tuning(path) if folder and path.is_file() else {}
 
 
-def row_for(table: Mapping[str, Sequence[Tuned]], shape: Shape, arch: str) -> Tuned | None:
+def row_for(table: TuningTable, shape: Shape, arch: str) -> Tuned | None:
     """What a table says of a shape: the first row whose parameters the shape has."""
     for row in table.get(arch, ()):
         if all(shape.get(key) == value for key, value in row.shape.items()):
