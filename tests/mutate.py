@@ -457,12 +457,10 @@ def operators(header: str, tree: Path) -> tuple[str, ...]:
     """Tests of the operators whose kernels are compiled from a header of the families."""
     # The copy's module: the copy is on the path by now.
     import workbench as wb
-    from workbench.operators import building
     from workbench.targets import TILE_TARGETS
 
     def uses(spec: Any) -> bool:
-        sources = {spec.source, *(step.source for step in spec.steps)} - {None}
-        return any(header in reached(building.read(spec, source), tree) for source in sources)
+        return any(header in reached(spec.read_source(source), tree) for source in spec.sources)
 
     used = [name for name in wb.kernels if uses(wb.kernels[name])]
     return tuple(

@@ -137,9 +137,9 @@ def test_what_is_verified_is_the_code_that_is_timed(operator: str, shape: dict[s
     spec = wb.kernels[operator]
     full = spec.shape(shape, arch="gfx950")
     implementation = spec.implementation(full, arch="gfx950")
-    small = verified_shape(implementation, full, "gfx950", 2e9)
+    small = verified_shape(implementation.spec, full, "gfx950", 2e9)
     assert cost(spec, small) <= 2e9 < cost(spec, full)
-    assert code_of(implementation, small, "gfx950") == code_of(implementation, full, "gfx950")
+    assert code_of(implementation.spec, small, "gfx950") == code_of(implementation.spec, full, "gfx950")
 
 
 def test_a_case_is_verified_and_timed() -> None:

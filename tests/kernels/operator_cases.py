@@ -23,7 +23,6 @@ from torch._subclasses.fake_tensor import (
 
 from workbench.errors import ShapeError
 from workbench.operators import Choice, KernelSpec, Range, kernels
-from workbench.operators.building import macros_of
 
 EVERY = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
 """1: every setting; 10: every tenth, PART at most; 0: the thin set."""
@@ -109,9 +108,8 @@ def supports(spec: KernelSpec, shape: Mapping[str, Any], arch: str) -> bool:
 def instance(spec: KernelSpec, shape: Shape, arch: str) -> object:
     """What a shape has in common with those that run the same compiled kernels."""
     implementation = spec.implementation(shape, arch=arch)
-    steps = implementation.active_steps(shape, arch)
     return implementation.name, [
-        (s.entry_name(shape), macros_of(implementation, s, shape, arch)) for s in steps
+        (step.entry_name(shape), implementation.macros(step)) for step in implementation.steps
     ]
 
 

@@ -68,7 +68,7 @@ def lines(text: str) -> int:
 def launches(spec: KernelSpec) -> str:
     """Launches of the default shape, of each variant where there are several."""
     counts = {
-        len(spec.implementation(shape, arch=a).active_steps(spec.shape(shape), a))
+        len(spec.implementation(shape, arch=a).steps)
         for a in spec.targets
         for shape in spec.shapes
         if cases.supports(spec, shape, a)

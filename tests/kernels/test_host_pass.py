@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import needs
@@ -155,7 +156,8 @@ def sources(arch: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, C
         if arch in spec.targets and in_turn(name, arch):
             for variant in map(spec.variant, spec.variants) if spec.variants else (spec,):
                 with contextlib.suppress(ShapeError):
-                    list(building.modules(variant, variant.shape(arch=arch), arch, building.Instances()))
+                    implementation = variant.implementation(arch=arch)
+                    replace(implementation, modules=building.Modules(variant)).step_modules()
     for (source, _), options in asked.items():
         yield source, options
 

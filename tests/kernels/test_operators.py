@@ -68,8 +68,8 @@ def test_two_runs_are_equal_in_every_bit(name: str, arch: str) -> None:
         inputs = spec.make_inputs(shapes[0], seed=5, device=where)
         outputs, _ = spec.run(inputs, shape=shapes[0], device=where)
         runs.append({**outputs, **{name: inputs[name] for name in spec.mutates}})
-    if spec.implementation(shapes[0], arch=arch).nondeterministic:
-        pytest.skip(spec.implementation(shapes[0], arch=arch).nondeterministic)
+    if reason := spec.implementation(shapes[0], arch=arch).spec.nondeterministic:
+        pytest.skip(reason)
     for output, tensor in runs[0].items():
         assert torch.equal(_bits(tensor), _bits(runs[1][output])), f"{output} differs at {shapes[0]}"
 
@@ -268,7 +268,7 @@ def test_no_launch_wants_more_shared_memory_than_its_target_has(arch: str) -> No
             for parameters in shapes:
                 try:
                     shape = implementation.shape(parameters, arch=arch)
-                    steps = implementation.implementation(shape, arch=arch).active_steps(shape, arch)
+                    steps = implementation.implementation(shape, arch=arch).steps
                 except ShapeError:
                     continue
                 for step in steps:

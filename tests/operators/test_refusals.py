@@ -17,10 +17,8 @@ def _nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     def compiled(*_: Any) -> None:
         raise AssertionError("this call compiles")
 
-    monkeypatch.setattr(building, "_compiled", compiled)
-    for name in wb.kernels:
-        monkeypatch.setattr(wb.kernels[name].instances, "ready", {})
-        monkeypatch.setattr(wb.kernels[name].instances, "modules", {})
+    monkeypatch.setattr(building, "compile_source", compiled)
+    monkeypatch.setattr(wb.kernels, "_loaded", {})
 
 
 def _inputs(name: str) -> dict[str, Any]:

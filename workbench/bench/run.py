@@ -166,7 +166,7 @@ def compile_case(function: Callable[..., Result], arguments: tuple[Any, ...]) ->
     """Compiles what a case will run, where no GPU is needed; its code is then in the cache."""
     case, device = arguments[-2], device_of_name(arguments[-1])
     if function is run_case:
-        case.spec.prepared(dict(case.shape), device.arch)
+        case.spec.steps_of(case.shape, arch=device.arch)
 
 
 def failed(task: tuple[Callable[..., Result], tuple[Any, ...]], outcome: Outcome, device: Device) -> Result:

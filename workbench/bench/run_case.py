@@ -15,7 +15,6 @@ from workbench.check.verify import verify
 from workbench.errors import ShapeError, VerificationError, WorkbenchError
 from workbench.events import hub
 from workbench.operators import KernelSpec, Range, Shape, shape_text
-from workbench.operators.building import macros_of
 from workbench.profile import TimeResult, time
 from workbench.runtime import Device
 from workbench.runtime.registry import device as device_named
@@ -27,9 +26,9 @@ VERIFIED_WORK = {True: 2e9, False: 2e12}
 def code_of(spec: KernelSpec, shape: Shape, arch: str) -> Any:
     """A value equal for problems that run the same code: the implementation, its kernels and macros."""
     implementation = spec.implementation(shape, arch=arch)
-    steps = implementation.active_steps(shape, arch)
     return implementation.name, [
-        (s.entry_name(shape), str(macros_of(implementation, s, shape, arch))) for s in steps
+        (step.entry_name(implementation.shape), str(implementation.macros(step)))
+        for step in implementation.steps
     ]
 
 
@@ -61,9 +60,7 @@ def _halved(parameter: Any, value: int) -> int:
 def _runs(spec: KernelSpec, shape: Shape, arch: str, code: Any) -> bool:
     try:
         full = spec.shape(shape, arch=arch)
-        implementation = spec.implementation(full, arch=arch)
-        if implementation.check is not None:
-            implementation.check(full, arch)
+        spec.implementation(full, arch=arch).check()
         return bool(code_of(spec, full, arch) == code)
     except ShapeError:
         return False
@@ -82,8 +79,8 @@ def verified(spec: KernelSpec, shape: Shape, device: Device) -> str:
     implementation = spec.implementation(shape, arch=device.arch)
     key = (implementation.name, repr(code_of(spec, shape, device.arch)), device.name)
     if key not in _verified:
-        small = verified_shape(implementation, shape, device.arch, VERIFIED_WORK[device.observes])
-        verify(implementation, shape=small, device=device).check()
+        small = verified_shape(implementation.spec, shape, device.arch, VERIFIED_WORK[device.observes])
+        verify(implementation.spec, shape=small, device=device).check()
         _verified[key] = shape_text(small)
     return _verified[key]
 

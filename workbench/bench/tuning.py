@@ -259,7 +259,7 @@ def tune(
 
 def compile_candidate(case: Case, device: str, *_: Any) -> None:
     """Compiles what a candidate will run, where no GPU is needed; its code is then in the cache."""
-    case.spec.prepared(dict(case.shape), device_of_name(device).arch)
+    case.spec.steps_of(case.shape, arch=device_of_name(device).arch)
 
 
 class _Search:

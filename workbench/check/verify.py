@@ -369,8 +369,9 @@ def _verify_spec(
             full = spec.shape(shape, arch=where.arch)
             bound = spec.make_inputs(full, seed=seed, device=where)
         steps("reference")
-        implementation, ready = spec.prepared(full, where.arch, code)
-        outputs = implementation.make_outputs(full, bound, poison=True)
+        implementation = spec.implementation(full, arch=where.arch, code=code)
+        prepared = implementation.prepared()
+        outputs = implementation.make_outputs(bound, poison=True)
         before = {k: v.clone() for k, v in bound.items() if _is_tensor(v)}
         wide = spec.expected(widened(bound), outputs)
         same, note = same_precision(spec.native or spec.reference, bound, list(wide), spec.name)
@@ -402,7 +403,7 @@ def _verify_spec(
         comparisons,
         changed,
         records,
-        digest_of(step.kernel for step in ready),
+        digest_of(step.kernel for step in prepared),
         _origin(where),
     )
     if code is None and result.passed:

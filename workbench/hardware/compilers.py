@@ -38,7 +38,7 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
     spec = kernels[case.about["operator"]]
     full = spec.shape(case.about["shape"], arch=device.arch)
     results = written(spec, full, device)
-    used = [ready.kernel.resources for ready in spec.prepared(full, device.arch)[1]]
+    used = [step.kernel.resources for step in spec.steps_of(full, arch=device.arch)]
     timed = time(spec, shape=full, device=device)
     return {
         "us": timed.median.value,

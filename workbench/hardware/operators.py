@@ -76,8 +76,8 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
     )
     opcodes = {
         instruction.record.opcode
-        for ready in spec.prepared(full, device.arch)[1]
-        for instruction in ready.kernel.instructions
+        for step in spec.steps_of(full, arch=device.arch)
+        for instruction in step.kernel.instructions
     }
     return {
         "passed": bool(checked.passed),

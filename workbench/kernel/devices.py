@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from workbench import runtime
+from workbench.errors import ArgumentError
 from workbench.runtime import Device
 
 if TYPE_CHECKING:
@@ -49,6 +50,33 @@ def kind_of(value: Any) -> str:
     """Type of the device that has a tensor's memory, such as "cpu", whatever `cuda_means_cpu` lets the tensor
     say; "" for what is no tensor."""
     return "cpu" if getattr(value, "is_cpu", False) else getattr(getattr(value, "device", None), "type", "")
+
+
+def device_with(
+    name: str, arguments: Mapping[str, Any], device: Device | None = None, arch: str | None = None
+) -> Device:
+    """The device of a call, on which all its tensors are.
+
+    Args:
+        name: of what is called, for errors.
+        arguments: by name.
+        device: where to run; by the tensors where it is None.
+        arch: target that the device must have, as `device_of` takes it.
+
+    Raises:
+        ArgumentError: a tensor is not where the device has its memory.
+        DeviceError: as `device_of`.
+    """
+    device = device if device is not None else device_of(arguments.values(), arch)
+    expected = torch_device(device)
+    for argument, value in arguments.items():
+        # A tensor on "cuda" is on the device that is current, which the launch itself looks at.
+        if kind_of(value) not in ("", expected.type):
+            raise ArgumentError(
+                f"{name}: argument {argument!r} is a tensor on {value.device}; expected one on "
+                f"{expected}, where {device.name} has its memory; move it with .to({str(expected)!r})"
+            )
+    return device
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""From an operator's sources to the kernels of an instance, compiled once and remembered.
+"""From an operator's sources to compiled modules, each compiled once and remembered.
 
 A source that has changed is compiled anew. Looking at all headers takes longer than a small launch, so those
 of the tile library and the families are looked at five times a second at most; the operator's own source and
@@ -10,21 +10,16 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 from workbench import paths
-from workbench.errors import WorkbenchError
-from workbench.kernel import Kernel, Launch, Module
+from workbench.kernel import Module
 from workbench.kernel.compilation import compile_source
-from workbench.operators.definition import Definition
-from workbench.operators.parameters import Shape
-from workbench.operators.steps import Step
+from workbench.operators.definition import Definition, is_text
 from workbench.toolchain import CompileOptions
-from workbench.toolchain.source_text import source_text
 
 LIBRARY_SECONDS = 0.2
 """For so long headers count as unchanged."""
@@ -34,152 +29,62 @@ _HEADERS = (".cuh", ".h", ".hpp")
 Stamp = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class Ready:
-    """A step of one instance: its kernel, and how that is launched.
+class Modules:
+    """The compiled modules of one operator by target, source, kernels and macros."""
 
-    Attributes:
-        is_own: the operator compiled the kernel, and nobody asks it for a launch that was made.
-    """
+    def __init__(self, spec: Definition) -> None:
+        self._spec = spec
+        self._compiled: dict[Any, tuple[Stamp, Module]] = {}
 
-    step: Step
-    kernel: Kernel
-    launch: Launch
-    is_own: bool = False
+    def stamp(self) -> Stamp:
+        """A value that differs as soon as a source or a header of the operator does."""
+        files, folder = self._files
+        return (_library.stamp(), *map(_stamp_of, files), *map(_stamp_of, _listed(folder) if folder else ()))
 
+    def module(
+        self, source: str, entries: tuple[str, ...], macros: Mapping[str, object], arch: str
+    ) -> Module:
+        """A source compiled with these macros; anew where it or a header of it has changed.
 
-@dataclass
-class Instances:
-    """What is compiled of an operator.
+        Args:
+            entries: names of its kernels; of templates these instances are compiled.
 
-    Attributes:
-        modules: by target, source and macros, each with the stamp of what it was made from.
-        ready: likewise by target and shape.
-        shapes: shapes by the signature of a call.
-        repeats: plans of calls by their signature, None where there can be none (`operators.repeats`).
-    """
-
-    modules: dict[Any, tuple[Stamp, Module]] = field(default_factory=dict)
-    ready: dict[Any, tuple[Stamp, tuple[Ready, ...]]] = field(default_factory=dict)
-    shapes: dict[Any, dict[str, Any]] = field(default_factory=dict)
-    repeats: dict[Any, Any] = field(default_factory=dict)
-
-
-def instance(operator: Definition, shape: Shape, arch: str, instances: Instances) -> tuple[Ready, ...]:
-    """The kernels of a shape on a target, with their launches, in order.
-
-    Raises:
-        CompileError, WorkbenchError
-    """
-    now = stamp(operator)
-    key = (arch, *shape.values())
-    cached = instances.ready.get(key)
-    if cached is not None and cached[0] == now:
-        return cached[1]
-    ready = tuple(
-        Ready(step, module[step.entry_name(shape)], step.launch(shape, arch), is_own=True)
-        for step, module in modules(operator, shape, arch, instances)
-    )
-    instances.ready[key] = now, ready
-    return ready
-
-
-def is_compiled(instances: Instances, shape: Shape, arch: str) -> bool:
-    """Whether an instance was compiled, from these sources or earlier ones."""
-    return (arch, *shape.values()) in instances.ready
-
-
-def modules(
-    operator: Definition, shape: Shape, arch: str, instances: Instances
-) -> Iterator[tuple[Step, Module]]:
-    """Each step of a shape with its compiled module; steps of one source and macros share it."""
-    if arch not in operator.targets:
-        raise WorkbenchError(f"{operator.name} is written for {', '.join(operator.targets)}, not for {arch}")
-    now = stamp(operator)
-    steps = operator.active_steps(shape, arch)
-    for step in steps:
-        source, macros = _source(operator, step), macros_of(operator, step, shape, arch)
-        entries = tuple(
-            other.entry_name(shape)
-            for other in steps
-            if _source(operator, other) == source and macros_of(operator, other, shape, arch) == macros
-        )
+        Raises:
+            CompileError, WorkbenchError
+        """
+        now = self.stamp()
         key = (arch, source, entries, tuple((k, str(v)) for k, v in sorted(macros.items())))
-        cached = instances.modules.get(key)
-        if cached is None or cached[0] != now:
-            cached = now, _compiled(operator, source, entries, macros, arch)
-            instances.modules[key] = cached
-        yield step, cached[1]
+        compiled = self._compiled.get(key)
+        if compiled is None or compiled[0] != now:
+            compiled = self._compiled[key] = now, self._compile(source, entries, macros, arch)
+        return compiled[1]
 
+    def _compile(
+        self, source: str, entries: tuple[str, ...], macros: Mapping[str, object], arch: str
+    ) -> Module:
+        spec = self._spec
+        category = spec.name.partition("/")[0]
+        options = CompileOptions(
+            arch,
+            name=spec.name if is_text(source) else f"{category}/{source}",
+            include=(spec.folder,) if spec.folder is not None else (),
+            define=macros,
+        )
+        text = spec.read_source(source)
+        # To name a template instance is to have it compiled, also where the source instantiates it itself.
+        templates = [name for name in dict.fromkeys(entries) if "<" in name]
+        named = [
+            f"[[maybe_unused]] static const auto instance_{number} = &{name};\n"
+            for number, name in enumerate(templates)
+        ]
+        return compile_source("".join([text.rstrip("\n") + "\n", *named]) if named else text, options)
 
-def macros_of(operator: Definition, step: Step, shape: Shape, arch: str) -> dict[str, object]:
-    """Macros that select a step's instance."""
-    return {**operator.define(shape, arch), **(step.define(shape, arch) if step.define is not None else {})}
-
-
-def source_path(operator: Definition, source: str) -> Path | None:
-    """File of a source; None where the source is given as text."""
-    return None if is_text(source) else (operator.folder or Path()) / source
-
-
-def is_text(source: str) -> bool:
-    """Whether a source is the C++ itself rather than the name of a file."""
-    return "\n" in source or source.startswith("#")
-
-
-def read(operator: Definition, source: str) -> str:
-    """The C++ of a source.
-
-    Raises:
-        WorkbenchError: the file cannot be read.
-    """
-    path = source_path(operator, source)
-    if path is None:
-        return source
-    try:
-        return source_text(path.read_bytes())
-    except OSError as error:
-        raise WorkbenchError(
-            f"{operator.name}: the source {path} cannot be read: {error.strerror}"
-        ) from error
-
-
-def _compiled(
-    operator: Definition, source: str, entries: tuple[str, ...], macros: Mapping[str, object], arch: str
-) -> Module:
-    category = operator.name.partition("/")[0]
-    options = CompileOptions(
-        arch,
-        name=operator.name if is_text(source) else f"{category}/{source}",
-        include=(operator.folder,) if operator.folder is not None else (),
-        define=macros,
-    )
-    text = read(operator, source)
-    # To name a template instance here is to have it compiled, also where the source instantiates it itself.
-    templates = [name for name in dict.fromkeys(entries) if "<" in name]
-    named = [
-        f"[[maybe_unused]] static const auto instance_{i} = &{name};\n" for i, name in enumerate(templates)
-    ]
-    return compile_source("".join([text.rstrip("\n") + "\n", *named]) if named else text, options)
-
-
-def _source(operator: Definition, step: Step) -> str:
-    return operator.source if step.source is None else step.source
-
-
-def stamp(operator: Definition) -> Stamp:
-    """What differs as soon as a source or a header of an operator does."""
-    files, folder = _own_files(operator)
-    return (_library.stamp(), *map(_stamp_of, files), *map(_stamp_of, _listed(folder) if folder else ()))
-
-
-@lru_cache(1024)
-def _own_files(operator: Definition) -> tuple[tuple[str, ...], str]:
-    """Files of an operator's sources, and their folder; "" where they are all in its record."""
-    sources = (operator.source, *(step.source for step in operator.steps if step.source is not None))
-    files = [source_path(operator, source) for source in dict.fromkeys(sources)]
-    folder = os.fspath(operator.folder) if operator.folder is not None else ""
-    return tuple(os.fspath(file) for file in files if file is not None), folder
+    @cached_property
+    def _files(self) -> tuple[tuple[str, ...], str]:
+        """Files of the sources, and their folder; "" where they are all in the spec."""
+        files = map(self._spec.path_of, self._spec.sources)
+        folder = os.fspath(self._spec.folder) if self._spec.folder is not None else ""
+        return tuple(os.fspath(file) for file in files if file is not None), folder
 
 
 def _stamp_of(file: str) -> tuple[str, int, int]:

@@ -152,15 +152,13 @@ def _results(spec: KernelSpec) -> tuple[str, ...]:
     shape = _shape(spec)
     implementation = spec.implementation(shape, arch=spec.targets[0])
     inputs = spec.bind(**spec.inputs(shape, torch.Generator().manual_seed(0)))
-    return (*implementation.outputs(shape, inputs), *spec.mutates)
+    return (*implementation.outputs(inputs), *spec.mutates)
 
 
 def _flow(spec: KernelSpec, results: Sequence[str]) -> str:
     """Tensors in, launches, tensors out."""
     try:
-        steps = spec.implementation(_shape(spec), arch=spec.targets[0]).active_steps(
-            _shape(spec), spec.targets[0]
-        )
+        steps = spec.implementation(_shape(spec), arch=spec.targets[0]).steps
     except ShapeError:
         steps = ()
     tensors = [
@@ -179,14 +177,13 @@ def _links(spec: KernelSpec) -> tuple[Link, ...]:
     try:
         shape = _shape(spec)
         implementation = spec.implementation(shape, arch=spec.targets[0])
-        steps = implementation.active_steps(shape, spec.targets[0])
+        steps = implementation.steps
     except ShapeError:
         return ()
     if len(steps) < 2 or any(step.arguments is None for step in steps):
         return ()
     inputs = spec.bind(**spec.inputs(shape, torch.Generator().manual_seed(0)))
-    workspace = implementation.workspace(shape, inputs) if implementation.workspace else {}
-    spaces = {**implementation.outputs(shape, inputs), **workspace}
+    spaces = {**implementation.outputs(inputs), **implementation.workspace(inputs)}
     tensors = {**inputs, **{name: torch.empty(*space[:1], dtype=space[1]) for name, space in spaces.items()}}
     memory = {t.untyped_storage().data_ptr(): n for n, t in tensors.items() if isinstance(t, torch.Tensor)}
     used = []

@@ -1,12 +1,12 @@
 """What a person says of an operator: the fields of a `KernelSpec`, and what follows from them alone.
 
-Nothing here compiles or runs anything.
+Nothing here compiles or launches anything.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,11 +21,12 @@ from workbench.operators.layouts import by_name
 from workbench.operators.parameters import Choice, Parameter, Range, Shape, plain
 from workbench.operators.published import Published
 from workbench.operators.steps import Space, Step
-from workbench.operators.tensors import TensorLike, without_memory
+from workbench.operators.tensors import TensorLike, name_results, without_memory
 from workbench.operators.tolerances import Bounds, FlashRule
 from workbench.operators.tunables import Tunables
 from workbench.operators.variants import Variant
 from workbench.targets import TILE_TARGETS
+from workbench.toolchain.source_text import source_text
 
 if TYPE_CHECKING:
     import torch
@@ -42,6 +43,11 @@ def _is_open(size: Any) -> bool:
 
 def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or fits(value)
+
+
+def is_text(source: str) -> bool:
+    """Whether a source is the C++ itself rather than the name of a file."""
+    return "\n" in source or source.startswith("#")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -343,6 +349,95 @@ class Definition:
         if self.entry is not None and self.launch is not None:
             return (Step("", self.entry, self.launch, self.arguments),)
         return tuple(step for step in self.steps if step.when is None or step.when(shape, arch))
+
+    def source_of(self, step: Step) -> str:
+        """The source of a step: its own, else the operator's."""
+        return self.source if step.source is None else step.source
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Every source, as `source` has them."""
+        return tuple(dict.fromkeys((self.source, *map(self.source_of, self.steps))))
+
+    def path_of(self, source: str) -> Path | None:
+        """File of a source; None where the source is given as text."""
+        return None if is_text(source) else (self.folder or Path()) / source
+
+    @property
+    def source_path(self) -> Path | None:
+        """File of the source; None where the source is given as text."""
+        return self.path_of(self.source)
+
+    def read_source(self, source: str | None = None) -> str:
+        """The C++ of a source, of the operator's own where it is None.
+
+        Raises:
+            WorkbenchError: the file cannot be read.
+        """
+        source = self.source if source is None else source
+        path = self.path_of(source)
+        if path is None:
+            return source
+        try:
+            return source_text(path.read_bytes())
+        except OSError as error:
+            raise WorkbenchError(
+                f"{self.name}: the source {path} cannot be read: {error.strerror}"
+            ) from error
+
+    def named_outputs(self, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A caller's tensors for outputs by name: `out=` stands for the one output, or for all in order.
+
+        Raises:
+            ArgumentError: another number of them than there are.
+        """
+        if "out" not in outputs:
+            return outputs
+        names = self.output_names
+        if "out" in names and not isinstance(outputs["out"], (tuple, list, Mapping)):
+            return outputs
+        rest = {name: tensor for name, tensor in outputs.items() if name != "out"}
+        out = outputs["out"]
+        if isinstance(out, Mapping):
+            return {**rest, **out}
+        tensors = out if isinstance(out, (tuple, list)) else (out,)
+        if len(tensors) != len(names):
+            raise ArgumentError(
+                f"{self.name}: out= has {len(tensors)} of its {len(names)} outputs; expected a tensor for "
+                f"each of {', '.join(names) or 'none'}"
+            )
+        return {**rest, **dict(zip(names, tensors, strict=True))}
+
+    def expected(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, torch.Tensor]:
+        """`reference` on `inputs`, its results by name: the outputs, then what is written in place."""
+        return name_results(self.reference(**inputs), [*outputs, *self.mutates], self.name)
+
+    def empty_outputs(self, tensors: Mapping[str, Any], error: ShapeError) -> dict[str, torch.Tensor]:
+        """Outputs of a call on no rows, where there is nothing to compute.
+
+        Their sizes are those of the reference's results, their dtypes those of a call of one row.
+
+        Raises:
+            ShapeError: `error`, where there is something to compute, or the operator has no such call.
+        """
+        import torch
+
+        if self.mutates:
+            raise error
+        row = {
+            name: value.new_zeros([size or 1 for size in value.shape])
+            if isinstance(value, torch.Tensor) and value.numel() == 0
+            else value
+            for name, value in tensors.items()
+        }
+        try:
+            expected = self.outputs(self.symbolic_shape(self.shape_of(**row)), row)
+            results = self.expected(tensors, expected)
+        except (WorkbenchError, RuntimeError, ValueError, IndexError, TypeError):
+            raise error from None
+        if any(tensor.numel() for tensor in results.values()):
+            raise error
+        return {n: results[n].new_empty(results[n].shape, dtype=dtype) for n, (_, dtype) in expected.items()}
 
     def work(self, shape: Shape | None = None) -> dict[str, int]:
         """`{"flops": ..., "bytes": ...}` of a shape, as far as the spec says."""

@@ -19,8 +19,7 @@ from workbench.kernel import (
     recording,
     resolve_device,
 )
-from workbench.operators.building import Ready
-from workbench.operators.execution import launch, make_workspace
+from workbench.operators.implementation import PreparedStep
 from workbench.operators.parameters import Shape
 from workbench.operators.registry import kernels
 from workbench.operators.spec import KernelSpec
@@ -264,19 +263,17 @@ def _bound(
         where = resolve_device(device) if device is not None else device_of((), _arch(code))
         full = spec.shape(shape, arch=where.arch)
         bound = spec.make_inputs(full, seed=seed, device=where)
-    implementation, ready = spec.prepared(full, where.arch, code)
-    outputs = implementation.make_outputs(full, bound)
-    tensors = {**bound, **outputs, **make_workspace(implementation, full, bound)}
+    call = spec.prepare(bound, full, where, code)
 
-    def part(number: int, prepared: Ready) -> Part:
+    def part(number: int, prepared: PreparedStep) -> Part:
         # An operator's kernel keeps no arguments: its last launch has them while this is there.
         last_launches: list[tuple[Kernel, LastLaunch]] = []
 
         def run(options: LaunchOptions | None) -> LaunchRecord:
             if number == 0:
-                tensors.update(make_workspace(implementation, full, bound))
+                call.renew_workspace()
             with recording() as launches:
-                record = launch(prepared, full, tensors, where, options)
+                record = call.launch(prepared, options)
             last_launches[:] = launches
             return record
 
@@ -285,14 +282,14 @@ def _bound(
     return Target(
         spec.name,
         where,
-        tuple(map(part, range(len(ready)), ready)),
+        tuple(map(part, range(len(call.steps)), call.steps)),
         full,
         spec.work(full),
         spec.name,
         fresh=not args and not kwargs,
-        results=tuple(outputs.values()),
-        tensors=tensors,
-        arguments={**bound, **outputs},
+        results=tuple(call.outputs.values()),
+        tensors=call.tensors,
+        arguments={**bound, **call.outputs},
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from workbench.operators.building import Ready
+from workbench.operators.implementation import PreparedStep
 from workbench.operators.parameters import Shape, shape_text
 from workbench.progress import track
 from workbench.toolchain import cpu
@@ -42,7 +42,7 @@ class Job:
     name: str
     shape: Shape
     arch: str
-    build: Callable[[], Sequence[Ready]]
+    build: Callable[[], Sequence[PreparedStep]]
 
 
 def compile_all(jobs: Iterable[Job], workers: int | None) -> list[Instance]:
@@ -55,7 +55,7 @@ def compile_all(jobs: Iterable[Job], workers: int | None) -> list[Instance]:
 
     def build(job: Job) -> Instance:
         started = time.perf_counter()
-        kernels = tuple(ready.kernel.name for ready in job.build())
+        kernels = tuple(step.kernel.name for step in job.build())
         return Instance(job.name, job.shape, job.arch, kernels, time.perf_counter() - started)
 
     with ThreadPoolExecutor(workers or cpu.usable_cores()) as pool:

@@ -1,4 +1,4 @@
-"""One description of an operator that everything else reads.
+"""One description of an operator that everything else reads, and the choice of what runs for a shape.
 
 A `KernelSpec` says where a kernel's source is, how it is instantiated and launched for a shape, what goes in,
 what must come out, and how much work that is. Calling it on tensors runs it; `verify`, `time`, `profile`, the
@@ -11,24 +11,24 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.display import Shown
-from workbench.errors import ArgumentError, ShapeError, UsageError, WorkbenchError
-from workbench.kernel import Kernel, Module, default_arch, device_of, is_recorded, resolve_device
-from workbench.operators import building, call_events, execution
-from workbench.operators.building import Instances, Ready
+from workbench.errors import ShapeError, UsageError, WorkbenchError
+from workbench.kernel import Kernel, Module, default_arch, resolve_device, torch_device
+from workbench.operators.building import Modules
 from workbench.operators.definition import Definition
 from workbench.operators.description import describe
-from workbench.operators.indexes import check as check_indexes
+from workbench.operators.implementation import Implementation, PreparedStep, make_outputs, place
 from workbench.operators.parameters import Shape
 from workbench.operators.precompile import Instance, Job, compile_all
 from workbench.operators.settings import with_settings
-from workbench.operators.tensors import name_results
+from workbench.operators.steps import Step
+from workbench.operators.tensors import in_format_of
 from workbench.operators.tunables import Settings, settings_text
 from workbench.operators.variants import Tuned, read_own_tuning, row_for
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
@@ -36,7 +36,7 @@ from workbench.runtime import Device, LaunchOptions, LaunchRecord
 if TYPE_CHECKING:
     import torch
 
-    from workbench.operators.repeats import Repeat
+    from workbench.operators.call import Call, Calls
     from workbench.operators.torch_operator import Operator
 
 
@@ -55,26 +55,15 @@ class KernelSpec(Shown, Definition):
     Most operators are one kernel: `source`, `entry` and `launch`. One of several launches has `steps`
     instead, with a `workspace` between them; one of several implementations has `variants`. `Definition`
     says what each field means.
+
+    What runs is an `Implementation`, which `implementation` chooses for a shape and a target, and a `Call`
+    of it on tensors, which `prepare` gives; `calls` has the plans by which equal calls repeat.
     """
 
-    instances: Instances = field(default_factory=Instances, init=False)
     library: Mapping[str, KernelSpec] | None = None
     """Where `backward` is looked up; the registry fills it in."""
     identity: str = field(default_factory=lambda: f"spec {next(_numbers)}", init=False)
     """No other spec of this process has it: PyTorch tells texts apart where it reuses compiled code."""
-
-    @property
-    def source_path(self) -> Path | None:
-        """File of the source; None where the source is given as text."""
-        return building.source_path(self, self.source)
-
-    def read_source(self) -> str:
-        """The C++ source of the operator's kernel.
-
-        Raises:
-            WorkbenchError: the file cannot be read.
-        """
-        return building.read(self, self.source)
 
     def variant(self, name: str) -> KernelSpec:
         """The operator with one of its implementations alone, for every shape that this one supports.
@@ -96,9 +85,7 @@ class KernelSpec(Shown, Definition):
                 fields = {"entry": None, "launch": None, "arguments": None, **fields}
             elif "entry" in fields:
                 fields = {"steps": (), "workspace": None, **fields}
-            variants[name] = dataclasses.replace(
-                self, name=f"{self.name}:{name}", variants={}, **fields
-            )
+            variants[name] = dataclasses.replace(self, name=f"{self.name}:{name}", variants={}, **fields)
         return variants
 
     def tuned(self, **settings: Any) -> KernelSpec:
@@ -132,8 +119,8 @@ class KernelSpec(Shown, Definition):
 
     def read_tuning_again(self) -> None:
         """Forgets what was read of tuning tables, after one of them was written."""
-        self.__dict__.pop("_tuning", None)
-        self.instances.repeats.clear()
+        for name in ("_tuning", "_implementations", "calls"):
+            self.__dict__.pop(name, None)
 
     def tuned_row(self, shape: Shape | None = None, *, arch: str | None = None) -> Tuned | None:
         """What a tuning table says of a shape, as far as it is followed; None where it says nothing."""
@@ -182,30 +169,57 @@ class KernelSpec(Shown, Definition):
             )
         return None
 
-    def implementation(self, shape: Shape | None = None, *, arch: str | None = None) -> KernelSpec:
-        """The variant that takes a shape, or the spec itself where it has none that does; as it is tuned."""
-        arch = arch or default_arch()
-        return self._implementation(self.shape(shape, arch=arch), arch)
+    def implementation(
+        self,
+        shape: Shape | None = None,
+        *,
+        arch: str | None = None,
+        code: Kernel | Module | None = None,
+    ) -> Implementation[KernelSpec]:
+        """The variant that takes a shape, or the spec itself where it has none that does; as it is tuned.
 
-    def _implementation(self, full: Shape, arch: str) -> KernelSpec:
-        name, settings = self._chosen(full, arch)
-        implementation = self if name is None else self.variant(name)
-        return implementation.tuned(**settings) if settings else implementation
+        Args:
+            code: another kernel with the same interface, such as one compiled in a notebook cell, or a module
+                with the kernels of all steps; the spec's own where it is None.
+
+        Raises:
+            ShapeError: the operator does not support the shape, or no variant takes it.
+        """
+        arch = arch or default_arch()
+        return self._implementation(self.shape(shape, arch=arch), arch, code)
+
+    def _implementation(
+        self, full: dict[str, Any], arch: str, code: Kernel | Module | None = None
+    ) -> Implementation[KernelSpec]:
+        key = (arch, *full.values())
+        implementation = self._implementations.get(key)
+        if implementation is None:
+            name, settings = self._chosen(full, arch)
+            spec = self if name is None else self.variant(name)
+            spec = spec.tuned(**settings) if settings else spec
+            implementation = self._implementations[key] = Implementation(spec, full, arch, spec._modules)
+        return implementation if code is None else dataclasses.replace(implementation, code=code)
+
+    @cached_property
+    def _implementations(self) -> dict[Any, Implementation[KernelSpec]]:
+        return {}
+
+    @cached_property
+    def _modules(self) -> Modules:
+        return Modules(self)
 
     def macros(self, shape: Shape, arch: str) -> dict[str, object]:
         """Macros that select the instance for `shape` on `arch`; of several steps, the first's."""
-        full = self.shape(shape, arch=arch)
-        implementation = self.implementation(full, arch=arch)
-        return building.macros_of(implementation, implementation.active_steps(full, arch)[0], full, arch)
+        implementation = self.implementation(shape, arch=arch)
+        return implementation.macros(implementation.steps[0])
 
-    def steps_of(self, shape: Shape | None = None, *, arch: str | None = None) -> tuple[Ready, ...]:
+    def steps_of(self, shape: Shape | None = None, *, arch: str | None = None) -> tuple[PreparedStep, ...]:
         """The launches of a shape in order, each with its step and its kernel; compiled where need be.
 
         Raises:
             ShapeError, CompileError, WorkbenchError
         """
-        arch = arch or default_arch()
-        return self.prepared(self.shape(shape, arch=arch), arch)[1]
+        return self.implementation(shape, arch=arch).prepared()
 
     def module(self, shape: Shape | None = None, *, arch: str | None = None) -> Module:
         """The compiled module for `shape`; compiled anew where the source or a header of it has changed.
@@ -214,13 +228,9 @@ class KernelSpec(Shown, Definition):
             ShapeError, CompileError, WorkbenchError
             UsageError: the operator has several steps.
         """
-        arch = arch or default_arch()
         implementation = self.implementation(shape, arch=arch)
-        modules = list(
-            building.modules(implementation, self.shape(shape, arch=arch), arch, implementation.instances)
-        )
-        self._check_single([step.name for step, _ in modules])
-        return modules[0][1]
+        self._check_single(implementation.steps)
+        return implementation.step_modules()[0]
 
     def kernel(self, shape: Shape | None = None, *, arch: str | None = None) -> Kernel:
         """The kernel that `entry` names, of `module(shape)`.
@@ -229,9 +239,9 @@ class KernelSpec(Shown, Definition):
             ShapeError, CompileError, WorkbenchError
             UsageError: the operator has several steps; `steps_of` gives the kernels of all.
         """
-        ready = self.steps_of(shape, arch=arch)
-        self._check_single([prepared.step.name for prepared in ready])
-        return ready[0].kernel
+        steps = self.steps_of(shape, arch=arch)
+        self._check_single([prepared.step for prepared in steps])
+        return steps[0].kernel
 
     def compile(
         self,
@@ -255,15 +265,17 @@ class KernelSpec(Shown, Definition):
 
     def jobs(self, shapes: Iterable[Shape] | None = None, archs: Iterable[str] | None = None) -> list[Job]:
         """What `compile` does, one by one."""
-        pairs = [(shape, arch) for shape in shapes or self.shapes for arch in archs or self.targets]
-        return [
-            Job(self.name, full, arch, partial(lambda full, arch: self.prepared(full, arch)[1], full, arch))
-            for full, arch in ((self.shape(shape, arch=arch), arch) for shape, arch in pairs)
+        implementations = [
+            self.implementation(shape, arch=arch)
+            for shape in shapes or self.shapes
+            for arch in archs or self.targets
         ]
+        return [Job(self.name, item.shape, item.arch, item.prepared) for item in implementations]
 
-    def _check_single(self, names: list[str]) -> None:
-        if len(names) > 1:
-            raise UsageError(f"{self.name} has {len(names)} steps, {', '.join(names)}; steps_of() gives each")
+    def _check_single(self, steps: Sequence[Step]) -> None:
+        if len(steps) > 1:
+            names = ", ".join(step.name for step in steps)
+            raise UsageError(f"{self.name} has {len(steps)} steps, {names}; steps_of() gives each")
 
     def entry_name(self, shape: Shape, arch: str | None = None) -> str:
         """Name of the kernel for `shape`.
@@ -271,10 +283,9 @@ class KernelSpec(Shown, Definition):
         Raises:
             UsageError: the operator has several steps.
         """
-        arch = arch or default_arch()
-        steps = self.implementation(shape, arch=arch).active_steps(shape, arch)
-        self._check_single([step.name for step in steps])
-        return steps[0].entry_name(shape)
+        implementation = self.implementation(shape, arch=arch)
+        self._check_single(implementation.steps)
+        return implementation.steps[0].entry_name(implementation.shape)
 
     def make_inputs(
         self,
@@ -295,8 +306,20 @@ class KernelSpec(Shown, Definition):
             ShapeError: the kernel does not support the shape.
             UsageError: the seed is not an integer of 64 bits; no hard inputs of this name.
         """
-        where = resolve_device(device) if device is not None else None
-        return execution.make_inputs(self, self.shape(shape), seed, where, hard)
+        import torch
+
+        if not isinstance(seed, int) or not -(1 << 63) <= seed < 1 << 64:
+            raise UsageError(f"{self.name}: seed is {seed!r}; expected an integer of 64 bits")
+        if hard is not None and hard not in self.hard_inputs:
+            there = ", ".join(map(repr, self.hard_inputs)) or "none"
+            raise UsageError(f"{self.name} has no hard inputs {hard!r}; it has {there}")
+        draw = self.inputs if hard is None else self.hard_inputs[hard]
+        inputs = self.bind(**draw(self.shape(shape), torch.Generator().manual_seed(seed)))
+        on = resolve_device(device) if device is not None else None
+        where = torch_device(on)
+        return {
+            k: in_format_of(v, on).to(where) if isinstance(v, torch.Tensor) else v for k, v in inputs.items()
+        }
 
     def make_outputs(
         self, shape: Shape, inputs: Mapping[str, Any], *, poison: bool = False
@@ -307,7 +330,7 @@ class KernelSpec(Shown, Definition):
             poison: fill them with NaN (integers with their smallest value), so that an element that the
                 kernel does not write cannot pass for a result.
         """
-        return execution.make_outputs(self, shape, inputs, poison=poison)
+        return make_outputs(self.name, self.outputs(shape, inputs), place(inputs), poison=poison)
 
     def run(
         self,
@@ -331,129 +354,31 @@ class KernelSpec(Shown, Definition):
             options: of the launches.
             poison: fill the workspace with NaN where it begins with no value of its own.
         """
-        tensors = self.bind(**inputs)
-        return self._run(tensors, outputs, shape, code, device, options, poison)
+        return self.calls.run(self.bind(**inputs), outputs, shape, code, device, options, poison)
 
-    def _run(
+    def prepare(
         self,
-        tensors: dict[str, Any],
-        outputs: Mapping[str, Any] | None = None,
-        shape: Shape | None = None,
+        inputs: Mapping[str, Any],
+        shape: Shape,
+        device: Device,
         code: Kernel | Module | None = None,
-        device: Device | None = None,
-        options: LaunchOptions | None = None,
-        poison: bool = False,
-    ) -> tuple[dict[str, torch.Tensor], tuple[LaunchRecord, ...]]:
-        """`run` on inputs that are bound.
+    ) -> Call:
+        """A call on bound inputs that can be run again, compiled where need be; nothing is launched yet.
 
-        Views are read as they are where the kernels can; of what they cannot read one copy is made.
+        Raises:
+            ShapeError, ArgumentError, CompileError, WorkbenchError
         """
-        how = shape, code, device, options, poison
-        if not outputs and how == (None, None, device, None, False):
-            repeated = self._repeated(tensors, device)
-            if repeated is not None:
-                return repeated
-        read = execution.contiguous(tensors, self.strided)
-        written = {name: tensor for name, tensor in (outputs or {}).items() if execution.is_view(tensor)}
-        rest = {name: tensor for name, tensor in (outputs or {}).items() if name not in written}
-        try:
-            results, records = self._launched(dict(read), rest, written, *how)
-        except ArgumentError:
-            plain = execution.contiguous(read)
-            if self.mutates or plain is read:
-                raise
-            results, records = self._launched(dict(plain), rest, written, *how)
-        for name in self.mutates:
-            if read[name] is not tensors[name]:
-                tensors[name].copy_(read[name])
-        for name, tensor in written.items():
-            results[name] = tensor.copy_(results[name])
-        return results, records
+        from workbench.operators.call import Call
 
-    def _repeated(
-        self, tensors: Mapping[str, Any], device: Device | None
-    ) -> tuple[dict[str, torch.Tensor], tuple[LaunchRecord, ...]] | None:
-        """A run on tensors like those of earlier ones; None where there is no plan of it."""
-        if not (repeats := self.instances.repeats) or is_recorded() or call_events.is_heard():
-            return None
-        where = device if device is not None else device_of(tensors.values())
-        repeat: Repeat | None = repeats.get(execution.signature_of(tensors, where))
-        if repeat is None:
-            return None
-        if self.indexes:
-            check_indexes(self.name, self.indexes, self.tensors, repeat.shape, tensors)
-        return repeat.run(tensors, where)
+        return Call.prepare(self.implementation(shape, arch=device.arch, code=code), inputs, device)
 
-    def _launched(
-        self,
-        tensors: dict[str, Any],
-        outputs: Mapping[str, Any],
-        copied: Mapping[str, Any],
-        shape: Shape | None,
-        code: Kernel | Module | None,
-        device: Device | None,
-        options: LaunchOptions | None,
-        poison: bool,
-    ) -> tuple[dict[str, torch.Tensor], tuple[LaunchRecord, ...]]:
-        """The launches of a run on tensors as the kernels read them.
+    @cached_property
+    def calls(self) -> Calls:
+        """The calls of the spec, with their plans."""
+        # Importing this package, and asking for its specs' names, takes no PyTorch.
+        from workbench.operators.call import Calls
 
-        Args:
-            copied: tensors that a caller gave for outputs, which cannot be written as they are.
-        """
-        where = device if device is not None else device_of(tensors.values(), code.arch if code else None)
-        key = execution.signature_of(tensors, where) if shape is None else None
-        full = self.instances.shapes.get(key) if key is not None else None
-        # A second call shows that there may be a third.
-        repeated = full is not None and code is None
-        if full is None:
-            execution.check_places(self, tensors, where)
-            try:
-                full = self.shape(shape if shape is not None else self.shape_of(**tensors), arch=where.arch)
-            except ShapeError as error:
-                if shape is None and code is None and execution.is_empty(tensors):
-                    return execution.empty_outputs(self, tensors, {**outputs, **copied}, error), ()
-                raise
-            if key is not None and key not in self.instances.repeats:
-                from workbench.operators import repeats
-
-                if repeats.has_one_shape(self, full, tensors):
-                    execution.remember(self.instances.shapes, key, full)
-                else:
-                    execution.remember(self.instances.repeats, key, None)
-        check_indexes(self.name, self.indexes, self.tensors, full, tensors)
-        implementation = self._implementation(full, where.arch)
-        results = execution.make_outputs(implementation, full, tensors, outputs=outputs, copied=copied)
-        tensors |= results | execution.make_workspace(implementation, full, tensors, poison)
-        if not building.is_compiled(implementation.instances, full, where.arch):
-            for step in implementation.active_steps(full, where.arch):
-                if step.arguments is not None:
-                    step.arguments(full, tensors)
-        ready = self._ready(implementation, full, where.arch, code)
-        call_events.tell(call_events.Called(self.name, full, len(ready)))
-        records = tuple([execution.launch(prepared, full, tensors, where, options) for prepared in ready])
-        if repeated and not outputs and not copied and key not in self.instances.repeats:
-            from workbench.operators import repeats
-
-            plan = repeats.planned(implementation, full, tensors, results, ready, where)
-            execution.remember(self.instances.repeats, key, plan)
-        return results, records
-
-    def prepared(
-        self, full: Shape, arch: str, code: Kernel | Module | None = None
-    ) -> tuple[KernelSpec, tuple[Ready, ...]]:
-        """The implementation that takes a complete shape, and its launches; with the kernels of `code`."""
-        implementation = self._implementation(full, arch)
-        return implementation, self._ready(implementation, full, arch, code)
-
-    def _ready(
-        self, implementation: KernelSpec, full: Shape, arch: str, code: Kernel | Module | None
-    ) -> tuple[Ready, ...]:
-        """The launches of an implementation of this operator."""
-        if implementation.check is not None and implementation.check is not self.check:
-            implementation.check(full, arch)
-        if code is None:
-            return building.instance(implementation, full, arch, implementation.instances)
-        return execution.with_code(implementation, full, arch, code)
+        return Calls(self, self._implementation)
 
     def __call__(self, *args: Any, device: Device | str | None = None, **kwargs: Any) -> Any:
         """Runs the kernel on tensors; outputs may be given by name to be written into.
@@ -471,7 +396,6 @@ class KernelSpec(Shown, Definition):
             ShapeError: tensors that the kernel does not support.
             ArgumentError: anything else wrong with the arguments.
         """
-        # Importing this package, and asking for its specs' names, takes no PyTorch.
         from workbench.operators import torch_operator
 
         if torch_operator.needed((*args, *kwargs.values())):
@@ -482,9 +406,9 @@ class KernelSpec(Shown, Definition):
             outputs: Mapping[str, Any] = {k: v for k, v in kwargs.items() if k not in names}
             inputs = self.bind(*args, **{k: v for k, v in kwargs.items() if k not in outputs})
             if outputs:
-                outputs = execution.named_outputs(self, inputs, outputs)
+                outputs = self.named_outputs(outputs)
             where = None if device is None else resolve_device(device)
-            results, _ = self._run(dict(inputs), outputs, device=where)
+            results, _ = self.calls.run(inputs, outputs, device=where)
         results = results or {name: inputs[name] for name in self.mutates}
         return next(iter(results.values())) if len(results) == 1 else results
 
@@ -499,7 +423,7 @@ class KernelSpec(Shown, Definition):
         """
         from workbench.operators import torch_operator
 
-        return torch_operator.make(self, lambda inputs: self._run(inputs)[0], self.beside)
+        return torch_operator.make(self, lambda inputs: self.calls.run(inputs)[0], self.beside)
 
     def traced_names(self, identity: str) -> str:
         """The operator, the outputs and the inputs by name of the spec with this identity, which is its own.
@@ -521,10 +445,6 @@ class KernelSpec(Shown, Definition):
                 "spec does not belong to a library"
             )
         return self.library[name]
-
-    def expected(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, torch.Tensor]:
-        """`reference` on `inputs`, its results by name: the outputs, then what is written in place."""
-        return name_results(self.reference(**inputs), [*outputs, *self.mutates], self.name)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{key}: {p}" for key, p in self.parameters.items())

@@ -22,7 +22,8 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd.function import _SingleLevelFunction
 
 from workbench.errors import ArgumentError, ShapeError, WorkbenchError
-from workbench.operators import autocast, call_events, execution
+from workbench.operators import autocast, call_events
+from workbench.operators.call import is_empty
 from workbench.operators.definition import Definition
 from workbench.operators.functions import NAMESPACE
 from workbench.operators.gradient import Gradient
@@ -221,9 +222,9 @@ def fake_outputs(spec: Definition, inputs: Mapping[str, Any]) -> Mapping[str, Te
         call_events.tell(call_events.Called(spec.name, shape))
         return spec.outputs(shape, inputs)
     except ShapeError as error:
-        if not execution.is_empty(inputs):
+        if not is_empty(inputs):
             raise
-        empty = execution.empty_outputs(spec, inputs, {}, error)
+        empty = spec.empty_outputs(inputs, error)
         return {name: (tensor.shape, tensor.dtype) for name, tensor in empty.items()}
 
 
