@@ -118,7 +118,7 @@ class _Library:
 
     Attributes:
         looked: when they were looked at last, on the monotonic clock.
-        found: their stamps then.
+        stamps: theirs then.
         edition: counts the changes that were seen.
         folders: that they are in, with their stamps when these were listed.
     """

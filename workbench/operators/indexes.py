@@ -21,21 +21,19 @@ class Index:
 
     Attributes:
         axis: from whose size on they are too large, as `Definition.tensors` writes axes.
-        low: the smallest.
         none: such as -1, or the name of the argument that has it: stands for no index.
         below: everything less than this stands for no index.
         read: `(tensors) -> mask`, where the operator does not read all of them.
     """
 
     axis: str
-    low: int = 0
     none: int | str | None = None
     below: int | None = None
     read: Callable[[Mapping[str, Any]], Any] | None = None
 
     def bad(self, tensor: Any, bound: int, arguments: Mapping[str, Any]) -> Any:
         """A mask of the elements that are no index."""
-        bad = (tensor < self.low) | (tensor >= bound)
+        bad = (tensor < 0) | (tensor >= bound)
         none = arguments[self.none] if isinstance(self.none, str) else self.none
         if none is not None:
             bad &= tensor != none
@@ -76,6 +74,6 @@ def check(
             also = "" if index.none is None else f", or {index.none} for none"
             also = also if index.below is None else f", or less than {index.below} for none"
             raise ArgumentError(
-                f"{name}: {which}[{at}] is {int(tensor[place])}; expected an index from {index.low} to "
+                f"{name}: {which}[{at}] is {int(tensor[place])}; expected an index from 0 to "
                 f"{int(bound) - 1} ({index.axis} is {int(bound)}){also}"
             )
