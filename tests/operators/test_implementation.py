@@ -25,7 +25,7 @@ extern "C" __global__ void add(const float *x, const float *y, float *out, float
 
 
 def added(**changes: Any) -> KernelSpec:
-    fields = {
+    fields: dict[str, Any] = {
         "name": "maps/added",
         "source": SOURCE,
         "entry": "add",
