@@ -32,9 +32,10 @@ from published_times import Problem, Row, published
 
 import workbench as wb
 from workbench.operators.launch_target import Target, resolve
+from workbench.profile.counting import argument_bytes_of, counted
 from workbench.profile.machine import machine
 from workbench.profile.model import TimeModel
-from workbench.profile.timing import argument_bytes_of, counted, modelled
+from workbench.profile.timing import modelled
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 COPIES = 101
@@ -95,8 +96,7 @@ def as_the_tuner(target: Target, problem: Problem) -> list[TimeModel]:
     kept = COPIES * argument_bytes_of(first) <= machine(problem.gpu).infinity_cache_bytes
     made = []
     for step, warm in ((first, kept), *((each, True) for each in rest)):
-        record, sums = counted(step, warm=warm)
-        made.append(modelled(step, record, sums, warm=warm, in_turn=True))
+        made.append(modelled(step, counted(step, warm=warm), warm=warm, in_turn=True))
     return made
 
 

@@ -11,7 +11,7 @@ import gzip
 import hashlib
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,20 +19,17 @@ from typing import Any
 from published_times import Problem
 
 from workbench import targets
-from workbench.codeobject import Instruction
-from workbench.codeobject.occupancy import Occupancy
 from workbench.launches import Hierarchy
 from workbench.operators.launch_target import Target
-from workbench.profile.counters import Tally
+from workbench.profile.counting import counted
 from workbench.profile.machine import hierarchy, machine
-from workbench.profile.model import TimeModel, model_time
-from workbench.profile.timing import counted, live_operands
-from workbench.runtime import LaunchRecord
+from workbench.profile.model import CountedLaunch, TimeModel, model_time
 
 ROOT = Path(__file__).resolve().parents[2] / "workbench"
 COUNTING = (
     "emulator/native/observe/*.[ch]",
     "profile/counters.py",
+    "profile/counting.py",
     "profile/partial.py",
     "profile/sampled.py",
 )
@@ -49,38 +46,21 @@ copyreg.pickle(MappingProxyType, lambda found: (_read_only, (dict(found),)))
 
 @dataclass(frozen=True)
 class Counted:
-    """One launch, with all that `model_time` takes.
+    """One launch, counted; its tally has the caches of a repeated launch, too.
 
     Attributes:
-        tally, record, occupancy, argument_bytes, instructions, live: as there; the tally has the caches of a
-            repeated launch, too.
+        launch: what was counted.
         caches: for which the caches were replayed.
     """
 
-    tally: Tally = field(repr=False)
-    record: LaunchRecord = field(repr=False)
-    occupancy: Occupancy
-    argument_bytes: int
-    instructions: dict[int, Instruction] = field(repr=False)
-    live: float
+    launch: CountedLaunch = field(repr=False)
     caches: Hierarchy
 
     @classmethod
     def of(cls, target: Target) -> Counted:
         """Runs a launch on an emulated device."""
-        record, tally = counted(target, warm=True)
-        x, y, z = record.block
-        last = target.kernel.last
-        product = machine(str(target.device.properties["name"]))
-        return cls(
-            tally,
-            record,
-            target.kernel.occupancy(x * y * z, record.dynamic_shared),
-            last.argument_bytes if last is not None else 0,
-            {address: target.kernel.module.instruction(address) for address in record.counts or {}},
-            live_operands(target),
-            hierarchy(product),
-        )
+        launch = counted(target, warm=True)
+        return cls(launch, hierarchy(launch.machine))
 
     def model(self, gpu: str, *, warm: bool) -> TimeModel:
         """The time on a product of the same target and caches.
@@ -91,16 +71,7 @@ class Counted:
         product = machine(gpu)
         if hierarchy(product) != self.caches:
             raise ValueError(f"the launch was counted for the caches {self.caches}; {gpu} has others")
-        return model_time(
-            self.tally,
-            self.record,
-            self.occupancy,
-            product,
-            argument_bytes=self.argument_bytes,
-            instructions=self.instructions,
-            live=self.live,
-            warm=warm,
-        )
+        return model_time(replace(self.launch, machine=product), warm=warm)
 
 
 class Launches:

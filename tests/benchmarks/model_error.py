@@ -69,6 +69,7 @@ class Modelled:
 MODEL = (
     "model.py",
     "clock.py",
+    "counting.py",
     "flow.py",
     "launch.py",
     "machine.py",

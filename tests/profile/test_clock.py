@@ -82,7 +82,8 @@ def test_observations_are_data_like_any_other() -> None:
 def test_every_quantity_of_a_launch_has_a_source() -> None:
     assert QUANTITIES["kernel"].seconds == 0 < QUANTITIES["events"].seconds < QUANTITIES["graph"].seconds
     assert all(len(quantity.source) >= 10 and quantity.what for quantity in QUANTITIES.values())
-    assert 0 < DISPATCH_SECONDS < 2e-6
+    # The shortest kernels that a profiler showed have it within their time.
+    assert 0 < DISPATCH_SECONDS < 1.8e-6
 
 
 @pytest.mark.parametrize("waiting", [0.0, 0.2, 0.5])

@@ -12,8 +12,9 @@ from workbench.codeobject.instructions import PIPELINES, Arithmetic
 from workbench.codeobject.occupancy import occupancy
 from workbench.origin import Origin
 from workbench.profile.counters import COUNTERS, collect, tally
+from workbench.profile.launch import DISPATCH_SECONDS
 from workbench.profile.machine import machine
-from workbench.profile.model import LAUNCH_OVERHEAD_SECONDS, model_time
+from workbench.profile.model import CountedLaunch, model_time
 
 
 def instruction(address, opcode, form, **modifiers):
@@ -185,11 +186,11 @@ def test_model_of_a_matrix_bound_launch():
     counts = {8: 1024 * 4 * 1000, 56: 1024 * 4}
     launch = record(counts, grid=(1024, 1, 1))
     sums = tally("gfx950", launch, {i.address: i for i in CODE})
-    result = model_time(sums, launch, fits, m, argument_bytes=1 << 20)
+    result = model_time(CountedLaunch(sums, launch, fits, m, argument_bytes=1 << 20))
     # 1024 groups of 4 waves over 256 CUs of 4 SIMDs: each SIMD runs 4 waves of 1000 MFMAs of 16 cycles.
     assert result.parts["mfma"] == pytest.approx(4 * 1000 * 16 / m.clock_hz)
     assert result.bound == "mfma"
-    assert result.seconds == pytest.approx(LAUNCH_OVERHEAD_SECONDS + result.parts["mfma"])
+    assert result.seconds == pytest.approx(DISPATCH_SECONDS + result.parts["mfma"])
     assert result.time.origin is Origin.MODELLED
     assert "modelled" in str(result)
 
@@ -199,10 +200,10 @@ def test_model_of_a_memory_bound_launch():
     fits = occupancy("gfx942", vgprs=32, sgprs=32, lds=0, block=256)
     launch = record({56: 4096}, grid=(1024, 1, 1), counters={"global_bytes_read": 1 << 30})
     sums = tally("gfx942", launch, {i.address: i for i in CODE})
-    result = model_time(sums, launch, fits, m, argument_bytes=1 << 30)
+    result = model_time(CountedLaunch(sums, launch, fits, m, argument_bytes=1 << 30))
     assert result.parts["hbm"] == pytest.approx((1 << 30) / 5.3e12)
     # Read again by every group: caches are taken as perfect, so HBM sees each byte once.
-    again = model_time(sums, launch, fits, m, argument_bytes=1 << 20)
+    again = model_time(CountedLaunch(sums, launch, fits, m, argument_bytes=1 << 20))
     assert again.parts["hbm"] == pytest.approx((1 << 20) / 5.3e12)
 
 
@@ -211,7 +212,7 @@ def test_bank_conflicts_take_time():
     fits = occupancy("gfx950", vgprs=32, sgprs=32, lds=0, block=256)
     launch = record(COUNTS, counters={"lds_cycles": 10**6, "lds_bytes_read": 800 * 1024})
     sums = tally("gfx950", launch, {i.address: i for i in CODE})
-    result = model_time(sums, launch, fits, m, argument_bytes=0)
+    result = model_time(CountedLaunch(sums, launch, fits, m, argument_bytes=0))
     assert result.parts["lds"] == pytest.approx(10**6 / 4 / m.clock_hz)
     assert result.bound == "lds"
 

@@ -7,8 +7,8 @@ import torch
 
 import workbench as wb
 from workbench.operators.launch_target import resolve
+from workbench.profile.counting import live_operands
 from workbench.profile.operands import live_share
-from workbench.profile.timing import live_operands
 
 # Sixteen MFMAs on end, often, whose operands come from memory.
 MFMA = """#include <hip/hip_runtime.h>

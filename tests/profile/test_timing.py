@@ -6,11 +6,13 @@ import random
 from types import SimpleNamespace
 
 import pytest
+import torch
 
+import workbench as wb
 from workbench.errors import DeviceError
 from workbench.operators.launch_target import Part, Target
 from workbench.origin import Figure, Origin
-from workbench.profile import timing
+from workbench.profile import counting, measuring, timing
 from workbench.runtime import Device
 from workbench.runtime.backend import Node
 from workbench.runtime.gpu import GpuBackend
@@ -34,23 +36,23 @@ def target(times):
 @pytest.fixture
 def cleared(monkeypatch):
     count = []
-    monkeypatch.setattr(timing, "_cache_clearer", lambda device: lambda: count.append(1))
+    monkeypatch.setattr(measuring, "cache_clearer", lambda device: lambda: count.append(1))
     return count
 
 
 def test_stable_times_need_few_runs(cleared):
     def times():
-        yield from [500.0] * timing.WARM_UP_RUNS
+        yield from [500.0] * measuring.WARM_UP_RUNS
         while True:
             yield 10.0
 
     launch, calls = target(times())
     result = timing.time_target(launch)
-    assert result.runs == timing.MIN_RUNS
+    assert result.runs == measuring.MIN_RUNS
     assert result.code == KERNEL.module.digest
     # The caches are cleared before each measured run, and warm-up runs are not in the result.
-    assert len(cleared) == timing.MIN_RUNS
-    assert len(calls) == timing.MIN_RUNS + timing.WARM_UP_RUNS
+    assert len(cleared) == measuring.MIN_RUNS
+    assert len(calls) == measuring.MIN_RUNS + measuring.WARM_UP_RUNS
     assert result.median.value == result.high.value == 10.0
     assert result.origin is Origin.MEASURED
     assert result.rate.value == pytest.approx(100.0)
@@ -67,9 +69,62 @@ def test_noisy_times_need_more(cleared):
 
     launch, _ = target(times())
     result = timing.time_target(launch)
-    assert timing.MIN_RUNS < result.runs < timing.MAX_RUNS, f"seed {seed}"
+    assert measuring.MIN_RUNS < result.runs < measuring.MAX_RUNS, f"seed {seed}"
     assert result.median.value == pytest.approx(100.0, rel=0.02), f"seed {seed}"
     assert result.low.value < result.median.value < result.high.value
+
+
+def test_steps_are_measured_in_turn_and_add_up(cleared):
+    order = []
+
+    def step(name, microseconds):
+        def run(options):
+            order.append((name, len(cleared)))
+            return SimpleNamespace(kernel=name, elapsed=Figure(microseconds, "us", Origin.MEASURED, "events"))
+
+        return Part(name, KERNEL, run)
+
+    launch = Target("op", GPU, (step("first", 10.0), step("second", 30.0)), {"n": 4}, {})
+    result = timing.time_target(launch)
+    assert result.median.value == result.low.value == 40.0
+    assert [step.median.value for step in result.steps] == [10.0, 30.0]
+    # Caches are cleared before the first step of a measured run alone.
+    measured = order[2 * measuring.WARM_UP_RUNS :]
+    assert measured[:4] == [("first", 1), ("second", 1), ("first", 2), ("second", 2)]
+    warm = timing.time_target(launch, warm=True)
+    assert warm.warm
+    assert len(cleared) == result.runs
+
+
+def test_a_call_is_measured_by_the_same_loop(cleared, monkeypatch):
+    """PyTorch's events tell milliseconds; the rest is as for kernels."""
+    calls = []
+
+    class Event:
+        def __init__(self, *, enable_timing):
+            assert enable_timing
+
+        def record(self):
+            self.calls = len(calls)
+
+        def synchronize(self):
+            pass
+
+        def elapsed_time(self, end):
+            assert end.calls == self.calls + 1
+            return 0.25
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    result = timing.measure_call(lambda: calls.append(1), "library", GPU)
+    assert result.median.value == result.low.value == result.high.value == 250.0
+    assert (result.name, result.device, result.origin) == ("library", GPU.name, Origin.MEASURED)
+    assert result.runs == len(cleared) == measuring.MIN_RUNS
+    assert len(calls) == measuring.MIN_RUNS + measuring.WARM_UP_RUNS
+
+
+def test_a_call_on_an_emulated_device_is_an_error():
+    with pytest.raises(DeviceError, match="library runs on a GPU only"):
+        timing.measure_call(lambda: None, "library", wb.device("emulated:gfx950"))
 
 
 def test_a_device_without_events_says_so(cleared):
@@ -81,4 +136,4 @@ def test_a_device_without_events_says_so(cleared):
 def test_counters_of_a_gpu_are_an_error_that_says_what_to_do():
     launch, _ = target(iter([1.0]))
     with pytest.raises(DeviceError, match=r'wb\.profile.*device="emulated:gfx950"'):
-        timing.counted(launch)
+        counting.counted(launch)

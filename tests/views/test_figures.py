@@ -16,8 +16,9 @@ from workbench.events import Event
 from workbench.operators import Published
 from workbench.origin import Figure, Origin
 from workbench.profile.machine import machine
+from workbench.profile.measuring import is_stable
 from workbench.profile.model import TimeModel
-from workbench.profile.timing import SweepResult, TimeResult, is_stable
+from workbench.profile.timing import SweepResult, TimeResult
 from workbench.profile.training_step import StepProfile
 from workbench.views.badge import COLOURS, badge, badges
 from workbench.views.figures import CARDS

@@ -99,7 +99,7 @@ class Facts:
     def code(self) -> dict[int, Instruction]:
         """Instructions that ran, by address."""
         assert self.profile.again is not None
-        return dict(self.profile.again.instructions)
+        return dict(self.profile.again.launch.instructions)
 
     @cached_property
     def counts(self) -> dict[int, int]:

@@ -31,7 +31,10 @@ class Quantity:
 
 DISPATCH_SECONDS = 0.6e-6
 """Dispatch and drain, within a profiler's kernel time: the shortest that rocprofv3 showed on an MI350X, of a
-kernel of one work-group (jhinpan/flydsl-kernel-profiling-lib)."""
+kernel of one work-group (jhinpan/flydsl-kernel-profiling-lib).
+
+The 1,799 ns that it showed of one wave with one LDS instruction, while it read counters (HipKittens'
+analysis/paper_experiments/phases/ds_write_b64), have that kernel's own fetches and loads in them, too."""
 
 QUANTITIES: Mapping[str, Quantity] = {
     quantity.name: quantity

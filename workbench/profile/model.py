@@ -21,8 +21,7 @@ less than each unit needs for its share of the work, were it never waiting:
     hbm   = compulsory bytes / memory bandwidth             of the whole GPU
 
 `hbm` counts every argument's bytes once, but no more than were requested. Without recorded ways the longest
-of these is all there is, with a fixed overhead: 1.8 us, the duration that rocprofv3 gave for a dispatch of
-one wave with one LDS instruction (HipKittens' analysis/paper_experiments/phases/ds_write_b64: 1,799 ns).
+of these is all there is. Dispatch and drain are added either way (`launch.DISPATCH_SECONDS`).
 
 Nothing here is fitted to the time of a kernel. `tests/benchmarks/model_error.py` holds it to published ones.
 """
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
     from workbench.profile.counters import Tally
     from workbench.runtime import LaunchRecord
 
-LAUNCH_OVERHEAD_SECONDS = 1.8e-6
 _FAR = (Space.GLOBAL, Space.FLAT, Space.BUFFER)
 """Levels of memory behind L1 and L2 for vector memory instructions."""
 
@@ -195,16 +193,33 @@ class TimeModel:
         return f"{self.time}: {self.longest}"
 
 
+@dataclass(frozen=True)
+class CountedLaunch:
+    """A launch as an emulated device counted it: what its time is modelled from.
+
+    Attributes:
+        tally: the launch added up, device counters included.
+        record: the launch; where its waves' ways were recorded they are simulated, cycle by cycle.
+        occupancy: waves of this kernel and launch that fit a SIMD.
+        machine: the GPU's constants.
+        argument_bytes: bytes of all tensors that the launch was given, each once.
+        instructions: of the code by address, for the simulation.
+        live: part of the operands that is not zero; zeros switch nothing, and the clock stays higher.
+    """
+
+    tally: Tally = field(repr=False)
+    record: LaunchRecord = field(repr=False)
+    occupancy: Occupancy
+    machine: Product = field(repr=False)
+    argument_bytes: int
+    instructions: Mapping[int, Instruction] = field(default_factory=dict, repr=False)
+    live: float = 1.0
+
+
 def model_time(
-    tally: Tally,
-    record: LaunchRecord,
-    occupancy: Occupancy,
-    machine: Product,
+    launch: CountedLaunch,
     *,
-    argument_bytes: int,
-    instructions: Mapping[int, Instruction] | None = None,
     clock_hz: float | None = None,
-    live: float = 1.0,
     spans: int = 0,
     warm: bool = False,
     in_turn: bool = False,
@@ -213,15 +228,9 @@ def model_time(
     """The modelled time of a counted launch.
 
     Args:
-        tally: the launch added up, device counters included.
-        record: the launch; where its waves' ways were recorded they are simulated, cycle by cycle.
-        occupancy: waves of this kernel and launch that fit a SIMD.
-        machine: the GPU's constants.
-        argument_bytes: bytes of all tensors that the launch was given, each once.
-        instructions: of the code by address, for the simulation.
+        launch: what was counted.
         clock_hz: engine clock; where it is None, the one that the GPU keeps under this load
             (`profile.clock`), or without a simulation its peak.
-        live: part of the operands that is not zero; zeros switch nothing, and the clock stays higher.
         spans: of the timeline that are kept at most.
         warm: the launch repeats one that left the Infinity Cache as `Tally.repeated` found it.
         in_turn: the caches were not cleared by writing but by launches with other operands, as AITER's tuner
@@ -229,28 +238,74 @@ def model_time(
         adjust: what is to be different about an instruction (`profile.what_if`).
     """
     if warm:
-        tally = replace(tally, replayed=tally.repeated)
-    if record.steps is None or instructions is None:
-        return _bound(tally, record, occupancy, machine, argument_bytes, clock_hz or machine.clock_hz)
-    traffic = traffic_of(tally, instructions)
-    counts = record.counts or {}
-    streamed, width = streamed_parts(tally, counts, instructions), access_width(counts, instructions)
-    evicted = evicted_lines(tally, machine, clean=warm or in_turn, streamed=streamed)
+        launch = replace(launch, tally=replace(launch.tally, replayed=launch.tally.repeated))
+    machine, tally = launch.machine, launch.tally
+    if launch.record.steps is None:
+        return _bound(launch, clock_hz or machine.clock_hz)
+    simulation = _Simulation.of(launch, spans, adjust, warm=warm, clean=warm or in_turn)
+    if clock_hz is not None:
+        return simulation.at(clock_hz)
 
-    def at(clock: float, spans: int) -> TimeModel:
-        least_bytes = min(argument_bytes, memory_bytes(tally)) if warm else argument_bytes
-        parts = _bound(tally, record, occupancy, machine, least_bytes, clock)
-        assert record.steps is not None
+    models: dict[float, TimeModel] = {}
+
+    def allowed(clock: float) -> float:
+        models[clock] = simulation.at(clock)
+        return sustained_clock(machine, models[clock].activity, kind=_matrix_type(tally), bits=launch.live)
+
+    return models[settled_clock(machine.clock_hz, allowed)]
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """The simulation of a launch, to be run at one clock or another.
+
+    Attributes:
+        launch: what was counted; its bytes are those that memory has to move at least.
+        traffic, evicted, width: `traffic_of`, `evicted_lines`, `access_width` of it.
+        spans, adjust, warm: as for `model_time`.
+    """
+
+    launch: CountedLaunch
+    traffic: Mapping[int, Levels]
+    evicted: float
+    width: float
+    spans: int
+    adjust: Adjust | None
+    warm: bool
+
+    @classmethod
+    def of(
+        cls, launch: CountedLaunch, spans: int, adjust: Adjust | None, *, warm: bool, clean: bool
+    ) -> _Simulation:
+        """Prepares it; `clean`: no lines of others in the Infinity Cache are to be written back."""
+        tally, instructions, counts = launch.tally, launch.instructions, launch.record.counts or {}
+        if warm:
+            launch = replace(launch, argument_bytes=min(launch.argument_bytes, memory_bytes(tally)))
+        streamed = streamed_parts(tally, counts, instructions)
+        return cls(
+            launch,
+            traffic_of(tally, instructions),
+            evicted_lines(tally, launch.machine, clean=clean, streamed=streamed),
+            access_width(counts, instructions),
+            spans,
+            adjust,
+            warm,
+        )
+
+    def at(self, clock: float) -> TimeModel:
+        """The time at an engine clock, in Hz."""
+        launch, machine = self.launch, self.launch.machine
+        assert launch.record.steps is not None
+        parts = _bound(launch, clock)
         run = simulate_chip(
-            *(record.steps, instructions, occupancy, machine, clock, traffic),
-            evicted=evicted,
-            spans=spans,
-            adjust=adjust,
+            *(launch.record.steps, launch.instructions, launch.occupancy, machine, clock, self.traffic),
+            evicted=self.evicted,
+            spans=self.spans,
+            adjust=self.adjust,
         )
         # Lower bounds of any schedule: the busiest units' work, and all bytes that HBM moves.
         least = max(seconds for name, seconds in parts.parts.items() if name != "wave")
         seconds = max(run.seconds, least)
-        activity = activity_of(tally, machine, seconds * clock, clock, run)
         shares = run.shares
         return replace(
             parts,
@@ -260,24 +315,12 @@ def model_time(
                 for name, of in _OF_A_WAVE.items()
             },
             seconds=DISPATCH_SECONDS + seconds,
-            overhead=DISPATCH_SECONDS,
-            activity=activity,
+            activity=activity_of(launch.tally, machine, seconds * clock, clock, run),
             waits=max(_WAITS & shares.keys(), key=lambda name: shares[name], default=""),
             simulation=run,
-            width=width,
-            warm=warm,
+            width=self.width,
+            warm=self.warm,
         )
-
-    if clock_hz is not None:
-        return at(clock_hz, spans)
-
-    models: dict[float, TimeModel] = {}
-
-    def allowed(clock: float) -> float:
-        models[clock] = at(clock, spans)
-        return sustained_clock(machine, models[clock].activity, kind=_matrix_type(tally), bits=live)
-
-    return models[settled_clock(machine.clock_hz, allowed)]
 
 
 _WAITS = frozenset(REASONS) - {"NONE", "ISSUE", "IDLING"}
@@ -431,16 +474,10 @@ def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[in
     return levels
 
 
-def _bound(
-    tally: Tally,
-    record: LaunchRecord,
-    occupancy: Occupancy,
-    machine: Product,
-    argument_bytes: int,
-    clock_hz: float,
-) -> TimeModel:
+def _bound(launch: CountedLaunch, clock_hz: float) -> TimeModel:
     """The longest of the units' times if none of them ever waited."""
-    groups = math.prod(record.grid)
+    tally, occupancy, machine = launch.tally, launch.occupancy, launch.machine
+    groups = math.prod(launch.record.grid)
     waves = tally.waves // groups
     per_cu = -(-groups // machine.compute_units)
     share = per_cu / groups
@@ -474,11 +511,11 @@ def _bound(
     }
     parts = {name: value / clock_hz for name, value in cycles.items()}
     parts["l2"] = requested / machine.l2_bytes_per_second * machine.clock_hz / clock_hz
-    parts["hbm"] = min(requested, argument_bytes) / machine.hbm_bytes_per_second
+    parts["hbm"] = min(requested, launch.argument_bytes) / machine.hbm_bytes_per_second
     return TimeModel(
-        LAUNCH_OVERHEAD_SECONDS + max(parts.values()),
+        DISPATCH_SECONDS + max(parts.values()),
         parts,
-        LAUNCH_OVERHEAD_SECONDS,
+        DISPATCH_SECONDS,
         occupancy,
         machine,
         {

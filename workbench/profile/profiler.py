@@ -13,6 +13,7 @@ from workbench.operators import KernelSpec, Shape
 from workbench.operators.launch_target import Target, resolve
 from workbench.origin import Figure, Origin
 from workbench.profile.counters import COUNTERS, collect
+from workbench.profile.counting import argument_bytes_of, counted_exactly
 from workbench.profile.findings import Advice
 from workbench.profile.instructions import InstructionProfile, remember
 from workbench.profile.instructions import counted as counted_instructions
@@ -24,7 +25,7 @@ from workbench.profile.metrics import (
 )
 from workbench.profile.results import Line, ProfileResult, StepsProfile, keep_whole
 from workbench.profile.rocprof import collect as run_rocprof
-from workbench.profile.timing import argument_bytes_of, counted_exactly, live_operands, modelled
+from workbench.profile.timing import modelled
 from workbench.profile.waits import wait_counters
 from workbench.profile.what_if import Again
 
@@ -134,7 +135,7 @@ def _profiled(
 def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
     launch = counted_exactly(target)
     record = launch.record
-    model = modelled(target, launch.timed, launch.timed_sums, spans=SPANS)
+    model = modelled(target, launch.timed, spans=SPANS)
     sums = replace(launch.sums, simulated=wait_counters(model, launch.sums, record.counts or {}))
     figures = collect(sums, target.device.name)
     missing: tuple[str, ...] = ()
@@ -162,16 +163,13 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
         remarks=launch.remarks,
         code=target.kernel.module.digest,
         again=Again(
-            launch.timed_sums,
-            launch.timed,
-            model.occupancy,
-            model.machine,
-            argument_bytes_of(target),
-            {address: code.module.instruction(address) for address in record.counts or {}},
+            replace(
+                launch.timed,
+                instructions={address: code.module.instruction(address) for address in record.counts or {}},
+            ),
             model,
             model.error,
             code.module.places_of,
-            live_operands(target),
         ),
         kernel=code,
     )

@@ -20,9 +20,10 @@ from workbench.kernel import Kernel, Launcher, Module
 from workbench.operators import KernelSpec, Shape
 from workbench.operators.launch_target import resolve
 from workbench.origin import NEVER_COMPARED, Expected
+from workbench.profile.counting import counted
 from workbench.profile.simulation.chip import ChipRun
 from workbench.profile.simulation.unit import KINDS, REASONS
-from workbench.profile.timing import counted, modelled
+from workbench.profile.timing import modelled
 from workbench.runtime import Device
 
 SPANS = 200_000
@@ -250,8 +251,7 @@ def timeline(
     prepared = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
     prepared.device.check_observes("what each wave does from cycle to cycle")
     kernel = prepared.kernel
-    record, sums = counted(prepared)
-    model = modelled(prepared, record, sums, spans=spans)
+    model = modelled(prepared, counted(prepared), spans=spans)
     run = model.simulation
     if run is None:
         raise WorkbenchError(f"{prepared.name}: the launch recorded no wave, so it has no timeline")

@@ -29,9 +29,10 @@ from workbench.operators import kernels
 from workbench.operators.call_events import Called, listening
 from workbench.operators.parameters import Shape, shape_text
 from workbench.origin import Expected, Figure
+from workbench.profile.counting import counting_key
 from workbench.profile.profiler import profile
 from workbench.profile.results import ProfileResult, StepsProfile
-from workbench.profile.timing import TimeResult, counting, light, time, time_on
+from workbench.profile.timing import TimeResult, light, time, time_on
 from workbench.progress import track
 from workbench.runtime import Device
 
@@ -198,7 +199,7 @@ class StepProfile(Shown):
     def forecast(self, gpus: Iterable[str] = GPUS) -> dict[str, StepProfile]:
         """The step on each GPU; those of one target that count alike launch its calls once, together."""
         steps = {gpu: self.on(gpu) for gpu in gpus}
-        alike = {gpu: counting(resolve_device(step.device)) for gpu, step in steps.items()}
+        alike = {gpu: counting_key(resolve_device(step.device)) for gpu, step in steps.items()}
         for gpu, step in steps.items():
             step._beside = tuple(steps[other] for other in steps if alike[other] == alike[gpu])
         return steps

@@ -19,7 +19,7 @@ from workbench.errors import UsageError
 from workbench.launches import Replayed, WaveSteps
 from workbench.origin import Expected
 from workbench.profile.issue import lds_bytes_a_cycle
-from workbench.profile.model import TimeModel, memory_bytes, model_time
+from workbench.profile.model import CountedLaunch, TimeModel, memory_bytes, model_time
 from workbench.profile.sampled import lds_counters
 from workbench.targets import LINE_BYTES
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from workbench.launches import Steps
     from workbench.profile.counters import Tally
     from workbench.profile.simulation.program import Adjust
-    from workbench.runtime import LaunchRecord
-    from workbench.targets import Product, Target
+    from workbench.targets import Target
 
 
 _WAYS = ("read", "written")
@@ -208,23 +207,16 @@ class Again:
     """A counted launch, kept so that it can be modelled again.
 
     Attributes:
-        tally, record, occupancy, machine, argument_bytes, instructions: what `model_time` takes.
+        launch: what was counted.
         base: the time without a change.
         error: how far its time may be off.
         places: source files and lines of an address, the module's own last.
-        live: part of the operands that is not zero.
     """
 
-    tally: Tally = field(repr=False)
-    record: LaunchRecord = field(repr=False)
-    occupancy: Occupancy
-    machine: Product = field(repr=False)
-    argument_bytes: int
-    instructions: Mapping[int, Instruction] = field(repr=False)
+    launch: CountedLaunch
     base: TimeModel = field(repr=False)
     error: Expected
     places: Callable[[int], Sequence[tuple[str, int]]] = field(repr=False)
-    live: float = 1.0
 
     def model(self, change: Change) -> TimeModel:
         """The time with a change."""
@@ -240,36 +232,30 @@ class Again:
         ]
         least = max(parts) if change.spread < 1 else 0.0
         # Accesses that are gone move nothing; those that are served better move what was asked for.
-        gone = self._less(change.without) if change.without else self.tally
+        gone = self._less(change.without) if change.without else self.launch.tally
         memory = self._least_memory(model if change.without else self.base, gone.device)
         work = max((model.seconds - model.overhead) * change.spread, min(base, max(least, memory)))
         seconds = work + (model.overhead if change.launch else 0.0)
         return replace(model, error=self.error, seconds=seconds)
 
     def _simulated(self, change: Change) -> TimeModel:
-        record, tally = self.record, self._tally(change)
+        record, tally = self.launch.record, self._tally(change)
         other = change.without | change.unrolled | change.moved or change.coalesced or change.merged
         if record.steps is not None and (other or change.bank_conflicts < 1):
-            steps = _ChangedSteps(record.steps, change, self.instructions, self.machine.target)
+            steps = _ChangedSteps(record.steps, change, self.launch.instructions, self.launch.machine.target)
             record = replace(record, steps=steps)
             if change.bank_conflicts < 1:
-                served = lds_counters(steps, record.counts or {}, self.instructions)
+                served = lds_counters(steps, record.counts or {}, self.launch.instructions)
                 tally = replace(tally, device={**tally.device, "lds_cycles": served["lds_cycles"]})
         return model_time(
-            tally,
-            record,
-            self._occupancy(change),
-            self.machine,
-            argument_bytes=self.argument_bytes,
-            instructions=self.instructions,
+            replace(self.launch, tally=tally, record=record, occupancy=self._occupancy(change)),
             clock_hz=change.clock,
-            live=self.live,
             adjust=self._adjusted(change),
         )
 
     def _part_of_busiest(self) -> float:
         """The work of a compute unit, were all alike, beside that of the one with most work-groups."""
-        of_unit = math.prod(self.record.grid) / self.machine.compute_units
+        of_unit = math.prod(self.launch.record.grid) / self.launch.machine.compute_units
         return float(of_unit / math.ceil(of_unit))
 
     def _least_memory(self, model: TimeModel, device: Mapping[str, int]) -> float:
@@ -278,13 +264,13 @@ class Again:
         A line may be moved for a few bytes of it, and bytes be asked for again; no change of a kernel saves
         what is asked for once.
         """
-        if self.tally.replayed is None:
+        if self.launch.tally.replayed is None:
             return model.parts["hbm"]
-        total = self.tally.replayed.total
+        total = self.launch.tally.replayed.total
         asked = sum(device.get(f"{kind}_bytes_{way}", 0) for kind in ("global", "scalar") for way in _WAYS)
         beyond = LINE_BYTES * (total.mall_read_hits + total.mall_read_misses)
         beyond += 64 * total.fabric_writes_64 + 32 * total.fabric_writes_32
-        moved = {"hbm": memory_bytes(self.tally), "infinity": beyond}
+        moved = {"hbm": memory_bytes(self.launch.tally), "infinity": beyond}
         return max(
             model.parts.get(level, 0.0) * min(1.0, asked / moved[level]) if moved[level] else 0.0
             for level in moved
@@ -292,12 +278,12 @@ class Again:
 
     def _bytes_of(self, loads: Sequence[int]) -> int:
         """Bytes that loads bring a lane, together."""
-        memories = (self.instructions[a].record.memory for a in loads if a in self.instructions)
+        memories = (self.launch.instructions[a].record.memory for a in loads if a in self.launch.instructions)
         return sum(memory.bytes for memory in memories if memory is not None)
 
     def _adjusted(self, change: Change) -> Adjust | None:
         """The function that applies a change to single instructions; None if it changes none."""
-        ahead, timing = dict(change.ahead), self.machine.target.timing
+        ahead, timing = dict(change.ahead), self.launch.machine.target.timing
         wide = {loads[0] for loads in change.merged if self._bytes_of(loads) > _DWORD}
         fewer = max((len(loads) for loads in change.merged), default=1)
         if not (ahead or change.merged or change.plain or change.independent):
@@ -320,17 +306,19 @@ class Again:
 
     def _occupancy(self, change: Change) -> Occupancy:
         if change.waves_per_simd is None:
-            return self.occupancy
-        now = self.occupancy
+            return self.launch.occupancy
+        now = self.launch.occupancy
         groups = round(now.groups_per_cu * change.waves_per_simd / now.waves_per_simd)
         return replace(now, waves_per_simd=change.waves_per_simd, groups_per_cu=max(1, groups))
 
     def _tally(self, change: Change) -> Tally:
-        tally = self.tally
+        tally = self.launch.tally
         if without := change.without | {a for loads in change.merged for a in loads[1:]}:
             tally = self._less(without)
         if change.plain:
-            moved = sum((self.record.counts or {}).get(a, 0) for a in change.plain & self._transcendental())
+            moved = sum(
+                (self.launch.record.counts or {}).get(a, 0) for a in change.plain & self._transcendental()
+            )
             classes = tally.classes
             slow, plain = classes.get("trans", 0) - moved, classes.get("valu", 0) + moved
             tally = replace(tally, classes={**classes, "trans": slow, "valu": plain})
@@ -343,15 +331,21 @@ class Again:
             tally = replace(tally, replayed=Replayed((total,), tally.replayed.sampling))
         return tally
 
+    def _executions(self, address: int) -> int:
+        return (self.launch.record.counts or {}).get(address, 0)
+
     def _transcendental(self) -> set[int]:
-        return {a for a, i in self.instructions.items() if i.record.pipeline == "trans"}
+        return {a for a, i in self.launch.instructions.items() if i.record.pipeline == "trans"}
 
     def _less(self, without: Collection[int]) -> Tally:
         """The sums without some instructions, as far as the units' busy times follow from them."""
-        classes, cycles = dict(self.tally.classes), self.tally.matrix_cycles
-        device = dict(self.tally.device)
+        classes, cycles = dict(self.launch.tally.classes), self.launch.tally.matrix_cycles
+        device = dict(self.launch.tally.device)
         for address in without:
-            count, instruction = (self.record.counts or {}).get(address, 0), self.instructions.get(address)
+            count, instruction = (
+                (self.launch.record.counts or {}).get(address, 0),
+                self.launch.instructions.get(address),
+            )
             if instruction is None:
                 continue
             classes[instruction.record.pipeline] = classes.get(instruction.record.pipeline, 0) - count
@@ -366,12 +360,12 @@ class Again:
                 ):
                     if name in device:
                         device[name] = max(0, round(device[name] - count * amount))
-        return replace(self.tally, classes=classes, matrix_cycles=cycles, device=device)
+        return replace(self.launch.tally, classes=classes, matrix_cycles=cycles, device=device)
 
     @cached_property
     def _costs(self) -> dict[int, tuple[float, float]]:
         """Bytes and LDS cycles of an execution on the average, by address, where waves were recorded."""
-        steps = self.record.steps
+        steps = self.launch.record.steps
         if steps is None:
             return {}
         waves = [wave.steps for group in steps.groups for wave in steps.of(group)]

@@ -9,6 +9,7 @@ import workbench as wb
 from workbench.launches import CacheCounts, LaunchOptions, Replayed, StepOptions
 from workbench.operators.launch_target import resolve
 from workbench.profile.counters import Tally
+from workbench.profile.launch import DISPATCH_SECONDS
 from workbench.profile.model import evicted_lines
 from workbench.profile.simulation import chip
 from workbench.targets import MI355X, PRODUCTS
@@ -45,6 +46,7 @@ def test_a_copy_takes_as_long_as_memory_needs_for_its_bytes():
     model = wb.time(kernel[groups, 256], source, to, device="emulated:MI355X").model
     assert model is not None
     assert model.simulation is not None
+    assert model.overhead == DISPATCH_SECONDS
     moved = groups * bytes_each
     peak = float(MI355X.hbm_bytes_per_second) / 100
     # Both fit the Infinity Cache, which the clearing of the caches left full: each line puts one out.

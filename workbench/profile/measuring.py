@@ -1,0 +1,83 @@
+"""The loop that measures times on a GPU: warm-up, caches cleared, runs until the median is stable."""
+
+from __future__ import annotations
+
+import statistics
+import time as clock
+from collections.abc import Callable, Sequence
+
+from workbench.kernel import torch_device
+from workbench.origin import Figure, Origin
+from workbench.progress import track
+from workbench.runtime import Device
+
+CACHE_CLEAR_BYTES = 512 << 20
+"""Written between two measured runs, so that none finds its data in a cache: twice the Infinity Cache."""
+
+MIN_RUNS, MAX_RUNS = 20, 2000
+WARM_UP_RUNS = 10
+MAX_SECONDS = 10.0
+STABLE = 0.005
+"""Measuring stops when half the median's 95% interval is below this part of the median."""
+
+
+def measure(
+    run: Callable[[], Sequence[float]], name: str, device: Device, *, warm: bool = False
+) -> list[Sequence[float]]:
+    """Times of runs, until the median of their sums is stable or `MAX_SECONDS` have passed.
+
+    Args:
+        run: runs once, and returns the microseconds of each of its launches.
+        name: what runs, for the progress bar.
+        device: the GPU.
+        warm: leave the caches as the run before left them. Else they are cleared before each run, though not
+            between its launches: a later one finds what an earlier one left there.
+    """
+    clear = cache_clearer(device) if not warm else lambda: None
+    for _ in range(WARM_UP_RUNS):
+        run()
+    samples: list[Sequence[float]] = []
+    until = clock.monotonic() + MAX_SECONDS
+    for _ in track(range(MAX_RUNS), f"time {name}"):
+        clear()
+        samples.append(run())
+        is_over = clock.monotonic() > until or is_stable([sum(sample) for sample in samples])
+        if len(samples) >= MIN_RUNS and is_over:
+            break
+    return samples
+
+
+def quantiles(samples: Sequence[float], device: Device) -> tuple[Figure, Figure, Figure]:
+    """Median, 10% and 90% quantile of event times in microseconds."""
+    deciles = statistics.quantiles(samples, n=10)
+    source = f"HIP events, {device.name}"
+    median, low, high = (
+        Figure(microseconds, "us", Origin.MEASURED, source)
+        for microseconds in (statistics.median(samples), deciles[0], deciles[-1])
+    )
+    return median, low, high
+
+
+def is_stable(samples: Sequence[float]) -> bool:
+    """True if the median is known to `STABLE`: half the distance of the ranks n/2 +- 0.98 sqrt(n) around it.
+
+    These ranks bound the median with 95% confidence (binomial distribution of ranks, normal approximation).
+    """
+    ordered = sorted(samples)
+    n = len(ordered)
+    half = 0.98 * n**0.5
+    low, high = max(0, int(n / 2 - half)), min(n - 1, int(n / 2 + half))
+    return (ordered[high] - ordered[low]) / 2 <= STABLE * ordered[n // 2]
+
+
+def cache_clearer(device: Device) -> Callable[[], None]:
+    """A function that writes so much of a GPU's memory that its caches hold nothing else."""
+    import torch
+
+    buffer = torch.empty(CACHE_CLEAR_BYTES, dtype=torch.int8, device=torch_device(device))
+
+    def clear() -> None:
+        buffer.zero_()
+        torch.cuda.synchronize(buffer.device)
+
+    return clear
