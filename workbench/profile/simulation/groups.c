@@ -1,39 +1,10 @@
-/* Work-groups come and go: their waves' places on the SIMDs, barriers, ends; and the instruction cache. */
+/* Work-groups come and go: their waves' places on the SIMDs, barriers and ends. */
 #include "machine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int prepare_fetch(Unit *u) {
-    const SimRun *r = u->run;
-    uint32_t lines = 0, last = ~0u;
-    for (uint32_t i = 0; i < r->op_count; i++) {
-        uint32_t line = r->ops[i].place / 32;
-        lines += line != last;
-        last = line;
-    }
-    u->code_fits = lines <= u->m->fetch_lines;
-    u->last_line = ~0u;
-    u->fetched = calloc((size_t)u->m->fetch_lines + 1, sizeof *u->fetched);
-    return u->fetched != NULL;
-}
-
-/* Cycles until an instruction is there; 0 where its line is in the cache. */
-double fetch(Unit *u, uint32_t place) {
-    uint32_t line = place / 32;
-    if (u->code_fits || line == u->last_line) return 0;
-    u->last_line = line;
-    uint32_t ways = u->m->fetch_ways, sets = u->m->fetch_lines / ways;
-    uint32_t *set = u->fetched + (size_t)(line % sets) * ways, i = 0;
-    while (i < ways && set[i] != line + 1) i++;
-    int hit = i < ways;
-    if (!hit) i = ways - 1;
-    memmove(set + 1, set, i * sizeof *set);
-    set[0] = line + 1;
-    return hit ? 0 : u->m->fetch_miss;
-}
-
-int prepare_unit(Unit *u) {
+int sim_prepare_unit(Unit *u) {
     SimRun *r = u->run;
     u->places = calloc(r->resident, sizeof *u->places);
     if (u->places == NULL) return 0;
@@ -44,30 +15,16 @@ int prepare_unit(Unit *u) {
     u->accumulated = calloc((size_t)r->op_count * SIM_LEVELS, sizeof *u->accumulated);
     u->seen = calloc(r->op_count, 1);
     for (uint32_t i = 0; i < SIM_SIMDS; i++) u->simds[i].look = FOREVER;
-    return u->accumulated != NULL && u->seen != NULL && prepare_fetch(u);
+    return u->accumulated != NULL && u->seen != NULL && sim_prepare_fetch(u);
 }
 
-void release_unit(Unit *u) {
+void sim_release_unit(Unit *u) {
     if (u->places != NULL)
         for (uint32_t k = 0; k < u->run->resident; k++) free(u->places[k].waves);
     free(u->places);
     free(u->accumulated);
     free(u->seen);
     free(u->fetched);
-}
-
-double on_turn(const Unit *u, uint32_t simd, double at) {
-    if (at >= FOREVER) return FOREVER;
-    double length = u->m->turn, turns = (at - simd) / length;
-    int64_t whole = (int64_t)turns;
-    if (turns > (double)whole) whole++;
-    return (double)whole * length + simd;
-}
-
-/* Something may happen on a SIMD from `at` on. */
-void look(Unit *u, uint32_t simd, double at) {
-    double turn = on_turn(u, simd, at);
-    if (turn < u->simds[simd].look) u->simds[simd].look = turn;
 }
 
 static void start_wave(Unit *u, Place *p, SimWave *w, uint32_t index, double now) {
@@ -82,7 +39,7 @@ static void start_wave(Unit *u, Place *p, SimWave *w, uint32_t index, double now
     w->index = index;
     w->simd = best;
     w->live = 1;
-    w->start = w->free = w->since = on_turn(u, best, u->dispatched);
+    w->start = w->free = w->since = sim_on_turn(u, best, u->dispatched);
     w->hold = w->reason = SIM_ISSUE;
     w->cause = w->blame = w->held_by = w->fetched_by = -1;
     while (w->step < w->way->count && w->way->steps[w->step].block < 0) w->step++;
@@ -95,11 +52,11 @@ static void start_wave(Unit *u, Place *p, SimWave *w, uint32_t index, double now
     *end = w;
     u->simds[best].waves++;
     p->live++;
-    look(u, best, w->start);
+    sim_look(u, best, w->start);
 }
 
 /* Gives free places to the next work-groups. */
-void start_groups(Unit *u, double now) {
+void sim_start_groups(Unit *u, double now) {
     SimRun *r = u->run;
     for (uint32_t k = 0; k < r->resident && u->next_group < r->group_count; k++) {
         Place *p = &u->places[k];
@@ -117,7 +74,7 @@ void start_groups(Unit *u, double now) {
 }
 
 /* All waves of the group that still run have come to the barrier: they go on. */
-void pass_barrier(Unit *u, Place *p, double now, int32_t last) {
+void sim_pass_barrier(Unit *u, Place *p, double now, int32_t last) {
     for (uint32_t i = 0; i < u->run->waves; i++) {
         SimWave *w = &p->waves[i];
         if (!w->live || !w->waiting) continue;
@@ -127,18 +84,18 @@ void pass_barrier(Unit *u, Place *p, double now, int32_t last) {
         w->reason = SIM_AT_BARRIER;
         w->wake = 0;
         w->free = now + u->m->turn;
-        settle(u, w, w->free);
-        advance(u, w);
-        look(u, w->simd, w->free);
+        sim_settle(u, w, w->free);
+        sim_advance(u, w);
+        sim_look(u, w->simd, w->free);
     }
     p->arrived = 0;
 }
 
-void end_wave(Unit *u, SimWave *w, double now) {
+void sim_end_wave(Unit *u, SimWave *w, double now) {
     SimRun *r = u->run;
     Place *p = w->place;
     w->live = 0;
-    settle(u, w, now);
+    sim_settle(u, w, now);
     r->results[w->index].end = now;
     if (now > r->cycles) r->cycles = now;
     SimWave **link = &u->simds[w->simd].oldest;
@@ -149,7 +106,7 @@ void end_wave(Unit *u, SimWave *w, double now) {
     if (p->live == 0) {
         r->group_end[p->group] = now;
         p->used = 0;
-        start_groups(u, now);
+        sim_start_groups(u, now);
     } else if (p->arrived == p->live)
-        pass_barrier(u, p, now, (int32_t)w->index);
+        sim_pass_barrier(u, p, now, (int32_t)w->index);
 }

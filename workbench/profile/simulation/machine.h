@@ -1,5 +1,6 @@
-/* A compute unit while it runs; unit.c has its turns, groups.c its waves and instruction cache, memory.c what serves
- * their accesses. */
+/* A compute unit while it runs. From the bottom up: code.c has its instruction cache and memory.c what serves accesses;
+ * wave.c a wave's steps, groups.c the work-groups, unit.c the turns of the SIMDs. A file calls those before it alone.
+ */
 #ifndef SIM_MACHINE_H
 #define SIM_MACHINE_H
 
@@ -96,22 +97,29 @@ typedef struct Unit {
     int32_t code_fits; /* the code stays in the instruction cache from one launch to the next */
 } Unit;
 
-double on_turn(const Unit *u, uint32_t simd, double at);
-void look(Unit *u, uint32_t simd, double at);
-void settle(Unit *u, SimWave *w, double now);
-void advance(Unit *u, SimWave *w);
+/* code.c */
+int sim_prepare_fetch(Unit *u);
+double sim_fetch(Unit *u, uint32_t place);
 
-int prepare_unit(Unit *u);
-void release_unit(Unit *u);
-void start_groups(Unit *u, double now);
-void end_wave(Unit *u, SimWave *w, double now);
-void pass_barrier(Unit *u, Place *p, double now, int32_t last);
-double fetch(Unit *u, uint32_t place);
+/* memory.c */
+double sim_lds_room(const Unit *u, uint32_t pair, double now);
+double sim_lds(Unit *u, uint32_t pair, const SimOp *op, SimStep cost, double now);
+double sim_memory_room(const Unit *u, double now);
+double sim_memory(Unit *u, uint32_t index, SimStep cost, double now);
+double sim_scalar(Unit *u, uint32_t index);
 
-double lds_room(const Unit *u, uint32_t pair, double now);
-double lds(Unit *u, uint32_t pair, const SimOp *op, SimStep cost, double now);
-double memory_room(const Unit *u, double now);
-double memory(Unit *u, uint32_t index, SimStep cost, double now);
-double scalar(Unit *u, uint32_t index);
+/* wave.c */
+double sim_on_turn(const Unit *u, uint32_t simd, double at);
+void sim_look(Unit *u, uint32_t simd, double at);
+void sim_span(Unit *u, const SimWave *w, double start, double cycles, int reason, int32_t cause);
+void sim_settle(Unit *u, SimWave *w, double now);
+void sim_advance(Unit *u, SimWave *w);
+
+/* groups.c */
+int sim_prepare_unit(Unit *u);
+void sim_release_unit(Unit *u);
+void sim_start_groups(Unit *u, double now);
+void sim_end_wave(Unit *u, SimWave *w, double now);
+void sim_pass_barrier(Unit *u, Place *p, double now, int32_t last);
 
 #endif

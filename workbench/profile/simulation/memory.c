@@ -21,9 +21,11 @@ static void wait_in(Line *line, double begins, double now) {
     line->begins[line->next++ % WAITING] = begins;
 }
 
-double lds_room(const Unit *u, uint32_t pair, double now) { return room(&u->pair_line[pair], u->m->lds_queue, now); }
+double sim_lds_room(const Unit *u, uint32_t pair, double now) {
+    return room(&u->pair_line[pair], u->m->lds_queue, now);
+}
 
-double lds(Unit *u, uint32_t pair, const SimOp *op, SimStep cost, double now) {
+double sim_lds(Unit *u, uint32_t pair, const SimOp *op, SimStep cost, double now) {
     const SimMachine *m = u->m;
     double port = cost.lds_cycles ? cost.lds_cycles : op->cycles;
     double bus = most(m->lds_issue, m->lds_address + cost.bytes / m->lds_bus);
@@ -35,7 +37,7 @@ double lds(Unit *u, uint32_t pair, const SimOp *op, SimStep cost, double now) {
     return begins + m->lds_latency + most(port, bus) - m->lds_issue;
 }
 
-double memory_room(const Unit *u, double now) { return room(&u->memory_line, u->m->memory_queue, now); }
+double sim_memory_room(const Unit *u, double now) { return room(&u->memory_line, u->m->memory_queue, now); }
 
 static void land(Unit *u, double now) {
     while (u->flight_first != u->flight_next && u->flights[u->flight_first % IN_FLIGHT].done <= now)
@@ -85,7 +87,7 @@ static double store(Unit *u, const SimOp *op, double lines, double begins, doubl
 }
 
 /* When a vector memory instruction is done. */
-double memory(Unit *u, uint32_t index, SimStep cost, double now) {
+double sim_memory(Unit *u, uint32_t index, SimStep cost, double now) {
     const SimMachine *m = u->m;
     const SimOp *op = &u->run->ops[index];
     double lines = cost.lines, least = op->cycles;
@@ -111,7 +113,7 @@ double memory(Unit *u, uint32_t index, SimStep cost, double now) {
 }
 
 /* Cycles of a scalar load: from L2 the first time. */
-double scalar(Unit *u, uint32_t index) {
+double sim_scalar(Unit *u, uint32_t index) {
     double cycles = u->seen[index] ? u->m->scalar_hit : u->m->scalar_miss;
     u->seen[index] = 1;
     return cycles;

@@ -8,56 +8,6 @@
 
 #include <stdlib.h>
 
-static void span(Unit *u, const SimWave *w, double start, double cycles, int reason, int32_t cause) {
-    SimRun *r = u->run;
-    if (r->spans == NULL || cycles <= 0 || r->span_count++ >= r->span_room) return;
-    r->spans[r->span_count - 1] = (SimSpan){.start = start,
-                                            .cycles = (float)cycles,
-                                            .op = (int32_t)w->op,
-                                            .cause = cause,
-                                            .wave = w->index,
-                                            .reason = (uint8_t)reason,
-                                            .kind = r->ops[w->op].kind};
-}
-
-/* Puts down what the wave has waited for until now. */
-void settle(Unit *u, SimWave *w, double now) {
-    if (now <= w->since) return;
-    double cycles = now - w->since;
-    u->run->stalls[(uint64_t)w->op * SIM_REASONS + (uint32_t)w->reason] += cycles;
-    if (u->run->wave_stalls != NULL)
-        u->run->wave_stalls[((uint64_t)w->index * u->run->op_count + w->op) * SIM_REASONS + (uint32_t)w->reason] +=
-            (float)cycles;
-    u->run->charged[w->blame < 0 ? w->op : (uint32_t)w->blame] += cycles;
-    u->run->results[w->index].stalled += cycles;
-    span(u, w, w->since, cycles, w->reason, w->cause);
-    w->since = now;
-}
-
-/* The wave's next instruction: of this block, of the next one, or none. */
-void advance(Unit *u, SimWave *w) {
-    const SimRun *r = u->run;
-    uint32_t left = w->op++;
-    while (w->op >= w->block_end) {
-        while (w->step < w->way->count && w->way->steps[w->step].block < 0) w->step++;
-        if (w->step >= w->way->count) {
-            w->over = 1;
-            w->op = left;
-            return;
-        }
-        uint32_t block = (uint32_t)w->way->steps[w->step++].block;
-        w->op = r->block_first[block];
-        w->block_end = r->block_first[block + 1];
-    }
-    const SimOp *before = &r->ops[left], *op = &r->ops[w->op];
-    double there = w->free;
-    int taken = before->flags & SIM_JUMPS && op->place != before->place + before->size / 4;
-    w->fetched_by = taken ? (int32_t)left : -1;
-    if (taken) there += u->m->taken;
-    there += fetch(u, op->place);
-    w->fetched = there;
-}
-
 /* Of all that holds a wave up, the last. */
 typedef struct Hold {
     double at;
@@ -105,11 +55,11 @@ static Hold earliest(Unit *u, SimWave *w, double now) {
         if (op->flags & SIM_ALONE) until(&h, s->matrix_free, SIM_MATRIX_BUSY, -1, s->matrix_op);
         break;
     case SIM_LDS:
-        until(&h, lds_room(u, w->simd / 2, now), SIM_LDS_PORT, -1, -1);
+        until(&h, sim_lds_room(u, w->simd / 2, now), SIM_LDS_PORT, -1, -1);
         break;
     case SIM_LOAD:
     case SIM_STORE:
-        until(&h, memory_room(u, now), SIM_MEMORY_QUEUE, -1, -1);
+        until(&h, sim_memory_room(u, now), SIM_MEMORY_QUEUE, -1, -1);
         break;
     case SIM_WAIT:
         if (op->vmcnt >= 0) counted(&h, &w->memory, op->vmcnt, 1);
@@ -165,14 +115,14 @@ static double execute(Unit *u, SimWave *w, const SimOp *op, double now) {
         s->vector_op = s->matrix_op = (int32_t)w->op;
         return op->cycles;
     case SIM_SMEM:
-        put(&w->local, now + scalar(u, w->op), w->op, 1);
+        put(&w->local, now + sim_scalar(u, w->op), w->op, 1);
         break;
     case SIM_LDS:
-        put(&w->local, lds(u, w->simd / 2, op, cost_of(r, w), now), w->op, 0);
+        put(&w->local, sim_lds(u, w->simd / 2, op, cost_of(r, w), now), w->op, 0);
         break;
     case SIM_LOAD:
     case SIM_STORE: {
-        double done = memory(u, w->op, cost_of(r, w), now);
+        double done = sim_memory(u, w->op, cost_of(r, w), now);
         w->memory_done = done > w->memory_done ? done : w->memory_done;
         put(&w->memory, w->memory_done, w->op, 0);
         break;
@@ -212,16 +162,16 @@ static void issue(Unit *u, SimWave *w, double now) {
     set(w->ready, op->result, op->results, now + op->latency);
     set(w->chained, op->result, op->results, now + (op->kind == SIM_MFMA ? op->forwarded : op->latency));
     double shown = execute(u, w, op, now);
-    span(u, w, now, shown, SIM_NONE, -1);
+    sim_span(u, w, now, shown, SIM_NONE, -1);
     if (op->kind == SIM_BARRIER) {
         Place *p = w->place;
         w->waiting = 1;
         w->reason = SIM_AT_BARRIER;
-        if (++p->arrived == p->live) pass_barrier(u, p, now, (int32_t)w->index);
+        if (++p->arrived == p->live) sim_pass_barrier(u, p, now, (int32_t)w->index);
         return;
     }
-    if (op->kind != SIM_END) advance(u, w);
-    if (op->kind == SIM_END || w->over) end_wave(u, w, now + turn);
+    if (op->kind != SIM_END) sim_advance(u, w);
+    if (op->kind == SIM_END || w->over) sim_end_wave(u, w, now + turn);
 }
 
 /* Classes of which a SIMD issues one instruction a turn; 0: the sequencer's own, any number. */
@@ -267,7 +217,7 @@ static void turn(Unit *u, uint32_t index) {
     for (uint32_t i = 0; i < count; i++) {
         SimWave *w = order[i];
         if (w->wake <= now) {
-            settle(u, w, now);
+            sim_settle(u, w, now);
             Hold h = earliest(u, w, now);
             w->wake = h.at;
             w->reason = h.reason;
@@ -285,14 +235,14 @@ static void turn(Unit *u, uint32_t index) {
                 if (!w->live || w->waiting) continue;
             }
         }
-        look(u, index, w->wake > soon ? w->wake : soon);
+        sim_look(u, index, w->wake > soon ? w->wake : soon);
     }
     for (SimWave *w = s->oldest; w != NULL; w = w->younger)
-        if (!w->waiting && w->start > now) look(u, index, w->start);
+        if (!w->waiting && w->start > now) sim_look(u, index, w->start);
 }
 
 static void run(Unit *u) {
-    start_groups(u, 0);
+    sim_start_groups(u, 0);
     for (;;) {
         uint32_t first = 0;
         for (uint32_t i = 1; i < SIM_SIMDS; i++)
@@ -311,10 +261,10 @@ __attribute__((visibility("default"))) void sim_run(SimRun *r) {
     if (u == NULL) return;
     u->run = r;
     u->m = r->machine;
-    if (prepare_unit(u)) {
+    if (sim_prepare_unit(u)) {
         r->failed = 0;
         run(u);
     }
-    release_unit(u);
+    sim_release_unit(u);
     free(u);
 }

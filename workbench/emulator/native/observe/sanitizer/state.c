@@ -1,4 +1,4 @@
-/* Where the sanitizer keeps what it knows: of a launch, its work-groups and waves; and what it found. */
+/* Where the sanitizer keeps what it knows: of a launch, its work-groups and waves. */
 #include "observe/sanitizer/state.h"
 
 #include <stdlib.h>
@@ -38,12 +38,6 @@ HK_EXPORT void hk_san_free(San *s) {
     free(s);
 }
 
-HK_EXPORT uint64_t hk_san_take(San *s, SanReport *reports, uint64_t room) {
-    uint64_t count = s->report_count < room ? s->report_count : room;
-    memcpy(reports, s->reports, count * sizeof *reports);
-    return count;
-}
-
 HK_EXPORT void hk_san_watch(San *s, const SanMemory *memories, uint64_t count) {
     s->memories = memories;
     s->memory_count = count;
@@ -56,44 +50,6 @@ HK_EXPORT void hk_san_know(San *s, const SanObject *objects, uint64_t count) {
 }
 
 HK_EXPORT int32_t hk_san_lost_writes(const San *s) { return s->lost_writes; }
-
-int san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t lane, uint64_t address, uint64_t detail,
-              uint64_t other_group, uint32_t other_wave) {
-    SanWave *sw = w->san;
-    San *s = sw->group->san;
-    s->report_total++;
-    SanReport *last = s->last_report;
-    if (last != NULL && last->pc == op->pc && last->kind == kind) {
-        last->count++;
-        return 1;
-    }
-    uint64_t place = ((op->pc << 8 | kind) * 0x9e3779b97f4a7c15ull) >> 32;
-    uint16_t *slot;
-    while (*(slot = &s->report_slots[place++ % REPORT_SLOTS]) != 0) {
-        SanReport *r = &s->reports[*slot - 1];
-        if (r->pc == op->pc && r->kind == kind) {
-            s->last_report = r;
-            r->count++;
-            return 1;
-        }
-    }
-    if (s->report_count == REPORTS) return 0;
-    *slot = (uint16_t)(s->report_count + 1);
-    s->reports[s->report_count++] = (SanReport){
-        .pc = op->pc,
-        .other_pc = other_pc,
-        .address = address,
-        .group = w->group->index,
-        .other_group = other_group,
-        .count = 1,
-        .detail = detail,
-        .kind = kind,
-        .wave = w->index,
-        .other_wave = other_wave,
-        .lane = lane,
-    };
-    return 1;
-}
 
 static size_t wave_bytes(const Launch *l) {
     size_t rows = l->row_count, dwords = ((size_t)l->scratch_size + 3) / 4;

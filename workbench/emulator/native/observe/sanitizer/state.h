@@ -212,7 +212,7 @@ struct SanGroup {
     SanWave *waves;
 };
 
-/* state.c */
+/* reports.c */
 /* Nonzero where the report has its place; 0 where there is room for no more. */
 __attribute__((cold, noinline)) int san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t lane,
                                               uint64_t address, uint64_t detail, uint64_t other_group,
