@@ -37,6 +37,15 @@ def external_symbols(text: str) -> set[str]:
     }
 
 
+def local_functions(text: str) -> set[str]:
+    """Functions of a C source or header that others do not see, at every level of CPU."""
+    return {
+        name
+        for words, name in _FUNCTION.findall(code_of(text))
+        if {"static", "HK_INLINE"} & set(words.split())
+    }
+
+
 def uses(texts: Mapping[str, str]) -> dict[str, set[str]]:
     """The files whose external symbols each C source names."""
     places = {name: file for file, text in texts.items() for name in external_symbols(text)}
@@ -113,3 +122,28 @@ def test_external_symbols_have_the_prefix_of_their_library(folder: str) -> None:
     assert exported <= names, "the scan misses definitions"
     assert len(names) > 10
     assert sorted(name for name in names if not name.startswith(PREFIXES[folder])) == []
+
+
+@pytest.mark.parametrize("folder", PREFIXES)
+def test_no_local_function_has_the_name_of_an_external_symbol(folder: str) -> None:
+    """A function for one level of CPU alone would break the build there, and nowhere else."""
+    texts = {**sources(folder, ".c"), **sources(folder, ".h")}
+    external = {name for text in texts.values() for name in external_symbols(text)}
+    external |= {
+        name
+        for file, text in texts.items()
+        if file.endswith(".h")
+        for name in re.findall(r"^\w[\w *]*\b(\w+)\([^;{}]*\);", code_of(text), re.MULTILINE)
+    }
+    local = {name for text in texts.values() for name in local_functions(text)}
+    assert len(local) > 20
+    assert sorted(local & external) == []
+
+
+CPU = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else)\b.*", re.MULTILINE)
+
+
+@pytest.mark.parametrize("file", ["matrix.c", "matrix_scaled.c", "matrix_sparse.c"])
+def test_matrix_instructions_ask_the_table_of_their_back_end(file: str) -> None:
+    """Code for one kind of CPU alone lies in headers of its own, of which matrix_backend.h chooses once."""
+    assert CPU.findall((ROOT / "emulator/native/ops" / file).read_text()) == []

@@ -12,9 +12,7 @@
  * Op fields: src0 and src1 the first rows of A and B, src2 of C (or the constant in imm[0]), dst of D;
  * flags and imm[2] as matrix.h says. D may be C; a D that overlaps A, B or a shifted C works too.
  */
-#include "ops/matrix.h"
-#include "ops/matrix_dot.h"
-#include "ops/matrix_neon.h"
+#include "ops/matrix_backend.h"
 
 /* Where the operands of one instruction are unpacked. B follows A directly: were they 4096 bytes apart, loads of
  * one would seem to wait for stores of the other. */
@@ -24,37 +22,14 @@ typedef struct __attribute__((aligned(64))) HkScratchpad {
     uint32_t arranged[16 * HK_LANES];
 } HkScratchpad;
 
-#ifdef HK_DOT
-/* The whole instruction by VDPBF16PS; 0, and nothing written, where that is not possible or not exact. */
-HK_INLINE int hk_mfma_dot(const Op *op, int m, HkScratchpad *pad, float *d, const float *c, const uint32_t *rows_a,
-                          const uint32_t *rows_b) {
-    HkElement type_a = HK_MATRIX_TYPE_A(op), type_b = HK_MATRIX_TYPE_B(op);
-    int groups = HK_LANES / m, count = HK_MATRIX_ROWS_A(op), result_rows = m * m / HK_LANES;
-    HkPairs a = {rows_a, m, HK_LANES}, b = {rows_b, m, HK_LANES};
-    if (type_a < HK_BF16 || type_a == HK_INT8) return 0;
-    if (!hk_dot_wanted(groups * count * (type_a == HK_BF16 ? 1 : 2))) return 0;
-    int known = c == NULL ? hk_dot_addend(op->imm[0]) : hk_dot_addends(c, result_rows);
-    if (!(known & HK_DOT_EXACT)) return 0;
-    if (c != NULL && c != d && hk_rows_overlap(c, result_rows, d, result_rows)) return 0;
-    if (type_a == HK_BF16) {
-        known &= hk_dot_factors(rows_a, count) & hk_dot_factors(rows_b, count);
-        if (!(known & HK_DOT_EXACT)) return 0;
-        if (m > 16 &&
-            (hk_rows_overlap(rows_a, count, d, result_rows) || hk_rows_overlap(rows_b, count, d, result_rows)))
-            return 0;
-    } else {
-        uint32_t *pairs_a = (uint32_t *)pad->a, *pairs_b = pairs_a + 2 * count * HK_LANES;
-        hk_dot_convert(type_a, m, pairs_a, rows_a, count);
-        hk_dot_convert(type_b, m, pairs_b, rows_b, count);
-        count *= 2;
-        a = (HkPairs){pairs_a, count * m, m};
-        b = (HkPairs){pairs_b, count * m, m};
-        known = 0; /* there may be NaNs */
-    }
-    hk_dot_multiply(m, d, c, op->imm[0], &a, &b, 1, groups, count, known & HK_DOT_CALM);
-    return 1;
+/* The back end's function of f16 or bf16, with code of its own for each. */
+HK_INLINE void hk_halves(HkElement type, int m, float *d, const float *c, float *a, const HkFactors *factors, int links,
+                         int count) {
+    if (type == HK_F16)
+        HK_BACKEND.halves(HK_F16, m, d, c, a, factors, links, count);
+    else
+        HK_BACKEND.halves(HK_BF16, m, d, c, a, factors, links, count);
 }
-#endif
 
 HK_INLINE int32_t hk_mfma(Wave *w, const Op *op, int m, int integer) {
     HkScratchpad pad;
@@ -67,17 +42,16 @@ HK_INLINE int32_t hk_mfma(Wave *w, const Op *op, int m, int integer) {
         hk_arrange_b(pad.arranged, rows_b, HK_MATRIX_ROWS_B(op), HK_MATRIX_BLGP(op));
         rows_b = pad.arranged;
     }
-#ifdef HK_DOT_BYTES
-    if (blocks == 1 && integer && (c == NULL || c == d || !hk_rows_overlap(c, result_rows, d, result_rows)) &&
+    if (HK_BACKEND.bytes != NULL && blocks == 1 && integer &&
+        (c == NULL || c == d || !hk_rows_overlap(c, result_rows, d, result_rows)) &&
         (m == 16 || (!hk_rows_overlap(rows_a, HK_MATRIX_ROWS_A(op), d, result_rows) &&
                      !hk_rows_overlap(rows_b, HK_MATRIX_ROWS_B(op), d, result_rows)))) {
-        hk_dot_bytes(m, (uint32_t *)d, (const uint32_t *)c, op->imm[0], rows_a, rows_b, HK_MATRIX_ROWS_A(op));
+        HK_BACKEND.bytes(m, (uint32_t *)d, (const uint32_t *)c, op->imm[0], rows_a, rows_b, HK_MATRIX_ROWS_A(op));
         return 0;
     }
-#endif
-#ifdef HK_DOT
-    if (blocks == 1 && !integer && hk_mfma_dot(op, m, &pad, d, c, rows_a, rows_b)) return 0;
-#endif
+    if (HK_BACKEND.pairs != NULL && blocks == 1 && !integer &&
+        HK_BACKEND.pairs(op, m, (uint32_t *)pad.a, d, c, rows_a, rows_b))
+        return 0;
     if (c == NULL) {
         hk_fill_constant(pad.c, result_rows, op->imm[0]);
         c = pad.c;
@@ -85,24 +59,16 @@ HK_INLINE int32_t hk_mfma(Wave *w, const Op *op, int m, int integer) {
         memcpy(pad.c, c, sizeof(float) * HK_LANES * (size_t)result_rows);
         c = pad.c;
     }
-#ifdef HK_NEON_EIGHTS
-    if (blocks == 1 && !integer && type_a >= HK_FP8) {
-        HkFactors factors = {rows_a, rows_b};
-        hk_neon_multiply_eights(type_a, type_b, m, d, c, (uint32_t *)pad.a, &factors, HK_MATRIX_ROWS_A(op));
+    HkFactors factors = {rows_a, rows_b};
+    if (HK_BACKEND.eights != NULL && blocks == 1 && !integer && type_a >= HK_FP8) {
+        HK_BACKEND.eights(type_a, type_b, m, d, c, (uint32_t *)pad.a, &factors, HK_MATRIX_ROWS_A(op));
         return 0;
     }
-#endif
-#ifdef HK_MULTIPLY_HALVES
-    if (blocks == 1 && (type_a == HK_F16 || type_a == HK_BF16) &&
+    if (HK_BACKEND.halves != NULL && blocks == 1 && (type_a == HK_F16 || type_a == HK_BF16) &&
         (m == 16 || !hk_rows_overlap(rows_b, HK_MATRIX_ROWS_B(op), d, result_rows))) {
-        HkFactors factors = {rows_a, rows_b};
-        if (type_a == HK_F16)
-            hk_multiply_halves(HK_F16, m, d, c, pad.a, &factors, 1, HK_MATRIX_ROWS_A(op));
-        else
-            hk_multiply_halves(HK_BF16, m, d, c, pad.a, &factors, 1, HK_MATRIX_ROWS_A(op));
+        hk_halves(type_a, m, d, c, pad.a, &factors, 1, HK_MATRIX_ROWS_A(op));
         return 0;
     }
-#endif
     float result[32 * HK_LANES] __attribute__((aligned(64)));
     float *to = blocks > 1 || integer ? result : d;
     for (int block = 0; block < blocks; block++) {
@@ -138,161 +104,6 @@ HK_EXPORT int32_t hk_mfma_i32_32x32(Wave *w, const Op *op) { return hk_mfma(w, o
  * operands (translate/matrix_chain.py). No result overlaps an addend that is not itself or, with 32 rows, its own
  * factors. */
 
-#ifdef HK_DOT
-/* Whether an earlier chain made all rows of an addend, exact and calm, and nothing has changed them. */
-HK_INLINE int hk_sum_kept(const Wave *w, uint32_t first, int rows) {
-    uint32_t all = 0x01010101u, four;
-    for (int r = 0; r < rows; r += 4) {
-        memcpy(&four, w->sums + first + r, 4);
-        all &= four;
-    }
-    return all == 0x01010101u;
-}
-
-HK_INLINE void hk_keep_sum(Wave *w, uint32_t first, int rows, int kept) {
-    memset(w->sums + first, kept ? 1 : 0, (size_t)rows);
-}
-#endif
-
-#ifdef HK_TILES
-/* Factors of a chain, turned for tiles once. */
-#define HK_TURNED 64
-typedef struct __attribute__((aligned(64))) HkTurned {
-    uint32_t rows[HK_TURNED][4 * HK_LANES];
-    uint8_t of[HK_MAX_ROWS]; /* 1 + the index in `rows` by the first row, where it was turned */
-    int used;
-} HkTurned;
-
-/* A's registers turned; `seen` where they are what an earlier instruction of the chain read. */
-HK_INLINE const uint32_t *hk_turned(HkTurned *kept, int m, const Wave *w, uint32_t first, int rows, int seen) {
-    int n = kept->of[first];
-    if (n != 0 && seen) return kept->rows[n - 1];
-    if (n == 0) n = kept->of[first] = (uint8_t)++kept->used;
-    hk_tiles_turn(m, kept->rows[n - 1], hk_row(w, first), HK_LANES / m * rows);
-    return kept->rows[n - 1];
-}
-
-/* Instructions that add to one result as a sum of tiles: HK_DOT_EXACT where that may be done, and HK_DOT_CALM. `known`
- * is what all earlier ones of the chain gave: where those are exact what they saw need not be looked at again. */
-HK_INLINE int hk_mfma_sum(Wave *w, const Op *op, int links, int m, int rows, int known, HkTurned *kept,
-                          HkTilesSum *sum) {
-    int now = HK_DOT_EXACT | HK_DOT_CALM, result_rows = m * m / HK_LANES;
-    /* Sums that are not done yet have places among the turned: there is room for those of all. */
-    for (int n = 0; n < links; n++) {
-        uint32_t seen = known & HK_DOT_EXACT ? op[n].flags : 0;
-        sum->b[n] = hk_row(w, op[n].src1);
-        if (!(seen & HK_MATRIX_SEEN_A)) now &= hk_dot_factors(hk_row(w, op[n].src0), rows);
-        if (!(seen & HK_MATRIX_SEEN_B)) now &= hk_dot_factors(sum->b[n], rows);
-        sum->a[n] = hk_turned(kept, m, w, op[n].src0, rows, (int)(seen & HK_MATRIX_SEEN_A));
-    }
-    sum->d = hk_row(w, op->dst);
-    sum->constant = op->imm[0];
-    sum->c = op->flags & HK_MATRIX_C_CONSTANT ? NULL : hk_row(w, op->src2);
-    if (sum->c == NULL)
-        now &= hk_dot_addend(op->imm[0]);
-    else if (hk_sum_kept(w, op->src2, result_rows))
-        /* It is wanted when the sums before it are done. */
-        for (int i = 0; i < HK_LANES * result_rows; i += 16) __builtin_prefetch(sum->c + i);
-    else
-        now &= hk_dot_addends((const float *)sum->c, result_rows);
-    /* What is not calm may be seen again. */
-    now = now & HK_DOT_EXACT ? now & (known | HK_DOT_EXACT) : 0;
-    hk_keep_sum(w, op->dst, result_rows, now & HK_DOT_CALM);
-    return now;
-}
-
-/* Sums that are done together. */
-typedef struct HkBatch {
-    HkTilesSum sums[HK_TILES_TOGETHER];
-    int n, links, calm;
-} HkBatch;
-
-HK_INLINE void hk_batch_done(HkBatch *batch, int m, int pairs) {
-    if (batch->n == 0) return;
-    hk_tiles_multiply(0, m, batch->sums, batch->n, batch->links, pairs);
-    if (__builtin_expect(!batch->calm, 0))
-        for (int i = 0; i < batch->n; i++) hk_tiles_one_nan(m, batch->sums[i].d);
-    batch->n = 0;
-}
-
-/* Whether a sum wants what one before it makes; a long one goes on with its own. */
-HK_INLINE int hk_waits(const Op *op, const Op *first) {
-    return op->flags & HK_MATRIX_WAITS || (op > first && op[-1].flags & HK_MATRIX_LINKED);
-}
-
-HK_INLINE int32_t hk_mfma_chain_by_tiles(Wave *w, const Op *op, int32_t count, int m, int rows) {
-    HkTurned kept;
-    HkBatch batches[2];
-    HkBatch *before = &batches[0], *batch = &batches[1];
-    int known = HK_DOT_EXACT | HK_DOT_CALM, together = m == 16 ? HK_TILES_TOGETHER : 1, pairs = HK_LANES / m * rows;
-    memset(kept.of, 0, sizeof kept.of);
-    kept.used = 0;
-    before->n = 0;
-    for (const Op *first = op, *end = op + count; op < end;) {
-        int links = 0, now = 0;
-        if (hk_waits(op, first)) hk_batch_done(before, m, pairs);
-        for (batch->n = 0; batch->n < together && op < end; batch->n++, op += links) {
-            if (batch->n > 0 && hk_waits(op, first)) break;
-            for (links = 1; links < HK_LINKS && op[links - 1].flags & HK_MATRIX_LINKED;) links++;
-            if (batch->n > 0 && links != batch->links) break;
-            now = hk_mfma_sum(w, op, links, m, rows, known, &kept, &batch->sums[batch->n]);
-            if (!now) break;
-            known &= now;
-            batch->links = links;
-        }
-        batch->calm = known & HK_DOT_CALM;
-        /* A tile is loaded from what was stored a batch before: it would have to wait for stores that have just been
-         * made. */
-        hk_batch_done(before, m, pairs);
-        if (batch->n > 0) {
-            HkBatch *other = before;
-            before = batch;
-            batch = other;
-            continue;
-        }
-        /* Tiles have an order of their own: whether an instruction takes it must not depend on its neighbours. */
-        for (int i = 0; i < links; i++, op++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op);
-        known = 0;
-    }
-    hk_batch_done(before, m, pairs);
-    return 0;
-}
-#endif
-
-#ifdef HK_DOT
-/* Instructions that add to one result; no HK_DOT_EXACT, and nothing written, where VDPBF16PS is not exact. `known` is
- * what all earlier ones of the chain gave: those that are exact need not be looked at again. */
-HK_INLINE int hk_mfma_links(Wave *w, const Op *op, int links, int m, int known) {
-    int rows = HK_MATRIX_ROWS_A(op), result_rows = m * m / HK_LANES;
-    const float *c = op->flags & HK_MATRIX_C_CONSTANT ? NULL : (const float *)hk_row(w, op->src2);
-    HkPairs a[HK_LINKS], b[HK_LINKS];
-    int now = HK_DOT_EXACT | HK_DOT_CALM;
-    int kept = c != NULL && hk_sum_kept(w, op->src2, result_rows);
-    hk_keep_sum(w, op->dst, result_rows, 0);
-    if (!hk_dot_wanted(HK_LANES / m * rows)) return 0;
-    for (int n = 0; n < links; n++) {
-        uint32_t seen = known & HK_DOT_EXACT ? op[n].flags : 0;
-        const uint32_t *rows_a = hk_row(w, op[n].src0), *rows_b = hk_row(w, op[n].src1);
-        if (!(seen & HK_MATRIX_SEEN_A)) now &= hk_dot_factors(rows_a, rows);
-        if (!(seen & HK_MATRIX_SEEN_B)) now &= hk_dot_factors(rows_b, rows);
-        if (!(now & HK_DOT_EXACT)) return 0;
-        a[n] = (HkPairs){rows_a, m, HK_LANES};
-        b[n] = (HkPairs){rows_b, m, HK_LANES};
-    }
-    if (c == NULL)
-        now &= hk_dot_addend(op->imm[0]);
-    else if (!kept)
-        now &= hk_dot_addends(c, result_rows);
-    if (!(now & HK_DOT_EXACT)) return 0;
-    /* What is not calm may be seen again. */
-    now &= known | HK_DOT_EXACT;
-    hk_keep_sum(w, op->dst, result_rows, now & HK_DOT_CALM);
-    hk_dot_multiply(m, (float *)hk_row(w, op->dst), c, op->imm[0], a, b, links, HK_LANES / m, rows, now & HK_DOT_CALM);
-    return now;
-}
-#endif
-
-#ifdef HK_MULTIPLY_HALVES
 HK_INLINE void hk_mfma_halves(const Wave *w, const Op *op, int links, int m) {
     float a[HK_LINKS * 16 * 32] __attribute__((aligned(64))), constant[16 * HK_LANES] __attribute__((aligned(64)));
     HkFactors factors[HK_LINKS];
@@ -303,35 +114,24 @@ HK_INLINE void hk_mfma_halves(const Wave *w, const Op *op, int links, int m) {
     else
         c = (const float *)hk_row(w, op->src2);
     float *d = (float *)hk_row(w, op->dst);
-    if (HK_MATRIX_TYPE_A(op) == HK_F16)
-        hk_multiply_halves(HK_F16, m, d, c, a, factors, links, HK_MATRIX_ROWS_A(op));
-    else
-        hk_multiply_halves(HK_BF16, m, d, c, a, factors, links, HK_MATRIX_ROWS_A(op));
+    hk_halves(HK_MATRIX_TYPE_A(op), m, d, c, a, factors, links, HK_MATRIX_ROWS_A(op));
 }
-#endif
 
 HK_INLINE int32_t hk_mfma_chain(Wave *w, const Op *op, int32_t count, int m) {
-#ifdef HK_TILES
-    if (HK_MATRIX_TYPE_A(op) == HK_BF16 && hk_tiles_fit(HK_LANES / m * HK_MATRIX_ROWS_A(op)))
-        return hk_mfma_chain_by_tiles(w, op, count, m, HK_MATRIX_ROWS_A(op));
-#endif
-#ifdef HK_DOT
-    int known = HK_MATRIX_TYPE_A(op) == HK_BF16 ? HK_DOT_EXACT | HK_DOT_CALM : 0;
-#endif
+    int is_bf16 = HK_MATRIX_TYPE_A(op) == HK_BF16;
+    if (HK_BACKEND.chain != NULL && is_bf16 && HK_BACKEND.chain(w, op, count, m)) return 0;
+    int known = is_bf16 ? HK_DOT_EXACT | HK_DOT_CALM : 0;
     for (const Op *end = op + count; op < end;) {
-        int links = 1;
+        int links = 1, done = 0;
         while (links < HK_LINKS && op[links - 1].flags & HK_MATRIX_LINKED) links++;
-#ifdef HK_DOT
-        int done = HK_MATRIX_TYPE_A(op) == HK_BF16 ? hk_mfma_links(w, op, links, m, known) : 0;
-        known &= done;
-#else
-        int done = 0;
-#endif
-#ifdef HK_MULTIPLY_HALVES
-        if (!done) hk_mfma_halves(w, op, links, m);
-#else
-        for (int n = 0; n < links && !done; n++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op + n);
-#endif
+        if (HK_BACKEND.links != NULL) {
+            done = is_bf16 ? HK_BACKEND.links(w, op, links, m, known) : 0;
+            known &= done;
+        }
+        if (HK_BACKEND.halves != NULL) {
+            if (!done) hk_mfma_halves(w, op, links, m);
+        } else
+            for (int n = 0; n < links && !done; n++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op + n);
         op += links;
     }
     return 0;

@@ -258,57 +258,6 @@ HK_INLINE int hk_rows_overlap(const void *a, int count_a, const void *b, int cou
            (const char *)b < (const char *)a + row * (size_t)count_a;
 }
 
-#if defined(__AVX512F__)
-/* The same for instructions of one block of f16 or bf16, from their registers: elements of A are converted into `a`,
- * those of B as they are needed, which is twice at most. */
-#define HK_MULTIPLY_HALVES 1
-HK_INLINE void hk_multiply_halves(HkElement type, int m, float *d, const float *c, float *a, const HkFactors *factors,
-                                  int links, int count) {
-    int groups = HK_LANES / m;
-    /* Floats between neighbours in M, and between the two of a pair: as the conversions leave them. */
-    int step = type == HK_F16 ? 2 : 1, other = type == HK_F16 ? 1 : m;
-    float *to = a;
-    for (int n = 0; n < links * groups; n++)
-        for (int r = 0; r < count; r++, to += 2 * m)
-            for (int half = 0; half < m; half += 16) {
-                const uint32_t *from = factors[n / groups].a + r * HK_LANES + n % groups * m + half;
-                float *at = to + step * half;
-                if (type == HK_F16) {
-                    *(f32x16 *)at = __builtin_convertvector(*(const f16x16 *)from, f32x16);
-                    *(f32x16 *)(at + 16) = __builtin_convertvector(*(const f16x16 *)(from + 8), f32x16);
-                } else {
-                    *(f32x16 *)at = hk_element(HK_BF16, *(const u32x16 *)from, 0, 0);
-                    *(f32x16 *)(at + m) = hk_element(HK_BF16, *(const u32x16 *)from, 1, 0);
-                }
-            }
-    for (int column = 0; column < m; column += 16)
-        for (int first = 0; first < m; first += 16) {
-            int corner = hk_result_offset(m, first) + column;
-            f32x16 sum[16];
-#pragma clang loop unroll(full)
-            for (int i = 0; i < 16; i++) sum[i] = *(const f32x16 *)(c + corner + hk_result_offset(m, i));
-            const float *ak = a + step * first;
-            for (int n = 0; n < links * groups; n++) {
-                const uint32_t *bk = factors[n / groups].b + n % groups * m + column;
-#pragma clang loop unroll(disable)
-                for (int r = 0; r < count; r++, ak += 2 * m, bk += HK_LANES) {
-                    u32x16 pair = *(const u32x16 *)bk;
-                    f32x16 row = hk_element(type, pair, 1, 0);
-#pragma clang loop unroll(full)
-                    for (int i = 0; i < 16; i++)
-                        sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step + other]), row, sum[i]);
-                    row = hk_element(type, pair, 0, 0);
-#pragma clang loop unroll(full)
-                    for (int i = 0; i < 16; i++)
-                        sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step]), row, sum[i]);
-                }
-            }
-#pragma clang loop unroll(full)
-            for (int i = 0; i < 16; i++) *(f32x16 *)(d + corner + hk_result_offset(m, i)) = hk_one_nan(sum[i]);
-        }
-}
-#endif
-
 HK_INLINE void hk_fill_constant(float *rows, int count, uint32_t bits) {
     for (int i = 0; i < count * HK_LANES; i++) ((uint32_t *)rows)[i] = bits;
 }
@@ -355,5 +304,9 @@ HK_INLINE void hk_flush_inputs(const Wave *w, float *values, int count) {
     for (int i = 0; i < count; i++)
         if (((uint32_t *)values)[i] << 1 < 0x01000000u) ((uint32_t *)values)[i] &= 0x80000000u;
 }
+
+/* Dense instructions of floats (matrix.c), one by one where a chain cannot be done otherwise. */
+HK_EXPORT int32_t hk_mfma_f32_16x16(Wave *w, const Op *op);
+HK_EXPORT int32_t hk_mfma_f32_32x32(Wave *w, const Op *op);
 
 #endif

@@ -20,6 +20,13 @@
 #include "ops/matrix.h"
 #include "ops/matrix_tiles.h"
 
+/* What operands are known to be: HK_DOT_EXACT as above; HK_DOT_CALM too small to make an infinity or a NaN: factors
+ * below 2^40 and an addend below 2^125. Any number of instructions may then add to it, as results are calm again: what
+ * is added at once is less than 2^86 (32 products), and from 2^112 on, where neighbours are 2^88 apart at least, a sum
+ * rounds to the addend. So none goes beyond 2^112 and its first addend. */
+#define HK_DOT_EXACT 1
+#define HK_DOT_CALM 2
+
 #if defined(__AVX512BF16__) && defined(__AVX512VBMI__)
 #define HK_DOT 1
 #include <immintrin.h>
@@ -42,20 +49,8 @@ extern int hk_dot_pays;
 #define HK_DOT_ADDEND 0x0c000000u /* bits of 2^-103 */
 
 /* Whether an instruction of `pairs` pairs of K is to be taken here. */
-HK_INLINE int hk_dot_wanted(int pairs) {
-#ifdef HK_TILES
-    if (hk_tiles_fit(pairs)) return 1;
-#endif
-    (void)pairs;
-    return hk_dot_pays;
-}
+HK_INLINE int hk_dot_wanted(int pairs) { return hk_tiles_fit(pairs) || hk_dot_pays; }
 
-/* What operands are known to be: HK_DOT_EXACT as above; HK_DOT_CALM too small to make an infinity or a NaN: factors
- * below 2^40 and an addend below 2^125. Any number of instructions may then add to it, as results are calm again: what
- * is added at once is less than 2^86 (32 products), and from 2^112 on, where neighbours are 2^88 apart at least, a sum
- * rounds to the addend. So none goes beyond 2^112 and its first addend. */
-#define HK_DOT_EXACT 1
-#define HK_DOT_CALM 2
 #define HK_DOT_CALM_FACTOR 0x5380u     /* bits of 2^40 as bf16 */
 #define HK_DOT_CALM_ADDEND 0x7e000000u /* bits of 2^125 */
 
@@ -133,30 +128,15 @@ HK_INLINE void hk_dot_add(__m512 *sum, __m512i b, const uint32_t *a) {
     __asm__("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(*sum) : "v"(b), "m"(*a));
 }
 
-#ifdef HK_TILES
-/* One instruction of hk_dot_multiply by tiles. Groups and rows are a run of pairs in both layouts that it is given. */
-HK_INLINE void hk_dot_by_tiles(int integer, int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *a,
-                               const uint32_t *b, int pairs) {
-    uint32_t turned[HK_TILES_TURNED] __attribute__((aligned(64)));
-    HkTilesSum sum = {.d = d, .c = c, .constant = constant, .a = {turned}, .b = {b}};
-    hk_tiles_turn(m, turned, a, pairs);
-    hk_tiles_multiply(integer, m, &sum, 1, 1, pairs);
-}
-#endif
-
 /* D = C + A[0] B[0] + ... for `m` x `m` floats and `links` pairs of A and B; `c` is NULL where every element is
  * `constant`. With `calm` no result can be a NaN. */
 HK_INLINE void hk_dot_multiply(int m, float *d, const float *c, uint32_t constant, const HkPairs *a, const HkPairs *b,
                                int links, int groups, int count, int calm) {
-#ifdef HK_TILES
     if (hk_tiles_fit(groups * count)) {
-        /* Chains are not done here. */
-        hk_dot_by_tiles(0, m, (uint32_t *)d, (const uint32_t *)c, constant, a->base, b->base, groups * count);
-        if (!calm) hk_tiles_one_nan(m, (uint32_t *)d);
+        /* Chains are not done here: groups and rows are a run of pairs. */
+        hk_tiles_one(0, m, (uint32_t *)d, (const uint32_t *)c, constant, a->base, b->base, groups * count, calm);
         return;
     }
-#endif
-    (void)calm;
 #pragma clang loop unroll(full)
     for (int column = 0; column < m; column += 16)
 #pragma clang loop unroll(full)
@@ -235,12 +215,10 @@ HK_INLINE void hk_dot_convert(HkElement type, int m, uint32_t *out, const uint32
 HK_INLINE void hk_dot_bytes(int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *rows_a,
                             const uint32_t *rows_b, int count) {
     int groups = HK_LANES / m;
-#ifdef HK_TILES
     if (hk_tiles_fit(groups * count)) {
-        hk_dot_by_tiles(1, m, d, c, constant, rows_a, rows_b, groups * count);
+        hk_tiles_one(1, m, d, c, constant, rows_a, rows_b, groups * count, 1);
         return;
     }
-#endif
     uint32_t excess[32] __attribute__((aligned(64)));
     __m512i high = _mm512_set1_epi8((char)0x80);
 #pragma clang loop unroll(full)

@@ -145,11 +145,9 @@ HK_INLINE void hk_neon_multiply(HkElement type, int m, float *d, const float *c,
         }
 }
 
-/* Instructions of one block of f16 or bf16, as matrix.h's function of this name for AVX-512; `d` may lie over factors,
- * and nothing is put into `a`. */
-#define HK_MULTIPLY_HALVES 1
-HK_INLINE void hk_multiply_halves(HkElement type, int m, float *d, const float *c, float *a, const HkFactors *factors,
-                                  int links, int count) {
+/* Instructions of one block of f16 or bf16; `d` may lie over factors, and nothing is put into `a`. */
+HK_INLINE void hk_neon_multiply_halves(HkElement type, int m, float *d, const float *c, float *a,
+                                       const HkFactors *factors, int links, int count) {
     HkPairs pairs_a[HK_LINKS], pairs_b[HK_LINKS];
     float beside[16 * HK_LANES], *to = d;
     int result_rows = m * m / HK_LANES;
@@ -286,11 +284,11 @@ HK_INLINE void hk_neon_bytes_block(int m, uint32_t *d, const uint32_t *c, uint32
 }
 #endif
 
-/* As matrix_dot.h's function of this name: D = C + A B of int8, modulo 2^32. Groups and rows are a run of dwords of K
+/* D = C + A B of int8, modulo 2^32. Groups and rows are a run of dwords of K
  * in A and B alike; an integer's sum has no order. `d` may lie over factors. */
-#define HK_DOT_BYTES 1
-HK_INLINE void hk_dot_bytes(int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *rows_a,
-                            const uint32_t *rows_b, int count) {
+#define HK_NEON_BYTES 1
+HK_INLINE void hk_neon_multiply_bytes(int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *rows_a,
+                                      const uint32_t *rows_b, int count) {
     uint32_t beside[16 * HK_LANES];
     int result_rows = m * m / HK_LANES, depth = HK_LANES / m * count;
     int over = hk_rows_overlap(rows_a, count, d, result_rows) || hk_rows_overlap(rows_b, count, d, result_rows);

@@ -11,7 +11,7 @@
  * Op fields as in matrix.c, and imm[2] bits 17:16 and 19:18 the byte of the scale registers of A and B, imm[3]
  * their rows (0xffff: scalar register ssrc0 or ssrc1, or where there is none the byte in imm[1]).
  */
-#include "ops/matrix_dot.h"
+#include "ops/matrix_backend.h"
 #include "ops/matrix_exact.h"
 
 /* Element e of 16 lanes, of a format with `bits` bits a lane, 32 of them from `rows` on. */
@@ -91,79 +91,6 @@ static void hk_multiply_wide(int m, float *d, const float *c, const float *a, co
         }
 }
 
-#ifdef HK_DOT
-/* Pairs of bf16, [pair][m], of A or B. */
-HK_INLINE void hk_dot_small_as(int m, uint32_t *out, const uint32_t *rows, uint32_t format) {
-    int groups = HK_LANES / m, pairs = 16 * groups;
-    HkElement type = format == 0 ? HK_FP8 : format == 1 ? HK_BF8 : format == 2 ? HK_FP6 : format == 3 ? HK_BF6 : HK_FP4;
-    const HkDotTable *table = &hk_dot_tables[type - HK_FP8];
-    /* First bits of the four elements in each half of a quadword. */
-    __m512i of_6 = _mm512_set1_epi64(0x322c2620120c0600), of_4 = _mm512_set1_epi64(0x2c2824200c080400);
-    __m512i sixteen = _mm512_set1_epi8(16);
-    for (int g = 0; g < groups; g++)
-        for (int half = 0; half < m; half += 16) {
-            const uint32_t *from = rows + m * g + half;
-            uint32_t *to = out + half;
-            for (int n = 0; n < 8; n++) {
-                if (format <= 1) {
-                    int pair = n / 4 * pairs / 2 + 8 * g + n % 4 * 2;
-                    hk_dot_from_bytes(type, to + pair * m, m, from + n * HK_LANES);
-                    continue;
-                }
-                __m512i bytes;
-                if (format == 4) {
-                    __m512i place = n % 2 == 0 ? of_4 : _mm512_add_epi8(of_4, sixteen);
-                    bytes = _mm512_multishift_epi64_epi8(place, _mm512_load_si512(from + n / 2 * HK_LANES));
-                } else {
-                    int word = 24 * n / 32, shift = 24 * n % 32;
-                    u32x16 bits = *(const u32x16 *)(from + word * HK_LANES) >> shift;
-                    if (shift > 8) bits |= *(const u32x16 *)(from + (word + 1) * HK_LANES) << (32 - shift);
-                    bytes = _mm512_multishift_epi64_epi8(of_6, (__m512i)bits);
-                }
-                hk_dot_pairs(to + (16 * g + 2 * n) * m, m, hk_dot_look_up(table->high, bytes),
-                             hk_dot_look_up(table->low, bytes));
-            }
-        }
-}
-
-static void hk_dot_small(int m, uint32_t *out, const uint32_t *rows, uint32_t format) {
-    switch (format) {
-    case 0:
-        hk_dot_small_as(m, out, rows, 0);
-        break;
-    case 1:
-        hk_dot_small_as(m, out, rows, 1);
-        break;
-    case 2:
-        hk_dot_small_as(m, out, rows, 2);
-        break;
-    case 3:
-        hk_dot_small_as(m, out, rows, 3);
-        break;
-    default:
-        hk_dot_small_as(m, out, rows, 4);
-        break;
-    }
-}
-
-/* Elements times their scales: exponents are added, but to zeros, infinities and NaNs. */
-static void hk_dot_scale(int m, uint32_t *pairs, const int *exponents) {
-    __m512i magnitude = _mm512_set1_epi16(0x7fff), special = _mm512_set1_epi16(0x7f80);
-    for (int g = 0; g < HK_LANES / m; g++)
-        for (int half = 0; half < m; half += 16) {
-            __m512i scale = _mm512_slli_epi32(_mm512_loadu_si512(exponents + g * m + half), 7);
-            scale = _mm512_mask_mov_epi16(scale, 0xaaaaaaaa, _mm512_slli_epi32(scale, 16));
-            for (int n = 16 * g; n < 16 * g + 16; n++) {
-                uint32_t *at = pairs + n * m + half;
-                __m512i bits = _mm512_load_si512(at);
-                __mmask32 number = _mm512_test_epi16_mask(bits, magnitude);
-                number &= _mm512_cmplt_epu16_mask(_mm512_and_si512(bits, magnitude), special);
-                _mm512_store_si512(at, _mm512_mask_add_epi16(bits, number, bits, scale));
-            }
-        }
-}
-#endif
-
 /* An element is 0 or 2^-16 to 2^16: with these scales it stays a normal number, and with the smaller range a factor
  * that matrix_dot.h takes. */
 HK_INLINE int hk_scales_within(const int *range, int least) { return range[0] >= least && range[1] <= 110; }
@@ -178,24 +105,9 @@ HK_INLINE int32_t hk_mfma_small(Wave *w, const Op *op, int m) {
         hk_scales(w, scale_a, op->imm[3] & 0xffff, op->ssrc0, op->imm[1] & 0xffff, op->imm[2] >> 16 & 3, range);
         hk_scales(w, scale_b, op->imm[3] >> 16, op->ssrc1, op->imm[1] >> 16, op->imm[2] >> 18 & 3, range);
     }
-#ifdef HK_DOT
-    int constant = (op->flags & HK_MATRIX_C_CONSTANT) != 0;
-    const float *addends = constant ? NULL : (const float *)hk_row(w, op->src2);
-    if (hk_dot_wanted(depth / 2) && hk_scales_within(range, -40) &&
-        (constant ? hk_dot_addend(op->imm[0]) : hk_dot_addends(addends, count)) & HK_DOT_EXACT) {
-        uint32_t *pairs_a = (uint32_t *)a, *pairs_b = (uint32_t *)b;
-        hk_dot_small(m, pairs_a, hk_row(w, op->src0), HK_MATRIX_CBSZ(op));
-        hk_dot_small(m, pairs_b, hk_row(w, op->src1), HK_MATRIX_BLGP(op));
-        if (scaled) {
-            hk_dot_scale(m, pairs_a, scale_a);
-            hk_dot_scale(m, pairs_b, scale_b);
-        }
-        if (!constant && op->src2 != op->dst) addends = memcpy(c, addends, sizeof(float) * HK_LANES * (size_t)count);
-        HkPairs pa = {pairs_a, 0, m}, pb = {pairs_b, 0, m};
-        hk_dot_multiply(m, (float *)hk_row(w, op->dst), addends, op->imm[0], &pa, &pb, 1, 1, depth / 2, 0);
+    if (HK_BACKEND.scaled != NULL && hk_scales_within(range, -40) &&
+        HK_BACKEND.scaled(w, op, m, (uint32_t *)a, (uint32_t *)b, c, scaled ? scale_a : NULL, scaled ? scale_b : NULL))
         return 0;
-    }
-#endif
     hk_unpack_small(a, m, hk_row(w, op->src0), HK_MATRIX_CBSZ(op));
     hk_unpack_small(b, m, hk_row(w, op->src1), HK_MATRIX_BLGP(op));
     if (op->flags & HK_MATRIX_C_CONSTANT)

@@ -257,7 +257,23 @@ HK_INLINE void hk_tiles_multiply(int integer, int m, const HkTilesSum *sums, int
         hk_tiles_multiply_32(integer, sums, links, pairs);
     hk_tiles_end();
 }
+
+/* One instruction: `a` and `b` are [pair][m]. With `calm` no result can be a NaN. */
+HK_INLINE void hk_tiles_one(int integer, int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *a,
+                            const uint32_t *b, int pairs, int calm) {
+    uint32_t turned[HK_TILES_TURNED] __attribute__((aligned(64)));
+    HkTilesSum sum = {.d = d, .c = c, .constant = constant, .a = {turned}, .b = {b}};
+    hk_tiles_turn(m, turned, a, pairs);
+    hk_tiles_multiply(integer, m, &sum, 1, 1, pairs);
+    if (!calm) hk_tiles_one_nan(m, d);
+}
 #else
+/* Nothing fits tiles that there are not. */
+HK_INLINE int hk_tiles_fit(int pairs) { return pairs & 0; }
+HK_INLINE void hk_tiles_one(int integer, int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *a,
+                            const uint32_t *b, int pairs, int calm) {
+    (void)integer, (void)m, (void)d, (void)c, (void)constant, (void)a, (void)b, (void)pairs, (void)calm;
+}
 HK_INLINE void hk_tiles_stay_awake(void) {}
 HK_INLINE void hk_tiles_release(void) {}
 HK_INLINE void hk_tiles_turn_begins(void) {}

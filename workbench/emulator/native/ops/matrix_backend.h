@@ -1,0 +1,66 @@
+/* What a kind of CPU does of matrix instructions faster than matrix.h's loops: a table of functions.
+ *
+ * The library is made for one level of CPU (toolchain/native.py), which chooses the table when it is compiled; the
+ * compiler puts the functions where they are called. Whether there are tiles, and whether VDPBF16PS is faster, is known
+ * when the library is loaded: the functions look there.
+ */
+#ifndef HK_MATRIX_BACKEND_H
+#define HK_MATRIX_BACKEND_H
+
+#include "ops/matrix_avx512.h"
+#include "ops/matrix_chain.h"
+#include "ops/matrix_dot_scaled.h"
+#include "ops/matrix_neon.h"
+
+/* NULL: this CPU does nothing better. `m` is 16 or 32; instructions have one block. Where `c` may be NULL, every
+ * element of C is `constant`, or the instruction's. Functions that return something return 0, and have not written D,
+ * where they cannot do what is asked. */
+typedef struct HkMatrixBackend {
+    /* D = C + A B of int8, modulo 2^32, of `count` rows; with 32 rows D lies over no factor, and C not across D. */
+    void (*bytes)(int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *rows_a,
+                  const uint32_t *rows_b, int count);
+    /* An instruction of bf16 or 8-bit floats, by pairs of bf16, for which there is `room`. */
+    int (*pairs)(const Op *op, int m, uint32_t *room, float *d, const float *c, const uint32_t *rows_a,
+                 const uint32_t *rows_b);
+    /* D = C + A B of 8-bit floats; `pairs` has room for both factors, of `count` rows. */
+    void (*eights)(HkElement type_a, HkElement type_b, int m, float *d, const float *c, uint32_t *pairs,
+                   const HkFactors *factors, int count);
+    /* D = C + A[0] B[0] + ... of f16 or bf16; `a` has room for all of A as floats. */
+    void (*halves)(HkElement type, int m, float *d, const float *c, float *a, const HkFactors *factors, int links,
+                   int count);
+    /* Instructions of a chain of bf16 that add to one result; returns what is known of operands (matrix_dot.h). */
+    int (*links)(Wave *w, const Op *op, int links, int m, int known);
+    /* A chain of bf16. */
+    int (*chain)(Wave *w, const Op *op, int32_t count, int m);
+    /* An instruction of 8, 6 or 4 bits; `a`, `b`, `c` are room for operands, scales NULL where there are none. */
+    int (*scaled)(Wave *w, const Op *op, int m, uint32_t *a, uint32_t *b, float *c, const int *scale_a,
+                  const int *scale_b);
+} HkMatrixBackend;
+
+static const HkMatrixBackend HK_BACKEND = {
+#ifdef HK_AVX512
+    .halves = hk_avx512_halves,
+#endif
+#ifdef HK_DOT_BYTES
+    .bytes = hk_dot_bytes,
+#endif
+#ifdef HK_DOT
+    .pairs = hk_dot_instruction,
+    .links = hk_dot_links,
+    .scaled = hk_dot_scaled,
+#endif
+#ifdef HK_TILES
+    .chain = hk_tiles_chain,
+#endif
+#ifdef HK_NEON
+    .halves = hk_neon_multiply_halves,
+#endif
+#ifdef HK_NEON_EIGHTS
+    .eights = hk_neon_multiply_eights,
+#endif
+#ifdef HK_NEON_BYTES
+    .bytes = hk_neon_multiply_bytes,
+#endif
+};
+
+#endif
