@@ -71,6 +71,19 @@ def summed(shape: Mapping[str, Any]) -> Tolerance:
     return replace(bounds, atol=max(bounds.atol, error))
 
 
+def _backward_source(name: str, kinds: Sequence[str]) -> str:
+    """Kernels of the rows, and of the sums of each of `kinds`: "weight", and "bias" where it is centered."""
+    centered = str("bias" in kinds).lower()
+    text = rowwise.source(name, f"normalize_backward<ROW_T, ROW_COLS, {centered}, ROW_DROPS>")
+    for which in kinds:
+        text += f"""using {which}_operation = kittens::families::column_sums<ROW_T, ROW_COLS>;
+__global__ __launch_bounds__(512) void {which}_sums(const {which}_operation::arguments g) {{
+    {which}_operation::run(g);
+}}
+"""
+    return text
+
+
 def backward(
     name: str,
     *,
@@ -91,14 +104,6 @@ def backward(
         results: gradients of x's shape, by name.
     """
     kinds = ("weight", "bias") if centered else ("weight",)
-    operation = f"normalize_backward<ROW_T, ROW_COLS, {str(centered).lower()}, ROW_DROPS>"
-    text = rowwise.source(name, operation)
-    for which in kinds:
-        text += f"""using {which}_operation = kittens::families::column_sums<ROW_T, ROW_COLS>;
-__global__ __launch_bounds__(512) void {which}_sums(const {which}_operation::arguments g) {{
-    {which}_operation::run(g);
-}}
-"""
 
     def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
         dtype = tensors["dout"].dtype
@@ -120,7 +125,7 @@ __global__ __launch_bounds__(512) void {which}_sums(const {which}_operation::arg
     return KernelSpec(
         name=f"normalization/{name}",
         doc=reference.__doc__ or "",
-        source=text,
+        source=_backward_source(name, kinds),
         parameters={
             **rowwise.parameters(MOST, 4096),
             **{which: Choice((1, 0), doc=f"whether there is a {which}") for which in kinds},

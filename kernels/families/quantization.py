@@ -138,6 +138,37 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
     }
 
 
+def outputs(scales: Scales) -> Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]:
+    """Sizes and types of what an operator of these scales writes, by name."""
+
+    def of(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+        x = tensors["x"]
+        dims = (*x.shape[:-1], width(shape["cols"], shape["format"]))
+        kind = torch.uint8 if scales.power else torch.float32
+        layouts = {
+            "out": (dims, stored(shape["format"])),
+            "scales": ((*x.shape[:-1], scale_dims(shape)[1]), kind),
+        }
+        if "residual" in shape:
+            # An operator of PyTorch returns as many tensors whatever it is given.
+            layouts["residual_out"] = (x.shape if shape["residual"] else (0,), x.dtype)
+        return layouts
+
+    return of
+
+
+def _source(name: str) -> str:
+    """C++ of an operator, whose macros `define` sets."""
+    return f"""#include "families/quantize.cuh"
+using namespace kittens;
+using operation = families::quantize<ROW_T, ROW_COLS, families::source::QUANTIZE_SOURCE, QUANTIZE_FORMAT, \
+QUANTIZE_SCALE, QUANTIZE_BLOCK, scale_rounding::QUANTIZE_ROUNDING>;
+__global__ __launch_bounds__(operation::threads) void {name}(const operation::arguments g) {{
+    operation::run(g);
+}}
+"""
+
+
 def quantizer(
     name: str,
     *,
@@ -160,21 +191,6 @@ def quantizer(
         exact: whether the source is x itself, so that results are held to the reference bit by bit.
         more: further parameters.
     """
-    operator = "quantize<ROW_T, ROW_COLS, source::QUANTIZE_SOURCE, QUANTIZE_FORMAT, QUANTIZE_SCALE, "
-    operator += "QUANTIZE_BLOCK, scale_rounding::QUANTIZE_ROUNDING>"
-
-    def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-        x = tensors["x"]
-        dims = (*x.shape[:-1], width(shape["cols"], shape["format"]))
-        kind = torch.uint8 if scales.power else torch.float32
-        layouts = {
-            "out": (dims, stored(shape["format"])),
-            "scales": ((*x.shape[:-1], scale_dims(shape)[1]), kind),
-        }
-        if "residual" in shape:
-            # An operator of PyTorch returns as many tensors whatever it is given.
-            layouts["residual_out"] = (x.shape if shape["residual"] else (0,), x.dtype)
-        return layouts
 
     def moved(shape: Mapping[str, Any]) -> int:
         rows, of_row = scale_dims(shape)
@@ -190,19 +206,13 @@ def quantizer(
     return KernelSpec(
         name=f"quantization/{name}",
         doc=reference.__doc__ or "",
-        source=f"""#include "families/quantize.cuh"
-using namespace kittens;
-using operation = families::{operator.replace("source::", "families::source::")};
-__global__ __launch_bounds__(operation::threads) void {name}(const operation::arguments g) {{
-    operation::run(g);
-}}
-""",
+        source=_source(name),
         entry=name,
         parameters=parameters(scales, **(more or {})),
         shapes=shapes,
         inputs=inputs,
         hard_inputs=hard_inputs or {},
-        outputs=outputs,
+        outputs=outputs(scales),
         reference=reference,
         shape_of=shape_of,
         define=define(source, scales),
