@@ -156,6 +156,34 @@ class Pass:
         return states, pairs.transpose(1, 2)[chunks.back], results["last_state"]
 
 
+@dataclass(frozen=True)
+class Decays:
+    """Decays of chunks by their sums G, each [chunks, heads, ..].
+
+    Attributes:
+        last: int64 [.., 1], place of each chunk's last token.
+        ends: G_last [.., 1].
+        decay: exp(G) [.., size, 1].
+        rest: exp(G_last - G) [.., size, 1].
+        apart: F [.., size, size], zero above the diagonal.
+    """
+
+    last: torch.Tensor
+    ends: torch.Tensor
+    decay: torch.Tensor
+    rest: torch.Tensor
+    apart: torch.Tensor
+
+    @classmethod
+    def of(cls, chunks: Chunks, sums: torch.Tensor) -> Decays:
+        """From the sums, [chunks, heads, size], of which those of no token count as the last token's."""
+        last = chunks.there.sum(1).sub(1).clamp(min=0)[:, None, None].expand(-1, sums.shape[1], 1)
+        ends = sums.gather(2, last)
+        sums = torch.where(chunks.there[:, None], sums, ends)
+        apart = (sums[..., :, None] - sums[..., None, :]).tril().exp().tril()
+        return cls(last, ends, sums.exp()[..., None], (ends - sums).exp()[..., None], apart)
+
+
 def _rule(
     call: Call,
     needs_grad: Set[str],
@@ -187,13 +215,8 @@ def _rule(
     grads = scale * chunks.take(do).float()
     u, w, inverse = (chunks.take(x).float() for x in (forward["corrections"], w, prepared["inverse"]))
     before = forward["h"].flatten(0, 1)
-    there = chunks.there[:, None]
-    last = chunks.there.sum(1).sub(1).clamp(min=0)[:, None, None].expand(-1, u.shape[1], 1)
-    sums = chunks.take(g_sums)
-    ends = sums.gather(2, last)
-    sums = torch.where(there, sums, ends)
-    decay, rest = sums.exp()[..., None], (ends - sums).exp()[..., None]
-    apart = (sums[..., :, None] - sums[..., None, :]).tril().exp().tril()
+    decays = Decays.of(chunks, chunks.take(g_sums))
+    decay, rest, apart = decays.decay, decays.rest, decays.apart
 
     inside = by.dot(queries, keys, "nt") * apart
     forgotten = rest * keys
@@ -201,7 +224,7 @@ def _rule(
         chunks,
         (w, forgotten, by.dot(inside, grads, "tn")),
         (decay * queries, grads),
-        ends[..., 0],
+        decays.ends[..., 0],
         dlast_state.contiguous(),
     )
     gradients = {"initial_state": dinitial} if "initial_state" in needs_grad else {}
@@ -239,8 +262,8 @@ def _rule(
         dsums = (
             (queries * from_queries - keys * from_keys).sum(-1) + changes.sum(-1) - changes.sum(-2) - carried
         )
-        of_end = carried.sum(-1) + ends[..., 0].exp() * (before.float() * after.float()).sum((-1, -2))
-        dsums = dsums.scatter_add(2, last, of_end[..., None])
+        of_end = carried.sum(-1) + decays.ends[..., 0].exp() * (before.float() * after.float()).sum((-1, -2))
+        dsums = dsums.scatter_add(2, decays.last, of_end[..., None])
         gradients["g"] = call(SUMS, chunks.give(dsums, batch).contiguous(), cu_seqlens, chunk, reverse=True)
     return gradients
 
