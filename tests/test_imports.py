@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
     "paths", "magic_options", "settings", "errors", "origin", "dtypes", "targets", "progress", "events",
-    "theme", "display", "cache", "approximation", "launches", "live_tensors", "numerics",
+    "theme", "display", "cache", "patches", "approximation", "launches", "live_tensors", "numerics",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "operators", "ops", "nn", "integrations",
     "collection", "check", "step", "profile",
     "history", "exercises", "tiles", "triton_driver", "torch_gpu", "execute", "doctor", "prebuilt", "bench",
@@ -225,6 +225,17 @@ def test_imports_inside_functions_have_a_reason() -> None:
     explained = {(importer, name) for importer, (names, _) in LAZY.items() for name in names}
     assert sorted(inside - explained) == []
     assert sorted(explained - inside) == [], "reasons without an import"
+
+
+def test_no_test_library_in_the_package() -> None:
+    importers = {
+        name
+        for name, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (isinstance(node, ast.Import) and any(a.name.startswith("unittest") for a in node.names))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("unittest"))
+    }
+    assert importers == set(), "workbench.patches replaces attributes"
 
 
 def test_imports_by_name() -> None:

@@ -444,6 +444,13 @@ class EmptyGrid(UserWarning):
     """
 
 
+class PatchConflict(UserWarning):
+    """Other code replaced an attribute of a library that the workbench had replaced; the message says which.
+
+    Cure: Undo the other replacement before the `with` block ends in which it was made.
+    """
+
+
 class ModelledTime(UserWarning):
     """A function that usually measures time returned the modelled time of an emulated device.
 

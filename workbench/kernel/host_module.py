@@ -191,14 +191,11 @@ def functions_of(owner: ModuleType | type) -> Iterator[tuple[ModuleType | type, 
             yield owner, name, value
 
 
-def wrap_function(
-    owner: ModuleType | type, name: str, wrapped: Callable[[Callable[..., Any]], Callable[..., Any]]
-) -> None:
-    """Put what wraps a function in its place; a static one stays static."""
-    value = vars(owner)[name]
-    static = isinstance(value, staticmethod)
-    wrapper = wrapped(value.__func__ if static else value)
-    setattr(owner, name, staticmethod(wrapper) if static else wrapper)
+def wrapped_function(function: Any, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
+    """A function as `functions_of` gives it, with `wrap` around it; a static method stays one."""
+    if isinstance(function, staticmethod):
+        return staticmethod(wrap(function.__func__))
+    return wrap(function)
 
 
 class _Inner:
@@ -207,9 +204,9 @@ class _Inner:
     host: HostModule | None = None
 
     def __init__(self, module: ModuleType) -> None:
-        for owner, name, _ in list(functions_of(module)):
+        for owner, name, function in list(functions_of(module)):
             if owner is not module:
-                wrap_function(owner, name, self._wrapped)
+                setattr(owner, name, wrapped_function(function, self._wrapped))
 
     def _wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -408,5 +405,5 @@ __all__ = [
     "load_module",
     "made_tensors",
     "tensors",
-    "wrap_function",
+    "wrapped_function",
 ]

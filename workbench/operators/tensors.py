@@ -8,11 +8,11 @@ import functools
 import mmap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 from workbench.dtypes import FNUZ, of_torch
 from workbench.errors import WorkbenchError
 from workbench.kernel import default_arch
+from workbench.patches import Patches
 from workbench.runtime import Device
 from workbench.targets import target
 
@@ -130,9 +130,9 @@ def poisoned_memory() -> Iterator[None]:
 
     names = ("empty", "empty_like", "empty_strided")
     methods = ("new_empty", "new_empty_strided")
-    with contextlib.ExitStack() as stack:
+    with Patches() as patches:
         for owner, name in (*((torch, n) for n in names), *((torch.Tensor, m) for m in methods)):
-            stack.enter_context(mock.patch.object(owner, name, _giving_poisoned(getattr(owner, name))))
+            patches.replace(owner, name, _giving_poisoned(getattr(owner, name)))
         yield
 
 

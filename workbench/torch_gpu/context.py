@@ -12,11 +12,11 @@ import runpy
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
-from unittest import mock
 
 import torch
 
 from workbench.kernel import resolve_device
+from workbench.patches import Patches
 from workbench.runtime import Device
 from workbench.torch_gpu import graphs
 from workbench.torch_gpu.clock import event_class
@@ -51,20 +51,20 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
     if where.torch_device != "cpu":
         yield where
         return
-    with contextlib.ExitStack() as stack:
+    with Patches() as patches:
         if importlib.util.find_spec("triton") is not None:
-            stack.enter_context(triton(where, cuda_means_cpu=True))
+            patches.enter_context(triton(where, cuda_means_cpu=True))
         else:
-            stack.enter_context(cuda_is_cpu(where))
+            patches.enter_context(cuda_is_cpu(where))
         for name, answer in _answers(where).items():
-            stack.enter_context(mock.patch.object(torch.cuda, name, answer, create=True))
+            patches.replace(torch.cuda, name, answer, create=True)
         event = event_class(where)
-        stack.enter_context(mock.patch.object(torch.cuda, "Event", event))
-        stack.enter_context(mock.patch.object(torch.cuda.Stream, "record_event", _recording(event)))
-        stack.enter_context(mock.patch.object(torch, "Generator", _Generator))
-        stack.enter_context(mock.patch.object(torch, "compile", _as_it_is))
-        stack.enter_context(graphs.recorded())
-        stack.enter_context(reached(where))
+        patches.replace(torch.cuda, "Event", event)
+        patches.replace(torch.cuda.Stream, "record_event", _recording(event))
+        patches.replace(torch, "Generator", _Generator)
+        patches.replace(torch, "compile", _as_it_is)
+        patches.enter_context(graphs.recorded())
+        patches.enter_context(reached(where))
         yield where
 
 
@@ -143,12 +143,14 @@ def run_script(words: Sequence[str], device: Device | str | None = None) -> None
     is_module = words[0] == "-m"
     name, arguments = (words[1], words[1:]) if is_module else (words[0], words)
     first = os.getcwd() if is_module else os.path.dirname(os.path.abspath(name))
-    with (
-        mock.patch.object(sys, "argv", list(arguments)),
-        mock.patch.object(sys, "path", [first, *sys.path]),
-        torch_as_gpu(device),
-    ):
-        if is_module:
-            runpy.run_module(name, run_name="__main__", alter_sys=True)
-        else:
-            runpy.run_path(name, run_name="__main__")
+    # No patches: they are the script's to replace.
+    argv, path = sys.argv, sys.path
+    sys.argv, sys.path = list(arguments), [first, *path]
+    try:
+        with torch_as_gpu(device):
+            if is_module:
+                runpy.run_module(name, run_name="__main__", alter_sys=True)
+            else:
+                runpy.run_path(name, run_name="__main__")
+    finally:
+        sys.argv, sys.path = argv, path

@@ -11,13 +11,13 @@ import functools
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any
-from unittest import mock
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
 from workbench.errors import UsageError
+from workbench.patches import Patches
 
 _FREE = "empty"
 """Functions with such a name leave what is in memory."""
@@ -223,13 +223,13 @@ def recorded() -> Iterator[None]:
         "graph_pool_handle": lambda: _POOL,
         "is_current_stream_capturing": lambda: bool(_recording),
     }
-    with contextlib.ExitStack() as stack:
+    with Patches() as patches:
         for name, answer in answers.items():
-            stack.enter_context(mock.patch.object(torch.cuda, name, answer))
+            patches.replace(torch.cuda, name, answer)
         if importlib.util.find_spec("triton") is not None:
             from workbench.triton_driver.driver import Launcher
 
-            stack.enter_context(mock.patch.object(Launcher, "__call__", _as_step(Launcher.__call__)))
+            patches.replace(Launcher, "__call__", _as_step(Launcher.__call__))
         yield
 
 

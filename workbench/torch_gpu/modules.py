@@ -9,13 +9,19 @@ from functools import wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from unittest import mock
 
 import torch
 
 from workbench.kernel import gradients, host_module
-from workbench.kernel.host_module import exceptions_of, functions_of, made_tensors, tensors, wrap_function
+from workbench.kernel.host_module import (
+    exceptions_of,
+    functions_of,
+    made_tensors,
+    tensors,
+    wrapped_function,
+)
 from workbench.launches import LaunchOptions
+from workbench.patches import Patches
 from workbench.runtime import Device
 from workbench.torch_gpu import graphs
 from workbench.torch_gpu.storages import Kept
@@ -31,13 +37,15 @@ def reached(device: Device) -> Iterator[None]:
     arguments and of what they saw or made before; those imported inside of an earlier `with` block too.
     PyTorch's gradients do so as well, as they may come from a module's code."""
     load = importlib.machinery.ExtensionFileLoader.exec_module
-    changed: list[tuple[ModuleType | type, str, Any]] = []
     reachable = Kept()
+    patches = Patches()
+
+    def launching(function: Callable[..., Any]) -> Callable[..., Any]:
+        return graphs.part(_on_device(function, device, reachable))
 
     def change(module: ModuleType) -> None:
-        for owner, name, value in list(functions_of(module)):
-            changed.append((owner, name, value))
-            wrap_function(owner, name, lambda function: graphs.part(_on_device(function, device, reachable)))
+        for owner, name, function in list(functions_of(module)):
+            patches.replace(owner, name, wrapped_function(function, launching))
 
     def see(module: ModuleType, file: Path) -> None:
         if _SECTION in file.read_bytes():
@@ -63,21 +71,15 @@ def reached(device: Device) -> Iterator[None]:
 
     refuse = gradients.unreached
     # What they launch by is there before they are.
-    with (
-        device.hip(),
-        mock.patch.object(importlib.machinery.ExtensionFileLoader, "exec_module", imported),
-        mock.patch.object(host_module, "imported", see),
-        mock.patch.object(gradients, "unreached", backward),
-        mock.patch.object(torch.autograd, "backward", gradient(torch.autograd.backward)),
-        mock.patch.object(torch.autograd, "grad", gradient(torch.autograd.grad)),
-    ):
+    with device.hip(), patches:
+        patches.replace(importlib.machinery.ExtensionFileLoader, "exec_module", imported)
+        patches.replace(host_module, "imported", see)
+        patches.replace(gradients, "unreached", backward)
+        for name in ("backward", "grad"):
+            patches.replace(torch.autograd, name, gradient(getattr(torch.autograd, name)))
         for module in _seen.values():
             change(module)
-        try:
-            yield
-        finally:
-            for owner, name, value in changed:
-                setattr(owner, name, value)
+        yield
 
 
 def _on_device(

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
-from unittest import mock
 
 from workbench.errors import UsageError, WorkbenchError
 from workbench.kernel import resolve_device
+from workbench.patches import Patches
 from workbench.runtime import Device
 from workbench.triton_driver.kernel_costs import Spent, listener
 
@@ -52,8 +52,8 @@ class Triton:
 
     @contextlib.contextmanager
     def _inside(self, device: Device, cuda_means_cpu: bool, inductor: bool) -> Iterator[Device]:
-        with contextlib.ExitStack() as stack:
-            self._enter(stack, device, cuda_means_cpu, inductor)
+        with Patches() as patches:
+            self._enter(patches, device, cuda_means_cpu, inductor)
             yield device
 
     def activate(
@@ -82,12 +82,10 @@ class Triton:
         return self._spent
 
     def __init__(self) -> None:
-        self._active = contextlib.ExitStack()
+        self._active = Patches()
         self._spent = Spent()
 
-    def _enter(
-        self, stack: contextlib.ExitStack, device: Device, cuda_means_cpu: bool, inductor: bool
-    ) -> None:
+    def _enter(self, patches: Patches, device: Device, cuda_means_cpu: bool, inductor: bool) -> None:
         if cuda_means_cpu and inductor:
             raise UsageError(
                 "wb.triton: inductor and cuda_means_cpu are given; expected one: inductor takes CPU tensors"
@@ -100,20 +98,20 @@ class Triton:
 
         self._spent = spent = Spent()
         heard = listener(spent, knobs.compilation.listener)
-        stack.enter_context(mock.patch.object(knobs.compilation, "listener", heard))
+        patches.replace(knobs.compilation, "listener", heard)
         before = runtime.driver._active
-        stack.callback(setattr, runtime.driver, "_active", before)
+        patches.callback(setattr, runtime.driver, "_active", before)
         runtime.driver.set_active(Driver(device, spent))
         for name in ("do_bench", "do_bench_cudagraph"):
-            stack.enter_context(mock.patch.object(testing, name, modelled))
+            patches.replace(testing, name, modelled)
         if cuda_means_cpu:
             from workbench.triton_driver.cuda import cuda_is_cpu
 
-            stack.enter_context(cuda_is_cpu(device))
+            patches.enter_context(cuda_is_cpu(device))
         if inductor:
             from workbench.triton_driver.inductor import inductor_is_triton
 
-            stack.enter_context(inductor_is_triton(device))
+            patches.enter_context(inductor_is_triton(device))
 
     def __repr__(self) -> str:
         return "<wb.triton: with wb.triton(): ..., or wb.triton.activate()>"

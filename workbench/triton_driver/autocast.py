@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
-from unittest import mock
 
 from torch.amp.autocast_mode import autocast
+
+from workbench.patches import Patches
 
 
 @contextlib.contextmanager
@@ -32,5 +33,7 @@ def autocast_reaches_cpu() -> Iterator[None]:
             leave(region.on_host, *error)
         return result
 
-    with mock.patch.object(autocast, "__enter__", entered), mock.patch.object(autocast, "__exit__", left):
+    with Patches() as patches:
+        patches.replace(autocast, "__enter__", entered)
+        patches.replace(autocast, "__exit__", left)
         yield

@@ -7,13 +7,13 @@ import functools
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import torch
 import torch.utils._device as defaults
 
 from workbench import targets
 from workbench.errors import UsageError
+from workbench.patches import Patches
 from workbench.runtime import Device
 from workbench.triton_driver.autocast import autocast_reaches_cpu
 from workbench.triton_driver.device_type import DeviceType
@@ -210,29 +210,29 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
             for name in ("is_available", "device_count", "current_stream", "set_stream", "synchronize")
         },
     }
-    with contextlib.ExitStack() as stack:
+    with Patches() as patches:
         for name, answer in answers.items():
-            stack.enter_context(mock.patch.object(torch.cuda, name, answer))
+            patches.replace(torch.cuda, name, answer)
         # PyTorch has it since 2.6, and more of it in each version.
         general = getattr(torch, "accelerator", None)
         for name, answer in accelerator.items():
             if hasattr(general, name):
-                stack.enter_context(mock.patch.object(general, name, answer))
+                patches.replace(general, name, answer)
         # Attributes of the class that Python sees; PyTorch itself knows better.
         place = torch.device("cuda", 0)
-        stack.enter_context(mock.patch.object(torch.Tensor, "is_cuda", property(lambda _: True)))
-        stack.enter_context(mock.patch.object(torch.Tensor, "device", property(lambda _: place)))
-        stack.enter_context(mock.patch.object(torch.version, "hip", "6.4.0"))
-        stack.enter_context(mock.patch.object(torch, "compile", _naming_what_fails(torch.compile)))
+        patches.replace(torch.Tensor, "is_cuda", property(lambda _: True))
+        patches.replace(torch.Tensor, "device", property(lambda _: place))
+        patches.replace(torch.version, "hip", "6.4.0")
+        patches.replace(torch, "compile", _naming_what_fails(torch.compile))
         for owner, name in _makers():
-            stack.enter_context(mock.patch.object(owner, name, _on_host(getattr(owner, name))))
+            patches.replace(owner, name, _on_host(getattr(owner, name)))
         for kind in (torch.Tensor, torch.nn.Module):
-            stack.enter_context(mock.patch.object(kind, "to", _by_index(kind.to)))
-        stack.enter_context(mock.patch.object(defaults, "DeviceContext", _Default))
-        stack.enter_context(mock.patch.object(torch, "load", _from_file(torch.load)))
+            patches.replace(kind, "to", _by_index(kind.to))
+        patches.replace(defaults, "DeviceContext", _Default)
+        patches.replace(torch, "load", _from_file(torch.load))
         # In the processes of a DataLoader batches are put together in it.
         shared = staticmethod(_on_host(torch.UntypedStorage._new_shared))
-        stack.enter_context(mock.patch.object(torch.UntypedStorage, "_new_shared", shared))
+        patches.replace(torch.UntypedStorage, "_new_shared", shared)
         methods: dict[str, Callable[..., Any]] = {
             "cuda": lambda tensor, *_, **__: tensor,
             "get_device": lambda _: 0,
@@ -240,8 +240,8 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
             "record_stream": lambda *_: None,
         }
         for name, method in methods.items():
-            stack.enter_context(mock.patch.object(torch.Tensor, name, method))
-        stack.enter_context(mock.patch.object(torch, "device", DeviceType))
-        stack.enter_context(autocast_reaches_cpu())
-        stack.enter_context(products_with_out_dtype())
+            patches.replace(torch.Tensor, name, method)
+        patches.replace(torch, "device", DeviceType)
+        patches.enter_context(autocast_reaches_cpu())
+        patches.enter_context(products_with_out_dtype())
         yield

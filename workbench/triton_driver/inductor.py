@@ -12,9 +12,9 @@ import math
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 from workbench.errors import WorkbenchError
+from workbench.patches import Patches
 from workbench.runtime import Device
 from workbench.triton_driver.benchmark import quietly_modelled
 
@@ -71,9 +71,9 @@ def inductor_is_triton(device: Device) -> Iterator[None]:
     )
     # What was compiled for another device must not be taken for this one, nor this one's code live on.
     torch._dynamo.reset()
-    with contextlib.ExitStack() as stack:
-        stack.callback(torch._dynamo.reset)
-        stack.enter_context(settings)
+    with Patches() as patches:
+        patches.callback(torch._dynamo.reset)
+        patches.enter_context(settings)
         for owner, name, value in (
             (DeviceProperties, "create", classmethod(create)),
             (triton_helpers, "set_driver_to_gpu", lambda: None),
@@ -82,7 +82,7 @@ def inductor_is_triton(device: Device) -> Iterator[None]:
             (Benchmarker, "benchmark", benchmark),
             (Benchmarker, "benchmark_cpu", benchmark_cpu),
         ):
-            stack.enter_context(mock.patch.object(owner, name, value))
+            patches.replace(owner, name, value)
         yield
 
 
