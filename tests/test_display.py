@@ -15,8 +15,7 @@ from workbench.display import Plotted, Presented, Shown
 def test_a_result_is_drawn_by_what_is_registered_for_its_type(monkeypatch):
     monkeypatch.setattr(display, "_tables", {})
     monkeypatch.setattr(display, "_figures", {})
-    # The views' own drawers must not be registered in this test's tables.
-    monkeypatch.setattr(display, "_fill", lambda: None)
+    monkeypatch.setattr(display, "_loaders", [])
 
     class Result(Plotted):
         pass
@@ -31,6 +30,21 @@ def test_a_result_is_drawn_by_what_is_registered_for_its_type(monkeypatch):
     assert display.figure_of(Result(), "lane", 3) == ("figure of", Result, "lane", 3)
     display.shows(Special)(lambda _: "its own")
     assert (Special()._repr_html_(), Result()._repr_html_()) == ("its own", "<b>Result</b>")
+
+
+def test_drawers_load_when_a_result_is_first_drawn(monkeypatch):
+    monkeypatch.setattr(display, "_tables", {})
+    monkeypatch.setattr(display, "_loaders", [])
+
+    class Result(Shown):
+        pass
+
+    @display.load_before_drawing
+    def load():
+        display.shows(Result)(lambda _: "<b>late</b>")
+
+    assert not display._tables
+    assert Result()._repr_html_() == "<b>late</b>"
 
 
 def test_what_no_view_shows_is_named():

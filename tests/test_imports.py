@@ -35,7 +35,7 @@ ONLY_FROM = {
 LAZY: dict[str, tuple[set[str], str]] = {
     "workbench.bench.implementations": ({"bench"}, "our Triton kernels import Triton, which is optional"),
     "workbench.collection": ({"collection"}, "the record of a module needs no operators, which take 1 s"),
-    "workbench": ({"magics"}, "importing the package costs nothing; IPython is optional"),
+    "workbench": ({"magics", "views"}, "importing the package costs nothing; IPython is optional"),
     "workbench.__main__": (
         {
             *(
@@ -122,7 +122,6 @@ LAZY: dict[str, tuple[set[str], str]] = {
 
 BY_NAME = {
     "workbench": "public names load their modules when they are first used",
-    "workbench.display": "a result that is shown loads `views`, which registers what draws it",
     "workbench.runtime.emulated": "a program that asks how long it took loads `profile`, which models times",
 }
 """Modules that import others of the package by a text, which no rule here can follow, and why."""

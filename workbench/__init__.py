@@ -17,6 +17,8 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
+from workbench.display import load_before_drawing
+
 __version__ = "0.1.0"
 
 if sys.platform == "win32":
@@ -58,6 +60,13 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+
+
+def _load_views() -> None:
+    from workbench.views import drawers as drawers
+
+
+load_before_drawing(_load_views)
 
 
 def __getattr__(name: str) -> object:

@@ -1,14 +1,13 @@
-"""How a result finds its drawer: results hold data, and `workbench.views` registers a drawer for each type.
+"""How a result finds its drawer: results hold data, and views register a drawer for each type.
 
 A result that a notebook shows inherits `Shown`; one that also has a figure inherits `Plotted`. Neither
-imports a view: this module looks up the drawer by the result's type.
+imports a view: this module looks up the drawer by the result's type, in what `load_before_drawing` brought.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, TypeVar
 
 Drawers = dict[type, Callable[..., Any]]
@@ -17,6 +16,12 @@ Drawer = TypeVar("Drawer", bound=Callable[..., Any])
 _tables: Drawers = {}
 _figures: Drawers = {}
 _pages: Drawers = {}
+_loaders: list[Callable[[], None]] = []
+
+
+def load_before_drawing(load: Callable[[], None]) -> None:
+    """Registers a function that imports drawers; it runs before a result is drawn, and must be quick again."""
+    _loaders.append(load)
 
 
 def shows(*kinds: type) -> Callable[[Drawer], Drawer]:
@@ -36,7 +41,7 @@ def presents(*kinds: type) -> Callable[[Drawer], Drawer]:
 
 def plotted() -> frozenset[type]:
     """Types of results that have a figure."""
-    _fill()
+    _load()
     return frozenset(_figures)
 
 
@@ -104,14 +109,13 @@ def _registers(drawers: Drawers, kinds: tuple[type, ...]) -> Callable[[Drawer], 
     return register
 
 
-def _fill() -> None:
-    # The one place where data leads to views: they fill the registry as they are imported, which waits until
-    # something is shown.
-    import_module("workbench.views.drawers")
+def _load() -> None:
+    for load in _loaders:
+        load()
 
 
 def _drawer(drawers: Drawers, result: Any, form: str) -> Callable[..., Any]:
-    _fill()
+    _load()
     for kind in type(result).__mro__:
         if kind in drawers:
             return drawers[kind]
