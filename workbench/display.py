@@ -20,7 +20,7 @@ _loaders: list[Callable[[], None]] = []
 
 
 def load_before_drawing(load: Callable[[], None]) -> None:
-    """Registers a function that imports drawers; it runs before a result is drawn, and must be quick again."""
+    """Registers a function that imports drawers; it runs each time before a result is drawn."""
     _loaders.append(load)
 
 
