@@ -61,6 +61,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/toolchain/test_hip_programs.py::test_of_a_list", 4),
     ("tests/fuzz/test_session.py::test_a_damaged_cache", 4),
     ("tests/docs/test_howto.py::test_blocks_run", 4),
+    ("tests/docs/test_recipes.py", 8),
     ("tests/bench/test_certificates.py::test_the_documented_commands", 8),
     ("tests/emulator/sanitizer/test_mutations.py", 3),
     ("tests/emulator/hip/test_textures.py", 3),
