@@ -90,7 +90,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
         {"magics"},
         "%load_ext stays fast: a cell needs 0.7 s of imports",
     ),
-    "workbench.magics.plain": (
+    "workbench.magics.plain_cells": (
         {"magics"},
         "%load_ext stays fast: a cell needs 0.7 s of imports",
     ),

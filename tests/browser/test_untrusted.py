@@ -21,7 +21,7 @@ import anywidget
 import pytest
 
 from workbench.lab import payload
-from workbench.views import saved
+from workbench.views import static_copy
 
 if TYPE_CHECKING:
     from conftest import Lab, Server
@@ -200,7 +200,7 @@ def live(listener: Listener, model: str) -> list[dict[str, Any]]:
     )
     copy = f'<div class="wb wb-static" data-outputs="2">{page}</div>'
     return [
-        output(**{WIDGET: view, saved.MIME_TYPE: view, "text/plain": page}),
+        output(**{WIDGET: view, static_copy.MIME_TYPE: view, "text/plain": page}),
         output(**{"text/html": copy, "text/plain": page}),
         output(**{"application/vnd.plotly.v1+json": figure, "image/svg+xml": picture, "text/plain": page}),
         output(**{"image/svg+xml": picture, "text/plain": page}),

@@ -395,32 +395,32 @@ def test_a_report_without_items_is_the_dashboard(tmp_path, small):
 
 
 def test_a_cell_s_output_is_the_live_page_and_the_copy(small, monkeypatch):
-    from workbench.views import saved
+    from workbench.views import static_copy
 
     hub = Hub()
     page = Dashboard(source=hub)
     hub.publish("profile", small.name, small)
     outputs = []
     monkeypatch.setattr("IPython.display.display", lambda bundle, **_: outputs.append(bundle))
-    monkeypatch.setattr("workbench.views.saved.in_terminal", lambda: False)
+    monkeypatch.setattr("workbench.views.static_copy.in_terminal", lambda: False)
     page._ipython_display_()
     view = {"version_major": 2, "version_minor": 0, "model_id": page.box.model_id}
     # The extension recognises a dashboard's view by its own type; other front ends show the widget.
-    assert outputs[0][saved.MIME_TYPE] == outputs[0]["application/vnd.jupyter.widget-view+json"] == view
+    assert outputs[0][static_copy.MIME_TYPE] == outputs[0]["application/vnd.jupyter.widget-view+json"] == view
     assert "wb-static" in outputs[1]["text/html"]
     assert len(outputs) == 2 + len(KEYS)
     page.close()
 
 
 def test_the_copy_for_a_notebook_without_a_kernel(small, capsys):
-    from workbench.views import saved
+    from workbench.views import static_copy
 
     board = board_of(small)
     cards = views(board)
-    note = saved.note("Dashboard", cards)["text/html"]
+    note = static_copy.note("Dashboard", cards)["text/html"]
     assert f'data-outputs="{len(KEYS)}"' in note
     assert "<script" not in note
-    bundle = saved.figure_bundle(cards[2])["application/vnd.plotly.v1+json"]
+    bundle = static_copy.figure_bundle(cards[2])["application/vnd.plotly.v1+json"]
     assert bundle["data"]
     json.dumps(bundle)
 
@@ -511,7 +511,7 @@ def test_a_panel_keeps_a_copy_and_no_plotly(monkeypatch):
     monkeypatch.setattr("IPython.display.display", display)
     before = set(widget._instances)
     panel = wb.panel("activations/softmax", device="emulated:gfx950")
-    monkeypatch.setattr("workbench.views.saved.in_terminal", lambda: False)
+    monkeypatch.setattr("workbench.views.static_copy.in_terminal", lambda: False)
     panel._ipython_display_()
     assert "application/vnd.jupyter.widget-view+json" in outputs[0]
     assert [b["text/plain"] for b in outputs[2:]] == ["", ""], "nothing is no picture"
@@ -535,12 +535,12 @@ def test_a_panel_keeps_a_copy_and_no_plotly(monkeypatch):
 def test_a_page_gets_html_of_the_copy_s_figures(small, monkeypatch):
     import plotly.io
 
-    from workbench.views import saved
+    from workbench.views import static_copy
 
     view = views(board_of(small))[0]
-    assert "text/html" not in saved.figure_bundle(view)
+    assert "text/html" not in static_copy.figure_bundle(view)
     monkeypatch.setattr(plotly.io.renderers, "default", "plotly_mimetype+notebook_connected")
-    page = saved.figure_bundle(view)["text/html"]
+    page = static_copy.figure_bundle(view)["text/html"]
     assert "Plotly.newPlot" in page
     assert len(page) < 50_000
 
@@ -597,14 +597,14 @@ def test_every_figure_says_in_a_sentence_what_it_shows(small, large):
 
 
 def test_the_copy_has_no_picture_of_nothing(small):
-    from workbench.views import saved
+    from workbench.views import static_copy
 
     nothing = views(Board())
-    assert all(saved.figure_bundle(view) == {"text/html": "", "text/plain": ""} for view in nothing)
-    assert "Nothing was timed or profiled in it." in saved.note("Dashboard", nothing)["text/html"]
+    assert all(static_copy.figure_bundle(view) == {"text/html": "", "text/plain": ""} for view in nothing)
+    assert "Nothing was timed or profiled in it." in static_copy.note("Dashboard", nothing)["text/html"]
     something = views(board_of(small))
-    assert "Nothing was timed" not in saved.note("Dashboard", something)["text/html"]
-    assert "image/svg+xml" in saved.figure_bundle(something[0])
+    assert "Nothing was timed" not in static_copy.note("Dashboard", something)["text/html"]
+    assert "image/svg+xml" in static_copy.figure_bundle(something[0])
 
 
 def test_what_was_sanitized_stands_among_the_runs(small):

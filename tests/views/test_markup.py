@@ -9,7 +9,7 @@ from nbformat import v4
 from workbench.profile.stalls import Branch
 from workbench.views.gallery import gallery, samples
 from workbench.views.markup import LAB_SHEET, LOOKS, classed, lab_sheet
-from workbench.views.saved import note
+from workbench.views.static_copy import note
 
 
 @pytest.fixture(scope="module")

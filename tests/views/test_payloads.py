@@ -41,7 +41,7 @@ from workbench.history.store import Store
 from workbench.kernel.show import Moments
 from workbench.lab.cell import cell_bundle, failure_bundle
 from workbench.operators import KernelRegistry
-from workbench.views import saved
+from workbench.views import static_copy
 from workbench.views.benchmark_page import write_all
 from workbench.views.cell import CellFailure, CellResult
 from workbench.views.gallery import samples
@@ -193,7 +193,7 @@ def dashboard_pages(pages: Pages, results: Mapping[str, Any], text: str) -> None
             pages[f"html dashboard's {name}"] = getattr(live.widgets, name).value
         pages["html dashboard's cards"] = live.widgets.cards.first.value + live.widgets.cards.tree.value
         views = live.views()
-        pages["html copy"] = saved.note(text, views, live.widgets.cards.html)["text/html"]
+        pages["html copy"] = static_copy.note(text, views, live.widgets.cards.html)["text/html"]
         for view in views:
             pages[f"html card {view.key}"] = view.table
             pages[f"texts card {view.key}"] = json.dumps(list(poison.texts(json.loads(view.json))))

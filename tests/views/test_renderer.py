@@ -55,7 +55,7 @@ from types import SimpleNamespace
 from IPython.core.interactiveshell import InteractiveShell
 InteractiveShell.instance()
 import workbench as wb
-from workbench.views.saved import display_live
+from workbench.views.static_copy import display_live
 {page}
 import plotly.io
 assert "hipkittens" in plotly.io.renderers.default, plotly.io.renderers.default

@@ -13,7 +13,7 @@ import torch
 import workbench as wb
 from workbench.events import Event, Hub
 from workbench.profile.findings import advise
-from workbench.views.latest import Latest
+from workbench.views.job_thread import JobThread
 from workbench.views.live import Dashboard
 
 SOURCE = r"""#include <hip/hip_runtime.h>
@@ -115,7 +115,7 @@ def test_a_run_without_counters_has_none(profiled):
 
 def test_the_latest_job_is_the_one_that_runs():
     ran, failed, go = [], [], threading.Event()
-    work = Latest(failed.append)
+    work = JobThread(failed.append)
     begun = threading.Event()
 
     def first():

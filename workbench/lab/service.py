@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 from workbench import magic_options
 from workbench.errors import HistoryError, UnknownKernel, UsageError, WorkbenchError
 from workbench.history import recorder
-from workbench.lab import completer, definition, formatting, inspector, inventory, plain, reference
+from workbench.lab import (
+    completer,
+    definition,
+    formatting,
+    inspector,
+    inventory,
+    plain_cell_kernels,
+    reference,
+)
 from workbench.lab import index as names
 from workbench.lab.runs import RUNS, recorded
 
@@ -123,7 +131,7 @@ class Service:
         kernel = sys.modules.get("workbench.kernel")
         if kernel is None:
             return {}
-        return plain.SHOWN | {
+        return plain_cell_kernels.KERNELS | {
             name: value
             for name, value in list(self.namespace.items())
             if not name.startswith("_") and isinstance(value, (kernel.Module, kernel.Kernels))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.lab import extension
 from workbench.magics.cell import CELL_HELP, hipkittens_cell, written
-from workbench.magics.plain import PlainCells
+from workbench.magics.plain_cells import PlainCells
 from workbench.magics.questions import LINE_HELP, hipkittens_line
 from workbench.magics.triton import TRITON_HELP, triton_cell
 from workbench.views.renderer import add_pictures

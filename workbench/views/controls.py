@@ -19,8 +19,8 @@ from workbench.views.badge import badge
 from workbench.views.board import Board
 from workbench.views.figures import View, views
 from workbench.views.markup import block, bold, notice
-from workbench.views.measure import measured
-from workbench.views.saved import Copy, display_live
+from workbench.views.run_measurement import measure_launch
+from workbench.views.static_copy import Copy, display_live
 
 KEYS = ("timeline", "breakdown")
 """Figures of a panel, of those that `views.figures.views` knows."""
@@ -141,7 +141,7 @@ class Panel:
             self._verdict.value = verified._repr_html_()
             facts = {"passed": verified.passed, "shape": verified.shape, "device": where}
             self._take("verify", {**facts, "code": verified.code})
-        result = measured(spec, shape, where)
+        result = measure_launch(spec, shape, where)
         if isinstance(result, ProfileResult | StepsProfile):
             self._counters.value = result._repr_html_()
             for profile in [result] if isinstance(result, ProfileResult) else result:

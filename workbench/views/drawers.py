@@ -12,7 +12,7 @@ from workbench.views import listings as listings
 from workbench.views import profile as profile
 from workbench.views import resources as resources
 from workbench.views import sanitizer as sanitizer
-from workbench.views import shown as shown
+from workbench.views import shown_values as shown_values
 from workbench.views import stalls as stalls
 from workbench.views import stepper as stepper
 from workbench.views import timelines as timelines

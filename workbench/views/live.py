@@ -27,11 +27,11 @@ from workbench.views.controls import control
 from workbench.views.draw_rate import DrawRate
 from workbench.views.figures import FAILURE_KEYS, STEP_KEYS, TIME_KEYS, View, views
 from workbench.views.html import report
-from workbench.views.latest import Latest
+from workbench.views.job_thread import JobThread
 from workbench.views.markup import notice
-from workbench.views.measure import measured
+from workbench.views.run_measurement import measure_launch
 from workbench.views.run_summary import RunSummary
-from workbench.views.saved import Copy, display_live
+from workbench.views.static_copy import Copy, display_live
 from workbench.views.widgets import Widgets
 
 NOTHING: frozenset[str] = frozenset()
@@ -104,7 +104,7 @@ class Dashboard:
         self._copy_next = 0.0
         self._copied = -1
         self._closed = threading.Event()
-        self._copying = Latest(self._copy_failed)
+        self._copying = JobThread(self._copy_failed)
         self._moved_from: int | None = None
         drawn = self.views()
         self._shown: dict[str, View] = {view.key: view for view in drawn}
@@ -176,7 +176,7 @@ class Dashboard:
             started = time.perf_counter()
             if page.check.value:
                 verify(spec, shape=shape, device=where)
-            measured(spec, shape, where)
+            measure_launch(spec, shape, where)
             self.refresh()
             page.say(f"done in {time.perf_counter() - started:.2f} s", "wb-dim")
         except WorkbenchError as error:

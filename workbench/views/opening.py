@@ -20,7 +20,7 @@ from workbench.errors import WorkbenchError
 from workbench.step.provenance import Provenance
 from workbench.step.stepper import Stepper
 from workbench.views.markup import block, tag
-from workbench.views.saved import display_live
+from workbench.views.static_copy import display_live
 from workbench.views.stepper.widget import provenance_widgets, stepper_widget
 
 Opened = Stepper | Provenance | Diagnosis

@@ -14,7 +14,7 @@ from workbench.profile.results import ProfileResult
 from workbench.profile.timelines import Timeline
 from workbench.views.advice import advice_list
 from workbench.views.board import Run
-from workbench.views.latest import Latest
+from workbench.views.job_thread import JobThread
 from workbench.views.markup import NOTHING, block, bold, details, tag
 from workbench.views.stalls import tree_html, waves_html
 from workbench.views.timelines import timeline_html
@@ -46,7 +46,7 @@ class SummaryCards:
         self._shown: ProfileResult | None = None
         self._below: ProfileResult | None = None
         self._html = NOTHING
-        self._work = Latest(self._failed)
+        self._work = JobThread(self._failed)
         self.first: Any = widgets.HTML()
         self.tree: Any = widgets.HTML()
         self.waves: Any = waves_widget()

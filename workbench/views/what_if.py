@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.profile.results import ProfileResult
 from workbench.views.badge import badge
-from workbench.views.latest import Latest
+from workbench.views.job_thread import JobThread
 from workbench.views.markup import block, bold, tag
 
 NAMES = {
@@ -34,7 +34,7 @@ class WhatIf:
         self._profile: ProfileResult | None = None
         self._quiet = False
         self._start: dict[str, float] = {}
-        self._work = Latest(self._failed)
+        self._work = JobThread(self._failed)
         share = {"min": 0.0, "max": 1.0, "step": 0.05}
         ranges: dict[str, dict[str, float]] = {
             "bank_conflicts": share,

@@ -10,7 +10,7 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import { PanelLayout, Widget } from '@lumino/widgets';
 
-/** As `workbench.views.saved` names it. */
+/** As `workbench.views.static_copy` names it. */
 export const MIME_TYPE = 'application/vnd.hipkittens.dashboard+json';
 const WIDGET_MIME_TYPE = 'application/vnd.jupyter.widget-view+json';
 

@@ -13,7 +13,7 @@ from workbench.errors import UsageError, WorkbenchError
 from workbench.step.provenance import Provenance, folded
 from workbench.step.stepper import Stepper
 from workbench.views.markup import block, code, sheet, tag
-from workbench.views.saved import display_live
+from workbench.views.static_copy import display_live
 from workbench.views.stepper.page import fixed, moved
 from workbench.views.table import Cell, Table
 

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from workbench.profile.timelines import Timeline
-from workbench.views.saved import display_live, display_pictures
+from workbench.views.static_copy import display_live, display_pictures
 from workbench.views.waves.packed import Packed, meanings, pack
 from workbench.views.waves.picture import waves_svg
 

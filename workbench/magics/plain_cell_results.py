@@ -1,4 +1,4 @@
-"""The editor's data for plain cells with Triton kernels; `magics.plain` calls it after each such cell."""
+"""The editor's data for plain cells with Triton kernels, which `magics.plain_cells` asks for after each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.check.sanitizer import SanitizeResult
 from workbench.errors import KernelFault
 from workbench.kernel import Kernel, Kernels
-from workbench.lab import plain
+from workbench.lab import plain_cell_kernels
 from workbench.magics.presenter import show_beside, show_fault
 from workbench.profile.results import ProfileResult
 from workbench.views.cell import CellResult
@@ -44,5 +44,5 @@ def show(body: str, kernels: Sequence[Kernel], result: ExecutionResult) -> None:
     last = kernels[0].last
     if not results or last is None:
         return
-    held = plain.SHOWN[name] = Kernels(name, list(kernels))
+    held = plain_cell_kernels.KERNELS[name] = Kernels(name, list(kernels))
     show_beside(CellResult(name, held, last.device, results=results), body)

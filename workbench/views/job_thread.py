@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 
-class Latest:
+class JobThread:
     """Runs jobs one at a time; only the latest of the waiting ones.
 
     Args:

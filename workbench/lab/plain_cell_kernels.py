@@ -7,5 +7,5 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from workbench.kernel import Kernels
 
-SHOWN: dict[str, Kernels] = {}
+KERNELS: dict[str, Kernels] = {}
 """By the name that the cell's payload gives."""

@@ -48,6 +48,6 @@ class PlainCells:
         name = self._shell.compile.get_code_name(cell, text, result.execution_count or 0)
         kernels = list(driver.of(Path(name).name).values())
         if kernels:
-            from workbench.magics import show_plain
+            from workbench.magics import plain_cell_results
 
-            show_plain.show(cell.partition("\n")[2], kernels, result)
+            plain_cell_results.show(cell.partition("\n")[2], kernels, result)
