@@ -63,3 +63,16 @@ def test_a_folder_fails_at_the_limit(tree: Path, capsys: pytest.CaptureFixture[s
     assert vague_names.check(tree, ["tests"]) == 1, "2 % is too much"
     (tree / "tests" / "few.py").write_text("".join([*below, "found = 0\n", "rows = 0\n"]))
     assert vague_names.check(tree, ["tests"]) == 0
+
+
+def test_a_file_fails_at_its_own_limit(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clear = [f"name_{i} = 0\n" for i in range(200)]
+    (tree / "tests" / "many.py").write_text("".join(clear))
+    vague = ["found = 0\n", "made = 0\n"]
+    (tree / "tests" / "few.py").write_text("".join([*clear[:18], *vague]))
+    assert vague_names.check(tree, ["tests"]) == 0, "twenty names are too few for a limit"
+    (tree / "tests" / "few.py").write_text("".join([*clear[:18], *vague, "known = 0\n"]))
+    assert vague_names.check(tree, ["tests"]) == 1
+    assert "tests/few.py: 14.3 % are vague; a file's limit is 10 %" in capsys.readouterr().out
+    (tree / "tests" / "few.py").write_text("".join([*clear[:19], *vague]))
+    assert vague_names.check(tree, ["tests"]) == 0

@@ -1,4 +1,4 @@
-"""Names that say nothing must stay rare: `make lint` fails where they are 2 % or more of a folder's names.
+"""Names that say nothing must stay rare: `make lint` fails at 2 % of a folder's names, or 10 % of a file's.
 
     python tests/vague_names.py             # the shares of workbench, kernels and tests
     python tests/vague_names.py --list F... # each vague name in folders or files, with its line and scope
@@ -29,6 +29,9 @@ WORDS = frozenset((
 
 LIMIT = 2.0
 """Per cent; a folder's share must stay below it."""
+
+FILE_LIMIT, FEW = 10.0, 20
+"""Per cent that a file's share must stay below, where it binds more than a few names."""
 
 SHORT = 3
 """Lines of the longest scope that is left out."""
@@ -100,10 +103,15 @@ def worst(names: Iterable[Binding], files: int = WORST) -> list[tuple[Path, int]
 
 
 def check(root: Path = ROOT, folders: Iterable[str] = FOLDERS) -> int:
-    """Prints each folder's share, and the worst files of one at `LIMIT` or above; 1 if there is such."""
+    """Prints each folder's share, its worst files where it is too large, and each file beyond `FILE_LIMIT`.
+
+    Returns:
+        1 if there is such a folder or file, else 0.
+    """
     failed = 0
     for folder in folders:
-        names = [name for file in sources(root / folder) for name in bindings(file)]
+        by_file = {file: list(bindings(file)) for file in sources(root / folder)}
+        names = [name for file_names in by_file.values() for name in file_names]
         percent = share(names)
         vague = sum(name.vague for name in names)
         print(f"{folder}: {percent:.2f} % of {len(names):,} names are vague ({vague:,})")
@@ -113,6 +121,12 @@ def check(root: Path = ROOT, folders: Iterable[str] = FOLDERS) -> int:
             for file, count in worst(names):
                 print(f"  {count:5}  {file.relative_to(root)}")
             print(f"  `python tests/vague_names.py --list {folder}` lists all.")
+        for file, file_names in by_file.items():
+            if len(file_names) > FEW and share(file_names) >= FILE_LIMIT:
+                failed = 1
+                path = file.relative_to(root)
+                print(f"  {path}: {share(file_names):.1f} % are vague; a file's limit is {FILE_LIMIT:g} %")
+                print(f"  `python tests/vague_names.py --list {path}` lists them.")
     return failed
 
 

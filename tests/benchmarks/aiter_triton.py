@@ -56,16 +56,16 @@ class AiterKernel:
     Attributes:
         module: below aiter.ops.triton._triton_kernels.
         entry: its name there.
-        given: its arguments.
+        arguments: of its launch, but for the options.
         dtype: of the input.
-        told: what its launch says besides.
+        launch_options: constants and numbers of warps.
     """
 
     module: str
     entry: str
-    given: Callable[[Rows], tuple[Any, ...]]
+    arguments: Callable[[Rows], tuple[Any, ...]]
     dtype: torch.dtype = torch.bfloat16
-    told: Mapping[str, int] | None = None
+    launch_options: Mapping[str, int] | None = None
 
 
 def _layernorm(r: Rows) -> tuple[Any, ...]:
@@ -90,7 +90,7 @@ KERNELS: Mapping[str, AiterKernel] = {
         "softmax",
         "_softmax_kernel_online",
         _softmax,
-        told={"waves_per_eu": 2, "num_warps": 8, "num_stages": 2},
+        launch_options={"waves_per_eu": 2, "num_warps": 8, "num_stages": 2},
     ),
     "quant": AiterKernel(
         "quant.quant", "_dynamic_per_token_quant_fp8_i8_kernel", _quantized, dtype=torch.float16
@@ -103,15 +103,15 @@ def _module(checkout: Path, name: str) -> ModuleType:
     """A module of a checkout, none of its packages started."""
     for package in ("aiter", "aiter.ops", "aiter.ops.triton", "aiter.ops.triton.utils"):
         if package not in sys.modules:
-            found = ModuleType(package)
-            found.__path__ = [str(checkout / package.replace(".", "/"))]
-            sys.modules[package] = found
+            stand_in = ModuleType(package)
+            stand_in.__path__ = [str(checkout / package.replace(".", "/"))]
+            sys.modules[package] = stand_in
     kernels = "aiter.ops.triton._triton_kernels"
     for package in (kernels, f"{kernels}.{name.rpartition('.')[0]}".rstrip(".")):
         if package not in sys.modules:
-            found = ModuleType(package)
-            found.__path__ = [str(checkout / package.replace(".", "/"))]
-            sys.modules[package] = found
+            stand_in = ModuleType(package)
+            stand_in.__path__ = [str(checkout / package.replace(".", "/"))]
+            sys.modules[package] = stand_in
     return importlib.import_module(f"{kernels}.{name}")
 
 
@@ -124,14 +124,17 @@ def aiter_target(problem: Problem, checkout: Path) -> Target:
     """
     wb.triton.activate(f"emulated:{problem.gpu}")
     sizes = problem.parameters
-    known = KERNELS[problem.kernel.removeprefix(PREFIX)]
+    record = KERNELS[problem.kernel.removeprefix(PREFIX)]
     torch.manual_seed(0)
-    x = torch.randn(int(sizes["rows"]), int(sizes["cols"])).to(known.dtype)
+    x = torch.randn(int(sizes["rows"]), int(sizes["cols"])).to(record.dtype)
     rows = Rows(x, min(MOST_FUSED, triton.next_power_of_2(x.shape[1])))
-    kernel = getattr(_module(checkout, known.module), known.entry)
+    kernel = getattr(_module(checkout, record.module), record.entry)
     return replace(
         resolve(
-            kernel[(rows.rows,)], known.given(rows), dict(known.told or {}), device=f"emulated:{problem.gpu}"
+            kernel[(rows.rows,)],
+            record.arguments(rows),
+            dict(record.launch_options or {}),
+            device=f"emulated:{problem.gpu}",
         ),
         fresh=True,
     )

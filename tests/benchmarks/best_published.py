@@ -93,20 +93,20 @@ def sample(rows: list[Row], count: int | None, seed: int) -> list[Row]:
 def as_the_tuner(target: Target, problem: Problem) -> list[TimeModel]:
     """The model's times of a target's steps, with what the tuner's loop leaves in the caches."""
     first, *rest = target.each()
-    kept = COPIES * argument_bytes_of(first) <= machine(problem.gpu).infinity_cache_bytes
-    made = []
-    for step, warm in ((first, kept), *((each, True) for each in rest)):
-        made.append(modelled(step, counted(step, warm=warm), warm=warm, in_turn=True))
-    return made
+    in_cache = COPIES * argument_bytes_of(first) <= machine(problem.gpu).infinity_cache_bytes
+    models = []
+    for step, warm in ((first, in_cache), *((each, True) for each in rest)):
+        models.append(modelled(step, counted(step, warm=warm), warm=warm, in_turn=True))
+    return models
 
 
 def kernels_digest() -> str:
     """Of what a modelled time follows from: the model and the sources of the GEMMs."""
-    found = hashlib.sha256(digest().encode())
+    sha = hashlib.sha256(digest().encode())
     for pattern in ("families/gemm*", "gemm/*.py", "include/**/*.cuh"):
         for file in sorted(KERNELS.glob(pattern)):
-            found.update(file.read_bytes())
-    return found.hexdigest()[:12]
+            sha.update(file.read_bytes())
+    return sha.hexdigest()[:12]
 
 
 def beside(rows: Iterable[Row], store: Path) -> list[Beside]:
@@ -114,16 +114,16 @@ def beside(rows: Iterable[Row], store: Path) -> list[Beside]:
     store.parent.mkdir(parents=True, exist_ok=True)
     now = kernels_digest()
     lines = store.read_text(encoding="utf-8").splitlines() if store.exists() else []
-    known = {each["problem"]: each for each in map(json.loads, lines) if each["digest"] == now}
-    found = []
+    stored = {each["problem"]: each for each in map(json.loads, lines) if each["digest"] == now}
+    comparisons = []
     for row in rows:
         problem = row.problem
-        one = known.get(str(problem))
-        if one is None:
+        record = stored.get(str(problem))
+        if record is None:
             device = wb.device(f"emulated:{problem.gpu}")
             spec = wb.kernels[problem.kernel]
             steps = as_the_tuner(resolve(problem.kernel, shape=problem.parameters, device=device), problem)
-            one = {
+            record = {
                 "problem": str(problem),
                 "digest": now,
                 "us": sum(step.time.value for step in steps),
@@ -131,10 +131,10 @@ def beside(rows: Iterable[Row], store: Path) -> list[Beside]:
                 "bound": max(steps, key=lambda step: step.time.value).bound_text,
             }
             with store.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(one) + "\n")
-        found.append(Beside(row, one["us"], one["chosen"], one["bound"]))
-        print(line_of(found[-1]), flush=True)
-    return found
+                file.write(json.dumps(record) + "\n")
+        comparisons.append(Beside(row, record["us"], record["chosen"], record["bound"]))
+        print(line_of(comparisons[-1]), flush=True)
+    return comparisons
 
 
 def kept(store: Path) -> list[Beside]:
@@ -143,46 +143,53 @@ def kept(store: Path) -> list[Beside]:
         return []
     lines = [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()]
     rows = {str(row.problem): row for row in best_rows()}
-    last = {one["problem"]: one for one in lines if one["digest"] == lines[-1]["digest"]}
-    return [Beside(rows[name], one["us"], one["chosen"], one["bound"]) for name, one in last.items()]
+    last = {record["problem"]: record for record in lines if record["digest"] == lines[-1]["digest"]}
+    return [
+        Beside(rows[name], record["us"], record["chosen"], record["bound"]) for name, record in last.items()
+    ]
 
 
-def section(found: list[Beside]) -> str:
+def section(comparisons: list[Beside]) -> str:
     """The part of docs/tuning.md: medians, and the largest ratios with what bounds them."""
-    rows = sorted(found, key=lambda one: -one.ratio)[:10]
+    rows = sorted(comparisons, key=lambda row: -row.ratio)[:10]
     worst = "\n".join(
-        f"| {one.ratio:.2f} | `{one.row.problem.kernel}` | {one.row.problem.shape} | {one.us:.2f} | "
-        f"{one.row.us:.2f}, {one.row.implementation} | {one.chosen} | {one.bound} |"
-        for one in rows
+        f"| {row.ratio:.2f} | `{row.row.problem.kernel}` | {row.row.problem.shape} | {row.us:.2f} | "
+        f"{row.row.us:.2f}, {row.row.implementation} | {row.chosen} | {row.bound} |"
+        for row in rows
     )
     return (
         "## Beside the best published\n\n"
-        f"{len(found)} of {len(best_rows()):,} problems of AITER's tuner, by\n"
+        f"{len(comparisons)} of {len(best_rows()):,} problems of AITER's tuner, by\n"
         "`python tests/benchmarks/tuned.py --published all`, which goes in an order drawn by a seed and can\n"
         "be stopped; ours modelled, theirs measured ([gemm.md](gemm.md)).\n\n"
-        f"```\n{summary(found)}\n```\n\n"
+        f"```\n{summary(comparisons)}\n```\n\n"
         "The largest, with what bounds ours:\n\n"
         "| ours over theirs | operator | problem | ours, us | best published, us | chosen | bound |\n"
         f"|{' --- |' * 7}\n{worst}\n"
     )
 
 
-def line_of(one: Beside) -> str:
+def line_of(ours: Beside) -> str:
     """A row as text."""
-    p = one.row.problem
+    best, p = ours.row, ours.row.problem
     return (
-        f"{one.ratio:5.2f}  {p.kernel.removeprefix('gemm/'):9} {p.gpu} {p.shape:40} ours {one.us:8.2f} "
-        f"best {one.row.us:8.2f}  {one.chosen}; {one.bound}; {one.row.implementation}"
+        f"{ours.ratio:5.2f}  {p.kernel.removeprefix('gemm/'):9} {p.gpu} {p.shape:40} ours {ours.us:8.2f} "
+        f"best {best.us:8.2f}  {ours.chosen}; {ours.bound}; {best.implementation}"
     )
 
 
-def summary(found: list[Beside]) -> str:
+def summary(comparisons: list[Beside]) -> str:
     """Medians and largest ratios by dtype and class of M, and of all."""
     groups: dict[tuple[str, str], list[float]] = {}
-    for one in found:
-        kernel = one.row.problem.kernel
-        for key in ((kernel, one.rows_of_a), (kernel, "all"), ("all", one.rows_of_a), ("all", "all")):
-            groups.setdefault(key, []).append(one.ratio)
+    for comparison in comparisons:
+        kernel = comparison.row.problem.kernel
+        for key in (
+            (kernel, comparison.rows_of_a),
+            (kernel, "all"),
+            ("all", comparison.rows_of_a),
+            ("all", "all"),
+        ):
+            groups.setdefault(key, []).append(comparison.ratio)
     lines = ["operator        class         rows  median  largest  above 1.6"]
     order: Mapping[str, int] = {name: i for i, (_, name) in enumerate((*CLASSES, (0, "all")))}
     for (kernel, name), ratios in sorted(

@@ -101,42 +101,42 @@ class Errors:
         )
 
 
-def compare(rows: Iterable[Row], known: Mapping[Problem, Modelled]) -> list[Compared]:
+def compare(rows: Iterable[Row], modelled: Mapping[Problem, Modelled]) -> list[Compared]:
     """The rows that were modelled."""
     compared = []
     for row in rows:
-        found = known.get(row.problem)
-        if found is None or found.failure:
+        result = modelled.get(row.problem)
+        if result is None or result.failure:
             continue
-        warm = row.warm and found.warm_us > 0
-        us = found.warm_us if warm else found.us
-        key = (warm and found.warm_key) or found.key
+        warm = row.warm and result.warm_us > 0
+        us = result.warm_us if warm else result.us
+        key = (warm and result.warm_key) or result.key
         compared.append(
             Compared(
                 row,
                 us + QUANTITIES[row.quantity].seconds * 1e6,
-                found.bound,
-                row.warm and not found.warm_us,
-                regime(key, us * 1e-6, found.width, warm=row.warm) if key else "",
-                found.former,
+                result.bound,
+                row.warm and not result.warm_us,
+                regime(key, us * 1e-6, result.width, warm=row.warm) if key else "",
+                result.former,
             )
         )
     return compared
 
 
-def own(rows: Iterable[Row], known: Mapping[Problem, Modelled]) -> list[Compared]:
+def own(rows: Iterable[Row], modelled: Mapping[Problem, Modelled]) -> list[Compared]:
     """The rows whose published kernel itself was modelled."""
     pairs = ((row, own_problem(row)) for row in rows)
-    return compare([replace(row, problem=problem) for row, problem in pairs if problem is not None], known)
+    return compare([replace(row, problem=problem) for row, problem in pairs if problem is not None], modelled)
 
 
-def nearest(rows: Iterable[Row], known: Mapping[Problem, Modelled]) -> list[Compared]:
+def nearest(rows: Iterable[Row], modelled: Mapping[Problem, Modelled]) -> list[Compared]:
     """HipKittens' rows: by the published kernel itself where that was modelled, else by ours in its place."""
-    found = []
+    comparisons = []
     for row in rows:
         if row.like:
-            found += own([row], known) or compare([row], known)
-    return found
+            comparisons += own([row], modelled) or compare([row], modelled)
+    return comparisons
 
 
 def kernel_of(row: Row) -> str:
@@ -157,17 +157,17 @@ def _arch(row: Row) -> str:
 
 
 def outside(
-    rows: Sequence[Row], known: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()
+    rows: Sequence[Row], modelled: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()
 ) -> list[Compared]:
     """What a stated error rests on: rows whose kernels were modelled themselves, or by what is nearest."""
-    return nearest(rows, known) + compare(tritons, known)
+    return nearest(rows, modelled) + compare(tritons, modelled)
 
 
 def expected(
-    rows: Sequence[Row], known: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()
+    rows: Sequence[Row], modelled: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()
 ) -> dict[str, object]:
     """What `wb.time` says of its own error: by regime, and where none is known by class of kernels."""
-    compared = nearest(rows, known)
+    compared = nearest(rows, modelled)
     classes: dict[str, object] = {}
     for group in dict.fromkeys(each.row.group for each in compared):
         of_group = [each for each in compared if each.row.group == group]
@@ -182,12 +182,12 @@ def expected(
             }
     regimes = {
         name: {
-            "rows": told.rows,
-            "median": round(told.median, 3),
-            "low": round(told.low, 2),
-            "high": round(told.high, 2),
+            "rows": errors.rows,
+            "median": round(errors.median, 3),
+            "low": round(errors.low, 2),
+            "high": round(errors.high, 2),
         }
-        for name, told in stated(_judged(outside(rows, known, tritons))).items()
+        for name, errors in stated(_judged(outside(rows, modelled, tritons))).items()
     }
     return {"regimes": regimes, "classes": classes}
 
@@ -360,15 +360,17 @@ GPUs, `UnderLoad` in `workbench/targets/`) and in `workbench/profile/launch.py`.
 
 def left_out(compared: Sequence[Compared]) -> list[tuple[str, int, float, float, float]]:
     """By class: rows, median error, factor that the other classes would have, median error with it."""
-    found = []
+    table = []
     for group in sorted({each.row.group for each in compared}):
-        own = [each for each in compared if each.row.group == group]
+        of_class = [each for each in compared if each.row.group == group]
         others = [each.ratio for each in compared if each.row.group != group]
         if others:
             factor = 1 / statistics.median(others)
-            fitted = statistics.median(abs(factor * each.ratio - 1) for each in own)
-            found.append((group, len(own), statistics.median(each.error for each in own), factor, fitted))
-    return found
+            fitted = statistics.median(abs(factor * each.ratio - 1) for each in of_class)
+            table.append(
+                (group, len(of_class), statistics.median(each.error for each in of_class), factor, fitted)
+            )
+    return table
 
 
 def _left_out(compared: Sequence[Compared]) -> list[str]:
@@ -397,23 +399,23 @@ def _nearest(compared: Sequence[Compared]) -> list[str]:
 
 def _regimes(compared: Sequence[Compared]) -> list[str]:
     judged = _judged(compared)
-    found = stated(judged)
-    if not found:
+    errors_by_regime = stated(judged)
+    if not errors_by_regime:
         return []
     rows = [
         (
             name,
-            told.rows,
-            f"{told.classes} families of one" if told.families else told.classes,
-            f"{told.median:.0%}",
-            f"{told.low:.2f} to {told.high:.2f}",
-            f"{told.factor:.2f}",
-            "nothing else" if told.inside is None else f"{told.inside} of {told.rows}",
+            errors.rows,
+            f"{errors.classes} families of one" if errors.families else errors.classes,
+            f"{errors.median:.0%}",
+            f"{errors.low:.2f} to {errors.high:.2f}",
+            f"{errors.factor:.2f}",
+            "nothing else" if errors.inside is None else f"{errors.inside} of {errors.rows}",
         )
-        for name, told in found.items()
+        for name, errors in errors_by_regime.items()
     ]
-    tried = [told for told in found.values() if told.inside is not None]
-    inside, count = sum(told.inside or 0 for told in tried), sum(told.rows for told in tried)
+    tried = [errors for errors in errors_by_regime.values() if errors.inside is not None]
+    inside, count = sum(errors.inside or 0 for errors in tried), sum(errors.rows for errors in tried)
     plain = sum(
         low <= row.ratio <= high
         for group in {row.group for row in judged}
@@ -484,34 +486,34 @@ def _owners(reports: Sequence[Report]) -> list[str]:
     return [OWNERS, "", *(_table(head, rows) if rows else none), ""]
 
 
-def document(rows: Sequence[Row], known: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()) -> str:
+def document(rows: Sequence[Row], modelled: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()) -> str:
     """`docs/model_error.md`.
 
     Args:
         rows: published.
-        known: what was modelled.
+        modelled: what was modelled.
         tritons: published rows of Triton's kernels.
     """
-    compared = compare(rows, known)
+    compared = compare(rows, modelled)
     like = [each for each in compared if each.row.like]
     others = [each for each in compared if not each.row.like]
     failed = Counter(
         found.failure.partition(":")[0] or "other"
         for row in rows
-        if (found := known.get(row.problem)) is not None and found.failure
+        if (found := modelled.get(row.problem)) is not None and found.failure
     )
-    waiting = sum(row.problem not in known for row in rows)
+    waiting = sum(row.problem not in modelled for row in rows)
     lines = [
         INTRODUCTION,
         *([FORMER] if any(each.former for each in compared) else []),
-        *_regimes(outside(rows, known, tritons)),
-        *_nearest(nearest(rows, known)),
-        *_themselves(own(rows, known)),
+        *_regimes(outside(rows, modelled, tritons)),
+        *_nearest(nearest(rows, modelled)),
+        *_themselves(own(rows, modelled)),
         "## Our kernels in the place of HipKittens'",
         "",
         *_by("class", like, lambda row: row.group),
         *_by("kernel", like, lambda row: row.problem.kernel),
-        *_tritons(compare(tritons, known)),
+        *_tritons(compare(tritons, modelled)),
         "## The fastest of the others' kernels",
         "",
         "Another tile, another compiler, often a tuner's choice of hundreds: a bound more than a comparison.",

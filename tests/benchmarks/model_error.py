@@ -93,12 +93,12 @@ _SAID = {
 
 def digest() -> str:
     """Of the files of the model, without their comments and spaces."""
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for pattern in MODEL:
         for file in sorted((ROOT / "workbench" / "profile").glob(pattern)):
             if file.suffix in _SAID:
-                found.update(_SAID[file.suffix].sub("", file.read_text(encoding="utf-8")).encode())
-    return found.hexdigest()[:12]
+                sha.update(_SAID[file.suffix].sub("", file.read_text(encoding="utf-8")).encode())
+    return sha.hexdigest()[:12]
 
 
 class Store:
@@ -115,19 +115,21 @@ class Store:
         self._models: dict[Problem, str] = {}
         if path.exists():
             for line in path.read_text(encoding="utf-8").splitlines():
-                one = json.loads(line)
-                problem, said = Problem(**one["problem"]), one["model"]
-                if said == model or self._models.get(problem, "") != model:
-                    self._models[problem] = said
-                    self.known[problem] = Modelled(**one["modelled"], former=model not in (None, said))
+                record = json.loads(line)
+                problem, model_digest = Problem(**record["problem"]), record["model"]
+                if model_digest == model or self._models.get(problem, "") != model:
+                    self._models[problem] = model_digest
+                    self.known[problem] = Modelled(
+                        **record["modelled"], former=model not in (None, model_digest)
+                    )
 
     def is_left(self, problem: Problem) -> bool:
         """Whether the model of today has said nothing of a problem."""
         return self._models.get(problem) != self.model
 
-    def add(self, problem: Problem, found: Modelled) -> None:
+    def add(self, problem: Problem, modelled: Modelled) -> None:
         """Remembers one, at once."""
-        self.known[problem], self._models[problem] = found, self.model
+        self.known[problem], self._models[problem] = modelled, self.model
         with self.path.open("a", encoding="utf-8") as file:
             file.write(self._line(problem))
 
@@ -138,15 +140,15 @@ class Store:
         self.path.write_text("".join(lines), encoding="utf-8")
 
     def _line(self, problem: Problem) -> str:
-        said = {name: value for name, value in asdict(self.known[problem]).items() if name != "former"}
-        line = {"model": self._models[problem], "problem": asdict(problem), "modelled": said}
+        modelled = {name: value for name, value in asdict(self.known[problem]).items() if name != "former"}
+        line = {"model": self._models[problem], "problem": asdict(problem), "modelled": modelled}
         return json.dumps(line) + "\n"
 
 
 def problems_of(rows: Sequence[Row]) -> set[Problem]:
     """What rows ask for, the published kernels themselves included."""
-    own = (own_problem(row) for row in rows)
-    return {row.problem for row in rows} | {each for each in own if each is not None}
+    published_kernels = (own_problem(row) for row in rows)
+    return {row.problem for row in rows} | {each for each in published_kernels if each is not None}
 
 
 TRITON, AITER = "triton ", "aiter "
@@ -215,8 +217,8 @@ def model(problem: Problem, setting: Setting) -> Modelled:
 def run(rows: list[Row], store: Store, largest: float, minutes: float, setting: Setting) -> None:
     """Models what is not there yet: HipKittens' problems first, small ones first."""
     if setting.own is not None:
-        own = ((row, own_problem(row)) for row in rows)
-        rows = [replace(row, problem=problem) for row, problem in own if problem is not None]
+        pairs = ((row, own_problem(row)) for row in rows)
+        rows = [replace(row, problem=problem) for row, problem in pairs if problem is not None]
     like = {row.problem for row in rows if row.like}
     left: list[tuple[bool, float, Problem]] = []
     for problem in dict.fromkeys(row.problem for row in rows):
@@ -229,10 +231,11 @@ def run(rows: list[Row], store: Store, largest: float, minutes: float, setting: 
     for _, size, problem in sorted(left, key=lambda each: each[:2]):
         if size > largest or time.monotonic() > until:
             continue
-        found = model(problem, setting)
-        store.add(problem, found)
+        modelled = model(problem, setting)
+        store.add(problem, modelled)
         print(
-            f"{problem}: {found.us:.1f} us, warm {found.warm_us:.1f} us, {found.wall:.1f} s {found.failure}",
+            f"{problem}: {modelled.us:.1f} us, warm {modelled.warm_us:.1f} us, {modelled.wall:.1f} s "
+            f"{modelled.failure}",
             flush=True,
         )
 
@@ -266,7 +269,7 @@ def main() -> None:
     rows = published("published_triton" if options.triton else "published_times")
     if options.triton and options.aiter:
         rows += published("published_aiter")
-    chosen = [
+    selected_rows = [
         row
         for row in rows
         if (not options.kernel or row.problem.kernel in options.kernel) and (row.like or not options.like)
@@ -274,13 +277,13 @@ def main() -> None:
     if options.write:
         tritons = published("published_triton") + published("published_aiter")
         store.tidy(problems_of(rows + tritons))
-        told = expected(rows, store.known, tritons)
-        EXPECTED.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        errors = expected(rows, store.known, tritons)
+        EXPECTED.write_text(json.dumps(errors, indent=1) + "\n", encoding="utf-8")
     else:
         launches = Launches(options.launches, again=options.again)
         setting = Setting(launches, options.own, options.port, options.aiter)
-        run(chosen, store, options.largest, options.minutes, setting)
-        print(summary(chosen, store.known))
+        run(selected_rows, store, options.largest, options.minutes, setting)
+        print(summary(selected_rows, store.known))
 
 
 if __name__ == "__main__":

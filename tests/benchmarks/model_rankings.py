@@ -283,7 +283,7 @@ RANKINGS = (
 
 
 def chiplets(
-    key: str, side: int, orders: Mapping[tuple[int, int] | None, int], note: str, own: Path
+    key: str, side: int, orders: Mapping[tuple[int, int] | None, int], note: str, tree: Path
 ) -> Ranking:
     """Orders of the paper's table 4, by the TFLOP/s that it has for each."""
     return Ranking(
@@ -294,7 +294,7 @@ def chiplets(
             Version(
                 f"windows of {order[0]} rows, chunks of {order[1]}" if order else "row-major",
                 tflops,
-                lambda order=order: time_target(chiplet_target(own, side, order), warm=True).median.value,  # type: ignore[misc]
+                lambda order=order: time_target(chiplet_target(tree, side, order), warm=True).median.value,  # type: ignore[misc]
             )
             for order, tflops in orders.items()
         ),
@@ -306,21 +306,21 @@ def chiplets(
 
 def blog(notebooks: Path) -> Ranking:
     """The steps of the ROCm blog, each by its own source."""
-    told = (2680.33, 2288.16, 1828.74, 1166.41)
+    published_tflops = (2680.33, 2288.16, 1828.74, 1166.41)
     return Ranking(
         "steps-fp8-own",
         "fp8 GEMM 4096 cubed, the steps of the ROCm blog by its own sources",
         "TFLOP/s",
         tuple(
             Version(step, tflops, lambda step=step: time_target(step_target(notebooks, step)).median.value)  # type: ignore[misc]
-            for step, tflops in zip(reversed(STEPS), told, strict=True)
+            for step, tflops in zip(reversed(STEPS), published_tflops, strict=True)
         ),
         "ROCm blog 'FP8 GEMM Optimization on AMD CDNA4', table 5; its sources in ROCm/gpuaidev's notebook",
         STEPS_OWN,
     )
 
 
-def own_rankings(own: Path) -> tuple[Ranking, ...]:
+def own_rankings(checkout: Path) -> tuple[Ranking, ...]:
     """Of sources that were timed themselves."""
     return (
         Ranking(
@@ -328,7 +328,7 @@ def own_rankings(own: Path) -> tuple[Ranking, ...]:
             "fp8 GEMM 8192 cubed, the published sources: 4 waves interleaved, 8 in ping-pong",
             "TFLOP/s",
             tuple(
-                Version(f"{waves} waves", tflops, published_source(fp8_target, own, waves))
+                Version(f"{waves} waves", tflops, published_source(fp8_target, checkout, waves))
                 for waves, tflops in ((4, 3327), (8, 3222))
             ),
             "HipKittens main kernels/gemm/fp8fp32; arXiv 2511.08083, as others cite it",
@@ -339,14 +339,18 @@ def own_rankings(own: Path) -> tuple[Ranking, ...]:
             "bf16 GEMM 8192 cubed by the order of its tiles, the published source",
             "us",
             tuple(
-                Version(_order(window), us, published_source(order_target, own, window))
+                Version(_order(window), us, published_source(order_target, checkout, window))
                 for window, us in ORDERS.items()
             ),
             f"{PAPER}/grid_micro/data_to_log.json",
             TILE_ORDER_OWN,
         ),
-        chiplets("chiplets-9216-own", 9216, {(5, 25): 1145, None: 1113, (7, 216): 991}, CHIPLETS_9216, own),
-        chiplets("chiplets-14592-own", 14592, {(8, 64): 1068, (8, 542): 980, None: 900}, CHIPLETS_14592, own),
+        chiplets(
+            "chiplets-9216-own", 9216, {(5, 25): 1145, None: 1113, (7, 216): 991}, CHIPLETS_9216, checkout
+        ),
+        chiplets(
+            "chiplets-14592-own", 14592, {(8, 64): 1068, (8, 542): 980, None: 900}, CHIPLETS_14592, checkout
+        ),
     )
 
 
@@ -371,16 +375,16 @@ def rows(ranking: Ranking) -> list[tuple[str, ...]]:
     """A table's rows: each version beside the first, published and modelled."""
     times = [version.time() for version in ranking.versions]
     best = ranking.versions[0].published
-    found = []
+    table = []
     for place, (version, us) in enumerate(zip(ranking.versions, times, strict=True)):
         behind = ""
         if version.published is not None and best is not None:
             ratio = version.published / best
             behind = f"{1 / ratio if ranking.unit == 'TFLOP/s' else ratio:.3f}"
         verdict = "" if place == 0 else _verdict(us / times[place - 1])
-        shown = f"{version.published:g} {ranking.unit}" if version.published is not None else "behind"
-        found.append((version.name, shown, behind, f"{us:.1f} us", f"{us / times[0]:.3f}", verdict))
-    return found
+        published = f"{version.published:g} {ranking.unit}" if version.published is not None else "behind"
+        table.append((version.name, published, behind, f"{us:.1f} us", f"{us / times[0]:.3f}", verdict))
+    return table
 
 
 HEAD = ("version", "published", "over the first", "modelled", "over the first", "behind the one before")
@@ -404,12 +408,12 @@ def _source(part: str) -> str:
     return part[part.index("Published: ") :].partition("\n")[0]
 
 
-def document(known: Sequence[Ranking], made: Mapping[str, str]) -> str:
+def document(rankings: Sequence[Ranking], section_by_title: Mapping[str, str]) -> str:
     """The document.
 
     Args:
-        known: rankings in their order.
-        made: sections by title; a ranking without one is left out.
+        rankings: rankings in their order.
+        section_by_title: sections by title; a ranking without one is left out.
     """
     errors = {"GEMM": expected("gemm/bf16"), "attention": expected("attention/forward")}
     off = "; ".join(f"{error.text} ({name})" for name, error in errors.items())
@@ -419,9 +423,9 @@ def document(known: Sequence[Ranking], made: Mapping[str, str]) -> str:
         "modelled;\nwhat was published is of others' kernels of the same kind. Nothing was measured here.",
         f"Expected error of the modelled times: {off}.",
     ]
-    for ranking in known:
-        if ranking.title in made:
-            parts.append("\n\n".join(filter(None, (made[ranking.title], ranking.note))))
+    for ranking in rankings:
+        if ranking.title in section_by_title:
+            parts.append("\n\n".join(filter(None, (section_by_title[ranking.title], ranking.note))))
     return "\n\n".join((*parts, LEFT_OUT)) + "\n"
 
 
@@ -437,17 +441,19 @@ def main() -> None:
         parts.append(own_rankings(options.own))
     if options.notebooks:
         parts.append((blog(options.notebooks),))
-    known = [each for part in parts for each in part]
-    chosen = [each for each in known if not options.only or each.key in options.only]
-    if not chosen:
-        parser.error(f"--only: there are {', '.join(each.key for each in known)}")
-    made = {}
-    for ranking in chosen:
-        made[ranking.title] = section(ranking)
-        print(made[ranking.title], flush=True)
+    rankings = [each for part in parts for each in part]
+    selected = [each for each in rankings if not options.only or each.key in options.only]
+    if not selected:
+        parser.error(f"--only: there are {', '.join(each.key for each in rankings)}")
+    section_by_title = {}
+    for ranking in selected:
+        section_by_title[ranking.title] = section(ranking)
+        print(section_by_title[ranking.title], flush=True)
         if options.write:
-            kept = sections(DOCUMENT.read_text(encoding="utf-8"))
-            DOCUMENT.write_text(document(everything(), {**kept, **made}), encoding="utf-8")
+            older_sections = sections(DOCUMENT.read_text(encoding="utf-8"))
+            DOCUMENT.write_text(
+                document(everything(), {**older_sections, **section_by_title}), encoding="utf-8"
+            )
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ extern "C" __global__ void sums(const unsigned short *a, const unsigned short *b
 
 def matrix_core(device: str, depth: int, kind: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums of `depth` products in fp32, and in float64; of 16 products two may be large and cancel."""
-    made = torch.Generator().manual_seed(0)
-    a, b = (torch.randn(32, depth, generator=made).bfloat16() for _ in range(2))
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(32, depth, generator=generator).bfloat16() for _ in range(2))
     if kind == "positive":
         a, b = a.abs(), b.abs()
     if kind == "cancelling":
@@ -51,18 +51,18 @@ def attention(device: str) -> tuple[torch.Tensor, torch.Tensor]:
     spec = wb.kernels["attention/forward"]
     shape = spec.shape({"queries": 256, "keys": 256, "heads": 2, "heads_kv": 2})
     inputs = spec.make_inputs(shape, seed=0, device=wb.device(device))
-    found = spec(*inputs.values(), device=device)
-    found = next(iter(found.values()))
+    output = spec(*inputs.values(), device=device)
+    output = next(iter(output.values()))
     wide = {k: v.double() if isinstance(v, torch.Tensor) else v for k, v in inputs.items()}
-    wanted = spec.reference(**wide)
-    return found, wanted[0] if isinstance(wanted, tuple) else wanted
+    expected = spec.reference(**wide)
+    return output, expected[0] if isinstance(expected, tuple) else expected
 
 
 def training_step(device: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Gradients of both weights of two layers, by kernels for the products and their gradients."""
-    made = torch.Generator().manual_seed(0)
-    x, target = (torch.randn(128, 256, generator=made) for _ in range(2))
-    weights = [(torch.randn(256, 256, generator=made) / 16).bfloat16() for _ in range(2)]
+    generator = torch.Generator().manual_seed(0)
+    x, target = (torch.randn(128, 256, generator=generator) for _ in range(2))
+    weights = [(torch.randn(256, 256, generator=generator) / 16).bfloat16() for _ in range(2)]
 
     def gradients(product: Callable[..., torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
         leaves = [w.to(dtype, copy=True).requires_grad_() for w in weights]
@@ -72,16 +72,16 @@ def training_step(device: str) -> tuple[torch.Tensor, torch.Tensor]:
         return torch.stack([leaf.grad for leaf in leaves if leaf.grad is not None])
 
     with wb.numerics(wb.device(device).numerics):
-        found = gradients(wb.ops.gemm, torch.bfloat16)
-    return found, gradients(lambda a, b: a @ b.T, torch.float64)
+        bf16_gradients = gradients(wb.ops.gemm, torch.bfloat16)
+    return bf16_gradients, gradients(lambda a, b: a @ b.T, torch.float64)
 
 
-def row(what: str, sides: dict[str, tuple[torch.Tensor, torch.Tensor]]) -> str:
+def row(title: str, sides: dict[str, tuple[torch.Tensor, torch.Tensor]]) -> str:
     """A line of the table."""
-    cells = [what]
-    for found, wanted in sides.values():
-        scale = wanted.abs().mean()
-        error = (found.double() - wanted) / scale
+    cells = [title]
+    for output, expected in sides.values():
+        scale = expected.abs().mean()
+        error = (output.double() - expected) / scale
         spread = 3 * error.std() / error.numel() ** 0.5
         bias = f"{error.mean():+.1e} ± {spread:.1e}"
         cells += [f"{error.abs().mean():.2e}", f"{error.abs().max():.2e}", bias]
@@ -112,8 +112,8 @@ def main() -> None:
         ("attention forward, bf16", attention),
         ("training step, bf16 gradients", training_step),
     ]
-    for what, function in rows:
-        print(row(what, {n: function(d) for n, d in devices.items()}), flush=True)
+    for title, function in rows:
+        print(row(title, {n: function(d) for n, d in devices.items()}), flush=True)
 
 
 if __name__ == "__main__":

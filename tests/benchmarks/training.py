@@ -113,10 +113,10 @@ def shares(model: str) -> dict[str, tuple[float, float]]:
 
     def launched(*args: Any, **kwargs: Any) -> Any:
         began = time.process_time()
-        made = launch(*args, **kwargs)
+        result = launch(*args, **kwargs)
         spent[names[-1]] += time.process_time() - began
         launches[names[-1]] += 1
-        return made
+        return result
 
     def called(spec: KernelSpec, *args: Any, **kwargs: Any) -> Any:
         names.append(spec.name)
@@ -133,8 +133,8 @@ def shares(model: str) -> dict[str, tuple[float, float]]:
             run.step()
         whole = time.process_time() - began
     steps = TURN * (TURNS - 1)
-    found = {name: (launches[name] / steps, seconds / whole) for name, seconds in spent.items()}
-    return {**found, REST: (0, 1 - sum(part for _, part in found.values()))}
+    part_by_operator = {name: (launches[name] / steps, seconds / whole) for name, seconds in spent.items()}
+    return {**part_by_operator, REST: (0, 1 - sum(part for _, part in part_by_operator.values()))}
 
 
 def seconds_text(models: Sequence[str]) -> str:
@@ -161,8 +161,8 @@ def seconds_text(models: Sequence[str]) -> str:
     ]
     for name in sorted(names, key=lambda name: -most[name]):
         cells = []
-        for found in columns.values():
-            count, part = found.get(name, (0, 0.0))
+        for column in columns.values():
+            count, part = column.get(name, (0, 0.0))
             cells.append(f"{part:.0%} ({count:.0f})" if count else f"{part:.0%}" if part else "")
         lines.append(f"| {name if name in (CALLS, REST) else f'`{name}`'} | {' | '.join(cells)} |")
     return "\n".join([*lines, SECONDS_END])
@@ -170,22 +170,26 @@ def seconds_text(models: Sequence[str]) -> str:
 
 def cosines(model: str) -> dict[str, dict[str, float]]:
     """Of each parameter's first gradient with float64's: by our kernels, and by PyTorch in bf16."""
-    found: dict[str, dict[str, torch.Tensor]] = {}
+    gradients: dict[str, dict[str, torch.Tensor]] = {}
     for kernels in ("hipkittens", "pytorch", "float64"):
         run = training(model, "pytorch" if kernels == "float64" else kernels, 0, 1)
         if kernels == "float64":
             run.model.double()
         run.loss(*run.text.at(0)).backward()
-        found[kernels] = {n: p.grad.double() for n, p in run.model.named_parameters() if p.grad is not None}
-    made: dict[str, dict[str, float]] = {"hipkittens": {}, "pytorch": {}}
-    largest = max(g.norm().item() for g in found["float64"].values())
-    for kernels, own in made.items():
-        for name, wanted in found["float64"].items():
+        gradients[kernels] = {
+            n: p.grad.double() for n, p in run.model.named_parameters() if p.grad is not None
+        }
+    cosine_by_kernels: dict[str, dict[str, float]] = {"hipkittens": {}, "pytorch": {}}
+    largest = max(g.norm().item() for g in gradients["float64"].values())
+    for kernels, cosine_by_name in cosine_by_kernels.items():
+        for name, expected in gradients["float64"].items():
             # Mathematically zero, such as that of a key's bias: softmax does not see what is added to all.
-            if wanted.norm() > 1e-9 * largest:
+            if expected.norm() > 1e-9 * largest:
                 cosine = torch.nn.functional.cosine_similarity
-                own[name] = cosine(found[kernels][name].flatten(), wanted.flatten(), 0).item()
-    return made
+                cosine_by_name[name] = cosine(
+                    gradients[kernels][name].flatten(), expected.flatten(), 0
+                ).item()
+    return cosine_by_kernels
 
 
 def smooth(losses: list[float]) -> list[float]:
@@ -210,10 +214,10 @@ def picture(runs: dict[str, dict[str, Any]], title: str) -> str:
     return str(svg_of(figure))
 
 
-def tables(kept: dict[str, Any], models: list[str], steps: int) -> list[str]:
+def tables(results: dict[str, Any], models: list[str], steps: int) -> list[str]:
     lines: list[str] = []
     for model in models:
-        runs = kept[f"{model} {steps}"]
+        runs = results[f"{model} {steps}"]
         of = {f"{kernels} {seed}": smooth(runs[f"{kernels} {seed}"]["losses"]) for kernels, seed in RUNS}
         seeds = [of[f"pytorch {seed}"] for seed in SEEDS]
         lines += [
@@ -242,52 +246,52 @@ def tables(kept: dict[str, Any], models: list[str], steps: int) -> list[str]:
     return lines
 
 
-def calls_of(name: str, kept: dict[str, Any]) -> list[tuple[str, dict[str, Any], int]]:
+def calls_of(name: str, results: dict[str, Any]) -> list[tuple[str, dict[str, Any], int]]:
     """Different calls of a model's step with how many there are of each; they are the same for each GPU."""
-    if f"calls {name}" not in kept:
+    if f"calls {name}" not in results:
         counts = Counter((call.operator, tuple(call.shape.items())) for call in step_of(name).calls)
-        kept[f"calls {name}"] = [(operator, dict(shape), n) for (operator, shape), n in counts.items()]
-    found: list[tuple[str, dict[str, Any], int]] = kept[f"calls {name}"]
-    return found
+        results[f"calls {name}"] = [(operator, dict(shape), n) for (operator, shape), n in counts.items()]
+    calls: list[tuple[str, dict[str, Any], int]] = results[f"calls {name}"]
+    return calls
 
 
-def forecast(name: str, gpus: Sequence[str], kept: dict[str, Any], save: Callable[[], None]) -> None:
-    """Models the times of a step's calls that `kept` does not have, with what 80 % are off, on each GPU.
+def forecast(name: str, gpus: Sequence[str], results: dict[str, Any], save: Callable[[], None]) -> None:
+    """Models the times of a step's calls that `results` does not have, with what 80 % are off, on each GPU.
 
     GPUs of one target run a call once, on the emulated device, and differ in the model alone.
     """
-    known = {gpu: kept.setdefault(f"times {gpu}", {}) for gpu in gpus}
-    for operator, shape, _ in calls_of(name, kept):
+    times_by_gpu = {gpu: results.setdefault(f"times {gpu}", {}) for gpu in gpus}
+    for operator, shape, _ in calls_of(name, results):
         key = f"{operator} {shape_text(shape)}"
-        missing = [gpu for gpu in gpus if key not in known[gpu]]
+        missing = [gpu for gpu in gpus if key not in times_by_gpu[gpu]]
         times = time_on([f"emulated:{gpu}" for gpu in missing], operator, shape=shape)
-        for gpu, found in zip(missing, times, strict=True):
-            us, error = found.median.value, found.median.error
+        for gpu, timing in zip(missing, times, strict=True):
+            us, error = timing.median.value, timing.median.error
             around = error.around(us) if error is not None else None
-            known[gpu][key] = {"us": us, "around": around, "bound": bound_of(found)}
-            print(gpu, key, known[gpu][key], flush=True)
+            times_by_gpu[gpu][key] = {"us": us, "around": around, "bound": bound_of(timing)}
+            print(gpu, key, times_by_gpu[gpu][key], flush=True)
         save()
 
 
-def forecast_text(name: str, kept: dict[str, Any], gpus: Sequence[str]) -> str:
+def forecast_text(name: str, results: dict[str, Any], gpus: Sequence[str]) -> str:
     """A model's part of the page, between its marks."""
-    chosen = MODELS[name]
-    tokens = chosen.span * chosen.batch
+    model = MODELS[name]
+    tokens = model.span * model.batch
     lines = [
         f"<!-- forecast of {name} begins -->",
         f"### {name}",
         "",
-        f"{chosen.batch} sequences of {chosen.span:,} tokens; {chosen.source}.",
+        f"{model.batch} sequences of {model.span:,} tokens; {model.source}.",
         "",
         "| GPU | a step (modelled) | 80 % | tokens/s | most of it |",
         "| --- | ---: | ---: | ---: | --- |",
     ]
     for gpu in gpus:
         sums, low, high = Counter[str](), 0.0, 0.0
-        for operator, shape, count in calls_of(name, kept):
-            found = kept[f"times {gpu}"][f"{operator} {shape_text(shape)}"]
-            sums[operator] += count * found["us"]
-            least, most = found["around"] or (found["us"], found["us"])
+        for operator, shape, count in calls_of(name, results):
+            timing = results[f"times {gpu}"][f"{operator} {shape_text(shape)}"]
+            sums[operator] += count * timing["us"]
+            least, most = timing["around"] or (timing["us"], timing["us"])
             low, high = low + count * least, high + count * most
         whole = sum(sums.values())
         most_of_it = ", ".join(f"`{operator}` {us / whole:.0%}" for operator, us in sums.most_common(4))
@@ -295,7 +299,7 @@ def forecast_text(name: str, kept: dict[str, Any], gpus: Sequence[str]) -> str:
             f"| {gpu} | {whole / 1000:,.1f} ms | {low / 1000:,.1f} to {high / 1000:,.1f} ms | "
             f"{tokens / whole * 1e6:,.0f} | {most_of_it} |"
         )
-    beside = [row for gpu in gpus for row in beside_published(name, gpu, kept)]
+    beside = [row for gpu in gpus for row in beside_published(name, gpu, results)]
     if beside:
         lines += [
             "",
@@ -309,11 +313,11 @@ def forecast_text(name: str, kept: dict[str, Any], gpus: Sequence[str]) -> str:
     return "\n".join([*lines, f"<!-- forecast of {name} ends -->"])
 
 
-def beside_published(name: str, gpu: str, kept: dict[str, Any]) -> list[str]:
+def beside_published(name: str, gpu: str, results: dict[str, Any]) -> list[str]:
     """A step's operators of which HipKittens published times on a GPU, beside those."""
     longest: dict[str, tuple[float, float, dict[str, Any]]] = {}
-    for operator, shape, count in calls_of(name, kept):
-        us = kept[f"times {gpu}"][f"{operator} {shape_text(shape)}"]["us"]
+    for operator, shape, count in calls_of(name, results):
+        us = results[f"times {gpu}"][f"{operator} {shape_text(shape)}"]["us"]
         longest[operator] = max(
             longest.get(operator, (0.0, 0.0, {})), (us * count, us, shape), key=lambda e: e[0]
         )
@@ -325,12 +329,12 @@ def beside_published(name: str, gpu: str, kept: dict[str, Any]) -> list[str]:
             continue
         near = min(theirs, key=partial(_distance, shape))
         full = spec.shape(near.shape, arch=product(gpu).arch)
-        own, kind, unit = rate(spec, shape, us)
+        our_rate, kind, unit = rate(spec, shape, us)
         published = near.value if near.unit == unit else spec.work(full)[kind] / near.value / 1e6
         digits = 0 if unit == "TFLOP/s" else 1
         texts = [", ".join(f"{k}={d[k]}" for k in near.shape) for d in (shape, near.shape)]
         rows.append(
-            f"| {gpu} | `{operator}` | {own:,.{digits}f} {unit} | {published:,.{digits}f} {unit} | "
+            f"| {gpu} | `{operator}` | {our_rate:,.{digits}f} {unit} | {published:,.{digits}f} {unit} | "
             f"{' | '.join(texts)} |"
         )
     return rows
@@ -345,11 +349,11 @@ def rate(spec: KernelSpec, shape: dict[str, Any], us: float) -> tuple[float, str
 
 def _distance(shape: dict[str, Any], published: Published) -> float:
     """How unlike shapes are: octaves of sizes; another choice counts as eight."""
-    found = 0.0
+    octaves = 0.0
     for key, value in published.shape.items():
         numbers = all(isinstance(v, int) and v > 1 for v in (value, shape[key]))
-        found += abs(math.log2(value / shape[key])) if numbers else 8.0 * (value != shape[key])
-    return found
+        octaves += abs(math.log2(value / shape[key])) if numbers else 8.0 * (value != shape[key])
+    return octaves
 
 
 def main() -> None:
@@ -364,50 +368,50 @@ def main() -> None:
     options.add_argument("--forecast", nargs="+", choices=list(MODELS), metavar="MODEL")
     options.add_argument("--gpus", nargs="+", choices=GPUS, default=GPUS, help="of the forecast")
     options.add_argument("--write", action="store_true")
-    chosen = options.parse_args()
-    kept = json.loads(chosen.keep.read_text()) if chosen.keep.exists() else {}
-    chosen.keep.parent.mkdir(parents=True, exist_ok=True)
+    arguments = options.parse_args()
+    results = json.loads(arguments.keep.read_text()) if arguments.keep.exists() else {}
+    arguments.keep.parent.mkdir(parents=True, exist_ok=True)
 
     def save() -> None:
         # Whole or not at all: a run may be stopped at any time, and goes on from here.
-        written = chosen.keep.with_suffix(".part")
-        written.write_text(json.dumps(kept))
-        written.replace(chosen.keep)
+        written = arguments.keep.with_suffix(".part")
+        written.write_text(json.dumps(results))
+        written.replace(arguments.keep)
 
-    if chosen.seconds:
-        text = seconds_text(chosen.models)
+    if arguments.seconds:
+        text = seconds_text(arguments.models)
         print(text)
-        if chosen.write:
+        if arguments.write:
             marked.put(DOCUMENT, text)
         return
-    if chosen.forecast:
-        for name in chosen.forecast:
-            forecast(name, chosen.gpus, kept, save)
-        for name in chosen.forecast:
-            text = forecast_text(name, kept, chosen.gpus)
+    if arguments.forecast:
+        for name in arguments.forecast:
+            forecast(name, arguments.gpus, results, save)
+        for name in arguments.forecast:
+            text = forecast_text(name, results, arguments.gpus)
             print(text)
-            if chosen.write:
+            if arguments.write:
                 marked.put(DOCUMENT, text)
         return
-    for model in chosen.models:
+    for model in arguments.models:
         by = f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads"
-        runs = kept.setdefault(f"{model} {chosen.steps}", {"made by": by})
+        runs = results.setdefault(f"{model} {arguments.steps}", {"made by": by})
         jobs: dict[str, Callable[[], Any]] = {"cosines": partial(cosines, model)}
         for kernels, seed in RUNS:
-            jobs[f"{kernels} {seed}"] = partial(curve, model, kernels, seed, chosen.steps)
+            jobs[f"{kernels} {seed}"] = partial(curve, model, kernels, seed, arguments.steps)
         for name, job in jobs.items():
             if name not in runs:
                 runs[name] = job()
                 save()
             print(model, name, "ready", flush=True)
-    versions = " and ".join({kept[f"{model} {chosen.steps}"]["made by"] for model in chosen.models})
-    about = f"{chosen.steps} steps, seed 0, losses averaged over {WINDOW} steps; {versions}."
-    text = "\n".join([BEGIN, about, "", *tables(kept, chosen.models, chosen.steps), END])
+    versions = " and ".join({results[f"{model} {arguments.steps}"]["made by"] for model in arguments.models})
+    about = f"{arguments.steps} steps, seed 0, losses averaged over {WINDOW} steps; {versions}."
+    text = "\n".join([BEGIN, about, "", *tables(results, arguments.models, arguments.steps), END])
     print(text)
-    if chosen.write:
-        for model in chosen.models:
+    if arguments.write:
+        for model in arguments.models:
             image = DOCUMENT.parent / "images" / f"training_{model.replace('-', '_')}.svg"
-            image.write_text(picture(kept[f"{model} {chosen.steps}"], f"Loss of {model}"))
+            image.write_text(picture(results[f"{model} {arguments.steps}"], f"Loss of {model}"))
         marked.put(DOCUMENT, text)
 
 

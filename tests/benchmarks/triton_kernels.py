@@ -58,8 +58,8 @@ def triton_target(problem: Problem) -> Target:
     block = triton.next_power_of_2(cols)
     x = torch.randn(rows, cols, generator=torch.Generator().manual_seed(0)).bfloat16()
     weight, out = torch.ones(cols, dtype=torch.bfloat16), torch.empty_like(x)
-    kernel, given = (
+    kernel, arguments = (
         (softmax, (x, out, cols)) if name == "softmax" else (rmsnorm, (x, weight, out, cols, 1e-5))
     )
-    told = {"size": block, "num_warps": warps(name, block)}
-    return replace(resolve(kernel[(rows,)], given, told, device=f"emulated:{problem.gpu}"), fresh=True)
+    options = {"size": block, "num_warps": warps(name, block)}
+    return replace(resolve(kernel[(rows,)], arguments, options, device=f"emulated:{problem.gpu}"), fresh=True)
