@@ -100,12 +100,12 @@ def check_starts(name: str, starts: torch.Tensor) -> None:
 def used_pages(cache: str) -> Callable[[Mapping[str, Any]], torch.Tensor]:
     """Of a call's tensors, a mask of `block_table`: pages in which a sequence has keys."""
 
-    def of(tensors: Mapping[str, Any]) -> torch.Tensor:
+    def mask_of_pages(tensors: Mapping[str, Any]) -> torch.Tensor:
         table, lengths, page = tensors["block_table"], tensors["seq_lens"], tensors[cache].shape[1]
         mask: torch.Tensor = torch.arange(table.shape[1], device=table.device) * page < lengths[:, None]
         return mask
 
-    return of
+    return mask_of_pages
 
 
 def band(causal: bool, window: int) -> dict[str, int]:

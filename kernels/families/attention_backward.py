@@ -130,7 +130,7 @@ def head_by_head(tensors: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor
     settings = {name: value for name, value in tensors.items() if name not in ("q", "k", "v", "sinks")}
     heads = q.shape[2] // k.shape[2]
 
-    def of(b: int, h: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def head_result(b: int, h: int) -> tuple[torch.Tensor, torch.Tensor]:
         group = slice(h * heads, (h + 1) * heads)
         parts = {
             "q": q[b : b + 1, :, group],
@@ -139,7 +139,7 @@ def head_by_head(tensors: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor
         }
         return attention(**parts, **settings, sinks=None if sinks is None else sinks[group])
 
-    results = [[of(b, h) for h in range(k.shape[2])] for b in range(q.shape[0])]
+    results = [[head_result(b, h) for h in range(k.shape[2])] for b in range(q.shape[0])]
     return (
         torch.cat([torch.cat([out for out, _ in sequence], dim=2) for sequence in results]),
         torch.cat([torch.cat([lse for _, lse in sequence], dim=1) for sequence in results]),

@@ -185,7 +185,7 @@ TYPES = {
 def launch(elements: Sequence[str]) -> Callable[[Mapping[str, Any], str], Launch]:
     """As many work-groups as any list has tiles; two steps of A and B, of these types, in shared memory."""
 
-    def of(shape: Mapping[str, Any], arch: str) -> Launch:
+    def launch_of_shape(shape: Mapping[str, Any], arch: str) -> Launch:
         high, tile, wide = entries(shape), rows(shape), columns(shape)
         if "block" in shape:
             # The longest list: every expert's last block is padding but for one id.
@@ -200,7 +200,7 @@ def launch(elements: Sequence[str]) -> Callable[[Mapping[str, Any], str], Launch
             dynamic_shared=2 * numbers * stored_bits(shape, arch, elements) // 8,
         )
 
-    return of
+    return launch_of_shape
 
 
 POINTERS = (
@@ -322,13 +322,13 @@ def flops(shape: Mapping[str, Any]) -> int:
 def bytes_of(bits_a: int, bits_b: int) -> Callable[[Mapping[str, Any]], int]:
     """Bytes that move at least: A, every matrix that can have an entry, and C."""
 
-    def of(shape: Mapping[str, Any]) -> int:
+    def least_bytes(shape: Mapping[str, Any]) -> int:
         n, k, out = shape["n"], shape["k"], entries(shape)
         wide = n // 2 if shape.get("activation") == "silu_and_mul" or shape.get("swiglu") else n
         used = min(shape["experts"], out)
         return int((shape["tokens"] * k * bits_a + used * n * k * bits_b) // 8 + 2 * out * wide)
 
-    return of
+    return least_bytes
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:

@@ -78,11 +78,11 @@ def tiles(shape: Mapping[str, Any], side: int, wide: int | None = None) -> int:
 def launch(side: int, threads: int, wide: int | None = None) -> Callable[[Mapping[str, Any], str], Launch]:
     """A work-group for each tile of C; shared memory holds two steps of `side` rows of A and of B."""
 
-    def of(shape: Mapping[str, Any], arch: str) -> Launch:
+    def launch_of_shape(shape: Mapping[str, Any], arch: str) -> Launch:
         grid = (tiles(shape, side, wide), shape["batch"])
         return Launch(grid=grid, block=threads, dynamic_shared=2 * 2 * side * BYTES[arch])
 
-    return of
+    return launch_of_shape
 
 
 def span(shape: Mapping[str, Any], parts: int) -> int:

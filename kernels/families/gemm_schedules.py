@@ -179,7 +179,7 @@ class Product:
         """A work-group for each tile of C; of groups as many as any division into them has, each of which may
         end with a part of one."""
 
-        def of(shape: Sizes, arch: str) -> Launch:
+        def launch_of_shape(shape: Sizes, arch: str) -> Launch:
             whole = family.launch(tile, threads, tile // self.of_b)(shape, arch)
             if "groups" not in shape:
                 return whole
@@ -188,7 +188,7 @@ class Product:
                 grid=high * -(-shape["n"] // tile), block=threads, dynamic_shared=whole.dynamic_shared
             )
 
-        return of
+        return launch_of_shape
 
     def plain(self) -> dict[str, Any]:
         """Fields of a spec whose own implementation is the plain loop over two buffers or more."""

@@ -62,7 +62,7 @@ def stored(format: str) -> torch.dtype:
 def check(scales: Scales) -> Callable[[Mapping[str, Any], str], None]:
     """Refuses encodings of fp8 that the target does not have, and blocks that do not fit rows."""
 
-    def of(shape: Mapping[str, Any], arch: str) -> None:
+    def check_shape(shape: Mapping[str, Any], arch: str) -> None:
         format, cols = shape["format"], shape["cols"]
         if not target(arch).has(FORMATS[format]):
             names = [name for name in FP8 if target(arch).has(FORMATS[name])]
@@ -72,7 +72,7 @@ def check(scales: Scales) -> Callable[[Mapping[str, Any], str], None]:
         if scales.power and cols % 32:
             raise ShapeError(f"quantization: {cols} columns; expected a multiple of 32, whole blocks")
 
-    return of
+    return check_shape
 
 
 def shape_of(
@@ -109,7 +109,7 @@ def parameters(scales: Scales, **more: Choice) -> dict[str, Any]:
 def define(source: str, scales: Scales) -> Callable[[Mapping[str, Any], str], dict[str, object]]:
     """The macros for a source of `quantize.cuh`, such as `rms_norm`, or `{activation}` in it."""
 
-    def of(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
+    def macros(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
         return {
             **rowwise.define(shape, arch),
             "QUANTIZE_SOURCE": source.format(**shape),
@@ -119,7 +119,7 @@ def define(source: str, scales: Scales) -> Callable[[Mapping[str, Any], str], di
             "QUANTIZE_ROUNDING": shape.get("rounding", "even"),
         }
 
-    return of
+    return macros
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:

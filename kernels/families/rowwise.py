@@ -37,7 +37,7 @@ def launch(per_lane: int = 32, stride: int = 0) -> Callable[[Mapping[str, Any], 
         ShapeError: a row is longer than a work-group holds with the elements that tuning gives a lane.
     """
 
-    def of(shape: Mapping[str, Any], arch: str) -> Launch:
+    def launch_of_shape(shape: Mapping[str, Any], arch: str) -> Launch:
         cols, waves, held = shape["cols"], shape.get("group_waves", 4), shape.get("per_lane", 0) or per_lane
         most = MOST_WAVES * WAVE * held
         if held != per_lane and cols > most:
@@ -49,7 +49,7 @@ def launch(per_lane: int = 32, stride: int = 0) -> Callable[[Mapping[str, Any], 
             return Launch(grid=-(-shape["rows"] // rows), block=across * WAVE)
         return Launch(grid=-(-shape["rows"] // (waves * rows)), block=waves * WAVE)
 
-    return of
+    return launch_of_shape
 
 
 def source(name: str, operator: str) -> str:

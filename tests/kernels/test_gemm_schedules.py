@@ -36,7 +36,7 @@ SHAPES = [
 """A cube, whole tiles with an odd number of steps, the smallest, and parts of tiles and of steps: of bf16."""
 
 
-def of(spec: KernelSpec, shape: dict[str, int]) -> dict[str, int]:
+def shape_in_elements(spec: KernelSpec, shape: dict[str, int]) -> dict[str, int]:
     """A shape of bf16 in the kernel's elements: steps along K have as many bytes."""
     return {**shape, "k": 2 * shape["k"]} if "fp8" in spec.name else shape
 
@@ -58,7 +58,7 @@ def aligned(tensor: torch.Tensor) -> torch.Tensor:
 def test_verifies(arch: str, spec: KernelSpec, shape: dict[str, int]) -> None:
     if not in_turn(f"{spec.name} {shape}", arch):
         pytest.skip("the other target's turn")
-    result = wb.verify(spec, shape=of(spec, shape), device=f"emulated:{arch}", seed=7)
+    result = wb.verify(spec, shape=shape_in_elements(spec, shape), device=f"emulated:{arch}", seed=7)
     assert result.passed, result
 
 
@@ -142,7 +142,7 @@ def test_table_in_the_docs() -> None:
 def test_no_bank_conflicts_and_whole_lines(arch: str, spec: KernelSpec) -> None:
     """No bank conflict; a load asks for whole 128-byte lines, for 64 on gfx942, which has 32 columns."""
     where = device(f"emulated:{arch}")
-    tensors = spec.make_inputs(of(spec, {"m": 256, "n": 256, "k": 512}), seed=1, device=where)
+    tensors = spec.make_inputs(shape_in_elements(spec, {"m": 256, "n": 256, "k": 512}), seed=1, device=where)
     inputs = {name: aligned(x) if isinstance(x, torch.Tensor) else x for name, x in tensors.items()}
     out = aligned(torch.zeros(256, 256, dtype=torch.bfloat16))
     _, (record,) = spec.run(inputs, {"c": out}, device=where, options=LaunchOptions(profile=True))
@@ -162,7 +162,7 @@ def test_no_bank_conflicts_and_whole_lines(arch: str, spec: KernelSpec) -> None:
 def test_sanitizer_finds_nothing(arch: str, spec: KernelSpec, shape: dict[str, int]) -> None:
     if not in_turn(f"{spec.name} sanitized {shape}", arch):
         pytest.skip("the other target's turn")
-    result = wb.sanitize(spec, shape=of(spec, shape), device=f"emulated:{arch}")
+    result = wb.sanitize(spec, shape=shape_in_elements(spec, shape), device=f"emulated:{arch}")
     assert not result.findings, result
 
 

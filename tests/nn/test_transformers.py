@@ -25,7 +25,7 @@ SIZES = {
 FAMILIES = ("llama", "mixtral", "qwen3", "qwen3_moe")
 
 
-def of(family: str) -> tuple[Any, Any]:
+def layers_and_config(family: str) -> tuple[Any, Any]:
     """The module of a family's layers, and a small configuration."""
     layers = getattr(transformers.models, family)
     module = getattr(layers, f"modeling_{family}")
@@ -65,7 +65,7 @@ def x() -> torch.Tensor:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_norm(family: str, x: torch.Tensor) -> None:
-    theirs, _ = of(family)
+    theirs, _ = layers_and_config(family)
     ours = nn.RMSNorm(128, 1e-6, dtype=torch.bfloat16)
     wide = swapped(ours, theirs["RMSNorm"](128, 1e-6))
     near(ours(x), wide(x.double()))
@@ -73,7 +73,7 @@ def test_norm(family: str, x: torch.Tensor) -> None:
 
 @pytest.mark.parametrize("family", ["llama", "qwen3", "qwen3_moe"])
 def test_mlp(family: str, x: torch.Tensor) -> None:
-    theirs, config = of(family)
+    theirs, config = layers_and_config(family)
     ours = nn.SwiGLU(128, 96)
     wide = swapped(ours, theirs["MLP"](config))
     near(ours(x), wide(x.double()))
@@ -81,7 +81,7 @@ def test_mlp(family: str, x: torch.Tensor) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_attention_with_rotary_embedding(family: str, x: torch.Tensor) -> None:
-    theirs, config = of(family)
+    theirs, config = layers_and_config(family)
     rotary = nn.RotaryEmbedding(64, 64, base=config.rope_parameters["rope_theta"])
     embedding = theirs["RotaryEmbedding"](config)
     assert rotary.state_dict().keys() == embedding.state_dict().keys()
@@ -100,7 +100,7 @@ def test_attention_with_rotary_embedding(family: str, x: torch.Tensor) -> None:
 
 @pytest.mark.parametrize("family", ["mixtral", "qwen3_moe"])
 def test_experts(family: str, x: torch.Tensor) -> None:
-    theirs, config = of(family)
+    theirs, config = layers_and_config(family)
     ours = nn.MoE(128, 96, experts=4, top_k=2)
     wide = swapped(ours, theirs["SparseMoeBlock"](config))
     near(ours(x), wide(x.double()))

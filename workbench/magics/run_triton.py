@@ -42,7 +42,7 @@ def run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) ->
         with triton(options.device or None) as device, recording() as launches:
             _run(text, file, shell.user_ns)
     except KernelFault as fault:
-        running = launched.of(Path(file).name).get(fault.kernel or "")
+        running = launched.kernels_of(Path(file).name).get(fault.kernel or "")
         source_file = running.module.own_file if running is not None else Path(file).name
         show_fault(options.name, cell, fault, source_file)
         raise

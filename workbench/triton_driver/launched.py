@@ -24,6 +24,6 @@ def note(file: str, kernel: Kernel) -> None:
         del _by_file[next(iter(_by_file))]
 
 
-def of(file: str) -> Mapping[str, Kernel]:
+def kernels_of(file: str) -> Mapping[str, Kernel]:
     """The newest kernels of a file by name."""
     return dict(_by_file.get(file, {}))

@@ -198,14 +198,14 @@ _CHUNK_CUMSUM = Function(
 def _result(name: str, switch: str, *dims: str) -> Callable[[Call], Any]:
     """Where a result goes: to nobody where its switch is False."""
 
-    def of(call: Call) -> Any:
+    def result(call: Call) -> Any:
         import torch
 
         if call[switch]:
             return call[name]
         return torch.empty([call.sizes[dim] for dim in dims], device=call["k"].device)
 
-    return of
+    return result
 
 
 _DELTA_H = Function(

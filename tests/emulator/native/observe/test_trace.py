@@ -36,7 +36,7 @@ def run(arch: str, step: int) -> tuple[LaunchRecord, torch.Tensor, torch.Tensor]
     return record, x, out
 
 
-def of(record: LaunchRecord, kind: AccessKind) -> Access:
+def access_of(record: LaunchRecord, kind: AccessKind) -> Access:
     (found,) = [a for a in record.accesses if a.kind is kind]
     return found
 
@@ -47,7 +47,7 @@ def test_addresses_and_conflicts(arch: str, step: int) -> None:
     """Dwords `step` apart: 32 lanes a phase on 32 banks, so every bank gets gcd(step, 32) lanes."""
     record, x, out = run(arch, step)
     assert torch.equal(out[16:], x[16:])
-    read, write = of(record, AccessKind.LDS_READ), of(record, AccessKind.LDS_WRITE)
+    read, write = access_of(record, AccessKind.LDS_READ), access_of(record, AccessKind.LDS_WRITE)
     assert write.addresses == {lane: 4 * lane * step for lane in range(64)}
     assert read.addresses == {lane: 4 * (63 - lane) * step for lane in range(48)}
     together = {1: 1, 2: 2, 32: 32, 33: 1}[step]
@@ -58,7 +58,7 @@ def test_addresses_and_conflicts(arch: str, step: int) -> None:
     assert [p.conflicting_banks for p in write.phases] == [busy, busy]
     assert (write.banks, write.bytes) == (32, 4)
     assert write.conflicts + read.conflicts == record.counters["lds_bank_conflict"]
-    loads, stores = of(record, AccessKind.GLOBAL_READ), of(record, AccessKind.GLOBAL_WRITE)
+    loads, stores = access_of(record, AccessKind.GLOBAL_READ), access_of(record, AccessKind.GLOBAL_WRITE)
     assert loads.addresses == {lane: x.data_ptr() + 4 * lane for lane in range(64)}
     assert stores.addresses == {lane: out.data_ptr() + 4 * (63 - lane) for lane in range(48)}
     assert (loads.banks, loads.phases) == (0, ())
