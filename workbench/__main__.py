@@ -13,7 +13,7 @@ from workbench.errors import WorkbenchError
 
 
 def commands() -> argparse.ArgumentParser:
-    """What `python -m workbench` understands."""
+    """The parser of `python -m workbench`, one subparser a command."""
     parser = argparse.ArgumentParser(prog="python -m workbench", description=__doc__)
     # The package was imported before this module of it.
     version = sys.modules["workbench"].__version__

@@ -334,7 +334,7 @@ class Cache:
 
 
 def usage() -> tuple[Usage, ...]:
-    """What each namespace holds, by name."""
+    """Entries and bytes of each namespace, sorted by its name."""
     root = folder()
     names = sorted(path.name for path in root.iterdir() if path.is_dir() and path.name not in _NOT_ENTRIES)
     return tuple(Cache(name).usage() for name in names if _NAMESPACE.fullmatch(name))

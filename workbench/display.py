@@ -64,14 +64,14 @@ def figure_of(result: Any, *options: Any) -> Any:
 
 
 class Shown:
-    """What a notebook shows as HTML."""
+    """A result that a notebook shows as HTML."""
 
     def _repr_html_(self) -> str:
         return html_of(self)
 
 
 class Presented(Shown):
-    """What a notebook shows live; a terminal prints it."""
+    """A result that a notebook shows as a live view; a terminal prints it."""
 
     def _ipython_display_(self) -> None:
         running = shell()
@@ -82,7 +82,7 @@ class Presented(Shown):
 
 
 class Plotted(Shown):
-    """What has a figure beside its HTML."""
+    """A result that has a plotly figure beside its HTML."""
 
     @property
     def figure(self) -> Any:

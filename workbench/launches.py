@@ -41,7 +41,7 @@ class BufferLabel(NamedTuple):
 
 
 class AccessKind(IntEnum):
-    """What an access did."""
+    """Memory and direction of an access."""
 
     LDS_READ = 1
     LDS_WRITE = 2
@@ -467,10 +467,10 @@ class Tape(Protocol):
     def cut(self) -> bool: ...
 
     def begin(self) -> Held:
-        """What was held before the first event."""
+        """The registers and the memory on the chip before the first event."""
 
     def changes(self, event: int) -> tuple[Change, ...]:
-        """What an event changed."""
+        """The registers and the memory on the chip that an event changed."""
 
     def move(self, held: Held, start: int, end: int) -> None:
         """Makes what is held before event `start` what is held before event `end`, in either direction."""

@@ -29,7 +29,7 @@ Register = tuple[str, int]
 
 
 class Edit(StrEnum):
-    """What became of a row."""
+    """How a row of the old listing appears in the new one."""
 
     SAME = "same"
     RENAMED = "renamed"

@@ -152,5 +152,5 @@ class Instruction:
 
     @property
     def record(self) -> Record:
-        """What is known of the opcode."""
+        """The opcode's record: operands, class, memory, implicit registers."""
         return self.form.record

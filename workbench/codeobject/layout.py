@@ -97,7 +97,7 @@ class Layout:
 
     @cached_property
     def segments(self) -> list[Segment]:
-        """What is loaded."""
+        """The PT_LOAD segments, in the order of the program headers."""
         return [
             Segment(address, offset, file_size, memory_size, bool(flags & 1))
             for kind, flags, offset, address, _, file_size, memory_size, _ in self._segment_rows

@@ -45,7 +45,7 @@ def smallest(specs: Sequence[KernelSpec], arch: str) -> list[Case]:
 
 
 def written(spec: KernelSpec, full: Shape, device: Device) -> dict[str, torch.Tensor]:
-    """What a run on fresh inputs writes, by name."""
+    """Outputs and inputs written in place, by name, of a run on fresh inputs."""
     inputs = spec.make_inputs(full, device=device)
     outputs, _ = spec.run(inputs, shape=full, device=device)
     return {**outputs, **{name: inputs[name] for name in spec.mutates}}

@@ -63,7 +63,7 @@ class Report(Shown):
         beside.replace(path)
 
     def done(self, section: str, case: str) -> bool:
-        """Whether the case has an answer already."""
+        """True if the report has a case's answer."""
         return "text" in self.sections.get(section, {}).get(case, {})
 
     def counts(self, section: str) -> dict[str, int]:

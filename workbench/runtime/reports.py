@@ -86,7 +86,7 @@ class ReportFile:
         self._end = 0
 
     def new(self) -> list[LaunchReport]:
-        """What came since the last time."""
+        """Reports that were written to the file since the last call."""
         try:
             with open(self.path, "rb") as file:
                 file.seek(self._end)

@@ -57,7 +57,7 @@ class Tally:
 
 
 class Clock(Protocol):
-    """What counts modelled time."""
+    """A node's clock of modelled time."""
 
     kernel_seconds: float
 
@@ -67,7 +67,7 @@ class Clock(Protocol):
 
 
 class Launches(Protocol):
-    """What counts launches."""
+    """A node that counts its launches."""
 
     launches: int
 

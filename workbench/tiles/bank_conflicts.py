@@ -202,7 +202,7 @@ def pairs(elements: Iterable[str] = ELEMENTS) -> list[Pair]:
 
 
 def count(selected: Sequence[Pair], arch: str) -> Iterator[Entry]:
-    """What the LDS of a target does for each pair."""
+    """Each pair's bank conflicts, counted by launches on a target."""
     for start in range(0, len(selected), _BATCH):
         batch = selected[start : start + _BATCH]
         kernels = [

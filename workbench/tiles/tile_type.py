@@ -40,7 +40,7 @@ class Vocabulary:
     names: dict[str, tuple[str, ...]]
 
     def listed(self, kinds: Sequence[str]) -> str:
-        """What a type of these kinds may be, as text."""
+        """The types, parameters and base shapes that a tile of these kinds may have, as text."""
         parts = []
         for kind in kinds:
             aliases = ", ".join(alias for alias, (of, _) in self.aliases.items() if of == kind)

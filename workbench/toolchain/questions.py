@@ -73,5 +73,5 @@ def signal_name(returncode: int) -> str:
 
 
 def first_line(text: str) -> str:
-    """What a program said, in short."""
+    """The first line of a program's output that is not empty, stripped."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "it said nothing")

@@ -48,7 +48,7 @@ def root_of(zig: Path) -> Path:
 
 
 def has_headers(root: Path) -> bool:
-    """Whether a folder has zig's C++ headers."""
+    """True if a folder of zig's has its C++ headers."""
     return (root / "lib" / "libcxx" / "include").is_dir()
 
 

@@ -15,7 +15,7 @@ from workbench.runtime import Device
 
 
 def event_class(device: Device) -> type:
-    """What `torch.cuda.Event` is on a device."""
+    """The class that takes the place of `torch.cuda.Event` for a device."""
 
     class Event:
         """A moment; everything before it has ended when it is recorded."""

@@ -77,7 +77,7 @@ class Form:
 
     @cached_property
     def record(self) -> Record:
-        """What is known of the opcode."""
+        """The opcode's record: operands, class, memory, implicit registers."""
         return record_of(self.target, self.base_format, self.opcode, self.entries)
 
     @cached_property

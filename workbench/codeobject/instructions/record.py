@@ -120,7 +120,7 @@ class Flow(Enum):
 
 
 class Control(Enum):
-    """What an opcode has the sequencer do."""
+    """An opcode's effect on the sequencer, but for the next address (`Flow`)."""
 
     NONE = auto()
     WAIT = auto()
@@ -140,7 +140,7 @@ class Control(Enum):
 
 
 class Access(Enum):
-    """What a memory instruction does there."""
+    """How a memory instruction accesses its address space."""
 
     LOAD = auto()
     STORE = auto()

@@ -100,7 +100,7 @@ class _Refusals:
     cooperative: bool = False
 
     def code(self, function: Function, geometry: Geometry, dynamic_shared: int) -> int:
-        """Of a launch that a device cannot take."""
+        """The error code of a launch that the device cannot take, by the first limit that it breaks."""
         if 0 in (*geometry.groups, *geometry.block):
             return self.empty
         if geometry.block_size > limits.MAX_WORK_ITEMS:

@@ -94,7 +94,7 @@ def stream(handle: int) -> _Stream:
 
 
 def exists(handle: int) -> bool:
-    """Whether there is such a stream."""
+    """True for the built-in streams and those that were created and not destroyed."""
     return handle in _BUILT_IN or handle in _streams
 
 

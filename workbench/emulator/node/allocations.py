@@ -354,7 +354,7 @@ class Memory:
             return allocation
 
     def _overlaps(self, base: int, size: int) -> bool:
-        """Whether a byte of a range counts already."""
+        """True where a byte of the range belongs to an allocation."""
         position = bisect.bisect_right(self._bases, base)
         if position > 0 and base < self._allocations[position - 1].end:
             return True
@@ -648,7 +648,7 @@ class Memory:
         del self._bases[position], self._allocations[position]
 
     def _changed(self) -> None:
-        """What is not lent has changed."""
+        """Starts a new epoch after a change of allocations that are not lent."""
         self._epoch += 1
         self._tables.clear()
         self._fixed.clear()

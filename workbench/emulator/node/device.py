@@ -78,7 +78,7 @@ def device_name(product: Product) -> str:
 
 
 def products() -> tuple[Product, ...]:
-    """What the emulated devices are, by ordinal."""
+    """The products that are emulated, in the order of the devices' ordinals."""
     return tuple(product for product in targets.PRODUCTS if _shown in (None, device_name(product)))
 
 

@@ -115,7 +115,7 @@ class Buffer:
 
 @dataclass(slots=True)
 class _Message:
-    """What a lane has sent of one printf so far."""
+    """The part of a printf that a lane has sent so far."""
 
     words: list[int] = field(default_factory=list)
 

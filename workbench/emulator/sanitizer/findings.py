@@ -383,7 +383,7 @@ def _outside(scene: Scene, report: CData) -> str:
 
 
 def _lane_off(scene: Scene, report: CData) -> str:
-    """What a lane that is off holds is read."""
+    """The sentence for an instruction that reads a register of a lane that is off."""
     instruction = scene.instruction(int(report.pc))
     opcode = instruction.opcode if instruction is not None else "the instruction"
     gets = (

@@ -223,7 +223,7 @@ def _dot(roles: Roles, instruction: Instruction, results: list[int]) -> None:
 
 
 def _lanes(roles: Roles, instruction: Instruction, reads: list[int]) -> None:
-    """What goes across lanes."""
+    """Roles of instructions that read or write other lanes' registers."""
     lanes = instruction.record.lanes
     if instruction.form.is_dpp:
         roles.consume("dpp", reads)

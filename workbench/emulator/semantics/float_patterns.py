@@ -21,7 +21,7 @@ def quiet(value: Value) -> Value:
 
 
 def is_signalling(value: Value) -> Value:
-    """Whether a float is a signalling NaN."""
+    """i1 a lane: the float is a signalling NaN."""
     bits = value.type.bits
     magnitude = value.bits() & ((1 << (bits - 1)) - 1)
     return magnitude.cmp("ugt", exponent_mask(bits)) & magnitude.cmp(

@@ -187,7 +187,7 @@ class Value:
         return self.emitter.compare(predicate, self, other)
 
     def is_nan(self) -> Value:
-        """Whether a float is NaN."""
+        """i1 a lane: the float is a NaN."""
         return self.emitter.compare("uno", self, self)
 
     # Conversions.

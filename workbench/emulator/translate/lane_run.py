@@ -149,7 +149,7 @@ class LaneRun:
         return row in self._written_rows
 
     def touches(self, row: int) -> bool:
-        """Whether a row is read or written."""
+        """True if the run reads or writes a register row."""
         return row in self._rows or row in self._written_rows
 
     def row(self, row: int, as_float: bool = False) -> Value:

@@ -176,7 +176,7 @@ def _options(code_object: CodeObject, kernel: str) -> Options:
 
 @dataclass(frozen=True)
 class _Program:
-    """What the cache keeps of a translation."""
+    """A translation as it lies in the cache."""
 
     blocks: list[tuple[int, int]]
     entry: int

@@ -18,7 +18,7 @@ Option = tuple[str, ...]
 
 
 class Stage(Enum):
-    """What a command ends with."""
+    """The product with which a command ends."""
 
     PROGRAM = auto()
     LIBRARY = auto()

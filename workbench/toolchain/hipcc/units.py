@@ -74,7 +74,7 @@ class Unit:
 
     @cached_property
     def text(self) -> str:
-        """What the source says."""
+        """The source's text, read from standard input where its path is "-"."""
         data = sys.stdin.buffer.read() if self.source.path == "-" else Path(self.source.path).read_bytes()
         return source_text(data)
 

@@ -59,12 +59,12 @@ class StepRecorder:
 
     @property
     def pointer(self) -> CData:
-        """What Launch.steps is to be."""
+        """The C structure for `Launch.steps`."""
         return self._steps
 
     @property
     def only(self) -> CData:
-        """What Launch.only is to be."""
+        """Bytes for `Launch.only`, one a work-group; NULL records all of them."""
         return ffi.NULL if self._only is None else ffi.from_buffer("uint8_t[]", self._only)
 
     def of(self, group: int) -> tuple[WaveSteps, ...]:

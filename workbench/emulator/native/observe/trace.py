@@ -56,7 +56,7 @@ class Trace(Sequence[Access]):
 
     @property
     def pointer(self) -> CData:
-        """What Launch.trace is to be."""
+        """The C structure for `Launch.trace`."""
         return self._trace
 
     def take(self) -> tuple[Access, ...]:
