@@ -7,7 +7,7 @@ time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -557,6 +557,9 @@ FEW_LINES = 1 << 21
 TIMED = LaunchOptions(count=True, traffic=TrafficOptions(limit=FEW_LINES), steps=StepOptions())
 """What a launch is asked to tell so that its time can be modelled."""
 
+COUNTED = replace(TIMED, profile=True, traffic=TrafficOptions())
+"""What a launch is asked to tell for all counters of a profile; its time can be modelled too."""
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchTimes:
@@ -595,6 +598,9 @@ class LaunchModel(Protocol):
             code: the code object that the kernel is from.
             argument_bytes: of the memory that its arguments point into.
         """
+
+    def counters(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> Mapping[str, Figure]:
+        """Counters of a launch that recorded what `COUNTED` asks for, by rocprof's names; arguments as above."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -640,6 +646,16 @@ class LaunchRecord(Shown):
     steps: Steps | None = field(default=None, repr=False, compare=False)
     tape: Tape | None = field(default=None, repr=False, compare=False)
     shown: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    def asked_by(self, options: LaunchOptions) -> LaunchRecord:
+        """The same without what was recorded for a model's sake and these options did not ask for."""
+        return replace(
+            self,
+            counts=self.counts if options.count else None,
+            counters=self.counters if options.profile else {},
+            traffic=None,
+            steps=None,
+        )
 
     def timed(self, seconds: float) -> LaunchRecord:
         """The same launch with another wall time; of each launch one is made, so no field is looked at."""

@@ -120,6 +120,11 @@ SETTINGS = (
         "and their modelled time ([page](host_programs.md))",
         "nothing is appended",
     ),
+    Setting(
+        "HIPKITTENS_TALLY_COUNTERS",
+        "`1`: the counters of each kernel are in that line too; launches take longer",
+        "they are not",
+    ),
     Setting("HIPKITTENS_PROGRAM_TIMEOUT", "seconds that a program of `wb.run_program` may take", "300"),
     Setting(
         "HIPKITTENS_TUNING",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,8 +10,12 @@ from pathlib import Path
 
 import needs
 import pytest
+import torch
 
+import workbench as wb
 from workbench.execute.folder import environment, rocm_folder
+from workbench.origin import Figure, Origin
+from workbench.runtime.tally import KernelTally, Tally
 from workbench.toolchain import CompileOptions, compile_device, zig
 
 HERE = Path(__file__).parent
@@ -170,3 +175,72 @@ def test_a_python_without_a_shared_library(link: Link, code: Path, tmp_path: Pat
     )
     assert result.returncode == 2
     assert "needs Python's shared library, and /usr/bin/python3 has none" in result.stderr
+
+
+@needs.python_library
+def test_counters_of_a_program_and_its_child(link: Link, code: Path, tmp_path: Path) -> None:
+    table = tmp_path / "launches.json"
+    result = execute("--counters", "--json", table, "--", link(6), code, "fork-after")
+    assert result.returncode == 7, result.stderr
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith("twice on emulated:gfx942: 2 launches, ")
+    assert lines[-1].startswith("hipkittens: 2 launches in 2 processes, ")
+    launched = json.loads(table.read_text())
+    (kernel,) = launched["kernels"]
+    counts = {name: figure["value"] for name, figure in kernel["counters"].items()}
+    # A wave of 64 lanes, which load and store 4 bytes each, in each process.
+    assert (counts["SQ_WAVES"], counts["SQ_INSTS_VMEM_RD"], counts["SQ_INSTS_VMEM_WR"]) == (2, 2, 2)
+    assert counts["bytes_written"] == 2 * 64 * 4
+    assert kernel["seconds"] == pytest.approx(launched["seconds"])
+    for name in ("SQ_WAVES", "bytes_written", "TCC_REQ_sum", "GRBM_GUI_ACTIVE"):
+        assert any(line.split()[:2] == [name, f"{counts[name]:,.0f}"] for line in lines), name
+
+
+def test_counters_are_those_of_a_profile(tmp_path: Path) -> None:
+    program = f"""
+import torch, workbench as wb
+x = torch.arange(64.0)
+kernel = wb.compile({KERNELS!r}, arch="gfx942")["twice"]
+kernel[1, 64](x)
+kernel[1, 64](x)
+"""
+    table = tmp_path / "launches.json"
+    result = execute("--counters", "--json", table, "--", sys.executable, "-c", program)
+    assert result.returncode == 0, result.stderr
+    (kernel,) = json.loads(table.read_text())["kernels"]
+    module = wb.compile(KERNELS, arch="gfx942")
+    profiled = wb.profile(module["twice"][1, 64], torch.arange(64.0), device="emulated:gfx942").counters
+    assert list(kernel["counters"]) == list(profiled)
+    for name, figure in profiled.items():
+        counter = kernel["counters"][name]
+        assert (counter["unit"], counter["origin"]) == (figure.unit, figure.origin)
+        if figure.origin == "counted":
+            assert counter["value"] == 2 * figure.value, name
+
+
+def test_percentages_of_several_launches_are_means() -> None:
+    def launched(number: int, busy: float) -> KernelTally:
+        counters = {
+            "VALUBusy": Figure(busy, "%", Origin.MODELLED),
+            "SQ_WAVES": Figure(8.0 * number, "waves", Origin.COUNTED),
+        }
+        return KernelTally("k", "emulated:gfx942", number, 1e-6 * number, counters)
+
+    both = Tally(1, 1e-6, 1, "a", 0, (launched(1, 10.0),)) + Tally(3, None, 1, "b", 1, (launched(3, 50.0),))
+    assert (both.launches, both.seconds, both.processes, both.stopped) == (4, None, 2, 1)
+    (kernel,) = both.kernels
+    assert kernel.launches == 4
+    assert kernel.counters["VALUBusy"].value == pytest.approx(40.0)
+    assert kernel.counters["SQ_WAVES"].value == 32.0
+
+
+@needs.python_library
+def test_the_last_line_tells_of_findings_and_faults(link: Link, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.co"
+    source = KERNELS.replace("x[threadIdx.x] *= 2", "x[1 << 28] = 2")
+    wrong.write_bytes(compile_device(source, CompileOptions("gfx942")).code_object)
+    result = execute("--sanitize", "--", link(6), wrong)
+    assert result.returncode == 1
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("hipkittens: 1 launch")
+    assert last.endswith(", 1 stopped by a fault, findings in 1 launch")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from workbench.check.sanitizer import Watch
 from workbench.errors import UsageError
 from workbench.execute.folder import environment, rocm_folder
+from workbench.profile.counters import NOTE, table_lines
 from workbench.runtime import device, reports, tally
+from workbench.runtime.tally import launches
 
 FINDINGS, NOTHING_LAUNCHED = 1, 2
 """Exit statuses of a sanitized run; without findings, and with launches, the command's own."""
@@ -25,6 +29,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--device", help='such as "MI355X" or "emulated:gfx942"; default: as the program has code for'
     )
     parser.add_argument("--sanitize", action="store_true", help="look for races, missing waits and the like")
+    parser.add_argument(
+        "--counters", action="store_true", help="print the counters of a profile for each kernel, at the end"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write launches and counters to a file")
     parser.add_argument("--quiet", action="store_true", help="no line about launches at the end")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGUMENT ...]")
 
@@ -32,11 +40,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run_options(options: argparse.Namespace) -> int:
     """Runs what `add_options` has read; see `run`."""
     words = options.words[1:] if options.words[:1] == ["--"] else options.words
-    return run(words, device_name=options.device, sanitize=options.sanitize, quiet=options.quiet)
+    return run(
+        words,
+        device_name=options.device,
+        sanitize=options.sanitize,
+        counters=options.counters,
+        json_file=options.json,
+        quiet=options.quiet,
+    )
 
 
 def run(
-    words: Sequence[str], *, device_name: str | None = None, sanitize: bool = False, quiet: bool = False
+    words: Sequence[str],
+    *,
+    device_name: str | None = None,
+    sanitize: bool = False,
+    counters: bool = False,
+    json_file: str | None = None,
+    quiet: bool = False,
 ) -> int:
     """Runs a command and gives its exit status, as a shell has it.
 
@@ -47,7 +68,9 @@ def run(
         device_name: as `workbench.device` takes it; a product such as "MI355X" is emulated.
         sanitize: whether launches are sanitized; with findings the status is `FINDINGS`, and without a
             launch `NOTHING_LAUNCHED`.
-        quiet: whether the summary is left out; findings are said anyway.
+        counters: whether launches are counted; each kernel's sums are said with the summary.
+        json_file: to which launches, times and counters are written.
+        quiet: whether the summary is left out; findings and counters are said anyway.
 
     Raises:
         UsageError: there is no such program.
@@ -68,19 +91,44 @@ def run(
         variables["HIPKITTENS_DEVICE"] = _named("emulated")
     with contextlib.ExitStack() as stack:
         watch = Watch(stack.enter_context(reports.of_process(variables))) if sanitize else None
-        # Counting models times, which is work in every process: only where someone reads it.
-        counts = None if sanitize or quiet else stack.enter_context(tally.of_process(variables))
+        # Modelling times is work in every process: only where someone reads them.
+        is_read = counters or json_file is not None or not quiet
+        file = stack.enter_context(tally.of_process(variables, counters=counters)) if is_read else None
         code = _wait(_start(command, variables))
+        launched = tally.total(file) if file is not None else None
         if watch is not None:
             print(watch, file=sys.stderr)
-            if not watch.launches:
-                return NOTHING_LAUNCHED
-            if not watch.passed:
-                return FINDINGS
-        elif counts is not None:
-            print(f"hipkittens: {tally.total(counts)}", file=sys.stderr)
+        if launched is not None:
+            for kernel in launched.kernels:
+                print(kernel, *table_lines(kernel.counters), sep="\n", file=sys.stderr)
+            if launched.kernels:
+                print(f"  ({NOTE})", file=sys.stderr)
+            if json_file is not None:
+                _write(json_file, launched)
+            if not quiet:
+                print(f"hipkittens: {launched}{_verdict(watch)}", file=sys.stderr)
+    if watch is not None and not watch.launches:
+        return NOTHING_LAUNCHED
+    if watch is not None and not watch.passed:
+        return FINDINGS
     # As a shell has it for what a signal ended.
     return code if code >= 0 else 128 - code
+
+
+def _verdict(watch: Watch | None) -> str:
+    """What the sanitizer says in the last line."""
+    if watch is None or not watch.launches:
+        return ""
+    number = sum(not result.passed for result in watch.results)
+    return f", findings in {launches(number)}" if number else ", no findings"
+
+
+def _write(path: str, launched: tally.Tally) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(asdict(launched), file, indent=1)
+    except OSError as error:
+        raise UsageError(f"--json {path}: {error.strerror}; expected a file that can be written") from None
 
 
 def _named(name: str) -> str:

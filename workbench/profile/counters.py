@@ -437,6 +437,22 @@ COUNTERS: Sequence[Counter] = (
 """The counters that `profile` gives."""
 
 
+NOTE = "counted by the emulated device; busy cycles, L2 and what is behind it modelled; zeros are not shown"
+"""Below a table of counters."""
+
+_ALWAYS = ("SQ_WAVES", "SQ_LDS_BANK_CONFLICT", "SQ_INSTS_MFMA")
+
+
+def visible(counters: Mapping[str, Figure]) -> list[tuple[str, Figure]]:
+    """Counters worth a line: those that are not zero, and those whose zero says something."""
+    return [(name, figure) for name, figure in counters.items() if figure.value or name in _ALWAYS]
+
+
+def table_lines(counters: Mapping[str, Figure]) -> list[str]:
+    """Counters worth a line, each in one."""
+    return [f"  {name:32} {figure.value:>18,.0f}  {figure.unit}" for name, figure in visible(counters)]
+
+
 def waves_of(record: LaunchRecord, unit: Target) -> int:
     """Waves of a launch: work-groups times the waves of one."""
     groups = math.prod(record.grid)

@@ -93,12 +93,24 @@ def counted_exactly(target: Target) -> Exactly:
         release(record)
         timed = counted(target)
         record = run(None)
-    sums = tally(target.kernel.arch, record, _instructions(target, record))
-    if record.traffic is not None:
-        sums.replayed = _replay(target, record)
+    sums = exact_tally(target, record)
     fit = remarks(record)
     release(record)
     return Exactly(record, sums, timed, fit)
+
+
+def exact_tally(target: Target, record: LaunchRecord, *, caches: bool = True) -> Tally:
+    """A whole launch added up.
+
+    Args:
+        target: one launch.
+        record: what it recorded.
+        caches: with the caches' counts, where its traffic was recorded.
+    """
+    sums = tally(target.kernel.arch, record, _instructions(target, record))
+    if caches and record.traffic is not None:
+        sums.replayed = _replay(target, record)
+    return sums
 
 
 def counting_key(device: Device) -> tuple[Any, ...]:

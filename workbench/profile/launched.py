@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -9,10 +10,13 @@ from workbench.codeobject.names import instance_name
 from workbench.kernel import Kernel, Module
 from workbench.launches import LaunchRecord, LaunchTimes
 from workbench.operators.launch_target import Part, Target
-from workbench.profile.counting import counted_whole, release
+from workbench.origin import Figure
+from workbench.profile.counters import Tally, collect
+from workbench.profile.counting import counted_whole, exact_tally, machine_of, release
 from workbench.profile.launch import QUANTITIES
-from workbench.profile.model import memory_bytes
+from workbench.profile.model import TimeModel, memory_bytes
 from workbench.profile.timing import modelled
+from workbench.profile.waits import wait_counters
 from workbench.runtime import Device, device
 
 
@@ -22,12 +26,35 @@ class _Model:
     gap = QUANTITIES["events"].seconds
     graph_gap = QUANTITIES["graph"].seconds
 
+    def __init__(self) -> None:
+        # Of launches that executed and touched the same: a program repeats most of its own.
+        self._counted: dict[Hashable, Mapping[str, Figure]] = {}
+
     def times(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> LaunchTimes:
-        where = device(record.device)
-        module = _module(code, where.arch)
-        info = module.code_object.kernels[record.kernel]
-        kernel = Kernel(module, info, instance_name(info.demangled))
-        return launch_times(kernel, where, record, argument_bytes)
+        return launch_times(_kernel(code, record), device(record.device), record, argument_bytes)
+
+    def counters(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> Mapping[str, Figure]:
+        assert record.counts is not None
+        shape = record.kernel, record.device, record.grid, record.block, record.dynamic_shared, argument_bytes
+        key = hash(code), shape, tuple(record.counts.items()), tuple(record.counters.items())
+        figures = self._counted.get(key)
+        if figures is None:
+            if len(self._counted) >= _MOST_COUNTED:
+                self._counted.clear()
+            sums, model = launch_sums(_kernel(code, record), device(record.device), record, argument_bytes)
+            if model is not None:
+                sums = replace(sums, simulated=wait_counters(model, sums, record.counts))
+            figures = self._counted[key] = collect(sums, record.device)
+        return figures
+
+
+def _kernel(code: bytes, record: LaunchRecord) -> Kernel:
+    module = _module(code, device(record.device).arch)
+    info = module.code_object.kernels[record.kernel]
+    return Kernel(module, info, instance_name(info.demangled))
+
+
+_MOST_COUNTED = 1 << 10
 
 
 def launch_times(kernel: Kernel, device: Device, record: LaunchRecord, argument_bytes: int) -> LaunchTimes:
@@ -39,13 +66,36 @@ def launch_times(kernel: Kernel, device: Device, record: LaunchRecord, argument_
         record: what the launch told, asked by `TIMED`; it is used up.
         argument_bytes: of the memory that its arguments point into, of which it may need but a part.
     """
-    target = Target(kernel.name, device, (Part("", kernel, lambda _: record),), {}, {})
+    target = _target(kernel, device, record)
     launch = counted_whole(target, record, warm=True)
     moved = memory_bytes(launch.tally)
     launch = replace(launch, argument_bytes=min(argument_bytes, moved))
     cold, warm = (modelled(target, launch, warm=warm) for warm in (False, True))
     release(record)
     return LaunchTimes(cold.seconds, warm.seconds, cold.overhead, cold.activity.get("units", 1.0), moved)
+
+
+def launch_sums(
+    kernel: Kernel, device: Device, record: LaunchRecord, argument_bytes: int
+) -> tuple[Tally, TimeModel | None]:
+    """A launch that a program made itself, added up, and its time; None where the device has no model.
+
+    Args:
+        kernel, device, argument_bytes: as for `launch_times`.
+        record: what the launch told, asked by `COUNTED`; its time can still be modelled.
+    """
+    target = _target(kernel, device, record)
+    if machine_of(device).memory_latency_ns is None:
+        return exact_tally(target, record, caches=False), None
+    sums = exact_tally(target, record)
+    launch = counted_whole(target, record)
+    launch = replace(launch, argument_bytes=min(argument_bytes, memory_bytes(launch.tally)))
+    return sums, modelled(target, launch)
+
+
+def _target(kernel: Kernel, device: Device, record: LaunchRecord) -> Target:
+    """A launch that has been, for what takes one that is to be."""
+    return Target(kernel.name, device, (Part("", kernel, lambda _: record),), {}, {})
 
 
 @lru_cache(maxsize=8)

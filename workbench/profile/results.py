@@ -16,6 +16,7 @@ from workbench.errors import ProfilerError, UsageError
 from workbench.operators import Shape, shape_text
 from workbench.operators.launch_target import Target
 from workbench.origin import Figure, Origin
+from workbench.profile.counters import NOTE, table_lines, visible
 from workbench.profile.findings import Advice, advise, summed
 from workbench.profile.instructions import InstructionProfile
 from workbench.profile.metrics import (
@@ -256,7 +257,7 @@ class ProfileResult(Plotted):
     def __str__(self) -> str:
         size = shape_text(self.shape)
         head = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.model or self.time}"
-        rows = [f"  {name:32} {figure.value:>18,.0f}  {figure.unit}" for name, figure in self.shown]
+        rows = table_lines(self.counters)
         rows += [f"  {m}" for m in self.metrics.values()]
         rows += [f"  {remark}" for remark in self.remarks]
         if self.missing:
@@ -264,19 +265,15 @@ class ProfileResult(Plotted):
         if self.rocprof is not None:
             rows.append(f"  (measured by rocprofv3; commands and files in {self.rocprof.folder})")
         else:
-            rows.append(
-                "  (counted by the emulated device; busy cycles, L2 and what is behind it modelled; "
-                "zeros are not shown)"
-            )
+            rows.append(f"  ({NOTE})")
         return "\n".join([head, *rows])
 
     __repr__ = __str__
 
     @property
     def shown(self) -> list[tuple[str, Figure]]:
-        """Counters worth a line: those that are not zero, and those whose zero says something."""
-        always = {"SQ_WAVES", "SQ_LDS_BANK_CONFLICT", "SQ_INSTS_MFMA"}
-        return [(name, f) for name, f in self.counters.items() if f.value or name in always]
+        """Counters worth a line."""
+        return visible(self.counters)
 
     @property
     def timing(self) -> TimeResult:

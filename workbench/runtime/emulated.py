@@ -193,7 +193,7 @@ def _report_where_asked() -> None:
 
     After the libraries: at the process's end they are closed last.
     """
-    tally.keep(node())
+    tally.keep(node(), clock.loaded_model)
     reporter = reports.reporter()
     if reporter is not None:
         node().watchers.append(reporter)

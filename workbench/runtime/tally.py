@@ -9,16 +9,81 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from workbench.codeobject import CodeObject
+from workbench.codeobject.names import instance_name
 from workbench.errors import WorkbenchError
+from workbench.launches import LaunchModel, LaunchRecord
+from workbench.origin import Figure, Origin
 from workbench.runtime.reports import append, program
 
 VARIABLE = "HIPKITTENS_TALLY"
 """Environment variable: the file to append to."""
+
+COUNTERS_VARIABLE = "HIPKITTENS_TALLY_COUNTERS"
+"""Environment variable: whether counters of each launch are among it."""
+
+_SHARE = "%"
+"""Unit of counters that are a part of a launch's time: of several launches the mean."""
+
+
+@dataclass(frozen=True)
+class KernelTally:
+    """Launches of one kernel that were counted.
+
+    Attributes:
+        name: of the kernel, with template arguments.
+        device: where it ran.
+        launches: that ended well.
+        seconds: their modelled time on a GPU; None where it is not modelled.
+        counters: the sums of a profile's, by rocprof's names; a percentage is the mean of the launches.
+    """
+
+    name: str
+    device: str
+    launches: int
+    seconds: float | None
+    counters: Mapping[str, Figure] = field(default_factory=dict)
+
+    def __add__(self, other: KernelTally) -> KernelTally:
+        number = self.launches + other.launches
+
+        def both(name: str) -> Figure:
+            here, there = self.counters.get(name), other.counters.get(name)
+            if here is None or there is None:
+                figure = here or there
+                assert figure is not None
+                return figure
+            value = here.value + there.value
+            if here.unit == _SHARE:
+                value = (here.value * self.launches + there.value * other.launches) / number
+            # A sum is no better than the worse of its parts.
+            origin = Origin.MODELLED if Origin.MODELLED in (here.origin, there.origin) else here.origin
+            return replace(here, value=value, origin=origin)
+
+        names = dict.fromkeys((*self.counters, *other.counters))
+        seconds = _sum(self.seconds, other.seconds)
+        counters = {name: both(name) for name in names}
+        return replace(self, launches=number, seconds=seconds, counters=counters)
+
+    def __str__(self) -> str:
+        """Such as "twice<float> on emulated:gfx942: 3 launches, 12.0 us modelled"."""
+        return f"{self.name} on {self.device}: {launches(self.launches)}{_modelled(self.seconds)}"
+
+    @classmethod
+    def of_data(cls, data: Mapping[str, object]) -> KernelTally:
+        """What `asdict` made of one, and JSON left of that."""
+        counters = data["counters"]
+        assert isinstance(counters, dict)
+        figures = {
+            name: Figure(f["value"], f["unit"], Origin(f["origin"]), f["source"])
+            for name, f in counters.items()
+        }
+        return cls(**{**data, "counters": figures})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -30,36 +95,73 @@ class Tally:
         seconds: their modelled time on a GPU; None where it is not modelled.
         processes: that launched something.
         program: the name of the first one's file.
+        stopped: launches that a fault ended.
+        kernels: what was counted, by kernel; empty unless asked for.
     """
 
     launches: int = 0
     seconds: float | None = 0.0
     processes: int = 0
     program: str = ""
+    stopped: int = 0
+    kernels: tuple[KernelTally, ...] = ()
 
     def __add__(self, other: Tally) -> Tally:
-        both = self.seconds is not None and other.seconds is not None
         return Tally(
             self.launches + other.launches,
-            (self.seconds or 0.0) + (other.seconds or 0.0) if both else None,
+            _sum(self.seconds, other.seconds),
             self.processes + other.processes,
             self.program or other.program,
+            self.stopped + other.stopped,
+            _merged((*self.kernels, *other.kernels)),
         )
 
     def __str__(self) -> str:
         """Such as "12 launches in 2 processes, 340.2 us modelled"."""
-        text = f"{self.launches} launch{'es' * (self.launches != 1)}"
+        text = launches(self.launches)
         if self.processes > 1:
             text += f" in {self.processes} processes"
-        if self.launches and self.seconds is not None:
-            text += f", {self.seconds * 1e6:,.1f} us modelled"
+        if self.launches:
+            text += _modelled(self.seconds)
+        if self.stopped:
+            text += f", {self.stopped} stopped by a fault"
         return text
+
+    @classmethod
+    def of_line(cls, line: str) -> Tally:
+        """The tally in a line of the file; an empty one for a part of a line, of a process that was killed."""
+        try:
+            data = json.loads(line)
+            return cls(**{**data, "kernels": tuple(map(KernelTally.of_data, data["kernels"]))})
+        except (ValueError, TypeError, KeyError):
+            return cls()
+
+
+def launches(number: int) -> str:
+    """Such as "12 launches"."""
+    return f"{number} launch{'es' * (number != 1)}"
+
+
+def _modelled(seconds: float | None) -> str:
+    return "" if seconds is None else f", {seconds * 1e6:,.1f} us modelled"
+
+
+def _sum(a: float | None, b: float | None) -> float | None:
+    return None if a is None or b is None else a + b
+
+
+def _merged(kernels: Iterable[KernelTally]) -> tuple[KernelTally, ...]:
+    merged: dict[tuple[str, str], KernelTally] = {}
+    for kernel in kernels:
+        key = kernel.name, kernel.device
+        merged[key] = merged[key] + kernel if key in merged else kernel
+    return tuple(merged.values())
 
 
 class Clock(Protocol):
     """A node's clock of modelled time."""
 
-    kernel_seconds: float
+    kernel_seconds: Mapping[str, float]
 
     def event_made(self) -> None: ...
 
@@ -70,61 +172,93 @@ class Launches(Protocol):
     """A node that counts its launches."""
 
     launches: int
+    stopped: int
+    counter: Callable[[LaunchRecord, CodeObject, int], None] | None
 
     @property
     def clock(self) -> Clock: ...
 
 
-def keep(node: Launches) -> None:
-    """Has this process append its tally when it ends, where `VARIABLE` asks for it."""
+class _Counts:
+    """Counters of this process's launches, by the kernel's symbol."""
+
+    def __init__(self, model: Callable[[], LaunchModel]) -> None:
+        self._model = model
+        self.kernels: dict[tuple[str, str], KernelTally] = {}
+        os.register_at_fork(after_in_child=self.kernels.clear)
+
+    def __call__(self, record: LaunchRecord, code: CodeObject, argument_bytes: int) -> None:
+        figures = self._model().counters(code.data, record, argument_bytes)
+        name = instance_name(code.kernels[record.kernel].demangled)
+        launch = KernelTally(name, record.device, 1, 0.0, figures)
+        key = record.kernel, record.device
+        self.kernels[key] = self.kernels[key] + launch if key in self.kernels else launch
+
+    def timed(self, seconds: Mapping[str, float] | None) -> tuple[KernelTally, ...]:
+        """With modelled times by the kernel's symbol; None: they are not known."""
+        return tuple(
+            replace(kernel, seconds=None if seconds is None else seconds.get(symbol))
+            for (symbol, _), kernel in self.kernels.items()
+        )
+
+
+def keep(node: Launches, model: Callable[[], LaunchModel]) -> None:
+    """Has this process append its tally when it ends, where `VARIABLE` asks for it.
+
+    Args:
+        node: whose launches.
+        model: loads what models them.
+    """
     path = os.environ.get(VARIABLE)
     if not path:
         return
     # As if there was an event that can be timed: the clock is on from here.
     node.clock.event_made()
+    counts = _Counts(model) if os.environ.get(COUNTERS_VARIABLE) else None
+    node.counter = counts
     import concurrent.futures.thread  # noqa: F401  (cannot be imported any more when it is needed)
 
-    append_once = functools.cache(lambda: _append(path, node))
+    append_once = functools.cache(lambda: _append(path, node, counts))
     # What models times is loaded by then, which Python can do until its threads have ended; a process that
     # Python did not begin never comes there.
     threading._register_atexit(append_once)  # type: ignore[attr-defined]
     atexit.register(append_once)
 
 
-def _append(path: str, node: Launches) -> None:
+def _append(path: str, node: Launches, counts: _Counts | None) -> None:
     if not node.launches:
         return
     try:
         node.clock.settle()
-        seconds: float | None = node.clock.kernel_seconds
+        times: Mapping[str, float] | None = node.clock.kernel_seconds
     except WorkbenchError:
-        seconds = None
-    line = json.dumps(asdict(Tally(node.launches, seconds, 1, program())))
+        times = None
+    seconds = None if times is None else sum(times.values())
+    kernels = () if counts is None else counts.timed(times)
+    line = json.dumps(asdict(Tally(node.launches, seconds, 1, program(), node.stopped, kernels)))
     # Where it cannot be written, nobody reads it any more.
     with contextlib.suppress(OSError):
         append(path, f"{line}\n".encode())
 
 
 @contextlib.contextmanager
-def of_process(environment: dict[str, str]) -> Iterator[Path]:
-    """The file that a process started with this environment, and its children, append to."""
+def of_process(environment: dict[str, str], *, counters: bool = False) -> Iterator[Path]:
+    """The file that a process started with this environment, and its children, append to.
+
+    Args:
+        counters: whether they count each launch too, which takes longer.
+    """
     with tempfile.TemporaryDirectory(prefix="hipkittens-tally-") as folder:
         path = Path(folder) / "launches.jsonl"
         environment[VARIABLE] = str(path)
+        environment[COUNTERS_VARIABLE] = "1" if counters else ""
         yield path
 
 
 def total(path: Path) -> Tally:
     """The sum of what processes appended to a file; nothing where there is none."""
-    result = Tally()
-    if not path.is_file():
-        return result
-    for line in path.read_text().splitlines():
-        try:
-            result += Tally(**json.loads(line))
-        except (ValueError, TypeError):
-            continue  # A part of a line, of a process that was killed.
-    return result
+    lines = path.read_text().splitlines() if path.is_file() else []
+    return sum(map(Tally.of_line, lines), Tally())
 
 
-__all__ = ["VARIABLE", "Tally", "keep", "of_process", "total"]
+__all__ = ["COUNTERS_VARIABLE", "VARIABLE", "KernelTally", "Tally", "keep", "launches", "of_process", "total"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import array
 import os
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -149,7 +149,7 @@ class Clock:
     Attributes:
         active: whether there are.
         asked: whether a program has asked for a time.
-        kernel_seconds: modelled time of the launches whose moments are worked out.
+        kernel_seconds: modelled time of the launches whose moments are worked out, by the kernel's symbol.
     """
 
     def __init__(self, memory: Memory, products: Sequence[Product]) -> None:
@@ -157,7 +157,7 @@ class Clock:
         self._products = products
         self.active = False
         self.asked = False
-        self.kernel_seconds = 0.0
+        self.kernel_seconds: defaultdict[str, float] = defaultdict(float)
         self._events = 0
         self._lock = threading.RLock()
         self._thread = _Thread()
@@ -187,7 +187,7 @@ class Clock:
         """In a child process: nobody holds the lock, and what its parent sent is not the child's."""
         self._lock = threading.RLock()
         self._steps.clear()
-        self.kernel_seconds = 0.0
+        self.kernel_seconds.clear()
 
     # What streams are sent
 
@@ -258,8 +258,8 @@ class Clock:
         """Seconds before the next work of a command: a graph has them once."""
         first, command.launched = not command.launched, True
         if command.in_graph:
-            return (lambda: _model().graph_gap) if first else (lambda: 0.0)
-        return lambda: _model().gap
+            return (lambda: loaded_model().graph_gap) if first else (lambda: 0.0)
+        return lambda: loaded_model().gap
 
     def record(self, event: Moment, stream: Stream | None = None, *, begins: bool = False) -> None:
         """Gives an event the moment when all that was sent to a stream has ended.
@@ -336,7 +336,7 @@ class Clock:
         if kind is not None:
             launching.kind = kind
             return launching
-        form, launching.argument_bytes = self._form(arguments)
+        form, launching.argument_bytes = self.form(arguments)
         launching.key = shape, form
         kinds = state.kinds
         kind = launching.kind = kinds.get(launching.key)
@@ -353,11 +353,11 @@ class Clock:
             self._waiting = [kind for kind in self._waiting if kind.record is not None]
             if len(self._waiting) >= _MOST_WAITING and self.asked:
                 for kind in self._waiting:
-                    kind.times(_model())
+                    kind.times(loaded_model())
                 self._waiting.clear()
             return not kinds or (len(kinds) < MOST_OBSERVED and len(self._waiting) < _MOST_WAITING)
 
-    def _form(self, arguments: bytes) -> tuple[Hashable, int]:
+    def form(self, arguments: bytes) -> tuple[Hashable, int]:
         """Arguments without what does not matter for the time: where allocations lie; and their bytes."""
         words = array.array("Q", arguments[: len(arguments) // 8 * 8])
         form: list[Hashable] = [arguments[len(words) * 8 :]]
@@ -375,7 +375,7 @@ class Clock:
         with self._lock:
             self._waiting.append(kind)
 
-    def _launched(self, kind: Kind, executed: int, place: Hashable, device: int) -> None:
+    def _launched(self, name: str, kind: Kind, executed: int, place: Hashable, device: int) -> None:
         """Takes a launch that has ended into the list."""
         command = self._thread.command or _Command(Stream.of(device, 0))
         self._send_moved(command)
@@ -383,7 +383,7 @@ class Clock:
         cache = self._products[device].infinity_cache_bytes
 
         def step(timeline: Timeline) -> None:
-            by = _model()
+            by = loaded_model()
             last = self._places.get(place)
             warm = last is not None and self._passed - last < cache
             self._passed += kind.times(by).bytes
@@ -391,7 +391,7 @@ class Clock:
                 self._places.clear()
             self._places[place] = self._passed
             seconds = kind.seconds(by, executed, warm=warm)
-            self.kernel_seconds += seconds
+            self.kernel_seconds[name] += seconds
             start = timeline.add(stream, "units", seconds, share=kind.times(by).units, gap=gap())
             for event in self._begun.pop(stream, ()):
                 event.moment = start
@@ -444,24 +444,20 @@ class Launching:
             self.kind = Kind(executed, loaded.code_object.data, record, self.argument_bytes)
             self._state.kinds[self.key] = self.kind
             self._clock._observed(self.kind)
-            record = replace(
-                record,
-                counts=record.counts if options.count else None,
-                counters=record.counters if options.profile else {},
-                traffic=None,
-                steps=None,
-            )
+            record = record.asked_by(options)
         elif self.kind is None and self._state.kinds:
             self.kind = min(self._state.kinds.values(), key=lambda kind: abs(kind.executed - executed))
         if self.kind is not None:
-            self._clock._launched(self.kind, executed, (loaded, kernel, self._place), loaded.device)
+            place = loaded, kernel, self._place
+            self._clock._launched(kernel, self.kind, executed, place, loaded.device)
         return record
 
 
 _loaded_model: LaunchModel | None = None
 
 
-def _model() -> LaunchModel:
+def loaded_model() -> LaunchModel:
+    """What models launches."""
     global _loaded_model
     if _loaded_model is None:
         assert model is not None

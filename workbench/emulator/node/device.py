@@ -30,7 +30,7 @@ from workbench.emulator.node.observer import Observer
 from workbench.emulator.node.request import Request
 from workbench.emulator.node.services import Served, Services
 from workbench.events import hub
-from workbench.launches import LaunchOptions, LaunchRecord
+from workbench.launches import COUNTED, LaunchOptions, LaunchRecord
 from workbench.progress import counted
 from workbench.targets import Product, default_product
 
@@ -238,6 +238,9 @@ class EmulatedDevice:
             shape = geometry.groups, geometry.block, dynamic_shared
             timed = clock.launch(loaded, kernel_name, shape, arguments, options)
             options = timed.options
+        counter = self.node.counter if not requested.observed or requested.sanitize else None
+        if counter is not None:
+            options = replace(options, count=True, profile=True, traffic=COUNTED.traffic, steps=COUNTED.steps)
         timeout = limits.time_limit(options.timeout)
         started = time.monotonic()
         approximation = options.approximate or default_approximation()
@@ -279,10 +282,15 @@ class EmulatedDevice:
                 fault = faults.timeout(scene, outcome.stopped_at, timeout or 0.0, hint, waits)
             if fault is not None:
                 fault.code = loaded.code_object.digest
+                self.node.stopped += 1
                 raise fault
         record = observer.completed(record, outcome)
+        if counter is not None:
+            counter(record, loaded.code_object, clock.form(arguments)[1])
         if timed is not None:
             record = timed.ended(record, outcome.counts, requested)
+        if counter is not None:
+            record = record.asked_by(requested)
         self.node.keep(record)
         for note in record.notes:
             _warn(note)
@@ -524,6 +532,9 @@ def _fault(
 Watcher = Callable[[LaunchRecord, CodeObject, errors.KernelFault | None], None]
 """Told of a launch's record with the sanitizer's findings, its code, and the fault that ended it."""
 
+Counter = Callable[[LaunchRecord, CodeObject, int], None]
+"""Given a record with what `COUNTED` asks for, its code, and the bytes that its arguments point into."""
+
 
 class _Observed:
     """See `Node.observe`; a class, since a launch enters and leaves it."""
@@ -547,7 +558,9 @@ class Node:
 
     Attributes:
         watchers: while there are any, every launch is sanitized and they are told of it.
+        counter: gets the record of each launch that nobody else observes; None: there is none.
         launches: that have ended, in this process.
+        stopped: those of them that a fault ended.
         clock: of HIP events.
     """
 
@@ -557,7 +570,9 @@ class Node:
         self.launch_lock = threading.RLock()
         self.thread = _Thread()
         self.watchers: list[Watcher] = []
+        self.counter: Counter | None = None
         self.launches = 0
+        self.stopped = 0
         self.services = Services(self.memory)
         self.clock = Clock(self.memory, products())
         self.devices = tuple(EmulatedDevice(self, n, product) for n, product in enumerate(products()))
@@ -568,7 +583,7 @@ class Node:
         Memory is the child's own copy, whole because a fork waits for its lock.
         """
         self.memory.lock.release()
-        self.launches = 0
+        self.launches = self.stopped = 0
         self.launch_lock = threading.RLock()
         self.clock.forked()
 
