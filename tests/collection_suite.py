@@ -19,6 +19,7 @@ import io
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -103,11 +104,16 @@ def our_modules() -> Iterator[None]:
 def run_here(file: Path, target: str) -> None:
     """Runs one of the files in this process."""
     import workbench as wb
-    from workbench.torch_gpu import run_script
 
-    with our_modules(), wb.torch_as_gpu(f"emulated:{target}"), tempfile.TemporaryDirectory() as folder:
+    with (
+        our_modules(),
+        wb.torch_as_gpu(f"emulated:{target}"),
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.object(sys, "argv", [str(file)]),
+        mock.patch.object(sys, "path", [str(file.parent), *sys.path]),
+    ):
         os.chdir(folder)
-        run_script([str(file)], f"emulated:{target}")
+        runpy.run_path(str(file), run_name="__main__")
 
 
 def read(lines: Sequence[str]) -> list[dict[str, str]]:

@@ -52,12 +52,14 @@ def commands() -> argparse.ArgumentParser:
     script.add_argument("folder", nargs="?", help="default: the programs of this Python's environment")
     commands.add_parser(
         "exec",
-        help="run a program that was built for AMD's runtime, and all that it starts, on the emulated device",
-        usage="python -m workbench exec [--device DEVICE] [--sanitize] [--quiet] -- PROGRAM [ARGUMENT ...]",
+        help="run a program, a Python script or a C++ source, and all that it starts, on the emulated device; "
+        "exec --help lists the options",
+        usage="python -m workbench exec [--device DEVICE] [--sanitize] [--counters] [--json FILE] [--quiet] "
+        "-- PROGRAM [ARGUMENT ...]",
     )
     commands.add_parser(
         "script",
-        help="run a Python script that was written for a GPU: its cuda is the emulated device",
+        help="another name of exec for a Python script: exec -- python FILE",
         usage="python -m workbench script [--device DEVICE] (FILE | -m MODULE) [ARGUMENT ...]",
     )
     commands.add_parser(
@@ -84,13 +86,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = commands()
     words = list(sys.argv[1:] if arguments is None else arguments)
     # Everything that follows belongs to it, even what looks like an option of ours.
-    whole = words[:1] in (["hipcc"], ["train"]) or (
-        words[:1] in (["exec"], ["script"], ["sanitize"]) and words[1:] not in ([], ["-h"], ["--help"])
+    whole = words[:1] in (["hipcc"], ["train"], ["exec"]) or (
+        words[:1] in (["script"], ["sanitize"]) and words[1:] not in ([], ["-h"], ["--help"])
     )
     options = parser.parse_args(words[:1] if whole else words)
-    if options.command == "script":
-        return _script(words[1:], parser)
     try:
+        if options.command == "script":
+            return _script(words[1:])
         if options.command == "hipcc":
             return _hipcc(words[1:])
         if options.command == "exec":
@@ -276,17 +278,10 @@ def _exec(words: Sequence[str]) -> int:
     return run_options(parser.parse_args(list(words)))
 
 
-def _script(words: list[str], parser: argparse.ArgumentParser) -> int:
-    device = None
-    if words[:1] == ["--device"]:
-        device, words = (words[1] if len(words) > 1 else ""), words[2:]
-    if not words or words == ["-m"]:
-        parser.error("script: expected a file, or -m and a module, then its arguments")
-    from workbench.torch_gpu import run_script
+def _script(words: Sequence[str]) -> int:
+    from workbench.execute.command import script
 
-    # Not among our own errors: where a script stopped is in the traceback.
-    run_script(words, device)
-    return 0
+    return script(words)
 
 
 def _install_hipcc(folder: str | None) -> int:

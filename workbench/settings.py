@@ -117,7 +117,7 @@ SETTINGS = (
     Setting(
         "HIPKITTENS_TALLY",
         "a file to which each process appends a line of JSON when it ends: how many kernels it launched, "
-        "and their modelled time ([page](host_programs.md))",
+        "and their modelled time ([page](exec.md))",
         "nothing is appended",
     ),
     Setting(

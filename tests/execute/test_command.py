@@ -13,6 +13,8 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.errors import UsageError
+from workbench.execute.command import run
 from workbench.execute.folder import environment, rocm_folder
 from workbench.origin import Figure, Origin
 from workbench.runtime.tally import KernelTally, Tally
@@ -156,6 +158,9 @@ def test_programs_of_rocm() -> None:
         (["--", "./nowhere"], "./nowhere does not start (No such file or directory)"),
         (["--"], "exec: expected a program, then its arguments"),
         (["--device", "MI9", "--", "true"], "MI9"),
+        (["--", "nowhere.py"], "MissingFile: exec: there is no file nowhere.py in "),
+        (["--", "nowhere.hip"], "MissingFile: exec: there is no file nowhere.hip in "),
+        (["--", sys.executable, "nowhere.py"], "MissingFile: exec: there is no file nowhere.py in "),
     ],
 )
 def test_what_cannot_be_run(words: list[str], message: str) -> None:
@@ -244,3 +249,43 @@ def test_the_last_line_tells_of_findings_and_faults(link: Link, tmp_path: Path) 
     last = result.stderr.splitlines()[-1]
     assert last.startswith("hipkittens: 1 launch")
     assert last.endswith(", 1 stopped by a fault, findings in 1 launch")
+
+
+def test_script_is_another_name(tmp_path: Path) -> None:
+    (tmp_path / "asks.py").write_text("import sys, torch\nprint(torch.cuda.get_device_name(), *sys.argv)\n")
+    command = [sys.executable, "-m", "workbench", "script"]
+    ended = [
+        subprocess.run([*command, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        for words in (["--device", "MI300X", "asks.py", "-1"], ["nowhere.py"])
+    ]
+    assert ended[0].stdout == "AMD Instinct MI300X asks.py -1\n", ended[0].stderr
+    assert ended[0].stderr.splitlines()[-1] == "hipkittens: 0 launches"
+    assert (ended[1].returncode, ended[1].stdout) == (2, "")
+    assert ended[1].stderr.startswith("MissingFile: exec: there is no file nowhere.py in ")
+    assert "Traceback" not in ended[1].stderr
+
+
+def test_a_source_is_compiled_first(tmp_path: Path) -> None:
+    source = tmp_path / "prog.hip"
+    source.write_text("""#include <hip/hip_runtime.h>
+#include <cstdio>
+__global__ void k() {}
+int main(int count, char **words) {
+    k<<<1, 64>>>();
+    printf("%s %d\\n", words[count - 1], hipDeviceSynchronize());
+    return 3;
+}
+""")
+    result = execute("--", source, "word")
+    assert (result.returncode, result.stdout) == (3, "word 0\n"), result.stderr
+    assert result.stderr.splitlines()[-1].startswith("hipkittens: 1 launch, ")
+    source.write_text("int main() { return nothing; }\n")
+    wrong = execute("--", source)
+    assert wrong.returncode != 0
+    assert "nothing" in wrong.stderr
+
+
+def test_other_systems_run_scripts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(UsageError, match=r"\./prog is no script, and this is darwin"):
+        run(["./prog"])

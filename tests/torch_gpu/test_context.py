@@ -145,7 +145,7 @@ def test_a_script_that_raises_shows_where(folder: Path) -> None:
     assert "RuntimeError: AMD Instinct" in ended.stderr
     ended = subprocess.run(command[:-1], cwd=folder, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert "expected a file" in ended.stderr
+    assert "script: expected a file" in ended.stderr
 
 
 def test_functions_of_modules_see_tensors_inside_alone() -> None:

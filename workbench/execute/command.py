@@ -9,18 +9,23 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from workbench.check.sanitizer import Watch
-from workbench.errors import UsageError
+from workbench.errors import MissingFile, UsageError
 from workbench.execute.folder import environment, rocm_folder
 from workbench.profile.counters import NOTE, table_lines
 from workbench.runtime import device, reports, tally
 from workbench.runtime.tally import launches
+from workbench.toolchain.hipcc import main as hipcc
 
 FINDINGS, NOTHING_LAUNCHED = 1, 2
 """Exit statuses of a sanitized run; without findings, and with launches, the command's own."""
+
+_SOURCES = (".hip", ".cpp", ".cc", ".cxx")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +69,8 @@ def run(
     What it and its processes launch is summed up on standard error when it has ended.
 
     Args:
-        words: a program and its arguments; a Python script that is not executable runs by this Python.
+        words: a program and its arguments; a Python script that is not executable runs by this Python, and
+            a C++ source (.hip, .cpp, .cc, .cxx) is compiled by hipcc first.
         device_name: as `workbench.device` takes it; a product such as "MI355X" is emulated.
         sanitize: whether launches are sanitized; with findings the status is `FINDINGS`, and without a
             launch `NOTHING_LAUNCHED`.
@@ -73,7 +79,7 @@ def run(
         quiet: whether the summary is left out; findings and counters are said anyway.
 
     Raises:
-        UsageError: there is no such program.
+        UsageError: there is no such program; MissingFile: no such script or source.
         DeviceError: there is no such device.
         ToolchainError: the emulated device's libraries could not be built.
     """
@@ -81,8 +87,6 @@ def run(
         raise UsageError(
             "exec: expected a program, then its arguments: python -m workbench exec -- ./program 100"
         )
-    by_python = words[0].endswith(".py") and not os.access(words[0], os.X_OK)
-    command = [sys.executable, *words] if by_python else list(words)
     variables = environment(rocm_folder(), os.environ)
     if device_name is not None:
         variables["HIPKITTENS_DEVICE"] = _named(device_name)
@@ -90,6 +94,19 @@ def run(
         # A GPU's own libraries answer without this command.
         variables["HIPKITTENS_DEVICE"] = _named("emulated")
     with contextlib.ExitStack() as stack:
+        if Path(words[0]).suffix in _SOURCES:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hipkittens-program-"))
+            program = str(Path(folder) / Path(words[0]).stem)
+            status = _compile(words[0], program, variables)
+            if status:
+                return status
+            words = [program, *words[1:]]
+        command = _command(words)
+        if sys.platform != "linux" and command[0] != sys.executable:
+            raise UsageError(
+                f"exec runs programs for AMD's runtime, which are Linux's, and Python scripts; {words[0]} is no "
+                f"script, and this is {sys.platform}: run it in a container"
+            )
         watch = Watch(stack.enter_context(reports.of_process(variables))) if sanitize else None
         # Modelling times is work in every process: only where someone reads them.
         is_read = counters or json_file is not None or not quiet
@@ -131,6 +148,44 @@ def _write(path: str, launched: tally.Tally) -> None:
         raise UsageError(f"--json {path}: {error.strerror}; expected a file that can be written") from None
 
 
+def script(words: Sequence[str]) -> int:
+    """Runs a Python script as `run` does: another name of `exec`, for scripts alone.
+
+    Args:
+        words: "--device" and its name or neither, then the script's file or "-m" and a module, and its
+            arguments.
+
+    Raises:
+        UsageError: no script is named; MissingFile: there is none.
+    """
+    chosen = words[1] if words[:1] == ["--device"] and len(words) > 1 else None
+    rest = words[2:] if chosen is not None else words
+    if not rest or list(rest) == ["-m"]:
+        raise UsageError("script: expected a file, or -m and a module, then its arguments")
+    return run([sys.executable, *rest], device_name=chosen)
+
+
+def _command(words: Sequence[str]) -> list[str]:
+    """A command with the Python that a script needs in front."""
+    by_python = words[0].endswith(".py") and not os.access(words[0], os.X_OK)
+    command = [sys.executable, *words] if by_python else list(words)
+    script = command[1] if command[0] == sys.executable and len(command) > 1 else ""
+    if script and not script.startswith("-") and not os.path.exists(script):
+        raise MissingFile(
+            f"exec: there is no file {script} in {os.getcwd()}; expected a Python script, or a program with "
+            "its arguments"
+        )
+    return command
+
+
+def _compile(source: str, program: str, variables: Mapping[str, str]) -> int:
+    """Makes a program of a source file for the device that the variables name; hipcc's exit status."""
+    if not os.path.isfile(source):
+        raise MissingFile(f"exec: there is no file {source} in {os.getcwd()}; expected a C++ source")
+    arch = device(variables.get("HIPKITTENS_DEVICE")).arch
+    return hipcc([source, "-o", program], lambda: arch)
+
+
 def _named(name: str) -> str:
     """The device's own name, of a short one too."""
     full = name if ":" in name or name in ("gpu", "emulated") else f"emulated:{name}"
@@ -158,4 +213,4 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
             continue
 
 
-__all__ = ["FINDINGS", "NOTHING_LAUNCHED", "add_options", "run", "run_options"]
+__all__ = ["FINDINGS", "NOTHING_LAUNCHED", "add_options", "run", "run_options", "script"]

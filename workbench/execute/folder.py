@@ -19,7 +19,7 @@ from pathlib import Path
 
 from workbench import paths
 from workbench.cache import digest, tool_folder
-from workbench.errors import ToolchainError, UsageError
+from workbench.errors import ToolchainError
 from workbench.execute.tools import TOOLS
 from workbench.runtime.emulated import drop_in_libraries
 from workbench.toolchain import zig
@@ -42,12 +42,10 @@ def rocm_folder() -> Path:
     """The folder, made unless it is there for this very installation.
 
     Raises:
-        UsageError: this is no Linux, where programs for AMD's runtime run.
         ToolchainError: the emulated device's libraries could not be built, or the folder not be written.
     """
-    if sys.platform != "linux":
-        raise UsageError(f"exec runs programs for AMD's runtime, which are Linux's; this is {sys.platform}")
-    files = drop_in_libraries()
+    # Elsewhere nothing was linked with AMD's.
+    files = drop_in_libraries() if sys.platform == "linux" else {}
     texts = _texts()
     key = digest(*map(str, files.items()), *(part for item in texts.items() for part in item))
     folder = tool_folder("rocm") / key[:16]

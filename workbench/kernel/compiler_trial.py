@@ -206,8 +206,9 @@ def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:
             **os.environ,
             "HIPKITTENS_COMPILER": str(compiler.path),
             "HIPKITTENS_DEVICE": f"emulated:{_judging(arch)}",
-            # Whoever sanitizes what is compiled did not ask about the trial.
+            # Whoever sanitizes or counts what is compiled did not ask about the trial.
             "HIPKITTENS_SANITIZE": "",
+            "HIPKITTENS_TALLY": "",
         }
         command = [sys.executable, "-c", f"from {__name__} import main; main({arch!r})"]
         finished = process.run(command, timeout=_PATIENCE, environment=environment)

@@ -12,12 +12,13 @@ from workbench.launches import LaunchRecord, LaunchTimes
 from workbench.operators.launch_target import Part, Target
 from workbench.origin import Figure
 from workbench.profile.counters import Tally, collect
-from workbench.profile.counting import counted_whole, exact_tally, machine_of, release
+from workbench.profile.counting import counted_whole, exact_tally, release
 from workbench.profile.launch import QUANTITIES
 from workbench.profile.model import TimeModel, memory_bytes
 from workbench.profile.timing import modelled
 from workbench.profile.waits import wait_counters
 from workbench.runtime import Device, device
+from workbench.targets import product
 
 
 class _Model:
@@ -85,7 +86,7 @@ def launch_sums(
         record: what the launch told, asked by `COUNTED`; its time can still be modelled.
     """
     target = _target(kernel, device, record)
-    if machine_of(device).memory_latency_ns is None:
+    if product(str(device.properties.get("name", ""))).memory_latency_ns is None:
         return exact_tally(target, record, caches=False), None
     sums = exact_tally(target, record)
     launch = counted_whole(target, record)

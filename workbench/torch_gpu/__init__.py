@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from workbench.torch_gpu.context import enter, run_script, torch_as_gpu
+from workbench.torch_gpu.context import enter, torch_as_gpu
 
-__all__ = ["enter", "run_script", "torch_as_gpu"]
+__all__ = ["enter", "torch_as_gpu"]

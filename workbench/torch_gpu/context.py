@@ -1,4 +1,4 @@
-"""The context in which PyTorch's "cuda" is the emulated device, and scripts in it.
+"""The context in which PyTorch's "cuda" is the emulated device.
 
 Tensors stay in this computer's memory, where kernels reach them, and its processor does PyTorch's own work.
 """
@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import os
-import runpy
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -129,28 +126,3 @@ def _answers(device: Device) -> dict[str, Callable[..., Any]]:
         "reset_peak_memory_stats": lambda *_: None,
         "ipc_collect": lambda: None,
     }
-
-
-def run_script(words: Sequence[str], device: Device | str | None = None) -> None:
-    """Run a Python script as `python` does, inside of `torch_as_gpu`.
-
-    Args:
-        words: the script's file and its arguments, or "-m", a module and its arguments.
-        device: as for `torch_as_gpu`.
-
-    Raises whatever it raises.
-    """
-    is_module = words[0] == "-m"
-    name, arguments = (words[1], words[1:]) if is_module else (words[0], words)
-    first = os.getcwd() if is_module else os.path.dirname(os.path.abspath(name))
-    # No patches: they are the script's to replace.
-    argv, path = sys.argv, sys.path
-    sys.argv, sys.path = list(arguments), [first, *path]
-    try:
-        with torch_as_gpu(device):
-            if is_module:
-                runpy.run_module(name, run_name="__main__", alter_sys=True)
-            else:
-                runpy.run_path(name, run_name="__main__")
-    finally:
-        sys.argv, sys.path = argv, path
