@@ -289,3 +289,15 @@ def test_other_systems_run_scripts_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(UsageError, match=r"\./prog is no script, and this is darwin"):
         run(["./prog"])
+
+
+@needs.python_library
+@pytest.mark.parametrize("how", ["", "exit", "thread"])
+def test_a_program_of_before_rocm_6_that_opens_and_closes_the_library(tmp_path: Path, how: str) -> None:
+    program = tmp_path / "old"
+    compile_c(HERE / "old.c", "-o", program)
+    result = execute("--quiet", "--", program, "libamdhip64.so.5", how)
+    line = "AMD Instinct MI300X, gfx942:sramecc+:xnack- (942), 304 units, 64 lanes, managed 1, device 0"
+    ends = ["at exit 0"] * (how == "exit") + ["free 0"]
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [line] * (3 if how == "thread" else 2) + ends

@@ -42,7 +42,9 @@ _libraries: dict[str, HipLibrary] = {}
 
 def _functions() -> dict[str, tuple[str, ...]]:
     """What each library exports, in the order of its slots."""
-    return {"amdhip64": function_names(), "hiprtc": tuple(sorted(hiprtc.CALLS))}
+    exported = function_names()
+    rtc = {*hiprtc.CALLS, *(name for name in exported if name.startswith("hiprtc"))}
+    return {"amdhip64": exported, "hiprtc": tuple(sorted(rtc))}
 
 
 def build_all() -> Mapping[str, Path]:
@@ -72,9 +74,11 @@ def load_all(paths: Mapping[str, Path] | None = None) -> Mapping[str, HipLibrary
             libraries = {
                 name: HipLibrary(name, exported, paths[name]) for name, exported in _functions().items()
             }
-            for library, calls in zip(libraries.values(), (CALLS, hiprtc.CALLS), strict=True):
-                for entry in calls.values():
-                    library.fill(entry.name, callback(entry), returns_text=entry.result is POINTER)
+            for entry in (*CALLS.values(), *hiprtc.CALLS.values()):
+                answer = callback(entry)
+                for library in libraries.values():
+                    if entry.name in library.slots:
+                        library.fill(entry.name, answer, returns_text=entry.result is POINTER)
             libraries["amdhip64"].fill_with_structure("hipCreateChannelDesc")
             set_finder(libraries["amdhip64"].address_of)
             _libraries.update(libraries)

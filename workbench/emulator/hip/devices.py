@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+from ctypes import c_float, c_uint16
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 from workbench.emulator.hip import structures
 from workbench.emulator.hip.calls import (
@@ -208,14 +211,29 @@ def _set_device_flags(flags: int) -> None:
     return None
 
 
-@call("hipGetDevicePropertiesR0600", "hipGetDeviceProperties", arguments=(POINTER, INT))
+@call("hipGetDevicePropertiesR0600", arguments=(POINTER, INT))
 def _get_properties(result: int, ordinal: int) -> None:
+    _store_properties(result, ordinal, structures.DeviceProp)
+
+
+# Headers since ROCm 6 have a macro of this name; who calls the function itself was compiled before.
+@call("hipGetDevicePropertiesR0000", "hipGetDeviceProperties", arguments=(POINTER, INT))
+def _get_properties_before_6(result: int, ordinal: int) -> None:
+    _store_properties(result, ordinal, structures.DevicePropBefore6)
+
+
+def _store_properties(result: int, ordinal: int, layout: type[ctypes.Structure]) -> None:
     if not result:
         raise HipError(structures.INVALID_VALUE)
     product = device(ordinal).product
-    ctypes.memset(result, 0, ctypes.sizeof(structures.DeviceProp))
-    record = structures.DeviceProp.from_address(result)
-    for name, value in properties(product, ordinal).items():
+    ctypes.memset(result, 0, ctypes.sizeof(layout))
+    record: Any = layout.from_address(result)
+    # As a number it is 900 and the digits behind gfx9, whose last is hexadecimal.
+    values = {**properties(product, ordinal), "gcnArch": 900 + int(product.arch[4]) * 10 + int(product.arch[5], 16)}
+    names = {name for name, *_ in layout._fields_}
+    for name, value in values.items():
+        if name not in names:
+            continue
         if isinstance(value, tuple):
             getattr(record, name)[:] = value
         elif name == "uuid":
@@ -381,19 +399,36 @@ def _p2p_attribute(result: int, attribute: int, source: int, target: int) -> Non
     structures.store(result, INT, 0)
 
 
+_CHOSEN_BY = (
+    *("major", "minor", "totalGlobalMem", "sharedMemPerBlock", "maxThreadsPerBlock", "totalConstMem"),
+    *("multiProcessorCount", "maxThreadsPerMultiProcessor", "memoryClockRate", "memoryBusWidth", "l2CacheSize"),
+    *("regsPerBlock", "maxSharedMemoryPerMultiProcessor", "warpSize"),
+)
+"""Fields that hipChooseDevice compares, as in ROCm's clr/hipamd/src/hip_device_runtime.cpp."""
+
+
 @call("hipChooseDeviceR0600", arguments=(POINTER, POINTER))
 def _choose_device(result: int, request: int) -> None:
-    """The device that agrees with the most of the fields that were asked for, as far as they are not zero."""
-    if not request:
+    _store_choice(result, request, structures.DeviceProp)
+
+
+@call("hipChooseDeviceR0000", "hipChooseDevice", arguments=(POINTER, POINTER))
+def _choose_device_before_6(result: int, request: int) -> None:
+    _store_choice(result, request, structures.DevicePropBefore6)
+
+
+def _store_choice(result: int, request: int, layout: type[ctypes.Structure]) -> None:
+    """The first device that has at least what each field asks for that is not zero; without one, number 0."""
+    if not result or not request:
         raise HipError(structures.INVALID_VALUE)
-    asked = structures.DeviceProp.from_address(request)
-    fields = ("major", "minor", "totalGlobalMem", "sharedMemPerBlock", "warpSize", "multiProcessorCount")
+    request_record = layout.from_address(request)
+    least = {name: value for name in _CHOSEN_BY if (value := getattr(request_record, name))}
 
-    def agreement(ordinal: int) -> int:
-        device_properties = properties(node().devices[ordinal].product, ordinal)
-        return sum(0 < getattr(asked, name) <= device_properties[name] for name in fields)
+    def fits(ordinal: int) -> bool:
+        has = properties(node().devices[ordinal].product, ordinal)
+        return all(has[name] >= value for name, value in least.items())
 
-    structures.store(result, INT, max(range(len(node().devices)), key=agreement))
+    structures.store(result, INT, next(filter(fits, range(len(node().devices))), 0))
 
 
 # Contexts: a device has one, and its handle says which device.
@@ -543,9 +578,16 @@ def _drv_error_string(code: int, result: int) -> int | None:
 _SYMBOL_FOUND, _SYMBOL_NOT_FOUND = 0, 1
 
 
+_RELEASE_6 = 600
+"""hipGetProcAddress's version of programs that know hipDeviceProp_tR0600."""
+
+
 @call("hipGetProcAddress", "hipGetProcAddress_spt", arguments=(POINTER, POINTER, INT, U64, POINTER))
 def _proc_address(name: int, result: int, version: int, flags: int, status: int) -> int | None:
-    address = function_address(structures.text_at(name))
+    text = structures.text_at(name)
+    if version >= _RELEASE_6 and text in ("hipGetDeviceProperties", "hipChooseDevice"):
+        text += "R0600"
+    address = function_address(text)
     structures.store(result, POINTER, address)
     structures.store_if(status, INT, _SYMBOL_FOUND if address else _SYMBOL_NOT_FOUND)
     return None if address else structures.NOT_FOUND
@@ -553,9 +595,37 @@ def _proc_address(name: int, result: int, version: int, flags: int, status: int)
 
 @call("hipGetDriverEntryPoint", "hipGetDriverEntryPoint_spt", arguments=(POINTER, POINTER, U64, POINTER))
 def _entry_point(name: int, result: int, flags: int, status: int) -> int | None:
-    return _proc_address(name, result, 0, flags, status)
+    return _proc_address(name, result, _RELEASE_6, flags, status)
 
 
 @call("hipApiName", "hipGetCmdName", arguments=(UINT,), result=POINTER)
 def _api_name(number: int) -> int:
     return c_string("unknown")
+
+
+# Nobody precompiled a header.
+@call("__hipGetPCH", arguments=(POINTER, POINTER), result=None)
+def _precompiled_header(header: int, size: int) -> None:
+    structures.store(header, POINTER, 0)
+    structures.store(size, UINT, 0)
+
+
+@call("amd_dbgapi_get_build_name", "amd_dbgapi_get_git_hash", result=POINTER)
+def _build_text() -> int:
+    return c_string("hipkittens")
+
+
+@call("amd_dbgapi_get_build_id", result=SIZE)
+def _build_id() -> int:
+    return 0
+
+
+@call("__gnu_f2h_ieee", arguments=(c_float,), result=c_uint16)
+def _half_of_float(value: float) -> int:
+    with np.errstate(over="ignore"):
+        return int(np.float32(value).astype(np.float16).view(np.uint16))
+
+
+@call("__gnu_h2f_ieee", arguments=(c_uint16,), result=c_float)
+def _float_of_half(bits: int) -> float:
+    return float(np.uint16(bits).view(np.float16))

@@ -1,6 +1,6 @@
 """Makes and loads the emulator's libamdhip64.so and libhiprtc.so: one jump a function, through slots.
 
-Every function that the bindings or a compiled HIP program may look up exists. A slot that no Python function
+Every function that the bindings look up or AMD's library exports exists. A slot that no Python function
 fills leads to one that answers hipErrorNotSupported and says the function's name once, so that what is
 missing is seen as such and never as a missing symbol.
 """
@@ -11,7 +11,7 @@ import atexit
 import ctypes
 import json
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,25 +23,6 @@ from workbench.toolchain.native import build as build_native
 
 _HERE = Path(__file__).parent
 
-# What compiled host programs call beside the documented API (clang's HIP host code, older names).
-_HOST_PROGRAM_FUNCTIONS = (
-    "__hipPopCallConfiguration",
-    "__hipPushCallConfiguration",
-    "__hipRegisterFatBinary",
-    "__hipRegisterFunction",
-    "__hipRegisterManagedVar",
-    "__hipRegisterSurface",
-    "__hipRegisterTexture",
-    "__hipRegisterVar",
-    "__hipUnregisterFatBinary",
-    "hipExtModuleLaunchKernel",
-    "hipGetCmdName",
-    "hipGetDeviceProperties",
-    "hipHccModuleLaunchKernel",
-    "hipRegisterTracerCallback",
-)
-
-
 @cache
 def interface() -> dict[str, Any]:
     """interface.json: functions by name, enumerations by name and number."""
@@ -51,8 +32,12 @@ def interface() -> dict[str, Any]:
 
 @cache
 def function_names() -> tuple[str, ...]:
-    """Every exported function, in the order of its slot."""
-    return tuple(sorted({*interface()["functions"], *_HOST_PROGRAM_FUNCTIONS}))
+    """Every exported function, in the order of its slot: the bindings', and all that AMD's library has.
+
+    hiprtc's are among them; see `_old`.
+    """
+    versioned = (name for names in symbol_versions().values() for name in names)
+    return tuple(sorted({*interface()["functions"], *versioned}))
 
 
 # An even number of words with the caller's address: the stack stays aligned. r11 has the slot's number.
@@ -167,10 +152,21 @@ _FORMATS = {
 }
 
 
-def trampolines(target: Target, names: tuple[str, ...]) -> str:
+def _old(name: str) -> str:
+    """The version of a function that only programs linked with an older release find; "" of all others.
+
+    Those of ROCm 5 and 6 take hiprtc's functions from libamdhip64 too, and no program can be linked so today.
+    """
+    return next((v for v, names in symbol_versions().items() if name.startswith("hiprtc") and name in names), "")
+
+
+def trampolines(target: Target, names: tuple[str, ...], old: Mapping[str, str] | None = None) -> str:
     """Assembly for a jump through a slot for each name, and the defaults that the slots begin with.
 
     A jump leaves every argument register and the stack as the caller made them, whatever the signature.
+
+    Args:
+        old: versions of those names that are there at this version alone, where an object file has versions.
 
     Raises:
         ToolchainError: no trampolines for this machine.
@@ -186,10 +182,13 @@ def trampolines(target: Target, names: tuple[str, ...]) -> str:
     calls = {name: f"{how.prefix}hkhip_{name}" for name in ("first_call", "unsupported")}
     text = [how.text, f"{how.local}first:\n", machine.first.format(local=how.local, **calls)]
     for index, name in enumerate(names):
-        symbol = f"{how.prefix}{name}"
+        version = (old or {}).get(name, "")
+        symbol = f"{how.prefix}hkhip_old_{name}" if version else f"{how.prefix}{name}"
         text.append(how.function.format(symbol))
         text.append(machine.through_slot.format(offset=8 * index, **places))
         text.append(how.end.format(symbol))
+        if version:
+            text.append(f"  .symver {symbol}, {name}@{version}\n")
         text.append(f"{how.local}default{index}:\n")
         text.append(machine.default.format(index=index, local=how.local))
     table = "".join(f"  .quad {how.local}default{index}\n" for index in range(len(names)))
@@ -235,17 +234,19 @@ def build(name: str, functions: tuple[str, ...]) -> Path:
     Raises as the build of native code.
     """
     host = target()
+    has_versions = name == "amdhip64" and host.system == "linux"
+    old = {function: version for function in functions if has_versions and (version := _old(function))}
     with tempfile.TemporaryDirectory(prefix="hipkittens-hip-") as folder:
         assembly, script = Path(folder) / "trampolines.S", Path(folder) / "versions.map"
-        assembly.write_text(trampolines(host, functions))
-        script.write_text(_version_script(functions))
+        assembly.write_text(trampolines(host, functions, old))
+        script.write_text(_version_script(set(functions) - set(old)))
         return build_native(
             name,
             [_HERE / "library.c", assembly],
             # Once in a process for good: its code may be called while the process ends.
             flags=["-Wl,-z,nodelete"] if host.system == "linux" else [],
             soname=f"lib{name}{host.suffix}",
-            versions=script if name == "amdhip64" and host.system == "linux" else None,
+            versions=script if has_versions else None,
         )
 
 
@@ -293,9 +294,8 @@ class HipLibrary:
 
     def address_of(self, name: str) -> int:
         """Address of an exported function; 0 where there is none."""
-        if name not in self.slots:
-            return 0
-        return ctypes.cast(getattr(self.handle, name), ctypes.c_void_p).value or 0
+        function = getattr(self.handle, name, None) if name in self.slots else None
+        return (ctypes.cast(function, ctypes.c_void_p).value or 0) if function is not None else 0
 
     def fill_with_structure(self, name: str) -> None:
         """Let C answer the function that returns a channel description."""

@@ -118,7 +118,7 @@ def _alloc_pitch(result: int, pitch: int, width: int, height: int, element: int)
     _malloc_pitch(result, pitch, width, height)
 
 
-@call("hipHostMalloc", "hipHostAlloc", arguments=(POINTER, SIZE, UINT))
+@call("hipHostMalloc", "hipHostAlloc", "hipExtHostAlloc", arguments=(POINTER, SIZE, UINT))
 @outside_captures
 def _host_malloc(result: int, size: int, flags: int) -> None:
     structures.store(result, POINTER, allocate(size, MemoryKind.HOST, flags))

@@ -185,6 +185,68 @@ class DeviceProp(ctypes.Structure):
     )
 
 
+class DevicePropBefore6(ctypes.Structure):
+    """hipDeviceProp_tR0000, of programs compiled before ROCm 6 (HIP's hip_deprecated.h)."""
+
+    _fields_ = (
+        ("name", c_char * 256),
+        ("totalGlobalMem", c_size_t),
+        ("sharedMemPerBlock", c_size_t),
+        ("regsPerBlock", c_int),
+        ("warpSize", c_int),
+        ("maxThreadsPerBlock", c_int),
+        ("maxThreadsDim", c_int * 3),
+        ("maxGridSize", c_int * 3),
+        ("clockRate", c_int),
+        ("memoryClockRate", c_int),
+        ("memoryBusWidth", c_int),
+        ("totalConstMem", c_size_t),
+        ("major", c_int),
+        ("minor", c_int),
+        ("multiProcessorCount", c_int),
+        ("l2CacheSize", c_int),
+        ("maxThreadsPerMultiProcessor", c_int),
+        ("computeMode", c_int),
+        ("clockInstructionRate", c_int),
+        ("arch", c_uint32),
+        ("concurrentKernels", c_int),
+        ("pciDomainID", c_int),
+        ("pciBusID", c_int),
+        ("pciDeviceID", c_int),
+        ("maxSharedMemoryPerMultiProcessor", c_size_t),
+        ("isMultiGpuBoard", c_int),
+        ("canMapHostMemory", c_int),
+        ("gcnArch", c_int),
+        ("gcnArchName", c_char * 256),
+        ("integrated", c_int),
+        ("cooperativeLaunch", c_int),
+        ("cooperativeMultiDeviceLaunch", c_int),
+        ("maxTexture1DLinear", c_int),
+        ("maxTexture1D", c_int),
+        ("maxTexture2D", c_int * 2),
+        ("maxTexture3D", c_int * 3),
+        ("hdpMemFlushCntl", c_void_p),
+        ("hdpRegFlushCntl", c_void_p),
+        ("memPitch", c_size_t),
+        ("textureAlignment", c_size_t),
+        ("texturePitchAlignment", c_size_t),
+        ("kernelExecTimeoutEnabled", c_int),
+        ("ECCEnabled", c_int),
+        ("tccDriver", c_int),
+        ("cooperativeMultiDeviceUnmatchedFunc", c_int),
+        ("cooperativeMultiDeviceUnmatchedGridDim", c_int),
+        ("cooperativeMultiDeviceUnmatchedBlockDim", c_int),
+        ("cooperativeMultiDeviceUnmatchedSharedMem", c_int),
+        ("isLargeBar", c_int),
+        ("asicRevision", c_int),
+        ("managedMemory", c_int),
+        ("directManagedMemAccessFromHost", c_int),
+        ("concurrentManagedAccess", c_int),
+        ("pageableMemoryAccess", c_int),
+        ("pageableMemoryAccessUsesHostPageTables", c_int),
+    )
+
+
 # hipDeviceArch_t's bits that hold on CDNA: every atomic, doubles, votes, ballots, shuffles, funnel shifts,
 # threadfence_system, syncthreads_ext, 3-D grids; surfaces and dynamic parallelism not.
 DEVICE_ARCH: Final = 0b01011111111111111
