@@ -115,6 +115,11 @@ SETTINGS = (
         "launches are not sanitized",
     ),
     Setting(
+        "HIPKITTENS_HIPCC",
+        "set by the workbench's hipcc for what it starts, so that one that is called by itself stops",
+        "not set",
+    ),
+    Setting(
         "HIPKITTENS_TALLY",
         "a file to which each process appends a line of JSON when it ends: how many kernels it launched, "
         "and their modelled time ([page](exec.md))",

@@ -131,6 +131,42 @@ print(x[5])
     assert result.stderr.startswith("hipkittens: 1 launch, ")
 
 
+@pytest.mark.parametrize(("end", "status"), [("", 0), ("ctypes.CDLL(None).exit(188)", 188)])
+def test_a_failure_that_a_python_program_drops_is_said(tmp_path: Path, end: str, status: int) -> None:
+    wrong = tmp_path / "wrong.co"
+    source = KERNELS.replace("x[threadIdx.x] *= 2", "x[1 << 28] = 2")
+    wrong.write_bytes(compile_device(source, CompileOptions("gfx942")).code_object)
+    program = f"""
+import ctypes, torch
+hip = ctypes.CDLL("libamdhip64.so.6")
+module, kernel, memory = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+hip.hipModuleLoad(ctypes.byref(module), {str(wrong)!r}.encode())
+hip.hipModuleGetFunction(ctypes.byref(kernel), module, b"twice")
+hip.hipMalloc(ctypes.byref(memory), 256)
+pointers = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
+for _ in range(2):
+    hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, pointers, None)
+{end}
+"""
+    result = execute("--quiet", "--", sys.executable, "-c", program)
+    assert (result.returncode, result.stdout) == (status, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("hipkittens: a launch failed, and the program did not raise it: kernel twice")
+
+
+def test_a_failure_that_a_python_program_raises_is_not_said_again() -> None:
+    source = KERNELS.replace("x[threadIdx.x] *= 2", "x[1 << 28] = 2")
+    program = f"""
+import torch, workbench as wb
+try:
+    wb.compile({source!r}, arch="gfx942")["twice"][1, 64](torch.zeros(64))
+except wb.errors.KernelFault:
+    print("raised")
+"""
+    result = execute("--quiet", "--", sys.executable, "-c", program)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "raised\n", "")
+
+
 def test_pytorch_in_a_process_and_its_children() -> None:
     program = """
 import subprocess, sys, torch

@@ -55,6 +55,25 @@ void multiply(int *device) { thrice<<<1, 64>>>(device); }
 """
 
 
+def test_a_wrapper_that_starts_our_hipcc_ends(tmp_path: Path) -> None:
+    wrapper, log, source = tmp_path / "bin" / "hipcc", tmp_path / "log", tmp_path / "a.hip"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\necho "$@" >>{log}\nexec {sys.executable} -m workbench hipcc "$@"\n')
+    wrapper.chmod(0o755)
+    source.write_text("int main() { return 0; }\n")
+    command = [str(wrapper), str(source), "-o", str(tmp_path / "a")]
+    path = {**os.environ, "PATH": f"{wrapper.parent}:{os.environ['PATH']}"}
+    ended = subprocess.run(command, env=path, capture_output=True, text=True, timeout=240)
+    # It is no compiler, and the next one is taken.
+    assert (ended.returncode, (tmp_path / "a").is_file()) == (0, True), ended.stderr
+    assert len(log.read_text().splitlines()) <= 3
+    named = {**path, "HIPKITTENS_COMPILER": str(wrapper)}
+    ended = subprocess.run(command, env=named, capture_output=True, text=True, timeout=240)
+    assert ended.returncode != 0
+    assert "started a program that starts the workbench's hipcc again" in ended.stderr
+    assert len(log.read_text().splitlines()) <= 6
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current one, with a program of three sources."""

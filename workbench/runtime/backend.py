@@ -163,6 +163,12 @@ class Backend(Library, Protocol):
             call: makes HIP's launch.
         """
 
+    def say_dropped_failures(self) -> None:
+        """Has launches that fail and that no Python code hears of said on standard error when the process ends.
+
+        Where a program of Python's calls C that launches; nothing on a GPU.
+        """
+
     def enter_program(
         self, node: Node, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None
     ) -> None:

@@ -212,6 +212,10 @@ class Device:
         """
         return self.backend.lent(buffers, labels or {})
 
+    def say_dropped_failures(self) -> None:
+        """Has launches that fail and that no Python code hears of said on standard error at the end."""
+        self.backend.say_dropped_failures()
+
     def enter_program(
         self, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None = None
     ) -> None:

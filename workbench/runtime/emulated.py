@@ -17,7 +17,7 @@ from typing import Any
 
 from workbench.emulator import hip as emulator
 from workbench.emulator import native
-from workbench.emulator.hip.calls import failure_listeners
+from workbench.emulator.hip.calls import failure_listeners, keep_dropped, raised
 from workbench.emulator.hip.devices import properties
 from workbench.emulator.node import clock, console, interrupts
 from workbench.emulator.node.allocations import usable_memory
@@ -88,7 +88,9 @@ class EmulatedBackend:
             )
 
     def failure(self) -> BaseException | None:
-        return emulator.take_exception()
+        error = emulator.take_exception()
+        raised(error)
+        return error
 
     def properties(self, node: Node, names: Sequence[str]) -> dict[str, Any]:
         # The same that HIP reports, without loading a library that the process may not want.
@@ -130,12 +132,14 @@ class EmulatedBackend:
                 yield observed
             except Exception as error:
                 behind = emulator.take_launch_failure() or emulator.take_exception()
+                raised(behind)
                 if isinstance(behind, WorkbenchError | KeyboardInterrupt):
                     raise behind from error
                 raise
             # A launch that nobody asked about failed all the same.
             failure = emulator.take_launch_failure()
             if failure is not None:
+                raised(failure)
                 raise failure
 
     def launch(self, hip: Hip, invocation: Invocation, call: Callable[[], None]) -> LaunchRecord:
@@ -167,6 +171,9 @@ class EmulatedBackend:
         _report_where_asked()
         console.writer = write
         failure_listeners.append(lambda error: write(f"hipkittens: {error}\n", True))
+
+    def say_dropped_failures(self) -> None:
+        keep_dropped(lambda text: emulator.load().handle.hkhip_last_words(text))
 
 
 _RELEASES = (5, 6, 7)

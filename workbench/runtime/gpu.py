@@ -164,6 +164,9 @@ class GpuBackend:
     def watching(self, watcher: Watcher) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
+    def say_dropped_failures(self) -> None:
+        pass
+
     def enter_program(
         self, node: Node, write: Callable[[str, bool], None], libraries: Mapping[str, Path] | None
     ) -> None:

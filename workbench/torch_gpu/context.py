@@ -71,7 +71,7 @@ def enter() -> None:
     Raises as `torch_as_gpu`.
     """
     door = torch_as_gpu()
-    door.__enter__()
+    door.__enter__().say_dropped_failures()
     # What it changed stays until the interpreter is gone.
     _entered.append(door)
 

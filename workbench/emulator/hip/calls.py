@@ -153,8 +153,39 @@ _unreported: list[int] = []
 failure_listeners: list[Callable[[BaseException], None]] = []
 
 
+_dropped: list[BaseException] = []
+_last_words: Callable[[bytes], None] | None = None
+_MOST_DROPPED = 16
+
+
+def keep_dropped(last_words: Callable[[bytes], None]) -> None:
+    """Has failures of launches that nobody raises in Python said when the process ends.
+
+    Args:
+        last_words: takes the text, to be said then; b"" for none.
+    """
+    global _last_words
+    _last_words = last_words
+
+
+def raised(error: BaseException | None) -> None:
+    """A failure reaches whoever launched, as an exception."""
+    if error in _dropped:
+        _dropped.remove(error)
+        _say_dropped()
+
+
+def _say_dropped() -> None:
+    if _last_words is not None:
+        texts = [f"hipkittens: a launch failed, and the program did not raise it: {e}\n" for e in _dropped]
+        _last_words("".join(dict.fromkeys(texts)).encode("utf-8", "replace"))
+
+
 def launch_failed(error: BaseException) -> None:
     """Keep why a launch failed for those who ask later."""
+    if _last_words is not None and isinstance(error, errors.WorkbenchError) and len(_dropped) < _MOST_DROPPED:
+        _dropped.append(error)
+        _say_dropped()
     if thread().launch_failure is None:
         thread().launch_failure = error
     if isinstance(error, errors.KernelFault):
@@ -251,7 +282,9 @@ __all__ = [
     "dim3",
     "failure_listeners",
     "function_address",
+    "keep_dropped",
     "launch_failed",
+    "raised",
     "report_faults",
     "set_finder",
     "take_exception",

@@ -229,7 +229,10 @@ def _store_properties(result: int, ordinal: int, layout: type[ctypes.Structure])
     ctypes.memset(result, 0, ctypes.sizeof(layout))
     record: Any = layout.from_address(result)
     # As a number it is 900 and the digits behind gfx9, whose last is hexadecimal.
-    values = {**properties(product, ordinal), "gcnArch": 900 + int(product.arch[4]) * 10 + int(product.arch[5], 16)}
+    values = {
+        **properties(product, ordinal),
+        "gcnArch": 900 + int(product.arch[4]) * 10 + int(product.arch[5], 16),
+    }
     names = {name for name, *_ in layout._fields_}
     for name, value in values.items():
         if name not in names:
@@ -401,7 +404,13 @@ def _p2p_attribute(result: int, attribute: int, source: int, target: int) -> Non
 
 _CHOSEN_BY = (
     *("major", "minor", "totalGlobalMem", "sharedMemPerBlock", "maxThreadsPerBlock", "totalConstMem"),
-    *("multiProcessorCount", "maxThreadsPerMultiProcessor", "memoryClockRate", "memoryBusWidth", "l2CacheSize"),
+    *(
+        "multiProcessorCount",
+        "maxThreadsPerMultiProcessor",
+        "memoryClockRate",
+        "memoryBusWidth",
+        "l2CacheSize",
+    ),
     *("regsPerBlock", "maxSharedMemoryPerMultiProcessor", "warpSize"),
 )
 """Fields that hipChooseDevice compares, as in ROCm's clr/hipamd/src/hip_device_runtime.cpp."""

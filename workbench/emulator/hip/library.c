@@ -9,6 +9,7 @@ AMD's, another library, another language's runtime - begins empty, and its first
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define HIDDEN __attribute__((used, visibility("hidden")))
@@ -66,6 +67,20 @@ EXPORT ChannelFormatDesc hkhip_create_channel_desc(int x, int y, int z, int w, i
 }
 
 EXPORT void hkhip_set_permanently(int index, void *function) { hkhip_slots[index] = function; }
+
+static char last_words[1 << 14];
+static int last_process;
+
+/* What is said on standard error when this process ends, however it comes to `exit`; "" for nothing. */
+EXPORT void hkhip_last_words(const char *text) {
+    last_process = (int)getpid();
+    snprintf(last_words, sizeof last_words, "%s", text);
+}
+
+__attribute__((destructor)) static void say_last_words(void) {
+    /* A forked process has its parent's. */
+    if (last_words[0] != '\0' && last_process == (int)getpid()) fputs(last_words, stderr);
+}
 
 /* Python is about to go: from now on every function that it answered fails quietly. */
 EXPORT void hkhip_close(void) {

@@ -23,6 +23,7 @@ from workbench.toolchain.native import build as build_native
 
 _HERE = Path(__file__).parent
 
+
 @cache
 def interface() -> dict[str, Any]:
     """interface.json: functions by name, enumerations by name and number."""
@@ -157,7 +158,9 @@ def _old(name: str) -> str:
 
     Those of ROCm 5 and 6 take hiprtc's functions from libamdhip64 too, and no program can be linked so today.
     """
-    return next((v for v, names in symbol_versions().items() if name.startswith("hiprtc") and name in names), "")
+    return next(
+        (v for v, names in symbol_versions().items() if name.startswith("hiprtc") and name in names), ""
+    )
 
 
 def trampolines(target: Target, names: tuple[str, ...], old: Mapping[str, str] | None = None) -> str:

@@ -22,6 +22,11 @@ from workbench.toolchain.host_library import host_library
 from workbench.toolchain.scratch import in_folder
 from workbench.toolchain.search import find_compiler
 
+VARIABLE = "HIPKITTENS_HIPCC"
+"""Environment variable of all that this hipcc starts: the number of its process."""
+
+_active = False
+
 _QUESTIONS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "--help", "-help")
 
 
@@ -35,6 +40,27 @@ def main(words: Sequence[str], default_arch: Callable[[], str]) -> int:
     Raises:
         WorkbenchError: but for what is said as a compiler says it.
     """
+    global _active
+    caller = os.environ.get(VARIABLE)
+    if caller and not _active:
+        print(
+            f"hipcc: the workbench's hipcc (process {caller}) looked for a compiler and started a program that "
+            "starts the workbench's hipcc again, for ever. Let `python -m workbench install-hipcc` write that "
+            "program, which is not taken for a compiler then, or name a compiler by HIPKITTENS_COMPILER.",
+            file=sys.stderr,
+        )
+        return 1
+    before, _active = _active, True
+    os.environ[VARIABLE] = caller or str(os.getpid())
+    try:
+        return _answer(words, default_arch)
+    finally:
+        _active = before
+        if caller is None:
+            del os.environ[VARIABLE]
+
+
+def _answer(words: Sequence[str], default_arch: Callable[[], str]) -> int:
     compiler = find_compiler()
     if compiler.kind == "hipcc":
         os.execv(compiler.path, [str(compiler.path), *words])
