@@ -52,8 +52,8 @@ def commands() -> argparse.ArgumentParser:
     script.add_argument("folder", nargs="?", help="default: the programs of this Python's environment")
     commands.add_parser(
         "exec",
-        help="run a program, a Python script or a C++ source, and all that it starts, on the emulated device; "
-        "exec --help lists the options",
+        help="run a program, a Python script or a C++ source, with all that it starts, on the emulated "
+        "device; exec --help lists the options",
         usage="python -m workbench exec [--device DEVICE] [--sanitize] [--counters] [--json FILE] [--quiet] "
         "-- PROGRAM [ARGUMENT ...]",
     )

@@ -600,7 +600,10 @@ class LaunchModel(Protocol):
         """
 
     def counters(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> Mapping[str, Figure]:
-        """Counters of a launch that recorded what `COUNTED` asks for, by rocprof's names; arguments as above."""
+        """Counters of a launch that recorded what `COUNTED` asks for, by rocprof's names.
+
+        Arguments as for `times`.
+        """
 
 
 @dataclass(frozen=True, repr=False)

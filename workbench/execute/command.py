@@ -104,8 +104,8 @@ def run(
         command = _command(words)
         if sys.platform != "linux" and command[0] != sys.executable:
             raise UsageError(
-                f"exec runs programs for AMD's runtime, which are Linux's, and Python scripts; {words[0]} is no "
-                f"script, and this is {sys.platform}: run it in a container"
+                f"exec runs programs for AMD's runtime, which are Linux's, and Python scripts; {words[0]} is "
+                f"no script, and this is {sys.platform}: run it in a container"
             )
         watch = Watch(stack.enter_context(reports.of_process(variables))) if sanitize else None
         # Modelling times is work in every process: only where someone reads them.

@@ -164,7 +164,7 @@ class Backend(Library, Protocol):
         """
 
     def say_dropped_failures(self) -> None:
-        """Has launches that fail and that no Python code hears of said on standard error when the process ends.
+        """Has launches that fail and that no Python code hears of said on standard error at the end.
 
         Where a program of Python's calls C that launches; nothing on a GPU.
         """

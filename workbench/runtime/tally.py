@@ -129,7 +129,7 @@ class Tally:
 
     @classmethod
     def of_line(cls, line: str) -> Tally:
-        """The tally in a line of the file; an empty one for a part of a line, of a process that was killed."""
+        """The tally in a line of the file; an empty one for a part of one, of a process that was killed."""
         try:
             data = json.loads(line)
             return cls(**{**data, "kernels": tuple(map(KernelTally.of_data, data["kernels"]))})

@@ -53,7 +53,8 @@ def test_what_is_not_implemented_says_so() -> None:
     program = """
 from workbench.emulator import hip
 handle = hip.load().handle
-print([getattr(handle, name)(0, 0, 0, 0) for name in ("hipGLGetDevices", "hipGLGetDevices", "hipGraphicsMapResources")])
+names = ("hipGLGetDevices", "hipGLGetDevices", "hipGraphicsMapResources")
+print([getattr(handle, name)(0, 0, 0, 0) for name in names])
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert result.stdout == "[801, 801, 801]\n"

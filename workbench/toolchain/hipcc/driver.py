@@ -44,9 +44,10 @@ def main(words: Sequence[str], default_arch: Callable[[], str]) -> int:
     caller = os.environ.get(VARIABLE)
     if caller and not _active:
         print(
-            f"hipcc: the workbench's hipcc (process {caller}) looked for a compiler and started a program that "
-            "starts the workbench's hipcc again, for ever. Let `python -m workbench install-hipcc` write that "
-            "program, which is not taken for a compiler then, or name a compiler by HIPKITTENS_COMPILER.",
+            f"hipcc: the workbench's hipcc (process {caller}) looked for a compiler and started a program "
+            "that starts the workbench's hipcc again, for ever. Let `python -m workbench install-hipcc` "
+            "write that program, which is then not taken for a compiler, or name a compiler by "
+            "HIPKITTENS_COMPILER.",
             file=sys.stderr,
         )
         return 1
