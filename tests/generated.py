@@ -91,6 +91,11 @@ MEASURED = (
         ("tests/data/collection_suite.json",),
         "a checkout of the collection",
     ),
+    Product(
+        "tests/execute/debian_libraries.py ROOT --write",
+        ("tests/data/debian_libraries.json",),
+        "mmdebstrap, 13 GB",
+    ),
     Product("tests/kernels/compatibility.py", ("docs/data/compatibility.json",), "checkouts of HipKittens"),
     Product("tests/kernels/gemm_table.py", ("docs/gemm.md",), "some minutes"),
     Product("tests/kernels/habits.py", ("docs/pytorch_habits.md",), "some minutes"),

@@ -1,0 +1,236 @@
+"""Debian's ROCm libraries and llama.cpp on the emulated device, by their own tests, and a table of it.
+
+    python tests/execute/debian_libraries.py ROOT [LIBRARY ...] [--device DEVICE] [--timeout S] [--write]
+
+ROOT is a folder with Debian sid and `PACKAGES`; mmdebstrap makes it unless it is there: 1 GB of downloads,
+13 GB on disk. LIBRARY: those of `SAMPLES` alone. Each program runs as Debian built it in that root, by
+`python -m workbench exec` and a mount namespace of its own (`unshare`), in which the root has this Python and
+the workbench's cache too. Debian's code objects are for gfx90a and others, none for gfx942, so DEVICE is an
+MI210 unless told. S: seconds for each sample. `--write` keeps what came in
+`tests/data/debian_libraries.json`, and puts the table of all that this has into docs/exec.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench import cache, paths
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "tests"))
+
+import json_records  # noqa: E402
+
+DATA = REPOSITORY / "tests" / "data" / "debian_libraries.json"
+PAGE = REPOSITORY / "docs" / "exec.md"
+START, END = "<!-- Debian's libraries -->\n", "<!-- end of Debian's libraries -->\n"
+DEVICE = "MI210"
+TIMEOUT = 600
+
+Record = dict[str, str | int]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Tests of a library.
+
+    Attributes:
+        package: that has the program.
+        program: in the root.
+        arguments: the tests to run.
+        doc: what the tests do.
+    """
+
+    package: str
+    program: str
+    arguments: tuple[str, ...]
+    doc: str
+
+
+def _rocm(library: str, program: str) -> str:
+    return f"/usr/libexec/rocm/{library}-tests/{program}"
+
+
+SAMPLES: Mapping[str, tuple[Sample, ...]] = {
+    "rocRAND": tuple(
+        Sample("librocrand1-tests", _rocm("librocrand1", f"test_rocrand_{name}"), (), doc)
+        for name, doc in (
+            ("basic", "generators: made, seeded, set on streams"),
+            ("kernel_philox4x32_10", "Philox in kernels, with its distributions"),
+            ("kernel_xorwow", "XORWOW in kernels, with its distributions"),
+        )
+    ),
+    "rocBLAS": (
+        Sample(
+            "librocblas4-tests",
+            _rocm("librocblas4", "rocblas-test"),
+            ("--gtest_filter=*/scal.blas1/quick*f32*",),
+            "vectors times a number",
+        ),
+    ),
+    "rocFFT": (
+        Sample(
+            "librocfft0-tests",
+            _rocm("librocfft0", "rocfft-test"),
+            ("--gtest_filter=*pow2_1D*",),
+            "powers of 2",
+        ),
+    ),
+    "rocSPARSE": (
+        Sample(
+            "librocsparse1-tests",
+            _rocm("librocsparse1", "rocsparse-test"),
+            ("--gtest_filter=*quick*axpyi*",),
+            "sparse vectors",
+        ),
+    ),
+    "ggml (llama.cpp)": (
+        Sample(
+            "llama.cpp-tests",
+            "/usr/libexec/x86_64-linux-gnu/llama.cpp-tests/test-backend-ops",
+            ("test", "-o", "ADD,SUM_ROWS", "-b", "ROCm0"),
+            "additions and sums of rows against the CPU's",
+        ),
+    ),
+}
+PACKAGES = ("libggml0-backend-hip", *sorted({s.package for samples in SAMPLES.values() for s in samples}))
+
+
+def make_root(root: Path) -> None:
+    """Installs the packages and what they need into a new root."""
+    packages = ",".join(PACKAGES)
+    subprocess.run(["mmdebstrap", "--variant=minbase", f"--include={packages}", "sid", str(root)], check=True)
+
+
+_INSIDE = """set -e
+root=$1; shift
+for folder in $FOLDERS; do mkdir -p "$root$folder"; mount --rbind "$folder" "$root$folder"; done
+exec chroot "$root" "$@"
+"""
+
+
+def command(root: Path, sample: Sample) -> list[str]:
+    """The program, started in the root, which has this Python and the workbench besides."""
+    words = ["unshare", "--mount", "--map-root-user", "sh", "-c", _INSIDE, "sh", str(root)]
+    return [*words, sample.program, *sample.arguments]
+
+
+def folders() -> str:
+    """What the root needs of this machine, for the library that the program loads."""
+    needs = (sys.base_prefix, sys.prefix, str(Path(paths.__file__).parents[1]), str(cache.folder()))
+    return " ".join(dict.fromkeys(("/proc", "/dev", "/tmp", *needs)))
+
+
+_COUNTS = (
+    # googletest's, and test-backend-ops'.
+    re.compile(
+        r"\[  PASSED  \] (?P<passed>\d+) tests?\.(?:.*?\[  FAILED  \] (?P<failed>\d+) tests?)?", re.DOTALL
+    ),
+    re.compile(r"(?P<passed>\d+)/(?P<total>\d+) tests passed"),
+)
+_LAUNCHES = re.compile(r"^hipkittens: (\d+) launch", re.MULTILINE)
+_CAUSE = re.compile(
+    r"^hipkittens: (?!\d+ launch).*|.*\berror\b.*|.*(?:terminate called|what\(\):).*", re.M | re.I
+)
+
+
+def outcome(output: str, status: int | None) -> Record:
+    """What a sample's output tells.
+
+    Args:
+        status: its exit status; None where it was stopped at its time limit.
+    """
+    record: Record = {"passed": 0, "failed": 0}
+    for match in (match for pattern in _COUNTS for match in pattern.finditer(output)):
+        parts = match.groupdict()
+        passed = int(parts["passed"])
+        record["passed"] = passed
+        record["failed"] = int(parts.get("failed") or 0) or int(parts.get("total") or passed) - passed
+    launches = _LAUNCHES.search(output)
+    record["launches"] = int(launches[1]) if launches else 0
+    if status is None:
+        record["passed"] = len(re.findall(r"\[       OK \]|\x1b\[1;32mOK\x1b", output))
+        record["cause"] = "stopped at the time limit"
+    elif status or record["failed"] or not record["passed"]:
+        cause = _CAUSE.search(output)
+        record["cause"] = cause[0].strip()[:200] if cause else f"exit status {status}"
+    return record
+
+
+def run(root: Path, sample: Sample, device: str, timeout: float) -> Record:
+    """Runs one sample."""
+    words = [sys.executable, "-m", "workbench", "exec", "--device", device, "--", *command(root, sample)]
+    try:
+        ended = subprocess.run(
+            words,
+            env={**os.environ, "FOLDERS": folders(), "HIPKITTENS_CACHE": str(cache.folder())},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout,
+        )
+        output, status = ended.stdout, ended.returncode
+    except subprocess.TimeoutExpired as error:
+        output, status = error.stdout or b"", None
+    return outcome(output.decode("utf-8", "replace"), status)
+
+
+def table(results: Mapping[str, Mapping[str, Record]]) -> str:
+    """Markdown: a row a sample."""
+    lines = ["| library | tests | device | passed | failed | launches | why not |", "| --- " * 7 + "|"]
+    for library, samples in sorted(results.items(), key=lambda item: item[0].casefold()):
+        for name, record in sorted(samples.items()):
+            cause = str(record.get("cause", "")).replace("|", "/")
+            numbers = " | ".join(str(record[key]) for key in ("device", "passed", "failed", "launches"))
+            lines.append(f"| {library} | `{name}`: {record['doc']} | {numbers} | {cause} |")
+    return "\n".join(lines) + "\n"
+
+
+def stored() -> dict[str, dict[str, Record]]:
+    """What was kept."""
+    return json.loads(DATA.read_text()) if DATA.is_file() else {}
+
+
+def write(results: Mapping[str, Mapping[str, Record]]) -> None:
+    """Keeps the results, and puts their table into the page."""
+    DATA.write_text(json_records.dumps(results, 2))
+    before, _, rest = PAGE.read_text().partition(START)
+    _, _, behind = rest.partition(END)
+    PAGE.write_text(f"{before}{START}\n{table(results)}\n{END}{behind}")
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("root", type=Path)
+    parser.add_argument("libraries", nargs="*", metavar="LIBRARY", help=", ".join(SAMPLES))
+    parser.add_argument("--device", default=DEVICE)
+    parser.add_argument("--timeout", type=float, default=TIMEOUT)
+    parser.add_argument("--write", action="store_true", help="keep it, and write the page")
+    options = parser.parse_intermixed_args(arguments)
+    unknown = set(options.libraries) - set(SAMPLES)
+    if unknown:
+        parser.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(SAMPLES)}")
+    if not options.root.is_dir():
+        make_root(options.root)
+    results = stored()
+    for library in options.libraries or SAMPLES:
+        for sample in SAMPLES[library]:
+            record = run(options.root.absolute(), sample, options.device, options.timeout)
+            name = Path(sample.program).name
+            results.setdefault(library, {})[name] = {**record, "device": options.device, "doc": sample.doc}
+            print(table({library: {name: results[library][name]}}).splitlines()[-1], flush=True)
+            if options.write:
+                write(results)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,56 @@
+"""What a sample of others' tests printed becomes a row of a table, and the page has what is stored."""
+
+from __future__ import annotations
+
+import debian_libraries
+import pytest
+from debian_libraries import SAMPLES, outcome, stored, table
+
+GOOGLETEST = """
+[       OK ] a.one (1 ms)
+[==========] 3 tests from 1 test suite ran. (10 ms total)
+[  PASSED  ] {passed} tests.
+"""
+FAILED = """[  FAILED  ] 2 tests, listed below:
+[  FAILED  ] a.two
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "status", "record"),
+    [
+        (
+            GOOGLETEST.format(passed=3) + "hipkittens: 12 launches, 3.0 us modelled\n",
+            0,
+            {"passed": 3, "failed": 0, "launches": 12},
+        ),
+        (
+            GOOGLETEST.format(passed=1) + FAILED,
+            1,
+            {"passed": 1, "failed": 2, "launches": 0, "cause": "exit status 1"},
+        ),
+        (
+            "  165/166 tests passed\n",
+            1,
+            {"passed": 165, "failed": 1, "launches": 0, "cause": "exit status 1"},
+        ),
+        (
+            "Cannot open: data (Error)\nhipkittens: 0 launches\n",
+            1,
+            {"passed": 0, "failed": 0, "launches": 0, "cause": "Cannot open: data (Error)"},
+        ),
+        (
+            "[       OK ] a.one (1 ms)\n[ RUN      ] a.two\n",
+            None,
+            {"passed": 1, "failed": 0, "launches": 0, "cause": "stopped at the time limit"},
+        ),
+    ],
+)
+def test_what_a_sample_printed(output: str, status: int | None, record: dict[str, str | int]) -> None:
+    assert outcome(output, status) == record
+
+
+def test_the_page_has_what_is_stored() -> None:
+    results = stored()
+    assert set(results) <= set(SAMPLES)
+    assert table(results) in debian_libraries.PAGE.read_text()
