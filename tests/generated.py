@@ -92,7 +92,7 @@ MEASURED = (
         "a checkout of the collection",
     ),
     Product(
-        "tests/execute/debian_libraries.py ROOT --write",
+        "tests/debian_libraries.py ROOT --write",
         ("tests/data/debian_libraries.json",),
         "mmdebstrap, 13 GB",
     ),

@@ -51,7 +51,6 @@ LAZY: dict[str, tuple[set[str], str]] = {
                 "runtime",
                 "operators",
                 "toolchain",
-                "torch_gpu",
                 "training",
             ),
             "views",

@@ -1,6 +1,6 @@
 """Debian's ROCm libraries and llama.cpp on the emulated device, by their own tests, and a table of it.
 
-    python tests/execute/debian_libraries.py ROOT [LIBRARY ...] [--device DEVICE] [--timeout S] [--write]
+    python tests/debian_libraries.py ROOT [LIBRARY ...] [--device DEVICE] [--timeout S] [--write]
 
 ROOT is a folder with Debian sid and `PACKAGES`; mmdebstrap makes it unless it is there: 1 GB of downloads,
 13 GB on disk. LIBRARY: those of `SAMPLES` alone. Each program runs as Debian built it in that root, by
@@ -22,13 +22,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import json_records
+
 from workbench import cache, paths
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPOSITORY / "tests"))
-
-import json_records  # noqa: E402
-
+REPOSITORY = Path(__file__).resolve().parents[1]
 DATA = REPOSITORY / "tests" / "data" / "debian_libraries.json"
 PAGE = REPOSITORY / "docs" / "exec.md"
 START, END = "<!-- Debian's libraries -->\n", "<!-- end of Debian's libraries -->\n"
