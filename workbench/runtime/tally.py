@@ -161,7 +161,8 @@ def _merged(kernels: Iterable[KernelTally]) -> tuple[KernelTally, ...]:
 class Clock(Protocol):
     """A node's clock of modelled time."""
 
-    kernel_seconds: Mapping[str, float]
+    @property
+    def kernel_seconds(self) -> Mapping[str, float]: ...
 
     def event_made(self) -> None: ...
 
