@@ -58,6 +58,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/toolchain/test_header_corpus.py::test_accepts_and_refuses_what_rocm_does", 8),
     ("tests/toolchain/test_cooperative_groups.py", 6),
     ("tests/toolchain/test_host.py", 2),
+    ("tests/toolchain/test_complex_functions.py", 4),
     ("tests/toolchain/test_hip_programs.py::test_of_a_list", 4),
     ("tests/fuzz/test_session.py::test_a_damaged_cache", 4),
     ("tests/docs/test_howto.py::test_blocks_run", 4),

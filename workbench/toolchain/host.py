@@ -151,6 +151,7 @@ class _Build:
         self.job = job
         self.compiler = job.compiler
         self.linking = [flag for flag in linking if flag not in _HIP_LIBRARIES]
+        self.linking += _pytorch_libraries(job.options.include, module)
         self.library = host_library(self.compiler)
         self.includes = _python_headers() if module else []
         self.pybind = Path(self.includes[1]) if module else None
@@ -163,7 +164,7 @@ class _Build:
             *self.library.linker,
             *self.includes,
             *self.host,
-            *linking,
+            *self.linking,
             _pybind_version() if module else "",
         )
 
@@ -296,6 +297,16 @@ class _Half:
             return code, diagnostics, command
 
         return self.header.use(run)
+
+
+def _pytorch_libraries(include: Iterable[str], module: bool) -> list[str]:
+    """What a source with PyTorch's headers is linked with, where their folder is among the include folders."""
+    for folder in include:
+        libraries = Path(folder).resolve().parent / "lib"
+        if Path(folder, "ATen", "core", "Tensor.h").is_file() and (libraries / "libtorch_cpu.so").is_file():
+            names = ["c10", "torch_cpu", "torch", *(["torch_python"] if module else [])]
+            return [f"-L{libraries}", f"-Wl,-rpath,{libraries}", *(f"-l{name}" for name in names)]
+    return []
 
 
 def _python_headers() -> list[str]:
