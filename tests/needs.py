@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sysconfig
 from pathlib import Path
 
@@ -16,4 +17,10 @@ python_headers = pytest.mark.skipif(
 python_library = pytest.mark.skipif(
     not _python_library(),
     reason="this Python has no shared library (apt-get install libpython3.11, for Python 3.11)",
+)
+extension_tools = pytest.mark.skipif(
+    not Path(sysconfig.get_path("include"), "Python.h").is_file()
+    or shutil.which("c++") is None
+    or shutil.which("ninja") is None,
+    reason="extensions need Python.h, g++ and ninja (apt-get install python3-dev g++ ninja-build)",
 )

@@ -38,6 +38,7 @@ ONE_OF: tuple[tuple[str, int], ...] = (
     ("tests/kernels/test_headers.py", 3),
     ("tests/kernels/test_hipkittens_sources.py::test_result", 0),
     ("tests/torch_gpu/test_cpp_gradients.py", 8),
+    ("tests/torch_gpu/test_extensions.py::test_a_submission", 8),
     ("tests/kernels/test_host_pass.py::test_operators", 12),
     ("tests/kernels/test_host_pass.py", 3),
     ("tests/kernels/test_show.py", 4),

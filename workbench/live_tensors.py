@@ -12,8 +12,27 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from workbench import settings
+from workbench.errors import UsageError
+from workbench.launches import DWORD
+
+_BLOCK = 512
+"""Bytes of which PyTorch's allocations are multiples on a GPU: kMinBlockSize of its CUDACachingAllocator."""
+_BOUNDS = "HIPKITTENS_BOUNDS"
 _LOWEST, _END = 1 << 22, 1 << 57
 """Below this a number is a size, a stride or a flag; from there on no system has addresses of a process."""
+
+
+def granularity() -> int:
+    """Bytes of whose multiples PyTorch's allocations count as being; by HIPKITTENS_BOUNDS=exact of a dword.
+
+    Raises:
+        UsageError: HIPKITTENS_BOUNDS is neither "hardware" nor "exact".
+    """
+    value = settings.value_of(_BOUNDS) or "hardware"
+    if value not in ("hardware", "exact"):
+        raise UsageError(f"{_BOUNDS} is {value!r}; expected 'hardware' or 'exact'.")
+    return DWORD if value == "exact" else _BLOCK
 
 
 def is_address(number: int) -> bool:

@@ -91,6 +91,13 @@ SETTINGS = (
         "`hardware`",
     ),
     Setting(
+        "HIPKITTENS_BOUNDS",
+        "`hardware` or `exact`: whether kernels may read behind a tensor, up to a multiple of 512 bytes, as "
+        "PyTorch's allocator on a GPU would let them, where its `cuda` is the emulated device "
+        "([page](host_programs.md#memory-behind-a-tensor))",
+        "`hardware`",
+    ),
+    Setting(
         "HIPKITTENS_APPROXIMATE",
         "a seed: lets `v_rcp`, `v_rsq`, `v_sqrt`, `v_exp`, `v_log`, `v_sin` and `v_cos` of emulated devices "
         "err as hardware may ([page](numerics.md))",

@@ -528,3 +528,30 @@ def test_a_module_compiled_as_device_code_says_how() -> None:
     with pytest.raises(errors.CompileError) as plain:
         wb.compile('#include "none.h"\n// PYBIND11_MODULE(m, n)\n')
     assert "host=True" not in str(plain.value)
+
+
+@needs.extension_tools
+def test_pytorchs_headers_compile_and_its_libraries_are_linked() -> None:
+    source = r"""
+    #include <hip/hip_runtime.h>
+    #include <torch/csrc/utils/pybind.h>
+    #include <ATen/ops/empty_like.h>
+    #include <c10/util/complex.h>
+    __global__ void raised(const c10::complex<float> *x, c10::complex<float> *out, int n) {
+        const int i = blockIdx.x * 64 + threadIdx.x;
+        if (i < n) out[i] = std::pow(std::sqrt(x[i]), c10::complex<float>(2)) + std::abs(x[i]);
+    }
+    at::Tensor run(const at::Tensor &x) {
+        at::Tensor out = at::empty_like(x);
+        const int n = static_cast<int>(x.numel());
+        raised<<<(n + 63) / 64, 64>>>(
+            x.const_data_ptr<c10::complex<float>>(), out.data_ptr<c10::complex<float>>(), n);
+        return out;
+    }
+    PYBIND11_MODULE(with_pytorch, m) { m.def("run", &run); }
+    """
+    include = Path(torch.__file__).parent / "include"
+    folders = [include, include / "torch/csrc/api/include"]
+    module = wb.compile(source, host=True, arch="gfx942", name="with_pytorch", include=folders)
+    x = torch.randn(100, dtype=torch.complex64, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(module.run(x), x + x.abs(), rtol=1e-5, atol=1e-5)

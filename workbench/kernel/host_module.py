@@ -27,6 +27,7 @@ from workbench.kernel.devices import device_of, kind_of
 from workbench.kernel.files import read_file
 from workbench.kernel.module import Module
 from workbench.kernel.stand_in import itself, on_device, refuses_cpu_tensors
+from workbench.launches import DWORD
 from workbench.live_tensors import is_address, tensors_at
 from workbench.runtime import Device
 from workbench.toolchain import CompileOptions
@@ -221,18 +222,21 @@ def _plainly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def made_tensors(
-    device: Device, memory_of: Callable[[Any], list[tuple[int, int]]] | None = None
+    device: Device,
+    memory_of: Callable[[Any], list[tuple[int, int]]] | None = None,
+    granularity: int = DWORD,
 ) -> contextlib.AbstractContextManager[Any]:
     """Inside of it kernels reach what PyTorch makes; nothing on a GPU, or where PyTorch is not imported.
 
     Args:
         memory_of: (address, bytes) of the memory of a tensor that was made; None: `tensors`.
+        granularity: of that memory, see `Function.launch`.
     """
     if device.torch_device != "cpu" or "torch" not in sys.modules:
         return contextlib.nullcontext()
     from workbench.kernel.made_tensors import MadeTensors
 
-    return MadeTensors(device, memory_of or tensors)
+    return MadeTensors(device, memory_of or tensors, granularity)
 
 
 def tensors(values: Any) -> list[tuple[int, int]]:

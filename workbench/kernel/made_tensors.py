@@ -13,6 +13,7 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from workbench.launches import DWORD
 from workbench.runtime import Device
 
 
@@ -22,12 +23,16 @@ class MadeTensors(TorchDispatchMode):
     Args:
         device: an emulated device.
         memory_of: (address, bytes) of the CPU memory of tensors among values.
+        granularity: of the tensors' memory, see `Function.launch`.
     """
 
-    def __init__(self, device: Device, memory_of: Callable[[Any], Sequence[tuple[int, int]]]) -> None:
+    def __init__(
+        self, device: Device, memory_of: Callable[[Any], Sequence[tuple[int, int]]], granularity: int = DWORD
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._device = device
         self._memory_of = memory_of
+        self._granularity = granularity
         self._reached: list[tuple[StorageWeakRef, contextlib.ExitStack]] = []
 
     def __torch_dispatch__(
@@ -39,7 +44,7 @@ class MadeTensors(TorchDispatchMode):
         for tensor in result if isinstance(result, tuple | list) else (result,):
             if isinstance(tensor, torch.Tensor) and (memory := self._memory_of(tensor)):
                 stack = contextlib.ExitStack()
-                stack.enter_context(self._device.lent(memory))
+                stack.enter_context(self._device.lent(memory, granularity=self._granularity))
                 self._reached.append((StorageWeakRef(tensor.untyped_storage()), stack))
         return result
 

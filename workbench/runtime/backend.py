@@ -135,13 +135,14 @@ class Backend(Library, Protocol):
         """While it lasts, Ctrl-C waits where it would be lost behind HIP's calls."""
 
     def host_code(
-        self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None
+        self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None, granularity: int
     ) -> AbstractContextManager[list[LaunchRecord]]:
         """Around compiled host code that launches kernels by itself.
 
         Args:
             buffers: host memory that the code may hand to a kernel.
             options: what its launches are asked to tell; None: nothing.
+            granularity: of the buffers, see `Function.launch`.
 
         Returns:
             the records of its launches, in order; none where nothing is asked or the back end cannot tell.
@@ -150,7 +151,9 @@ class Backend(Library, Protocol):
             WorkbenchError: a launch failed and the back end knows why.
         """
 
-    def lent(self, buffers: Buffers, labels: Mapping[int, BufferLabel]) -> AbstractContextManager[None]:
+    def lent(
+        self, buffers: Buffers, labels: Mapping[int, BufferLabel], granularity: int
+    ) -> AbstractContextManager[None]:
         """While it lasts, kernels may touch this host memory; nothing on a GPU."""
 
     def watching(self, watcher: Watcher) -> AbstractContextManager[None]:

@@ -176,7 +176,10 @@ class Device:
 
     @contextlib.contextmanager
     def host_code(
-        self, buffers: Callable[[], Buffers], options: LaunchOptions | None = None
+        self,
+        buffers: Callable[[], Buffers],
+        options: LaunchOptions | None = None,
+        granularity: int = DWORD,
     ) -> Iterator[list[LaunchRecord]]:
         """Around compiled host code whose launches go to this device.
 
@@ -184,6 +187,7 @@ class Device:
             buffers: (address, bytes) of host memory that the code may hand to a kernel; asked only where it
                 has to count as the device's.
             options: what its launches are asked to tell.
+            granularity: of the buffers, see `Function.launch`.
 
         Returns:
             the records of its launches, in order; none without `options`, and none on a GPU.
@@ -193,7 +197,10 @@ class Device:
             KeyboardInterrupt: a launch was interrupted.
         """
         launch_options = self._options(options) if options is not None or self.numerics == EXACT else None
-        with self.hip() as hip, self.backend.host_code(hip, buffers, launch_options) as records:
+        with (
+            self.hip() as hip,
+            self.backend.host_code(hip, buffers, launch_options, granularity) as records,
+        ):
             yield records if options is not None else []
 
     def _options(self, options: LaunchOptions | None) -> LaunchOptions:
@@ -203,14 +210,18 @@ class Device:
         return options if options.numerics else replace(options, numerics=self._plain.numerics)
 
     def lent(
-        self, buffers: Buffers, labels: Mapping[int, BufferLabel] | None = None
+        self,
+        buffers: Buffers,
+        labels: Mapping[int, BufferLabel] | None = None,
+        granularity: int = DWORD,
     ) -> AbstractContextManager[None]:
         """While it lasts, kernels may touch this memory, (address, bytes) of the host's.
 
         Args:
             labels: what a buffer is, by address.
+            granularity: of the buffers, see `Function.launch`.
         """
-        return self.backend.lent(buffers, labels or {})
+        return self.backend.lent(buffers, labels or {}, granularity)
 
     def say_dropped_failures(self) -> None:
         """Has launches that fail and that no Python code hears of said on standard error at the end."""

@@ -113,18 +113,18 @@ class EmulatedBackend:
         return interrupts.held()
 
     def lent(
-        self, buffers: Buffers, labels: Mapping[int, BufferLabel]
+        self, buffers: Buffers, labels: Mapping[int, BufferLabel], granularity: int
     ) -> contextlib.AbstractContextManager[None]:
-        return node().memory.lent(merged(buffers), labels)
+        return node().memory.lent(merged(buffers), labels, granularity)
 
     @contextlib.contextmanager
     def host_code(
-        self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None
+        self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None, granularity: int
     ) -> Iterator[list[LaunchRecord]]:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._lock)
             stack.enter_context(emulator.threads_begin_here())
-            stack.enter_context(node().memory.lent(merged(buffers()), {}))
+            stack.enter_context(node().memory.lent(merged(buffers()), {}, granularity))
             observed = stack.enter_context(node().observe(options)) if options is not None else []
             emulator.take_exception()
             emulator.take_launch_failure()

@@ -123,7 +123,7 @@ class GpuBackend:
 
     @contextlib.contextmanager
     def host_code(
-        self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None
+        self, hip: Hip, buffers: Callable[[], Buffers], options: LaunchOptions | None, granularity: int
     ) -> Iterator[list[LaunchRecord]]:
         yield []
 
@@ -157,7 +157,7 @@ class GpuBackend:
         )
 
     def lent(
-        self, buffers: Buffers, labels: Mapping[int, BufferLabel]
+        self, buffers: Buffers, labels: Mapping[int, BufferLabel], granularity: int
     ) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 

@@ -300,7 +300,7 @@ class _Half:
 
 
 def _pytorch_libraries(include: Iterable[str], module: bool) -> list[str]:
-    """What a source with PyTorch's headers is linked with, where their folder is among the include folders."""
+    """What a source with PyTorch's headers is linked with, where their folder is an include folder."""
     for folder in include:
         libraries = Path(folder).resolve().parent / "lib"
         if Path(folder, "ATen", "core", "Tensor.h").is_file() and (libraries / "libtorch_cpu.so").is_file():

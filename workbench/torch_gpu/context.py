@@ -17,6 +17,7 @@ from workbench.patches import Patches
 from workbench.runtime import Device
 from workbench.torch_gpu import graphs
 from workbench.torch_gpu.clock import event_class
+from workbench.torch_gpu.extensions import built_for_device
 from workbench.torch_gpu.modules import reached
 from workbench.triton_driver import triton
 from workbench.triton_driver.cuda import cuda_is_cpu
@@ -35,8 +36,9 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
     streams and `synchronize` do nothing. `Event.elapsed_time` gives the modelled time of the kernels between
     two events, or, if there were none, this computer's time. `torch.compile` returns
     the function itself; `torch.cuda.CUDAGraph` repeats the recorded calls. `torch.autocast("cuda")` lowers
-    the precision of the operators that PyTorch lists for the CPU, which are fewer than on a GPU. C++ code
-    that asks a tensor for its device gets the CPU.
+    the precision of the operators that PyTorch lists for the CPU, which are fewer than on a GPU.
+    `torch.utils.cpp_extension` builds extensions with kernels, whose C++ sees tensors on the device; in C++
+    that was built otherwise they are the CPU's.
 
     Args:
         device: a device or its name; None for the default device.
@@ -59,9 +61,12 @@ def torch_as_gpu(device: Device | str | None = None) -> Iterator[Device]:
         patches.replace(torch.cuda, "Event", event)
         patches.replace(torch.cuda.Stream, "record_event", _recording(event))
         patches.replace(torch, "Generator", _Generator)
+        for name, answer in _INNER.items():
+            patches.replace(torch._C, name, answer, create=True)
         patches.replace(torch, "compile", _as_it_is)
         patches.enter_context(graphs.recorded())
         patches.enter_context(reached(where))
+        patches.enter_context(built_for_device())
         yield where
 
 
@@ -100,6 +105,19 @@ def _recording(event_class: type) -> Callable[..., Any]:
         return event
 
     return record_event
+
+
+_INNER: dict[str, Callable[..., Any]] = {
+    "_cuda_getCurrentRawStream": lambda *_: 0,
+    "_cuda_getCurrentStream": lambda *_: (0, 0, 1),
+    "_cuda_getDefaultStream": lambda *_: (0, 0, 1),
+    "_cuda_getDevice": lambda: 0,
+    "_cuda_setDevice": lambda *_: None,
+    "_cuda_getDeviceCount": lambda: 1,
+    "_cuda_synchronize": lambda: None,
+}
+"""Functions that a GPU's PyTorch keeps for itself and that libraries call. A stream is its number, its
+device's, and the number of the type of device."""
 
 
 def _answers(device: Device) -> dict[str, Callable[..., Any]]:

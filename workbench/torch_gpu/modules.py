@@ -21,6 +21,7 @@ from workbench.kernel.host_module import (
     wrapped_function,
 )
 from workbench.launches import LaunchOptions
+from workbench.live_tensors import granularity
 from workbench.patches import Patches
 from workbench.runtime import Device
 from workbench.torch_gpu import graphs
@@ -96,9 +97,10 @@ def _on_device(
         def memory() -> list[tuple[int, int]]:
             return tensors((args, kwargs)) + reachable.memory((args, kwargs))
 
+        rounded = granularity()
         with (
-            device.host_code(memory, None if recorded else LaunchOptions()) as records,
-            made_tensors(device, reachable.memory_of),
+            device.host_code(memory, None if recorded else LaunchOptions(), rounded) as records,
+            made_tensors(device, reachable.memory_of, rounded),
             exceptions_of(function),
         ):
             result = function(*args, **kwargs)

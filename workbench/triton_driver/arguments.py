@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench import live_tensors
 from workbench.codeobject import KernelInfo
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import LaunchError
@@ -25,7 +26,10 @@ class TritonPlan(Plan):
     """Arguments of a Triton kernel: pointers into storages, in blocks as PyTorch allocates them on a GPU."""
 
     storages = True
-    granularity = 512
+
+    @property
+    def granularity(self) -> int:  # type: ignore[override]
+        return live_tensors.granularity()
 
     def _check_tensor(self, *_: Any, **__: Any) -> None:
         """Triton has looked at dtypes; a tensor may say that it is on the GPU that `cuda_means_cpu` plays."""

@@ -15,6 +15,7 @@ from workbench import targets
 from workbench.errors import UsageError
 from workbench.patches import Patches
 from workbench.runtime import Device
+from workbench.toolchain.compiler import hip_version
 from workbench.triton_driver.autocast import autocast_reaches_cpu
 from workbench.triton_driver.device_type import DeviceType
 from workbench.triton_driver.out_dtype import products_with_out_dtype
@@ -222,7 +223,7 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         place = torch.device("cuda", 0)
         patches.replace(torch.Tensor, "is_cuda", property(lambda _: True))
         patches.replace(torch.Tensor, "device", property(lambda _: place))
-        patches.replace(torch.version, "hip", "6.4.0")
+        patches.replace(torch.version, "hip", ".".join(map(str, hip_version())))
         patches.replace(torch, "compile", _naming_what_fails(torch.compile))
         for owner, name in _makers():
             patches.replace(owner, name, _on_host(getattr(owner, name)))

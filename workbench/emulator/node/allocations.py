@@ -377,7 +377,7 @@ class Memory:
         Args:
             buffers: (address, bytes), none of which overlap.
             labels: names of buffers by address, for messages of what happens meanwhile.
-            granularity: of the named ones, see `Allocation`.
+            granularity: of what is lent, see `Allocation`; of what counts already, that of the named ones.
 
         Raises:
             DeviceError: (hipErrorInvalidValue) one is not readable memory of this process.
@@ -402,11 +402,9 @@ class Memory:
                             named.append((existing, *existing.renamed(labels[base], granularity)))
                         continue
                     allocation = self._host_memory(base, size)
+                    allocation.granularity = granularity
                     if base in labels:
-                        (allocation.label, allocation.element), allocation.granularity = (
-                            labels[base],
-                            granularity,
-                        )
+                        allocation.label, allocation.element = labels[base]
                     lent.append(allocation)
                     self._lent[allocation.number] = allocation
                     self._place_in_order(allocation)
