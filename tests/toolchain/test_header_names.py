@@ -34,6 +34,21 @@ NAMES = (
     *("rocrand/rocrand_kernel.h", "hiprand/hiprand_kernel.h", "hip/library_types.h"),
     *("hip/channel_descriptor.h", "hip/driver_types.h", "hip/hip_common.h", "hip/hip_texture_types.h"),
     *("hip/surface_types.h", "hip/texture_types.h"),
+    *(
+        f"hip/amd_detail/{name}.h"
+        for name in (
+            *(
+                "amd_hip_bf16",
+                "amd_hip_fp8",
+                "amd_hip_fp16",
+                "amd_hip_bfloat16",
+                "amd_hip_fp4",
+                "amd_hip_fp6",
+            ),
+            *("amd_hip_complex", "amd_hip_cooperative_groups", "amd_hip_atomic", "amd_hip_unsafe_atomics"),
+            *("amd_warp_functions", "amd_warp_sync_functions", "amd_device_functions", "amd_math_functions"),
+        )
+    ),
 )
 
 
@@ -41,6 +56,33 @@ def test_every_name(any_compiler: toolchain.Compiler) -> None:
     includes = "".join(f"#include <{name}>\n" for name in NAMES)
     source = includes + "__global__ void k(int *x) { *x = 1; }\n"
     assert compile_device(source, CompileOptions("gfx942", name="names.hip")).diagnostics == ()
+
+
+def test_guards_have_rocms_names(zig: toolchain.Compiler) -> None:
+    """By these macros of ROCm's headers sources find out whether one has been read."""
+    guards = {
+        "hip/amd_detail/amd_hip_bf16.h": (
+            "_HIP_INCLUDE_HIP_AMD_DETAIL_HIP_BF16_H_",
+            "HIP_INCLUDE_HIP_HIP_BF16_H",
+        ),
+        "hip/amd_detail/amd_hip_fp8.h": (
+            "_HIP_INCLUDE_HIP_AMD_DETAIL_HIP_FP8_H_",
+            "HIP_INCLUDE_HIP_HIP_FP8_H",
+        ),
+        "hip/amd_detail/amd_hip_fp16.h": (
+            "HIP_INCLUDE_HIP_AMD_DETAIL_HIP_FP16_H",
+            "HIP_INCLUDE_HIP_HIP_FP16_H",
+        ),
+        "hip/amd_detail/amd_warp_functions.h": ("HIP_INCLUDE_HIP_AMD_DETAIL_WARP_FUNCTIONS_H",),
+        "hip/hip_runtime.h": ("HIP_INCLUDE_HIP_HIP_RUNTIME_H", "HIP_INCLUDE_HIP_HIP_RUNTIME_API_H"),
+    }
+    runtime = guards["hip/hip_runtime.h"]
+    lines = [f"#ifdef {name}\n#error {name} before a header\n#endif" for name in runtime]
+    for header, names in guards.items():
+        lines.append(f"#include <{header}>")
+        lines += [f"#ifndef {name}\n#error {name} is missing after {header}\n#endif" for name in names]
+    source = "\n".join([*lines, "__global__ void k(int *x) { *x = __shfl(1, 0); }\n"])
+    assert compile_device(source, CompileOptions("gfx950")).diagnostics == ()
 
 
 @pytest.mark.parametrize("standard", ["c++11", "gnu++14", "c++17"])

@@ -1,4 +1,5 @@
 // Where HIP declares the structures of its driver's functions.
 #pragma once
+#define HIP_INCLUDE_HIP_DRIVER_TYPES_H
 
 #include "hip/hip_runtime_api.h"

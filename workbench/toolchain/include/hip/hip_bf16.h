@@ -1,5 +1,6 @@
 // bfloat16: the upper half of a float. Arithmetic is done in float and rounded once, to nearest even.
 #pragma once
+#define HIP_INCLUDE_HIP_HIP_BF16_H
 
 #include "hip/device/push_names.h"
 

@@ -1,5 +1,6 @@
 // Complex numbers as pairs of floats or doubles: x is the real part, y the imaginary.
 #pragma once
+#define HIP_INCLUDE_HIP_HIP_COMPLEX_H
 
 #include "hip/device/push_names.h"
 

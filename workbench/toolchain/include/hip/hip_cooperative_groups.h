@@ -4,6 +4,7 @@
 // Whatever lies within a wave is a set of its 64 lanes; a thread's rank is the number of the group's lanes below its
 // own. A grid's barrier needs all of its work-groups at once, which hipLaunchCooperativeKernel promises.
 #pragma once
+#define HIP_INCLUDE_HIP_HIP_COOPERATIVE_GROUP_H
 
 #include "hip/device/push_names.h"
 

@@ -1,5 +1,6 @@
 // half: IEEE's binary16. The hardware computes with it, and with two at once.
 #pragma once
+#define HIP_INCLUDE_HIP_HIP_FP16_H
 
 #include "hip/device/push_names.h"
 

@@ -6,6 +6,7 @@
 // too large becomes the largest number; infinity stays infinity, or NaN where the format has none. A pair of floats is
 // not clamped by the instructions, so there what is too large is NaN or infinity whatever is asked for.
 #pragma once
+#define HIP_INCLUDE_HIP_HIP_FP8_H
 
 #include "hip/device/push_names.h"
 

@@ -2,6 +2,7 @@
 // declarations, for a clang that comes without ROCm. The names and meanings are HIP's; the code is ours and
 // needs no device library, so a kernel links with nothing.
 #pragma once
+#define HIP_INCLUDE_HIP_HIP_RUNTIME_H
 
 #include "hip/device/push_names.h"
 

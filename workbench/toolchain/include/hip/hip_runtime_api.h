@@ -3,6 +3,7 @@
 // A compilation for the device reads these declarations and drops the launchers; host code finds the functions
 // in a libamdhip64, AMD's or the emulated device's.
 #pragma once
+#define HIP_INCLUDE_HIP_HIP_RUNTIME_API_H
 
 #include "hip/host/types.h"
 #include "hip/host/functions.h"

@@ -1,5 +1,6 @@
 // The element types and versions that HIP's libraries speak of, with HIP's names and numbers.
 #pragma once
+#define HIP_INCLUDE_HIP_LIBRARY_TYPES_H
 
 typedef enum hipDataType {
     HIP_R_32F = 0,

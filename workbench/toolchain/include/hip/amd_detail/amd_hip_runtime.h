@@ -1,4 +1,5 @@
 // ROCm's inner header of the device's functions; all is in hip_runtime.h.
 #pragma once
+#define HIP_INCLUDE_HIP_AMD_DETAIL_HIP_RUNTIME_H
 
 #include "hip/hip_runtime.h"

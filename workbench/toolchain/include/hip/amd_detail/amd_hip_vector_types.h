@@ -1,4 +1,5 @@
 // ROCm's inner header of vector types.
 #pragma once
+#define HIP_INCLUDE_HIP_AMD_DETAIL_HIP_VECTOR_TYPES_H
 
 #include "hip/hip_vector_types.h"

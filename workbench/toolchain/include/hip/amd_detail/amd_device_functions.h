@@ -1,0 +1,5 @@
+// ROCm's inner header of device functions.
+#pragma once
+#define HIP_INCLUDE_HIP_AMD_DETAIL_DEVICE_FUNCTIONS_H
+
+#include "hip/device/functions.h"

@@ -1,0 +1,4 @@
+// ROCm's inner header of atomic operations.
+#pragma once
+
+#include "hip/device/functions.h"

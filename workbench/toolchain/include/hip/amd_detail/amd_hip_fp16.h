@@ -1,0 +1,5 @@
+// ROCm's inner header of half numbers.
+#pragma once
+#define HIP_INCLUDE_HIP_AMD_DETAIL_HIP_FP16_H
+
+#include "hip/hip_fp16.h"

@@ -1,0 +1,5 @@
+// ROCm's inner header of functions of a wave.
+#pragma once
+#define HIP_INCLUDE_HIP_AMD_DETAIL_WARP_FUNCTIONS_H
+
+#include "hip/device/functions.h"
