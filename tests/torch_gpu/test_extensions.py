@@ -39,13 +39,14 @@ CUDA_SRC = r'''
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAMathCompat.h>
 #include <c10/util/complex.h>
 
 __global__ void scale_kernel(const float *x, float *out, float factor, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     // exp(log z) = z: c10's complex numbers are Thrust's in a kernel.
     const c10::complex<float> z(factor, 1);
-    if (i < n) out[i] = x[i] * std::exp(std::log(z)).real();
+    if (i < n) out[i] = x[i] * c10::cuda::compat::abs(std::exp(std::log(z)).real());
 }
 
 at::Tensor scale(at::Tensor x, double factor) {

@@ -128,7 +128,10 @@ def _headers() -> Iterator[tuple[str, str]]:
     """Headers before PyTorch's, by their names."""
     yield _DEVICE, (_HERE / _DEVICE).read_text()
     for name in _FORWARDED:
-        yield name, f"#pragma once\n#include <{_DEVICE}>\n"
+        # Sources count on what PyTorch's own includes.
+        further = "#include <ATen/Context.h>\n" if name.endswith("Context.h") else ""
+        yield name, f"#pragma once\n{further}#include <{_DEVICE}>\n"
+    yield "c10/hip/HIPMathCompat.h", "#pragma once\n#include <c10/cuda/CUDAMathCompat.h>\n"
     root = Path(torch.__file__).parent / "include"
     for name, edits in _EDITS.items():
         text = (root / name).read_text() if (root / name).is_file() else ""
