@@ -22,13 +22,13 @@ from functools import cache, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from unittest import mock
 
 import torch
 
 from workbench import paths
 from workbench.cache import digest, tool_folder
 from workbench.errors import ToolchainError
+from workbench.patches import Patches
 from workbench.toolchain.compiler import hip_version
 from workbench.toolchain.hipcc.script import hipcc
 
@@ -209,7 +209,7 @@ def _include_paths(function: Callable[..., list[str]]) -> Callable[..., list[str
     return include_paths
 
 
-def _change(module: ModuleType, stack: contextlib.ExitStack) -> None:
+def _change(module: ModuleType, patches: Patches) -> None:
     home = rocm_home()
     changes: dict[str, Any] = {
         "ROCM_HOME": str(home),
@@ -224,7 +224,7 @@ def _change(module: ModuleType, stack: contextlib.ExitStack) -> None:
     for name, value in changes.items():
         # Not every release of PyTorch has them all.
         if hasattr(module, name):
-            stack.enter_context(mock.patch.object(module, name, value))
+            patches.replace(module, name, value)
 
 
 class _Loader(importlib.abc.Loader):
@@ -262,11 +262,11 @@ class _Finder(importlib.abc.MetaPathFinder):
 @contextlib.contextmanager
 def built_for_device() -> Iterator[None]:
     """While it lasts, `torch.utils.cpp_extension` builds for the emulated device, whenever it is imported."""
-    with contextlib.ExitStack() as stack:
-        finder = _Finder(lambda module: _change(module, stack))
+    with Patches() as patches:
+        finder = _Finder(lambda module: _change(module, patches))
         loaded = sys.modules.get(_MODULE)
         if loaded is not None:
-            _change(loaded, stack)
+            _change(loaded, patches)
         sys.meta_path.insert(0, finder)
         try:
             yield
