@@ -52,6 +52,7 @@ DERIVED = (
     Product("-m workbench.lab.operations", ("docs/tile_operations.md",)),
     Product("-m workbench.lab.options", ("workbench/lab/src/options.ts",)),
     Product("-m workbench.lab.templates", ("workbench/lab/src/templates.ts",)),
+    Product("-m workbench.lab.words", ("workbench/lab/src/words.ts",)),
     Product("-m tests.emulator.sanitizer.tables", ("docs/sanitizer.md",)),
     Product("tests/kernels/generated/tile_table.py", ("docs/tile_tests.md",)),
 )

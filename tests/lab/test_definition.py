@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from workbench.lab import clangd
 from workbench.lab.definition import definition
 from workbench.paths import include_dir
+
+needs_clangd = pytest.mark.skipif(clangd.find() is None, reason="there is no clangd")
 
 CELL = """\
 %%hipkittens k
@@ -29,6 +33,13 @@ def ask(line: str, word: str) -> dict[str, object]:
     return definition(CELL, row, len(before.encode("utf-16-le")) // 2)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _ended() -> Iterator[None]:
+    yield
+    clangd.stop()
+
+
+@needs_clangd
 @pytest.mark.parametrize(
     ("line", "word", "there"),
     [
@@ -46,6 +57,7 @@ def test_in_the_cell(line: str, word: str, there: str) -> None:
     assert LINES[row - 1][column - 1 :].startswith(there)
 
 
+@needs_clangd
 def test_in_the_tile_library() -> None:
     definition = ask("zero(tile)", "zero(")
     header = include_dir() / str(definition["file"])
@@ -56,6 +68,7 @@ def test_in_the_tile_library() -> None:
     )
 
 
+@needs_clangd
 def test_in_hips_headers() -> None:
     definition = ask("threadIdx", "threadIdx")
     assert "threadIdx" in str(definition["text"]).splitlines()[int(str(definition["line"])) - 1]
@@ -68,6 +81,7 @@ def test_an_included_header_is_shown() -> None:
     assert definition(outside, 1, 4) == {}
 
 
+@needs_clangd
 def test_what_is_not_known() -> None:
     assert definition(CELL, 0, 5) == {}
     assert definition(CELL, 99, 0) == {}

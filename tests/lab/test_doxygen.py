@@ -7,7 +7,7 @@ import re
 import pytest
 
 from workbench.lab.doxygen import tidy
-from workbench.lab.index import index
+from workbench.lab.library import functions
 
 COMMENT = r"""
 @brief Doubles a value
@@ -81,5 +81,5 @@ def test_small_ones(comment: str, expected: str) -> None:
 
 def test_no_command_is_left_in_the_library() -> None:
     commands = re.compile(r"[@\\](?:brief|t?param|returns?|p|c|ref|code|note|file|details)\b")
-    assert [entry.name for entry in index().entries if commands.search(entry.doc)] == []
-    assert sum("- `" in entry.doc for entry in index().entries) > 10
+    assert [entry.name for entry in functions() if commands.search(entry.doc)] == []
+    assert sum("- `" in entry.doc for entry in functions()) > 10

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from workbench.lab import inspector
+from workbench.lab import clangd, inspector
+
+needs_clangd = pytest.mark.skipif(clangd.find() is None, reason="there is no clangd")
 
 CELL = """%%hipkittens k
 #include "kittens.cuh"
@@ -22,41 +25,85 @@ __global__ void k(gl<bf16, -1, -1, -1, -1> x) {
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _patient() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inspector, "PATIENCE", 120.0)
+        yield
+    clangd.stop()
+
+
 def at(text: str, into: int = 0) -> str:
     answer = inspector.inspect(CELL, CELL.index(text) + into)
     assert answer is not None
     return answer
 
 
-def test_a_call_has_its_signature_and_the_tiles_in_it() -> None:
+@needs_clangd
+def test_a_function_is_shown_as_its_header_declares_it() -> None:
     answer = at("mma_ABt(d", 2)
-    assert answer.splitlines()[0].endswith("mma_ABt(D &d, const A &a, const B &b, const C &c)")
-    assert "rt_bf<32, 64> a: 32 x 64 of bf16, row layout (row_l), base shape rt_16x16_s" in answer
-    accumulator = "rt_fl<32, 32, col_l, rt_32x32_s> d"
-    assert f"{accumulator}: 32 x 32 of float, column layout (col_l), base shape rt_32x32_s" in answer
-    assert "mma.cuh" in answer
+    assert answer.splitlines()[0].endswith("void mma_ABt(D &d, const A &a, const B &b, const C &c)")
+    assert answer.endswith("ops/warp/register/tile/mma.cuh")
+    # The overload that this call means.
+    load = at("load(a").splitlines()[0]
+    assert "ducks::rt::all RT" in load
+    assert "ducks::gl::all GL" in load
 
 
-def test_between_the_brackets_it_is_the_call_s() -> None:
-    inside = at("{0, 0, 0, 0}", 1)
-    assert inside == at("load(a", 1)
-    # The overload for a register tile and a global layout comes first.
-    assert "ducks::rt::all RT" in inside.splitlines()[0]
-    assert "ducks::gl::all GL" in inside.splitlines()[0]
+@needs_clangd
+def test_between_the_brackets_are_the_signatures() -> None:
+    assert at("{0, 0, 0, 0}", 1).splitlines()[0].startswith("load(RT &dst, const GL &src, const COORD &idx)")
 
 
-def test_a_variable_has_its_type() -> None:
-    assert at("a, x") == "rt_bf<32, 64> a: 32 x 64 of bf16, row layout (row_l), base shape rt_16x16_s"
-    assert at("x, {").startswith("gl<bf16, -1, -1, -1, -1> x")
-    assert inspector.described("rv_fl<64>").startswith("64 values of float")
+@needs_clangd
+@pytest.mark.parametrize(
+    ("call", "fits", "active"),
+    [
+        ("load(a, ", "load(RT &dst, const ", 1),
+        ("load(a, s", "load(RT &dst, const ST &src)", 1),
+        ("load(copied, s", "load(RT &dst, const ST &src)", 1),
+        ("load(s, x, {0, 1", "load(ST &dst, const GL &src, const COORD &idx)", 2),
+        ("store(x, a, ", "store(const GL &dst, const RT &src, const COORD &idx)", 2),
+        ("mul(v, v, ", "mul(RV &dst, const RV &lhs, const U &rhs)", 2),
+    ],
+)
+def test_the_overload_that_fits_is_the_first(call: str, fits: str, active: int) -> None:
+    text = CELL.replace("load(a, x, {0, 0, 0, 0});", f"st_bf<32, 64> s; auto copied = a; {call}")
+    line = next(n for n, row in enumerate(text.split("\n")) if call in row)
+    column = text.split("\n")[line].index(call) + len(call)
+    signatures, argument = inspector.signatures(text, line, column, 120)
+    assert signatures[0].label.startswith(fits)
+    assert argument == active
+    assert signatures[0].doc
+
+
+@needs_clangd
+def test_a_variable_has_its_type_and_its_tile() -> None:
+    assert "32 x 64 of bf16, row layout, base shape 16 x 16" in at("a, x").splitlines()
+    assert "32 x 32 of float, col layout, base shape 32 x 32" in at("d, a, a").splitlines()
+    assert any(line.startswith("64 values of float") for line in at("v;").splitlines())
+    assert at("x, {").splitlines()[0].startswith("gl<bf16, -1, -1, -1, -1> x")
     assert inspector.described("int") == ""
+
+
+@needs_clangd
+def test_what_is_half_written_is_no_error() -> None:
+    for cut in range(0, len(CELL), 37):
+        assert inspector.inspect(CELL[:cut], cut) is not None or not CELL[:cut].startswith("%%hipkittens")
 
 
 def test_python_keeps_its_own() -> None:
     assert inspector.inspect("load(a)", 2) is None
-    assert inspector.inspect("%%hipkittens k\nint nothing_known = q;", 37) == ""
 
 
+def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_CLANGD", "/no/such/clangd")
+    assert at("mma_ABt(d", 2) == (
+        "HIPKITTENS_CLANGD is '/no/such/clangd', which is no program; expected the path of a clangd"
+    )
+
+
+@needs_clangd
 def test_the_kernel_answers_for_c_cells_alone() -> None:
     asked = []
 
@@ -79,8 +126,3 @@ def test_the_kernel_answers_for_c_cells_alone() -> None:
 def test_a_shell_without_a_kernel_is_left_alone() -> None:
     inspector.install(SimpleNamespace())  # type: ignore[arg-type]
     inspector.remove(SimpleNamespace())  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("cut", range(0, len(CELL), 7))
-def test_what_is_half_written_is_no_error(cut: int) -> None:
-    inspector.inspect(CELL[:cut], cut)

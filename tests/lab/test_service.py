@@ -6,6 +6,7 @@ import json
 import queue
 import subprocess
 import sys
+import threading
 from functools import partial
 from typing import Any
 
@@ -135,12 +136,6 @@ def test_errors_are_answers(service: Service, request_: dict[str, Any], message:
     assert message in reply["error"]["message"]
 
 
-def test_index_is_sent_once(service: Service) -> None:
-    first = ask(service, "index")["result"]
-    assert "result" in ask(service, "index", digest=first["digest"])
-    assert "entries" not in ask(service, "index", digest=first["digest"])["result"]
-
-
 def test_heat_charges_inlined_code_to_the_cell(module: wb.Module) -> None:
     kernel = module["scale"]
     assert kernel.last is not None
@@ -218,17 +213,38 @@ __global__ void k(float *p) {
     ] == expected
 
 
-def test_hover_without_clangd(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("setting", "message"), [("/no/clangd", "'/no/clangd', which is no program"), ("", "")]
+)
+@pytest.mark.parametrize("method", ["complete", "hover", "signatures", "definition"])
+def test_without_clangd_the_answer_says_so(
+    method: str, setting: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing where it is switched off, which nobody is to be told."""
+    monkeypatch.setenv("HIPKITTENS_CLANGD", setting)
+    text = "%%hipkittens k\n__global__ void k() {\n    zero(tile);\n}"
+    params = {"text": text, "line": 2, "column": 6 if method == "complete" else 9}
+    error = Service({}).answer({"id": 1, "method": method, "params": params})["error"]
+    assert message in error["message"]
+    assert bool(error["message"]) == bool(message)
+
+
+def test_clangd_s_answers_do_not_wait_for_a_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_CLANGD", "")
-    text = "%%hipkittens k\n__global__ void k() {\n    rt_bf<32, 64, col_l> tile;\n    zero(tile);\n}"
-    service = Service({})
-    hover = service.answer({"id": 1, "method": "hover", "params": {"text": text, "line": 3, "column": 10}})[
-        "result"
-    ]
-    assert hover["signature"] == "rt_bf<32, 64, col_l> tile"
-    assert "32 x 64 of bf16, column layout" in hover["facts"][0]
-    params = {"text": text, "line": 3, "column": 5}
-    assert service.answer({"id": 1, "method": "hover", "params": params})["result"] == {"text": ""}
+    go_on = threading.Event()
+
+    def read(_: str) -> Any:
+        go_on.wait(60)
+        raise wb.errors.UsageError("half typed")
+
+    service = Service({}, read)
+    replies: queue.Queue[dict[str, Any]] = queue.Queue()
+    text = "%%hipkittens k\nvoid f() {}"
+    service.reply({"id": 1, "method": "check", "params": {"text": text}}, replies.put)
+    service.reply({"id": 2, "method": "hover", "params": {"text": text, "line": 1, "column": 6}}, replies.put)
+    assert replies.get(timeout=60)["id"] == 2
+    go_on.set()
+    assert replies.get(timeout=60)["id"] == 1
 
 
 _ASKED_FIRST = """

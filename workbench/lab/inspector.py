@@ -1,32 +1,201 @@
-"""Shift+Tab in `%%hipkittens` cells: signatures of the tile library, and tiles with their shapes.
+"""What stands at a place of a C++ cell: a name's declaration, a call's signatures, tiles with their shapes.
 
-IPython would take the cell for Python, and `load` for its own magic. The answer is made from the headers'
-index and from the cell's own declarations; it needs neither clangd nor a compiler.
+clangd answers; of the tile library's functions the declaration is shown as it is written, since clangd shows
+the template's instance. IPython, whose Shift+Tab asks here too, would take the cell for Python, and `load`
+for its own magic.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.lab import index as names
-from workbench.lab.clangd import Hover
-from workbench.toolchain.mistakes.cell_text import Cell, Declared, pieces
+from workbench.errors import WorkbenchError
+from workbench.lab import clangd, library, sentences
+from workbench.lab.clangd import Hover, Signature
+from workbench.lab.definition import included_as
+from workbench.toolchain.mistakes.cell_text import Cell, pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from workbench.lab.entry import Entry
-
 OVERLOADS = 6
-"""Signatures of a name that are shown, those first that fit the call."""
+"""Signatures of a call that are shown, those first that fit."""
+
+PATIENCE = 2.0
+"""Seconds that a shell waits for clangd."""
 
 _MAGIC = re.compile(r"%%hipkittens(?=\s|$)")
-_TILE = re.compile(r"(?:kittens::)?(?P<name>(?:rt|st|rv|sv|art)(?:_\w+)?)<(?P<arguments>.*)>", re.DOTALL)
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_LAYOUTS = {"row_l": "row layout (row_l)", "col_l": "column layout (col_l)"}
+_TILE = re.compile(r"\b(?P<kind>rt|st|sv|art|gl|register_vector)<(?P<arguments>.*)>", re.DOTALL)
+_ALIAS = re.compile(r"\(aka '?(.*?)'?\)$")
+_PARAMETERS = {
+    "rt": ("element", "rows", "cols", "layout", "shape"),
+    "art": ("element", "rows", "cols", "layout", "shape"),
+    "st": ("element", "rows", "cols", "shape"),
+    "register_vector": ("element", "length", "layout", "shape"),
+    "sv": ("element", "length"),
+}
+"""Template parameters of the library's types that a person wants to read of."""
+_ELEMENTS = {"__hip_bfloat16": "bf16", "__half": "half"}
+
+
+def hover(text: str, line: int, column: int, timeout: float) -> Hover | None:
+    """Information on the name at a place of a cell; None where there is no name.
+
+    Args:
+        text: the whole cell.
+        line, column: the place, from 0; columns in UTF-16 code units.
+        timeout: seconds that clangd may take.
+
+    Raises:
+        TimeoutError: clangd is not ready yet.
+        WorkbenchError: there is none, or it ended.
+    """
+    server = clangd.running()
+    answer = server.hover(text, line, column, timeout)
+    if answer is None:
+        return None
+    if answer.header not in library.headers():
+        tile = described(type_of(answer))
+        return replace(answer, facts=(*answer.facts, tile)) if tile else answer
+    name = answer.title.rpartition(" ")[2]
+    written = None
+    if answer.title.startswith("function"):
+        place = server.definition(text, line, column, timeout)
+        if place is not None and place.path is not None:
+            written = library.at(included_as(place.path), place.line + 1)
+    if written is not None:
+        return replace(answer, signature=written.signature, doc=written.doc)
+    return replace(answer, doc=sentences.completed(name, answer.doc))
+
+
+def signatures(text: str, line: int, column: int, timeout: float) -> tuple[list[Signature], int]:
+    """Functions that the call around a place may mean, those first that fit, and which argument it is.
+
+    Args and raises as of `hover`.
+    """
+    cell = Cell(text, 0)
+    offset = _offset(cell, line, column)
+    opening = _opening(cell.code, offset)
+    if opening is None:
+        return [], 0
+    # With its bracket closed the call is one that clangd finds in its tree, with the types of the arguments.
+    closed = text[:offset].rstrip().rstrip(",") + ");" + text[offset:]
+    arguments = pieces(cell.code[opening + 1 : offset])
+    server = clangd.running()
+    row, letter = cell.place(opening + 1)
+    units = len(cell.line(row)[: letter - 1].encode("utf-16-le", "surrogatepass")) // 2
+    offered, _ = server.signatures(closed, row, units, timeout)
+    distinct = list({signature.label: signature for signature in reversed(offered)}.values())[::-1]
+    active = max(0, len(arguments) - 1)
+    written = {(function.name, _bare(function.parameters)): function for function in library.functions()}
+
+    def declaration(signature: Signature) -> library.Function | None:
+        name, _, rest = signature.label.partition("(")
+        return written.get((name, _bare(rest.rpartition(") ->")[0])))
+
+    documented = []
+    for signature in distinct:
+        declared = declaration(signature)
+        documented.append(replace(signature, doc=declared.doc) if declared else signature)
+    if len(distinct) < 2:
+        return documented, active
+    kinds = [tile_kind(type_of(known)) for known in _hovers(closed, cell, opening + 1, arguments, timeout)]
+
+    def fit(signature: Signature) -> int:
+        declared = declaration(signature)
+        return _fit(declared.signature if declared else "", signature.parameters, kinds)
+
+    return sorted(documented, key=fit, reverse=True), active
+
+
+def _hovers(text: str, cell: Cell, at: int, arguments: list[str], timeout: float) -> list[Hover | None]:
+    """clangd's information on each argument of a call, from offset `at` on, that is a name."""
+    known = []
+    for argument in arguments:
+        name = re.fullmatch(r"\s*(?:[\w.]*\.)?([A-Za-z_]\w*)\s*", argument)
+        place = cell.place(at + name.start(1)) if name else None
+        # Letters before an argument on its line are those of ASCII, as good as always.
+        known.append(clangd.running().hover(text, place[0], place[1] - 1, timeout) if place else None)
+        at += len(argument) + 1
+    return known
+
+
+def _opening(code: str, offset: int) -> int | None:
+    """Offset of the round bracket of the call around a place."""
+    depth = 0
+    for at in range(offset - 1, -1, -1):
+        letter = code[at]
+        if letter in ")]}":
+            depth += 1
+        elif letter in "([{":
+            if depth:
+                depth -= 1
+            elif letter == "(":
+                return at
+        elif letter == ";":
+            return None
+    return None
+
+
+def _offset(cell: Cell, line: int, column: int) -> int:
+    units = cell.line(line).encode("utf-16-le", "surrogatepass")[: 2 * column]
+    return (cell.offset(line, 1) or 0) + len(units.decode("utf-16-le", "surrogatepass"))
+
+
+def _fit(declaration: str, parameters: tuple[str, ...], kinds: list[str]) -> int:
+    """Number of a call's arguments whose kinds of tiles are those of a function, less those that are not."""
+    concepts = {name: kind for kind, name in re.findall(r"ducks::(\w+)::\w+ (\w+)", declaration)}
+    points = 0
+    for parameter, kind in zip(parameters, kinds, strict=False):
+        type_name = re.sub(r"\bconst\b", "", parameter).split("&")[0].strip()
+        taken = concepts.get(type_name, "")
+        points += (1 if taken == kind else -1) if kind and taken else 0
+    return points - 2 * max(0, len(kinds) - len(parameters))
+
+
+def _bare(parameters: str) -> str:
+    """Parameters without defaults, blanks and brackets around them, to compare two spellings."""
+    bare = ",".join(part.partition("=")[0] for part in pieces(parameters.strip().strip("()")))
+    return re.sub(r"[\s.]", "", bare)
+
+
+def type_of(known: Hover | None) -> str:
+    """The type that clangd says of a variable, all aliases resolved; "" where it says none."""
+    fact = next((fact for fact in known.facts if fact.startswith("Type: ")), "") if known else ""
+    alias = _ALIAS.search(fact)
+    return alias[1] if alias else fact.removeprefix("Type: ")
+
+
+def tile_kind(type_name: str) -> str:
+    """ "rt", "gl" and so on; "" for a type that is none of the library's."""
+    match = _TILE.search(type_name)
+    kind = match["kind"] if match else ""
+    return "rv" if kind == "register_vector" else kind
+
+
+def described(type_name: str) -> str:
+    """A tile's type in words; "" where it is none.
+
+    Args:
+        type_name: as clangd says it, such as "rt<float, 32, 32, ducks::rt_layout::row, rt_shape<16, 16, 4>>".
+    """
+    match = _TILE.search(type_name)
+    if not match or match["kind"] not in _PARAMETERS:
+        return ""
+    arguments = (argument.strip() for argument in pieces(match["arguments"]))
+    named = dict(zip(_PARAMETERS[match["kind"]], arguments, strict=False))
+    element = named["element"].removeprefix("kittens::")
+    size = f"{named['rows']} x {named['cols']}" if "cols" in named else f"{named.get('length', '?')} values"
+    parts = [f"{size} of {_ELEMENTS.get(element, element)}"]
+    if "layout" in named:
+        parts.append(f"{named['layout'].rpartition('::')[2]} layout")
+    if shape := re.findall(r"\d+", named.get("shape", "").rpartition("::")[2]):
+        parts.append(f"base shape {' x '.join(shape[:2])}")
+    return ", ".join(parts)
 
 
 def inspect(code: str, cursor: int) -> str | None:
@@ -41,151 +210,31 @@ def inspect(code: str, cursor: int) -> str | None:
     """
     if not _MAGIC.match(code):
         return None
-    cell = Cell(code)
-    start = cursor - len(re.search(r"\w*$", cell.code[:cursor])[0])  # type: ignore[index]
-    word = re.compile(r"\w*").match(cell.code, start)
-    description = _of_name(cell, word[0], start) if word and word[0] else ""
-    call = _call_around(cell, cursor) if not description else None
-    return description or (_of_name(cell, call[0], call[1]) if call else "")
-
-
-def _of_name(cell: Cell, name: str, at: int) -> str:
-    declared = cell.declaration(name, at + len(name))
-    if declared:
-        return _variable(declared, name)
-    entries = [entry for entry in ranked(cell, name, at) if entry.kind != "macro"]
-    if not entries:
+    cell = Cell(code, 0)
+    word = re.search(r"\w*$", cell.code[:cursor])
+    start = cursor - len(word[0] if word else "")
+    line, letter = cell.place(start)
+    if line == 0:
         return ""
-    call = cell.call(at)
-    operands = [span.text for span in call.arguments] if call else []
-    lines = [entry.signature for entry in entries[:OVERLOADS]]
-    if len(entries) > OVERLOADS:
-        lines.append(f"and {len(entries) - OVERLOADS} more")
-    tiles = [
-        _variable(variable, text)
-        for text in dict.fromkeys(operands)
-        if (variable := cell.declaration(text, at)) and _TILE.fullmatch(variable.type.text)
-    ]
-    doc = next((entry.doc for entry in entries if entry.doc), "")
-    return "\n\n".join(filter(None, ["\n".join(lines), "\n".join(tiles), doc, entries[0].header]))
+    column = len(cell.line(line)[: letter - 1].encode("utf-16-le", "surrogatepass")) // 2
+    try:
+        known = hover(code, line, column, PATIENCE) if re.match(r"[A-Za-z_]", cell.code[start:]) else None
+        if known is not None:
+            return _help(known)
+        offered, _ = signatures(code, line, column, PATIENCE)
+    except TimeoutError:
+        return "clangd still reads the headers of this cell; ask again in a moment"
+    except WorkbenchError as error:
+        return str(error)
+    lines = [signature.label for signature in offered[:OVERLOADS]]
+    if len(offered) > OVERLOADS:
+        lines.append(f"and {len(offered) - OVERLOADS} more")
+    doc = next((signature.doc for signature in offered if signature.doc), "")
+    return "\n\n".join(filter(None, ["\n".join(lines), doc]))
 
 
-def ranked(cell: Cell, name: str, at: int) -> list[Entry]:
-    """The tile library's declarations of a name, those first that fit the call at a place of a cell."""
-    call = cell.call(at)
-    kinds = [_kind(cell.declaration(span.text, at)) for span in call.arguments] if call else []
-    return sorted(names.lookup(name), key=lambda entry: -_fit(entry, kinds))
-
-
-def _variable(declared: Declared, name: str) -> str:
-    """A variable with its type: of a tile also rows, columns, element, layout and base shape."""
-    text = f"{declared.type.text} {name}"
-    tile = described(declared.type.text)
-    return f"{text}: {tile}" if tile else text
-
-
-def hover(text: str, line: int, column: int) -> Hover | None:
-    """A cell's declaration of the name at a place, as `clangd.Hover`; None where it declares none.
-
-    Args:
-        text: the whole cell.
-        line, column: the place, from 0; columns in UTF-16 code units.
-    """
-    word = word_at(text, line, column)
-    if word is None:
-        return None
-    cell, name, end = word
-    declared = cell.declaration(name, end)
-    if declared is None:
-        return None
-    tile = described(declared.type.text)
-    signature = f"{declared.type.text} {name}"
-    return Hover(signature, f"variable {name}", signature, (tile,) if tile else ())
-
-
-def word_at(text: str, line: int, column: int) -> tuple[Cell, str, int] | None:
-    """The name at a place of a C++ cell: the cell, the name, the offset behind it; None where there is none.
-
-    Args:
-        text, line, column: as of `hover`.
-    """
-    lines = text.split("\n")
-    if not _MAGIC.match(text) or not 0 < line < len(lines):
-        return None
-    units = lines[line].encode("utf-16-le", "surrogatepass")[: 2 * column]
-    within = len(units.decode("utf-16-le", "surrogatepass"))
-    start = sum(len(row) + 1 for row in lines[:line])
-    cell = Cell(text)
-    word = next((w for w in _WORD.finditer(cell.code, start) if w.end() >= start + within), None)
-    return (cell, word[0], word.end()) if word and word.start() <= start + within else None
-
-
-def described(written: str) -> str:
-    """A tile's type in words; "" where it is none.
-
-    Args:
-        written: as a cell writes it, such as "rt_bf<32, 64, col_l>".
-    """
-    match = _TILE.fullmatch(written)
-    entries = [entry for entry in names.lookup(match["name"]) if entry.scope == "kittens"] if match else []
-    if not match or not entries:
-        return ""
-    arguments = [part.strip() for part in pieces(match["arguments"])]
-    head = re.search(r"template\s*<(.*?)>\s*(?:using|struct)", entries[0].signature)
-    named: dict[str, str] = {}
-    for position, parameter in enumerate(pieces(head[1]) if head else ()):
-        name, _, usual = parameter.partition("=")
-        named[name.split()[-1].lstrip("_")] = (
-            arguments[position] if position < len(arguments) else usual.strip()
-        )
-    element = named.get("T") or next(iter(re.findall(r"= \w+<(\w+),", entries[0].signature)), "")
-    rows, cols, length = named.get("rows"), named.get("cols"), named.get("length")
-    parts = [f"{rows} x {cols}" if rows and cols else f"{length} values" if length else ""]
-    parts[0] += f" of {element}" if element else ""
-    parts.append(_LAYOUTS.get(named.get("layout", ""), ""))
-    parts.append(f"base shape {named['shape']}" if named.get("shape") else "")
-    return ", ".join(filter(None, parts))
-
-
-def _kind(declared: Declared | None) -> str:
-    """ "rt", "gl" and so on; "" where a declaration does not tell."""
-    written = declared.type.text if declared else ""
-    match = re.match(r"(?:kittens::)?(rt|st|rv|sv|art|gl)(?:_\w+)?\b", written)
-    return match[1] if match else ""
-
-
-def _fit(entry: Entry, kinds: Sequence[str]) -> int:
-    """Number of a call's operands whose kinds of tiles match a signature."""
-    concepts = {name: kind for kind, name in re.findall(r"ducks::(\w+)::\w+ (\w+)", entry.signature)}
-    opening = entry.signature.find(f"{entry.name}(")
-    if opening < 0:
-        return -1
-    parameters = pieces(entry.signature[opening + len(entry.name) + 1 : entry.signature.rfind(")")])
-    fits = 0
-    for parameter, kind in zip(parameters, kinds, strict=False):
-        type_name = re.sub(r"\bconst\b", "", parameter).split("&")[0].strip()
-        taken = concepts.get(type_name, "")
-        fits += (1 if taken == kind else -1) if kind and taken else 0
-    return 10 * fits - abs(len(parameters) - len(kinds))
-
-
-def _call_around(cell: Cell, cursor: int) -> tuple[str, int] | None:
-    """Name of the call whose brackets a place is in, and where the name stands."""
-    depth = 0
-    for at in range(cursor - 1, -1, -1):
-        letter = cell.code[at]
-        if letter in ")]}":
-            depth += 1
-        elif letter in "([{":
-            if depth:
-                depth -= 1
-                continue
-            name = re.search(r"(\w+)\s*(?:<[^<>;()]*>)?\s*$", cell.code[:at]) if letter == "(" else None
-            if name:
-                return name[1], name.start(1)
-        elif letter == ";":
-            return None
-    return None
+def _help(known: Hover) -> str:
+    return "\n\n".join(filter(None, [known.signature, "\n".join(known.facts), known.doc, known.header]))
 
 
 def install(shell: InteractiveShell) -> None:

@@ -1,4 +1,4 @@
-"""The tile library's operations as a page, read from its headers, as completion is.
+"""The tile library's operations as a page, read from its headers.
 
 The site has it whole, docs/tile_operations.md the names by header.
 
@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from workbench.lab.entry import Entry
-from workbench.lab.index import index
+from workbench.lab import library
+from workbench.lab.library import Function
 from workbench.paths import include_dir
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tile_operations.md"
@@ -38,13 +38,9 @@ TITLES = {
 """By folder of `ops/`, the longest that fits."""
 
 
-def operations() -> list[Entry]:
+def operations() -> list[Function]:
     """Functions of the library that kernels call, in the order of the headers."""
-    return [
-        entry
-        for entry in index().entries
-        if entry.kind == "function" and entry.header.startswith("ops/") and "detail" not in entry.scope
-    ]
+    return [function for function in library.functions() if function.header.startswith("ops/")]
 
 
 def summary() -> str:
@@ -57,7 +53,7 @@ def summary() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _by_title() -> list[Entry]:
+def _by_title() -> list[Function]:
     return sorted(operations(), key=lambda e: (list(TITLES.values()).index(_title(e)), e.header))
 
 
@@ -77,31 +73,20 @@ def page() -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
-def _rows(entries: Iterable[Entry]) -> list[str]:
+def _rows(entries: Iterable[Function]) -> list[str]:
     """One row for each name: its forms, and the first paragraph that says what they do."""
-    by_name: dict[str, list[Entry]] = {}
+    by_name: dict[str, list[Function]] = {}
     for entry in entries:
         by_name.setdefault(entry.name, []).append(entry)
     rows = []
     for name, forms in by_name.items():
-        calls = dict.fromkeys(f"{name}{_parameters(form)}" for form in forms)
+        calls = dict.fromkeys(f"{name}{form.parameters}" for form in forms)
         sentences = dict.fromkeys(
             form.doc.partition("\n\n")[0].replace("\n", " ") for form in forms if form.doc
         )
         cell = "<br>".join(f"`{call}`" for call in calls)
         rows.append(f"| {_escaped(cell)} | {_escaped('<br>'.join(sentences))} |")
     return rows
-
-
-def _parameters(entry: Entry) -> str:
-    """A signature's parameters, without templates and results."""
-    inside = entry.signature[entry.signature.rfind(f"{entry.name}(") + len(entry.name) :]
-    depth = 0
-    for at, character in enumerate(inside):
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if depth == 0:
-            return inside[: at + 1]
-    return inside
 
 
 def _about(header: str) -> str:
@@ -114,7 +99,7 @@ def _about(header: str) -> str:
     return re.sub(r"@(file|brief)\b *", "", lines).strip().partition("\n\n")[0] + "\n"
 
 
-def _title(entry: Entry) -> str:
+def _title(entry: Function) -> str:
     folder = entry.header.removeprefix("ops/")
     return next(title for start, title in TITLES.items() if folder.startswith(start))
 

@@ -1,19 +1,15 @@
 """A sentence on each public name of the tile library whose header documents several names at once.
 
 A header says once what `add` to `div` or the members of a tile have in common; who points at one of them
-wants to read of that one. `completed` gives a name without a comment that of an overload, of what it is
-another name for, or a sentence from the tables here. They stand beside the index, not in the headers: a
-changed header makes every kernel compile anew.
+wants to read of that one. The sentences stand here, not in the headers: a changed header makes every kernel
+compile anew.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from workbench.dtypes import BF16, E4M3FN, E5M2, FP16, FP32
-from workbench.lab.entry import Entry
 
 _OPERATIONS = {
     "add": "lhs + rhs",
@@ -232,42 +228,9 @@ _SENTENCES = {
 }
 
 
-def completed(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries, with a sentence for those that have none of their own."""
-    by_name: dict[str, list[Entry]] = {}
-    for entry in entries:
-        by_name.setdefault(entry.name, []).append(entry)
-    return [replace(entry, doc=_doc(entry, by_name)) for entry in entries]
-
-
-def _doc(entry: Entry, by_name: dict[str, list[Entry]]) -> str:
-    operation = _OPERATIONS.get(entry.name)
-    if operation and entry.scope == "kittens" and entry.kind == "function":
+def completed(name: str, doc: str) -> str:
+    """What a name of the library does: its own documentation, with a sentence where that has none on it."""
+    if name in _OPERATIONS:
         # What the header says is of all operations together.
-        return f"dst = {operation}, element by element. {entry.doc}".strip()
-    return entry.doc or _sentence(entry, by_name[entry.name], by_name)
-
-
-def undocumented(entries: Iterable[Entry]) -> list[str]:
-    """Names that no entry says a sentence of, with their scope."""
-    return sorted({f"{entry.scope}::{entry.name}" for entry in entries if not entry.doc})
-
-
-def _sentence(entry: Entry, alike: Sequence[Entry], by_name: dict[str, list[Entry]]) -> str:
-    overloads = [e for e in alike if e.doc and e.scope == entry.scope and e.kind == entry.kind]
-    nearest = sorted(overloads, key=lambda e: (e.header != entry.header, abs(e.line - entry.line)))
-    if nearest:
-        return nearest[0].doc
-    sentence = _by_pattern(entry.name) or _SENTENCES.get(entry.name, "")
-    if sentence:
-        return sentence
-    if alias := re.search(r"\busing \w+ = (?:typename )?([\w:]+)(?:<|$)", entry.signature):
-        named = [e for e in by_name.get(alias[1].rpartition("::")[2], ()) if e.doc]
-        if named:
-            return named[0].doc
-    if entry.name in _OPERATIONS:
-        operation = _OPERATIONS[entry.name]
-        return f"{operation[0].upper()}{operation[1:]}, on one value or a packed pair."
-    # A member that another struct has too.
-    members = [e for e in alike if e.doc and e.kind == entry.kind and e.scope.count("::")]
-    return members[0].doc if members and entry.scope.count("::") else ""
+        return f"dst = {_OPERATIONS[name]}, element by element. {doc}".strip()
+    return doc or _by_pattern(name) or _SENTENCES.get(name, "")

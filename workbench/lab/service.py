@@ -17,6 +17,7 @@ from workbench import magic_options
 from workbench.errors import HistoryError, UnknownKernel, UsageError, WorkbenchError
 from workbench.history import recorder
 from workbench.lab import (
+    clangd,
     completer,
     definition,
     formatting,
@@ -25,7 +26,6 @@ from workbench.lab import (
     plain_cell_kernels,
     reference,
 )
-from workbench.lab import index as names
 from workbench.lab.runs import RUNS, recorded
 
 if TYPE_CHECKING:
@@ -37,8 +37,15 @@ PROTOCOL = 1
 ReadCell = Callable[[str], "tuple[str, CompileOptions]"]
 """A cell's text as the C++ in it, and how that is compiled."""
 
-_IN_BACKGROUND = frozenset({"check", "definition", "format"})
-"""Questions that start a program or read headers: the notebook's next cell does not wait for them."""
+_BY_CLANGD = frozenset({"complete", "definition", "hover", "signatures"})
+_BY_PROGRAMS = frozenset({"check", "format"})
+"""Questions that start a program or read headers: the notebook's next cell does not wait for them.
+
+clangd's have a thread of their own, since who types waits for no compiler.
+"""
+
+PATIENCE = 20.0
+"""Seconds in which clangd answers the editor, which looks away earlier where somebody types on."""
 
 
 def _import_what_cells_need() -> None:
@@ -65,16 +72,17 @@ class Service:
     def __init__(self, namespace: Mapping[str, Any], read: ReadCell | None = None) -> None:
         self.namespace = namespace
         self.read = read
-        self._background = ThreadPoolExecutor(1, "hipkittens-editor")
+        self._programs = ThreadPoolExecutor(1, "hipkittens-editor")
+        self._language = ThreadPoolExecutor(1, "hipkittens-clangd")
         # The module that a name was bound to before, kept for the difference to it.
         self._previous: dict[str, Module | Kernels] = {}
         self._seen: dict[str, Module | Kernels] = {}
         self._methods: dict[str, Callable[..., Any]] = {
             "state": self.state,
-            "index": self.index,
             "isa": self.isa,
             "complete": self.complete,
             "hover": self.hover,
+            "signatures": self.signatures,
             "check": self.check,
             "definition": definition.definition,
             "format": formatting.formatted,
@@ -98,7 +106,8 @@ class Service:
 
     def reply(self, request: Mapping[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
         """Sends the reply to one request, later where it takes a moment."""
-        if request.get("method") not in _IN_BACKGROUND:
+        method = request.get("method")
+        if method not in _BY_CLANGD | _BY_PROGRAMS:
             send(self.answer(request))
             return
 
@@ -109,7 +118,7 @@ class Service:
             with contextlib.suppress(Exception):
                 send(self.answer(request))
 
-        self._background.submit(answer)
+        (self._language if method in _BY_CLANGD else self._programs).submit(answer)
 
     def refresh(self) -> bool:
         """Looks at the variables again; True where a module was bound, replaced or dropped."""
@@ -161,24 +170,28 @@ class Service:
             "functions": inventory.functions(),
         }
 
-    def index(self, digest: str = "") -> dict[str, Any]:
-        """Names of the tile library; only their digest where the asker has them already."""
-        library = names.index()
-        return {"digest": library.digest} if library.digest == digest else library.to_dict()
-
     def complete(self, text: str, line: int, column: int) -> dict[str, Any]:
-        """clangd's completions at a place of a cell; empty where it is not installed or not ready.
+        """What can stand at a place of a cell, and how many letters of it are there already.
 
         Args:
             text: the whole cell.
             line, column: the place, from 0; columns in UTF-16 code units.
+
+        Raises:
+            TimeoutError, WorkbenchError: as of `clangd.Clangd.complete`.
         """
-        return {"candidates": [asdict(candidate) for candidate in completer.known(text, line, column)]}
+        start, candidates = completer.complete(text, line, column, PATIENCE)
+        return {"begun": len(start), "candidates": [asdict(candidate) for candidate in candidates]}
 
     def hover(self, text: str, line: int, column: int) -> dict[str, Any]:
-        """clangd's hover text for the name at a place, else the cell's declaration; as `complete`."""
-        answer = completer.hover(text, line, column) or inspector.hover(text, line, column)
+        """Information on the name at a place, with an empty `text` where there is none; as `complete`."""
+        answer = inspector.hover(text, line, column, PATIENCE)
         return asdict(answer) if answer is not None else {"text": ""}
+
+    def signatures(self, text: str, line: int, column: int) -> dict[str, Any]:
+        """Functions that the call around a place may mean, and which argument it is; as `complete`."""
+        signatures, active = inspector.signatures(text, line, column, PATIENCE)
+        return {"active": active, "signatures": [asdict(signature) for signature in signatures]}
 
     def check(self, text: str) -> dict[str, Any]:
         """The compiler's diagnostics of a cell in the editor; empty for one whose magic line is incomplete.
@@ -186,6 +199,9 @@ class Service:
         Args:
             text: the whole cell.
         """
+        # So that clangd has read the headers when the first question comes.
+        with contextlib.suppress(TimeoutError, WorkbenchError):
+            clangd.running().show(text, PATIENCE)
         if self.read is None:
             return {"diagnostics": []}
         from IPython.core.error import UsageError as IPythonUsageError

@@ -203,6 +203,22 @@ def warm(arch: str = TILE_TARGETS[0]) -> None:
         _header(job, [precompiled.RUNTIME, precompiled.TILES]).build()
 
 
+def preprocessed(source: str, arch: str) -> str:
+    """A source with its headers, their macros' definitions and the lines that say whose text follows.
+
+    Raises:
+        CompilerNotFound, CompileError, CompilerTimeout
+    """
+    job = Job(source, CompileOptions(arch))
+
+    def run(folder: str) -> str:
+        output = os.path.join(folder, "device.ii")
+        text, _, _ = job.start(_command(job, None, output, "-E", "-dD"), output, folder, ready=False)
+        return text.decode("utf-8", "replace")
+
+    return in_folder(run)
+
+
 def editor_arguments(arch: str) -> list[str]:
     """Arguments with which a language server (clangd) reads a cell as `compile_device` does.
 

@@ -1,6 +1,6 @@
 /**
- * Completion in HipKittens cells: the magic's options on its line; below it what clangd knows of the place, where
- * the kernel has one, then names of HIP and the tile library.
+ * Completion in HipKittens cells: the magic's options on its line, below it what clangd in the kernel knows of the
+ * place.
  */
 
 import {
@@ -13,15 +13,27 @@ import {
 import { Text } from '@jupyterlab/coreutils';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 
-import { candidates, documentation, merged } from './candidates';
 import { describeName } from './documentation';
 import { kernelLine } from './kernel';
-import type { IEntry } from './keywords';
-import { isHipkittens } from './magic';
-import type { Names } from './names';
+import { isHipkittens, optionsAt } from './magic';
+import { sayOnce } from './problems';
 
-/** Milliseconds that a person waits; a kernel that runs a cell does not answer. */
-const PATIENCE = 800;
+/** A name that can stand at a place, as `workbench.lab.clangd.Candidate`. */
+export interface ICandidate {
+  name: string;
+  /** 'function', 'type', 'variable', 'concept', 'keyword', 'header', 'flag'. */
+  kind: string;
+  signature: string;
+  doc: string;
+  /** Header it stands in, '' for the cell's own. */
+  header: string;
+}
+
+interface IReply {
+  /** Letters of the name that are there already. */
+  begun: number;
+  candidates: ICandidate[];
+}
 
 /** Kinds as JupyterLab's completer has icons for them. */
 const ICONS: Record<string, string> = {
@@ -29,7 +41,6 @@ const ICONS: Record<string, string> = {
   type: 'class',
   concept: 'interface',
   variable: 'instance',
-  macro: 'keyword',
   keyword: 'keyword',
   flag: 'magic'
 };
@@ -40,52 +51,46 @@ const ICONS: Record<string, string> = {
  * JupyterLab's own providers take the cell for Python, or offer every word of the cell.
  */
 class CellCompleterModel extends CompleterModel {
-  constructor(
-    private readonly names: Names,
-    private readonly known: () => readonly IEntry[]
-  ) {
+  constructor(private readonly offered: () => ReadonlyMap<string, ICandidate>) {
     super();
   }
 
   setCompletionItems(items: CompletionHandler.ICompletionItems): void {
-    const text = this.original?.text ?? '';
-    if (!isHipkittens(text)) {
-      super.setCompletionItems(items);
-      return;
-    }
-    const entries = merged(candidates(this.names, text, this.cursor?.end ?? 0).entries, this.known());
-    const allowed = new Set(entries.map(entry => entry.name));
-    super.setCompletionItems(items.filter(item => allowed.has(item.label)));
+    const ours = isHipkittens(this.original?.text ?? '');
+    super.setCompletionItems(ours ? items.filter(item => this.offered().has(item.label)) : items);
   }
 }
 
 /** Shows a candidate's declaration and documentation beside the list. */
 class DocumentationRenderer extends Completer.Renderer {
-  constructor(private readonly entryOf: (name: string) => IEntry | undefined) {
+  constructor(private readonly candidateOf: (name: string) => ICandidate | undefined) {
     super();
   }
 
   createDocumentationNode(item: CompletionHandler.ICompletionItem): HTMLElement {
     // The label comes with what was typed marked.
-    const entry = this.entryOf(item.insertText ?? item.label.replace(/<\/?mark>/g, ''));
-    if (!entry) {
+    const candidate = this.candidateOf(item.insertText ?? item.label.replace(/<\/?mark>/g, ''));
+    if (!candidate) {
       return super.createDocumentationNode(item);
     }
     const dom = document.createElement('div');
     dom.className = 'jp-hipkittens-Hover jp-hipkittens-Completion';
-    dom.append(...describeName(entry.signature, entry.doc));
-    if (entry.header) {
+    dom.append(...describeName(candidate.signature, candidate.doc));
+    if (candidate.header) {
       const foot = document.createElement('small');
-      foot.textContent = entry.header;
+      foot.textContent = candidate.header;
       dom.append(foot);
     }
     return dom;
   }
 }
 
-export class HipkittensCompletions implements ICompletionProvider {
-  constructor(private readonly names: Names) {}
+/** Signature and documentation as the text of a completion. */
+function documentation({ signature, doc, header }: ICandidate): string {
+  return [signature, doc, header].filter(Boolean).join('\n\n');
+}
 
+export class HipkittensCompletions implements ICompletionProvider {
   readonly renderer = new DocumentationRenderer(name => this.offered.get(name));
 
   readonly identifier = 'hipkittens-workbench';
@@ -97,7 +102,7 @@ export class HipkittensCompletions implements ICompletionProvider {
   }
 
   async modelFactory(): Promise<CompleterModel> {
-    return new CellCompleterModel(this.names, () => this.known);
+    return new CellCompleterModel(() => this.offered);
   }
 
   async fetch(
@@ -105,45 +110,38 @@ export class HipkittensCompletions implements ICompletionProvider {
     context: ICompletionContext
   ): Promise<CompletionHandler.ICompletionItemsReply> {
     const offset = Text.charIndexToJsIndex(request.offset, request.text);
-    const { start, entries: named } = candidates(this.names, request.text, offset);
-    const begun = request.text.slice(start, offset);
-    this.known = (await this.ask(request.text, offset, context)).filter(entry =>
-      entry.name.startsWith(begun)
-    );
-    const entries = merged(named, this.known);
-    this.offered = new Map(entries.map(entry => [entry.name, entry]));
+    const { begun, candidates } = await this.ask(request.text, offset, context);
+    this.offered = new Map(candidates.map(candidate => [candidate.name, candidate]));
     return {
-      start: Text.jsIndexToCharIndex(start, request.text),
+      start: Text.jsIndexToCharIndex(offset - begun, request.text),
       end: request.offset,
-      items: entries.map(entry => ({
-        label: entry.name,
-        insertText: entry.name,
-        type: ICONS[entry.kind] ?? 'text',
-        documentation: documentation(entry)
+      items: candidates.map(candidate => ({
+        label: candidate.name,
+        insertText: candidate.name,
+        type: ICONS[candidate.kind] ?? 'text',
+        documentation: documentation(candidate)
       }))
     };
   }
 
-  /** What clangd says in the kernel; nothing where there is none, or where the kernel is busy. */
-  private async ask(text: string, offset: number, context: ICompletionContext): Promise<IEntry[]> {
+  private async ask(text: string, offset: number, context: ICompletionContext): Promise<IReply> {
+    const before = text.slice(0, offset).split('\n');
+    const last = before[before.length - 1];
+    if (before.length === 1) {
+      const { begun, options } = optionsAt(last);
+      return { begun, candidates: options.map(option => ({ ...option, kind: 'flag', header: '' })) };
+    }
     const session = (context.widget as Partial<Pick<NotebookPanel, 'sessionContext'>>).sessionContext;
     const line = session ? kernelLine(session) : null;
-    const before = text.slice(0, offset).split('\n');
-    if (!line?.isOpen || before.length === 1) {
-      return [];
+    if (line?.isOpen) {
+      try {
+        return await line.ask<IReply>('complete', { text, line: before.length - 1, column: last.length });
+      } catch (error) {
+        sayOnce(line, error);
+      }
     }
-    const params = { text, line: before.length - 1, column: before[before.length - 1].length };
-    const late = new Promise<{ candidates: IEntry[] }>(resolve =>
-      setTimeout(() => resolve({ candidates: [] }), PATIENCE)
-    );
-    try {
-      return (await Promise.race([line.ask<{ candidates: IEntry[] }>('complete', params), late])).candidates;
-    } catch {
-      // An older kernel, or one that ends: the index serves.
-      return [];
-    }
+    return { begun: 0, candidates: [] };
   }
 
-  private known: readonly IEntry[] = [];
-  private offered = new Map<string, IEntry>();
+  private offered: ReadonlyMap<string, ICandidate> = new Map();
 }

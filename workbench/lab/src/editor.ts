@@ -8,19 +8,19 @@ import { EditorView, ViewPlugin, type ViewUpdate } from '@codemirror/view';
 import type { CellRecord } from './cells';
 import { diagnosticsExtension, showFindings } from './diagnostics';
 import { heatExtension, setHeat } from './heat';
-import { hoverExtension, type Ask, type IKnown } from './hover';
+import { hoverExtension, type IHover } from './hover';
 import { kernelLine } from './kernel';
 import { hipkittens } from './language';
 import { linksExtension, type SourceLinks } from './links';
 import { hasKernels, isHipkittens } from './magic';
-import type { Names } from './names';
 import { isCurrent, type IHeat } from './payload';
 import type { Preferences } from './preferences';
+import { sayOnce } from './problems';
+import { signaturesExtension, type ISignatures } from './signatures';
 import { checking, typingExtension } from './typing';
 
 /** What editors share. */
 export interface IServices {
-  names: Names;
   preferences: Preferences;
   links: SourceLinks;
 }
@@ -83,7 +83,7 @@ function resultView(record: CellRecord, preferences: Preferences): Extension {
  * @param services - what editors share.
  */
 export function cellExtension(record: CellRecord | null, text: string, services: IServices): Extension {
-  const { names, preferences, links } = services;
+  const { preferences, links } = services;
   const mode = new Compartment();
   const results: Extension = [
     diagnosticsExtension(),
@@ -91,7 +91,12 @@ export function cellExtension(record: CellRecord | null, text: string, services:
     record ? typingExtension(record, preferences, checking(record)) : [],
     EditorView.editorAttributes.of({ class: 'jp-hipkittens-editor' })
   ];
-  const hovers = preferences.hover ? hoverExtension(names, record && asking(record)) : [];
+  const hovers = preferences.hover
+    ? [
+        hoverExtension(record && asking<IHover>(record, 'hover')),
+        record ? signaturesExtension(asking<ISignatures>(record, 'signatures')) : []
+      ]
+    : [];
   const cpp: Extension = [hipkittens(), hovers, results];
   const inactive: Extension = [];
   // A Triton cell is Python, which JupyterLab knows.
@@ -110,17 +115,22 @@ export function cellExtension(record: CellRecord | null, text: string, services:
 }
 
 /**
- * Asks the kernel of a cell's notebook, where it is open; one that is busy answers when nobody looks any more.
+ * Asks the kernel of a cell's notebook about a place, where it is open; one that is busy answers when nobody looks any
+ * more.
  */
-function asking(record: CellRecord): Ask {
+function asking<T>(
+  record: CellRecord,
+  method: string
+): (text: string, line: number, column: number) => Promise<T | null> {
   return async (text, line, column) => {
     const open = record.session && kernelLine(record.session);
     if (!open?.isOpen) {
       return null;
     }
     try {
-      return await open.ask<IKnown>('hover', { text, line, column });
-    } catch {
+      return await open.ask<T>(method, { text, line, column });
+    } catch (error) {
+      sayOnce(open, error);
       return null;
     }
   };

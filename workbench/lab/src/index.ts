@@ -51,9 +51,9 @@ import { kernelLine, type IKernelState, type KernelLine } from './kernel';
 import { SourceLinks } from './links';
 import { addLiveViews } from './liveview';
 import { moduleName } from './magic';
-import { Names } from './names';
 import { createNotebook, insertTemplate, selectKernel } from './newkernel';
 import { Preferences } from './preferences';
+import { problems } from './problems';
 import { formatCell, goToDefinition, type IHeader } from './source';
 import { Sidebar, WorkbenchModel } from './sidebar';
 import { connectTimelines } from './timelines';
@@ -71,14 +71,14 @@ const services: JupyterFrontEndPlugin<IServices> = {
   description: 'Settings and names that the HipKittens workbench shares.',
   autoStart: true,
   provides: IWorkbench,
-  optional: [ISettingRegistry, IStateDB],
-  activate: (_app: JupyterFrontEnd, settings: ISettingRegistry | null, state: IStateDB | null) => {
+  optional: [ISettingRegistry],
+  activate: (_app: JupyterFrontEnd, settings: ISettingRegistry | null) => {
     const preferences = new Preferences();
     void settings
       ?.load(services.id)
       .then(loaded => preferences.follow(loaded))
       .catch(error => console.warn(`The settings of ${ID} cannot be read; defaults are used.`, error));
-    return { names: new Names(state), preferences, links: new SourceLinks() };
+    return { preferences, links: new SourceLinks() };
   }
 };
 
@@ -89,6 +89,7 @@ const editors: JupyterFrontEndPlugin<void> = {
   requires: [IEditorExtensionRegistry, IWorkbench],
   activate: (_app: JupyterFrontEnd, registry: IEditorExtensionRegistry, shared: IServices) => {
     document.addEventListener('mousedown', focusAtOnce, true);
+    problems.connect((_, message) => void Notification.warning(message));
     registry.addExtension({
       name: ID,
       factory: ({ model }) =>
@@ -103,9 +104,9 @@ const completion: JupyterFrontEndPlugin<void> = {
   id: `${ID}:completion`,
   description: 'Completion in cells that start with %%hipkittens.',
   autoStart: true,
-  requires: [ICompletionProviderManager, IWorkbench],
-  activate: (_app: JupyterFrontEnd, manager: ICompletionProviderManager, shared: IServices) => {
-    manager.registerProvider(new HipkittensCompletions(shared.names));
+  requires: [ICompletionProviderManager],
+  activate: (_app: JupyterFrontEnd, manager: ICompletionProviderManager) => {
+    manager.registerProvider(new HipkittensCompletions());
   }
 };
 
@@ -172,7 +173,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
       withholdWidgets(panel);
     });
 
-    const model = new WorkbenchModel(tracker, history, shared.preferences, shared.names, watcherOf);
+    const model = new WorkbenchModel(tracker, history, shared.preferences, watcherOf);
     const sidebar = new Sidebar(model, commands, trans);
     sidebar.id = `${ID}-sidebar`;
     sidebar.title.icon = workbenchIcon;

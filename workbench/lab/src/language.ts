@@ -33,8 +33,8 @@ import {
 } from '@lezer/common';
 import { styleTags, tags } from '@lezer/highlight';
 
-import { HIP_WORDS, isKittensWord } from './keywords';
 import { parseMagicLine, type PartKind } from './magic';
+import { FUNCTIONS } from './words';
 
 const cellData = defineLanguageFacet();
 
@@ -169,6 +169,22 @@ class CellParser extends Parser {
  */
 export const hipkittensLanguage = new Language(cellData, new CellParser(), [], 'hipkittens');
 
+/** Words of HIP, which are no keywords to a C++ parser; those that begin with two underscores are all HIP's. */
+const HIP_WORD =
+  /^(?:__(?!builtin_(?!amdgcn_))\w+|threadIdx|blockIdx|blockDim|gridDim|warpSize|atomic[A-Z]\w+|rsqrtf|dim3|hip[A-Z]\w*|u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4])$/;
+
+/** Types and products of the tile library; its other functions are in `words.ts`. */
+const KITTENS_WORD =
+  /^(?:kittens|ducks|base_types|base_ops|(?:rt|st|rv|sv|art)(?:_\w+)?|gl|coord|bf16(?:_2)?|half(?:_2)?|fp8e4m3(?:_4)?|row_l|col_l|shared_allocator)$/;
+
+export function isHipWord(word: string): boolean {
+  return HIP_WORD.test(word);
+}
+
+export function isKittensWord(word: string): boolean {
+  return KITTENS_WORD.test(word) || FUNCTIONS.has(word);
+}
+
 const hipMark = Decoration.mark({ class: 'jp-hipkittens-hip' });
 const kittensMark = Decoration.mark({ class: 'jp-hipkittens-kittens' });
 
@@ -224,7 +240,7 @@ function wordMarks(view: EditorView): DecorationSet {
     }
     for (const match of view.state.sliceDoc(start, to).matchAll(/[A-Za-z_]\w*/g)) {
       const word = match[0];
-      const mark = HIP_WORDS.has(word) ? hipMark : isKittensWord(word) && !own.has(word) ? kittensMark : null;
+      const mark = isHipWord(word) ? hipMark : isKittensWord(word) && !own.has(word) ? kittensMark : null;
       if (mark) {
         const position = start + (match.index ?? 0);
         const inside = tree.resolveInner(position, 1).name;

@@ -2,7 +2,7 @@
  * The first line of a cell of ours: what makes it one, and its parts.
  */
 
-import { OPTIONS } from './options';
+import { OPTIONS, type IOption } from './options';
 
 const FIRST_LINE = /^%%hipkittens(?=[ \t\r\n]|$)/;
 const TRITON_LINE = /^%%triton(?=[ \t\r\n]|$)/;
@@ -81,6 +81,14 @@ const SWITCHES = new Set([
   '--help',
   '-h'
 ]);
+
+/**
+ * Options that begin as the word at a line's end, of which `begun` letters are there; none where it is no option.
+ */
+export function optionsAt(before: string): { begun: number; options: IOption[] } {
+  const word = /(?:^|\s)(-[\w-]*)$/.exec(before)?.[1] ?? '';
+  return { begun: word.length, options: OPTIONS.filter(({ name }) => word && name.startsWith(word)) };
+}
 
 /**
  * The name that a cell binds its module to, '' where the line has none.

@@ -15,7 +15,6 @@ import { CommandIDs } from './commands';
 import { bytes, clock, plain } from './format';
 import type { IHistoryEntry, RunHistory } from './history';
 import { dashboardIcon, isaIcon, profileIcon } from './icons';
-import type { Names } from './names';
 import { NotLoaded, kernelLine, type IKernelState, type IProgress, type KernelLine } from './kernel';
 import { chosenMeasure, shares } from './heat';
 import type { ICellPayload, IHeat, IKernel, Origin } from './payload';
@@ -30,7 +29,6 @@ export class WorkbenchModel {
     tracker: INotebookTracker,
     readonly history: RunHistory,
     readonly preferences: Preferences,
-    private readonly names: Names,
     private readonly watcherOf: (panel: NotebookPanel) => NotebookWatcher
   ) {
     tracker.currentChanged.connect((_, panel) => this.setPanel(panel));
@@ -140,7 +138,6 @@ export class WorkbenchModel {
           this._state = state;
           this._changed.emit();
           this.restore(line);
-          void this.names.update(line).catch(() => undefined);
         }
       })
       .catch(error => {

@@ -1,5 +1,6 @@
 import { describeName, documentationNodes } from '../src/documentation';
-import { describeKnown, isIndexed } from '../src/hover';
+import { describeHover, wordAt } from '../src/hover';
+import { describeSignatures } from '../src/signatures';
 
 function html(text: string): string {
   return documentationNodes(text)
@@ -26,33 +27,53 @@ describe('documentation', () => {
   });
 });
 
-describe('what clangd knows', () => {
-  const known = {
-    text: 'variable t …',
-    title: 'variable t',
-    signature: 'int t',
-    facts: ['Type: int'],
-    doc: 'One.',
-    header: ''
-  };
-
+describe('what clangd says of a name', () => {
   it('is declaration, facts, documentation and title', () => {
-    const dom = describeKnown(known);
+    const dom = describeHover({
+      title: 'variable t',
+      signature: 'int t',
+      facts: ['Type: int'],
+      doc: 'One.',
+      header: 'a/t.cuh'
+    });
     expect([...dom.children].map(node => node.textContent)).toEqual([
       'int t',
       'Type: int',
       'One.',
-      'variable t'
+      'variable t · a/t.cuh'
     ]);
   });
 
-  it('is the whole text of an older kernel', () => {
-    expect(describeKnown({ text: 'int t' }).textContent).toBe('int t');
+  it('is asked of words and of options', () => {
+    expect(wordAt('  row_sum(a);', 4, false)).toEqual({ from: 2, to: 9, word: 'row_sum' });
+    expect(wordAt('%%hipkittens k --verify gemm', 18, true)?.word).toBe('--verify');
+    expect(wordAt('a + b', 2, false)).toBeNull();
+  });
+});
+
+describe('signatures', () => {
+  const signature = {
+    label: 'mul(RT &dst, const RT &lhs, const RT &dst2) -> void',
+    parameters: ['RT &dst', 'const RT &lhs', 'const RT &dst2'],
+    doc: 'dst = lhs * rhs.\n\nMore.'
+  };
+
+  it('mark the argument that is typed', () => {
+    const marked = [0, 1, 2, 3].map(
+      active => describeSignatures({ active, signatures: [signature] }).querySelector('strong')?.textContent
+    );
+    expect(marked).toEqual(['RT &dst', 'const RT &lhs', 'const RT &dst2', undefined]);
   });
 
-  it('gives way to the index for names of the library', () => {
-    const entry = { name: 't', kind: 'variable', signature: 'int t', doc: '', header: 'a/t.cuh' };
-    expect(isIndexed({ text: 'provided by "a/t.cuh"' }, [entry])).toBe(true);
-    expect(isIndexed(known, [entry, { ...entry, header: '' }])).toBe(false);
+  it('say what the function does and how many more there are', () => {
+    const dom = describeSignatures({
+      active: 0,
+      signatures: [signature, { ...signature, label: 'mul(T t)' }]
+    });
+    expect([...dom.children].map(node => node.textContent)).toEqual([
+      signature.label,
+      'dst = lhs * rhs.',
+      '1 more of this name'
+    ]);
   });
 });

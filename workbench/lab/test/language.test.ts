@@ -5,10 +5,8 @@ import { EditorView } from '@codemirror/view';
 import { python } from '@codemirror/lang-python';
 
 import { cellExtension, type IServices } from '../src/editor';
-import { setKittensWords } from '../src/keywords';
-import { withoutQualifiers } from '../src/language';
+import { isHipWord, isKittensWord, withoutQualifiers } from '../src/language';
 import { SourceLinks } from '../src/links';
-import { Names } from '../src/names';
 import { Preferences } from '../src/preferences';
 
 const CELL = `%%hipkittens rms -D N=4 --flags "-O3"
@@ -19,7 +17,7 @@ __global__ __launch_bounds__(256, 2) void k(const globals<128> g) {
     }
 }`;
 
-const services: IServices = { names: new Names(), preferences: new Preferences(), links: new SourceLinks() };
+const services: IServices = { preferences: new Preferences(), links: new SourceLinks() };
 
 function editor(text: string): EditorView {
   return new EditorView({
@@ -151,10 +149,26 @@ describe('language of a cell', () => {
       parsed(view);
       return [...view.dom.querySelectorAll('.jp-hipkittens-kittens')].map(node => node.textContent);
     };
-    setKittensWords(['store', 'load', 'mul']);
     expect(marked('store(a, b);')).toEqual(['store']);
     expect(marked('const int store = load[0];\nstore + mul;')).toEqual([]);
-    setKittensWords([]);
+  });
+
+  it('knows words of the library and of HIP', () => {
+    for (const word of ['rt_bf', 'row_sum', 'mma_ABt', 'kittens', 'rt_32x32_s']) {
+      expect([word, isKittensWord(word), isHipWord(word)]).toEqual([word, true, false]);
+    }
+    for (const word of [
+      '__shfl_down_sync',
+      'threadIdx',
+      'atomicAdd',
+      '__builtin_amdgcn_s_barrier',
+      'float4'
+    ]) {
+      expect([word, isKittensWord(word), isHipWord(word)]).toEqual([word, false, true]);
+    }
+    for (const word of ['my_rt', 'rows', 'x', '__builtin_expect', 'float', 'int5']) {
+      expect([word, isKittensWord(word), isHipWord(word)]).toEqual([word, false, false]);
+    }
   });
 
   it('leaves nothing behind when editors go', () => {

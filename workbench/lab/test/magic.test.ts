@@ -5,7 +5,8 @@ import {
   isTriton,
   moduleName,
   parseMagicLine,
-  withOptions
+  withOptions,
+  optionsAt
 } from '../src/magic';
 
 describe('magic line', () => {
@@ -65,5 +66,13 @@ describe('magic line', () => {
     expect(withOptions('%%hipkittens k --verify c/d\nx', ['--verify', 'a/b'])).toBe(
       '%%hipkittens k --verify c/d\nx'
     );
+  });
+});
+
+describe('options', () => {
+  it('are those that begin as what is typed', () => {
+    const { begun, options } = optionsAt('%%hipkittens k --prof');
+    expect([begun, options.map(({ name }) => name)]).toEqual([6, ['--profile']]);
+    expect(optionsAt('%%hipkittens ro').options).toEqual([]);
   });
 });

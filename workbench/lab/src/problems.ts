@@ -1,0 +1,28 @@
+/**
+ * What keeps the kernel from answering the editor, said once and not at every key.
+ */
+
+import { Signal, type ISignal } from '@lumino/signaling';
+
+import { NotLoaded, type KernelLine } from './kernel';
+
+const said = new WeakMap<KernelLine, Set<string>>();
+const signal = new Signal<object, string>({});
+
+/** Emits what the user is to read. */
+export const problems: ISignal<object, string> = signal;
+
+/**
+ * Tells the user why there is no answer, once for each kernel and reason.
+ *
+ * A question that took too long has no message, and one to a kernel that restarts needs none.
+ */
+export function sayOnce(line: KernelLine, error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  const messages = said.get(line) ?? new Set<string>();
+  said.set(line, messages);
+  if (message && !(error instanceof NotLoaded) && !messages.has(message)) {
+    messages.add(message);
+    signal.emit(message);
+  }
+}
