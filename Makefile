@@ -73,6 +73,7 @@ lint: $(VENV)/.installed-test check-generated
 	$(BIN)/mypy
 	git ls-files '*.c' '*.h' '*.cpp' '*.cuh' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/nbstripout --verify notebooks/*.ipynb
+	$(BIN)/python -m workbench.lab.build --lint --get-node
 
 wheels: $(VENV)/.installed-test
 	rm -rf dist

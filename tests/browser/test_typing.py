@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from workbench.lab import clangd
+
 if TYPE_CHECKING:
     from conftest import Lab, Server
 
@@ -147,6 +149,34 @@ class TestTyping:
         assert header.locator(".cm-content").inner_text() == before
         lab.shot("definition")
         lab.command("application:close")
+
+    @pytest.mark.skipif(clangd.find() is None, reason="there is no clangd")
+    def test_names_are_completed_and_calls_have_their_signature(self, lab: Lab) -> None:
+        lab.write(CPP, CELLS[CPP])
+        put_cursor(lab, "zero(tile)", "zero")
+        keyboard = lab.page.keyboard
+        keyboard.press("End")
+        keyboard.type("\ntile.ro")
+        names = lab.page.locator(".jp-Completer:not(.lm-mod-hidden) .jp-Completer-match")
+
+        def offered() -> bool:
+            # An answer that comes too late is not shown.
+            if names.count() == 0 and not lab.text(CPP).count("tile.rows"):
+                keyboard.press("Tab")
+            return lab.text(CPP).count("tile.rows") > 0 or "rows" in names.all_inner_texts()
+
+        lab.until(offered, "the member's name")
+        lab.shot("completion")
+        keyboard.press("Escape")
+        keyboard.press("End")
+        keyboard.type(";\nmul(tile, ")
+        tip = lab.page.locator(".jp-hipkittens-Signature")
+        lab.says(tip, "mul(RT &dst, const RT &lhs, const U &rhs)", "dst = lhs * rhs", "more of this name")
+        assert tip.locator("strong").inner_text() == "const RT &lhs"
+        lab.shot("signature")
+        keyboard.press("Escape")
+        tip.wait_for(state="hidden")
+        lab.write(CPP, CELLS[CPP])
 
     def test_a_cell_is_brought_to_form(self, lab: Lab) -> None:
         lab.write(CPP, CELLS[CPP].replace("    zero(tile);", "zero( tile ) ;"))

@@ -43,6 +43,17 @@ def test_missing_node_is_said_and_no_failure(
     build.for_wheel("wheel", "editable")
 
 
+def test_without_node_the_lint_says_that_it_did_not_look(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing() -> build.Node:
+        raise build.NotPossible("Node was not found")
+
+    monkeypatch.setattr(build, "find_node", missing)
+    assert build.main(["--lint"]) == 0
+    assert "sources are not looked at: Node was not found" in capsys.readouterr().out
+
+
 def test_old_node_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("node", "npm"):
         program = tmp_path / name

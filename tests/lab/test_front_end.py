@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -14,31 +13,24 @@ MODULES = build.LAB / "node_modules"
 
 
 @pytest.fixture(scope="module")
-def node() -> str:
+def node() -> build.Node:
     if not (MODULES / "jest").is_dir():
         pytest.skip("the front end's packages are not installed; make lab installs them")
     try:
-        installed = build.find_node()
+        return build.find_node()
     except build.NotPossible as error:
         pytest.skip(str(error))
-    program = shutil.which("node", path=installed.folder)
-    assert program
-    return program
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("typescript/bin/tsc", "--noEmit"),
-        ("eslint/bin/eslint.js", "src", "test"),
-        ("prettier/bin/prettier.cjs", "--check", "."),
-        ("jest/bin/jest.js", "--silent"),
-    ],
-    ids=["types", "eslint", "prettier", "jest"],
-)
-def test_front_end(node: str, command: tuple[str, ...]) -> None:
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("script", ["lint:form", "lint:rules", "lint:types", "test"])
+def test_front_end(node: build.Node, script: str) -> None:
+    path = f"{node.folder}{os.pathsep}{os.environ['PATH']}"
     run = subprocess.run(
-        [node, str(MODULES / Path(command[0])), *command[1:]], cwd=build.LAB, capture_output=True, text=True
+        [*node.npm, "run", "--silent", script],
+        cwd=build.LAB,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
     )
     assert run.returncode == 0, f"{run.stdout}\n{run.stderr}"

@@ -1,6 +1,6 @@
 """Builds the JupyterLab extension's front end: for `make lab` in a checkout, and for wheels.
 
-    python -m workbench.lab.build [--install] [--get-node]
+    python -m workbench.lab.build [--install] [--get-node] [--lint]
 
 Needs Node and a reachable npm registry. Where one of them is missing it says so and ends well: the magics
 and their results work without the extension. Only the standard library is used here, since wheels are built
@@ -187,6 +187,19 @@ def _limit() -> float:
     return seconds
 
 
+def lint() -> None:
+    """Looks at form, rules and types of the front end's sources and of the views' scripts (`npm run lint`).
+
+    Raises:
+        NotPossible: Node or the npm registry is missing.
+        subprocess.CalledProcessError: something is to be mended; npm's programs have printed it.
+    """
+    node = find_node()
+    with _lock() as lock:
+        _install_packages(node, lock)
+        _run(node, LAB, lock, "run", "--silent", "lint")
+
+
 def _install_packages(node: Node, lock: int) -> None:
     seconds = _limit()
     unfinished = LAB / _PRIVATE / "packages-unfinished"
@@ -304,7 +317,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help=f"install {NODE_WHEEL} into this environment where Node is missing",
     )
+    parser.add_argument("--lint", action="store_true", help="look at the sources instead of building them")
     options = parser.parse_args(arguments)
+    if options.lint:
+        return _linted(options.get_node)
     try:
         if options.get_node and not is_built():
             _get_node()
@@ -320,6 +336,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     if options.install:
         install()
+    return 0
+
+
+def _linted(get_node: bool) -> int:
+    try:
+        if get_node:
+            _get_node()
+        lint()
+    except NotPossible as error:
+        print(f"The JupyterLab extension's sources are not looked at: {error}.")
+    except subprocess.CalledProcessError:
+        print("`npm run format` in workbench/lab mends form and what it can of the rules.", file=sys.stderr)
+        return 1
     return 0
 
 

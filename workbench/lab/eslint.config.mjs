@@ -1,10 +1,10 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['test/*.js'] },
+  { ignores: ['**/lab/test/*.js'] },
   ...tseslint.configs.recommended,
   {
-    files: ['src/**/*.{ts,tsx}', 'test/**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     rules: {
       '@typescript-eslint/naming-convention': [
         'error',
@@ -18,7 +18,20 @@ export default tseslint.config(
     }
   },
   {
-    files: ['test/**/*.ts'],
+    files: ['views/**/*.js'],
+    rules: {
+      curly: ['error', 'all'],
+      eqeqeq: 'error',
+      'prefer-arrow-callback': 'error'
+    }
+  },
+  {
+    // What it declares is for the modules that it is put in front of.
+    files: ['views/copies.js'],
+    rules: { '@typescript-eslint/no-unused-vars': ['error', { varsIgnorePattern: '^hideCopies$' }] }
+  },
+  {
+    files: ['**/test/**/*.ts'],
     rules: { '@typescript-eslint/no-explicit-any': 'off' }
   }
 );

@@ -152,7 +152,9 @@ class Card {
       this.card.setAttribute('aria-label', this.title);
       this.sentence = this.wanted.sentence;
       this.describe();
-      this.tools.forEach((tool, index) => tool.setAttribute('aria-label', `${ACTS[index][2]}: ${this.title}`));
+      this.tools.forEach((tool, index) =>
+        tool.setAttribute('aria-label', `${ACTS[index][2]}: ${this.title}`)
+      );
       const open = this.table.querySelector('details')?.open ?? false;
       this.table.innerHTML = this.wanted.table;
       const details = this.table.querySelector('details');
@@ -306,16 +308,22 @@ class Arrangement {
       card.mark.textContent = old ? 'stale' : '';
       card.mark.title = stale;
     }
-    const back = this.cards.filter(card => hidden.has(card.key)).map(card => {
-      const button = document.createElement('button');
-      button.type = 'button';
-      button.className = 'wb-tool';
-      button.textContent = `+ ${card.title}`;
-      button.setAttribute('aria-label', `Show the card ${card.title}`);
-      button.addEventListener('click', () =>
-        this.keep('hidden', this.model.get('hidden').filter(key => key !== card.key)));
-      return button;
-    });
+    const back = this.cards
+      .filter(card => hidden.has(card.key))
+      .map(card => {
+        const button = document.createElement('button');
+        button.type = 'button';
+        button.className = 'wb-tool';
+        button.textContent = `+ ${card.title}`;
+        button.setAttribute('aria-label', `Show the card ${card.title}`);
+        button.addEventListener('click', () =>
+          this.keep(
+            'hidden',
+            this.model.get('hidden').filter(key => key !== card.key)
+          )
+        );
+        return button;
+      });
     this.hiddenOnes.replaceChildren(...(back.length ? ['hidden: ', ...back] : []));
   }
 

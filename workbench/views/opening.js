@@ -10,6 +10,7 @@ function render({ model, el }) {
   const told = document.createElement('div');
   told.setAttribute('role', 'status');
   el.append(style, told);
+  /** @returns {NodeListOf<HTMLButtonElement>} */
   const buttons = () => document.querySelectorAll(`[data-wb-open^="${key}:"]`);
 
   const click = event => {

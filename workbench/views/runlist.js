@@ -11,6 +11,7 @@ function element(name, className = '', text = '') {
   return made;
 }
 
+/** @param {boolean | null} pressed - null where it is none that stays pressed. */
 function button(text, label, act, pressed = null) {
   const made = element('button', 'wb-act', text);
   made.type = 'button';
@@ -28,7 +29,8 @@ function button(text, label, act, pressed = null) {
 
 function runs(told) {
   return told.kernels.flatMap(({ name, sessions }) =>
-    sessions.flatMap(session => session.runs.map(run => ({ run, kernel: name }))));
+    sessions.flatMap(session => session.runs.map(run => ({ run, kernel: name })))
+  );
 }
 
 // What each act will make of the list.
@@ -105,10 +107,13 @@ class List {
   }
 
   draw() {
-    const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
+    const active = document.activeElement;
+    const focused = active instanceof HTMLElement && this.body.contains(active) ? active.dataset.focus : null;
     this.drawBaselines();
     const wanted = this.filter.value.trim().toLowerCase();
-    const kernels = this.told.kernels.map((kernel, index) => this.kernel(kernel, index, wanted)).filter(Boolean);
+    const kernels = this.told.kernels
+      .map((kernel, index) => this.kernel(kernel, index, wanted))
+      .filter(Boolean);
     this.filter.hidden = this.told.kernels.length === 0;
     this.body.replaceChildren(...kernels);
     if (!kernels.length) {
@@ -126,8 +131,12 @@ class List {
       const chip = element('span', 'wb-chip');
       const on = name === compared;
       chip.append(
-        button(text, on ? `Compare with no baseline` : `Compare with ${name}`, () =>
-          this.send('compare', { name: on ? '' : name }), on),
+        button(
+          text,
+          on ? `Compare with no baseline` : `Compare with ${name}`,
+          () => this.send('compare', { name: on ? '' : name }),
+          on
+        ),
         button('×', `Unpin ${name}`, () => this.send('unpin', { name }))
       );
       return chip;
@@ -216,11 +225,16 @@ class List {
     const shown = run.number === this.told.shown;
     row.classList.toggle('wb-shown', shown);
     const show = button(`#${run.number}`, `Show run ${run.number} of ${kernel}`, () =>
-      this.send('show', { number: run.number }));
+      this.send('show', { number: run.number })
+    );
     show.classList.add('wb-show');
     show.dataset.focus = `show-${run.number}`;
     show.setAttribute('aria-current', String(shown));
-    const verified = { true: ['✓', 'verified', 'wb-ok'], false: ['✗', 'wrong', 'wb-bad'] }[run.verified] ?? ['', '', ''];
+    const verified = { true: ['✓', 'verified', 'wb-ok'], false: ['✗', 'wrong', 'wb-bad'] }[run.verified] ?? [
+      '',
+      '',
+      ''
+    ];
     const check = element('span', verified[2], verified[0]);
     check.title = verified[1];
     const stale = element('span', 'wb-stale-mark', run.stale ? 'stale' : '');
@@ -229,19 +243,32 @@ class List {
     const pinned = run.names.length > 0;
     const star = pinned
       ? button('★', `Unpin run ${run.number}`, () => this.send('unpin', { name: run.names[0] }), true)
-      : button('☆', `Pin run ${run.number} as a baseline`, () => this.send('pin', { number: run.number }), false);
+      : button(
+          '☆',
+          `Pin run ${run.number} as a baseline`,
+          () => this.send('pin', { number: run.number }),
+          false
+        );
     star.dataset.focus = `pin-${run.number}`;
     acts.append(star);
     if (!shown) {
       const diff = button('Δ', `What changed from run ${run.number} to the shown one`, () =>
-        this.send('changes', { number: run.number }));
+        this.send('changes', { number: run.number })
+      );
       diff.dataset.focus = `diff-${run.number}`;
       acts.append(diff);
     }
     // What a narrow page cuts off is what tells least: what one looks for comes first.
     const cells = {
-      number: show, us: `${run.us} us`, origin: run.origin, verified: check, stale, acts,
-      shape: run.shape, device: run.device, when: run.when
+      number: show,
+      us: `${run.us} us`,
+      origin: run.origin,
+      verified: check,
+      stale,
+      acts,
+      shape: run.shape,
+      device: run.device,
+      when: run.when
     };
     for (const [name, content] of Object.entries(cells)) {
       const cell = element('td', `wb-run-${name}`);
@@ -260,8 +287,15 @@ class List {
     const verdict = element('span', run.findings ? 'wb-bad' : 'wb-ok', run.text);
     verdict.title = run.told;
     const cells = {
-      number: `#${run.number}`, us: verdict, origin: 'sanitized', verified: '', stale: '', acts: '',
-      shape: run.shape, device: run.device, when: run.when
+      number: `#${run.number}`,
+      us: verdict,
+      origin: 'sanitized',
+      verified: '',
+      stale: '',
+      acts: '',
+      shape: run.shape,
+      device: run.device,
+      when: run.when
     };
     for (const [name, content] of Object.entries(cells)) {
       const cell = element('td', `wb-run-${name}`);

@@ -2,14 +2,26 @@
 //
 // Python has the tape. The page asks for each step and draws the answer; lines and their instructions have one hue.
 const KEYS = {
-  s: ['step', 1], S: ['back', 1], n: ['next'], N: ['previous'], c: ['run'], C: ['run_back'],
-  r: ['to', 'barrier'], R: ['back_to', 'barrier'], w: ['to', 'wait'], W: ['back_to', 'wait'],
+  s: ['step', 1],
+  S: ['back', 1],
+  n: ['next'],
+  N: ['previous'],
+  c: ['run'],
+  C: ['run_back'],
+  r: ['to', 'barrier'],
+  R: ['back_to', 'barrier'],
+  w: ['to', 'wait'],
+  W: ['back_to', 'wait']
 };
 const BUTTONS = [
-  ['S', '◂', 'Back one instruction'], ['s', '▸', 'Step one instruction'],
-  ['N', '◂ line', 'Back to the line before'], ['n', 'line ▸', 'On to the next line'],
-  ['C', '◂ run', 'Back to the breakpoint before'], ['c', 'run ▸', 'On to the next breakpoint, or to the end'],
-  ['r', 'barrier ▸', 'On to the next barrier'], ['w', 'wait ▸', 'On to the next wait'],
+  ['S', '◂', 'Back one instruction'],
+  ['s', '▸', 'Step one instruction'],
+  ['N', '◂ line', 'Back to the line before'],
+  ['n', 'line ▸', 'On to the next line'],
+  ['C', '◂ run', 'Back to the breakpoint before'],
+  ['c', 'run ▸', 'On to the next breakpoint, or to the end'],
+  ['r', 'barrier ▸', 'On to the next barrier'],
+  ['w', 'wait ▸', 'On to the next wait']
 ];
 const HUES = [210, 28, 160, 325, 255, 50, 190, 0];
 
@@ -64,7 +76,10 @@ class Page {
     this.root = element('div', 'wb-step');
     this.root.tabIndex = 0;
     this.root.setAttribute('role', 'application');
-    this.root.setAttribute('aria-label', 'A wave, step by step. Keys: s, n, c; with shift backward; b for a breakpoint');
+    this.root.setAttribute(
+      'aria-label',
+      'A wave, step by step. Keys: s, n, c; with shift backward; b for a breakpoint'
+    );
     this.bar = element('div', 'wb-step-bar');
     this.panes = element('div', 'wb-step-panes');
     this.under = element('div', 'wb-step-under');
@@ -117,7 +132,11 @@ class Page {
     this.waves.setAttribute('role', 'group');
     this.waves.setAttribute('aria-label', 'waves');
     this.bar.append(keys, this.slider, this.at, this.waves);
-    this.source = this.pane('wb-step-source', 'source', fixed.source.map((text, at) => [fixed.first + at, text, fixed.first + at]));
+    this.source = this.pane(
+      'wb-step-source',
+      'source',
+      fixed.source.map((text, at) => [fixed.first + at, text, fixed.first + at])
+    );
     this.code = this.pane('wb-step-code', 'machine code', fixed.code);
     const lines = new Set(fixed.code.map(row => row[2]));
     this.source.forEach((row, at) => {
@@ -166,7 +185,11 @@ class Page {
     );
     const here = moved.here.map(at => this.fixed.rows[at]);
     const last = moved.last.map(at => this.fixed.rows[at]);
-    this.mark(this.code, row => (here.includes(row) ? 'wb-here' : last.includes(row) ? 'wb-last' : ''), here[0]);
+    this.mark(
+      this.code,
+      row => (here.includes(row) ? 'wb-here' : last.includes(row) ? 'wb-last' : ''),
+      here[0]
+    );
     const line = moved.line - this.fixed.first;
     this.mark(this.source, row => (row === line ? 'wb-here' : ''), line);
     this.source.forEach((row, at) => {
@@ -219,7 +242,12 @@ class Page {
     const none = this.moved.position ? 'nothing' : 'nothing has run yet';
     const more = this.moved.more ? [element('div', 'wb-step-dim', `and ${this.moved.more} more`)] : [];
     const empty = this.moved.changed.length ? [] : [element('div', 'wb-step-dim', none)];
-    return labelled(`Changed by the last instruction; lanes on 0x${this.moved.exec}`, grid, ...more, ...empty);
+    return labelled(
+      `Changed by the last instruction; lanes on 0x${this.moved.exec}`,
+      grid,
+      ...more,
+      ...empty
+    );
   }
 
   requests() {
@@ -227,11 +255,20 @@ class Page {
     for (const access of this.moved.accesses) {
       const conflict = access.banks ? `, ${access.conflicts} cycles of bank conflicts` : '';
       const range = access.range ? `, ${access.range}` : '';
-      made.append(element('div', '', `${access.what}: ${access.lanes} lanes of ${access.bytes} bytes${range}${conflict}`));
+      made.append(
+        element(
+          'div',
+          '',
+          `${access.what}: ${access.lanes} lanes of ${access.bytes} bytes${range}${conflict}`
+        )
+      );
       if (access.banks) {
         const strip = element('div', 'wb-step-strip');
         strip.setAttribute('role', 'img');
-        strip.setAttribute('aria-label', `words of each of ${access.banks.length} banks in one phase, at most ${Math.max(...access.banks)}`);
+        strip.setAttribute(
+          'aria-label',
+          `words of each of ${access.banks.length} banks in one phase, at most ${Math.max(...access.banks)}`
+        );
         access.banks.forEach((words, bank) => {
           const cell = element('span');
           cell.style.background = words === 0 ? 'transparent' : words === 1 ? '#2a9d77' : '#d2555f';
@@ -274,7 +311,11 @@ class Page {
       }
       list.append(item);
     }
-    const none = element('div', 'wb-step-dim', 'none that the debug information has here; wb.step(..., debug=True) has all');
+    const none = element(
+      'div',
+      'wb-step-dim',
+      'none that the debug information has here; wb.step(..., debug=True) has all'
+    );
     return labelled('Variables', this.moved.variables.length ? list : none);
   }
 

@@ -40,6 +40,13 @@ export function after(values, value, low, high) {
 
 /** One timeline's columns, with the sums that stand for crowded segments. */
 export class Track {
+  // Its columns: what a span is, when its segments begin and end, of which span each is, why it waits.
+  /** @type {Float32Array} */ begin;
+  /** @type {Float32Array} */ end;
+  /** @type {Uint32Array} */ span;
+  /** @type {Uint8Array} */ kind;
+  /** @type {Uint8Array} */ reason;
+
   constructor(told, buffer, offset, meanings) {
     this.told = told;
     for (const [name, [type, at, count]] of Object.entries(told.at)) {
@@ -125,6 +132,38 @@ function element(name, kind, parent, text = '') {
  * @param hooks - `selected(place)`: a click chose an instruction, or nothing (null).
  */
 export class Waves {
+  // Elements of the page.
+  /** @type {HTMLElement} */ root;
+  /** @type {HTMLElement} */ range;
+  /** @type {HTMLCanvasElement} */ canvas;
+  /** @type {HTMLElement} */ tip;
+  /** @type {HTMLCanvasElement} */ strip;
+  /** @type {AbortController} */ off;
+  /** @type {ResizeObserver} */ sizes;
+  /** @type {MutationObserver} */ themes;
+  // Sizes in pixels of the page, and rows from top to bottom.
+  /** @type {number} */ lane;
+  /** @type {any[]} */ rows;
+  /** @type {{ y: number, axis: number }[]} */ heads;
+  /** @type {number} */ height;
+  /** @type {number} */ width;
+  /** @type {number} */ ratio;
+  // Cycles that are shown.
+  /** @type {number} */ from;
+  /** @type {number} */ to;
+  // What is drawn next, in which colours, and one row of pixels added up.
+  /** @type {number | undefined} */ frame;
+  /** @type {string} */ ink;
+  /** @type {string} */ faint;
+  /** @type {string} */ line;
+  /** @type {ImageData} */ pixels;
+  /** @type {Float32Array} */ sum;
+  // Under the pointer, held by it, and chosen.
+  /** @type {{ offsetX: number, offsetY: number } | null} */ at;
+  /** @type {{ x: number, moved: boolean } | null} */ held;
+  /** @type {any} */ pointed;
+  /** @type {any} */ chosen;
+
   constructor(el, told, data, hooks = {}) {
     this.hooks = hooks;
     this.meanings = told.meanings;
@@ -151,11 +190,13 @@ export class Waves {
     const root = (this.root = element('div', 'wb-waves', el));
     const bar = element('div', 'wb-waves-bar', root);
     this.range = element('span', 'wb-waves-range', bar);
-    for (const [text, title, act] of [
+    /** @type {[string, string, () => void][]} */
+    const acts = [
       ['−', 'Zoom out (−)', () => this.zoom(2)],
       ['+', 'Zoom in (+)', () => this.zoom(0.5)],
       ['Fit', 'The whole launch (0)', () => this.show(0, this.most)]
-    ]) {
+    ];
+    for (const [text, title, act] of acts) {
       const button = element('button', 'wb-waves-button', bar, text);
       button.type = 'button';
       button.title = title;
@@ -237,7 +278,7 @@ export class Waves {
     this.off.abort();
     this.sizes.disconnect();
     this.themes.disconnect();
-    cancelAnimationFrame(this.frame);
+    cancelAnimationFrame(this.frame ?? 0);
     this.root.remove();
   }
 
@@ -374,6 +415,7 @@ export class Waves {
     return { row, line, kind, segment: i, span: line.span[i] };
   }
 
+  /** @param {{ offsetX: number, offsetY: number } | null} event */
   point(found, event = null) {
     const before = this.pointed?.span;
     this.pointed = found;
@@ -475,12 +517,12 @@ export class Waves {
   }
 
   draw() {
-    cancelAnimationFrame(this.frame);
+    cancelAnimationFrame(this.frame ?? 0);
     this.frame = undefined;
     if (!this.width) {
       return;
     }
-    const context = this.canvas.getContext('2d');
+    const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d'));
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
     this.drawRows(context);
@@ -539,7 +581,7 @@ export class Waves {
         }
       }
     });
-    this.strip.getContext('2d').putImageData(this.pixels, 0, 0);
+    this.strip.getContext('2d')?.putImageData(this.pixels, 0, 0);
     context.imageSmoothingEnabled = false;
     this.rows.forEach((row, at) => {
       for (const kind of [0, 1]) {
@@ -608,10 +650,7 @@ export class Waves {
     const wide = this.to - this.from;
     const least = (wide / (this.width - LABEL)) * 90;
     const power = 10 ** Math.floor(Math.log10(least));
-    const step = Math.max(
-      1,
-      [1, 2, 5, 10].map(k => k * power).find(k => k >= least)
-    );
+    const step = Math.max(1, [1, 2, 5, 10].map(k => k * power).find(k => k >= least) ?? 10 * power);
     context.strokeStyle = this.line;
     context.lineWidth = 1;
     context.textAlign = 'center';
@@ -682,8 +721,8 @@ export class Waves {
     const cause = this.causeOf(found);
     if (cause) {
       const other = this.rows.find(one => one.number === row.number && one.index === cause.lane);
-      const to = [Math.max(LABEL, Math.min(this.width, this.xOf(cause.cycle))), this.part(other, 0)[0] + 3];
-      this.arrow(context, [cause.op < 0 ? x1 : x0, y + height / 2], to);
+      const x = Math.max(LABEL, Math.min(this.width, this.xOf(cause.cycle)));
+      this.arrow(context, [cause.op < 0 ? x1 : x0, y + height / 2], [x, this.part(other, 0)[0] + 3]);
     }
   }
 
@@ -704,6 +743,7 @@ export class Waves {
 }
 
 function render({ model, el }) {
+  /** @type {Waves | null} */
   let waves = null;
   const make = (message, buffers) => {
     if (message?.type !== 'timelines') {

@@ -1,0 +1,98 @@
+/**
+ * The plugin that places the views of notebooks: beside the notebook, or below it where there is no beside.
+ */
+
+import { ILabShell, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
+import type { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
+import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
+import { Token } from '@lumino/coreutils';
+import { TabPanel, type Widget } from '@lumino/widgets';
+
+import { INotebooks } from './notebooks';
+import { ID } from './services';
+
+/** A view of a notebook, which it follows to another name. */
+export interface INotebookView extends Widget {
+  readonly path: string;
+  attachNotebook(panel: NotebookPanel): void;
+  renamed(path: string): void;
+}
+
+function isNotebookView(widget: Widget): widget is INotebookView {
+  return 'attachNotebook' in widget;
+}
+
+/** Where views stand. */
+export interface IPlaces {
+  /** Adds a view of the notebook at a path, and shows it. */
+  add(widget: MainAreaWidget, path: string): void;
+  show(widget: Widget): void;
+  /** Has a tracker's views follow their notebooks: those that open later, and those that get another name. */
+  follow<V extends INotebookView>(views: WidgetTracker<MainAreaWidget<V>>): void;
+}
+
+export const IPlaces = new Token<IPlaces>(`${ID}:IPlaces`);
+
+export const places: JupyterFrontEndPlugin<IPlaces> = {
+  id: `${ID}:places`,
+  description: 'Places for the views of the HipKittens workbench.',
+  autoStart: true,
+  provides: IPlaces,
+  requires: [INotebookTracker, INotebooks],
+  optional: [ILabShell],
+  activate: (
+    { shell }: JupyterFrontEnd,
+    tracker: INotebookTracker,
+    { renamed }: INotebooks,
+    labShell: ILabShell | null
+  ): IPlaces => {
+    // Notebook 7 has one widget in its main area; a panel below it is where other views go.
+    const area = labShell ? 'main' : 'down';
+    const open = new Set<MainAreaWidget>();
+    const notebookAt = (path: string) => tracker.find(panel => panel.context.path === path);
+    const show = (widget: Widget) => {
+      shell.activateById(widget.id);
+      // Notebook 7 has tabs below the notebook, and does not change to the one that is activated.
+      const tabs = widget.parent?.parent;
+      if (tabs instanceof TabPanel) {
+        tabs.currentWidget = widget;
+      }
+    };
+    const attach = (view: INotebookView) => {
+      const panel = notebookAt(view.path);
+      if (panel) {
+        view.attachNotebook(panel);
+      }
+    };
+    return {
+      show,
+      // Beside the notebook, and as tabs of one place: a third column would leave too little to each.
+      add: (widget, path) => {
+        widget.content.toggleClass('jp-hipkittens-Down', area === 'down');
+        const beside = [...open].find(other => other.isAttached);
+        open.add(widget);
+        widget.disposed.connect(() => open.delete(widget));
+        const place = beside
+          ? { mode: 'tab-after' as const, ref: beside.id }
+          : { mode: 'split-right' as const, ref: notebookAt(path)?.id };
+        shell.add(widget, area, labShell ? place : undefined);
+        if (isNotebookView(widget.content)) {
+          attach(widget.content);
+        }
+        show(widget);
+      },
+      follow: views => {
+        tracker.widgetAdded.connect(() => views.forEach(widget => attach(widget.content)));
+        renamed.connect((_, { from, to }) =>
+          views.forEach(widget => {
+            if (widget.content.path === from) {
+              widget.content.renamed(to);
+              // Also after a reload.
+              void views.save(widget);
+            }
+          })
+        );
+      }
+    };
+  }
+};
