@@ -186,6 +186,38 @@ def test_of_overloads_the_documented_one(tmp_path: Path, monkeypatch: pytest.Mon
     assert clangd.running().complete(f"{HEAD}    mul\n", 5, 7, 60) == [candidate]
 
 
+def test_an_edit_while_the_headers_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """clangd takes back the question that tells when they are read; the next answer does not suffer."""
+    refuses = OVERLOADS.replace(
+        "    elif 'id' in message:",
+        """    elif 'Symbol' in message.get('method', '') and not refused:
+        refused.append(1)
+        refuse(message['id'])
+    elif 'id' in message:""",
+    ).replace(
+        "def answer(number, result):",
+        """refused = []
+def refuse(number):
+    error = {'code': -32801, 'message': 'content modified'}
+    body = json.dumps({'jsonrpc': '2.0', 'id': number, 'error': error}).encode()
+    sys.stdout.buffer.write(b'Content-Length: %d\\r\\n\\r\\n' % len(body) + body)
+    sys.stdout.buffer.flush()
+def answer(number, result):""",
+    )
+    monkeypatch.setenv("HIPKITTENS_CLANGD", str(stand_in(tmp_path, "clangd", refuses)))
+    clangd.running().show(f"{HEAD}    mu\n", 60)
+    assert [c.name for c in clangd.running().complete(f"{HEAD}    mul\n", 5, 7, 60)] == ["mul"]
+
+
+@needs_clangd
+def test_edits_that_follow_each_other_at_once() -> None:
+    server = clangd.running()
+    for n in range(5):
+        server.show(f"{HEAD}    p[{n}] = 0;\n    ti\n}}\n", 60)
+    names = [candidate.name for candidate in server.complete(f"{HEAD}    til\n}}\n", 5, 7, 120)]
+    assert "tile" in names
+
+
 DOCUMENTED = """%%hipkittens x --arch gfx942
 /**
  * @brief Doubles a value

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from workbench.errors import WorkbenchError
 from workbench.lab import clangd
 from workbench.lab.definition import definition
 from workbench.paths import include_dir
@@ -87,3 +89,13 @@ def test_what_is_not_known() -> None:
     assert definition(CELL, 99, 0) == {}
     assert definition(CELL.replace("zero(tile)", "nosuch(tile)"), 7, 39) == {}
     assert definition("tile = 3\ntile", 1, 1) == {}
+
+
+def test_a_clangd_that_is_not_ready_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "clangd"
+    program.write_text(f"#!{sys.executable}\nimport sys\nsys.stdin.read()\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
+    monkeypatch.setattr("workbench.lab.definition.TIMEOUT", 0.2)
+    with pytest.raises(WorkbenchError, match="still reads the headers"):
+        ask("zero(tile)", "tile)")

@@ -30,6 +30,8 @@ from workbench.lab.doxygen import tidy
 from workbench.lab.lsp import LanguageServer
 from workbench.targets import TILE_TARGETS
 
+NOT_READY = "clangd still reads the headers of this cell; ask again in a moment"
+
 LIMIT = 200
 """Candidates of one completion."""
 
@@ -253,12 +255,17 @@ class Clangd:
                     )
                 opened = {**document, "languageId": "hip", "text": body}
                 self.server.notify("textDocument/didOpen", {"textDocument": opened})
-            if path != self._open or _includes(body) != _includes(self._text):
-                # It is answered once the headers are read: until then completion offers words of the text.
-                symbols = {"textDocument": {"uri": path.as_uri()}}
-                _, self._read = self.server.request("textDocument/documentSymbol", symbols)
-                self._read.add_done_callback(self._has_read)
+            headers_differ = path != self._open or _includes(body) != _includes(self._text)
             self._open, self._text = path, body
+            if headers_differ:
+                self._begin_to_read()
+
+    def _begin_to_read(self) -> None:
+        """Asks what is answered once the headers are read: until then completion offers words of the text."""
+        assert self._open is not None
+        symbols = {"textDocument": {"uri": self._open.as_uri()}}
+        _, self._read = self.server.request("textDocument/documentSymbol", symbols)
+        self._read.add_done_callback(self._has_read)
 
     def _has_read(self, _: Future[Any]) -> None:
         self._read_at = time.monotonic()
@@ -286,7 +293,15 @@ class Clangd:
         with self._asking:
             self.show(text, timeout)
             assert self._open is not None
-            self._read.result(max(0.0, until - time.monotonic()))
+            while True:
+                try:
+                    self._read.result(max(0.0, until - time.monotonic()))
+                    break
+                except WorkbenchError:
+                    # An edit while the headers were read ends the question about them, not the reading.
+                    if not self.server.alive or time.monotonic() > until:
+                        raise
+                    self._begin_to_read()
             place = {"line": line, "character": column}
             parameters = {"textDocument": {"uri": self._open.as_uri()}, "position": place}
             return self.server.ask(method, parameters, max(0.0, until - time.monotonic()))

@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from workbench.errors import WorkbenchError
 from workbench.lab import clangd
 from workbench.paths import hip_include_dir, include_dir
 
-TIMEOUT = 20.0
-"""Seconds that a person who asked for it waits at most."""
+TIMEOUT = 60.0
+"""Seconds that a person who asked waits at most: on a busy computer, for the first look at the headers."""
 
 _INCLUDE = re.compile(r"\s*#\s*include\s*[\"<]([\w./+-]+)[\">]")
 
@@ -27,7 +28,7 @@ def definition(text: str, line: int, column: int) -> dict[str, Any]:
         included, and its `text`. Empty where the name is not known.
 
     Raises:
-        TimeoutError, WorkbenchError: as of `clangd.Clangd.complete`.
+        WorkbenchError: clangd is missing, ended, or still reads the cell's headers.
     """
     lines = text.split("\n")
     if not text.startswith("%%hipkittens") or not 0 < line < len(lines):
@@ -35,7 +36,10 @@ def definition(text: str, line: int, column: int) -> dict[str, Any]:
     included = _INCLUDE.match(lines[line])
     if included:
         return _header(included[1])
-    place = clangd.running().definition(text, line, column, TIMEOUT)
+    try:
+        place = clangd.running().definition(text, line, column, TIMEOUT)
+    except TimeoutError:
+        raise WorkbenchError(clangd.NOT_READY) from None
     if place is None:
         return {}
     if place.path is not None:

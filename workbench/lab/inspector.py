@@ -223,7 +223,7 @@ def inspect(code: str, cursor: int) -> str | None:
             return _help(known)
         offered, _ = signatures(code, line, column, PATIENCE)
     except TimeoutError:
-        return "clangd still reads the headers of this cell; ask again in a moment"
+        return clangd.NOT_READY
     except WorkbenchError as error:
         return str(error)
     lines = [signature.label for signature in offered[:OVERLOADS]]
