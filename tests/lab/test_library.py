@@ -27,6 +27,10 @@ template <ducks::rt::all RT> __device__ inline void move(RT &dst, const RT &src)
 template <typename T>
     requires(sizeof(T) == 2)
 [[nodiscard]] __device__ static inline __attribute__((always_inline)) T undocumented(T a, int b = sizeof(a));
+/** f of each place. */
+template <typename F>
+    requires requires(const F &f) { f(0, 0); }
+__device__ inline void fill(const F &f) {}
 /// Shorter,
 /// and in two lines.
 __device__ inline void barrier() { __syncthreads(); }
@@ -47,7 +51,7 @@ def functions() -> dict[str, library.Function]:
 
 
 def test_names_and_lines() -> None:
-    assert list(functions()) == ["copy", "move", "undocumented", "barrier", "at"]
+    assert list(functions()) == ["copy", "move", "undocumented", "fill", "barrier", "at"]
     for name, function in functions().items():
         assert f"{name}(" in HEADER.splitlines()[function.line - 1]
 
@@ -66,6 +70,7 @@ def test_documentation() -> None:
     # One comment serves the functions below it.
     assert read["move"].doc == "dst = src."
     assert read["undocumented"].doc == ""
+    assert read["fill"].doc == "f of each place."
     assert read["barrier"].doc == "Shorter, and in two lines."
     assert read["at"].doc == "Where it is.\n\n- `row`: of the tile"
 

@@ -11,8 +11,7 @@ from workbench.lab import operations, options, sentences, words
 def test_operations_have_a_sentence() -> None:
     functions = operations.operations()
     assert len(functions) > 300
-    unsaid = {function.name for function in functions if not function.doc}
-    assert unsaid <= {"transpose", "fill", "pack_scales", "copy_scaled"}
+    assert [function.name for function in functions if not function.doc] == []
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,9 @@ class Function:
 
 
 _NESTED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_REQUIRES = rf"(?:requires\s*(?:requires\s*{_NESTED}\s*\{{[^{{}}]*\}}|{_NESTED})\s*)"
 _FUNCTION = re.compile(
-    rf"(?P<declaration>(?:\btemplate\s*<[^;{{}}]*?>\s*(?:requires\s*{_NESTED}\s*)?)?(?:\[\[\w+\]\]\s*)?(?:\w+\s+)*"
+    rf"(?P<declaration>(?:\btemplate\s*<[^;{{}}]*?>\s*{_REQUIRES}?)?(?:\[\[\w+\]\]\s*)?(?:\w+\s+)*"
     r"__device__\b(?P<result>(?:[^;{}()=]|__attribute__\s*\(\([^()]*\)\))*?)"
     rf"\b(?P<name>[A-Za-z]\w*)\s*(?P<parameters>{_NESTED}))[^;{{}}]*[;{{]"
 )

@@ -155,7 +155,6 @@ _SENTENCES = {
     "get_nth_range": "The n-th range of a list.",
     "split_one": "A range cut into n of `count` registers.",
     "divides": "Whether n divides the range.",
-    "transpose_list": "The ranges of a tile, column by column.",
     "transpose_2d_helper": "The ranges of a tile, column by column.",
     # Members of tiles and vectors.
     "T": "Element type.",
