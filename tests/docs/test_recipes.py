@@ -92,6 +92,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         source, anchor = tree / path, ANCHORS[path]
         text = source.read_text()
         assert text.count(anchor) == 1, path
+        if anchor.endswith("(\n"):
+            lines = lines.rstrip() + ",\n"  # an element of a tuple
         source.write_text(text.replace(anchor, anchor + indent(lines, "    ")))
     return tree
 
