@@ -76,7 +76,8 @@ def tensors_at(addresses: Iterable[int]) -> dict[int, Any]:
 
 
 def _subclasses(kind: type) -> Iterator[type]:
-    for below in kind.__subclasses__():
+    subclasses: list[type] = kind.__subclasses__()
+    for below in subclasses:
         yield below
         yield from _subclasses(below)
 
