@@ -243,7 +243,10 @@ def test_the_command(
     assert main(["hipcc", "prog.hip", "-o", "prog"]) == 0
     capfd.readouterr()
     assert main(["sanitize", "./prog", "clean"]) == 0
-    assert capfd.readouterr().err == "sanitize 1 launch: nothing found\n"
+    first, last = capfd.readouterr().err.splitlines()
+    assert first == "sanitize 1 launch: nothing found"
+    assert last.startswith("hipkittens: 1 launch, ")
+    assert last.endswith(", no findings")
     assert main(["sanitize", "./prog", "race"]) == 1
     assert "sanitize raced of prog (process " in capfd.readouterr().err
     assert main(["sanitize", "./prog", "none"]) == 2

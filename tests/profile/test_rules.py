@@ -73,7 +73,7 @@ def facts(
     model = SimpleNamespace(simulation=run, seconds=1e-4, overhead=1e-6)
     profile: Any = SimpleNamespace(
         model=model,
-        again=SimpleNamespace(instructions={instruction.address: instruction for instruction in listed}),
+        again=SimpleNamespace(launch=SimpleNamespace(instructions={i.address: i for i in listed})),
         record=SimpleNamespace(
             counts=counts, grid=(groups, 1, 1), block=(256, 1, 1), steps=SimpleNamespace(blocks=blocks)
         ),

@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench import dtypes
 from workbench.errors import WorkbenchError
 from workbench.lab import clangd, library, sentences
 from workbench.lab.clangd import Hover, Signature
@@ -39,7 +40,6 @@ _PARAMETERS = {
     "sv": ("element", "length"),
 }
 """Template parameters of the library's types that a person wants to read of."""
-_ELEMENTS = {"__hip_bfloat16": "bf16", "__half": "half"}
 
 
 def hover(text: str, line: int, column: int, timeout: float) -> Hover | None:
@@ -188,9 +188,10 @@ def described(type_name: str) -> str:
         return ""
     arguments = (argument.strip() for argument in pieces(match["arguments"]))
     named = dict(zip(_PARAMETERS[match["kind"]], arguments, strict=False))
-    element = named["element"].removeprefix("kittens::")
+    kinds = dtypes.spelled(named["element"])
+    element = kinds[0].cpp if len(kinds) == 1 else named["element"].removeprefix("kittens::")
     size = f"{named['rows']} x {named['cols']}" if "cols" in named else f"{named.get('length', '?')} values"
-    parts = [f"{size} of {_ELEMENTS.get(element, element)}"]
+    parts = [f"{size} of {element}"]
     if "layout" in named:
         parts.append(f"{named['layout'].rpartition('::')[2]} layout")
     if shape := re.findall(r"\d+", named.get("shape", "").rpartition("::")[2]):
