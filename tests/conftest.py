@@ -19,6 +19,7 @@ from IPython.testing.globalipapp import start_ipython
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import costs
 import passed_tests
 import tiers
 import workers
@@ -68,6 +69,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=tiers.TIERS, default="all", help="what of it runs: tests/tiers.py")
     parser.addoption("--record-passed", metavar="FILE", help="write the names of the tests that pass there")
+    parser.addoption("--record-costs", metavar="FILE", help="write what tests took there: tests/costs.py")
     parser.addoption("--skip-passed", metavar="FILE", help="leave out tests that an earlier run wrote there")
 
 
@@ -75,6 +77,9 @@ def pytest_configure(config: pytest.Config) -> None:
     file = config.getoption("--record-passed")
     if file and not hasattr(config, "workerinput"):
         config.pluginmanager.register(passed_tests.Recorder(Path(file)))
+    if file := config.getoption("--record-costs"):
+        # A worker measures, and the process that started it writes.
+        config.pluginmanager.register(costs.Recorder(None if hasattr(config, "workerinput") else Path(file)))
 
 
 # Collected tests and their modules live to the end, yet Python's garbage collection went over all of them

@@ -14,24 +14,30 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_everything_named_is_there() -> None:
-    for start, _ in tiers.ONE_OF:
-        assert (ROOT / start.partition("::")[0]).exists(), start
+    for test in tiers.costs():
+        path, _, function = test.partition("::")
+        assert f"def {function.rpartition('::')[2]}(" in (ROOT / path).read_text(), test
     for path in tiers.QUICK:
         assert (ROOT / path).exists(), path
 
 
 def test_all_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test runs with some seed; each seed runs about the share asked for, and whole groups."""
-    monkeypatch.setattr(
-        tiers,
-        "ONE_OF",
-        (("tests/kernels/test_operators.py", 3), ("tests/a.py::test_slow", 0), ("tests/a.py", 4)),
-    )
-    drawn = [f"tests/a.py::test_{i}" for i in range(200)]
+    operators = "tests/kernels/test_operators.py"
+    costs = {
+        "tests/a.py::test": 4.0,
+        "tests/a.py::test_slow": 300.0,
+        "tests/kernels/generated/a.py::test": 300.0,
+    }
+    costs |= {f"{operators}::test_strides": 3.0, f"{operators}::test_sanitized": 3.0}
+    monkeypatch.setattr(tiers, "costs", lambda: costs)
+    monkeypatch.setattr(tiers, "SECONDS", 1.0)
+    drawn = [f"tests/a.py::test[{i}]" for i in range(200)]
     taken = [{test for test in drawn if tiers.runs(test, "test", str(seed))} for seed in range(40)]
     assert set().union(*taken) == set(drawn)
     assert all(20 < len(some) < 85 for some in taken)
-    assert not any(tiers.runs("tests/a.py::test_slow", "test", str(seed)) for seed in range(20))
+    assert sum(tiers.runs("tests/a.py::test_slow", "test", str(seed)) for seed in range(300)) < 6
+    assert tiers.share("tests/kernels/generated/a.py::test[0]") == 6
     assert tiers.runs("tests/b.py::test", "test", "1")
     assert all(tiers.runs(test, "all", "1") for test in (*drawn, "tests/a.py::test_slow"))
     taken = [{test for test in drawn if tiers.runs(test, "commit", str(seed))} for seed in range(40)]
@@ -39,7 +45,6 @@ def test_all_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(20 < len(some) < 85 for some in taken)
     assert 1 < sum(tiers.runs("tests/a.py::test_slow", "commit", str(seed)) for seed in range(40)) < 20
     assert tiers.runs("tests/b.py::test", "commit", "1")
-    operators = "tests/kernels/test_operators.py"
     of_one = [f"{operators}::test_{name}[gemm/bf16-gfx950]" for name in ("strides", "sanitized")]
     for seed in range(20):
         assert len({tiers.runs(test, "test", str(seed)) for test in of_one}) == 1

@@ -2,15 +2,19 @@
 
     python tests/tiers.py    # what test-quick runs
 
-`make test` leaves out what costs much and finds little beside the rest: of the tests below one in so many
-runs, drawn by the run's seed, so that all have their turn. CI runs a sixth of them besides, another one with
-each commit (`--tier=commit`). docs/tests.md has what each part costs.
+In `make test` a function's tests may take SECONDS of processor time. Of those that take longer the run's seed
+draws so many that they take that on average, so that all have their turn. CI runs a sixth of them besides,
+another one with each commit (`--tier=commit`). docs/tests.md has what each part costs.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import math
 import re
+from functools import cache
+from pathlib import Path
 
 from workers import OPERATORS, group
 
@@ -19,67 +23,19 @@ TIERS = ("test", "commit", "all")
 RESULTS = re.compile(rf"{OPERATORS}::test_results\[(.*)-(gfx\w+)\]$")
 """Of every operator one target's results are looked at: nothing else finds most faults of its kernels."""
 
-ONE_OF: tuple[tuple[str, int], ...] = (
-    ("tests/kernels/test_operators.py", 16),
-    ("tests/kernels/test_habits.py::test_habit", 32),
-    ("tests/kernels/generated/test_sanitized.py", 8),
-    ("tests/ops/test_docstrings.py::test_example_runs", 16),
-    ("tests/kernels/generated/", 7),
-    ("tests/collection/test_collection.py::test_against_pytorch", 8),
-    ("tests/integrations/test_transformers.py::test_kernels", 8),
-    ("tests/notebooks/test_notebooks.py::test_runs_from_top_to_bottom", 12),
-    ("tests/exercises/test_course.py::test_a_wrong_answer_is_told_what_is_wrong", 8),
-    ("tests/kernels/test_attention.py", 5),
-    ("tests/kernels/test_kernels.py::test_verifies", 4),
-    ("tests/kernels/test_art.py", 2),
-    ("tests/kernels/test_banks.py", 3),
-    ("tests/kernels/test_scaled_mma.py", 4),
-    ("tests/kernels/test_gemm.py", 3),
-    ("tests/kernels/test_headers.py", 6),
-    ("tests/kernels/test_coalescing.py::test_register_tiles", 3),
-    ("tests/kernels/test_program_order.py", 2),
-    ("tests/kernels/test_hipkittens_sources.py::test_result", 0),
-    ("tests/torch_gpu/test_cpp_gradients.py", 8),
-    ("tests/torch_gpu/test_extensions.py::test_a_submission", 8),
-    ("tests/kernels/test_host_pass.py::test_operators", 12),
-    ("tests/kernels/test_host_pass.py", 3),
-    ("tests/kernels/test_show.py", 4),
-    ("tests/kernels/test_kernel_costs.py", 4),
-    ("tests/kernels/test_gemm_backward.py", 3),
-    ("tests/kernels/test_hipkittens_sources.py", 3),
-    ("tests/kernel/test_host_module.py", 2),
-    ("tests/kernel/test_program.py", 2),
-    ("tests/torch_gpu/test_context.py", 3),
-    ("tests/step/test_stepper.py::test_tiles_by_their_names", 4),
-    ("tests/bench/test_engine.py", 4),
-    ("tests/kernels/test_quantize.py", 3),
-    ("tests/kernels/test_gemm_schedules.py", 3),
-    ("tests/kernels/test_compatibility.py", 3),
-    ("tests/views/test_payloads.py::test_texts_stay_texts", 10),
-    ("tests/views/test_renderer.py", 2),
-    ("tests/toolchain/test_hipcc.py", 8),
-    ("tests/toolchain/test_header_corpus.py::test_accepts_and_refuses_what_rocm_does", 8),
-    ("tests/toolchain/test_cooperative_groups.py", 6),
-    ("tests/toolchain/test_host.py", 2),
-    ("tests/toolchain/test_complex_functions.py", 4),
-    ("tests/toolchain/test_hip_programs.py::test_of_a_list", 4),
-    ("tests/fuzz/", 4),
-    ("tests/toolchain/test_header_names.py", 4),
-    ("tests/exercises/test_course.py::test_the_solution_passes", 4),
-    ("tests/profile/test_one_number.py", 2),
-    ("tests/docs/test_howto.py::test_blocks_run", 4),
-    ("tests/docs/test_recipes.py", 8),
-    ("tests/bench/test_certificates.py::test_the_documented_commands", 8),
-    ("tests/emulator/sanitizer/test_mutations.py", 3),
-    ("tests/emulator/hip/test_textures.py", 3),
-    ("tests/profile/test_faults.py", 4),
-    ("tests/profile/test_same_time.py", 4),
-    ("tests/hardware/test_examine.py", 3),
-    ("tests/torch_gpu/test_graphs.py", 2),
-    ("tests/test_prebuilt.py::test_the_libraries_build_for_arm", 0),
-    ("tests/test_prebuilt.py::test_the_emulator_builds_for_cpus_with_tiles", 0),
+COSTS = Path(__file__).parent / "data" / "test_costs.csv"
+"""Functions of tests and the seconds of processor time that all their cases take together, recorded by
+`make test-all ARGS=--record-costs=tests/data/test_costs.csv` on a machine that has nothing else to do."""
+
+SECONDS = 0.6
+"""Of processor time that a function's tests may take in `make test`, on average over its seeds."""
+
+AT_LEAST: tuple[tuple[str, int], ...] = (
+    ("tests/kernels/generated/", 6),
+    (OPERATORS, 1000),
+    ("tests/kernels/", 16),
 )
-"""Beginnings of tests' names, each with how many share a turn; the first that fits counts. 0: none runs."""
+"""Beginnings of tests' names of which at least one in so many runs: few others find a tile's faults."""
 
 QUICK: tuple[str, ...] = (
     "tests/codeobject",
@@ -101,12 +57,26 @@ QUICK: tuple[str, ...] = (
 
 
 OF_A_COMMIT = 6
-"""Of the tests above CI draws one in so many by the commit, and more where `make test` does."""
+"""Of costly tests CI draws one in so many by the commit, and more where `make test` does."""
 
 
 def number(drawn: str, seed: str) -> int:
     """A number from the seed and a name, the same in every process."""
     return int.from_bytes(hashlib.sha256(f"{seed} {drawn}".encode()).digest()[:4], "big")
+
+
+@cache
+def costs(file: Path = COSTS) -> dict[str, float]:
+    """Seconds of processor time by function; those that are not recorded take less than SECONDS."""
+    with file.open(newline="") as lines:
+        return {row["function"]: float(row["seconds"]) for row in csv.DictReader(lines)}
+
+
+def share(test: str) -> int:
+    """One in so many of a test's function runs in `make test`."""
+    costly = math.ceil(costs().get(test.partition("[")[0], 0.0) / SECONDS)
+    most = next((most for start, most in AT_LEAST if test.startswith(start)), costly)
+    return max(1, min(costly, most))
 
 
 def runs(test: str, tier: str, seed: str) -> bool:
@@ -119,15 +89,13 @@ def runs(test: str, tier: str, seed: str) -> bool:
         name, target = match.groups()
         targets = sorted(kernels[name].targets)
         return target == targets[number(name, seed) % len(targets)]
-    share = next((share for start, share in ONE_OF if test.startswith(start)), 1)
-    if tier == "commit":
-        share = min(share or OF_A_COMMIT, OF_A_COMMIT)
-    if share < 2:
-        return share == 1
+    one_in = min(share(test), OF_A_COMMIT) if tier == "commit" else share(test)
+    if one_in == 1:
+        return True
     # Tests that share a compilation are drawn together.
     whole = group(test)
     drawn = test if whole == test.partition("::")[0] else whole
-    return number(drawn, seed) % share == 0
+    return number(drawn, seed) % one_in == 0
 
 
 def cases(count: int, tier: str) -> int:
