@@ -14,6 +14,7 @@ import copy
 import json
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,10 @@ def execute(path: Path, *, timeout: int = 600, quiet: bool = False) -> nbformat.
         on_cell_execute=None if quiet else started,
         on_cell_executed=None if quiet else finished,
     )
-    client.execute(env=environment)
+    # A run by machine is none of the reader's: neither a run nor an exercise's try stays in the folder.
+    with tempfile.TemporaryDirectory() as folder:
+        environment.setdefault("HIPKITTENS_HISTORY", str(Path(folder, "runs.sqlite")))
+        client.execute(env=environment)
     return notebook
 
 

@@ -111,3 +111,14 @@ def test_bars_leave_nothing_behind(tmp_path: Path) -> None:
     text = page.read_text()
     assert "after" in text
     assert "one long step" not in text.split("after")[-1]
+
+
+def test_a_run_leaves_no_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HIPKITTENS_HISTORY", raising=False)
+    tries = "from workbench.exercises.progress import Progress\nProgress.note('a', tries=1)\nprint(Progress.of('a'))"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(tries)])
+    path = tmp_path / "exercise.ipynb"
+    nbformat.write(notebook, path)
+    executed = load_runner().execute(path, quiet=True)
+    assert executed.cells[0].outputs[0].text == "not yet: 1 try\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["exercise.ipynb"]

@@ -448,9 +448,27 @@ def test_what_failed_stands_in_the_timeline(small):
     assert page.board.notes[-1].good is False
     assert "kernel &lt;scale&gt;" in page.widgets.log.value
     page.close()
-    for _ in range(RUNS + 2):
-        page.board.take(Event(0, "time", small.name, small.timing, 0.0))
-    assert page.board.failures == []
+
+
+def test_of_many_runs_none_is_uncounted_and_no_failure_is_lost(small):
+    hub = Hub()
+    page = Dashboard(source=hub)
+    failure = {"kind": "profile", "shape": {}, "device": "emulated:gfx950", "error": "it reads at 0x10"}
+    hub.publish("failed", small.name, failure)
+    verification = {"passed": False, "shape": small.shape, "device": small.device, "code": small.code}
+    hub.publish("verify", small.name, verification)
+    hub.publish("time", small.name, small.timing)
+    right = replace(small.timing, code="right")
+    page.board.extend(Event(0, "time", small.name, right, 0.0) for _ in range(RUNS + 10))
+    board = page.board
+    page.widgets.write_summary(board)
+    assert [failure.text for failure in board.failures] == ["it reads at 0x10"]
+    assert [run.verified for run in board.runs[:2]] == [False, None]
+    assert len(board.runs) == RUNS
+    assert "1,011</b> runs (1,000 of them listed)" in page.widgets.summary.value
+    assert "1 failed" in page.widgets.summary.value
+    assert [row[0] for row in by_key(board)["timeline"].rows][:3] == [1, 2, 14]
+    page.close()
 
 
 def test_a_fault_of_a_launch_is_told(monkeypatch):

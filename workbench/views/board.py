@@ -225,6 +225,8 @@ class Board:
 
     Attributes:
         shown: the run whose counters are drawn; the latest one unless another was chosen.
+        timed: runs of this session, with those that are no longer kept.
+        failed: failed launches and measurements of this session, with those that are no longer kept.
         launches: launches that were not part of a measurement.
         progress: of the sweep or launch that is under way; None where there is none.
         version: grows with every change that a view could show.
@@ -239,13 +241,14 @@ class Board:
         self._place_of: dict[str, tuple[str, str]] = {}
         self._past: list[Run | Sanitized] | None = None
         self._lock = threading.RLock()
-        self._runs: deque[Run] = deque(maxlen=runs)
+        self._most = runs
+        self._runs: deque[Run] = deque()
         self._failures: deque[Failure] = deque(maxlen=FAILURES)
         self._sanitized: deque[Sanitized] = deque(maxlen=runs)
         self._verified: dict[Any, bool] = {}
         self._number = 0
         self._chosen: Run | None = None
-        self.launches = 0
+        self.timed = self.failed = self.launches = 0
         self.progress: Progress | None = None
         self.version = 0
         self._notes: deque[Note] = deque(maxlen=NOTES)
@@ -292,6 +295,7 @@ class Board:
                     event.seconds,
                 )
                 self._failures.append(failure)
+                self.failed += 1
             note = _note(event)
             if note is not None:
                 self._notes.append(note)
@@ -320,6 +324,11 @@ class Board:
         self._count(event)
         verified = self._verified.get(_key(timing.name, timing.shape, timing.device, timing.code))
         self._runs.append(Run(self._number, timing, profile, verified, event.seconds))
+        self.timed += 1
+        if len(self._runs) > self._most:
+            # The latest stays, and wrong results before right ones: these are looked for afterwards.
+            older = list(self._runs)[:-1]
+            del self._runs[next((i for i, run in enumerate(older) if run.verified is not False), 0)]
         if len(self._runs) > PROFILES:
             old = self._runs[-PROFILES - 1]
             if old.profile is not None:
@@ -348,10 +357,9 @@ class Board:
 
     @property
     def failures(self) -> list[Failure]:
-        """Oldest first; none older than the oldest run that is kept."""
+        """Oldest first."""
         with self._lock:
-            first = self._runs[0].number if len(self._runs) == self._runs.maxlen else 0
-            return [failure for failure in self._failures if failure.number > first]
+            return list(self._failures)
 
     @property
     def shown(self) -> Run | None:

@@ -170,13 +170,16 @@ class Widgets:
 
 
 def _summary(board: Board) -> Iterator[Markup]:
-    runs, launches = len(board.runs), board.launches
-    counts = Markup("{} run{}, {} launch{}").format(
-        bold(runs), "" if runs == 1 else "s", bold(launches), "" if launches == 1 else "es"
+    runs, launches, failed = board.timed, board.launches, board.failed
+    counts = Markup("{} run{}{}, {} launch{}").format(
+        bold(f"{runs:,}"),
+        "" if runs == 1 else "s",
+        f" ({len(board.runs):,} of them listed)" if runs > len(board.runs) else "",
+        bold(f"{launches:,}"),
+        "" if launches == 1 else "es",
     )
-    failed = len(board.failures)
     if failed:
-        counts += ", " + tag("span", f"{failed} failed", kind="wb-bad")
+        counts += ", " + tag("span", f"{failed:,} failed", kind="wb-bad")
     # The list below has those of earlier ones too; where it has none, it says what there was.
     if runs or failed:
         yield counts + " in this session"
