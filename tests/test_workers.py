@@ -32,7 +32,7 @@ def test_tests_of_an_operator_are_one_group() -> None:
 def test_what_is_built_in_the_checkout_is_one_group() -> None:
     tests = [
         "tests/browser/test_lab.py::TestJourney::test_run",
-        "tests/lab/test_front_end.py::test_front_end[jest]",
+        "tests/lab/test_front_end.py::test_front_end[test]",
         "tests/test_wheel.py::test_wheel_runs_a_kernel_in_a_new_environment",
     ]
     assert len({workers.group(test) for test in tests}) == 1

@@ -14,7 +14,7 @@ MODULES = build.LAB / "node_modules"
 
 @pytest.fixture(scope="module")
 def node() -> build.Node:
-    if not (MODULES / "jest").is_dir():
+    if not (MODULES / "typescript").is_dir():
         pytest.skip("the front end's packages are not installed; make lab installs them")
     try:
         return build.find_node()

@@ -1,7 +1,6 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['**/lab/test/*.js'] },
   ...tseslint.configs.recommended,
   {
     files: ['**/*.{ts,tsx}'],

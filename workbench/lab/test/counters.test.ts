@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { addCounterSearch } from '../src/counters';
 
@@ -32,26 +34,26 @@ describe('the search among counters', () => {
   });
 
   it('finds names and what they count, in groups that are folded too', () => {
-    expect(seen()).toEqual(['SQ_INSTS_VALU', 'SQ_INSTS_LDS']);
+    assert.deepEqual(seen(), ['SQ_INSTS_VALU', 'SQ_INSTS_LDS']);
     search('Lds');
-    expect(seen()).toEqual(['SQ_INSTS_LDS']);
+    assert.deepEqual(seen(), ['SQ_INSTS_LDS']);
     search('waves wait');
-    expect(seen()).toEqual(['SQ_WAIT_ANY']);
+    assert.deepEqual(seen(), ['SQ_WAIT_ANY']);
     search('nothing of this name');
-    expect(seen()).toEqual([]);
+    assert.deepEqual(seen(), []);
   });
 
   it('leaves the groups as they were', () => {
     search('wait');
     search('');
-    expect(seen()).toEqual(['SQ_INSTS_VALU', 'SQ_INSTS_LDS']);
-    expect(node.querySelectorAll('[hidden]')).toHaveLength(0);
+    assert.deepEqual(seen(), ['SQ_INSTS_VALU', 'SQ_INSTS_LDS']);
+    assert.equal(node.querySelectorAll('[hidden]').length, 0);
   });
 
   it('is there once, and not where no profile is', async () => {
     const more = document.createElement('p');
     node.querySelector('.wb')!.append(more);
     await new Promise(resolve => setTimeout(resolve));
-    expect(node.querySelectorAll('input')).toHaveLength(1);
+    assert.equal(node.querySelectorAll('input').length, 1);
   });
 });

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
 import { diagnosticCount, forEachDiagnostic, type Diagnostic } from '@codemirror/lint';
 import { EditorState, Text } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
@@ -31,22 +33,22 @@ const marked = (found: IFinding) => {
 
 describe('places of findings', () => {
   it('count characters, not UTF-16 units', () => {
-    expect(doc.sliceString(offsetOf(doc, [3, 13]), offsetOf(doc, [3, 14]))).toBe(' ');
-    expect(marked(finding(3, 16))).toBe('value');
+    assert.equal(doc.sliceString(offsetOf(doc, [3, 13]), offsetOf(doc, [3, 14])), ' ');
+    assert.equal(marked(finding(3, 16)), 'value');
   });
 
   it('cover the word, the line, or what the finding says', () => {
-    expect(marked(finding(2, 5))).toBe('main');
-    expect(marked(finding(2, 9))).toBe('(');
-    expect(marked(finding(2, 1, { end_line: 2, end_column: 9 }))).toBe('int main');
-    expect(marked(finding(3, 0))).toBe('return 𝒙 + value');
-    expect(marked(finding(0, 0))).toBe('%%hipkittens k');
+    assert.equal(marked(finding(2, 5)), 'main');
+    assert.equal(marked(finding(2, 9)), '(');
+    assert.equal(marked(finding(2, 1, { end_line: 2, end_column: 9 })), 'int main');
+    assert.equal(marked(finding(3, 0)), 'return 𝒙 + value');
+    assert.equal(marked(finding(0, 0)), '%%hipkittens k');
   });
 
   it('stay inside the text', () => {
-    expect(marked(finding(3, 21))).toBe('e');
-    expect(marked(finding(99, 7))).toBe('}');
-    expect(marked(finding(3, 900))).toBe('e');
+    assert.equal(marked(finding(3, 21)), 'e');
+    assert.equal(marked(finding(99, 7)), '}');
+    assert.equal(marked(finding(3, 900)), 'e');
   });
 });
 
@@ -69,37 +71,37 @@ describe('findings in an editor', () => {
       finding(2, 1, { severity: 'remark', source: 'sanitizer' })
     ]);
     const [remark, warning] = all(view);
-    expect(warning.severity).toBe('warning');
-    expect(warning.message).toBe('wrong [-Wmain]\nline 1: see here');
-    expect(remark.severity).toBe('info');
-    expect(remark.source).toBe('sanitizer');
+    assert.equal(warning.severity, 'warning');
+    assert.equal(warning.message, 'wrong [-Wmain]\nline 1: see here');
+    assert.equal(remark.severity, 'info');
+    assert.equal(remark.source, 'sanitizer');
     showFindings(view, []);
-    expect(diagnosticCount(view.state)).toBe(0);
+    assert.equal(diagnosticCount(view.state), 0);
   });
 
   it('are shown by the keyboard too, one after the other, until the cursor moves', () => {
     const view = make();
     const shown = () =>
       [...view.dom.querySelectorAll('.cm-tooltip-lint .cm-diagnostic')].map(item => item.textContent);
-    expect(goToFinding(view, true)).toBe(false);
+    assert.equal(goToFinding(view, true), false);
     showFindings(view, [finding(2, 5), finding(3, 12, { message: 'other', severity: 'warning' })]);
-    expect(goToFinding(view, true)).toBe(true);
-    expect(shown()).toEqual(['wrong']);
+    assert.equal(goToFinding(view, true), true);
+    assert.deepEqual(shown(), ['wrong']);
     goToFinding(view, true);
-    expect(shown()).toEqual(['other']);
+    assert.deepEqual(shown(), ['other']);
     goToFinding(view, false);
-    expect(shown()).toEqual(['wrong']);
+    assert.deepEqual(shown(), ['wrong']);
     view.dispatch({ selection: { anchor: 0 } });
-    expect(shown()).toEqual([]);
+    assert.deepEqual(shown(), []);
   });
 
   it('are cleared by an edit', () => {
     const view = make();
     showFindings(view, [finding(2, 5)]);
     view.dispatch({ selection: { anchor: 3 } });
-    expect(diagnosticCount(view.state)).toBe(1);
+    assert.equal(diagnosticCount(view.state), 1);
     view.dispatch({ changes: { from: view.state.doc.length, insert: '\n' } });
-    expect(diagnosticCount(view.state)).toBe(0);
+    assert.equal(diagnosticCount(view.state), 0);
   });
 
   it('are fixed one after the other, each at its place', () => {
@@ -114,12 +116,13 @@ describe('findings in an editor', () => {
       diagnostic.actions![0].apply(view, diagnostic.at, diagnostic.at);
     };
     apply("Replace 'main' by 'entry_point'");
-    expect(diagnosticCount(view.state)).toBe(2);
+    assert.equal(diagnosticCount(view.state), 2);
     apply("Replace '()' by '(void)'");
     apply("Insert ';'");
-    expect(view.state.doc.toString()).toBe(
+    assert.equal(
+      view.state.doc.toString(),
       '%%hipkittens k\nint entry_point(void) {\n    return 𝒙 + value;\n}'
     );
-    expect(diagnosticCount(view.state)).toBe(0);
+    assert.equal(diagnosticCount(view.state), 0);
   });
 });

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
 import { describeName, documentationNodes } from '../src/documentation';
 import { describeHover, wordAt } from '../src/hover';
 import { describeSignatures } from '../src/signatures';
@@ -10,20 +12,28 @@ function html(text: string): string {
 
 describe('documentation', () => {
   it('has paragraphs, lists and code', () => {
-    expect(html('Sums `a`.\n\n- `x`: one\n- two\n\nReturns: `b`')).toBe(
+    assert.equal(
+      html('Sums `a`.\n\n- `x`: one\n- two\n\nReturns: `b`'),
       '<p>Sums <code>a</code>.</p><ul><li><code>x</code>: one</li><li>two</li></ul><p>Returns: <code>b</code></p>'
     );
-    expect(html('A:\n```\nf();\n\n- g\n```\nB')).toBe(
+    assert.equal(
+      html('A:\n```\nf();\n\n- g\n```\nB'),
       '<p>A:</p><pre class="jp-hipkittens-Example">f();\n\n- g</pre><p>B</p>'
     );
-    expect(html('```\nnever ended')).toBe('<pre class="jp-hipkittens-Example">never ended</pre>');
-    expect(html('')).toBe('');
+    assert.equal(html('```\nnever ended'), '<pre class="jp-hipkittens-Example">never ended</pre>');
+    assert.equal(html(''), '');
   });
 
   it('is never HTML', () => {
     const nodes = documentationNodes('<b>x</b> `<i>`\n- <u>');
-    expect(nodes.some(node => node.querySelector('b, i, u'))).toBe(false);
-    expect(describeName('<b>', '<i>').map(node => node.textContent)).toEqual(['<b>', '<i>']);
+    assert.equal(
+      nodes.some(node => node.querySelector('b, i, u')),
+      false
+    );
+    assert.deepEqual(
+      describeName('<b>', '<i>').map(node => node.textContent),
+      ['<b>', '<i>']
+    );
   });
 });
 
@@ -36,18 +46,16 @@ describe('what clangd says of a name', () => {
       doc: 'One.',
       header: 'a/t.cuh'
     });
-    expect([...dom.children].map(node => node.textContent)).toEqual([
-      'int t',
-      'Type: int',
-      'One.',
-      'variable t · a/t.cuh'
-    ]);
+    assert.deepEqual(
+      [...dom.children].map(node => node.textContent),
+      ['int t', 'Type: int', 'One.', 'variable t · a/t.cuh']
+    );
   });
 
   it('is asked of words and of options', () => {
-    expect(wordAt('  row_sum(a);', 4, false)).toEqual({ from: 2, to: 9, word: 'row_sum' });
-    expect(wordAt('%%hipkittens k --verify gemm', 18, true)?.word).toBe('--verify');
-    expect(wordAt('a + b', 2, false)).toBeNull();
+    assert.deepEqual(wordAt('  row_sum(a);', 4, false), { from: 2, to: 9, word: 'row_sum' });
+    assert.equal(wordAt('%%hipkittens k --verify gemm', 18, true)?.word, '--verify');
+    assert.equal(wordAt('a + b', 2, false), null);
   });
 });
 
@@ -62,7 +70,7 @@ describe('signatures', () => {
     const marked = [0, 1, 2, 3].map(
       active => describeSignatures({ active, signatures: [signature] }).querySelector('strong')?.textContent
     );
-    expect(marked).toEqual(['RT &dst', 'const RT &lhs', 'const RT &dst2', undefined]);
+    assert.deepEqual(marked, ['RT &dst', 'const RT &lhs', 'const RT &dst2', undefined]);
   });
 
   it('say what the function does and how many more there are', () => {
@@ -70,10 +78,9 @@ describe('signatures', () => {
       active: 0,
       signatures: [signature, { ...signature, label: 'mul(T t)' }]
     });
-    expect([...dom.children].map(node => node.textContent)).toEqual([
-      signature.label,
-      'dst = lhs * rhs.',
-      '1 more of this name'
-    ]);
+    assert.deepEqual(
+      [...dom.children].map(node => node.textContent),
+      [signature.label, 'dst = lhs * rhs.', '1 more of this name']
+    );
   });
 });

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { before, beforeEach, describe, it } from 'node:test';
 import { focusAtOnce } from '../src/focus';
 
 const ours = '<div class="jp-hipkittens-editor"><div class="cm-content" tabindex="0"><b>x</b></div></div>';
@@ -9,7 +11,7 @@ function click(selector: string, more: MouseEventInit = {}): void {
 }
 
 describe('focus', () => {
-  beforeAll(() => document.addEventListener('mousedown', focusAtOnce, true));
+  before(() => document.addEventListener('mousedown', focusAtOnce, true));
 
   beforeEach(() => {
     document.body.innerHTML = ours + other;
@@ -22,13 +24,13 @@ describe('focus', () => {
       once: true
     });
     click('b');
-    expect(focused).toBe(document.querySelector('.jp-hipkittens-editor .cm-content'));
+    assert.equal(focused, document.querySelector('.jp-hipkittens-editor .cm-content'));
   });
 
   it('stays where it is for other cells and for clicks that select', () => {
     click('i');
     click('b', { shiftKey: true });
     click('b', { button: 2 });
-    expect(document.activeElement).toBe(document.body);
+    assert.equal(document.activeElement, document.body);
   });
 });

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
 import { EditorState } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 
@@ -21,13 +23,16 @@ const HEAT: IHeat = {
 
 describe('line heat', () => {
   it('is a share of all that the kernel has', () => {
-    expect([...shares(HEAT, 'issue_cycles')]).toEqual([
-      [2, 0.6],
-      [4, 0.2]
-    ]);
-    expect([...shares(HEAT, 'bytes')]).toEqual([[4, 1]]);
-    expect(shares(HEAT, 'stall_cycles').size).toBe(0);
-    expect(chosenMeasure(HEAT, 'stall_cycles').key).toBe('issue_cycles');
+    assert.deepEqual(
+      [...shares(HEAT, 'issue_cycles')],
+      [
+        [2, 0.6],
+        [4, 0.2]
+      ]
+    );
+    assert.deepEqual([...shares(HEAT, 'bytes')], [[4, 1]]);
+    assert.equal(shares(HEAT, 'stall_cycles').size, 0);
+    assert.equal(chosenMeasure(HEAT, 'stall_cycles').key, 'issue_cycles');
   });
 
   it('stays on its lines through edits, and says that it is older', () => {
@@ -40,39 +45,39 @@ describe('line heat', () => {
         mark.textContent,
         mark.dataset.stale
       ]);
-    expect(view.dom.dataset.hipkittensHeat).toBe('false');
+    assert.equal(view.dom.dataset.hipkittensHeat, 'false');
     view.dispatch({ effects: setHeat.of({ heat: HEAT, measure: 'issue_cycles' }) });
-    expect(shown()).toEqual([
+    assert.deepEqual(shown(), [
       ['60%', 'false'],
       ['20%', 'false']
     ]);
-    expect(view.dom.dataset.hipkittensHeat).toBe('true');
+    assert.equal(view.dom.dataset.hipkittensHeat, 'true');
     view.dispatch({ changes: { from: 0, insert: 'new\n' } });
-    expect(shown()).toEqual([
+    assert.deepEqual(shown(), [
       ['60%', 'true'],
       ['20%', 'true']
     ]);
     view.dispatch({ effects: setHeat.of({ heat: HEAT, measure: 'bytes' }) });
-    expect(shown()).toEqual([['100%', 'false']]);
+    assert.deepEqual(shown(), [['100%', 'false']]);
     view.dispatch({ effects: setHeat.of(null) });
-    expect(shown()).toEqual([]);
+    assert.deepEqual(shown(), []);
   });
 
   it('has details with origin', () => {
     const text = heatDetails(HEAT, HEAT.lines[0], 'issue_cycles').textContent ?? '';
-    expect(text).toContain('issue cycles60 cycles60%modelled');
-    expect(text.indexOf('lds')).toBeLessThan(text.indexOf('valu'));
-    expect(text).toContain('waits');
+    assert.ok(text.includes('issue cycles60 cycles60%modelled'));
+    assert.ok(text.indexOf('lds') < text.indexOf('valu'));
+    assert.ok(text.includes('waits'));
     const titles = [...heatDetails(HEAT, HEAT.lines[1], 'bytes').querySelectorAll('tr')].map(
       row => row.title
     );
-    expect(titles).toEqual(['', 'what lanes ask for']);
+    assert.deepEqual(titles, ['', 'what lanes ask for']);
   });
 });
 
 describe('numbers', () => {
   it('are short', () => {
-    expect([0, 999, 12345, 3.14159, 2.5e6, 4e9].map(count)).toEqual([
+    assert.deepEqual([0, 999, 12345, 3.14159, 2.5e6, 4e9].map(count), [
       '0',
       '999',
       '12k',
@@ -80,15 +85,15 @@ describe('numbers', () => {
       '2.5M',
       '4.0G'
     ]);
-    expect([0, 512, 2048, 20 * 2 ** 20, 288 * 2 ** 30].map(bytes)).toEqual([
+    assert.deepEqual([0, 512, 2048, 20 * 2 ** 20, 288 * 2 ** 30].map(bytes), [
       '0 B',
       '512 B',
       '2.0 KiB',
       '20 MiB',
       '288 GiB'
     ]);
-    expect([0, 0.0001, 0.05, 0.5, 1].map(percent)).toEqual(['0%', '<0.1%', '5.0%', '50%', '100%']);
-    expect(quantity(2048, 'bytes')).toBe('2.0 KiB');
-    expect(quantity(3, 'cycles')).toBe('3 cycles');
+    assert.deepEqual([0, 0.0001, 0.05, 0.5, 1].map(percent), ['0%', '<0.1%', '5.0%', '50%', '100%']);
+    assert.equal(quantity(2048, 'bytes'), '2.0 KiB');
+    assert.equal(quantity(3, 'cycles'), '3 cycles');
   });
 });

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
 import { LIMIT, RunHistory, withEntry, type IHistoryEntry } from '../src/history';
 import { parsePayload } from '../src/payload';
 
@@ -20,13 +22,16 @@ describe('run history', () => {
     for (const at of [3, 1, 2, 3]) {
       history = withEntry(history, entry(at));
     }
-    expect(history.map(one => Date.parse(one.at) / 1000)).toEqual([3, 2, 1]);
-    expect(withEntry(history, entry(3, 'other')).length).toBe(4);
+    assert.deepEqual(
+      history.map(one => Date.parse(one.at) / 1000),
+      [3, 2, 1]
+    );
+    assert.equal(withEntry(history, entry(3, 'other')).length, 4);
     for (let at = 0; at < LIMIT + 50; at++) {
       history = withEntry(history, entry(at));
     }
-    expect(history.length).toBe(LIMIT);
-    expect(Date.parse(history[0].at) / 1000).toBe(LIMIT + 49);
+    assert.equal(history.length, LIMIT);
+    assert.equal(Date.parse(history[0].at) / 1000, LIMIT + 49);
   });
 
   it('says what a sanitized run found', () => {
@@ -35,7 +40,10 @@ describe('run history', () => {
     const told = { version: 1, name: 'k', diagnostics: [finding, { ...finding, source: 'compiler' }] };
     history.add('a.ipynb', parsePayload({ ...told, run: { ...entry(1), kind: 'sanitize' } })!);
     history.add('a.ipynb', parsePayload({ ...told, run: entry(2) })!);
-    expect(history.of('a.ipynb').map(one => one.findings)).toEqual([undefined, 1]);
+    assert.deepEqual(
+      history.of('a.ipynb').map(one => one.findings),
+      [undefined, 1]
+    );
   });
 
   it('takes several runs at once, each once', () => {
@@ -44,8 +52,8 @@ describe('run history', () => {
     history.changed.connect((_, path) => void told.push(path));
     history.addAll('a.ipynb', [entry(1), entry(3), entry(2), entry(3)]);
     history.addAll('a.ipynb', [entry(3)]);
-    expect(history.of('a.ipynb').length).toBe(3);
-    expect(told).toEqual(['a.ipynb']);
+    assert.equal(history.of('a.ipynb').length, 3);
+    assert.deepEqual(told, ['a.ipynb']);
   });
 
   it('goes along with a notebook that is renamed', () => {
@@ -54,11 +62,11 @@ describe('run history', () => {
     const before = history.of('a.ipynb');
     history.addAll('new.ipynb', [entry(9)]);
     history.move('a.ipynb', 'new.ipynb');
-    expect(history.of('a.ipynb')).toEqual([]);
-    expect(history.of('new.ipynb')).toEqual([entry(9), ...before]);
+    assert.deepEqual(history.of('a.ipynb'), []);
+    assert.deepEqual(history.of('new.ipynb'), [entry(9), ...before]);
     history.move('new.ipynb', 'new.ipynb');
     history.move('none.ipynb', 'new.ipynb');
-    expect(history.of('new.ipynb').length).toBe(4);
+    assert.equal(history.of('new.ipynb').length, 4);
   });
 
   it('comes back from the state, together with what came since', async () => {
@@ -77,17 +85,20 @@ describe('run history', () => {
     second.add('a.ipynb', payload(2));
     kept.set('hipkittens-workbench:history:a.ipynb', [entry(1)]);
     await second.restore('a.ipynb');
-    expect(second.of('a.ipynb').length).toBe(2);
-    expect(second.of('b.ipynb')).toEqual([]);
+    assert.equal(second.of('a.ipynb').length, 2);
+    assert.deepEqual(second.of('b.ipynb'), []);
     // Those of one moment come back in the order in which they were.
     const third = new RunHistory(state);
     third.addAll('c.ipynb', [entry(1), entry(2, 'a'), entry(2, 'b'), entry(2, 'c')]);
     await Promise.resolve();
     const fourth = new RunHistory(state);
     await fourth.restore('c.ipynb');
-    expect(fourth.of('c.ipynb')).toEqual(third.of('c.ipynb'));
-    expect(fourth.of('c.ipynb').map(one => one.module)).toEqual(['c', 'b', 'a', 'k']);
+    assert.deepEqual(fourth.of('c.ipynb'), third.of('c.ipynb'));
+    assert.deepEqual(
+      fourth.of('c.ipynb').map(one => one.module),
+      ['c', 'b', 'a', 'k']
+    );
     second.clear('a.ipynb');
-    expect(second.of('a.ipynb')).toEqual([]);
+    assert.deepEqual(second.of('a.ipynb'), []);
   });
 });

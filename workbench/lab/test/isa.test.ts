@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
 import {
   COLUMNS,
   chosenColumn,
@@ -41,7 +43,7 @@ describe('document of a listing', () => {
   it('has headings before blocks and loops, and folds them', () => {
     const { text, folds, lineOfRow } = toDocument(code);
     const lines = text.split('\n');
-    expect(lines).toEqual([
+    assert.deepEqual(lines, [
       '; block 0, 0x100, 1 times',
       'v_a',
       '; loop at depth 1: 3 instructions, head executed 8 times',
@@ -52,13 +54,13 @@ describe('document of a listing', () => {
       '; block 2, 0x110, 1 times',
       's_endpgm'
     ]);
-    expect([...folds.entries()].sort()).toEqual([
+    assert.deepEqual([...folds.entries()].sort(), [
       [0, 1],
       [2, 6],
       [3, 6],
       [7, 8]
     ]);
-    expect(lineOfRow).toEqual([1, 4, 5, 6, 8]);
+    assert.deepEqual(lineOfRow, [1, 4, 5, 6, 8]);
   });
 
   it('shows what came, what went, and what only has other registers', () => {
@@ -72,27 +74,27 @@ describe('document of a listing', () => {
       ['same', 4, 4]
     ];
     const { text, lines, added, removed, renamed } = toDocument(code, null, { previous, edits });
-    expect([added, removed, renamed]).toEqual([1, 1, 1]);
+    assert.deepEqual([added, removed, renamed], [1, 1, 1]);
     const kinds = lines.map((line, i) => `${line.kind} ${text.split('\n')[i]}`);
-    expect(kinds).toContain('removed v_x');
-    expect(lines.filter(line => line.kind === 'code' && line.added).length).toBe(1);
+    assert.ok(kinds.includes('removed v_x'));
+    assert.equal(lines.filter(line => line.kind === 'code' && line.added).length, 1);
   });
 
   it('gives each line of the cell a colour that its neighbours do not have', () => {
     const lines = [7, 0, 3, 7, 9, 3, 12];
     const colours = lineColours(listing(lines.map(String), { lines }));
-    expect([...colours.keys()]).toEqual([3, 7, 9, 12]);
-    expect(new Set(colours.values()).size).toBe(4);
+    assert.deepEqual([...colours.keys()], [3, 7, 9, 12]);
+    assert.equal(new Set(colours.values()).size, 4);
     const many = Array.from({ length: 30 }, (_, n) => n + 1);
     const found = [...lineColours(listing(many.map(String), { lines: many })).values()];
-    found.slice(1).forEach((colour, n) => expect(colour).not.toBe(found[n]));
+    found.slice(1).forEach((colour, n) => assert.notEqual(colour, found[n]));
   });
 
   it('knows the rows of a source line and the mix', () => {
-    expect(rowsOfLine(code, 3)).toEqual([1, 3]);
-    expect(rowsOfLine(code, 99)).toEqual([]);
-    expect(mix(code)).toEqual([{ name: 'valu', instructions: 5, executions: 26 }]);
-    expect(toDocument(listing([])).lines).toEqual([]);
+    assert.deepEqual(rowsOfLine(code, 3), [1, 3]);
+    assert.deepEqual(rowsOfLine(code, 99), []);
+    assert.deepEqual(mix(code), [{ name: 'valu', instructions: 5, executions: 26 }]);
+    assert.deepEqual(toDocument(listing([])).lines, []);
   });
 });
 
@@ -111,10 +113,10 @@ describe('costs', () => {
   });
 
   it('are of the measure that is asked for, else of the first', () => {
-    expect(chosenColumn(code, 'stall_cycles')?.key).toBe('stall_cycles');
-    expect(chosenColumn(code, '')?.key).toBe('issue_cycles');
-    expect(chosenColumn(code, 'bytes')?.key).toBe('issue_cycles');
-    expect(chosenColumn(listing(['a']), 'bytes')).toBeNull();
+    assert.equal(chosenColumn(code, 'stall_cycles')?.key, 'stall_cycles');
+    assert.equal(chosenColumn(code, '')?.key, 'issue_cycles');
+    assert.equal(chosenColumn(code, 'bytes')?.key, 'issue_cycles');
+    assert.equal(chosenColumn(listing(['a']), 'bytes'), null);
   });
 
   it('are shares in the headings of blocks and loops', () => {
@@ -122,15 +124,13 @@ describe('costs', () => {
     const headings = toDocument(code, shown)
       .text.split('\n')
       .filter(line => line.startsWith(';'));
-    expect(headings.map(line => line.replace(/^.*, /, ''))).toEqual([
-      '10% of stall cycles',
-      '80% of stall cycles',
-      '80% of stall cycles',
-      '10% of stall cycles'
-    ]);
-    expect(total(shown as IColumn, 1, 2)).toBe(80);
-    expect(toDocument(code, column('x', [0, 0, 0, 0])).text).not.toContain('stall');
-    expect(toDocument(code).text).not.toContain('% of');
+    assert.deepEqual(
+      headings.map(line => line.replace(/^.*, /, '')),
+      ['10% of stall cycles', '80% of stall cycles', '80% of stall cycles', '10% of stall cycles']
+    );
+    assert.equal(total(shown as IColumn, 1, 2), 80);
+    assert.ok(!toDocument(code, column('x', [0, 0, 0, 0])).text.includes('stall'));
+    assert.ok(!toDocument(code).text.includes('% of'));
   });
 });
 
@@ -145,31 +145,26 @@ const stalls: IColumn = {
 
 describe('headings of the ISA view', () => {
   it('are one for each gutter that is there', () => {
-    expect(headings(listing(['s_endpgm']), null).map(one => one.name)).toEqual([
-      'address',
-      'live',
-      'line',
-      'instruction'
-    ]);
+    assert.deepEqual(
+      headings(listing(['s_endpgm']), null).map(one => one.name),
+      ['address', 'live', 'line', 'instruction']
+    );
     const all = headings(listing(['s_endpgm'], { counts: [1], measures: [stalls] }), stalls);
-    expect(all.map(one => one.name)).toEqual([
-      'address',
-      'executed',
-      'Stall cycles',
-      'live',
-      'line',
-      'instruction'
-    ]);
-    expect(new Set(all.map(one => one.column)).size).toBe(all.length);
+    assert.deepEqual(
+      all.map(one => one.name),
+      ['address', 'executed', 'Stall cycles', 'live', 'line', 'instruction']
+    );
+    assert.equal(new Set(all.map(one => one.column)).size, all.length);
   });
 
   it('say unit and origin', () => {
     const [, executed, cost] = headings(listing(['s_endpgm'], { counts: [1], measures: [stalls] }), stalls);
-    expect(executed.detail).toBe('counted');
-    expect(cost.detail).toBe('% · modelled');
-    expect(cost.doc).toBe("Stall cycles: share of the kernel's (in cycles). Waits.");
+    assert.equal(executed.detail, 'counted');
+    assert.equal(cost.detail, '% · modelled');
+    assert.equal(cost.doc, "Stall cycles: share of the kernel's (in cycles). Waits.");
     const traced = { ...stalls, origin: 'measured' as const };
-    expect(headings(listing(['s_endpgm'], { counts: [1], measures: [traced] }), traced)[1].detail).toBe(
+    assert.equal(
+      headings(listing(['s_endpgm'], { counts: [1], measures: [traced] }), traced)[1].detail,
       'measured'
     );
   });
@@ -179,14 +174,14 @@ describe('columns of the ISA view', () => {
   const all = COLUMNS.map(([name]) => name);
 
   it('all stand in a wide view, and give way to the instructions in a narrow one', () => {
-    expect(roomFor(900, 13, all)).toEqual({ columns: all, wraps: false });
-    expect(roomFor(500, 13, all).columns).toEqual(['Count', 'Source', 'Cost']);
-    expect(roomFor(320, 13, all)).toEqual({ columns: ['Cost'], wraps: true });
+    assert.deepEqual(roomFor(900, 13, all), { columns: all, wraps: false });
+    assert.deepEqual(roomFor(500, 13, all).columns, ['Count', 'Source', 'Cost']);
+    assert.deepEqual(roomFor(320, 13, all), { columns: ['Cost'], wraps: true });
   });
 
   it('have the room of those that are hidden', () => {
-    expect(roomFor(500, 13, ['Address', 'Source', 'Cost']).columns).toEqual(['Address', 'Source', 'Cost']);
-    expect(roomFor(320, 13, ['Source']).columns).toEqual(['Source']);
-    expect(roomFor(320, 13, []).columns).toEqual([]);
+    assert.deepEqual(roomFor(500, 13, ['Address', 'Source', 'Cost']).columns, ['Address', 'Source', 'Cost']);
+    assert.deepEqual(roomFor(320, 13, ['Source']).columns, ['Source']);
+    assert.deepEqual(roomFor(320, 13, []).columns, []);
   });
 });

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
 import { ensureSyntaxTree, forceParsing, getIndentation, indentUnit, syntaxTree } from '@codemirror/language';
 import { toggleComment } from '@codemirror/commands';
 import { EditorState } from '@codemirror/state';
@@ -38,20 +40,20 @@ function nodeAt(state: EditorState, word: string, side: 1 | -1 = 1): string {
 /** Lets the view's own tree be whole: the editor parses for a few milliseconds at a time, which a busy computer may
  * not give it. */
 function parsed(view: EditorView): void {
-  expect(forceParsing(view, view.state.doc.length, 5000)).toBe(true);
+  assert.equal(forceParsing(view, view.state.doc.length, 5000), true);
 }
 
 describe('language of a cell', () => {
   it('is C++ under the magic line', () => {
     const { state } = editor(CELL);
-    expect(nodeAt(state, '%%hipkittens')).toBe('Magic');
-    expect(nodeAt(state, 'rms')).toBe('ModuleName');
-    expect(nodeAt(state, '--flags')).toBe('Flag');
-    expect(nodeAt(state, 'N=4')).toBe('Value');
-    expect(nodeAt(state, "don't")).toBe('LineComment');
-    expect(nodeAt(state, 'if (')).toBe('if');
-    expect(nodeAt(state, '128')).toBe('Number');
-    expect(nodeAt(state, 'void')).toBe('PrimitiveType');
+    assert.equal(nodeAt(state, '%%hipkittens'), 'Magic');
+    assert.equal(nodeAt(state, 'rms'), 'ModuleName');
+    assert.equal(nodeAt(state, '--flags'), 'Flag');
+    assert.equal(nodeAt(state, 'N=4'), 'Value');
+    assert.equal(nodeAt(state, "don't"), 'LineComment');
+    assert.equal(nodeAt(state, 'if ('), 'if');
+    assert.equal(nodeAt(state, '128'), 'Number');
+    assert.equal(nodeAt(state, 'void'), 'PrimitiveType');
   });
 
   it('reads past the qualifiers of HIP', () => {
@@ -62,27 +64,27 @@ describe('language of a cell', () => {
     ensureSyntaxTree(state, state.doc.length, 5000)!.iterate({
       enter: ref => void (errors += Number(ref.type.isError))
     });
-    expect(errors).toBe(0);
-    expect(withoutQualifiers('__device__ int a__b;')).toBe('           int a__b;');
+    assert.equal(errors, 0);
+    assert.equal(withoutQualifiers('__device__ int a__b;'), '           int a__b;');
   });
 
   it('is Python where the first line is not the magic, apostrophes and all', () => {
     const { state } = editor("s = 'it''s' # don't\n%%hipkittens\n");
-    expect(nodeAt(state, "'it")).toBe('String');
-    expect(nodeAt(state, "don't")).toBe('Comment');
-    expect(editor('%%hipkittens?').state.sliceDoc()).toBe('%%hipkittens?');
-    expect(syntaxTree(editor('%%hipkittens?').state).type.name).toBe('Script');
-    expect(syntaxTree(editor('%%hipkittens_other').state).type.name).toBe('Script');
+    assert.equal(nodeAt(state, "'it"), 'String');
+    assert.equal(nodeAt(state, "don't"), 'Comment');
+    assert.equal(editor('%%hipkittens?').state.sliceDoc(), '%%hipkittens?');
+    assert.equal(syntaxTree(editor('%%hipkittens?').state).type.name, 'Script');
+    assert.equal(syntaxTree(editor('%%hipkittens_other').state).type.name, 'Script');
   });
 
   it('changes when the magic line comes and goes', () => {
     const view = editor(CELL);
-    expect(syntaxTree(view.state).type.name).toBe('Cell');
+    assert.equal(syntaxTree(view.state).type.name, 'Cell');
     view.dispatch({ changes: { from: 0, insert: '#' } });
-    expect(syntaxTree(view.state).type.name).toBe('Script');
+    assert.equal(syntaxTree(view.state).type.name, 'Script');
     view.dispatch({ changes: { from: 0, to: 1 } });
-    expect(syntaxTree(view.state).type.name).toBe('Cell');
-    expect(nodeAt(view.state, 'if (')).toBe('if');
+    assert.equal(syntaxTree(view.state).type.name, 'Cell');
+    assert.equal(nodeAt(view.state, 'if ('), 'if');
   });
 
   it('gives the leaf at the cursor, as completion asks for it', () => {
@@ -103,32 +105,32 @@ describe('language of a cell', () => {
         return !found;
       }
     });
-    expect(found).toBe('row_s');
+    assert.equal(found, 'row_s');
   });
 
   it('indents and comments as C++', () => {
     const view = editor(CELL);
     parsed(view);
     const inside = CELL.indexOf('        row_s');
-    expect(getIndentation(view.state, inside)).toBe(8);
+    assert.equal(getIndentation(view.state, inside), 8);
     view.dispatch({ selection: { anchor: CELL.indexOf('row_s') } });
     toggleComment(view);
-    expect(view.state.doc.line(5).text).toBe('        // row_s');
+    assert.equal(view.state.doc.line(5).text, '        // row_s');
     // The magic line takes no comment: it would be a magic line no more.
     view.dispatch({ selection: { anchor: 3 } });
     toggleComment(view);
-    expect(view.state.doc.line(1).text).toBe(CELL.split('\n')[0]);
+    assert.equal(view.state.doc.line(1).text, CELL.split('\n')[0]);
   });
 
   it('follows edits on the magic line and below', () => {
     const view = editor(CELL);
     parsed(view);
     view.dispatch({ changes: { from: 12, insert: ' --time' } });
-    expect(nodeAt(view.state, '--time')).toBe('Flag');
-    expect(nodeAt(view.state, 'if (')).toBe('if');
+    assert.equal(nodeAt(view.state, '--time'), 'Flag');
+    assert.equal(nodeAt(view.state, 'if ('), 'if');
     const at = view.state.doc.toString().indexOf('row_s');
     view.dispatch({ changes: { from: at, to: at + 5, insert: 'int b = 42;' } });
-    expect(nodeAt(view.state, '42')).toBe('Number');
+    assert.equal(nodeAt(view.state, '42'), 'Number');
   });
 
   it('marks words of HIP and the tile library, not in comments', () => {
@@ -137,8 +139,8 @@ describe('language of a cell', () => {
     view.dispatch({ changes: { from: view.state.doc.length, insert: '\n' } });
     parsed(view);
     const words = (name: string) => [...view.dom.querySelectorAll(`.${name}`)].map(node => node.textContent);
-    expect(words('jp-hipkittens-kittens')).toEqual(['rt_bf']);
-    expect(words('jp-hipkittens-hip')).toEqual(['__shared__']);
+    assert.deepEqual(words('jp-hipkittens-kittens'), ['rt_bf']);
+    assert.deepEqual(words('jp-hipkittens-hip'), ['__shared__']);
   });
 
   it("leaves a variable of the cell's own in its own colour, whatever the library calls so", () => {
@@ -149,13 +151,13 @@ describe('language of a cell', () => {
       parsed(view);
       return [...view.dom.querySelectorAll('.jp-hipkittens-kittens')].map(node => node.textContent);
     };
-    expect(marked('store(a, b);')).toEqual(['store']);
-    expect(marked('const int store = load[0];\nstore + mul;')).toEqual([]);
+    assert.deepEqual(marked('store(a, b);'), ['store']);
+    assert.deepEqual(marked('const int store = load[0];\nstore + mul;'), []);
   });
 
   it('knows words of the library and of HIP', () => {
     for (const word of ['rt_bf', 'row_sum', 'mma_ABt', 'kittens', 'rt_32x32_s']) {
-      expect([word, isKittensWord(word), isHipWord(word)]).toEqual([word, true, false]);
+      assert.deepEqual([word, isKittensWord(word), isHipWord(word)], [word, true, false]);
     }
     for (const word of [
       '__shfl_down_sync',
@@ -164,10 +166,10 @@ describe('language of a cell', () => {
       '__builtin_amdgcn_s_barrier',
       'float4'
     ]) {
-      expect([word, isKittensWord(word), isHipWord(word)]).toEqual([word, false, true]);
+      assert.deepEqual([word, isKittensWord(word), isHipWord(word)], [word, false, true]);
     }
     for (const word of ['my_rt', 'rows', 'x', '__builtin_expect', 'float', 'int5']) {
-      expect([word, isKittensWord(word), isHipWord(word)]).toEqual([word, false, false]);
+      assert.deepEqual([word, isKittensWord(word), isHipWord(word)], [word, false, false]);
     }
   });
 
@@ -175,6 +177,6 @@ describe('language of a cell', () => {
     const preferences = new Preferences();
     const view = editor(CELL);
     view.destroy();
-    expect(() => (preferences.changed as any).emit()).not.toThrow();
+    assert.doesNotThrow(() => (preferences.changed as any).emit());
   });
 });

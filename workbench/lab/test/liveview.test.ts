@@ -1,5 +1,5 @@
-jest.mock('@lumino/widgets', () => ({ PanelLayout: class {}, Widget: class {} }));
-
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
 import { hasWidget } from '../src/liveview';
 
 describe('a live view', () => {
@@ -14,18 +14,18 @@ describe('a live view', () => {
 
   it('is what this page saw opened, without a question to a kernel that may be busy', async () => {
     const busy = kernel({});
-    expect(await hasWidget(busy, new Set(['a']), 'a')).toBe(true);
-    expect(busy.asked).toEqual([]);
+    assert.equal(await hasWidget(busy, new Set(['a']), 'a'), true);
+    assert.deepEqual(busy.asked, []);
   });
 
   it('is what the kernel still has, after a reload', async () => {
     const alive = kernel({ a: {} });
-    expect(await hasWidget(alive, new Set(), 'a')).toBe(true);
-    expect(alive.asked).toEqual([{ target_name: 'jupyter.widget' }]);
+    assert.equal(await hasWidget(alive, new Set(), 'a'), true);
+    assert.deepEqual(alive.asked, [{ target_name: 'jupyter.widget' }]);
   });
 
   it('is nothing for a kernel that never had it, and without a kernel', async () => {
-    expect(await hasWidget(kernel({ b: {} }), new Set(), 'a')).toBe(false);
-    expect(await hasWidget(null, new Set(), 'a')).toBe(false);
+    assert.equal(await hasWidget(kernel({ b: {} }), new Set(), 'a'), false);
+    assert.equal(await hasWidget(null, new Set(), 'a'), false);
   });
 });

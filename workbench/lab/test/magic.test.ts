@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
 import {
   hasKernels,
   isHipkittens,
@@ -11,33 +13,33 @@ import {
 
 describe('magic line', () => {
   it('is the first line and nothing else', () => {
-    expect(isHipkittens('%%hipkittens k\n')).toBe(true);
-    expect(isHipkittens('%%hipkittens')).toBe(true);
-    expect(isHipkittens(' %%hipkittens k')).toBe(false);
-    expect(isHipkittens('\n%%hipkittens k')).toBe(false);
-    expect(isHipkittens('%%hipkittensx')).toBe(false);
-    expect(isHipkittens('%%hipkittens?')).toBe(false);
-    expect(isHipkittens('%hipkittens doctor')).toBe(false);
+    assert.equal(isHipkittens('%%hipkittens k\n'), true);
+    assert.equal(isHipkittens('%%hipkittens'), true);
+    assert.equal(isHipkittens(' %%hipkittens k'), false);
+    assert.equal(isHipkittens('\n%%hipkittens k'), false);
+    assert.equal(isHipkittens('%%hipkittensx'), false);
+    assert.equal(isHipkittens('%%hipkittens?'), false);
+    assert.equal(isHipkittens('%hipkittens doctor'), false);
   });
 
   it('of a Triton cell is known too, and is no C++', () => {
-    expect(isTriton('%%triton k --profile\n')).toBe(true);
-    expect(isOurs('%%triton k')).toBe(true);
-    expect(isHipkittens('%%triton k')).toBe(false);
-    expect(isTriton('%%tritonx k')).toBe(false);
-    expect(hasKernels('%%triton k')).toBe(true);
-    expect(hasKernels('import triton\n\n@triton.jit\ndef add(x):\n')).toBe(true);
-    expect(hasKernels('%%writefile a.py\n@triton.jit\n')).toBe(false);
-    expect(hasKernels('x = 1\n')).toBe(false);
-    expect(moduleName('%%triton soft --time')).toBe('soft');
-    expect(withOptions('%%triton k\nx = 1', ['--profile'])).toBe('%%triton k --profile\nx = 1');
+    assert.equal(isTriton('%%triton k --profile\n'), true);
+    assert.equal(isOurs('%%triton k'), true);
+    assert.equal(isHipkittens('%%triton k'), false);
+    assert.equal(isTriton('%%tritonx k'), false);
+    assert.equal(hasKernels('%%triton k'), true);
+    assert.equal(hasKernels('import triton\n\n@triton.jit\ndef add(x):\n'), true);
+    assert.equal(hasKernels('%%writefile a.py\n@triton.jit\n'), false);
+    assert.equal(hasKernels('x = 1\n'), false);
+    assert.equal(moduleName('%%triton soft --time'), 'soft');
+    assert.equal(withOptions('%%triton k\nx = 1', ['--profile']), '%%triton k --profile\nx = 1');
   });
 
   it('has a name, options and their values', () => {
     const kinds = parseMagicLine(
       '%%hipkittens rms --arch gfx950 -DN=4 -D M --profile --flags "-O1 -g" x'
     ).map(part => [part.kind, part.text]);
-    expect(kinds).toEqual([
+    assert.deepEqual(kinds, [
       ['magic', '%%hipkittens'],
       ['name', 'rms'],
       ['flag', '--arch'],
@@ -50,20 +52,23 @@ describe('magic line', () => {
       ['string', '"-O1 -g"'],
       ['value', 'x']
     ]);
-    expect(moduleName('%%hipkittens --time soft')).toBe('soft');
-    expect(moduleName('%%hipkittens --arch gfx942 soft')).toBe('soft');
-    expect(moduleName('%%hipkittens')).toBe('');
+    assert.equal(moduleName('%%hipkittens --time soft'), 'soft');
+    assert.equal(moduleName('%%hipkittens --arch gfx942 soft'), 'soft');
+    assert.equal(moduleName('%%hipkittens'), '');
   });
 
   it('takes options once, and the lines below stay where they are', () => {
-    expect(withOptions('%%hipkittens k\nint a;', ['--profile'])).toBe('%%hipkittens k --profile\nint a;');
-    expect(withOptions('%%hipkittens k --profile\nint a;', ['--profile'])).toBe(
+    assert.equal(withOptions('%%hipkittens k\nint a;', ['--profile']), '%%hipkittens k --profile\nint a;');
+    assert.equal(
+      withOptions('%%hipkittens k --profile\nint a;', ['--profile']),
       '%%hipkittens k --profile\nint a;'
     );
-    expect(withOptions('%%hipkittens k', ['--verify', 'a/b', '--time'])).toBe(
+    assert.equal(
+      withOptions('%%hipkittens k', ['--verify', 'a/b', '--time']),
       '%%hipkittens k --verify a/b --time'
     );
-    expect(withOptions('%%hipkittens k --verify c/d\nx', ['--verify', 'a/b'])).toBe(
+    assert.equal(
+      withOptions('%%hipkittens k --verify c/d\nx', ['--verify', 'a/b']),
       '%%hipkittens k --verify c/d\nx'
     );
   });
@@ -72,7 +77,7 @@ describe('magic line', () => {
 describe('options', () => {
   it('are those that begin as what is typed', () => {
     const { begun, options } = optionsAt('%%hipkittens k --prof');
-    expect([begun, options.map(({ name }) => name)]).toEqual([6, ['--profile']]);
-    expect(optionsAt('%%hipkittens ro').options).toEqual([]);
+    assert.deepEqual([begun, options.map(({ name }) => name)], [6, ['--profile']]);
+    assert.deepEqual(optionsAt('%%hipkittens ro').options, []);
   });
 });

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { describe, it, mock } from 'node:test';
 import { Contents } from '@jupyterlab/services';
 
 import { cellsFor, createNotebook, insertTemplate, notebookOf } from '../src/newkernel';
@@ -32,39 +34,52 @@ function notebook(texts: string[], activeCellIndex: number) {
 describe('a new kernel', () => {
   it('is a notebook that has all that its kernel needs', () => {
     const content = notebookOf(gemm, 'python3');
-    const cells = content.cells as { id: string; cell_type: string; source: string; outputs?: [] }[];
-    expect(cells.map(cell => cell.cell_type)).toEqual(['markdown', 'code', 'code', 'code']);
-    expect(cells[1].source).toBe(SETUP);
-    expect(cells[2]).toMatchObject({ outputs: [], execution_count: null });
-    expect(cells[2].source).toMatch(/^%%hipkittens gemm\n/);
-    expect(new Set(cells.map(cell => cell.id)).size).toBe(4);
-    expect(content.metadata).toMatchObject({ kernelspec: { name: 'python3' } });
+    const cells = content.cells as {
+      id: string;
+      cell_type: string;
+      source: string;
+      outputs?: [];
+      execution_count?: null;
+    }[];
+    assert.deepEqual(
+      cells.map(cell => cell.cell_type),
+      ['markdown', 'code', 'code', 'code']
+    );
+    assert.equal(cells[1].source, SETUP);
+    assert.deepEqual([cells[2].outputs, cells[2].execution_count], [[], null]);
+    assert.match(cells[2].source, /^%%hipkittens gemm\n/);
+    assert.equal(new Set(cells.map(cell => cell.id)).size, 4);
+    assert.equal((content.metadata.kernelspec as { name: string }).name, 'python3');
   });
 
   it('knows what it is verified against', () => {
     for (const template of TEMPLATES) {
       const reference = (template.cells[1].metadata.hipkittens as { reference: object }).reference;
-      expect(Object.keys(reference)).toEqual(['launch', 'inputs', 'outputs', 'reference']);
-      expect(Object.values(reference).every(text => typeof text === 'string' && text !== '')).toBe(true);
+      assert.deepEqual(Object.keys(reference), ['launch', 'inputs', 'outputs', 'reference']);
+      assert.equal(
+        Object.values(reference).every(text => typeof text === 'string' && text !== ''),
+        true
+      );
     }
   });
 
   it('is written where the launcher is', async () => {
-    const save = jest.fn(
+    const save = mock.fn(
       async (path: string, _options: Partial<Contents.IModel>) => ({ path }) as Contents.IModel
     );
-    const newUntitled = jest.fn(async () => ({ path: 'mine/Untitled.ipynb' }) as Contents.IModel);
-    expect(await createNotebook({ newUntitled, save }, gemm, 'python3', 'mine')).toBe('mine/Untitled.ipynb');
-    expect(newUntitled).toHaveBeenCalledWith({ path: 'mine', type: 'notebook' });
-    expect(save.mock.calls[0][0]).toBe('mine/Untitled.ipynb');
-    expect((save.mock.calls[0][1].content as { nbformat: number }).nbformat).toBe(4);
+    const newUntitled = mock.fn(async () => ({ path: 'mine/Untitled.ipynb' }) as Contents.IModel);
+    assert.equal(await createNotebook({ newUntitled, save }, gemm, 'python3', 'mine'), 'mine/Untitled.ipynb');
+    assert.deepEqual(newUntitled.mock.calls[0].arguments, [{ path: 'mine', type: 'notebook' }]);
+    assert.equal(save.mock.calls[0].arguments[0], 'mine/Untitled.ipynb');
+    assert.equal((save.mock.calls[0].arguments[1].content as { nbformat: number }).nbformat, 4);
   });
 
   it('loads the workbench where nothing does', () => {
-    expect(cellsFor(gemm, ['x = 1']).map(cell => cell.source)[1]).toBe(SETUP);
-    expect(cellsFor(gemm, [`import os\n${SETUP}`, 'x = 1'])).toEqual(gemm.cells);
-    expect(cellsFor(gemm, ['%load_ext workbench\nimport torch'])).toHaveLength(4);
-    expect(cellsFor(gemm, ['%load_ext workbench\nimport torch', 'import workbench as wb'])).toEqual(
+    assert.equal(cellsFor(gemm, ['x = 1']).map(cell => cell.source)[1], SETUP);
+    assert.deepEqual(cellsFor(gemm, [`import os\n${SETUP}`, 'x = 1']), gemm.cells);
+    assert.equal(cellsFor(gemm, ['%load_ext workbench\nimport torch']).length, 4);
+    assert.deepEqual(
+      cellsFor(gemm, ['%load_ext workbench\nimport torch', 'import workbench as wb']),
       gemm.cells
     );
   });
@@ -72,8 +87,8 @@ describe('a new kernel', () => {
   it('comes below the current cell, and its cell is the current one then', () => {
     const { made, texts } = notebook([SETUP, KERNEL, 'last'], 1);
     insertTemplate(made as never, gemm);
-    expect(texts()).toEqual([SETUP, KERNEL, ...gemm.cells.map(cell => cell.source), 'last']);
-    expect(made.activeCellIndex).toBe(3);
-    expect(texts()[3].split('\n')[0]).toBe(KERNEL);
+    assert.deepEqual(texts(), [SETUP, KERNEL, ...gemm.cells.map(cell => cell.source), 'last']);
+    assert.equal(made.activeCellIndex, 3);
+    assert.equal(texts()[3].split('\n')[0], KERNEL);
   });
 });

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
 import type { CellRecord } from '../src/cells';
 import { SourceLinks, type ILink } from '../src/links';
 import { POINTED, SELECTED, connectTimelines, type IPointed } from '../src/timelines';
@@ -21,16 +23,16 @@ describe('timelines', () => {
   it('select the line in the cell and the instruction in the ISA view', () => {
     const { told, end } = connected();
     click({ kernel: 'gemm', address: 64, line: 7, own: true });
-    expect(told.cell).toEqual([{ record, line: 7, action: 'select', addresses: [64] }]);
-    expect(told.isa).toEqual(told.cell);
-    expect(told.timeline).toEqual([]);
+    assert.deepEqual(told.cell, [{ record, line: 7, action: 'select', addresses: [64] }]);
+    assert.deepEqual(told.isa, told.cell);
+    assert.deepEqual(told.timeline, []);
     end();
   });
 
   it('know no line of the cell where the instruction is of a header', () => {
     const { told, end } = connected();
     click({ kernel: 'gemm', address: 64, line: 300, own: false });
-    expect(told.isa[0]).toMatchObject({ line: 0, addresses: [64] });
+    assert.deepEqual([told.isa[0].line, told.isa[0].addresses], [0, [64]]);
     end();
   });
 
@@ -38,10 +40,10 @@ describe('timelines', () => {
     const { told, end } = connected();
     click({ kernel: 'other', address: 64, line: 7, own: true });
     click(null);
-    expect([told.cell, told.isa]).toEqual([[], []]);
+    assert.deepEqual([told.cell, told.isa], [[], []]);
     end();
     click({ kernel: 'gemm', address: 64, line: 7, own: true });
-    expect(told.cell).toEqual([]);
+    assert.deepEqual(told.cell, []);
   });
 
   it('show what is selected in a cell or an ISA view, not what is pointed at', () => {
@@ -49,7 +51,7 @@ describe('timelines', () => {
     links.pointInCell({ record, line: 3, action: 'hover' });
     links.pointInCell({ record, line: 3, action: 'select' });
     links.pointInIsa({ record, line: 4, action: 'select', addresses: [8] });
-    expect(told.timeline).toEqual([
+    assert.deepEqual(told.timeline, [
       { kernels: ['gemm'], line: 3, addresses: undefined },
       { kernels: ['gemm'], line: 4, addresses: [8] }
     ]);

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
 import { isTrusted, withholdWidgets } from '../src/untrusted';
 
 const STATE = { 'application/vnd.jupyter.widget-state+json': { state: {} } };
@@ -12,15 +14,17 @@ function notebook(...cells: string[]): any {
 }
 
 describe('a notebook', () => {
-  it.each([
+  for (const [cells, trusted] of [
     [['code!', 'code!'], true],
     [['code!', 'markdown'], true],
     [['code!', 'code'], false],
     [['markdown!'], false],
     [[], false]
-  ])('of %j is trusted: %s', (cells, trusted) => {
-    expect(isTrusted(notebook(...cells))).toBe(trusted);
-  });
+  ] as [string[], boolean][]) {
+    it(`of ${cells} is trusted: ${trusted}`, () => {
+      assert.equal(isTrusted(notebook(...cells)), trusted);
+    });
+  }
 });
 
 describe('saved widgets', () => {
@@ -32,13 +36,13 @@ describe('saved widgets', () => {
 
   it('are not there until all cells are trusted; all else is', async () => {
     const model = await opened(notebook('code!', 'code'));
-    expect(model.getMetadata('widgets')).toBeUndefined();
-    expect(model.getMetadata('kernelspec')).toEqual({ name: 'python3' });
+    assert.equal(model.getMetadata('widgets'), undefined);
+    assert.deepEqual(model.getMetadata('kernelspec'), { name: 'python3' });
     model.cells[1].trusted = true;
-    expect(model.getMetadata('widgets')).toBe(STATE);
+    assert.equal(model.getMetadata('widgets'), STATE);
   });
 
   it('of a trusted notebook are there at once', async () => {
-    expect((await opened(notebook('code!'))).getMetadata('widgets')).toBe(STATE);
+    assert.equal((await opened(notebook('code!'))).getMetadata('widgets'), STATE);
   });
 });

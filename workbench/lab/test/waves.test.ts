@@ -1,4 +1,6 @@
 /** What timelines are painted from; the page's script is plain JavaScript, as any notebook can load it. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
 
 // @ts-expect-error the script has no types
 import { Track, after, duration, paint, paintBins } from '../../views/waves/waves.js';
@@ -48,20 +50,20 @@ const pixels = (sums: Float32Array) =>
 describe('after', () => {
   it('finds the first that is greater', () => {
     const values = [1, 3, 3, 7];
-    expect([0, 1, 3, 7].map(value => after(values, value, 0, 4))).toEqual([0, 1, 3, 4]);
+    assert.deepEqual(
+      [0, 1, 3, 7].map(value => after(values, value, 0, 4)),
+      [0, 1, 3, 4]
+    );
   });
 });
 
 describe('duration', () => {
   it('has neither zeros behind a point nor an exponent', () => {
     const seconds = [5e-9, 9.986e-7, 9.996e-7, 1.849e-5, 1.6946e-3];
-    expect(seconds.map(each => duration(each, 3))).toEqual([
-      '5.00 ns',
-      '999 ns',
-      '1.00 us',
-      '18.5 us',
-      '1,695 us'
-    ]);
+    assert.deepEqual(
+      seconds.map(each => duration(each, 3)),
+      ['5.00 ns', '999 ns', '1.00 us', '18.5 us', '1,695 us']
+    );
   });
 });
 
@@ -70,7 +72,7 @@ describe('paint', () => {
     const sums = new Float32Array(4 * 5);
     paint(track(), 0, 0, 5 / 100, 5, sums, colours, null);
     // Half of the first pixel is the VALU, half the MFMA; the third one's gap is a wait, on the other track.
-    expect(pixels(sums)).toEqual([
+    assert.deepEqual(pixels(sums), [
       [128, 0, 128, 1],
       [0, 0, 255, 1],
       [0, 0, 0, 0],
@@ -82,14 +84,17 @@ describe('paint', () => {
   it('shows single cycles', () => {
     const sums = new Float32Array(4 * 4);
     paint(track(), 0, 8, 1, 4, sums, colours, null);
-    expect(pixels(sums).map(([red]) => red)).toEqual([255, 255, 0, 0]);
+    assert.deepEqual(
+      pixels(sums).map(([red]) => red),
+      [255, 255, 0, 0]
+    );
   });
 
   it('dims what is not chosen', () => {
     const sums = new Float32Array(4 * 10);
     paint(track(), 0, 0, 10 / 100, 10, sums, colours, new Uint8Array([0, 1]));
-    expect(sums[3]).toBeLessThan(0.5);
-    expect(sums[4 * 2 + 3]).toBeCloseTo(1);
+    assert.ok(sums[3] < 0.5);
+    assert.ok(Math.abs(sums[4 * 2 + 3] - 1) < 0.005);
   });
 });
 
@@ -104,7 +109,7 @@ describe('paintBins', () => {
       const summed = new Float32Array(4 * 20);
       paint(track(), 0, from, scale, 20, exact, colours, null);
       paintBins(track(), 0, from, scale, 20, summed, colours);
-      summed.forEach((value, i) => expect(Math.abs(value - exact[i])).toBeLessThan(2));
+      summed.forEach((value, i) => assert.ok(Math.abs(value - exact[i]) < 2));
     }
   });
 });
