@@ -3,6 +3,7 @@
  */
 
 import { ReactWidget, UseSignal } from '@jupyterlab/apputils';
+import type { ICellModel, ICodeCellModel } from '@jupyterlab/cells';
 import { NotebookActions, type INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { bugIcon, checkIcon, runIcon, type LabIcon } from '@jupyterlab/ui-components';
@@ -10,16 +11,17 @@ import { CommandRegistry } from '@lumino/commands';
 import { Signal, type ISignal } from '@lumino/signaling';
 import * as React from 'react';
 
-import { compiledCells, type NotebookWatcher } from './cells';
+import { compiledCells, recordOf, type NotebookWatcher } from './cells';
 import { CommandIDs } from './commands';
 import { bytes, clock, plain } from './format';
 import type { IHistoryEntry, RunHistory } from './history';
 import { dashboardIcon, isaIcon, profileIcon } from './icons';
 import { NotLoaded, kernelLine, type IKernelState, type IProgress, type KernelLine } from './kernel';
 import { chosenMeasure, shares } from './heat';
-import type { ICellPayload, IHeat, IKernel, Origin } from './payload';
+import { isCurrent, type ICellPayload, type IHeat, type IKernel, type Origin } from './payload';
 import type { Preferences } from './preferences';
 import { describeReference, referenceOf } from './reference';
+import { standing } from './standing';
 
 /**
  * What the sidebar shows: follows the current notebook, its kernel and its cells.
@@ -32,7 +34,7 @@ export class WorkbenchModel {
     private readonly watcherOf: (panel: NotebookPanel) => NotebookWatcher
   ) {
     tracker.currentChanged.connect((_, panel) => this.setPanel(panel));
-    tracker.activeCellChanged.connect(() => this._changed.emit());
+    tracker.activeCellChanged.connect((_, cell) => this.setCell(cell?.model ?? null));
     NotebookActions.executed.connect((_, { notebook, cell }) => {
       // A kernel that just loaded the workbench can be asked from now on.
       if (
@@ -70,6 +72,32 @@ export class WorkbenchModel {
     const cells = compiledCells(this._panel?.content.model).filter(cell => cell.payload?.heat);
     const active = this._panel?.content.activeCell?.model;
     return (cells.find(cell => cell.model === active) ?? cells.pop())?.payload?.heat ?? null;
+  }
+
+  /** Follows the current cell: a run that begins, and the edit that makes its result one of other text. */
+  private setCell(cell: ICellModel | null): void {
+    this.cell?.contentChanged.disconnect(this.onEdit, this);
+    this.cell?.stateChanged.disconnect(this.onState, this);
+    this.cell = cell;
+    cell?.contentChanged.connect(this.onEdit, this);
+    cell?.stateChanged.connect(this.onState, this);
+    this.edited = false;
+    this._changed.emit();
+  }
+
+  private onEdit(cell: ICellModel): void {
+    const payload = recordOf(cell)?.payload;
+    const edited = !!payload && !isCurrent(payload, cell.sharedModel.getSource());
+    if (edited !== this.edited) {
+      this.edited = edited;
+      this._changed.emit();
+    }
+  }
+
+  private onState(_: ICellModel, change: { name: string }): void {
+    if (change.name === 'executionState') {
+      this._changed.emit();
+    }
   }
 
   private setPanel(panel: NotebookPanel | null): void {
@@ -148,6 +176,9 @@ export class WorkbenchModel {
       });
   }
 
+  private cell: ICellModel | null = null;
+  /** Whether the current cell's text is another than the one that ran. */
+  private edited = false;
   private _panel: NotebookPanel | null = null;
   private _state: IKernelState | null = null;
   private line: KernelLine | null = null;
@@ -346,7 +377,9 @@ function Actions({ commands, model, trans }: IProps): JSX.Element {
     [CommandIDs.dashboard, trans.__('Dashboard'), dashboardIcon]
   ];
   const cell = model.panel?.content.activeCell?.model;
-  const name = cell?.sharedModel.getSource().match(/^%%hipkittens[ \t]+(\w+)/)?.[1];
+  const source = cell?.sharedModel.getSource() ?? '';
+  const running = (cell as ICodeCellModel | undefined)?.executionState === 'running';
+  const name = source.match(/^%%hipkittens[ \t]+(\w+)/)?.[1];
   const kept = cell && name ? referenceOf(cell) : null;
   return (
     <Section title={name ? trans.__('Cell %1', name) : trans.__('Current cell')}>
@@ -370,7 +403,8 @@ function Actions({ commands, model, trans }: IProps): JSX.Element {
       </div>
       {kept && (
         <p className="jp-hipkittens-Hint">
-          {trans.__('Verified against')} <code>{describeReference(kept)}</code>{' '}
+          {standing(recordOf(cell!)?.payload ?? null, source, running, trans)}{' '}
+          <code>{describeReference(kept)}</code>{' '}
           <button
             className="jp-hipkittens-Link"
             title={commands.caption(CommandIDs.reference)}
