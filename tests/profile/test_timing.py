@@ -137,3 +137,17 @@ def test_counters_of_a_gpu_are_an_error_that_says_what_to_do():
     launch, _ = target(iter([1.0]))
     with pytest.raises(DeviceError, match=r'wb\.profile.*device="emulated:gfx950"'):
         counting.counted(launch)
+
+
+@pytest.mark.parametrize("shape", [{"m": 16, "n": 16, "k": 32}, {"m": 256, "n": 256, "k": 512}])
+def test_the_parts_of_a_modelled_time_add_up(shape):
+    """Units work at the same time: the busiest, the wait beyond it and the launch are the whole."""
+    result = wb.time("gemm/bf16", shape=shape, device="emulated:gfx950")
+    model, parts = result.model, result.model.breakdown
+    longest = next(iter(parts))
+    assert model.waiting > 0
+    assert list(parts)[-2:] == ["waiting", "launch"]
+    assert sum(parts[key].value for key in (longest, "waiting", "launch")) == pytest.approx(
+        model.seconds * 1e6
+    )
+    assert f"waves wait for {model.waiting * 1e6:.3g} us" in str(result)

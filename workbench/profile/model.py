@@ -93,7 +93,13 @@ UNITS: Mapping[str, str] = {
     "infinity": "Infinity Cache bandwidth",
     "hbm": "HBM bandwidth",
 }
-"""Description of each part of a breakdown."""
+"""Description of each unit of a breakdown."""
+
+BESIDE_UNITS: Mapping[str, str] = {
+    "waiting": "waits beyond the longest",
+    "launch": "launch overhead",
+}
+"""Description of the parts of a breakdown in which no unit works."""
 
 BOUND_SHARE = 0.7
 """A kernel that keeps a unit busy for less than this part of its time is bound by what its waves wait for."""
@@ -176,18 +182,30 @@ class TimeModel:
         return Figure(seconds * 1e6, "us", Origin.MODELLED, self.source, self.error)
 
     @property
+    def waiting(self) -> float:
+        """Seconds beyond launch and longest part: even the busiest unit idles, since waves stand still."""
+        return max(0.0, self.seconds - self.overhead - max(self.parts.values()))
+
+    @property
     def breakdown(self) -> dict[str, Figure]:
-        """Microseconds by unit, longest first, the launch overhead last."""
+        """Microseconds by unit, longest first, then "waiting" and "launch".
+
+        Units are busy at the same time, so the first, "waiting" and "launch" together are the whole time.
+        """
         order = sorted(self.parts, key=lambda part: -self.parts[part])
         figures = {p: self._figure(self.parts[p]) for p in order}
-        return {**figures, "launch": self._figure(self.overhead)}
+        return {**figures, "waiting": self._figure(self.waiting), "launch": self._figure(self.overhead)}
 
     @property
     def longest(self) -> str:
-        """Launch overhead and the three longest parts, as text."""
+        """Launch overhead, the three longest parts and the wait beyond them, as text."""
         top = sorted(self.parts, key=lambda part: -self.parts[part])[:3]
         parts = ", ".join(f"{UNITS.get(p, p)} {self.parts[p] * 1e6:.3g} us" for p in top)
-        return f"launch {self.overhead * 1e6:.3g} us, longest {parts}"
+        text = f"launch {self.overhead * 1e6:.3g} us, longest {parts}"
+        if self.waiting > 0:
+            reason = f" ({REASONS[self.waits]})" if self.waits in REASONS else ""
+            text += f"; beyond the longest, waves wait for {self.waiting * 1e6:.3g} us{reason}"
+        return text
 
     def __str__(self) -> str:
         return f"{self.time}: {self.longest}"

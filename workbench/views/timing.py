@@ -11,7 +11,7 @@ from markupsafe import Markup
 from workbench.display import plots, shows
 from workbench.operators import Published, Shape, shape_text
 from workbench.origin import Figure, Origin
-from workbench.profile.model import UNITS
+from workbench.profile.model import BESIDE_UNITS, UNITS
 from workbench.profile.timing import SweepResult, TimeResult
 from workbench.theme import GREY, INK, SERIES, readable
 from workbench.views.badge import badge, marker, style, unknown
@@ -66,7 +66,7 @@ def breakdown_bars(result: TimeResult) -> tuple[list[str], list[float]]:
     if result.model is None:
         return [], []
     parts = result.model.breakdown
-    names = [UNITS.get(name, "launch overhead") for name in parts]
+    names = [{**UNITS, **BESIDE_UNITS}[name] for name in parts]
     return names[::-1], [figure.value for figure in parts.values()][::-1]
 
 
