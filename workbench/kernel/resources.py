@@ -83,7 +83,7 @@ def resources_lines(of: Mapping[str, Resources], beside: Mapping[str, str] | Non
     for name, resources in of.items():
         fits = resources.occupancy
         numbers = [f"{getattr(resources, at):,}" for at in headings]
-        limit = "nothing" if fits.is_full else fits.limit
+        limit = "wave slots, all filled" if fits.is_full else fits.limit
         rows.append([name, *numbers, f"{fits.waves_per_simd:g}", f"{resources.block:,}", limit])
     # A longer name moves its own row alone.
     widths = [max(min(len(text), 60) for text in column) for column in zip(*rows, strict=True)]
