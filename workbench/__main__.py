@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,15 +26,16 @@ def commands() -> argparse.ArgumentParser:
         help="check compiler, headers, HIP library and devices; say what is missing and how to install it",
     )
     commands.add_parser("devices", help="list the devices that can run kernels")
-    commands.add_parser("kernels", help="list the kernel library")
+    listed = commands.add_parser("kernels", help="list the kernel library, or describe some of its kernels")
+    listed.add_argument("names", nargs="*", metavar="NAME", help='"gemm/bf16", or a category such as "gemm"')
     cache_command = commands.add_parser("cache", help="show what the cache keeps of earlier compilations")
     cache_command.add_argument("action", nargs="?", choices=["clear"], help="empty the cache")
     new = commands.add_parser("new", help="write a notebook with a kernel from a template")
     new.add_argument("template", nargs="?", help="name of the template; leave it out to list them")
     new.add_argument("file", nargs="?", help="the notebook to write; default: TEMPLATE.ipynb")
     run = commands.add_parser("run", help="verify and time kernels of the library")
-    run.add_argument("names", nargs="+", metavar="NAME", help='such as "gemm/bf16"')
-    run.add_argument("--device", help='such as "emulated:gfx942"; default: the default device')
+    run.add_argument("names", nargs="+", metavar="NAME", help='"gemm/bf16", or a category such as "gemm"')
+    run.add_argument("--device", help="MI355X, gfx942, gpu:0, ...; default: the default device")
     run.add_argument("--shapes", action="store_true", help="all shapes of the spec, not only the first")
     run.add_argument("--report", metavar="FILE", help="write the results to an HTML page")
     _add_bench(commands)
@@ -109,8 +112,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _hipify(options.files, options.in_place)
         if options.command == "install-hipcc":
             return _install_hipcc(options.folder)
-        if options.command in ("devices", "kernels"):
-            return _list(options.command)
+        if options.command == "devices":
+            return _list("devices")
+        if options.command == "kernels":
+            return _kernels(options.names)
         if options.command == "cache":
             return _cache(options.action)
         if options.command == "new":
@@ -123,6 +128,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WorkbenchError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # `head` has read enough. Nothing is left to be written at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
 
 
 def _add_bench(commands: Any) -> None:
@@ -303,6 +312,17 @@ def _doctor() -> int:
     return 0 if report.ok else 1
 
 
+def _kernels(names: Sequence[str]) -> int:
+    from workbench.operators import kernels
+    from workbench.operators.description import describe
+
+    if not names:
+        return _list("kernels")
+    for name in kernels.named(names):
+        print(f"{name}\n\n{describe(kernels[name]).text}\n")
+    return 0
+
+
 def _list(listing: str) -> int:
     from workbench.views.listings import LISTINGS
 
@@ -354,7 +374,7 @@ def _run(names: Sequence[str], device: str | None, all_shapes: bool, path: str |
 
     items: list[object] = []
     good = True
-    for name in names:
+    for name in kernels.named(names):
         spec = kernels[name]
         shapes = spec.shapes if all_shapes else spec.shapes[:1]
         checked = verify(spec, shapes=shapes, device=device)

@@ -13,7 +13,7 @@ import workbench as wb
 from workbench.__main__ import main
 from workbench.bench import cases as problems
 from workbench.bench import compare_results, run
-from workbench.bench.cases import Case, analyses, cases, cost, device_of_name
+from workbench.bench.cases import Case, analyses, cases, cost
 from workbench.bench.command import parsed_cluster, parsed_shapes
 from workbench.bench.compare import percentage
 from workbench.bench.implementations import RIVALS
@@ -23,6 +23,7 @@ from workbench.bench.run import Progress
 from workbench.bench.run_case import code_of, run_case, verified_shape
 from workbench.bench.setting import clock_told, source_digest
 from workbench.errors import UsageError
+from workbench.runtime import device as device_named
 from workbench.views.benchmarks import analysis_bars
 
 MI355X = "emulated:gfx950"
@@ -54,7 +55,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Case]:
 
 
 def test_problems_are_those_with_published_figures_of_the_product() -> None:
-    device = device_of_name("MI355X")
+    device = device_named("MI355X")
     published = cases(["gemm/bf16"], "published", device)
     assert {case.shape["m"] for case in published} == {1024, 2048, 4096, 8192, 16384}
     (backward,) = cases(["normalization/layernorm_backward"], "published", device)
@@ -67,12 +68,12 @@ def test_problems_are_those_with_published_figures_of_the_product() -> None:
 
 
 def test_a_published_problem_is_timed_by_the_variant_that_its_figure_compares() -> None:
-    published = cases(["attention/backward"], "published", device_of_name("MI355X"))
+    published = cases(["attention/backward"], "published", device_named("MI355X"))
     assert {case.operator for case in published} == {"attention/backward:pinned"}
     assert {case.shape["queries"] for case in published} == {1024, 2048, 4096, 8192, 16384}
-    elsewhere = cases(["attention/backward"], "published", device_of_name("MI300X"))
+    elsewhere = cases(["attention/backward"], "published", device_named("MI300X"))
     assert {case.operator for case in elsewhere} == {"attention/backward"}, "it takes gfx950 alone"
-    (unpublished,) = cases(["attention/backward"], [published[0].shape], device_of_name("MI355X"))
+    (unpublished,) = cases(["attention/backward"], [published[0].shape], device_named("MI355X"))
     assert unpublished.operator == "attention/backward", "a given shape is no figure's"
     results = [modelled_result(case, MI355X) for case in published]
     backward = [figure for figure in analyses() if figure.operator == "attention/backward"]
@@ -89,11 +90,11 @@ def test_operators_by_name_and_category() -> None:
     with pytest.raises(UsageError, match="shapes is 5; expected 'published'"):
         wb.bench("gemm/bf16", shapes=5)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="shapes is 'all'"):
-        cases(["gemm/bf16"], "all", device_of_name("MI355X"))
+        cases(["gemm/bf16"], "all", device_named("MI355X"))
 
 
 def test_every_point_of_hipkittens_figures_is_a_problem_of_ours() -> None:
-    device = device_of_name("MI355X")
+    device = device_named("MI355X")
     assert len(analyses()) == 19
     for figure in analyses():
         spec = wb.kernels[figure.operator]
@@ -258,7 +259,7 @@ def test_words_of_the_command_line() -> None:
 
 
 def test_implementations_of_others() -> None:
-    device = device_of_name("MI355X")
+    device = device_named("MI355X")
     with pytest.raises(UsageError, match="pytorch runs on a GPU only"):
         chosen_rivals(["pytorch"], device)
     with pytest.raises(UsageError, match="against is 'cuda'; expected some of triton, pytorch"):

@@ -12,7 +12,6 @@ from typing import Any
 from workbench.errors import ShapeError, UsageError
 from workbench.operators import KernelSpec, Published, Shape, kernels
 from workbench.runtime import Device
-from workbench.runtime.registry import device as device_named
 from workbench.targets import product
 
 ANALYSIS = Path(__file__).with_name("hipkittens.json")
@@ -97,17 +96,6 @@ def published_of(spec: KernelSpec) -> list[Published]:
         *spec.published,
         *(row for figure in analyses() if figure.operator == spec.name for row in figure.published()),
     ]
-
-
-def device_of_name(name: str | None) -> Device:
-    """A device by its name, or by that of a target or a product: "MI355X" is the emulated one.
-
-    Raises:
-        DeviceError: there is none.
-    """
-    if name is None or ":" in name or name in ("gpu", "emulated"):
-        return device_named(name)
-    return device_named(f"emulated:{name}")
 
 
 def product_name(device: Device) -> str:
@@ -213,11 +201,7 @@ def named(operators: Iterable[str] | None) -> list[str]:
             f"bench: operators is {operators!r}; expected names such as 'gemm/bf16', or categories such as "
             "'gemm'"
         )
-    names: list[str] = []
-    for name in operators:
-        inside = [kernel_name for kernel_name in kernels if kernel_name.partition("/")[0] == name]
-        names += inside or [kernels[name].name]
-    return list(dict.fromkeys(names))
+    return kernels.named(operators)
 
 
 def _shapes(spec: KernelSpec, shapes: str | Sequence[Shape], device: Device) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.bench.cases import cases, cost, device_of_name, named, product_name, published_of
+from workbench.bench.cases import cases, cost, named, product_name, published_of
 from workbench.bench.engine import Engine, Outcome, Task
 from workbench.bench.results import OURS, Result, Store, key_of
 from workbench.bench.rivals import chosen_rivals, run_rival
@@ -20,6 +20,7 @@ from workbench.events import hub
 from workbench.operators import Published, Shape, kernels
 from workbench.progress import bar
 from workbench.runtime import Device
+from workbench.runtime.registry import device as device_named
 
 LARGEST = 3e12
 """Operations of the largest problem that is run on an emulated device where nobody says otherwise."""
@@ -115,7 +116,7 @@ def bench(
     Raises:
         UnknownKernel, UsageError, DeviceError, ShapeError
     """
-    where = device_of_name(device)
+    where = device_named(device)
     names = [operators] if isinstance(operators, str) else operators
     todo = cases(names, shapes, where, figures)
     rivals = chosen_rivals(against, where)
@@ -164,7 +165,7 @@ def _run(function: Callable[..., Result], arguments: tuple[Any, ...]) -> Result:
 
 def compile_case(function: Callable[..., Result], arguments: tuple[Any, ...]) -> None:
     """Compiles what a case will run, where no GPU is needed; its code is then in the cache."""
-    case, device = arguments[-2], device_of_name(arguments[-1])
+    case, device = arguments[-2], device_named(arguments[-1])
     if function is run_case:
         case.spec.steps_of(case.shape, arch=device.arch)
 

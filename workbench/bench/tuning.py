@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workbench.bench.cases import Case, device_of_name
+from workbench.bench.cases import Case
 from workbench.bench.engine import Engine, Outcome, Task
 from workbench.bench.results import Result, Store
 from workbench.bench.run import base
@@ -23,6 +23,7 @@ from workbench.operators.tunables import settings_text
 from workbench.operators.variants import read_tuning
 from workbench.progress import bar
 from workbench.runtime import Device
+from workbench.runtime.registry import device as device_named
 
 TOGETHER = 8
 """Candidates that a search asks for at a time."""
@@ -237,7 +238,7 @@ def tune(
         raise UsageError(f"tune: {spec.name} is a part of an operator; expected one such as 'gemm/bf16'")
     if budget < 1:
         raise UsageError(f"tune: budget is {budget}; expected the number of candidates, 1 or more")
-    where = device_of_name(device)
+    where = device_named(device)
     full = [spec.shape(shape, arch=where.arch) for shape in (spec.shapes if shapes is None else shapes)]
     store = Store(None if out is None else Path(out) / "tuning.sqlite")
     engine = Engine(
@@ -259,7 +260,7 @@ def tune(
 
 def compile_candidate(case: Case, device: str, *_: Any) -> None:
     """Compiles what a candidate will run, where no GPU is needed; its code is then in the cache."""
-    case.spec.steps_of(case.shape, arch=device_of_name(device).arch)
+    case.spec.steps_of(case.shape, arch=device_named(device).arch)
 
 
 class _Search:

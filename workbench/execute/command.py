@@ -89,10 +89,10 @@ def run(
         )
     variables = environment(rocm_folder(), os.environ)
     if device_name is not None:
-        variables["HIPKITTENS_DEVICE"] = _named(device_name)
+        variables["HIPKITTENS_DEVICE"] = device(device_name).name
     elif device().torch_device != "cpu":
         # A GPU's own libraries answer without this command.
-        variables["HIPKITTENS_DEVICE"] = _named("emulated")
+        variables["HIPKITTENS_DEVICE"] = device("emulated").name
     with contextlib.ExitStack() as stack:
         if Path(words[0]).suffix in _SOURCES:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hipkittens-program-"))
@@ -184,12 +184,6 @@ def _compile(source: str, program: str, variables: Mapping[str, str]) -> int:
         raise MissingFile(f"exec: there is no file {source} in {os.getcwd()}; expected a C++ source")
     arch = device(variables.get("HIPKITTENS_DEVICE")).arch
     return hipcc([source, "-o", program], lambda: arch)
-
-
-def _named(name: str) -> str:
-    """The device's own name, of a short one too."""
-    full = name if ":" in name or name in ("gpu", "emulated") else f"emulated:{name}"
-    return device(full).name
 
 
 def _start(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -120,6 +120,18 @@ class KernelRegistry(Shown, Mapping[str, KernelSpec]):
         specs = [self[name] for name in (names if names is not None else self)]
         return compile_all([job for spec in specs for job in spec.jobs(archs=archs)], workers)
 
+    def named(self, names: Iterable[str]) -> list[str]:
+        """Names of operators, each once: an operator by its name, or all of a category such as "gemm".
+
+        Raises:
+            UnknownKernel: a name is neither.
+        """
+        listed: list[str] = []
+        for name in names:
+            inside = [operator for operator in self if operator.partition("/")[0] == name]
+            listed += inside or [self[name].name]
+        return list(dict.fromkeys(listed))
+
     def _ipython_key_completions_(self) -> list[str]:
         return self._names()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copyreg
+import difflib
 from collections.abc import Callable, Iterator
 from functools import cache
 
@@ -60,10 +61,11 @@ def device(name: str | None = None) -> Device:
     """Finds a device by name.
 
     Args:
-        name: "gpu:0"; "emulated:gfx950", or a product such as "emulated:MI355X" (`targets.PRODUCTS`); or
-            "gpu" or "emulated" for the first of the kind. None means HIPKITTENS_DEVICE, else the first GPU,
-            else emulated gfx950; if the process already uses a HIP library, a device of that library. You
-            can append ",numerics=exact" or ",numerics=fast" to an emulated device (`workbench.numerics`).
+        name: "gpu:0"; "emulated:gfx950", or a product such as "emulated:MI355X" (`targets.PRODUCTS`), both
+            also without "emulated:"; or "gpu" or "emulated" for the first of the kind. None means
+            HIPKITTENS_DEVICE, else the first GPU, else emulated gfx950; if the process already uses a HIP
+            library, a device of that library. You can append ",numerics=exact" or ",numerics=fast" to an
+            emulated device (`workbench.numerics`).
 
     Raises:
         DeviceError: there is no such device, or not with these numerics.
@@ -81,12 +83,16 @@ def device(name: str | None = None) -> Device:
     for match in available:
         base = match.name.partition(_NUMERICS)[0]
         kind = base.partition(":")[0]
-        if requested in (base, kind) or (match.product and plain == f"{kind}:{match.product}".lower()):
+        names = {base, kind, f"{kind}:{match.product}".lower()}
+        if match.observes:
+            names |= {match.arch, match.product.lower()}
+        if plain in names:
             _check_numerics(match, numerics, asked)
             return match
     origin = "" if name else " (from HIPKITTENS_DEVICE)"
-    close = next((d.name for d in available if plain in (d.name, d.arch, d.product.lower())), None)
-    hint = f"; did you mean {close}?" if close else "."
+    by_name = {text.lower(): text for d in available for text in (d.name, d.arch, d.product)}
+    close = difflib.get_close_matches(plain, by_name, 1)
+    hint = f"; did you mean {by_name[close[0]]}?" if close else "."
     raise DeviceError(
         f"no device {requested!r}{origin} here; there are: {', '.join(d.name for d in available)}{hint}"
         + ("" if gpus() else " No AMD GPU with ROCm was found.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 
 from markupsafe import Markup
@@ -19,6 +20,9 @@ from workbench.views.data_flow import data_flow_svg
 from workbench.views.markup import block, code, details
 from workbench.views.table import Table
 
+LINE = 100
+"""Characters of a terminal's line."""
+
 
 def devices_table() -> Table:
     """The devices that kernels can run on; a mark before the default one."""
@@ -28,14 +32,14 @@ def devices_table() -> Table:
 
 
 def kernels_table(library: KernelRegistry = kernels) -> Table:
-    """The operators of a library."""
-    rows = []
-    for name, spec in library.items():
-        inputs = ", ".join(spec.signature.parameters)
-        sizes = "; ".join(f"{key}: {p}" for key, p in spec.parameters.items())
-        gradient = "" if spec.mutates else str(spec.backward or "autograd of the reference")
-        rows.append((f"{name}({inputs})", ", ".join(spec.targets), sizes, gradient, spec.doc))
-    return Table(("kernel", "targets", "shape", "gradient", ""), rows)
+    """The operators of a library, in lines of at most `LINE` characters; `describe` says the rest of each."""
+    targets = {name: " ".join(spec.targets) for name, spec in library.items()}
+    left = LINE - max(map(len, targets)) - max(map(len, targets.values())) - 2 * len("  ")
+    rows = [
+        (name, targets[name], textwrap.shorten(spec.doc, left, placeholder=" ..."))
+        for name, spec in library.items()
+    ]
+    return Table(("kernel", "targets", ""), rows)
 
 
 @shows(KernelRegistry)

@@ -1,0 +1,48 @@
+"""What the commands print."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import workbench as wb
+from workbench.__main__ import main
+
+
+def test_the_library_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert {line.split()[0] for line in lines[1:]} == set(wb.kernels)
+
+
+def test_operators_are_described(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "normalization/rmsnorm", "gemm/fp8"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("normalization/rmsnorm\n\nEvery row divided by its root mean square")
+    assert "\ngemm/fp8\n" in text
+    assert "[..., cols] of bf16, fp16 or fp32" in text
+
+
+def test_names_of_operators_and_categories() -> None:
+    gemms = [name for name in wb.kernels if name.startswith("gemm/")]
+    assert wb.kernels.named(["gemm", "gemm/bf16", "normalization/rmsnorm"]) == [
+        *gemms,
+        "normalization/rmsnorm",
+    ]
+    with pytest.raises(wb.errors.UnknownKernel, match="did you mean normalization/rmsnorm"):
+        wb.kernels.named(["normalization/rmsnrm"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe's end is no signal there")
+def test_a_reader_that_has_enough_ends_a_listing() -> None:
+    command = [sys.executable, "-m", "workbench", "kernels"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 128 + signal.SIGPIPE
