@@ -39,7 +39,7 @@ class Approximation:
     first: int = 0
     end: int = _END
 
-    def of(self, kernel: str) -> Approximation | None:
+    def for_kernel(self, kernel: str) -> Approximation | None:
         """Itself where it concerns a kernel."""
         return self if self.kernel in ("", kernel) else None
 

@@ -241,9 +241,9 @@ class Cache:
         Raises:
             UsageError: its folder belongs to another user, or everybody may write to it.
         """
-        return self._place(folder(), key)
+        return self._entry_path(folder(), key)
 
-    def _place(self, root: Path, key: str) -> Path:
+    def _entry_path(self, root: Path, key: str) -> Path:
         name = key if re.fullmatch(r"[0-9a-f]{16,128}", key) else digest(key)
         path = root / self.namespace / name[:2] / f"{name[2:]}{_FORMAT}"
         _check_folder(path.parents[1])
@@ -252,7 +252,7 @@ class Cache:
 
     def _places(self, key: str) -> list[Path]:
         """Where the entry of `key` may be: what was made here goes before what can only be read."""
-        return [self._place(root, key) for root in folders()]
+        return [self._entry_path(root, key) for root in folders()]
 
     def get(self, key: str) -> bytes | None:
         """The entry's content, None where there is none, or a damaged one. Counts as a use."""

@@ -195,7 +195,7 @@ class Fp8:
     e4m3: DataType
     e5m2: DataType
 
-    def of(self, data_type: DataType) -> DataType:
+    def encoding(self, data_type: DataType) -> DataType:
         """An 8-bit float's format in this encoding; any other type itself."""
         return next(
             (candidate for candidate in (self.e4m3, self.e5m2) if candidate.format == data_type.format),

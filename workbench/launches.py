@@ -379,7 +379,7 @@ class Steps(Protocol):
     executed: npt.NDArray[np.uint64]
     blocks: tuple[tuple[int, ...], ...]
 
-    def of(self, group: int) -> tuple[WaveSteps, ...]:
+    def waves_of(self, group: int) -> tuple[WaveSteps, ...]:
         """Steps of the waves of a work-group in `groups`; those that ran nothing are absent.
 
         Raises:
@@ -387,7 +387,7 @@ class Steps(Protocol):
         """
 
     def release(self) -> None:
-        """Frees what only `of` needs, once it has been read."""
+        """Frees what only `waves_of` needs, once it has been read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class Chunks:
     back: torch.Tensor
 
     @classmethod
-    def of(cls, x: torch.Tensor, cu_seqlens: torch.Tensor | None, size: int) -> Chunks:
+    def from_sequences(cls, x: torch.Tensor, cu_seqlens: torch.Tensor | None, size: int) -> Chunks:
         """Those of x [batch, tokens, ..], whose batches or sequences lie behind one another."""
         batch, tokens = x.shape[:2]
         if cu_seqlens is None:
@@ -175,7 +175,7 @@ class Decays:
     apart: torch.Tensor
 
     @classmethod
-    def of(cls, chunks: Chunks, sums: torch.Tensor) -> Decays:
+    def from_sums(cls, chunks: Chunks, sums: torch.Tensor) -> Decays:
         """From the sums, [chunks, heads, size], of which those of no token count as the last token's."""
         last = chunks.there.sum(1).sub(1).clamp(min=0)[:, None, None].expand(-1, sums.shape[1], 1)
         ends = sums.gather(2, last)
@@ -210,12 +210,12 @@ def _rule(
     w, u, g_sums = (prepared[name] for name in ("w", "u", "sums"))
     forward = call(STATES, k, w, u, g_sums, initial_state, cu_seqlens, chunk)
 
-    by, chunks = Pass(call, q.dtype), Chunks.of(q, cu_seqlens, chunk)
+    by, chunks = Pass(call, q.dtype), Chunks.from_sequences(q, cu_seqlens, chunk)
     queries, keys = (chunks.take(x, groups).float() for x in (q, k))
     grads = scale * chunks.take(do).float()
     u, w, inverse = (chunks.take(x).float() for x in (forward["corrections"], w, prepared["inverse"]))
     before = forward["h"].flatten(0, 1)
-    decays = Decays.of(chunks, chunks.take(g_sums))
+    decays = Decays.from_sums(chunks, chunks.take(g_sums))
     decay, rest, apart = decays.decay, decays.rest, decays.apart
 
     inside = by.dot(queries, keys, "nt") * apart

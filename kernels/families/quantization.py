@@ -141,7 +141,7 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 def outputs(scales: Scales) -> Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]:
     """Sizes and types of what an operator of these scales writes, by name."""
 
-    def of(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    def sizes(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
         x = tensors["x"]
         dims = (*x.shape[:-1], width(shape["cols"], shape["format"]))
         kind = torch.uint8 if scales.power else torch.float32
@@ -154,7 +154,7 @@ def outputs(scales: Scales) -> Callable[[Mapping[str, Any], Mapping[str, Any]], 
             layouts["residual_out"] = (x.shape if shape["residual"] else (0,), x.dtype)
         return layouts
 
-    return of
+    return sizes
 
 
 def _source(name: str) -> str:

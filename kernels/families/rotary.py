@@ -69,7 +69,7 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     return Launch(grid=(groups, shape["batch"], of_heads), block=WAVE * WAVES)
 
 
-def apart(shape: Mapping[str, Any]) -> int:
+def head_stride(shape: Mapping[str, Any]) -> int:
     """Heads from one of a wave to its next."""
     return WAVES * int(launch(shape, "").grid[2])
 
@@ -150,7 +150,7 @@ def places(shape: Mapping[str, Any], tensors: Mapping[str, Any], direction: floa
         "rows": tensors["cos"].shape[0],
         "batch_stride": 0 if positions is None or positions.dim() == 1 else positions.shape[1],
         "tokens": shape["tokens"],
-        "apart": apart(shape),
+        "apart": head_stride(shape),
         "direction": direction,
     }
 
@@ -171,7 +171,7 @@ def heads(shape: Mapping[str, Any], tensor: torch.Tensor) -> dict[str, Any]:
     # Of a single token the stride may be anything.
     token = token if shape["tokens"] > 1 else size * shape["dim"]
     return {
-        **{"first": Strided(tensor), "batch": batch, "head": head, "step": apart(shape) * head},
+        **{"first": Strided(tensor), "batch": batch, "head": head, "step": head_stride(shape) * head},
         **{"token": token, "count": tensor.shape[1]},
     }
 

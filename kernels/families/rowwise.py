@@ -139,7 +139,7 @@ def random(
     return (scale * x).to(scalars.FLOATS[shape["dtype"]])
 
 
-def apart(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
+def spread_rows(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
     """Rows of numbers of one and more in even columns, and of -1 and less in odd ones.
 
     What a norm divides by, it divides rounding errors by as well, and of a few normal numbers the deviation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench import dtypes
 
-HALVES = {known.name: known.dtype for known in (dtypes.BF16, dtypes.FP16)}
+HALVES = {data_type.name: data_type.dtype for data_type in (dtypes.BF16, dtypes.FP16)}
 """Types of 16 bits by name."""
 
 FLOATS = {**HALVES, dtypes.FP32.name: dtypes.FP32.dtype}
@@ -13,16 +13,16 @@ FLOATS = {**HALVES, dtypes.FP32.name: dtypes.FP32.dtype}
 WIDE = (dtypes.FP32.dtype, dtypes.FP64.dtype)
 """Types of tensors that kernels have in float; references also take them in float64."""
 
-FP8 = tuple(known.dtype for known in dtypes.E4M3)
+FP8 = tuple(data_type.dtype for data_type in dtypes.E4M3)
 """Encodings that "fp8" stands for: gfx950's, then gfx942's."""
 
-C_TYPES = {name: known.cpp for known in dtypes.TYPES for name in (known.name, known.format)} | {
-    "fp8": dtypes.E4M3FN.cpp
-}
+C_TYPES = {
+    name: data_type.cpp for data_type in dtypes.TYPES for name in (data_type.name, data_type.format)
+} | {"fp8": dtypes.E4M3FN.cpp}
 """The tile library's, by name and by format."""
 
-QUALIFIED = {known.name: known.qualified for known in dtypes.TYPES}
+QUALIFIED = {data_type.name: data_type.qualified for data_type in dtypes.TYPES}
 """The tile library's types with their namespace, by name."""
 
-SYMBOLS = {known.name: known.spelled[0] for known in dtypes.TYPES if known.spelled}
+SYMBOLS = {data_type.name: data_type.spelled[0] for data_type in dtypes.TYPES if data_type.spelled}
 """As kernels' symbols have them."""

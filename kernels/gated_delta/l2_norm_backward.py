@@ -32,7 +32,7 @@ def shape_of(y: torch.Tensor, rstd: torch.Tensor, dy: torch.Tensor) -> dict[str,
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    x = rowwise.apart(shape, generator)
+    x = rowwise.spread_rows(shape, generator)
     rstd = torch.rsqrt((x.float() ** 2).sum(-1) + 1e-6)
     return {
         "y": (x.float() * rstd[:, None]).to(x.dtype),

@@ -69,8 +69,8 @@ spec = KernelSpec(
         {"rows": 3, "cols": 8194, "drops": 1},
     ],
     inputs=lambda shape, generator: {
-        "x": rowwise.apart(shape, generator),
-        "residual": rowwise.apart(shape, generator),
+        "x": rowwise.spread_rows(shape, generator),
+        "residual": rowwise.spread_rows(shape, generator),
         "weight": rowwise.near_one(shape, generator),
         "bias": rowwise.near_one(shape, generator) - 1,
         **({"p": 0.1, "seed": 0x123456789} if shape["drops"] else {}),

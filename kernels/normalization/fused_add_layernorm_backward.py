@@ -56,7 +56,7 @@ spec = normalization.backward(
     },
     inputs=lambda shape, generator: {
         **{name: rowwise.random(shape, generator) for name in ("dout", "dresidual_out")},
-        "residual_out": rowwise.apart(shape, generator),
+        "residual_out": rowwise.spread_rows(shape, generator),
         **{which: rowwise.near_one(shape, generator) for which in ("weight", "bias") if shape[which]},
         **({"p": 0.1, "seed": 77} if shape["drops"] else {}),
     },

@@ -49,7 +49,7 @@ spec = normalization.backward(
     },
     inputs=lambda shape, generator: {
         **{name: rowwise.random(shape, generator) for name in ("dout", "dresidual_out")},
-        "residual_out": rowwise.apart(shape, generator),
+        "residual_out": rowwise.spread_rows(shape, generator),
         "weight": rowwise.near_one(shape, generator),
     },
     results=["dx", "dresidual"],

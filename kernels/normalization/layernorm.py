@@ -43,7 +43,7 @@ spec = KernelSpec(
     ],
     inputs=lambda shape, generator: {
         # Means far from zero, where a variance from sums of squares would lose its digits.
-        "x": rowwise.apart(shape, generator) + 5,
+        "x": rowwise.spread_rows(shape, generator) + 5,
         "weight": rowwise.near_one(shape, generator),
         "bias": rowwise.near_one(shape, generator) - 1,
     },

@@ -41,7 +41,7 @@ spec = normalization.backward(
     arguments=lambda tensors: {**{name: tensors[name] for name in ("dout", "dx")}, "h": tensors["x"]},
     inputs=lambda shape, generator: {
         "dout": rowwise.random(shape, generator),
-        "x": rowwise.apart(shape, generator) + 5,
+        "x": rowwise.spread_rows(shape, generator) + 5,
         **{which: rowwise.near_one(shape, generator) for which in ("weight", "bias") if shape[which]},
     },
     results=["dx"],

@@ -32,7 +32,7 @@ spec = normalization.backward(
     arguments=lambda tensors: {**{name: tensors[name] for name in ("dout", "dx")}, "h": tensors["x"]},
     inputs=lambda shape, generator: {
         "dout": rowwise.random(shape, generator),
-        "x": rowwise.apart(shape, generator),
+        "x": rowwise.spread_rows(shape, generator),
         "weight": rowwise.near_one(shape, generator),
     },
     results=["dx"],

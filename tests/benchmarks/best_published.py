@@ -92,7 +92,7 @@ def sample(rows: list[Row], count: int | None, seed: int) -> list[Row]:
 
 def as_the_tuner(target: Target, problem: Problem) -> list[TimeModel]:
     """The model's times of a target's steps, with what the tuner's loop leaves in the caches."""
-    first, *rest = target.each()
+    first, *rest = target.launches()
     in_cache = COPIES * argument_bytes_of(first) <= machine(problem.gpu).infinity_cache_bytes
     models = []
     for step, warm in ((first, in_cache), *((each, True) for each in rest)):

@@ -57,7 +57,7 @@ class Counted:
     caches: Hierarchy
 
     @classmethod
-    def of(cls, target: Target) -> Counted:
+    def from_target(cls, target: Target) -> Counted:
         """Runs a launch on an emulated device."""
         launch = counted(target, warm=True)
         return cls(launch, hierarchy(launch.machine))
@@ -93,7 +93,7 @@ class Launches:
         name = hashlib.sha256(f"{problem.kernel} {problem.shape} {arch} {self.digest}".encode()).hexdigest()
         return self.folder / f"{name[:24]}.pickle.gz"
 
-    def of(self, problem: Problem, prepare: Callable[[], Target]) -> Sequence[Counted]:
+    def counted(self, problem: Problem, prepare: Callable[[], Target]) -> Sequence[Counted]:
         """Each launch of a problem; runs them if they are not there.
 
         Args:
@@ -102,7 +102,7 @@ class Launches:
         """
         path = self.path(problem)
         if not path.exists() or (self.again and path not in self._made):
-            launches = [Counted.of(each) for each in prepare().each()]
+            launches = [Counted.from_target(each) for each in prepare().launches()]
             made = path.with_suffix(".new")
             with gzip.open(made, "wb", compresslevel=1) as file:
                 pickle.dump(launches, file)

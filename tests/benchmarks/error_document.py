@@ -84,7 +84,7 @@ class Errors:
     net: float = 0.0
 
     @classmethod
-    def of(cls, compared: Sequence[Compared]) -> Errors | None:
+    def from_compared(cls, compared: Sequence[Compared]) -> Errors | None:
         """None of nothing."""
         if not compared:
             return None
@@ -171,7 +171,7 @@ def expected(
     classes: dict[str, object] = {}
     for group in dict.fromkeys(each.row.group for each in compared):
         of_group = [each for each in compared if each.row.group == group]
-        errors = Errors.of(of_group)
+        errors = Errors.from_compared(of_group)
         if errors is not None:
             classes[group] = {
                 "kernels": sorted({kernel_of(each.row) for each in of_group}),
@@ -219,8 +219,10 @@ HEAD = ("rows", "median error", "median ratio", "80 % of ratios", "within 20 %",
 
 def _by(title: str, compared: Sequence[Compared], key: Callable[[Row], str]) -> list[str]:
     names = sorted({key(each.row) for each in compared})
-    rows = [_errors(n, Errors.of([each for each in compared if key(each.row) == n])) for n in names]
-    total = [_errors("**all**", Errors.of(compared))] if len(names) > 1 else []
+    rows = [
+        _errors(n, Errors.from_compared([each for each in compared if key(each.row) == n])) for n in names
+    ]
+    total = [_errors("**all**", Errors.from_compared(compared))] if len(names) > 1 else []
     return [*_table((title, *HEAD), rows + total), ""]
 
 
@@ -252,7 +254,7 @@ CACHES = {"kept": "warm", "cleared": "cold"}
 """How a table says what was in the caches."""
 
 QUANTITIES_SAID = "; ".join(
-    f"{each.name}: {each.what}, {each.seconds * 1e6:g} us more than the kernel time"
+    f"{each.name}: {each.description}, {each.seconds * 1e6:g} us more than the kernel time"
     for each in QUANTITIES.values()
 )
 

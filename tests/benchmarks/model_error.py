@@ -200,7 +200,7 @@ def model(problem: Problem, setting: Setting) -> Modelled:
     """Models one problem, and runs it before where it never was."""
     start = time.monotonic()
     try:
-        launches = setting.launches.of(problem, lambda: setting.prepare(problem))
+        launches = setting.launches.counted(problem, lambda: setting.prepare(problem))
         cold, warm = ([each.model(problem.gpu, warm=warm) for each in launches] for warm in (False, True))
     except (wb.WorkbenchError, MemoryError, ValueError) as error:
         return Modelled(failure=f"{type(error).__name__}: {error}"[:200])

@@ -194,7 +194,7 @@ def test_a_place_in_words() -> None:
     expected = torch.zeros(2, 4, 50, 64, dtype=torch.float64)
 
     def described(got: torch.Tensor) -> str:
-        return checking.place(exercise, compare(got, expected), got, expected)
+        return checking.error_location(exercise, compare(got, expected), got, expected)
 
     got = expected.float()
     got[1, :, 32:] = 1

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import HistoryError, HistoryLocked
-from workbench.history.store import APPLICATION, MIGRATIONS, Store, place
+from workbench.history.store import APPLICATION, MIGRATIONS, Store, store_path
 
 RUN = {
     "session": "s", "seconds": 1.0, "kind": "time", "kernel": "k", "shape": "{}", "device": "d", "code": "",
@@ -132,8 +132,8 @@ def test_a_failed_migration_leaves_the_file_as_it_was(path: Path, monkeypatch: p
 
 def test_the_variable_names_another_file_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HIPKITTENS_HISTORY")
-    assert place(tmp_path) == tmp_path / ".hipkittens" / "runs.sqlite"
+    assert store_path(tmp_path) == tmp_path / ".hipkittens" / "runs.sqlite"
     monkeypatch.setenv("HIPKITTENS_HISTORY", str(tmp_path / "other.sqlite"))
-    assert place(tmp_path) == tmp_path / "other.sqlite"
+    assert store_path(tmp_path) == tmp_path / "other.sqlite"
     monkeypatch.setenv("HIPKITTENS_HISTORY", "OFF")
-    assert place(tmp_path) is None
+    assert store_path(tmp_path) is None

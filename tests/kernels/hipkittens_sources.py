@@ -73,7 +73,7 @@ class Source:
         return {**vars(self), **folders}
 
     @staticmethod
-    def of(record: Mapping[str, Any]) -> Source:
+    def from_record(record: Mapping[str, Any]) -> Source:
         """The other way."""
         root, path = (Path(record[name]) for name in ("root", "path"))
         library = Path(record["library"]) if record.get("library") else None
@@ -736,7 +736,7 @@ def main(arguments: Iterable[str]) -> None:
     "module": of a source, what its own Makefile built of it with HipKittens' own headers.
     """
     request = json.loads(next(iter(arguments)))
-    sources = [Source.of(told) for told in request["sources"]]
+    sources = [Source.from_record(told) for told in request["sources"]]
     if request.get("module"):
         module = wb.load_module(request["module"], arch=sources[0].arch)
         print(json.dumps(checked(module, sources[0], [sources[0].headers])))

@@ -199,18 +199,18 @@ def test_views_of_a_fused_tensor(arch: str) -> None:
     forward, backward = wb.kernels["attention/forward"], wb.kernels["attention/backward"]
     generator = torch.Generator().manual_seed(4)
 
-    def apart(dims: tuple[int, ...], by_token: bool) -> torch.Tensor:
+    def strided(dims: tuple[int, ...], by_token: bool) -> torch.Tensor:
         tensor = torch.randn(dims, generator=generator).bfloat16()
         return tensor if by_token else tensor.transpose(1, 2).contiguous().transpose(1, 2)
 
     for by_token in (True, False):
-        qkv = apart((2, 70, 8, 128), by_token)
+        qkv = strided((2, 70, 8, 128), by_token)
         views = dict(zip("qkv", qkv.split((4, 2, 2), dim=2), strict=True))
         copies = {name: view.contiguous() for name, view in views.items()}
         assert not any(view.is_contiguous() for view in views.values())
         results = [forward(**inputs, causal=True, device=where) for inputs in (views, copies)]
         assert torch.equal(results[0]["out"], results[1]["out"])
-        dout = apart((2, 70, 4, 128), not by_token)
+        dout = strided((2, 70, 4, 128), not by_token)
         gradients = [
             backward(**inputs, **of, dout=d, causal=True, device=where)
             for inputs, of, d in ((views, results[0], dout), (copies, results[1], dout.contiguous()))

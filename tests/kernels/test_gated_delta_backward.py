@@ -23,7 +23,7 @@ def test_tokens_have_places_in_chunks(starts: list[int] | None) -> None:
     """There and back each token is itself, and chunks in reverse are those of the same sequence."""
     batch = 2 if starts is None else 1
     x = torch.randn(batch, 40, 3, 4)
-    chunks = Chunks.of(x, None if starts is None else torch.tensor(starts, dtype=torch.int32), 16)
+    chunks = Chunks.from_sequences(x, None if starts is None else torch.tensor(starts, dtype=torch.int32), 16)
     rows = chunks.take(x)
     assert rows.shape[1:] == (3, 16, 4)
     assert torch.equal(chunks.give(rows, batch), x)
@@ -39,7 +39,7 @@ def test_tokens_have_places_in_chunks(starts: list[int] | None) -> None:
 
 def test_groups_of_a_head_are_summed() -> None:
     x = torch.randn(1, 20, 2, 4)
-    chunks = Chunks.of(x, None, 16)
+    chunks = Chunks.from_sequences(x, None, 16)
     torch.testing.assert_close(chunks.give(chunks.take(x, 3), 1, 3), 3 * x)
 
 

@@ -242,7 +242,7 @@ def test_advice_of_a_launch_is_that_of_its_profile() -> None:
 
 def test_what_is_kept_of_a_profile_finds_the_rest_while_somebody_has_it() -> None:
     whole = profiled("conflicts")
-    light = whole.light()
+    light = whole.compact()
     assert light.record.steps is None
     assert light.advice is whole.advice
     assert light.what_if(bank_conflicts=0).seconds < whole.model.seconds  # type: ignore[union-attr]

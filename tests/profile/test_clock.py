@@ -81,7 +81,7 @@ def test_observations_are_data_like_any_other() -> None:
 
 def test_every_quantity_of_a_launch_has_a_source() -> None:
     assert QUANTITIES["kernel"].seconds == 0 < QUANTITIES["events"].seconds < QUANTITIES["graph"].seconds
-    assert all(len(quantity.source) >= 10 and quantity.what for quantity in QUANTITIES.values())
+    assert all(len(quantity.source) >= 10 and quantity.description for quantity in QUANTITIES.values())
     # The shortest kernels that a profiler showed have it within their time.
     assert 0 < DISPATCH_SECONDS < 1.8e-6
 

@@ -112,7 +112,7 @@ def test_times_and_profiles_carry_it_and_say_what_they_are_the_time_of() -> None
     assert timed.model.error == expected("normalization/rmsnorm", timed.model.regime)
     assert timed.rate is not None
     assert timed.rate.error == timed.median.error
-    assert timed.quantity == QUANTITIES["kernel"].what
+    assert timed.quantity == QUANTITIES["kernel"].description
     assert timed.events is not None
     assert timed.events.value - timed.median.value == pytest.approx(QUANTITIES["events"].seconds * 1e6)
     assert timed.median.error is not None

@@ -82,7 +82,7 @@ def test_stalls_stand_at_the_waits(module, result):
     ends = {a for a in result.record.counts if module.instruction(a).opcode == "s_endpgm"}
     assert waited <= waits | ends
     assert all(
-        sum(r.values()) == pytest.approx(profile.of(a, "stall_cycles")) for a, r in profile.reasons.items()
+        sum(r.values()) == pytest.approx(profile.value(a, "stall_cycles")) for a, r in profile.reasons.items()
     )
 
 
@@ -159,7 +159,7 @@ def test_time_is_charged_to_what_waves_waited_for(module, result):
     load = line(result, "float value = x[threadIdx.x * 32];")
     assert load["time_cycles"] > 0.2 * wait > load["issue_cycles"]
     code = {a: module.instruction(a) for a in profile.values}
-    spent = {a: profile.of(a, "time_cycles") for a in code}
+    spent = {a: profile.value(a, "time_cycles") for a in code}
     waits = sum(spent[a] for a, i in code.items() if i.opcode == "s_waitcnt")
     memory = sum(spent[a] for a, i in code.items() if i.record.memory is not None)
     assert memory > 10 * waits

@@ -95,7 +95,7 @@ def test_errors_are_those_of_their_kind_of_time() -> None:
     }
     compared = error_document.compare(rows, modelled)
     assert [round(row.ratio, 6) for row in compared] == [0.9, 1.3, 1.0]
-    errors = error_document.Errors.of(compared)
+    errors = error_document.Errors.from_compared(compared)
     assert errors is not None
     assert (errors.rows, errors.near) == (3, pytest.approx(2 / 3))
     assert (errors.median, errors.low, errors.high) == (
@@ -181,7 +181,7 @@ def test_an_error_without_the_launch() -> None:
     )
     assert compared.net == pytest.approx(1.5)
     assert compared.error == pytest.approx(5 / (graph + 10.0))
-    errors = error_document.Errors.of([compared])
+    errors = error_document.Errors.from_compared([compared])
     assert errors is not None
     assert errors.net == pytest.approx(0.5)
 

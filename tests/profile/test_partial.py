@@ -59,7 +59,7 @@ def test_the_rest_follows_from_what_ran(axis):
     if axis < 2:
         assert np.array_equal(part.steps.executed, whole.steps.executed)
         assert np.array_equal(part.steps.hashes, whole.steps.hashes)
-        estimate = partial.Part.of(part)
+        estimate = partial.Part.from_record(part)
         assert estimate.share == pytest.approx(
             sum(part.counts.values()) / sum(whole.counts.values()), rel=0.02
         )
@@ -79,7 +79,7 @@ def test_later_rounds_find_of_the_one_before_what_the_infinity_cache_keeps(kilob
     record = module["panels"].launch(launch, (x, out), {}, device=device(WHERE), options=options)
     small = {"l1_bytes": 512, "l2_bytes": 8192, "mall_bytes": 1024 * kilobytes}
     caches = Hierarchy(xcds=2, units=4, **small)
-    rounds = partial.Rounds.of(
+    rounds = partial.Rounds.from_steps(
         record.steps, at_once, lambda first: record.traffic.replay(caches, 1, first=first)
     )
     assert rounds.blocks[2] == pytest.approx(groups / at_once * rounds.blocks[0])

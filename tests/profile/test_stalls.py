@@ -105,7 +105,7 @@ def test_the_tree_is_seen(profiled):
     for text in ("where the time goes", "waits for a load from memory", "the load of line 4", "modelled"):
         assert text in html, text
     assert "% " in str(profiled.stalls)
-    assert profiled.light().stalls == profiled.stalls
+    assert profiled.compact().stalls == profiled.stalls
 
 
 def test_the_isa_view_is_told_which_load_a_wait_is_for(profiled):
@@ -120,7 +120,7 @@ def test_the_isa_view_is_told_which_load_a_wait_is_for(profiled):
 def test_the_panel_beside_the_isa_view_shows_the_latest_timeline(profiled, monkeypatch, capsys):
     outputs = []
     monkeypatch.setattr("IPython.display.display", lambda *bundles: outputs.extend(bundles))
-    event = SimpleNamespace(data=profiled.light())
+    event = SimpleNamespace(data=profiled.compact())
     monkeypatch.setattr(panel.hub, "history", lambda kind: [event])
     panel.timeline("chase")
     assert json.loads(outputs[0].shown[0])["timelines"][0]["kernel"] == "chase"

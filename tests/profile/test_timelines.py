@@ -135,7 +135,7 @@ def test_stalls_by_instruction_have_reasons():
     profile = result.instructions
     assert profile.reasons
     for address, by_reason in profile.reasons.items():
-        assert sum(by_reason.values()) == pytest.approx(profile.of(address, "stall_cycles"))
+        assert sum(by_reason.values()) == pytest.approx(profile.value(address, "stall_cycles"))
         assert profile.executions[address] > 0
 
 

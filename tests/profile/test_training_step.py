@@ -145,7 +145,7 @@ def test_a_forecast_launches_a_call_once_for_gpus_that_count_alike(monkeypatch: 
 
 def test_the_sum_is_off_as_its_parts_are(step: wb.StepProfile) -> None:
     """The ends of the sum's range are the sums of the parts' ends, as if all were off the same way."""
-    around = [t.error.around(t.value) for c in step.calls if (t := step.times[c.what].median).error]
+    around = [t.error.around(t.value) for c in step.calls if (t := step.times[c.key].median).error]
     error = step.total.error
     assert error is not None
     low, high = error.around(step.total.value) or (0.0, 0.0)
@@ -163,7 +163,7 @@ def test_its_times_are_published_without_tensors(step: wb.StepProfile) -> None:
         stop()
     (event,) = events
     assert event.data.total.value == total
-    assert [c.what for c in event.data.calls] == [c.what for c in step.calls]
+    assert [c.key for c in event.data.calls] == [c.key for c in step.calls]
     assert all(call._again is None for call in event.data.calls)
 
 

@@ -19,9 +19,9 @@ def test_fp8_is_where_the_instructions_are() -> None:
         opcodes = {form.opcode for form in forms(target.name).values()}
         has_them = any(re.search(r"_(fp8|bf8)(_|$)", opcode) for opcode in opcodes)
         assert has_them == (target.fp8 is not None) == ("F8" in target.matrix_rates), target.name
-    assert dtypes.FNUZ.of(dtypes.E5M2) is dtypes.E5M2FNUZ
-    assert dtypes.OCP.of(dtypes.E5M2) is dtypes.E5M2
-    assert dtypes.OCP.of(dtypes.FP16) is dtypes.FP16
+    assert dtypes.FNUZ.encoding(dtypes.E5M2) is dtypes.E5M2FNUZ
+    assert dtypes.OCP.encoding(dtypes.E5M2) is dtypes.E5M2
+    assert dtypes.OCP.encoding(dtypes.FP16) is dtypes.FP16
     with pytest.raises(UsageError, match="gfx90a has no instructions on 8-bit floats; gfx950, gfx942 have"):
         torch_dtype("fp8e4m3", "gfx90a")
 

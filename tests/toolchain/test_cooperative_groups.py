@@ -83,7 +83,7 @@ def test_a_tile_of_a_block(generator: np.random.Generator, arch: str, flag: str,
     rank = np.arange(block) % size
     rows = values.reshape(-1, size)
 
-    def each(function: Callable[[np.ndarray], object]) -> np.ndarray:
+    def per_row(function: Callable[[np.ndarray], object]) -> np.ndarray:
         """For each thread what its tile's values give: one number or one for each thread."""
         return np.concatenate([np.broadcast_to(np.asarray(function(row)), size) for row in rows])
 
@@ -92,7 +92,7 @@ def test_a_tile_of_a_block(generator: np.random.Generator, arch: str, flag: str,
         return low - (low >> 31 << 32)
 
     places = np.arange(size)
-    before = each(lambda row: np.r_[np.iinfo(np.int32).max, np.minimum.accumulate(row)[:-1]])
+    before = per_row(lambda row: np.r_[np.iinfo(np.int32).max, np.minimum.accumulate(row)[:-1]])
 
     def folded(row: np.ndarray) -> np.ndarray:
         # The operation is not associative: what a scan by doubling steps gives.
@@ -105,19 +105,19 @@ def test_a_tile_of_a_block(generator: np.random.Generator, arch: str, flag: str,
     assert out[0].tolist() == rank.tolist()
     assert (out[1] == 1001 * size).all()
     assert (out[2] == np.arange(block) // size + 1000 * (block // size)).all()
-    assert (out[3] == each(lambda row: row[3]) + 100 * each(lambda row: row[places ^ 1])).all()
-    down = each(lambda row: row[np.where(places + 2 < size, places + 2, places)])
-    assert (out[4] == down + 100 * each(lambda row: row[np.maximum(places - 1, 0)])).all()
-    assert (out[5] == each(lambda row: word(row > 0))).all()
-    assert (out[6] == each(lambda row: word(row > 0, 32))).all()
-    assert (out[7] == each(lambda row: int((row == 4).any()) + 2 * int((row < 4).all()))).all()
-    assert (out[8] == each(lambda row: [word(row == value) for value in row])).all()
+    assert (out[3] == per_row(lambda row: row[3]) + 100 * per_row(lambda row: row[places ^ 1])).all()
+    down = per_row(lambda row: row[np.where(places + 2 < size, places + 2, places)])
+    assert (out[4] == down + 100 * per_row(lambda row: row[np.maximum(places - 1, 0)])).all()
+    assert (out[5] == per_row(lambda row: word(row > 0))).all()
+    assert (out[6] == per_row(lambda row: word(row > 0, 32))).all()
+    assert (out[7] == per_row(lambda row: int((row == 4).any()) + 2 * int((row < 4).all()))).all()
+    assert (out[8] == per_row(lambda row: [word(row == value) for value in row])).all()
     assert (out[9] == word(np.ones(size)) + 1).all()
-    assert (out[10] == each(lambda row: row.sum() + 1000 * row.max())).all()
-    assert (out[11] == each(np.cumsum)).all()
-    assert (out[12] == each(lambda row: np.cumsum(row) - row)).all()
+    assert (out[10] == per_row(lambda row: row.sum() + 1000 * row.max())).all()
+    assert (out[11] == per_row(np.cumsum)).all()
+    assert (out[12] == per_row(lambda row: np.cumsum(row) - row)).all()
     assert (out[13] == before).all()
-    assert (out[14] == each(folded)).all()
+    assert (out[14] == per_row(folded)).all()
     thread = np.arange(block)
     assert (out[15] == thread % (size // 2) + 100 * (thread % size // (size // 2)) + 20000).all()
 

@@ -708,7 +708,7 @@ def restart(tmp_path, monkeypatch):
 
 def test_runs_and_baselines_of_earlier_sessions(restart, small, large):
     page = wb.dashboard()
-    hub.publish("profile", small.name, small.light())
+    hub.publish("profile", small.name, small.compact())
     page.pin()
     page.close()
     restart()

@@ -39,7 +39,7 @@ def profiled():
 def page(profiled):
     hub = Hub()
     dashboard = Dashboard(source=hub)
-    hub.publish("profile", profiled.name, profiled.light())
+    hub.publish("profile", profiled.name, profiled.compact())
     # It would draw soon anyway; the test draws now.
     dashboard.refresh()
     dashboard.widgets.cards.wait()
@@ -66,7 +66,7 @@ def test_a_baseline_s_timeline_stands_under_the_run_s(page, profiled):
 
     page.pin()
     assert names() == [profiled.name], "a run is not compared with itself"
-    page.board.take(Event(0, "profile", "later", replace(profiled.light()), 0.0))
+    page.board.take(Event(0, "profile", "later", replace(profiled.compact()), 0.0))
     page.refresh()
     assert names() == [profiled.name, profiled.name]
     # Sliders that were moved stay when only the baseline is another.

@@ -73,4 +73,4 @@ def sweep(
 
 def _timed(name: str, shape: Shape, seed: int, device: str) -> TimeResult:
     """The time of one shape, without what cannot be sent."""
-    return timing.light(time(kernels[name], shape=shape, seed=seed, device=device_named(device)))
+    return timing.compact(time(kernels[name], shape=shape, seed=seed, device=device_named(device)))

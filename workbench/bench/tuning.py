@@ -151,7 +151,7 @@ class TuneResult(Plotted):
         table: dict[str, list[Any]] = json.loads(path.read_text()) if path.is_file() else {}
         new = [asdict(row) for row in self.rows]
         shapes = [row["shape"] for row in new]
-        others = [r for r in table.get(self.device.arch, ()) if Tuned.of(r).shape not in shapes]
+        others = [r for r in table.get(self.device.arch, ()) if Tuned.from_row(r).shape not in shapes]
         table[self.device.arch] = [*new, *others]
         lines = [
             f' "{arch}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"

@@ -161,7 +161,7 @@ def compare(
     if not isinstance(bounds, Tolerance):
         bounds = Tolerance(*bounds)
     floating = got.dtype.is_floating_point
-    elements = _Elements.of(got, wanted)
+    elements = _Elements.from_tensors(got, wanted)
     bad = elements.outside(bounds)
     measured = elements.difference[elements.finite]
     relative = (elements.difference / elements.scale)[elements.finite & (elements.scale > 0)]
@@ -235,7 +235,7 @@ class _Elements:
     scale: torch.Tensor
 
     @classmethod
-    def of(cls, got: torch.Tensor, expected: torch.Tensor) -> _Elements:
+    def from_tensors(cls, got: torch.Tensor, expected: torch.Tensor) -> _Elements:
         import torch
 
         actual, truth = got.detach().cpu(), expected.detach().cpu()

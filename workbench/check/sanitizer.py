@@ -361,7 +361,7 @@ def sanitize_target(target: Target, seeds: Sequence[int] = ()) -> SanitizeResult
     details = {"shape": target.shape, "device": target.device.name}
     results: list[SanitizeResult] = []
     with hub.failures("sanitize", target.name, **details):
-        for launch in target.each():
+        for launch in target.launches():
             results.append(_sanitized(launch))
             if results[-1].stopped:
                 break

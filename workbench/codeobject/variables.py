@@ -54,12 +54,12 @@ def located(dwarf: Any, units: Iterable[Any], ranges: Any) -> Iterator[Located]:
 def _below(die: DIE, scope: Any, lists: Any, expressions: Any, ranges: Any) -> Iterator[Located]:
     for child in die.iter_children():
         if child.tag in ("DW_TAG_variable", "DW_TAG_formal_parameter"):
-            yield from _of(child, scope, lists, expressions)
+            yield from _located(child, scope, lists, expressions)
         elif child.tag in _SCOPES:
             yield from _below(child, tuple(ranges(child)) or scope, lists, expressions, ranges)
 
 
-def _of(die: DIE, scope: Any, lists: Any, expressions: Any) -> Iterator[Located]:
+def _located(die: DIE, scope: Any, lists: Any, expressions: Any) -> Iterator[Located]:
     location = die.attributes.get("DW_AT_location")
     if location is None:
         return
@@ -76,7 +76,7 @@ def _of(die: DIE, scope: Any, lists: Any, expressions: Any) -> Iterator[Located]
     else:
         pieces = list(_entries(die, entries))
     for low, high, expression in pieces:
-        place = _place(expressions.parse_expr(expression))
+        place = _location(expressions.parse_expr(expression))
         if place is not None:
             kind, first = place
             size = size_of(declared) if kind == "scratch" else 1
@@ -95,7 +95,7 @@ def _entries(die: DIE, entries: Iterable[Any]) -> Iterator[tuple[int, int, Any]]
             yield start + entry.begin_offset, start + entry.end_offset, entry.loc_expr
 
 
-def _place(operations: list[Any]) -> tuple[str, int] | None:
+def _location(operations: list[Any]) -> tuple[str, int] | None:
     """A register or a byte of scratch; an address space follows, and a computed value has no place."""
     if not operations or operations[-1].op_name == "DW_OP_stack_value":
         return None

@@ -75,13 +75,13 @@ def own_fp8(call: Call) -> str:
 def as_fp8(name: str) -> Callable[[Call], torch.Tensor]:
     """An argument of bytes as the target's fp8; one of fp8 as it is."""
 
-    def of(call: Call) -> torch.Tensor:
+    def argument(call: Call) -> torch.Tensor:
         import torch
 
         tensor: torch.Tensor = call[name]
         return tensor.view(_own_fp8(call).dtype) if tensor.dtype == torch.uint8 else tensor
 
-    return of
+    return argument
 
 
 def described_by(call: Call, name: str, expected: Any, why: str, *, count: int | None = None) -> None:

@@ -138,7 +138,7 @@ def _wrong(exercise: Task, kernel: Kernel, shape: Shape) -> str:
     if finding:
         return f"{finding[0].upper()}{finding[1:]}"
     worst = result.worst
-    return place(exercise, worst, outputs[worst.name], exercise.reference(**wide)[worst.name])
+    return error_location(exercise, worst, outputs[worst.name], exercise.reference(**wide)[worst.name])
 
 
 def _parameters(function: Callable[..., Any]) -> set[str]:
@@ -156,7 +156,7 @@ def _mistake(exercise: Task, wide: Mapping[str, Any], outputs: Mapping[str, torc
     return ""
 
 
-def place(exercise: Task, comparison: Comparison, got: torch.Tensor, expected: torch.Tensor) -> str:
+def error_location(exercise: Task, comparison: Comparison, got: torch.Tensor, expected: torch.Tensor) -> str:
     """A sentence on the place of an output's errors: which tile of which dimension, or its edge."""
     if not comparison.mismatches:
         return (

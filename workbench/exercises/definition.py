@@ -56,7 +56,7 @@ class Exercise(Task, Shown):
         """
         if number is not None and number not in range(1, HINTS + 1):
             raise UsageError(f"exercise {self.name}: got hint {number!r}; expected 1 to {HINTS}")
-        used = Progress.of(self.name).hints
+        used = Progress.read(self.name).hints
         selected = number or min(used + 1, HINTS)
         if selected > used:
             Progress.note(self.name, hints=selected - used)
@@ -65,7 +65,7 @@ class Exercise(Task, Shown):
     @property
     def progress(self) -> Progress:
         """The reader's progress."""
-        return Progress.of(self.name)
+        return Progress.read(self.name)
 
     def __str__(self) -> str:
         return f"{self.name} {self.title} ({self.progress})\n{self.task}"

@@ -26,7 +26,7 @@ class Progress:
     hints: int = 0
 
     @classmethod
-    def of(cls, exercise: str) -> Progress:
+    def read(cls, exercise: str) -> Progress:
         """Progress in the exercise of this name; this process's own where the file cannot be read."""
         remembered = _of_process.get(exercise, cls())
         try:
@@ -47,7 +47,7 @@ class Progress:
     @classmethod
     def note(cls, exercise: str, *, tries: int = 0, hints: int = 0, passed: bool = False) -> None:
         """Adds to it; what has passed once stays so."""
-        before = cls.of(exercise)
+        before = cls.read(exercise)
         after = cls(before.passed or passed, before.tries + tries, before.hints + hints)
         _of_process[exercise] = after
         try:

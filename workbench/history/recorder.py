@@ -25,7 +25,7 @@ from typing import Any
 from workbench.errors import HistoryError, HistoryLocked
 from workbench.events import Event, Hub, hub, shape_told
 from workbench.history.codec import encode
-from workbench.history.store import Store, packed, place
+from workbench.history.store import Store, packed, store_path
 
 NOT_KEPT = frozenset(
     {
@@ -156,12 +156,12 @@ class Recorder:
             return
         with self._turn:
             if self._waiting:  # in their order
-                self._waiting.append(_Waiting.of(event))
+                self._waiting.append(_Waiting.from_event(event))
                 return
         if self._tried(event) is None:
             return
         with self._turn:
-            self._waiting.append(_Waiting.of(event))
+            self._waiting.append(_Waiting.from_event(event))
             if len(self._waiting) == 1:
                 # No daemon: a process that ends waits for what it ran to be kept.
                 threading.Thread(target=self._write_waiting, name="history").start()
@@ -339,7 +339,7 @@ class _Waiting:
     codes: tuple[object, ...]
 
     @classmethod
-    def of(cls, event: Event) -> _Waiting:
+    def from_event(cls, event: Event) -> _Waiting:
         # Whoever publishes a run has the kernel loaded.
         from workbench.kernel.code import known_code
 
@@ -385,7 +385,7 @@ def start(source: Hub = hub) -> Recorder | None:
     """
     global _current, _unsubscribe
     beside = folder()
-    path = place(beside)
+    path = store_path(beside)
     if path is None:
         stop()
         return None

@@ -17,7 +17,7 @@ from workbench.errors import HistoryError, UsageError
 from workbench.history import recorder
 from workbench.history.changes import Changes, Side, changes
 from workbench.history.codec import decode
-from workbench.history.store import Store, place, unpacked
+from workbench.history.store import Store, unpacked
 from workbench.kernel import Module, Resources
 from workbench.launches import CacheCounts, LaunchRecord, Replayed
 from workbench.operators import Shape, shape_text
@@ -430,4 +430,4 @@ def _listed(names: Mapping[str, Any]) -> str:
     return ", ".join(map(repr, names)) or "none; pin a run with .pin(number, name)"
 
 
-__all__ = ["History", "RecordedRun", "Session", "history", "place"]
+__all__ = ["History", "RecordedRun", "Session", "history"]

@@ -56,7 +56,7 @@ MIGRATIONS: Sequence[str] = (
 """Statements that make each schema version from the one before; `PRAGMA user_version` counts them."""
 
 
-def place(folder: Path) -> Path | None:
+def store_path(folder: Path) -> Path | None:
     """The file for notebooks of a folder; None where $HIPKITTENS_HISTORY says "off"."""
     setting = os.environ.get(VARIABLE, "")
     if setting.lower() == "off":

@@ -51,7 +51,7 @@ def _now() -> str:
 
 
 def _mark(finding: Found) -> payload.Finding:
-    return payload.Finding.of(finding.finding, finding.source)
+    return payload.Finding.from_finding(finding.finding, finding.source)
 
 
 def _device(device: Device) -> payload.Device:
@@ -64,7 +64,7 @@ def _kernels(result: CellResult) -> tuple[payload.Kernel, ...]:
         payload.Kernel(
             kernel.name,
             kernel.signature,
-            payload.Resources.of(kernel.resources),
+            payload.Resources.from_kernel(kernel.resources),
             changed.get(kernel.name, ()),
         )
         for kernel in result.module.kernels.values()
@@ -77,7 +77,7 @@ def _run(result: CellResult) -> payload.Run:
         ran.kind,
         _now(),
         kernel=ran.kernel,
-        time=payload.Time.of(ran.time) if ran.time is not None else None,
+        time=payload.Time.from_figure(ran.time) if ran.time is not None else None,
         verified=ran.verified,
         changes=tuple(f"{name}: {', '.join(facts)}" for name, facts in result.changes().items()),
         error=ran.error,

@@ -86,7 +86,7 @@ def signatures(text: str, line: int, column: int, timeout: float) -> tuple[list[
     closed = text[:offset].rstrip().rstrip(",") + ");" + text[offset:]
     arguments = pieces(cell.code[opening + 1 : offset])
     server = clangd.running()
-    row, letter = cell.place(opening + 1)
+    row, letter = cell.line_and_column(opening + 1)
     units = len(cell.line(row)[: letter - 1].encode("utf-16-le", "surrogatepass")) // 2
     offered, _ = server.signatures(closed, row, units, timeout)
     distinct = list({signature.label: signature for signature in reversed(offered)}.values())[::-1]
@@ -117,7 +117,7 @@ def _hovers(text: str, cell: Cell, at: int, arguments: list[str], timeout: float
     known = []
     for argument in arguments:
         name = re.fullmatch(r"\s*(?:[\w.]*\.)?([A-Za-z_]\w*)\s*", argument)
-        place = cell.place(at + name.start(1)) if name else None
+        place = cell.line_and_column(at + name.start(1)) if name else None
         # Letters before an argument on its line are those of ASCII, as good as always.
         known.append(clangd.running().hover(text, place[0], place[1] - 1, timeout) if place else None)
         at += len(argument) + 1
@@ -214,7 +214,7 @@ def inspect(code: str, cursor: int) -> str | None:
     cell = Cell(code, 0)
     word = re.search(r"\w*$", cell.code[:cursor])
     start = cursor - len(word[0] if word else "")
-    line, letter = cell.place(start)
+    line, letter = cell.line_and_column(start)
     if line == 0:
         return ""
     column = len(cell.line(line)[: letter - 1].encode("utf-16-le", "surrogatepass")) // 2

@@ -17,7 +17,7 @@ def kernel(of: Kernel) -> dict[str, Any]:
     return {
         "name": of.name,
         "signature": of.signature,
-        "resources": asdict(Resources.of(of.resources)),
+        "resources": asdict(Resources.from_kernel(of.resources)),
         "counted": of.last is not None and of.last.record.counts is not None,
     }
 

@@ -125,12 +125,16 @@ def at(header: str, line: int) -> Function | None:
 def headers() -> tuple[str, ...]:
     """Headers that a cell can include: the tile library's, the one of all first, then HIP's."""
 
-    def of(folder: Path, pattern: str) -> list[str]:
+    def names_in(folder: Path, pattern: str) -> list[str]:
         paths = (path.relative_to(folder).as_posix() for path in folder.rglob(pattern))
         return sorted(paths, key=lambda name: (name.count("/"), name))
 
-    hip = [name for name in of(hip_include_dir(), "*.h") if name.startswith(("hip/", "hipcub/", "hiprand/"))]
-    return (*of(include_dir(), "*.cuh"), *(name for name in hip if name.count("/") == 1))
+    hip = [
+        name
+        for name in names_in(hip_include_dir(), "*.h")
+        if name.startswith(("hip/", "hipcub/", "hiprand/"))
+    ]
+    return (*names_in(include_dir(), "*.cuh"), *(name for name in hip if name.count("/") == 1))
 
 
 def _doc(text: str, comments: dict[int, re.Match[str]], line: int) -> str:

@@ -186,7 +186,7 @@ def _columns(instructions: Sequence[Instruction], costs: InstructionProfile | No
         return []
     columns = []
     for m in costs.measures:
-        values = [costs.of(i.address, m.key) for i in instructions]
+        values = [costs.value(i.address, m.key) for i in instructions]
         if m.key != "instructions" and any(values):
             columns.append(Column(m.key, m.label, m.unit, str(m.origin), m.doc, values))
     return columns

@@ -66,7 +66,7 @@ class Finding:
     option: str = ""
 
     @classmethod
-    def of(cls, finding: Any, source: str) -> Finding:
+    def from_finding(cls, finding: Any, source: str) -> Finding:
         """A launch's (`workbench.check.sanitizer.Finding`); one in a header says where it is."""
         in_cell = finding.is_own
         other = finding.related
@@ -137,7 +137,7 @@ class Resources:
     limited_by: str = ""
 
     @classmethod
-    def of(cls, resources: Any) -> Resources:
+    def from_kernel(cls, resources: Any) -> Resources:
         """A kernel's (`workbench.kernel.Resources`)."""
         fits = resources.occupancy
         return cls(
@@ -176,7 +176,7 @@ class Time:
     told: str = ""
 
     @classmethod
-    def of(cls, figure: Figure) -> Time:
+    def from_figure(cls, figure: Figure) -> Time:
         """A figure's."""
         return cls(figure.value, figure.unit, str(figure.origin), figure.told)
 

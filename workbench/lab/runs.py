@@ -115,7 +115,7 @@ def _entry(
         "at": datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds"),
         "module": name,
         "kernel": "",
-        "time": None if time is None else asdict(Time.of(time)),
+        "time": None if time is None else asdict(Time.from_figure(time)),
         "verified": verified,
         "changes": [text for text in (size, first.partition("\n")[0]) if text],
         "error": error,

@@ -92,4 +92,4 @@ def _take(event: Event) -> None:
 
 
 def _marks(source: str, findings: Any) -> tuple[Finding, ...]:
-    return tuple(Finding.of(finding, source) for finding in findings)
+    return tuple(Finding.from_finding(finding, source) for finding in findings)

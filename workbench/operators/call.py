@@ -23,7 +23,7 @@ from workbench.kernel.packed import Template, shape_in_words
 from workbench.operators import call_events
 from workbench.operators.building import Modules, Stamp
 from workbench.operators.definition import Definition
-from workbench.operators.implementation import Implementation, PreparedStep, check_output, place
+from workbench.operators.implementation import Implementation, PreparedStep, check_output, torch_device_of
 from workbench.operators.indexes import check as check_indexes
 from workbench.operators.parameters import Shape
 from workbench.operators.tensors import new_tensor
@@ -169,7 +169,7 @@ class Call:
             implementation.modules,
             implementation.shape,
             implementation.modules.stamp(),
-            place(self.tensors),
+            torch_device_of(self.tensors),
             tuple(TensorLayout(n, tuple(tensor.shape), tensor.dtype) for n, tensor in self.outputs.items()),
             tuple(TensorLayout(n, tuple(dims), dtype, *value) for n, (dims, dtype, *value) in space.items()),
             tuple(launches),

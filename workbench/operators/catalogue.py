@@ -67,7 +67,7 @@ class Entry:
 
     @classmethod
     @cache
-    def of(cls, spec: KernelSpec) -> Entry:
+    def from_spec(cls, spec: KernelSpec) -> Entry:
         parameters = [p.replace(annotation=p.empty) for p in spec.signature.parameters.values()]
         results = _results(spec)
         return cls(
@@ -124,7 +124,7 @@ def search(specs: Iterable[KernelSpec], text: str, category: str | None, target:
     Raises:
         UsageError: there is no such category or target.
     """
-    entries = [Entry.of(spec) for spec in specs]
+    entries = [Entry.from_spec(spec) for spec in specs]
     for field, value, choices in (
         ("category", category, {entry.category for entry in entries}),
         ("target", target, {name for entry in entries for name in entry.targets}),

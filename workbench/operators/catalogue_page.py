@@ -54,7 +54,7 @@ TABLE = ("| category | operators |", "| --- | --- |")
 
 
 def _by_category() -> dict[str, list[Entry]]:
-    entries = sorted((Entry.of(spec) for spec in kernels.values()), key=lambda entry: entry.name)
+    entries = sorted((Entry.from_spec(spec) for spec in kernels.values()), key=lambda entry: entry.name)
     return {name: list(group) for name, group in itertools.groupby(entries, lambda entry: entry.category)}
 
 

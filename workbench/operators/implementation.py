@@ -190,7 +190,7 @@ class Implementation(Generic[Spec]):
         poison: bool = False,
     ) -> dict[str, torch.Tensor]:
         """Tensors for the kernels to write; see `make_outputs`."""
-        return make_outputs(self.name, self.outputs(inputs), place(inputs), outputs, copied, poison)
+        return make_outputs(self.name, self.outputs(inputs), torch_device_of(inputs), outputs, copied, poison)
 
     def make_tensors(
         self,
@@ -213,7 +213,7 @@ class Implementation(Generic[Spec]):
         Args:
             poison: fill those that begin with no value with NaN.
         """
-        where = place(inputs)
+        where = torch_device_of(inputs)
         workspace = {}
         for name, (dims, dtype, *value) in self.workspace(inputs).items():
             tensor = new_tensor(tuple(dims), dtype, where)
@@ -221,7 +221,7 @@ class Implementation(Generic[Spec]):
         return workspace
 
 
-def place(tensors: Mapping[str, Any]) -> torch.device:
+def torch_device_of(tensors: Mapping[str, Any]) -> torch.device:
     """PyTorch's device of a call's tensors."""
     import torch
 

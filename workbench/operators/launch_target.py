@@ -113,7 +113,7 @@ class Target:
         """`Module.digest` of what runs; of several modules, all of them."""
         return digest_of(part.kernel for part in self.parts)
 
-    def each(self) -> tuple[Target, ...]:
+    def launches(self) -> tuple[Target, ...]:
         """Each launch as a target of its own; they are to be run in this order."""
         if len(self.parts) == 1:
             return (self,)

@@ -23,7 +23,7 @@ from workbench.kernel import Kernel, Module, default_arch, resolve_device, torch
 from workbench.operators.building import Modules
 from workbench.operators.definition import Definition
 from workbench.operators.description import describe
-from workbench.operators.implementation import Implementation, PreparedStep, make_outputs, place
+from workbench.operators.implementation import Implementation, PreparedStep, make_outputs, torch_device_of
 from workbench.operators.parameters import Shape
 from workbench.operators.precompile import Instance, Job, compile_all
 from workbench.operators.settings import with_settings
@@ -330,7 +330,7 @@ class KernelSpec(Shown, Definition):
             poison: fill them with NaN (integers with their smallest value), so that an element that the
                 kernel does not write cannot pass for a result.
         """
-        return make_outputs(self.name, self.outputs(shape, inputs), place(inputs), poison=poison)
+        return make_outputs(self.name, self.outputs(shape, inputs), torch_device_of(inputs), poison=poison)
 
     def run(
         self,

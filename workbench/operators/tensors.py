@@ -60,7 +60,7 @@ def in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
     if data_type is None or data_type.encoding is None:
         return tensor
     fp8 = target(device.arch if device is not None else default_arch()).fp8
-    encoding = fp8.of(data_type) if fp8 is not None else data_type
+    encoding = fp8.encoding(data_type) if fp8 is not None else data_type
     if encoding is data_type:
         return tensor
     return tensor.float().clamp(encoding.lowest, encoding.largest).to(encoding.dtype)

@@ -58,7 +58,7 @@ class Tuned:
     source: str = ""
 
     @classmethod
-    def of(cls, row: Any) -> Tuned:
+    def from_row(cls, row: Any) -> Tuned:
         """A row of a table: one of these, `(shape, variant)`, or a mapping of the attributes."""
         if isinstance(row, Tuned):
             return row
@@ -83,7 +83,7 @@ def read_tuning(path: Path) -> dict[str, tuple[Tuned, ...]]:
     """
     try:
         table = json.loads(path.read_text())
-        return {arch: tuple(map(Tuned.of, rows)) for arch, rows in table.items()}
+        return {arch: tuple(map(Tuned.from_row, rows)) for arch, rows in table.items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise WorkbenchError(
             f"the tuning table {path} cannot be read: {error}; "

@@ -26,13 +26,15 @@ def document() -> str:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for counter in COUNTERS:
-        how = str(counter.origin) if isinstance(counter.origin, Origin) else "either; each launch says which"
+        origin = (
+            str(counter.origin) if isinstance(counter.origin, Origin) else "either; each launch says which"
+        )
         cells = (
             f"`{counter.name}`",
             counter.unit,
             counter.doc,
             ", ".join(counter.targets) or "all",
-            how,
+            origin,
             counter.confirmed or "no hardware output yet",
         )
         lines.append(f"| {' | '.join(cells)} |")

@@ -72,7 +72,7 @@ class Tally:
     repeated: Replayed | None = None
     simulated: Mapping[str, float] = field(default_factory=dict)
 
-    def of(self, *classes: str) -> int:
+    def count(self, *classes: str) -> int:
         """Wave instructions of the classes together."""
         return sum(self.classes.get(c, 0) for c in classes)
 
@@ -124,7 +124,7 @@ def grouped(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _classes(*classes: str) -> Callable[[Tally], int]:
-    return lambda tally: tally.of(*classes)
+    return lambda tally: tally.count(*classes)
 
 
 def _device(*names: str) -> Callable[[Tally], int | None]:

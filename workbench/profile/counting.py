@@ -157,7 +157,7 @@ def _in_rounds(target: Target, record: LaunchRecord, at_once: int) -> partial.Ro
     assert record.traffic is not None
     assert record.steps is not None
     traffic, caches, fits = record.traffic, hierarchy(machine_of(target.device)), _occupancy(target, record)
-    return partial.Rounds.of(
+    return partial.Rounds.from_steps(
         record.steps, at_once, lambda first: traffic.replay(caches, fits.groups_per_cu, first=first)
     )
 
@@ -211,7 +211,7 @@ def _added_up(target: Target, record: LaunchRecord, at_once: int, *, warm: bool)
     """A launch that `_run_in_part` ran, or a whole one, with the counts that its time is modelled from."""
     argument_bytes = argument_bytes_of(target)
     instructions = _instructions(target, record)
-    part = partial.Part.of(record)
+    part = partial.Part.from_record(record)
     record = part.whole(record, estimated_counters(record, instructions, part.counts))
     sums = tally(target.kernel.arch, record, instructions)
     if record.traffic is not None and at_once and _rounds(target) > 1 and part.counts is not None:

@@ -120,7 +120,7 @@ class InstructionProfile:
     executions: Mapping[int, int] | None = field(default=None, repr=False)
     reasons: Mapping[int, Mapping[str, float]] = field(default_factory=dict, repr=False)
 
-    def of(self, address: int, key: str) -> float:
+    def value(self, address: int, key: str) -> float:
         """A value; 0 where the instruction has none."""
         return self.values.get(address, {}).get(key, 0)
 

@@ -18,13 +18,13 @@ class Quantity:
 
     Attributes:
         name: "kernel", "events" or "graph".
-        what: in words.
+        description: in words.
         seconds: that it adds to a profiler's kernel time.
         source: of `seconds`.
     """
 
     name: str
-    what: str
+    description: str
     seconds: float
     source: str
 

@@ -59,7 +59,7 @@ _FAR = (Space.GLOBAL, Space.FLAT, Space.BUFFER)
 def vector_cycles(tally: Tally, machine: Product) -> int:
     """Cycles that the vector ALUs are busy with a launch's instructions, all waves together."""
     timing = machine.target.timing
-    return int(timing.turn * tally.of("valu") + timing.transcendental * tally.of("trans"))
+    return int(timing.turn * tally.count("valu") + timing.transcendental * tally.count("trans"))
 
 
 def lds_cycles(device: Mapping[str, int], machine: Product) -> float:
@@ -260,7 +260,7 @@ def model_time(
     machine, tally = launch.machine, launch.tally
     if launch.record.steps is None:
         return _bound(launch, clock_hz or machine.clock_hz)
-    simulation = _Simulation.of(launch, spans, adjust, warm=warm, clean=warm or in_turn)
+    simulation = _Simulation.from_launch(launch, spans, adjust, warm=warm, clean=warm or in_turn)
     if clock_hz is not None:
         return simulation.at(clock_hz)
 
@@ -292,7 +292,7 @@ class _Simulation:
     warm: bool
 
     @classmethod
-    def of(
+    def from_launch(
         cls, launch: CountedLaunch, spans: int, adjust: Adjust | None, *, warm: bool, clean: bool
     ) -> _Simulation:
         """Prepares it; `clean`: no lines of others in the Infinity Cache are to be written back."""
@@ -506,7 +506,7 @@ def _bound(launch: CountedLaunch, clock_hz: float) -> TimeModel:
         + device.get("global_bytes_written", 0)
         + device.get("scalar_bytes_read", 0)
     )
-    memory = tally.of(
+    memory = tally.count(
         "vmem_load", "vmem_store", "vmem_atomic", "vmem_other", "flat_load", "flat_store", "flat_atomic"
     )
     rounds = -(-per_cu // occupancy.groups_per_cu)
@@ -516,12 +516,12 @@ def _bound(launch: CountedLaunch, clock_hz: float) -> TimeModel:
         tally.waves,
         timing,
         memory_latency=memory_latency_cycles(machine),
-        lds_cycles=lds_service_cycles(device, tally.of("lds"), waves, machine),
+        lds_cycles=lds_service_cycles(device, tally.count("lds"), waves, machine),
     )
     cycles = {
         "mfma": share * tally.matrix_cycles / simds,
         "valu": share * vector_cycles(tally, machine) / simds,
-        "salu": share * tally.of("salu", "branch"),
+        "salu": share * tally.count("salu", "branch"),
         "lds": share * lds_cycles(device, machine),
         "vmem": share * timing.vmem_address * memory,
         "l1": share * requested / timing.l1_bytes_per_cycle,

@@ -110,7 +110,7 @@ def _whole_counts(steps: Steps) -> dict[int, int]:
         size = float(steps.executed[first])
         group = recorded.get(way, listed[int(np.abs(sizes - size).argmin())])
         block_counts = np.zeros(len(steps.blocks))
-        for wave in steps.of(group):
+        for wave in steps.waves_of(group):
             block = wave.steps["block"]
             block_counts += np.bincount(block[block >= 0], minlength=len(block_counts))
         totals += block_counts * groups * size / float(steps.executed[group])
@@ -134,7 +134,7 @@ class Part:
     share: float = 1.0
 
     @classmethod
-    def of(cls, record: LaunchRecord) -> Part:
+    def from_record(cls, record: LaunchRecord) -> Part:
         """From a launch with counts and steps, the latter filled in by `follows`."""
         if record.steps is None or record.counts is None or record.steps.is_whole:
             return cls()
@@ -181,7 +181,7 @@ class Rounds:
     blocks: tuple[float, float, float]
 
     @classmethod
-    def of(cls, steps: Steps, at_once: int, replay: Callable[[int], Replayed]) -> Rounds:
+    def from_steps(cls, steps: Steps, at_once: int, replay: Callable[[int], Replayed]) -> Rounds:
         """From a launch whose first two rounds ran.
 
         Args:

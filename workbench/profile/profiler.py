@@ -109,7 +109,7 @@ def profile_target(
     pc_sampling: bool | str = False,
 ) -> ProfileResult | StepsProfile:
     """Counters of a prepared launch; see `profile`."""
-    results = [_profiled(launch, counters, thread_trace, pc_sampling) for launch in target.each()]
+    results = [_profiled(launch, counters, thread_trace, pc_sampling) for launch in target.launches()]
     return results[0] if len(results) == 1 else StepsProfile(target, results)
 
 
@@ -128,7 +128,7 @@ def _profiled(
     # The hub remembers many of these; counts of every instruction would be most of their size.
     remember(target.kernel, result.instructions)
     keep_whole(result)
-    hub.publish("profile", result.name, result.light())
+    hub.publish("profile", result.name, result.compact())
     return result
 
 

@@ -135,7 +135,7 @@ class ProfileResult(Plotted):
         # The launch itself belongs to this process.
         return {**self.__dict__, "again": None, "whole": None}
 
-    def light(self) -> ProfileResult:
+    def compact(self) -> ProfileResult:
         """The same without counts of every instruction, for those who keep many; it finds the rest here."""
         return replace(
             self,

@@ -81,7 +81,7 @@ def _lds(steps: Steps) -> dict[int, tuple[int, int, int]]:
     blocks = np.zeros(len(steps.blocks), dtype=np.int64)
     costs: dict[int, np.ndarray] = {}
     for group in steps.groups:
-        for wave in steps.of(group):
+        for wave in steps.waves_of(group):
             block = wave.steps["block"]
             blocks += np.bincount(block[block >= 0], minlength=len(blocks))
             served = wave.steps[(block < 0) & (wave.steps["lines"] == 0)]

@@ -64,7 +64,7 @@ class TimeResult(Plotted):
     @property
     def quantity(self) -> str:
         """The definition of `median`: kernel time where modelled, time between events where measured."""
-        return QUANTITIES["kernel" if self.origin is Origin.MODELLED else "events"].what
+        return QUANTITIES["kernel" if self.origin is Origin.MODELLED else "events"].description
 
     @property
     def events(self) -> Figure | None:
@@ -180,9 +180,9 @@ def time_target(target: Target, *, warm: bool = False) -> TimeResult:
             result = _measure(target, warm)
         else:
             result = sum_of_steps(
-                target, [_of_counts(launch, counted(launch, warm=warm), warm) for launch in target.each()]
+                target, [_of_counts(launch, counted(launch, warm=warm), warm) for launch in target.launches()]
             )
-    hub.publish("time", result.name, light(result))
+    hub.publish("time", result.name, compact(result))
     return result
 
 
@@ -211,7 +211,7 @@ def time_on(
             continue
         steps: list[list[TimeResult]] = []
         with hub.failures("time", target.name, shape=target.shape, device=alike[0].name), hub.muted():
-            for launch in target.each():
+            for launch in target.launches():
                 # Before the next launch: the model looks at the tensors of the last one.
                 counts = counted(launch)
                 steps.append(
@@ -224,14 +224,14 @@ def time_on(
                 )
         for device, times in zip(alike, zip(*steps, strict=True), strict=True):
             by_device[device] = sum_of_steps(replace(target, device=device), times)
-            hub.publish("time", target.name, light(by_device[device]))
+            hub.publish("time", target.name, compact(by_device[device]))
     return [by_device[device] for device in resolved]
 
 
-def light(result: TimeResult) -> TimeResult:
+def compact(result: TimeResult) -> TimeResult:
     """A result without its simulated waves, to be remembered or sent."""
     model = replace(result.model, simulation=None) if result.model is not None else None
-    return replace(result, model=model, steps=tuple(map(light, result.steps)))
+    return replace(result, model=model, steps=tuple(map(compact, result.steps)))
 
 
 def sweep(
@@ -338,7 +338,8 @@ def _measure(target: Target, warm: bool) -> TimeResult:
     if len(target.parts) == 1:
         return whole
     steps = [
-        _of_samples(launch, [sample[i] for sample in samples], warm) for i, launch in enumerate(target.each())
+        _of_samples(launch, [sample[i] for sample in samples], warm)
+        for i, launch in enumerate(target.launches())
     ]
     return replace(whole, steps=tuple(steps))
 

@@ -32,7 +32,7 @@ from workbench.origin import Expected, Figure
 from workbench.profile.counting import counting_key
 from workbench.profile.profiler import profile
 from workbench.profile.results import ProfileResult, StepsProfile
-from workbench.profile.timing import TimeResult, light, time, time_on
+from workbench.profile.timing import TimeResult, compact, time, time_on
 from workbench.progress import track
 from workbench.runtime import Device
 
@@ -61,7 +61,7 @@ class Call:
     _again: tuple[Kernel, LastLaunch] | None = field(default=None, repr=False, compare=False)
 
     @property
-    def what(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[Any, ...]:
         """A key that is equal for calls of equal time."""
         return (self.operator, *self.shape.items())
 
@@ -113,11 +113,11 @@ class StepProfile(Shown):
 
     @cached_property
     def times(self) -> Mapping[tuple[Any, ...], TimeResult]:
-        """The time of each different call, by `Call.what`: measured on a GPU, else modelled.
+        """The time of each different call, by `Call.key`: measured on a GPU, else modelled.
 
         Each is launched again, large ones in part.
         """
-        first = {call.what: call for call in self.calls}
+        first = {call.key: call for call in self.calls}
         results = {key: self.time_of(first[key]) for key in track(list(first), "times of a step's launches")}
         if results:
             hub.publish("step", self.device, self._light(results))
@@ -126,18 +126,18 @@ class StepProfile(Shown):
     def _light(self, times: Mapping[tuple[Any, ...], TimeResult]) -> StepProfile:
         """Without tensors of launches and simulated waves, to be remembered or sent."""
         copy = StepProfile([replace(call, _again=None) for call in self.calls], self.device)
-        vars(copy)["times"] = {key: light(time) for key, time in times.items()}
+        vars(copy)["times"] = {key: compact(time) for key, time in times.items()}
         return copy
 
     def time_of(self, call: Call) -> TimeResult:
         """The time of one call, launched anew; an operator's on "meta" once for GPUs that count alike."""
         if call.operator in kernels and call._again is None:
-            if call.what not in self._known:
+            if call.key not in self._known:
                 beside = self._beside or (self,)
                 times = time_on([step.device for step in beside], call.operator, shape=call.shape)
                 for step, result in zip(beside, times, strict=True):
-                    step._known[call.what] = result
-            return self._known[call.what]
+                    step._known[call.key] = result
+            return self._known[call.key]
         if call._again is None:
             raise UsageError(f"{call.operator} was launched by another process; read .times there first")
         kernel, launched = call._again
@@ -154,11 +154,11 @@ class StepProfile(Shown):
         """Calls of a kind together, the longest first."""
         grouped: dict[tuple[Any, ...], list[Call]] = {}
         for call in self.calls:
-            grouped.setdefault((call.layer, call.phase, call.what), []).append(call)
+            grouped.setdefault((call.layer, call.phase, call.key), []).append(call)
         whole = self.total.value or 1.0
         rows = []
         for calls in grouped.values():
-            result, first = self.times[calls[0].what], calls[0]
+            result, first = self.times[calls[0].key], calls[0]
             spent = _times(result.median, len(calls))
             rows.append(
                 Row(
@@ -175,7 +175,7 @@ class StepProfile(Shown):
             raise UsageError(
                 "profile_step: nothing was launched; expected a step on the kernels within `with`"
             )
-        return _sum([self.times[call.what].median for call in self.calls])
+        return _sum([self.times[call.key].median for call in self.calls])
 
     def by_operator(self) -> dict[str, float]:
         """Microseconds by operator, the longest first."""
@@ -256,7 +256,7 @@ class StepProfile(Shown):
                 same += 1
             yield from ended(same)
             begun += [(name, now) for name in path[same:]]
-            result = self.times[call.what]
+            result = self.times[call.key]
             details = {"shape": shape_text(call.shape), "bound": bound_of(result), "time": str(result.median)}
             spent = result.median.value
             yield {

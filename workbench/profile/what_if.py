@@ -138,8 +138,8 @@ class _ChangedSteps:
         self.blocks = tuple(blocks)
         self._gone = np.array([(address - steps.text) // 4 for address in gone], dtype=np.int64)
 
-    def of(self, group: int) -> tuple[WaveSteps, ...]:
-        return tuple(replace(wave, steps=self._changed(wave.steps)) for wave in self._steps.of(group))
+    def waves_of(self, group: int) -> tuple[WaveSteps, ...]:
+        return tuple(replace(wave, steps=self._changed(wave.steps)) for wave in self._steps.waves_of(group))
 
     def _changed(self, steps: np.ndarray) -> np.ndarray:
         changed: np.ndarray = steps.copy()
@@ -368,7 +368,7 @@ class Again:
         steps = self.launch.record.steps
         if steps is None:
             return {}
-        waves = [wave.steps for group in steps.groups for wave in steps.of(group)]
+        waves = [wave.steps for group in steps.groups for wave in steps.waves_of(group)]
         if not waves:
             return {}
         costs = np.concatenate([steps_of_wave[steps_of_wave["block"] < 0] for steps_of_wave in waves])

@@ -27,7 +27,7 @@ def _backends() -> tuple[Backend, ...]:
 
 
 @cache
-def _of(numerics: str) -> tuple[Device, ...]:
+def _devices(numerics: str) -> tuple[Device, ...]:
     """GPUs, and emulated devices with these numerics, as far as they have them."""
     return tuple(
         Device(node._replace(numerics=numerics) if _has(node, numerics) else node, backend)
@@ -41,12 +41,12 @@ def _has(node: Node, numerics: str) -> bool:
 
 
 def _all() -> tuple[Device, ...]:
-    return _of(default_numerics())
+    return _devices(default_numerics())
 
 
 def look_again() -> None:
     """Has the devices listed anew when they are asked for: others can be seen now."""
-    _of.cache_clear()
+    _devices.cache_clear()
 
 
 def devices() -> list[Device]:
@@ -78,7 +78,7 @@ def device(name: str | None = None) -> Device:
         return next(d for d in _all() if hip.used() in (None, d.backend))
     requested, _, asked = str(requested).partition(_NUMERICS)
     numerics = checked(asked, f"numerics of device {requested!r}") if asked else default_numerics()
-    available = _of(numerics)
+    available = _devices(numerics)
     plain = requested.strip().lower()
     for match in available:
         base = match.name.partition(_NUMERICS)[0]
@@ -138,7 +138,7 @@ def device_for(arch: str) -> Device:
         DeviceError: there is none.
     """
     default = device()
-    for candidate in (default, *(_of(default.numerics) if default.numerics else _all())):
+    for candidate in (default, *(_devices(default.numerics) if default.numerics else _all())):
         if candidate.arch in targets.runs_on(arch) and candidate.backend is default.backend:
             return candidate
     there = ", ".join(f"{d.name} ({d.arch})" for d in _all())

@@ -157,7 +157,7 @@ class Direction:
     conflicts: int
 
     @classmethod
-    def of(cls, accesses: Sequence[WaveAccess]) -> Direction:
+    def from_accesses(cls, accesses: Sequence[WaveAccess]) -> Direction:
         return cls(
             dict(Counter(of_one_address(access.opcode) for access in accesses)),
             sum(len(a.phases) for a in accesses),
@@ -230,10 +230,10 @@ def _run(module: Module, kernel: str, pair: Pair, arch: str) -> Entry:
         options=LaunchOptions(trace=True),
     )
 
-    def of(kind: AccessKind) -> Direction:
-        return Direction.of([wave_access(module, a) for a in record.accesses if a.kind is kind])
+    def direction(kind: AccessKind) -> Direction:
+        return Direction.from_accesses([wave_access(module, a) for a in record.accesses if a.kind is kind])
 
-    return Entry(arch, pair, of(AccessKind.LDS_READ), of(AccessKind.LDS_WRITE))
+    return Entry(arch, pair, direction(AccessKind.LDS_READ), direction(AccessKind.LDS_WRITE))
 
 
 HEAD = (

@@ -178,7 +178,7 @@ def _masks(cell: Cell, leftovers: list[Leftover]) -> Iterator[tuple[int, int]]:
 
 
 def _leftover(cell: Cell, offset: int, text: str, why: str) -> Leftover:
-    return Leftover(cell.place(offset)[0], " ".join(text.split()), why)
+    return Leftover(cell.line_and_column(offset)[0], " ".join(text.split()), why)
 
 
 __all__ = ["RUNTIME_INCLUDE", "HipifyResult", "Leftover", "hipify"]

@@ -104,7 +104,7 @@ def _problems(results: Sequence[Result]) -> dict[str, str]:
     several = len({record.operator for record in results}) > 1
     texts = {}
     for record in ordered:
-        place = str(axis.place(record.shape))
+        place = str(axis.position(record.shape))
         special = record.operator.partition(":")[2] or record.operator.partition("[")[2].rstrip("]")
         texts[repr(dict(record.shape))] = f"{place} {special}".strip() if several and special else place
     return texts

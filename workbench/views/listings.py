@@ -72,7 +72,9 @@ def operator_html(spec: KernelSpec) -> Markup:
         Markup("<p>Gradients {}</p>").format(description.gradient),
         Markup("<pre>{}</pre>").format(example(spec)),
         details("sizes", sizes),
-        details("costs", block(Table(("shape", "operations", "bytes"), costs), _compared(Entry.of(spec)))),
+        details(
+            "costs", block(Table(("shape", "operations", "bytes"), costs), _compared(Entry.from_spec(spec)))
+        ),
         Markup("<p>{}</p>").format(description.source),
     )
 

@@ -34,7 +34,7 @@ class Cell:
     tip: str = ""
 
     @classmethod
-    def of(cls, value: Any) -> Cell:
+    def from_value(cls, value: Any) -> Cell:
         """A value as a cell: numbers to the right, whole ones in full, others with four digits."""
         if isinstance(value, Cell):
             return value
@@ -74,7 +74,7 @@ class Table:
 
     Args:
         head: titles of the columns; none for a table without a head.
-        rows: of values; `Cell.of` says how each is shown.
+        rows: of values; `Cell.from_value` says how each is shown.
         caption: above it.
         tips: tool tip of each row, where there are any.
 
@@ -91,7 +91,7 @@ class Table:
         tips: Sequence[str] = (),
     ) -> None:
         self.head = tuple(head)
-        self.rows = [tuple(Cell.of(value) for value in row) for row in rows]
+        self.rows = [tuple(Cell.from_value(value) for value in row) for row in rows]
         self.caption = caption
         self.tips = tuple(tips) or ("",) * len(self.rows)
 

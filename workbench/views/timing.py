@@ -208,7 +208,7 @@ class ShapeAxis:
         """Sort key of a shape: the product of its numbers."""
         return math.prod(float(value) for value in shape.values() if _is_size(value))
 
-    def place(self, shape: Shape) -> Any:
+    def position(self, shape: Shape) -> Any:
         """Where a shape is: a number, or a text of what differs."""
         if self._numeric:
             return shape[self._differing[0]]
@@ -216,7 +216,7 @@ class ShapeAxis:
 
     def mark(self, shape: Shape) -> Any:
         """The same for plotly."""
-        place = self.place(shape)
+        place = self.position(shape)
         return figure_text(place) if isinstance(place, str) else place
 
     @property

@@ -28,12 +28,12 @@ def tune_html(result: TuneResult) -> Markup:
     for shape in result.shapes:
         best, before, tried = result.best(shape), result.untuned(shape), result.of(shape)
         if best is None:
-            rows.append((axis.place(shape), "nothing ran", "", "", "", "", len(tried), ""))
+            rows.append((axis.position(shape), "nothing ran", "", "", "", "", len(tried), ""))
             continue
         old = (before.candidate.name, before.result.us) if before is not None else ("", "")
         gain = f"{1 - best.result.us / before.result.us:.1%}" if before is not None else ""
         choice = (best.candidate.name, best.result.us)
-        rows.append((axis.place(shape), *choice, *old, gain, len(tried), badge(best.result.figure)))
+        rows.append((axis.position(shape), *choice, *old, gain, len(tried), badge(best.result.figure)))
     return block(Table(HEAD, rows, caption=f"tuning of {result.operator} on {result.device.name}"))
 
 
@@ -81,7 +81,7 @@ def tune_figure(result: TuneResult, shape: Shape | None = None) -> Any:
 def _problem(result: TuneResult, shape: Shape) -> str:
     """The parameters that distinguish the problem from the others, or from the operator's defaults."""
     if len(result.shapes) > 1 or result.operator not in kernels:
-        return str(ShapeAxis(result.shapes).place(shape))
+        return str(ShapeAxis(result.shapes).position(shape))
     usual = kernels[result.operator].parameters
     return ", ".join(f"{k}={v}" for k, v in shape.items() if k not in usual or v != usual[k].first)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from workbench.emulator.node.timeline import Stream, Timeline
 
-NULL = Stream.of(0, 0)
-ONE, TWO = Stream.of(0, 0x10), Stream.of(0, 0x20)
-APART = Stream.of(0, 0x30, blocking=False)
+NULL = Stream.from_handle(0, 0)
+ONE, TWO = Stream.from_handle(0, 0x10), Stream.from_handle(0, 0x20)
+APART = Stream.from_handle(0, 0x30, blocking=False)
 
 
 def test_a_stream_does_its_work_in_order() -> None:
@@ -43,9 +43,9 @@ def test_the_null_stream_waits_for_blocking_streams_and_they_for_it() -> None:
     timeline.add(APART, "units", 9.0, share=0.1)
     assert timeline.add(NULL, "units", 1.0, share=0.1) == 2.0
     assert timeline.add(TWO, "units", 1.0, share=0.1) == 3.0
-    assert timeline.moment(Stream.of(0, 0x40, blocking=False)) == 0.0
+    assert timeline.moment(Stream.from_handle(0, 0x40, blocking=False)) == 0.0
     # Another device has a NULL stream of its own.
-    assert timeline.moment(Stream.of(1, 0)) == 0.0
+    assert timeline.moment(Stream.from_handle(1, 0)) == 0.0
 
 
 def test_waiting() -> None:
@@ -63,7 +63,7 @@ def test_waiting() -> None:
 def test_many_streams_and_much_work_are_forgotten_when_they_are_over() -> None:
     timeline = Timeline()
     for number in range(1000):
-        stream = Stream.of(0, 16 * (number + 1))
+        stream = Stream.from_handle(0, 16 * (number + 1))
         timeline.add(stream, "units", 1.0, share=0.5)
         timeline.wait_on_host(timeline.moment(stream))
     assert timeline.moment(NULL) == 1000.0

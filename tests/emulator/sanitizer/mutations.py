@@ -72,7 +72,7 @@ class Mutant:
     address: int
     words: Mapping[int, int]
 
-    def of(self, kernel: Kernel) -> Kernel:
+    def applied_to(self, kernel: Kernel) -> Kernel:
         """The kernel with this change."""
         module = kernel.module
         text = module.code_object.text
@@ -336,7 +336,7 @@ class Subject:
         """What is recorded where no barrier is waited at, and waves end at one of them."""
         addresses = [i.address for block in self.blocks for i in block if i.opcode == "s_barrier"]
         words = {**dict.fromkeys(addresses, _NOP), barrier: _END}
-        return self._accesses(Mutant("", "", barrier, words).of(self.kernel))
+        return self._accesses(Mutant("", "", barrier, words).applied_to(self.kernel))
 
     def _order(self) -> Order | None:
         """The order of a plain run's accesses; None where they do not tell it."""
@@ -373,7 +373,7 @@ class Subject:
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Run one mutant, and look for a proof where nothing is reported."""
-        kernel = mutant.of(self.kernel)
+        kernel = mutant.applied_to(self.kernel)
         reported, outputs = self._run(kernel)
         same = outputs is not None and all(map(torch.equal, outputs, self.outputs or []))
         blocks = self._read(kernel)

@@ -128,7 +128,7 @@ def build(
         address = 0x1000000 * number
         blocks.append(list(decode(data, address, target)))
         index_of[address] = number
-    options = Options(target, acc_offset, Mode.of(mode), cpu.features(), 64)
+    options = Options(target, acc_offset, Mode.from_register(mode), cpu.features(), 64)
 
     def refuse(failures: list) -> None:
         raise AssertionError([(instruction.mnemonic, reason) for instruction, reason in failures])

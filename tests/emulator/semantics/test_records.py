@@ -271,7 +271,7 @@ def _emit(target: str, instructions: Sequence[Instruction], mode: int) -> tuple[
         for operand in (*instruction.src, *instruction.dst):
             if operand.kind == "label":
                 index_of.setdefault(int(operand.value or 0), len(instructions) + place)
-    options = Options(target, ACC_OFFSET, Mode.of(mode), cpu.features(), ROWS)
+    options = Options(target, ACC_OFFSET, Mode.from_register(mode), cpu.features(), ROWS)
     failures: list[emission.Failure] = []
     emitted = emission.emit(blocks, index_of, options, failures.extend)
     return emitted, {index_of[instruction.address] for instruction, _ in failures}

@@ -33,5 +33,5 @@ def test_mode_that_depends_on_the_way() -> None:
     instructions = decode(b"".join(word.to_bytes(4, "little") for word in words), 0, "gfx950")
     blocks = [[instructions[0]], list(instructions[1:3]), [instructions[3]]]
     index_of = {0: 0, 4: 1, 16: 2}
-    modes = float_modes(blocks, index_of, [0], Mode.of(0x3F0))
-    assert modes == [Mode.of(0x3F0), Mode.of(0x3F0), None]
+    modes = float_modes(blocks, index_of, [0], Mode.from_register(0x3F0))
+    assert modes == [Mode.from_register(0x3F0), Mode.from_register(0x3F0), None]

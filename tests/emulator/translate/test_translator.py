@@ -192,8 +192,8 @@ def test_modes_follow_the_flow_of_control(code_object: CodeObject, data: bytes) 
     info = code_object.kernels["flushing"]
     blocks = flow.blocks_of(flow.reachable(code_object, info.entry))
     index_of = {block[0].address: index for index, block in enumerate(blocks)}
-    modes = flow.float_modes(blocks, index_of, [index_of[info.entry]], Mode.of(0x3F0))
-    assert all(mode == Mode.of(0x3F0) for mode in modes)
+    modes = flow.float_modes(blocks, index_of, [index_of[info.entry]], Mode.from_register(0x3F0))
+    assert all(mode == Mode.from_register(0x3F0) for mode in modes)
     tiny = np.full(64, 1e-40, np.float32)
     np.testing.assert_array_equal(launch(data, "flushing", tiny), tiny)
     np.testing.assert_array_equal(

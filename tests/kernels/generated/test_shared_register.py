@@ -75,14 +75,14 @@ def kernel_of(arch: str, number: int, st_type: str, st_shape: str, tile: Tile) -
     kernel.output("stored", st_type, (rows, cols))
     kernel.output("stored_part", st_type, (big_rows, big_cols))
 
-    def each(count: int) -> str:
+    def loop_over(count: int) -> str:
         return f"for (int i = laneid(); i < {count}; i += 64)"
 
     kernel.body = f"""{ALLOCATE}
     using whole = st<{st_type}, {rows}, {cols}, {st_shape}>; whole &s = al.allocate<whole>();
     using bigger = st<{st_type}, {big_rows}, {big_cols}, {st_shape}>; bigger &b = al.allocate<bigger>();
-    {each(rows * cols)} s[{{i / {cols}, i % {cols}}}] = x_ptr[i / {cols} * {big_cols} + i % {cols}];
-    {each(big_rows * big_cols)} b[{{i / {big_cols}, i % {big_cols}}}] = x_ptr[i];
+    {loop_over(rows * cols)} s[{{i / {cols}, i % {cols}}}] = x_ptr[i / {cols} * {big_cols} + i % {cols}];
+    {loop_over(big_rows * big_cols)} b[{{i / {big_cols}, i % {big_cols}}}] = x_ptr[i];
     wait_and_barrier();
     {tile.cpp} r; load(r, s); put(r, loaded_ptr);
     auto part = subtile_inplace<{rows}, {cols}>(b, {{{part[0]}, {part[1]}}});
@@ -90,8 +90,8 @@ def kernel_of(arch: str, number: int, st_type: str, st_shape: str, tile: Tile) -
     wait_and_barrier();
     take(r, held_y_ptr); store(s, r); store(part, r);
     wait_and_barrier();
-    {each(rows * cols)} stored_ptr[i] = s[{{i / {cols}, i % {cols}}}];
-    {each(big_rows * big_cols)} stored_part_ptr[i] = b[{{i / {big_cols}, i % {big_cols}}}];"""
+    {loop_over(rows * cols)} stored_ptr[i] = s[{{i / {cols}, i % {cols}}}];
+    {loop_over(big_rows * big_cols)} stored_part_ptr[i] = b[{{i / {big_cols}, i % {big_cols}}}];"""
 
     def to_register(x: torch.Tensor) -> torch.Tensor:
         return tile.held(x if same else rounded(x.double(), tile.dtype, arch))

@@ -100,7 +100,7 @@ def run(arch, name, block=64, *, groups=1, resident=1, level=FROM_L2, spans=0, *
     product = default_product(arch)
     code = program(steps.blocks, instructions, steps.text, product.target, dict.fromkeys(instructions, level))
     record = {**machine_record(product, product.clock_hz, 1), **machine}
-    return run_unit(code, [steps.of(0)] * groups, record, resident, spans=spans)
+    return run_unit(code, [steps.waves_of(0)] * groups, record, resident, spans=spans)
 
 
 def cycles_each(arch, name, block=64, **more):

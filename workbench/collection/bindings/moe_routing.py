@@ -35,7 +35,7 @@ _ALIGN = Function(
                 **{"sorted_token_ids": "ids", "expert_ids": "experts"},
                 "num_tokens_post_padded": lambda call: call["total_tokens_post_pad"].reshape(1),
             },
-            then=lambda call: _place(call),
+            then=lambda call: _write_ids(call),
         )
     ],
     checks=[_ids, lambda call: _room(call)],
@@ -44,7 +44,7 @@ _ALIGN = Function(
 )
 
 
-def _place(call: Call) -> None:
+def _write_ids(call: Call) -> None:
     """Puts ids and blocks' experts in their places; padding stays what the caller has put there."""
     for name, entries, mask in (
         ("sorted_token_ids", call["ids"], call["ids"] < call["numel"]),

@@ -177,7 +177,7 @@ def _timed_stream(handle: int) -> Stream:
     record = stream(handle)
     if handle == _PER_THREAD:
         handle = -threading.get_ident()
-    return Stream.of(record.device, handle, blocking=not record.flags & _NON_BLOCKING)
+    return Stream.from_handle(record.device, handle, blocking=not record.flags & _NON_BLOCKING)
 
 
 def _event(handle: int) -> _Event:

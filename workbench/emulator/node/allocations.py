@@ -236,7 +236,7 @@ class Memory:
         with self.lock:
             self.claim(size, device, capacity)
             try:
-                base = self._place(size) if at is None else at
+                base = self._find_room(size) if at is None else at
             except errors.DeviceError:
                 self.give_back(size, device)
                 raise
@@ -278,7 +278,7 @@ class Memory:
             DeviceError: (hipErrorOutOfMemory) the reserved range of the process is used up.
         """
         with self.lock:
-            base = self._place(size, alignment)
+            base = self._find_room(size, alignment)
             self._reserved[base] = size
             return base
 
@@ -598,7 +598,7 @@ class Memory:
             count = distance + past
             return f"{count} byte{'' if count == 1 else 's'} {words} {near.describe_at(address)}"
 
-    def _place(self, size: int, alignment: int = _PAGE) -> int:
+    def _find_room(self, size: int, alignment: int = _PAGE) -> int:
         span = max(size, 1)
         base = _up(self._cursor, alignment)
         if base + span + _GUARD <= self._arena_end:

@@ -231,7 +231,7 @@ class Clock:
 
     def _move(self, device: int, engine: str, seconds: float, size: int, *, waits: bool) -> None:
         command = self._thread.command
-        alone = command if command is not None else _Command(Stream.of(device, 0))
+        alone = command if command is not None else _Command(Stream.from_handle(device, 0))
         alone.moved[engine] = alone.moved.get(engine, 0.0) + seconds
         alone.size += size
         if command is None:
@@ -271,7 +271,13 @@ class Clock:
         command = self._thread.command
         if command is not None:
             self._send_moved(command)
-        of = stream if stream is not None else command.stream if command is not None else Stream.of(0, 0)
+        of = (
+            stream
+            if stream is not None
+            else command.stream
+            if command is not None
+            else Stream.from_handle(0, 0)
+        )
 
         def step(timeline: Timeline) -> None:
             event.moment = timeline.moment(of)
@@ -377,7 +383,7 @@ class Clock:
 
     def _launched(self, name: str, kind: Kind, executed: int, place: Hashable, device: int) -> None:
         """Takes a launch that has ended into the list."""
-        command = self._thread.command or _Command(Stream.of(device, 0))
+        command = self._thread.command or _Command(Stream.from_handle(device, 0))
         self._send_moved(command)
         stream, gap = command.stream, self._gap(command)
         cache = self._products[device].infinity_cache_bytes

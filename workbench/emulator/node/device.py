@@ -245,7 +245,7 @@ class EmulatedDevice:
         started = time.monotonic()
         approximation = options.approximate or default_approximation()
         if approximation is not None:
-            approximation = approximation.of(kernel_name)
+            approximation = approximation.for_kernel(kernel_name)
         request = Request(
             loaded, kernel_name, geometry, dynamic_shared, arguments, cooperative, options, approximation
         )
@@ -254,7 +254,7 @@ class EmulatedDevice:
         scene = form.scene
         limits.check_arguments(scene.kernel, arguments)
         with self.node.launch_lock:
-            served = self.node.services.of(loaded, form.kinds)
+            served = self.node.services.for_launch(loaded, form.kinds)
             prepared = self._prepare(form, request, served)
             observer = Observer(request, prepared, self.node.memory)
             try:

@@ -95,7 +95,7 @@ class Scene:
         line = f" at {source[0]}:{source[1]}" if source else ""
         return f"kernel {self.kernel.short_name}{line}"
 
-    def what(self, address: int | None) -> str:
+    def instruction_at(self, address: int | None) -> str:
         """Instruction and where it is, for the end of a message."""
         if address is None:
             return "unknown instruction"
@@ -135,7 +135,7 @@ def exception(scene: Scene, report: abi.CData, assertions: Sequence[Assertion] =
         if mine:
             return _assertion(scene, report, mine)
     address = _address(scene, report)
-    message = f"{scene.who(address)}: {what_happened(scene, report)} ({scene.what(address)})."
+    message = f"{scene.who(address)}: {what_happened(scene, report)} ({scene.instruction_at(address)})."
     return _CLASSES.get(kind, errors.KernelFault)(
         message,
         kernel=scene.kernel.name,
@@ -178,7 +178,7 @@ def timeout(
     group = group_id(scene.geometry, int(report.group))
     at_barriers = _waiting(scene, report)
     event += f"; wave {report.wave} in work-group {group} was in the block that begins with "
-    event += scene.what(address) + (f" ({at_barriers})" if at_barriers else "")
+    event += scene.instruction_at(address) + (f" ({at_barriers})" if at_barriers else "")
     event += f"; {waiting}" if waiting else ""
     return errors.KernelTimeout(
         f"{scene.who(address)}: {event}. {remedy}",
@@ -267,10 +267,10 @@ def _for_what(scene: Scene, pc: int, address: int, size: int, value: int) -> str
     holds = f"{'which hold' if size == held_bytes else 'of which the first 8 hold'} {value}"
     if held_bytes in (4, 8) and value >= 1 << 31:
         holds += f" ({value:#x})"
-    return f"{where} for {size} byte{'' if size == 1 else 's'} {_place(scene, address)}, {holds}"
+    return f"{where} for {size} byte{'' if size == 1 else 's'} {_location(scene, address)}, {holds}"
 
 
-def _place(scene: Scene, address: int) -> str:
+def _location(scene: Scene, address: int) -> str:
     """Where memory lies that a kernel may touch."""
     if address & abi.APERTURE_MASK == abi.SHARED_APERTURE:
         byte = address & ~abi.APERTURE_MASK
@@ -297,7 +297,7 @@ def interruption(scene: Scene, outcome: Outcome) -> errors.KernelInterrupt:
         group = group_id(scene.geometry, int(report.group))
         at_barriers = _waiting(scene, report)
         where = f"wave {report.wave} in work-group {group} was in the block that begins with"
-        lines.append(f"{where} {scene.what(address)}{f' ({at_barriers})' if at_barriers else ''}")
+        lines.append(f"{where} {scene.instruction_at(address)}{f' ({at_barriers})' if at_barriers else ''}")
     if waiting := waits(scene, outcome):
         lines.append(waiting)
     lines.append("what ended has written its results; the rest of the outputs is as before")
@@ -399,7 +399,8 @@ def overrun(scene: Scene, report: abi.CData) -> str:
     who = f"lane {report.first.lane} of wave {report.wave} in work-group {group}"
     others = f"; {report.count:,} such accesses in all" if report.count > 1 else ""
     return (
-        f"{scene.who(address)}: {who} {beyond_shared(scene, report.first)} ({scene.what(address)}){others}. "
+        f"{scene.who(address)}: {who} {beyond_shared(scene, report.first)} "
+        f"({scene.instruction_at(address)}){others}. "
         "A GPU does not stop there; HIPKITTENS_SHARED_BOUNDS=exact does, and wb.sanitize lists every place."
     )
 

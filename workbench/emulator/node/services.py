@@ -41,7 +41,7 @@ class Services:
                 self._hostcalls = hostcall.Buffer(self._memory, _PACKETS)
             return self._hostcalls
 
-    def of(self, loaded: LoadedCode, kinds: Set[str]) -> Served:
+    def for_launch(self, loaded: LoadedCode, kinds: Set[str]) -> Served:
         """What one launch of a kernel gets, emptied of what earlier ones left.
 
         Args:

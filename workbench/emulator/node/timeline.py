@@ -23,7 +23,7 @@ class Stream(NamedTuple):
     blocking: bool = True
 
     @classmethod
-    def of(cls, device: int, handle: int, *, blocking: bool = True) -> Stream:
+    def from_handle(cls, device: int, handle: int, *, blocking: bool = True) -> Stream:
         """The stream that a HIP handle names."""
         return cls(device, handle or _LEGACY, blocking)
 

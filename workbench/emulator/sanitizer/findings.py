@@ -204,7 +204,7 @@ def _narrower(scene: Scene, report: CData) -> str:
     return ""
 
 
-def _place(scene: Scene, address: int) -> str:
+def _where(scene: Scene, address: int) -> str:
     source = scene.source_of(address)
     where = f" (line {source[1]})" if source else ""
     return f"`{_text(scene, address)}`{where}"
@@ -235,7 +235,7 @@ def _race(scene: Scene, report: CData, where: str) -> str:
     )
     return (
         f"race in {where}: wave {report.wave} {_ORDER[report.detail].format(other)} at "
-        f"{_place(scene, int(report.other_pc))}, with no barrier or atomic between them; {remedy}"
+        f"{_where(scene, int(report.other_pc))}, with no barrier or atomic between them; {remedy}"
     )
 
 
@@ -246,7 +246,7 @@ def _shared(scene: Scene, report: CData) -> str:
 
 def _overwrite(scene: Scene, report: CData) -> str:
     detail = int(report.detail)
-    access = _place(scene, int(report.other_pc))
+    access = _where(scene, int(report.other_pc))
     direction = "read" if detail in (abi.SAN_UNDER_WAY_READ, abi.SAN_UNDER_WAY_OWN_READ) else "write"
     if detail in (abi.SAN_UNDER_WAY_OWN_READ, abi.SAN_UNDER_WAY_OWN_WRITE):
         return (
@@ -270,7 +270,7 @@ def _hazard(scene: Scene, report: CData) -> str:
     missing = needed - there
     nops = " and ".join(f"s_nop {min(16, missing - done) - 1}" for done in range(0, missing, 16))
     return (
-        f"hazard: {register}{rule.after} ({_place(scene, int(report.other_pc))}), then {rule.before}, which "
+        f"hazard: {register}{rule.after} ({_where(scene, int(report.other_pc))}), then {rule.before}, which "
         f"needs {needed} wait states in between and has {there}; hardware does not wait: put {nops}, or as "
         "many other instructions, between them"
     )
@@ -315,27 +315,27 @@ def _origin(scene: Scene, report: CData) -> str:
     variable = _variable(scene, register, origin, bool(from_scratch))
     is_read = memory is not None and memory.space is Space.LANES and register
     if memory is None or origin == report.pc or memory.access is Access.STORE or is_read:
-        first = "" if origin == report.pc else f", first used by {_place(scene, origin)}"
+        first = "" if origin == report.pc else f", first used by {_where(scene, origin)}"
         place = f"{variable}, which" if variable else "a register that"
         return f"; it comes from {place} was never written{first}: initialise the variable"
     if memory.space is Space.LANES:
         return (
-            f"; it comes from a lane that is off: {_place(scene, origin)}. HIP leaves the result of __shfl "
+            f"; it comes from a lane that is off: {_where(scene, origin)}. HIP leaves the result of __shfl "
             "undefined there: let all lanes that are read from take part"
         )
     if memory.space is Space.LDS:
         return (
-            f"; it comes from shared memory: {_place(scene, origin)}. Initialise what this load reads before "
+            f"; it comes from shared memory: {_where(scene, origin)}. Initialise what this load reads before "
             "the barrier, with values that are initialised themselves"
         )
     if memory.space in (Space.SCRATCH, Space.FLAT):
         place = "a local array or variable" if memory.space is Space.SCRATCH else "uninitialised memory"
         return (
-            f"; it comes from {variable or place}: {_place(scene, origin)}. Initialise every element that is "
+            f"; it comes from {variable or place}: {_where(scene, origin)}. Initialise every element that is "
             "read"
         )
     return (
-        f"; it comes from uninitialised device memory: {_place(scene, origin)}. Memory from hipMalloc holds "
+        f"; it comes from uninitialised device memory: {_where(scene, origin)}. Memory from hipMalloc holds "
         "anything: fill it with hipMemset, hipMemcpy or a kernel first"
     )
 
@@ -422,26 +422,26 @@ def _message(scene: Scene, report: CData) -> str:
         case abi.SAN_FOUND_WAIT_VECTOR | abi.SAN_FOUND_WAIT_LGKM:
             counter = "vmcnt" if report.kind == abi.SAN_FOUND_WAIT_VECTOR else "lgkmcnt"
             return (
-                f"missing wait: {_register(scene, detail)} is used while its load {_place(scene, other)} may "
+                f"missing wait: {_register(scene, detail)} is used while its load {_where(scene, other)} may "
                 f"still be in flight; expected an s_waitcnt {counter} between them"
             )
         case abi.SAN_FOUND_WAIT_SCALAR:
             return (
-                f"missing wait: scalar register {detail} is used while its load {_place(scene, other)} may "
+                f"missing wait: scalar register {detail} is used while its load {_where(scene, other)} may "
                 "still be in flight; scalar loads return in any order: put s_waitcnt lgkmcnt(0) between "
                 "them"
             )
         case abi.SAN_FOUND_WAIT_LDS:
             return (
                 f"missing wait: {_shared(scene, report)} is used while the load to LDS "
-                f"{_place(scene, other)} of the same wave may still be in flight; expected an s_waitcnt "
+                f"{_where(scene, other)} of the same wave may still be in flight; expected an s_waitcnt "
                 "vmcnt between them"
             )
         case abi.SAN_FOUND_PUBLISH_LDS:
             counter = "vmcnt" if detail & abi.SAN_UNDER_WAY_VECTOR else "lgkmcnt"
             return (
                 f"missing wait: shared memory is read after a barrier that wave {report.other_wave} "
-                f"passed before its write {_place(scene, other)} had to be complete; put s_waitcnt "
+                f"passed before its write {_where(scene, other)} had to be complete; put s_waitcnt "
                 f"{counter} before the barrier"
             )
         case abi.SAN_FOUND_OVERWRITE_LDS:

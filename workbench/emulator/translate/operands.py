@@ -205,11 +205,11 @@ def put(block: BlockTranslator, operand: Operand, kind: str, value: Value, keep_
     elif type.bits == 16:
         value = value.bitcast(V_I32)
     if sdwa is not False and sdwa != _SDWA_DWORD:
-        value = _place(block, row, value.bits(), int(sdwa))
+        value = _inserted(block, row, value.bits(), int(sdwa))
     run.set_row(row, value)
 
 
-def _place(block: BlockTranslator, row: int, value: Value, select: int) -> Value:
+def _inserted(block: BlockTranslator, row: int, value: Value, select: int) -> Value:
     """An SDWA result in its byte or word, the rest by dst_unused: 0 zero, 1 sign extension, 2 kept."""
     unused = block.instruction.modifiers.get("dst_unused", 0)
     width = 8 if select < 4 else 16

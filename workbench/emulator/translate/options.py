@@ -34,7 +34,7 @@ class Mode:
     overflow_saturates: bool = False
 
     @classmethod
-    def of(cls, value: int) -> Mode:
+    def from_register(cls, value: int) -> Mode:
         """From the register's value; what MODE.vskip skips is no matter of floating point."""
         return cls(
             value=value & ~(1 << VSKIP),
@@ -50,7 +50,7 @@ class Mode:
     def with_field(self, first: int, size: int, field: int) -> Mode:
         """After a write of `field` to bits first..first+size-1."""
         mask = ((1 << size) - 1) << first
-        return Mode.of((self.value & ~mask) | (field << first & mask))
+        return Mode.from_register((self.value & ~mask) | (field << first & mask))
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,7 @@ def _options(code_object: CodeObject, kernel: str) -> Options:
     return Options(
         target=code_object.target,
         acc_offset=descriptor.accum_offset,
-        mode=Mode.of(mode),
+        mode=Mode.from_register(mode),
         host=cpu.features(),
         rows=descriptor.vgpr_count,
     )

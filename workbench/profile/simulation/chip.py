@@ -71,7 +71,7 @@ class Mix:
     of_shorter: npt.NDArray[np.float64]
     of_longer: npt.NDArray[np.float64]
 
-    def each(self, values: Sequence[float]) -> npt.NDArray[np.float64]:
+    def per_group(self, values: Sequence[float]) -> npt.NDArray[np.float64]:
         """[work-groups] a value that is known of each kind."""
         by_kind = np.asarray(values, dtype=np.float64)
         shares: npt.NDArray[np.float64] = self.of_shorter * by_kind[self.shorter]
@@ -229,7 +229,7 @@ def _pace(
     dispatch: float,
     spans: int,
 ) -> _Pace:
-    listed = [steps.of(group) for group in kind.groups]
+    listed = [steps.waves_of(group) for group in kind.groups]
     size = max(1, sum(len(wave.steps) for wave in listed[0]))
     most = max(resident, min(resident * ROUNDS, STEP_BUDGET // size))
     count = min(groups, most)
@@ -301,7 +301,7 @@ def _memory_of(pace: _Pace, groups: float) -> npt.NDArray[np.float64]:
 
 def _placed(mix: Mix, paces: Sequence[_Pace], product: Product, resident: int) -> float:
     """Cycles until the last work-group has ended, each taking as long as it does among others of its kind."""
-    lasting = mix.each([pace.interval * pace.resident for pace in paces])
+    lasting = mix.per_group([pace.interval * pace.resident for pace in paces])
     xcds, units = int(product.xcds), int(product.units_per_xcd)
     latest = 0.0
     for die in range(min(xcds, len(lasting))):

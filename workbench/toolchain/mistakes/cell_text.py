@@ -73,7 +73,7 @@ class Cell:
             return None
         return self._starts[row] + min(column - 1, len(self.lines[row]))
 
-    def place(self, offset: int) -> tuple[int, int]:
+    def line_and_column(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset."""
         row = bisect_right(self._starts, offset) - 1
         return row + self.first_line, offset - self._starts[row] + 1

@@ -52,7 +52,7 @@ def _name(context: ErrorContext) -> Explanation | None:
 
 
 def _absent(context: ErrorContext, span: Span) -> Explanation | None:
-    row, _ = context.cell.place(span.start)
+    row, _ = context.cell.line_and_column(span.start)
     begin = context.cell.offset(row, 1) or 0
     end = begin + len(context.cell.line(row))
     for absent in cuda_names.ABSENT:

@@ -127,5 +127,6 @@ class ErrorContext:
 def fixits(cell: Cell, changes: tuple[Change, ...]) -> tuple[FixIt, ...]:
     """Changes in lines and columns."""
     return tuple(
-        FixIt(*cell.place(change.span.start), *cell.place(change.span.end), change.text) for change in changes
+        FixIt(*cell.line_and_column(change.span.start), *cell.line_and_column(change.span.end), change.text)
+        for change in changes
     )

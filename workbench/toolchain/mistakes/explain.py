@@ -117,7 +117,7 @@ def _counted(diagnostic: Diagnostic) -> Diagnostic:
 
 def _shown(finding: Diagnostic, explanation: Explanation, mistake: str, cell: Cell, name: str) -> Diagnostic:
     at = explanation.at
-    line, column = cell.place(at.start) if at else (finding.cell_line, finding.cell_column)
+    line, column = cell.line_and_column(at.start) if at else (finding.cell_line, finding.cell_column)
     fixes = fixits(cell, explanation.changes)
     text = _text(f"{finding.severity}: {explanation.message}", line, column, at, cell, name)
     text += "".join(dict.fromkeys(_offered(change, cell) for change in explanation.changes))
@@ -140,7 +140,7 @@ def _shown(finding: Diagnostic, explanation: Explanation, mistake: str, cell: Ce
 
 def _offered(change: Change, cell: Cell) -> str:
     old, new = change.span.text.strip(), change.text.strip()
-    row, _ = cell.place(change.span.start)
+    row, _ = cell.line_and_column(change.span.start)
     verb = f"replace `{old}` by `{new}`" if old and new else f"remove `{old}`" if old else f"insert `{new}`"
     return f"\n      fix: {verb} in line {row}"
 
@@ -191,7 +191,7 @@ def unsaid(cell: Cell, name: str) -> tuple[Diagnostic, ...]:
     for mistake in ACCEPTED:
         for explanation in mistake.find(cell):
             at = explanation.at or Span(0, 0, "")
-            line, column = cell.place(at.start)
+            line, column = cell.line_and_column(at.start)
             place = Diagnostic(
                 line, column, "warning", explanation.message, cell_line=line, cell_column=column
             )

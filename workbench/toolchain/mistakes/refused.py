@@ -90,7 +90,7 @@ def _art_namespace(context: ErrorContext) -> Explanation | None:
     at = context.at
     if at is None:
         return None
-    row, _ = context.cell.place(at)
+    row, _ = context.cell.line_and_column(at)
     start = context.cell.offset(row, 1) or 0
     end = start + len(context.cell.line(row))
     wrong = [
@@ -495,7 +495,7 @@ def _two_indices(context: ErrorContext) -> Explanation | None:
     if context.at is None:
         return None
     # Clang's place is the second pair of brackets, or the beginning of the expression.
-    row, _ = context.cell.place(context.at)
+    row, _ = context.cell.line_and_column(context.at)
     start = context.cell.offset(row, 1) or 0
     for match in re.finditer(r"(\w+)(\[)", context.cell.code[start : start + len(context.cell.line(row))]):
         first = start + match.start(2)

@@ -283,7 +283,7 @@ def stepped(of_the_norm: float) -> StepProfile:
     ]
     step = StepProfile(calls, DEVICE)
     us = {operator: microseconds for _, _, operator, microseconds in spent}
-    times = {call.what: replace(timed(2048, us[call.operator]), name=call.operator) for call in calls}
+    times = {call.key: replace(timed(2048, us[call.operator]), name=call.operator) for call in calls}
     vars(step)["times"] = times
     return step
 

@@ -209,7 +209,7 @@ class _Drawing:
         for n, trace in enumerate(self.traces):
             kind = trace.get("type", "scatter")
             if kind in DRAWERS:
-                DRAWERS[kind](self._place(trace), trace, colours[n % len(colours)])
+                DRAWERS[kind](self._place_of_trace(trace), trace, colours[n % len(colours)])
             else:
                 missing.append(kind)
         if not self.traces and not self.layout.get("annotations"):
@@ -229,7 +229,7 @@ class _Drawing:
         self._title()
         self._legend(colours)
 
-    def _place(self, trace: Mapping[str, Any]) -> Place:
+    def _place_of_trace(self, trace: Mapping[str, Any]) -> Place:
         names = (str(trace.get("xaxis", "x")), str(trace.get("yaxis", "y")))
         if names not in self.places:
             entries = [self.layout.get(f"{name[0]}axis{name[1:]}") or {} for name in names]
@@ -268,7 +268,7 @@ class _Drawing:
             return of.axes.transData, places
         return of.axes.transAxes, [number(v) for v in values]
 
-    def _of(self, item: Mapping[str, Any]) -> Place | None:
+    def _place_of_item(self, item: Mapping[str, Any]) -> Place | None:
         x, y = (str(item.get(f"{side}ref") or side).removesuffix(" domain") for side in "xy")
         for (own_x, own_y), place in self.places.items():
             if x in (own_x, "paper") and y in (own_y, "paper"):
@@ -280,7 +280,7 @@ class _Drawing:
         from matplotlib.patches import Rectangle
         from matplotlib.transforms import blended_transform_factory
 
-        of = self._of(shape)
+        of = self._place_of_item(shape)
         across, (x0, x1) = self._points(shape, "x", [shape.get("x0", 0), shape.get("x1", 0)], of)
         up, (y0, y1) = self._points(shape, "y", [shape.get("y0", 0), shape.get("y1", 0)], of)
         both = blended_transform_factory(across, up)
@@ -305,7 +305,7 @@ class _Drawing:
 
         if note.get("visible") is False:
             return
-        of = self._of(note)
+        of = self._place_of_item(note)
         across, (x,) = self._points(note, "x", [note.get("x", 0.5)], of)
         up, (y,) = self._points(note, "y", [note.get("y", 0.5)], of)
         arrow = note.get("showarrow") is not False

@@ -19,10 +19,10 @@ from workbench.views.picture.values import (
     at,
     colour,
     colour_map,
-    each,
     label,
     number,
     plain,
+    spread,
 )
 
 CELL_TEXTS = 1024
@@ -98,17 +98,17 @@ def _errors(
 
 def _markers(place: Place, trace: Mapping[str, Any], x: list[float], y: list[float], main: str) -> None:
     look = at(trace, "marker", {})
-    sizes = [number(s if s is not None else 6) for s in each(look.get("size", 6), len(x))]
-    raw = each(look.get("color", main), len(x))
+    sizes = [number(s if s is not None else 6) for s in spread(look.get("size", 6), len(x))]
+    raw = spread(look.get("color", main), len(x))
     if raw and all(isinstance(c, int | float) for c in raw):
         scale = colour_map(look.get("colorscale"), reverse=bool(look.get("reversescale")))
         low, high = look.get("cmin", min(raw)), look.get("cmax", max(raw))
         colours = [scale((c - low) / ((high - low) or 1)) for c in raw]
     else:
         colours = [colour(c, main) for c in raw]
-    for symbol in dict.fromkeys(each(look.get("symbol", "circle"), len(x))):
+    for symbol in dict.fromkeys(spread(look.get("symbol", "circle"), len(x))):
         name = str(symbol or "circle")
-        members = [n for n, s in enumerate(each(look.get("symbol", "circle"), len(x))) if s == symbol]
+        members = [n for n, s in enumerate(spread(look.get("symbol", "circle"), len(x))) if s == symbol]
         hollow = name.endswith("-open")
         place.axes.scatter(
             [x[n] for n in members],
@@ -129,9 +129,9 @@ def _texts(
     vertical = {"top": "bottom", "bottom": "top", "middle": "center"}
     horizontal = {"left": "right", "right": "left", "center": "center"}
     count = len(x)
-    colours = each(at(trace, "textfont.color"), count)
-    positions = each(trace.get("textposition", "middle center"), count)
-    for n, text in enumerate(each(trace.get("text"), count)):
+    colours = spread(at(trace, "textfont.color"), count)
+    positions = spread(trace.get("textposition", "middle center"), count)
+    for n, text in enumerate(spread(trace.get("text"), count)):
         if count > CELL_TEXTS or text in (None, "") or not np.isfinite([x[n], y[n]]).all():
             continue
         row, _, column = str(positions[n] or "middle center").partition(" ")
@@ -176,7 +176,7 @@ def draw_bars(place: Place) -> None:
         width = room if stacked or overlaid else room / count
         shift = 0.0 if stacked or overlaid else (n - (count - 1) / 2) * width
         starts = [
-            0.0 if trace.get("base") is None else number(b) for b in each(trace.get("base"), len(centres))
+            0.0 if trace.get("base") is None else number(b) for b in spread(trace.get("base"), len(centres))
         ]
         if stacked:
             for i, (centre, length) in enumerate(zip(centres, lengths, strict=True)):
@@ -200,9 +200,9 @@ def _bar(
     from matplotlib.colors import to_hex
 
     count = len(centres)
-    hatches = [HATCHES.get(str(s or ""), "") for s in each(at(trace, "marker.pattern.shape"), count)]
+    hatches = [HATCHES.get(str(s or ""), "") for s in spread(at(trace, "marker.pattern.shape"), count)]
     look: dict[str, Any] = {
-        "color": [colour(c, default) for c in each(at(trace, "marker.color"), count)],
+        "color": [colour(c, default) for c in spread(at(trace, "marker.color"), count)],
         "alpha": trace.get("opacity"),
         "linewidth": 0,
         "zorder": 2,
@@ -218,7 +218,7 @@ def _bar(
     x, y = (ends, centres) if lies else (centres, ends)
     for side in ("x", "y"):
         _errors(place, trace, side, x, y, INK)
-    texts = each(trace.get("text"), count)
+    texts = spread(trace.get("text"), count)
     if trace.get("textposition") != "none" and any(t not in (None, "") for t in texts):
         outside = trace.get("textposition") == "outside"
         where = (
@@ -341,10 +341,12 @@ def legend_mark(trace: Mapping[str, Any], default: str) -> Any:
     """A trace's legend handle."""
     from matplotlib.lines import Line2D
 
-    paints = at(trace, "line.color") or each(at(trace, "marker.color"), 1)[0]
+    paints = at(trace, "line.color") or spread(at(trace, "marker.color"), 1)[0]
     paint = colour(paints if isinstance(paints, str) else default, default)
     mode = "markers" if trace.get("type") == "bar" else str(trace.get("mode") or "lines")
-    symbol = "square" if trace.get("type") == "bar" else str(each(at(trace, "marker.symbol", "circle"), 1)[0])
+    symbol = (
+        "square" if trace.get("type") == "bar" else str(spread(at(trace, "marker.symbol", "circle"), 1)[0])
+    )
     return Line2D(
         [],
         [],

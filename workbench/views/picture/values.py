@@ -65,7 +65,7 @@ def array(value: Any) -> list[Any]:
     return list(value)
 
 
-def each(value: Any, count: int) -> list[Any]:
+def spread(value: Any, count: int) -> list[Any]:
     """`count` values of an attribute that holds one for all or one each."""
     if isinstance(value, str | int | float) or value is None:
         return [value] * count

@@ -132,7 +132,7 @@ def _tile(s: Stepper, name: str) -> dict[str, Any]:
     rows, cols = matrix.shape
     if rows * cols > MOST_CELLS:
         return {"name": name, "error": f"{rows} x {cols}: larger than is drawn here; .tile({name!r}) has it"}
-    places = [_place(*moment.place(*at)) for at in np.ndindex(*values.shape)]
+    places = [_place_text(*moment.place(*at)) for at in np.ndindex(*values.shape)]
     numbers = matrix.flatten().tolist()
     return {
         "name": name,
@@ -143,5 +143,5 @@ def _tile(s: Stepper, name: str) -> dict[str, Any]:
     }
 
 
-def _place(lane: int | None, element: int | None, lds: int | None) -> str:
+def _place_text(lane: int | None, element: int | None, lds: int | None) -> str:
     return f"LDS byte {lds}" if lds is not None else f"lane {lane}, its element {element}"

@@ -47,7 +47,7 @@ def test_ways(arch):
     served = 0
     for group in steps.groups:
         ran = 0
-        for wave in steps.of(group):
+        for wave in steps.waves_of(group):
             assert not wave.cut
             for step in wave.steps:
                 if step["block"] < 0:
@@ -79,7 +79,7 @@ def test_only_some_work_groups_are_profiled():
 def test_copies_and_plain_launches():
     record, _ = run("gfx950", LaunchOptions(steps=StepOptions(groups=2)))
     copy = pickle.loads(pickle.dumps(record.steps))
-    assert np.array_equal(copy.of(0)[0].steps, record.steps.of(0)[0].steps)
+    assert np.array_equal(copy.waves_of(0)[0].steps, record.steps.waves_of(0)[0].steps)
     plain, _ = run("gfx950", LaunchOptions(count=True))
     assert plain.steps is None
 
@@ -148,7 +148,7 @@ def test_turns_of_l1(kernel, at, apart, turns):
         )
         .steps
     )
-    (wave,) = steps.of(0)
+    (wave,) = steps.waves_of(0)
     costs = [step for step in wave.steps if step["block"] < 0]
     (load,) = (
         step

@@ -67,7 +67,7 @@ class StepRecorder:
         """Bytes for `Launch.only`, one a work-group; NULL records all of them."""
         return ffi.NULL if self._only is None else ffi.from_buffer("uint8_t[]", self._only)
 
-    def of(self, group: int) -> tuple[WaveSteps, ...]:
+    def waves_of(self, group: int) -> tuple[WaveSteps, ...]:
         if group not in self._taken:
             if self._steps.failed:
                 raise LaunchError("no memory to record what the waves of the launch did: record fewer groups")
@@ -85,7 +85,7 @@ class StepRecorder:
 
     def release(self) -> None:
         for group in self.groups:
-            self.of(group)
+            self.waves_of(group)
         self._free(self._steps)
 
     def __getstate__(self) -> dict[str, Any]:
