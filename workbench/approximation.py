@@ -73,7 +73,7 @@ def seeds_of(value: bool | int, origin: str) -> tuple[int, ...]:
 
 
 def default_approximation() -> Approximation | None:
-    """What holds for launches that do not say.
+    """The approximation for launches that name none; None if there is no such default.
 
     Raises:
         UsageError: HIPKITTENS_APPROXIMATE is no seed.

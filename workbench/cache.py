@@ -179,7 +179,7 @@ def _check_folder(path: Path) -> None:
 
 
 def _trusted(path: Path, status: os.stat_result) -> bool:
-    """Whether an entry is a file that others could not have written."""
+    """True if other users cannot have written the entry."""
     problem = _distrust(status) if stat.S_ISREG(status.st_mode) else "is not a regular file"
     if problem:
         _warn(f"the cache's entry {path} {problem}; it is made again")
@@ -208,7 +208,7 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a namespace holds.
+    """Number of entries in a namespace, and the bytes that they occupy.
 
     Attributes:
         namespace: its name.
@@ -236,7 +236,7 @@ class Cache:
         self.namespace = namespace
 
     def path(self, key: str) -> Path:
-        """Where the entry of `key` is, or will be once it is put.
+        """Path of the entry of `key`; `put` creates the file.
 
         Raises:
             UsageError: its folder belongs to another user, or everybody may write to it.
@@ -251,7 +251,7 @@ class Cache:
         return path
 
     def _places(self, key: str) -> list[Path]:
-        """Where the entry of `key` may be: what was made here goes before what can only be read."""
+        """Paths at which the entry of `key` may be: this computer's own folder first, then read-only ones."""
         return [self._entry_path(root, key) for root in folders()]
 
     def get(self, key: str) -> bytes | None:
@@ -323,7 +323,7 @@ class Cache:
             yield
 
     def usage(self) -> Usage:
-        """How many entries there are and what they take."""
+        """Number of entries, and the bytes that they occupy."""
         listed = list(_entries(folder() / self.namespace))
         entries = sum(_FILE not in path.name for path, _, _ in listed)
         return Usage(self.namespace, entries, sum(size for _, _, size in listed))
@@ -477,7 +477,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _file(path: Path, content: bytes) -> Path:
-    """Where the file with this SHA-256 is, by its entry's path."""
+    """Path of the file with this content's SHA-256, beside its entry."""
     return path.with_name(f"{path.name}{_FILE}{content.hex()[:16]}")
 
 
@@ -489,13 +489,13 @@ def _remove(path: Path) -> None:
 
 
 def _head(path: Path, content: bytes) -> bytes:
-    """What an entry begins with: a checksum of its content and of its place."""
+    """The header of an entry: a checksum of its content and of its path."""
     place = "/".join(path.parts[-3:])
     return _MAGIC + hashlib.sha256(place.encode() + b"\0" + content).digest()
 
 
 def _has_digest(path: Path, checksum: bytes) -> bool:
-    """Whether a file may be trusted and has the content with this SHA-256."""
+    """True if the file is trusted and its content has this SHA-256."""
     try:
         with open(path, "rb", opener=lambda name, _: _open(Path(name))) as file:
             status = os.fstat(file.fileno())

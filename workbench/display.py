@@ -1,4 +1,4 @@
-"""How a result finds its drawer: results hold data, and views register a drawer for each type.
+"""The registry of drawers: results hold data, and views register a drawer for each type.
 
 A result that a notebook shows inherits `Shown`; one that also has a figure inherits `Plotted`. Neither
 imports a view: this module looks up the drawer by the result's type, in what `load_before_drawing` brought.
@@ -91,7 +91,7 @@ class Plotted(Shown):
 
 
 def in_terminal() -> bool:
-    """Whether IPython runs in a terminal, which shows text, each time anew."""
+    """True if IPython runs in a terminal, which shows text. It looks each time."""
     running = shell()
     return running is not None and not hasattr(running, "kernel")
 

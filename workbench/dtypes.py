@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """What is known of a data type.
+    """The record of a data type: names, bits, range, encoding and tolerances.
 
     Attributes:
         name: in shape parameters, kinds of arguments and messages: "bf16".
@@ -153,7 +153,7 @@ TYPES = (
 """All there are; last those that PyTorch has bytes for."""
 
 E4M3 = (E4M3FN, E4M3FNUZ)
-"""What "fp8" means, by the target."""
+"""The dtypes that "fp8" stands for, depending on the target."""
 
 MICROSCALED = (E4M3FN, E5M2, E2M3, E3M2, E2M1)
 """Formats of numbers of the OCP microscaling specification, widest first."""
@@ -166,7 +166,7 @@ def of_torch(dtype: object) -> DataType | None:
 
 
 def is_float(value: object, *bits: int) -> bool:
-    """Whether a value is a tensor of floats of so many bits: 16 is bf16 and fp16."""
+    """True for a tensor of floats of one of these widths; 16 covers bf16 and fp16."""
     data_type = of_torch(getattr(value, "dtype", None))
     return data_type is not None and data_type.exponent > 0 and data_type.bits in bits
 

@@ -27,7 +27,7 @@ def _users_part(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def headline(error: BaseException) -> str:
-    """What a list says of an error: the first line of its message, its type where that is empty."""
+    """One line for a list of errors: the first line of the message, or the type if that is empty."""
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
@@ -472,7 +472,7 @@ class KernelInterrupt(KeyboardInterrupt):
     """
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: the message alone, since no line of a traceback would be the user's doing."""
+        """IPython's hook: the message alone, since no line of a traceback would be the user's."""
         return f"{type(self).__name__}: {self}".splitlines()
 
 

@@ -28,7 +28,7 @@ tensor in the same dword harms nothing."""
 
 
 class BufferLabel(NamedTuple):
-    """What a buffer of a launch is, in the words of an error message.
+    """A buffer of a launch, in the words of an error message.
 
     Attributes:
         text: such as "argument 'x' (float32 tensor 100)".
@@ -99,7 +99,7 @@ class Access:
 
     @property
     def conflicts(self) -> int:
-        """What SQ_LDS_BANK_CONFLICT counts of it: cycles beyond the first of each phase."""
+        """SQ_LDS_BANK_CONFLICT of the instruction: cycles beyond the first of each phase."""
         return sum(phase.conflicts for phase in self.phases)
 
 
@@ -122,7 +122,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class TrafficOptions:
-    """What is to be recorded beside the counts by instruction.
+    """Traffic to record beside the counts by instruction.
 
     Attributes:
         lines: the lines that each wave touches, for `Traffic.replay`.
@@ -139,7 +139,7 @@ class TrafficOptions:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What one instruction did, all of its executions together.
+    """Totals of one instruction over all of its executions.
 
     Attributes:
         lds_cycles, lds_bank_conflict: LDS cycles, and those of them that bank conflicts cost.
@@ -181,7 +181,7 @@ class Hierarchy:
 
 @dataclass(frozen=True, slots=True)
 class CacheCounts:
-    """What the modelled caches of one die did.
+    """Counts of the modelled caches of one die.
 
     Attributes:
         l1_reads, l1_read_hits: lines that loads asked of L1.
@@ -246,7 +246,7 @@ class Replayed:
 
 
 class Traffic(Protocol):
-    """What one launch asked of memory.
+    """Memory traffic of one launch.
 
     Attributes:
         group_total, waves: work-groups of the launch, and waves of one.
@@ -258,7 +258,7 @@ class Traffic(Protocol):
     watched: tuple[Watched, ...]
 
     def sites(self) -> dict[int, Site]:
-        """What each instruction did, by its code object address; those that did nothing are absent."""
+        """Totals of each instruction, by code object address; those that did nothing are absent."""
 
     def writers(self, index: int = 0) -> npt.NDArray[np.int64]:
         """[elements] the work-group that wrote each element of `TrafficOptions.watched[index]`; -1: none.
@@ -326,7 +326,7 @@ class StepOptions:
     also: tuple[int, ...] = ()
 
     def is_alone(self, total: int) -> bool:
-        """Whether the others of so many work-groups do not run."""
+        """True if the other of `total` work-groups do not run."""
         return self.alone_from is not None and total >= self.alone_from
 
     def chosen(self, total: int) -> tuple[int, ...]:
@@ -413,7 +413,7 @@ EVENT: Sequence[tuple[str, str]] = (("at", "u8"), ("accesses", "u8"), ("block", 
 
 @dataclass(slots=True)
 class Held:
-    """What the waves of a work-group hold.
+    """Contents of the registers and LDS that the waves of a work-group hold.
 
     Attributes:
         scalars: [waves, 130] by the number that instructions have for them; then SCC and MODE.
@@ -429,7 +429,7 @@ class Held:
 
 
 class Change(NamedTuple):
-    """What one event changed in a register, or in 64 bytes of memory on the chip.
+    """Change of a register by one event, or of 64 bytes of memory on the chip.
 
     Attributes:
         kind: "scalar", "row", "lds" or "scratch".
@@ -511,7 +511,7 @@ class RawFinding:
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
-    """What a launch is to tell of itself, as only an emulated device can, and when it is to be stopped.
+    """Observations of a launch, which only an emulated device can make, and its time limit.
 
     Attributes:
         count: count the executions of every instruction.
@@ -546,7 +546,7 @@ class LaunchOptions:
 
     @property
     def observed(self) -> bool:
-        """Whether more than the launch's time is asked for."""
+        """True if more than the launch's time is requested."""
         asked = self.traffic is not None or self.steps is not None or self.tape is not None
         return self.count or self.profile or self.sanitize or self.trace or asked
 
@@ -555,10 +555,10 @@ FEW_LINES = 1 << 21
 """Lines kept of a launch that is only timed, on each thread: enough for hit rates."""
 
 TIMED = LaunchOptions(count=True, traffic=TrafficOptions(limit=FEW_LINES), steps=StepOptions())
-"""What a launch is asked to tell so that its time can be modelled."""
+"""Options of a launch that count what a model of its time needs."""
 
 COUNTED = replace(TIMED, profile=True, traffic=TrafficOptions())
-"""What a launch is asked to tell for all counters of a profile; its time can be modelled too."""
+"""Options of a launch that count all of a profile's counters; its time can be modelled too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def granularity() -> int:
 
 
 def is_address(number: int) -> bool:
-    """Whether a number may be the address of a tensor's memory."""
+    """True if a number may be the address of a tensor's memory."""
     return _LOWEST <= number < _END
 
 

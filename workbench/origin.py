@@ -1,4 +1,4 @@
-"""Where a figure comes from, kept with the figure wherever it goes.
+"""Origin of a figure, carried with the figure.
 
 A number of this workbench may be measured on a GPU, counted exactly by the emulated device, or computed
 from a machine model; a reader must never have to guess which.
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Origin(StrEnum):
-    """How a figure was obtained."""
+    """The way in which a figure was obtained."""
 
     MEASURED = "measured"
     """Read from a GPU's clock or counters, or from this computer's own clock where `source` says so."""
@@ -25,7 +25,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """How far figures of a kind were from published ones, so how far a new one may be off.
+    """Errors of a kind of figures against published ones, and so the expected error of a new one.
 
     Attributes:
         rows: figures that were compared; 0 where nothing like it ever was.
@@ -56,12 +56,12 @@ class Expected:
         )
 
     def around(self, value: float) -> tuple[float, float] | None:
-        """Where the true figure is in 80 % of such cases; None where nothing is known."""
+        """Range of the true figure in 80 % of such cases; None where nothing is known."""
         return (value / self.high, value / self.low) if self.rows else None
 
 
 NEVER_COMPARED = Expected()
-"""Of a modelled figure whose like was never held against a published one."""
+"""Error of a modelled figure whose kind was never compared with a published one."""
 
 
 @dataclass(frozen=True, slots=True)

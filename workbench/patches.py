@@ -59,7 +59,7 @@ def _restore(owner: Any, name: str, patch: Any, before: Any) -> None:
 
 
 def _name(owner: Any) -> str:
-    """How code refers to a module or class; an object goes by its class."""
+    """A module's or class's name as code writes it; for an object, its class's."""
     if isinstance(owner, type):
         return f"{owner.__module__}.{owner.__qualname__}"
     name = getattr(owner, "__name__", None)

@@ -1,4 +1,4 @@
-"""Where the files that ship beside the code are: kernels and their headers.
+"""Folders that ship with the package: kernels and their headers.
 
 In a checkout the kernels stand at the top level, where a reader looks for them; in an installed wheel they
 are inside the package.

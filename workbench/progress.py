@@ -45,7 +45,7 @@ def _notebook_bar() -> Any:
 
 
 def _bar() -> Any:
-    """What a bar is here: HTML where a Jupyter kernel runs, else a line of the terminal."""
+    """A new progress bar: HTML in a Jupyter kernel, else a line of the terminal."""
     from tqdm.std import tqdm
 
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
@@ -106,7 +106,7 @@ def counted(title: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _watched() -> bool:
-    """Whether a person looks on: in a notebook or a terminal."""
+    """True if a person is watching: in a notebook or a terminal."""
     ipython = sys.modules.get("IPython")
     return (ipython is not None and ipython.get_ipython() is not None) or sys.stderr.isatty()
 

@@ -9,17 +9,17 @@ NAME = "hipkittens"
 """The template's name in plotly.io.templates."""
 
 INK = "#767c87"
-"""Of text and lines: contrast 4.2 to a white page, 4.5 to JupyterLab's dark one. A page that knows its theme
-replaces it (views/grid.js)."""
+"""Colour of text and lines: contrast 4.2 to a white page, 4.5 to JupyterLab's dark one. A page that knows its
+theme replaces it (views/grid.js)."""
 
 CLEAR = "rgba(0,0,0,0)"
-"""Of backgrounds: the page's own shows."""
+"""Colour of backgrounds, which lets the page's own show through."""
 
 GRID = "rgba(128,134,145,0.25)"
 ZERO = "rgba(128,134,145,0.4)"
 
 GREY = "rgba(128,134,145,0.55)"
-"""Of the baseline: neither an origin's colour, nor a series', nor a theme's text."""
+"""Colour of the baseline: none of an origin, a series, or a theme's text."""
 
 SERIES = ("#3a86d4", "#d97f2b", "#2a9d77", "#c0508f", "#8a75d6", "#a8921a", "#3f9fb5", "#d2555f")
 """Hues of kernels, devices and other series, in their order, on light and dark; no origin has one of them."""
@@ -28,7 +28,7 @@ RIGHT = 44
 """Pixels right of a figure, in which the tool bar stands: above it would cover titles and badges."""
 
 WHITE = 0.45
-"""How much of it is in the colours of a heat map with numbers."""
+"""Share of white in the colours of a heat map with numbers."""
 
 PAD, PAD_SEVERAL = 10, 21
 """Pixels above a title of one line, and of several, which plotly sets higher."""

@@ -111,7 +111,7 @@ class TuneResult(Plotted):
 
     @property
     def rows(self) -> list[Tuned]:
-        """See the class."""
+        """The rows of the table, in the order in which they are searched."""
         tuned = []
         for shape in self.shapes:
             best, before = self.best(shape), self.untuned(shape)

@@ -294,7 +294,7 @@ class _Elements:
 
 
 def most_outside(share: float, count: int) -> int:
-    """How many of `count` elements may be outside the bounds where each is with probability `share`.
+    """Largest number of `count` elements that may be out of bounds, if each is with probability `share`.
 
     As many as a Poisson distribution of that mean exceeds with a probability of `BAD_LUCK`; of a large mean
     the normal distribution.
@@ -312,7 +312,7 @@ def most_outside(share: float, count: int) -> int:
 
 
 def flash_factor(count: int) -> float:
-    """How many times PyTorch's error the FlashAttention rule allows, where that is the largest of `count`.
+    """Factor on PyTorch's error that the FlashAttention rule allows for the largest of `count` errors.
 
     Of errors as likely anywhere up to some h, `count` are all below h / f by luck with probability f^-count,
     and then PyTorch's largest says too little. It is twice from 14 elements on.

@@ -409,7 +409,7 @@ def _tell(result: SanitizeResult) -> None:
 
 
 def _sanitized(target: Target) -> SanitizeResult:
-    """Sanitizes one launch."""
+    """Sanitizes one launch of `target`."""
     fault: KernelFault | None = None
     seconds = None
     try:

@@ -46,7 +46,7 @@ _Results = VerifyResult | VerifyResults
 
 @dataclass(frozen=True, slots=True)
 class _VerifyRequest:
-    """What `verify` was asked to compare; its parameters' names."""
+    """The arguments of `verify`, under its parameters' names."""
 
     target: VerifyTarget
     reference: VerifyReference

@@ -58,7 +58,7 @@ class BundleEntry(NamedTuple):
 
     @property
     def arch(self) -> str:
-        """What it is for: "gfx950:xnack-"; the triple itself where it names no such thing."""
+        """The target that the entry is for, as "gfx950:xnack-"; the triple itself if it names no target."""
         return self.triple.split("--", 1)[-1] or self.triple
 
 
@@ -95,7 +95,7 @@ def bundle_entries(data: bytes) -> list[BundleEntry]:
 
 
 def _next_bundle(data: bytes, end: int) -> int:
-    """Where the bundle behind one that ends there begins; -1 where there is none."""
+    """Offset of the bundle after the one that ends at `end`; -1 if there is none."""
     # Anything may begin with the few bytes of the compressed magic; linkers align bundles.
     places = [data.find(BUNDLE_MAGIC, end)]
     rest = _COMPRESSED_START.search(data, end)

@@ -79,7 +79,7 @@ def _zstd_library() -> Any:
 
 
 def _zstd(size: int) -> _Decompressor:
-    """What reads Zstandard here: Python since 3.14, the package `zstandard`, or the system's library."""
+    """A decompressor of Zstandard: Python's since 3.14, the package `zstandard`, or the system's library."""
     try:
         own: _Decompressor = importlib.import_module("compression.zstd").ZstdDecompressor()
         return own

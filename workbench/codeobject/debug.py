@@ -105,7 +105,7 @@ _POINTEE_DEPTH = 4
 
 
 def is_library_header(file: str) -> bool:
-    """Whether a file is a header of the tile library, of HIP or of the compiler, not one of the user's."""
+    """True for a header of the tile library, of HIP or of the compiler; False for the user's own files."""
     path = os.path.normpath(file)
     return path.startswith(_LIBRARY_FOLDERS) or any(part in path for part in _LIBRARY_PARTS)
 
@@ -161,7 +161,7 @@ class DebugInfo:
         return tuple(merged)
 
     def line_of(self, address: int) -> Place | None:
-        """Where the instruction at a code object address comes from: file, line, column.
+        """Source file, line and column of the instruction at a code object address.
 
         The innermost function counts: for code inlined from a header that is the header's line; `frames_of`
         tells the calls that lead there. None without debug info.

@@ -143,16 +143,16 @@ class _Reader:
 
     @cached_property
     def _is_small_float(self) -> bool:
-        """Whether it is an f8f6f4 matrix instruction, whose operands are as wide as their formats say."""
+        """True for an f8f6f4 matrix instruction, whose operands are as wide as their formats say."""
         matrix = self.form.record.matrix
         return matrix is not None and matrix.type_a == "f8f6f4"
 
     def takes_scales(self, word: int) -> bool:
-        """Whether the first dword of this form says that the scales before it belong to it."""
+        """True if the first dword of this form says that the scales before it belong to it."""
         return bool(word & _SCALED) and self._is_small_float
 
     def has_literal(self, word: int) -> bool:
-        """Whether a literal dword follows the encoding that begins with `word`."""
+        """True if a literal dword follows the encoding that begins with `word`."""
         if self.has_fixed_literal:
             return True
         return any(word >> low & mask == LITERAL for low, mask in self.literal_fields)

@@ -29,7 +29,7 @@ Register = tuple[str, int]
 
 
 class Edit(StrEnum):
-    """How a row of the old listing appears in the new one."""
+    """The change between a row of the old listing and its counterpart in the new one."""
 
     SAME = "same"
     RENAMED = "renamed"
@@ -71,7 +71,7 @@ def difference(before: Sequence[Instruction], after: Sequence[Instruction]) -> l
 
 
 def _is_free(operand: Operand) -> bool:
-    """Whether a register allocator chooses the register."""
+    """True for a register that the register allocator chose."""
     return operand.kind in ("v", "a") or (operand.kind == "s" and operand.index < FIXED_SCALARS)
 
 
@@ -104,7 +104,7 @@ class _Renaming:
         self._old: dict[Register, Register] = {}
 
     def follow(self, old: int, new: int) -> Edit | None:
-        """Whether two aligned rows are the same, the same under other names, or None: neither."""
+        """The edit between two aligned rows, same or renamed; None if they differ in more than names."""
         self._enter(new)
         before, after = self._before[old], self._after[new]
         read = list(zip(before.src, after.src, strict=True))
@@ -123,7 +123,7 @@ class _Renaming:
         return Edit.SAME if same else Edit.RENAMED
 
     def forget(self, old: int | None, new: int | None) -> None:
-        """What a row that has no counterpart writes is known no longer."""
+        """Drops what is known of the registers that a row without counterpart writes."""
         if old is not None:
             for operand in self._before[old].dst:
                 for register in _parts(operand):
@@ -213,7 +213,7 @@ def _shortest(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tup
 
 
 def _from(trace: list[list[int]], edits: int, i: int) -> tuple[int, bool]:
-    """Where the i-th diagonal begins after one more edit, and whether that edit is an addition."""
+    """Start of the i-th diagonal after one more edit; True if that edit is an addition."""
     last = trace[edits - 1]
     down = i == 0 or (i != edits and last[i - 1] < last[i])
     # The diagonal above is the one whose index is i of those with an edit less; the one below has i - 1.

@@ -37,7 +37,7 @@ _NO_OPERATION = b"\0\0\x80\xbf"
 
 
 def is_padding(code: bytes, start: int = 0) -> bool:
-    """Whether it is nothing but s_nop from there, with which compilers fill up the end for the prefetcher."""
+    """True if only s_nop follow from `start`: compilers pad the end of code for the prefetcher."""
     rest = len(code) - start
     # Of a library's code that follows, the first instruction says enough.
     return not rest or (
@@ -62,7 +62,7 @@ class KernelArg:
 
     @property
     def hidden(self) -> bool:
-        """Whether the runtime fills it in rather than the caller."""
+        """True if the runtime fills the argument in, not the caller."""
         return self.value_kind.startswith("hidden_")
 
 
@@ -141,7 +141,7 @@ _RELATIVE64 = 13
 _RELA, _REL, _PROGBITS = 4, 9, 1
 _RELOCATION_SECTIONS = (_RELA, _REL)
 _IN_IMAGE = 2
-"""SHF_ALLOC."""
+"""ELF's SHF_ALLOC: the section is loaded."""
 _RELOCATION = struct.Struct("<QQq")
 _WEAK = 2
 
@@ -383,7 +383,7 @@ class CodeObject:
 
     @cached_property
     def text(self) -> Text:
-        """The machine code."""
+        """The machine code of the section."""
         section = self.layout.section(".text")
         if section is not None and section.type == _PROGBITS:
             return Text(section.address, self.layout.content(section))
@@ -460,7 +460,7 @@ class CodeObject:
         return frozenset(s.address for s in self.symbols.of_kind("function") if s.size)
 
     def _has_nothing_at(self, address: int) -> bool:
-        """Whether a function of no size that begins here has no instructions.
+        """True if a function of size 0 that begins at `address` has no instructions.
 
         A source in assembly may leave the size out of a function that has some: there it is its code that
         follows, not another function, and not the padding at the end alone.

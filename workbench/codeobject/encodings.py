@@ -1,4 +1,4 @@
-"""Where the fields of each instruction format lie (CDNA3 ISA guide, "Microcode formats").
+"""Bit fields of each instruction format (CDNA3 ISA guide, "Microcode formats").
 
 Shared by the decoder, which reads fields, and by isa/enumerate.py, which sets them. Positions count from
 bit 0 of the first dword; an instruction is its dwords in order, least significant first. One bit has two

@@ -96,7 +96,7 @@ class Entries:
                 at = at + length if length >= 0 else _behind(data, at, length)
 
     def _plan(self, code: int) -> tuple[str, bool, bool, list[int]]:
-        """What an abbreviation says: tag, whether entries stand in it, whether it has code, its lengths."""
+        """An abbreviation's tag, whether entries are nested in it, whether it has code, and its lengths."""
         declared = self._unit.get_abbrev_table().get_abbrev(code)
         lengths: list[int] = []
         names = set()
@@ -121,7 +121,7 @@ class Entries:
 
 
 def _behind(data: bytes, at: int, length: int) -> int:
-    """Where an attribute of no fixed length ends."""
+    """Offset behind an attribute of variable length."""
     if length == _TEXT:
         return data.index(0, at) + 1
     if length <= -10:

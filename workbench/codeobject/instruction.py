@@ -1,4 +1,4 @@
-"""What one machine instruction is once its bits are understood: operands, modifiers, and its opcode's record.
+"""One decoded machine instruction: its operands, its modifiers and its opcode's record.
 
 The decoder makes these, the translator and the views read them; nothing here knows an encoding.
 """

@@ -1,4 +1,4 @@
-"""Where the parts of an ELF file lie: its sections and segments, without what is in them."""
+"""Sections and segments of an ELF file: their offsets and sizes, without their contents."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from workbench.errors import CodeObjectError
 
 _NAME = b"AMDGPU\0"
 _METADATA = 32
-"""NT_AMDGPU_METADATA."""
+"""ELF's NT_AMDGPU_METADATA, a type of note."""
 _KERNELS = "amdhsa.kernels"
 
 
@@ -78,7 +78,7 @@ def unpacked(record: bytes) -> dict[str, Any]:
 
 
 def read_metadata(data: bytes, layout: Layout) -> Metadata:
-    """What all metadata notes of a file say.
+    """Reads all metadata notes of a file and merges them.
 
     Raises:
         CodeObjectError: there is none, or it is no map. Whatever else damage makes a parser raise.

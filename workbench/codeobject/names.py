@@ -61,7 +61,7 @@ def demangle(name: str) -> str:
 
 
 def _demangled(name: str) -> str:
-    """What the C++ runtime makes of a name; the name itself where it makes nothing of it."""
+    """The demangled name, by the C++ runtime; the name itself if it cannot be demangled."""
     function = _demangler()
     if not name.startswith("_Z") or function is None:
         return name

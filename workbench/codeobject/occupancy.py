@@ -1,4 +1,4 @@
-"""How many waves of a kernel a SIMD holds at once, and what limits them.
+"""Occupancy: the waves of a kernel that a SIMD holds at once, and the resource that limits them.
 
 Formulas for CDNA2 and later, where vector and accumulation registers share one file (AMD's CDNA3 and CDNA4
 ISA guides, chapters "Program organization" and "Kernel state"; register granules as LLVM's AMDGPU backend has
@@ -22,7 +22,7 @@ from workbench.targets import target
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How many waves of a kernel a compute unit holds at once, and the resource that limits them.
+    """Waves of a kernel that a compute unit holds at once, and the resource that limits them.
 
     Attributes:
         waves_per_simd: waves of a SIMD; a fraction where a compute unit's last work-group does not fill all
@@ -40,7 +40,7 @@ class Occupancy:
 
     @property
     def is_full(self) -> bool:
-        """Whether waves fill all slots, so that nothing limits."""
+        """True if the waves fill all slots, so that no resource limits them."""
         return self.waves_per_simd == self.most
 
     @property

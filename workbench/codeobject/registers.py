@@ -24,7 +24,7 @@ _ALL = 15
 
 
 def leaves_lanes(instruction: Instruction) -> bool:
-    """Whether DPP leaves lanes alone that EXEC lets through.
+    """True if DPP leaves some lanes unwritten that EXEC enables.
 
     By its masks, or, without bound_ctrl, those whose source is outside the row or off.
     """
@@ -34,7 +34,7 @@ def leaves_lanes(instruction: Instruction) -> bool:
 
 
 def kept(instruction: Instruction) -> Keeps:
-    """What stays of the old destination in the lanes that EXEC lets through."""
+    """The part of the old destination that the lanes enabled by EXEC preserve."""
     record, form, modifiers = instruction.record, instruction.form, instruction.modifiers
     if record.keeps is not Keeps.NOTHING:
         return record.keeps

@@ -70,7 +70,7 @@ def shared_arrays(function: DIE, total: int) -> tuple[SharedArray, ...]:
 
 
 def _may_take(variables: Sequence[_Declared], total: int) -> bool:
-    """Whether these variables may be all of a kernel with `total` bytes: LLVM puts them into a structure."""
+    """True if these may be all variables of a kernel with `total` bytes, which LLVM puts into a structure."""
     last = _placed(variables)[-1]
     return _up(last.first + last.size, max(variable.natural for variable in variables)) == total
 
@@ -125,7 +125,7 @@ def _natural(die: DIE) -> int:
 
 
 def _alignments(die: DIE) -> Iterator[int]:
-    """What `alignas` asks for: of a variable, of its type and of its elements."""
+    """Values of `alignas` on a variable, on its type and on its elements, in bytes."""
     yield 1
     while True:
         if "DW_AT_alignment" in die.attributes:
@@ -145,7 +145,7 @@ def _text(die: DIE, attribute: str) -> str:
 
 
 def _placed(variables: Iterable[_Declared]) -> list[SharedArray]:
-    """Where LLVM puts the variables, by address."""
+    """The variables at the addresses that LLVM assigns to them, in order."""
     remaining = sorted(variables, key=lambda v: (-v.alignment, -v.size, v.symbol))
     at, placed = 0, list[SharedArray]()
     while remaining:

@@ -28,9 +28,9 @@ _ROW = np.dtype(
     ]
 )
 _SECTIONS = (2, 11)
-"""SHT_SYMTAB and SHT_DYNSYM."""
+"""ELF's types of section SHT_SYMTAB and SHT_DYNSYM."""
 _STRINGS = 3
-"""SHT_STRTAB."""
+"""ELF's type of section SHT_STRTAB."""
 UNDEFINED, _ABSOLUTE = 0, 0xFFF1
 """Sections of symbols that are nowhere in the image: SHN_UNDEF and SHN_ABS."""
 _KINDS = {1: "object", 2: "function", 3: "section"}
@@ -65,7 +65,7 @@ class Symbols:
 
     @cached_property
     def rows(self) -> npt.NDArray[np.void]:
-        """One a symbol."""
+        """The symbol table as an array, one row a symbol."""
         content = self._layout.content(self._section) if self._section is not None else b""
         return np.frombuffer(content, _ROW, len(content) // _ROW.itemsize)
 
@@ -90,7 +90,7 @@ class Symbols:
         return self._strings[offset:end].decode("utf-8", "surrogateescape")
 
     def may_have(self, ending: str) -> bool:
-        """Whether a name in it may end so; linkers let names share their ends."""
+        """True if a name in the table may end so; linkers let names share their endings."""
         return ending.encode("utf-8", "surrogateescape") + b"\0" in self._strings
 
     def of_kind(self, kind: str) -> Iterator[Symbol]:

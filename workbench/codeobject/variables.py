@@ -1,4 +1,4 @@
-"""Where variables of the source are while a kernel runs: registers and scratch, by DWARF's location lists."""
+"""Locations of source variables while a kernel runs: registers and scratch, by DWARF's location lists."""
 
 from __future__ import annotations
 

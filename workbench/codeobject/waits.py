@@ -1,4 +1,4 @@
-"""What an instruction waits for: the counts in the field of an s_waitcnt, the wait states of an s_nop."""
+"""Waits: the counters in the field of an s_waitcnt, and the wait states of an s_nop."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def waits(field: int) -> Waits:
 
 
 def waits_of(instruction: Instruction) -> Waits:
-    """What an instruction waits for; nothing unless it is an s_waitcnt."""
+    """The counters that an s_waitcnt waits for; empty for any other instruction."""
     if instruction.record.control is not Control.WAIT:
         return Waits(None, None, None)
     return waits(instruction.words[0])

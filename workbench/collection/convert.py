@@ -1,4 +1,4 @@
-"""What the port takes in place of narrow types, as those types: bf16 tensors that hold such values."""
+"""Conversion of the bf16 tensors that the port takes in place of narrow types to those types."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def integers(name: str, call: Call) -> torch.Tensor:
 
 
 def is_fp8(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is of 8-bit floats in either encoding."""
+    """True for a tensor of 8-bit floats in either encoding."""
     data_type = of_torch(tensor.dtype)
     return data_type is not None and data_type.encoding is not None
 

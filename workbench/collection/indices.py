@@ -1,4 +1,4 @@
-"""Where sequences and their chunks lie behind one another: functions of the collection that run on the host.
+"""Offsets of packed sequences and of their chunks: functions of the collection that run on the host.
 
 Lists give lists, as the port's do; tensors give tensors of their dtype on their device, as AITER's.
 """
@@ -22,7 +22,7 @@ def lengths(starts: Sequence[int]) -> list[int]:
 
 
 def sums(counts: Sequence[int]) -> list[int]:
-    """Where each of so many begins, and the end of the last."""
+    """Offsets of parts with these counts, and the end of the last."""
     starts = [0]
     for count in counts:
         starts.append(starts[-1] + count)

@@ -1,4 +1,4 @@
-"""What an argument must be, in a few characters, and whether values fit: `"bf16|fp16 [*M D]"`.
+"""Kinds of arguments as short text, such as `"bf16|fp16 [*M D]"`, and the check of values against them.
 
 A kind is one or more alternatives, joined by " or ". An alternative is `int`, `float`, `bool`, `none`,
 `ints` (a list of them), or dtypes joined by "|" with the dimensions of a tensor in brackets. A dimension is
@@ -121,7 +121,7 @@ def _fit_dims(dims: tuple[str, ...], shape: tuple[int, ...], sizes: Sizes) -> Si
 
 
 def _fit_dim(dim: str, size: int, sizes: Sizes) -> bool:
-    """Whether a dimension fits; a size that is not known yet is put into `sizes`."""
+    """True if a dimension fits; a size that is not known yet is put into `sizes`."""
     if dim.isdigit():
         return int(dim) == size
     match = _DIMENSION.fullmatch(dim)

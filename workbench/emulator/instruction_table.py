@@ -37,7 +37,7 @@ class Entry:
 
 
 def entry(family: str, form: Form) -> Entry:
-    """What the registries say about one instruction."""
+    """The registries' facts about one instruction."""
     mnemonic, opcode = form.mnemonic, form.opcode
     if opcode in NO_OPERATION:
         return Entry(family, mnemonic, opcode, NOTHING)
@@ -49,7 +49,7 @@ def entry(family: str, form: Form) -> Entry:
 
 
 def _takes_scales(scale: Form) -> bool:
-    """Whether MFMAs with scales are executed, whose two words are one instruction under the MFMA's name."""
+    """True if MFMAs with scales are executed, whose two words are one instruction under the MFMA's name."""
     return any(
         form.scaled(scale).opcode in NATIVE for form in forms(scale.target).values() if form.record.matrix
     )

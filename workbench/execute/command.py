@@ -133,7 +133,7 @@ def run(
 
 
 def _verdict(watch: Watch | None) -> str:
-    """What the sanitizer says in the last line."""
+    """The sanitizer's verdict for the last line of output."""
     if watch is None or not watch.launches:
         return ""
     number = sum(not result.passed for result in watch.results)

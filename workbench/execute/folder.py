@@ -60,7 +60,7 @@ def rocm_folder() -> Path:
 
 
 def _texts() -> dict[str, str]:
-    """What is written there, by its place in the folder."""
+    """Contents of the folder's text files, by relative path."""
     root = Path(paths.__file__).resolve().parent.parent
     texts = {
         "bin/hipcc": hipcc(),

@@ -17,7 +17,7 @@ from workbench.runtime import Device, device
 from workbench.toolchain.compiler import hip_version
 
 _CPU_AGENT = "gfx000"
-"""What ROCm's programs call a processor that is no GPU."""
+"""The name that ROCm's programs use for a processor that is no GPU."""
 
 
 def _hipconfig(words: Sequence[str]) -> str:
@@ -100,7 +100,7 @@ TOOLS: dict[str, Callable[[Sequence[str]], str]] = {
     "rocm_agent_enumerator": _agent_enumerator,
     "rocminfo": _rocminfo,
 }
-"""What each program prints for its command line."""
+"""Functions that compute each program's output from its command line."""
 
 
 def main() -> int:

@@ -50,7 +50,7 @@ def launch(waves: int, slots: int) -> Callable[[Shape], tuple[Any, ...]]:
 
 
 def reference(a: torch.Tensor, b: torch.Tensor) -> dict[str, torch.Tensor]:
-    """The product."""
+    """The product of `a` and `b`."""
     return {"c": a @ b.T}
 
 

@@ -90,7 +90,7 @@ def _steps(first: np.ndarray, second: np.ndarray, bits: int) -> np.ndarray:
 
 
 def distance_text(distances: Mapping[str, Mapping[str, Any]]) -> str:
-    """How far apart, for people: "out: 12 of 4,096 differ, at most by 1 unit in the last place"."""
+    """Distances in words: "out: 12 of 4,096 differ, at most by 1 unit in the last place"."""
     return "; ".join(_distance(name, distance) for name, distance in distances.items())
 
 
@@ -110,7 +110,7 @@ _SPECIAL = {
     "infinite in one alone": "infinite on one side alone",
     "infinities of opposite sign": "infinite on both sides with opposite signs",
 }
-"""Of what is counted beside distances: in words."""
+"""Categories of unequal elements besides distances, in words."""
 
 
 def random_words(count: int, seed: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What each compiler of this computer makes of the same kernels: registers, spills, times, bits."""
+"""Compares this computer's compilers on the same kernels: registers, spills, times, bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is examined: the device, its library, the compiler, and whether a kernel runs at all."""
+"""Facts of the examined machine: device, HIP library, compiler, and a kernel as a test."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ _MEMORIES = {
 }
 
 _LDS_BYTES = {Access.LOAD: (8, 12, 16), Access.STORE: (8,)}
-"""Of a lane, in accesses whose conflicts HipKittens' authors measured on gfx950."""
+"""Bytes a lane, for accesses whose conflicts HipKittens' authors measured on gfx950."""
 
 
 def _lds_forms(arch: str) -> dict[str, Memory]:
@@ -184,7 +184,7 @@ def conflict_source(name: str, memory: Memory) -> str:
 
 
 def _conflicts(about: Answer, device: Device) -> Answer:
-    """What the pair of a lane with each other one takes, in parts of what it takes on different banks."""
+    """Times of one lane with each other on the same bank, relative to different banks."""
     import torch
 
     name, lane = about["name"], about["lane"]

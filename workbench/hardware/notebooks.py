@@ -21,7 +21,7 @@ _SECONDS = 300
 
 
 def folder() -> Path:
-    """Where a checkout has them; an installed wheel has none."""
+    """The checkout's folder of notebooks; an installed wheel has none."""
     return paths.kernels_dir().parent / "notebooks"
 
 

@@ -38,7 +38,7 @@ class Side:
         self._own: dict[str, str] = {}
 
     def answer(self, section: str, case: Case, folder: Path, seconds: float) -> Answer:
-        """What the device does for a case.
+        """The device's answer for a case.
 
         Raises:
             Unanswered: it raised an error, died, or took longer than `seconds`.
@@ -73,7 +73,7 @@ class Side:
         theirs.close()
 
     def close(self, *, kill: bool = False) -> None:
-        """Ends the process."""
+        """Ends the process; `kill` does not wait for it."""
         process, self._process = self._process, None
         if process is None:
             return

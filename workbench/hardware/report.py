@@ -23,7 +23,7 @@ FORMAT = "hipkittens hardware 1"
 
 @dataclass
 class Report(Shown):
-    """What was found, case by case.
+    """Results of an examination, case by case.
 
     Attributes:
         head: "subject", "reference", "arch", "quick", "version", "started": what was examined, by what.
@@ -84,7 +84,7 @@ class Report(Shown):
 
     @property
     def machine(self) -> Mapping[str, Any]:
-        """What section "machine" found of the examined device; empty before that."""
+        """Facts from section "machine" about the examined device; empty before that section has run."""
         machine: Mapping[str, Any] = self.sections.get("machine", {}).get("machine", {}).get("subject", {})
         return machine
 

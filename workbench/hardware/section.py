@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workbench.runtime import Device
 
 Answer = Mapping[str, Any]
-"""What JSON can hold."""
+"""The answer to a case: any mapping that JSON can hold."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be examined.
+    """The sections and cases to examine.
 
     Attributes:
         arch: target of both devices.
@@ -56,7 +56,7 @@ class Plan:
 
 
 Compared = tuple[bool | None, str]
-"""Whether two answers agree, None where that is not asked; and a sentence for people."""
+"""True if two answers agree, None if agreement is not required; and a sentence for people."""
 
 
 @dataclass(frozen=True)

@@ -17,4 +17,4 @@ SECTIONS = {
     module.SECTION.name: module.SECTION
     for module in (machine, operators, instructions, counters, times, microbenchmarks, compilers, notebooks)
 }
-"""By name."""
+"""Sections by name, in the order in which they run."""

@@ -49,7 +49,7 @@ BACKGROUND_SECONDS = 10.0
 """Seconds for which writing a run is retried in the background while the file is locked."""
 
 RETRY_SECONDS = 0.1
-"""Between two tries."""
+"""Seconds between two attempts to write."""
 
 VERIFIED = 1000
 """Verifications that are remembered for the runs after them."""

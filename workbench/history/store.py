@@ -26,8 +26,8 @@ KEPT_CODES = 500
 """Codes whose machine code is kept, likewise; their source always is."""
 
 PATIENCE_SECONDS = 0.5
-"""How long another writer is waited for: each writes a row, in milliseconds. Who locks a file for longer, a
-person's SQLite browser say, must not hold up every cell; the recorder tries again in the background."""
+"""How long to wait for another writer, which needs milliseconds a row. A program that locks the file for
+longer, such as a SQLite browser, must not hold up every cell; the recorder retries in the background."""
 
 VARIABLE = "HIPKITTENS_HISTORY"
 """Environment variable: another file, or "off"."""

@@ -1,4 +1,4 @@
-"""What was replaced in a model, and the way back."""
+"""Record of the replacements in a model, which also undoes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user gets from a compilation: modules, kernels, launches, host modules and programs."""
+"""Results of a compilation: modules, kernels, launches, host modules and programs."""
 
 from __future__ import annotations
 

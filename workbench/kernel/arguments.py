@@ -46,7 +46,7 @@ _MOST_ADDRESSES = 1 << 16
 
 
 class Plan:
-    """How one kernel takes its arguments.
+    """Packing of one kernel's arguments.
 
     Args:
         kernel: the kernel's name in messages.
@@ -111,7 +111,7 @@ class Plan:
     def template(
         self, arguments: Mapping[str, Any], place: Place, values: Mapping[Any, Any]
     ) -> Template | None:
-        """What stays of a launch's arguments where its tensors are these values or views of them.
+        """Template of a launch's packed arguments whose tensors are these values or views of them; else None.
 
         None where it cannot be told which they are.
 
@@ -425,7 +425,7 @@ def _put_number(packed: Packed, member: Field, offset: int, value: int) -> None:
 
 
 def _is_own_member(parameter: Field, value: Any) -> bool:
-    """Whether a value is for the member of a struct that has the name of the parameter itself."""
+    """True if a value is for the member of a struct that has the parameter's own name."""
     whole = isinstance(value, (Mapping, bytes, bytearray, memoryview, ctypes.Structure, ctypes.Union))
     kind = parameter.type
     return not whole and is_plain_struct(kind) and any(m.name == parameter.name for m in kind.members)
@@ -448,7 +448,7 @@ def _words(name: str, kind: Type, offset: int) -> Iterator[tuple[str, int]]:
 
 
 def _may_have_addresses(tensor: Any) -> bool:
-    """Whether a tensor is a table of at most so many 64-bit integers in this computer's memory."""
+    """True for a table of few 64-bit integers in this computer's memory, which may be addresses."""
     return tensor.dtype in _plain_tensors().wide and tensor.is_cpu and tensor.numel() <= _MOST_ADDRESSES
 
 
@@ -467,7 +467,7 @@ def _strided() -> Any:
 
 
 def _cast(tensor: Any, dtype: str) -> str:
-    """How a tensor comes to another dtype: by its values, or by its bytes, which a kernel may then write."""
+    """Conversion of a tensor to another dtype: by value, or by its bytes, which a kernel may then write."""
     import torch
 
     as_bytes = f".view(torch.{dtype})"

@@ -79,7 +79,7 @@ class DeviceCode:
 
     @cached_property
     def shows(self) -> bool:
-        """Whether it was compiled with `show`: what `show(...)` in it is given is kept of each launch."""
+        """True if the code was compiled with `show`: arguments of `show(...)` are recorded at each launch."""
         return VARIABLE in self.code_object.symbols
 
     def function(self, kernel: str, device: Device) -> Function:
@@ -99,7 +99,7 @@ class DeviceCode:
         return duplicate
 
     def is_own_source(self, file: str) -> bool:
-        """Whether a file of the debug info is the module's own source, rather than a header."""
+        """True for the module's own source among the debug info's files; False for a header."""
         return bool(self.own_file) and Path(file).name == self.own_file
 
     def places_of(self, address: int) -> tuple[tuple[str, int], ...]:

@@ -1,4 +1,4 @@
-"""What a compiler makes of code that some releases get wrong: compiled and run once, and remembered.
+"""Trial of a compiler: code that some releases get wrong, compiled and run once, and remembered.
 
 A release is not judged by its number: distributions patch theirs. A few kernels hold the known traps
 (docs/compilers.md has their history); what they compute is compared with the same in Python. A compiler that
@@ -87,13 +87,13 @@ _INPUT = np.arange(1, 2 * _LANES + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4
 _FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
 """e2m1 by its code (OCP Microscaling Formats, 5.3.3)."""
 _CODE = np.array([0, 2, 4, 5, 6], np.uint64)
-"""Of 0, 1, 2, 3 and 4."""
+"""Codes of 0, 1, 2, 3 and 4."""
 _ROWS = 10
 _LOOPS = [(n, t) for n in range(1, 5) for t in range(6)]
 """Arguments of the kernel `unrolled_break`."""
 _FLAGS = np.arange(10, 18, dtype=np.int32)
 _SEEDS = range(1, 9)
-"""Of the errors that reciprocals get: one that is needed is missed by all with a probability of 1/256."""
+"""Seeds of reciprocals' errors: all of them miss a needed one with a probability of 1/256."""
 _DIVIDENDS = np.arange(_LANES, dtype=np.uint32) * np.uint32(0x3D0CB1) & np.uint32(0xFFFFFF)
 _DIVISORS = _DIVIDENDS + np.uint32(1)
 _DIVIDENDS[:2], _DIVISORS[:2] = (0xBF2758, 0xE3170D), (0xBF2759, 0xC32)
@@ -124,7 +124,7 @@ class Trap:
 
     @property
     def is_limit(self) -> bool:
-        """Whether a compiler that falls into it is used all the same, without a warning."""
+        """True if a compiler with this fault is used all the same, without a warning."""
         return bool(self.when)
 
 
@@ -192,7 +192,7 @@ TRAPS = (
 
 
 LIMITS = {trap.name: trap for trap in TRAPS if trap.is_limit}
-"""By name."""
+"""Limits of compilers, by name."""
 
 
 def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:

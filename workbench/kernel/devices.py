@@ -81,7 +81,7 @@ def device_with(
 
 @dataclass(frozen=True)
 class Place:
-    """Where tensors of a launch must live.
+    """Memory in which a launch's tensors must live.
 
     Attributes:
         device: its name.
@@ -97,7 +97,7 @@ class Place:
 
 @lru_cache(64)
 def place_of(device: Device) -> Place:
-    """Where PyTorch tensors for a device live."""
+    """Memory in which PyTorch tensors for a device must live."""
     kind, _, index = device.torch_device.partition(":")
     return Place(device.name, kind, int(index) if index else None, device.has_memory)
 

@@ -1,4 +1,4 @@
-"""What a user holds after compiling a pybind11 module with host and device code.
+"""A compiled pybind11 module with host and device code.
 
 The module's own functions launch its kernels through HIP. On an emulated device they take tensors in the
 computer's memory as if these were on the device; on a GPU they take the GPU's tensors.
@@ -340,7 +340,7 @@ def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inne
 
 
 _THROWS = (b"__cxa_throw", b"__cxa_rethrow")
-"""What a library calls that throws C++ exceptions."""
+"""Functions that a library calls if it throws C++ exceptions."""
 
 
 def _try_import(load: Callable[[], ModuleType], key: str, module_name: str, library: Path, name: str) -> None:

@@ -48,7 +48,7 @@ def recording(
 
 
 def is_recorded() -> bool:
-    """Whether somebody records this thread's launches, and so wants their arguments."""
+    """True if this thread's launches are recorded, so that their arguments are needed."""
     return bool(_recorders.get())
 
 
@@ -96,7 +96,7 @@ class Kernel(Shown):
 
     @cached_property
     def plan(self) -> arguments.Plan:
-        """How arguments are packed."""
+        """The packing of the kernel's arguments, made on first use."""
         return arguments.plan(self.info, self.module.code_object, self.module.debug, self.name)
 
     @property

@@ -61,7 +61,7 @@ class Launch:
 
 @dataclass
 class Arguments:
-    """What a launch was given, by position and by name."""
+    """Arguments of a launch, by position and by name."""
 
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a user holds after compiling: device code with its kernels by name."""
+"""A compiled module: device code with its kernels by name."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Packed:
             self.names.append(f"{name!r}{place} ({tensor_text(tensor)})")
 
     def holds(self, address: int) -> bool:
-        """Whether an address is in the memory of a tensor that is held."""
+        """True for an address in the memory of a tensor that is held."""
         return any(start <= address < start + size for start, size in self.buffers)
 
     def merge(self) -> None:
@@ -154,7 +154,7 @@ class Template:
 
 
 def template(packed: Packed, values: Mapping[Any, Any]) -> Template | None:
-    """What stays of packed arguments; None where it cannot be told which value an address comes from.
+    """Template of packed arguments; None if the source of an address is ambiguous.
 
     A tensor that is none of the values is a view of the only one that has its storage.
     """
@@ -191,7 +191,7 @@ def _labels(
     names: Sequence[str],
     elements: Sequence[int],
 ) -> dict[int, BufferLabel]:
-    """What each piece of memory is: one argument, or the arguments that share it."""
+    """Label of each piece of memory: one argument, or the arguments that share it."""
     labels = {}
     for base, size in ranges:
         inside = [n for n, (start, _) in enumerate(buffers) if base <= start < base + size]
@@ -203,11 +203,11 @@ def _labels(
 
 
 def is_expanded(tensor: Any) -> bool:
-    """Whether elements of a tensor share memory, as those of `x.expand(...)` do (stride 0)."""
+    """True if elements of a tensor share memory, as those of `x.expand(...)` do (stride 0)."""
     return any(n > 1 and not step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 def shape_in_words(tensor: Any) -> str:
-    """Where the elements of a view lie: "shape (64, 128), neighbours 256, 2 elements apart (its strides)"."""
+    """Layout of a view in words: "shape (64, 128), neighbours 256, 2 elements apart (its strides)"."""
     strides = ", ".join(map(str, tensor.stride()))
     return f"shape {tuple(tensor.shape)}, neighbours along its axes {strides} elements apart"

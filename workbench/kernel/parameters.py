@@ -35,7 +35,7 @@ def _torch_dtypes(name: str, arch: str) -> tuple[str, ...]:
 
 
 def is_gl(kind: Type) -> bool:
-    """Whether a type is a `gl`, the tile library's view of global memory."""
+    """True for a `gl`, the tile library's view of global memory."""
     names = {m.name for m in kind.members}
     return kind.kind == "struct" and _bare_template(kind.name) in ("gl", "gl_strided") and "raw_ptr" in names
 
@@ -60,7 +60,7 @@ def is_plain_struct(kind: Type) -> bool:
 
 
 def is_to_const(pointer: Type) -> bool:
-    """Whether what a pointer points to is const, so that no kernel writes there."""
+    """True for a pointer to const, through which no kernel writes."""
     return pointer.target is not None and pointer.target.name.startswith("const ")
 
 

@@ -47,7 +47,7 @@ _LAST_LINES = 20
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """How a program ended.
+    """Result of a program: exit status, output, and launches.
 
     Attributes:
         name: of its source.
@@ -98,7 +98,7 @@ class ProgramResult:
 
     @property
     def _sanitized(self) -> str:
-        """What the sanitizer says of it; "" where nobody asked."""
+        """The sanitizer's summary of the program; "" if it was not sanitized."""
         if self.launches is None:
             return ""
         if not self.launches:
@@ -282,7 +282,7 @@ def _time_limit(timeout: float | None) -> float:
 
 @dataclass(frozen=True)
 class _Ended:
-    """What a process wrote, its exit status (None where its time limit stopped it) and wall time."""
+    """Output of a process, its exit status (None if its time limit stopped it) and wall time."""
 
     stdout: str
     stderr: str

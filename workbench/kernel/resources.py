@@ -1,4 +1,4 @@
-"""What a wave, or a work-group, of a kernel occupies."""
+"""Resources that a wave, or a work-group, of a kernel occupies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.targets import target
 
 @dataclass(frozen=True)
 class Resources:
-    """What a wave, or a work-group, of a kernel occupies.
+    """Resources that a wave, or a work-group, of a kernel occupies.
 
     Attributes:
         vgprs: vector registers of a wave, without accumulation registers.

@@ -1,4 +1,4 @@
-"""What `show` in a kernel wrote during a launch: the device's side is `kernels/include/common/show.cuh`."""
+"""Output of `show` in a kernel; `kernels/include/common/show.cuh` is the device's side."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class ShowOptions:
-    """What of a launch is shown.
+    """Selection of the values that `show` records in a launch.
 
     Attributes:
         groups: linear numbers of work-groups; a number for so many from the first on.
@@ -111,7 +111,7 @@ def showing(
 
 
 class Place(NamedTuple):
-    """Where an element is: lane and its number among the lane's elements, or the byte in the LDS."""
+    """Location of an element: lane and index among the lane's elements, or the byte in the LDS."""
 
     lane: int | None
     element: int | None
@@ -120,7 +120,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Moment:
-    """What one `show` of one wave found at one pass.
+    """Values of one `show` in one wave at one pass.
 
     Attributes:
         name: as given, else as written.
@@ -147,7 +147,7 @@ class Moment:
     lanes: int = field(repr=False)
 
     def place(self, *at: int) -> Place:
-        """Where an element is, by its row and column, or its index in a vector.
+        """Location of an element, by its row and column, or its index in a vector.
 
         Raises:
             UsageError: it has no such element.
@@ -166,7 +166,7 @@ class Moment:
 
 
 class Moments(Plotted, Sequence[Moment]):
-    """What was shown under one name, by group, wave and trip; a notebook draws it, with a slider over them.
+    """Values shown under one name, by group, wave and trip; a notebook draws it with a slider for each.
 
     Attributes:
         arch: the target, whose LDS has so many banks.
@@ -181,7 +181,7 @@ class Moments(Plotted, Sequence[Moment]):
         self.counted = counted
 
     def against(self, reference: torch.Tensor) -> Moments:
-        """What was shown less a reference, in float64.
+        """The shown values minus a reference, in float64.
 
         Args:
             reference: of one moment's shape; or [group, wave, trip, ...], one for each.
@@ -225,7 +225,7 @@ class Moments(Plotted, Sequence[Moment]):
 
 
 class ShownValues(Shown, Mapping[str, "torch.Tensor"]):
-    """What a launch showed, by name: tensors [group, wave, trip, ...], of what was chosen.
+    """Values shown in a launch, by name: tensors [group, wave, trip, ...] of the selection.
 
     Where a wave did not come by so often, the tensor has zeros; `moments` has what there was, in order.
 

@@ -11,7 +11,7 @@ _REFUSAL = b"Tensor must be on CUDA device"
 
 
 def refuses_cpu_tensors(library: bytes) -> bool:
-    """Whether a compiled module has bindings that take a tensor only if it says that it is on a GPU."""
+    """True if a compiled module has bindings that accept a tensor only if it claims to be on a GPU."""
     return _REFUSAL in library
 
 

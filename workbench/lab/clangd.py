@@ -105,7 +105,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Where a name is defined.
+    """File and position at which a name is defined.
 
     Attributes:
         path: the file; None for the cell.
@@ -163,7 +163,7 @@ def find() -> Path | None:
 
 
 def missing() -> str:
-    """What to do where `find` has no clangd; "" where it is switched off."""
+    """The remedy where `find` has no clangd; "" if it is switched off."""
     setting = os.environ.get("HIPKITTENS_CLANGD")
     if setting is not None:
         wrong = f"HIPKITTENS_CLANGD is {setting!r}, which is no program; expected the path of a clangd"
@@ -361,7 +361,7 @@ class Clangd:
         return signatures, int(reply.get("activeParameter") or 0)
 
     def definition(self, text: str, line: int, column: int, timeout: float) -> Definition | None:
-        """Where the name at a place is defined, or None; arguments and errors as of `complete`."""
+        """Definition of the name at a position, or None; arguments and errors as of `complete`."""
         reply = self._ask("textDocument/definition", text, line, column, timeout)
         places = reply if isinstance(reply, list) else [reply] if reply else []
         if not places:

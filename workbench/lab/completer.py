@@ -36,7 +36,7 @@ PATIENCE = 1.0
 
 
 def complete(text: str, line: int, column: int, timeout: float) -> tuple[str, list[Candidate]]:
-    """What can stand at a place of a cell.
+    """Completions at a position of a cell: the prefix, and the candidates.
 
     Args:
         text: the whole cell.

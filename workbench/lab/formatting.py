@@ -16,7 +16,7 @@ STYLE = (
 """Style used if neither the notebook's folder nor one above it has a `.clang-format`."""
 
 TIMEOUT = 10.0
-"""Seconds."""
+"""Seconds to wait for the formatter."""
 
 
 def program() -> Path | None:

@@ -1,4 +1,4 @@
-"""What stands at a place of a C++ cell: a name's declaration, a call's signatures, tiles with their shapes.
+"""Documentation at a position of a C++ cell: a name's declaration, a call's signatures, tiles with shapes.
 
 clangd answers; of the tile library's functions the declaration is shown as it is written, since clangd shows
 the template's instance. IPython, whose Shift+Tab asks here too, would take the cell for Python, and `load`

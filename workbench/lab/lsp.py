@@ -58,7 +58,7 @@ class LanguageServer:
 
     @property
     def pid(self) -> int:
-        """The process's id."""
+        """Id of the clangd process."""
         return self._process.pid
 
     @property

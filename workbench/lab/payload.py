@@ -177,7 +177,7 @@ class Time:
 
     @classmethod
     def from_figure(cls, figure: Figure) -> Time:
-        """A figure's."""
+        """A figure as a time."""
         return cls(figure.value, figure.unit, str(figure.origin), figure.told)
 
 

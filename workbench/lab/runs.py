@@ -20,7 +20,7 @@ RUNS = 200
 """Runs told at once, the latest: as many as the history keeps of a notebook (`LIMIT` in src/history.ts)."""
 
 RUNS_SECONDS = 0.25
-"""Between two tellings."""
+"""Seconds between two messages to the front end."""
 
 
 class Runs:

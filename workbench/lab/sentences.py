@@ -228,7 +228,7 @@ _SENTENCES = {
 
 
 def completed(name: str, doc: str) -> str:
-    """What a name of the library does: its own documentation, with a sentence where that has none on it."""
+    """Documentation of a name of the library: its own, or a sentence about it where it has none."""
     if name in _OPERATIONS:
         # What the header says is of all operations together.
         return f"dst = {_OPERATIONS[name]}, element by element. {doc}".strip()

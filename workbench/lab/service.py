@@ -171,7 +171,7 @@ class Service:
         }
 
     def complete(self, text: str, line: int, column: int) -> dict[str, Any]:
-        """What can stand at a place of a cell, and how many letters of it are there already.
+        """Completions at a position of a cell, and the number of letters typed of them.
 
         Args:
             text: the whole cell.

@@ -14,7 +14,7 @@ BLOCK = 64
 """Rows of a list of tokens that share an expert."""
 
 NAMES = (("w1", "w3", "w2"), ("gate_proj", "up_proj", "down_proj"))
-"""What checkpoints call an expert's layers: gate, up and down, of Mixtral and of Qwen."""
+"""Checkpoints' names for an expert's layers gate, up and down: Mixtral's and Qwen's."""
 
 
 class _Experts(torch.nn.Module):

@@ -129,7 +129,7 @@ class Linear(torch.nn.Module):
 
 
 def _step(weights: str) -> int:
-    """Of what the input's columns are a multiple: bytes of 16 or, of mxfp4, a scale's numbers."""
+    """Divisor of the number of input columns: 16 bytes or, for mxfp4, the numbers under one scale."""
     return 16 if weights == "fp8" else 32 if weights == "mxfp4" else 1
 
 

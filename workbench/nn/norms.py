@@ -1,4 +1,4 @@
-"""Normalization of rows."""
+"""Modules that normalize rows."""
 
 from __future__ import annotations
 

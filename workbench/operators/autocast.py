@@ -1,4 +1,4 @@
-"""What `torch.autocast` does to an operator's inputs, by PyTorch's own rules for functions of the same kind.
+"""Casts of an operator's inputs under `torch.autocast`, by PyTorch's rules for functions of its kind.
 
 Matrix products, attention and what is made of them compute in autocast's dtype; normalizations, softmax and
 losses in float32 where the operator has it; of what else mixes dtypes, all take the widest. Scales,
@@ -36,7 +36,7 @@ _BY_OPERATOR = {
 
 
 def rule_of(operator: Definition) -> str:
-    """What its inputs of changing precision become under autocast; backward passes follow their inputs."""
+    """The rule for inputs of changing precision under autocast; backward passes follow their inputs."""
     base = operator.name.partition(":")[0]
     if base.endswith("_backward") or base.startswith("attention/backward"):
         return WIDEST

@@ -51,12 +51,12 @@ def signature_of(tensors: Mapping[str, Any], device: Device) -> Hashable:
 
 
 def is_empty(tensors: Mapping[str, Any]) -> bool:
-    """Whether a tensor of a call has no elements, such as a batch of no rows."""
+    """True if a tensor of a call has no elements, such as a batch of no rows."""
     return any(isinstance(value, torch.Tensor) and value.numel() == 0 for value in tensors.values())
 
 
 def is_view(tensor: Any) -> bool:
-    """Whether elements of a tensor lie apart, so that only kernels that are told its strides can use it."""
+    """True for a strided view, which only kernels that receive strides can use."""
     return isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and not tensor.is_contiguous()
 
 
@@ -188,7 +188,7 @@ class TensorLayout:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What calls with one signature have in common.
+    """Everything that calls with one signature share.
 
     Attributes:
         modules: of the implementation.
@@ -248,7 +248,7 @@ class _Looking(TorchDispatchMode):
 
 
 def _unread(make: Callable[[dict[str, Any]], Any], tensors: Mapping[str, Any], expected: Any = None) -> bool:
-    """Whether what is made of tensors follows from their metadata: integers may say where sequences begin.
+    """True if `make` needs only its tensors' metadata; integers may hold offsets of sequences, and are read.
 
     Args:
         make: is called with integers that have no values.

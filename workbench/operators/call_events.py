@@ -28,7 +28,7 @@ _listeners: list[Callable[[Called], None]] = []
 
 
 def is_heard() -> bool:
-    """Whether anybody listens."""
+    """True if anybody listens to calls."""
     return bool(_listeners)
 
 

@@ -1,4 +1,4 @@
-"""What there is to know of an operator before it is run: how it is called, where it runs, how data flows."""
+"""Facts about an operator before it runs: its arguments, its targets, its data flow."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Entry:
         )
 
     def has(self, words: Iterable[str]) -> bool:
-        """Whether each word is in its name, its text, its settings or its variants."""
+        """True if each word occurs in its name, text, settings or variants."""
         settings = " ".join(f"{name} {' '.join(map(str, values))}" for name, values in self.settings.items())
         text = " ".join(
             (self.name, self.signature, self.doc, settings, *self.variants, *self.targets)

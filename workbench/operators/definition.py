@@ -1,4 +1,4 @@
-"""What a person says of an operator: the fields of a `KernelSpec`, and what follows from them alone.
+"""The definition of an operator: the fields of a `KernelSpec`, and what follows from them alone.
 
 Nothing here compiles or launches anything.
 """
@@ -37,7 +37,7 @@ def _nothing(*_: Any) -> dict[str, Any]:
 
 
 def _is_open(size: Any) -> bool:
-    """Whether a size is one that PyTorch traces without knowing it."""
+    """True for a size that PyTorch traces as a symbol."""
     return type(size).__name__ == "SymInt"
 
 
@@ -46,7 +46,7 @@ def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def is_text(source: str) -> bool:
-    """Whether a source is the C++ itself rather than the name of a file."""
+    """True if a source is C++ itself, not the name of a file."""
     return "\n" in source or source.startswith("#")
 
 

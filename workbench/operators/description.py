@@ -1,4 +1,4 @@
-"""What a person is told of an operator before a call, all of it from its spec: `help` prints it.
+"""Documentation of an operator, made from its spec alone; `help` prints it.
 
 Layouts come from `tensors`, sizes and settings from `parameters` and `check`, what an argument is from
 `notes` and the glossary, gradients from `backward`.
@@ -73,7 +73,7 @@ class Description:
 
     @property
     def text(self) -> str:
-        """The docstring."""
+        """The docstring of the operator's function."""
         parts = [*_wrapped(self.summary), ""]
         if self.formula:
             parts += [*_wrapped(self.formula), ""]
@@ -242,7 +242,7 @@ def _differentiated(spec: Any) -> list[str]:
 
 
 def _is_float(spec: Definition, dtype: str) -> bool:
-    """Whether PyTorch differentiates values of an element type, or of a setting that is one."""
+    """True if PyTorch differentiates values of an element type, or of a setting that is one."""
     names = re.split(", | or ", _types(spec, (dtype,)))
     return not all(name.startswith(("int", "uint", "bool")) for name in names)
 

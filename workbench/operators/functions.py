@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 NAMESPACE = "hipkittens"
-"""Of operators in PyTorch: `torch.ops.hipkittens`."""
+"""Namespace of operators in PyTorch: `torch.ops.hipkittens`."""
 
 NAMES = {
     "attention/backward": "flash_attention_backward",
@@ -50,7 +50,7 @@ _PREFIXES = {
     **dict.fromkeys(("normalization", "quantization", "rotary"), ""),
     **dict.fromkeys(("moe_misc", "moe_routing"), "moe_"),
 }
-"""Of categories whose own name is not that of what they compute."""
+"""Prefixes of names in categories that are not named after what they compute."""
 
 
 def function_name(operator: str) -> str:

@@ -1,4 +1,4 @@
-"""What an argument or a result of a name is, in every operator that says nothing else of it.
+"""Meanings of arguments and results by name, for every operator that has no text of its own for them.
 
 Names mean the same throughout the library, so that each is explained once; a spec's `notes` say what is its
 own. Of what may be absent a line says what then holds.
@@ -158,7 +158,7 @@ MEANINGS: dict[str, str] = {
 
 
 def meaning(name: str) -> str:
-    """What an argument or a result of this name is; "" where nobody has said."""
+    """Meaning of an argument or a result of this name; "" if none is recorded."""
     if name in MEANINGS:
         return MEANINGS[name]
     return f"gradient of `{name[1:]}`" if name.startswith("d") and len(name) > 1 else ""

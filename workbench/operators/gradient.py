@@ -20,7 +20,7 @@ class Call(Protocol):
 
 @dataclass(frozen=True)
 class Gradient:
-    """How an operator is differentiated by others.
+    """The derivative of an operator, as other operators compute it.
 
     Attributes:
         by: names of the operators that `rule` may call.

@@ -98,7 +98,7 @@ class Implementation(Generic[Spec]):
         return {**self.spec.define(self.shape, self.arch), **own}
 
     def check(self) -> None:
-        """Whether it supports the shape.
+        """Checks that the operator supports the shape.
 
         Raises:
             ShapeError: it does not.
@@ -129,7 +129,7 @@ class Implementation(Generic[Spec]):
 
     @property
     def is_prepared(self) -> bool:
-        """Whether its kernels were compiled, from these sources or earlier ones."""
+        """True if its kernels were compiled, from these sources or earlier ones."""
         return self._prepared is not None
 
     def prepared(self) -> tuple[PreparedStep, ...]:
@@ -229,7 +229,7 @@ def torch_device_of(tensors: Mapping[str, Any]) -> torch.device:
 
 
 def check_output(operator: str, name: str, tensor: Any, dims: Sequence[int], dtype: torch.dtype) -> None:
-    """Whether a caller's tensor can take an output.
+    """Checks that a caller's tensor can take an output.
 
     Raises:
         ArgumentError: it is no tensor, or has another dtype or shape.

@@ -17,7 +17,7 @@ from workbench.operators.layouts import axes_of, size_of
 
 @dataclass(frozen=True)
 class Index:
-    """What the elements of a tensor of integers choose from.
+    """The range of values for a tensor of integers, and the axis that they index.
 
     Attributes:
         axis: from whose size on they are too large, as `Definition.tensors` writes axes.

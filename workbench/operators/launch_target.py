@@ -1,4 +1,4 @@
-"""What is to be timed or profiled: launches that can be made again, whatever form the user gave them in."""
+"""Targets of timing and profiling: repeatable launches, in whatever form the user passed them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Request:
-    """What somebody asked to be launched, to be asked for again: `wb.step` takes what `wb.sanitize` took.
+    """A launch that can be requested again: `wb.step` takes what `wb.sanitize` took.
 
     Attributes:
         target: what was launched.
@@ -177,7 +177,7 @@ def resolve(
 
 
 def _of_callable(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Target:
-    """What a function launches, such as `jit_function[grid]` of Triton: it is called once, here."""
+    """Launches of a function, such as `jit_function[grid]` of Triton; it is called once, here."""
     with recording() as launches:
         function(*args, **kwargs)
     function_name = getattr(function, "__name__", type(function).__name__)

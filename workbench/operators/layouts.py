@@ -22,7 +22,7 @@ from workbench.errors import WorkbenchError
 _LAYOUT = re.compile(r"([\w/]+)\[([^\[\]]*)\]")
 
 Sizes = dict[str, int]
-"""Sizes by axis."""
+"""Sizes in elements by axis."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Layout:
         return sizes
 
     def has(self, dtype: object, shape: Mapping[str, Any]) -> bool:
-        """Whether a tensor of the dtype may have this layout."""
+        """True if a tensor of the dtype may have this layout."""
         data_type = of_torch(dtype)
         if data_type is None:
             return False
@@ -68,7 +68,7 @@ def _names(dtype: str, *names: str) -> bool:
 
 
 def size_of(axis: str, sizes: Mapping[str, Any]) -> Fraction | int | None:
-    """What an axis such as "ceil(cols/128)" comes to; None where it has an unknown name."""
+    """Size of an axis such as "ceil(cols/128)"; None if it has an unknown name."""
     names = {name: Fraction(size) for name, size in sizes.items() if isinstance(size, int)}
     try:
         value = eval(axis, {"__builtins__": {}, "ceil": math.ceil}, names)

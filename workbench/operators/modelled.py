@@ -1,4 +1,4 @@
-"""What others published of an operator, problem by problem, with the modelled time of its kernel beside it.
+"""Published figures of an operator, by problem, beside the modelled time of its kernel.
 
 `modelled.json` beside this file keeps the times, since modelling one runs it on the emulated device, which
 takes minutes where problems are large; `python tests/modelled_times.py` makes it.

@@ -61,7 +61,7 @@ class KernelSpec(Shown, Definition):
     """
 
     library: Mapping[str, KernelSpec] | None = None
-    """Where `backward` is looked up; the registry fills it in."""
+    """Operators among which `backward` is looked up; the registry fills it in."""
     identity: str = field(default_factory=lambda: f"spec {next(_numbers)}", init=False)
     """No other spec of this process has it: PyTorch tells texts apart where it reuses compiled code."""
 
@@ -123,7 +123,7 @@ class KernelSpec(Shown, Definition):
             self.__dict__.pop(name, None)
 
     def tuned_row(self, shape: Shape | None = None, *, arch: str | None = None) -> Tuned | None:
-        """What a tuning table says of a shape, as far as it is followed; None where it says nothing."""
+        """The tuning table's row for a shape, if it applies; else None."""
         arch = arch or default_arch()
         return self._row(self.shape(shape, arch=arch), arch)
 
@@ -264,7 +264,7 @@ class KernelSpec(Shown, Definition):
         return compile_all(self.jobs(shapes, archs), workers)
 
     def jobs(self, shapes: Iterable[Shape] | None = None, archs: Iterable[str] | None = None) -> list[Job]:
-        """What `compile` does, one by one."""
+        """The jobs that `compile` runs."""
         implementations = [
             self.implementation(shape, arch=arch)
             for shape in shapes or self.shapes

@@ -125,7 +125,7 @@ def without_memory() -> Iterator[None]:
 
 @contextlib.contextmanager
 def poisoned_memory() -> Iterator[None]:
-    """What `torch.empty` and its like give inside is poisoned: a function cannot return what nobody wrote."""
+    """Fills what `torch.empty` and its like return with poison, so that unwritten results are noticed."""
     import torch
 
     names = ("empty", "empty_like", "empty_strided")

@@ -1,4 +1,4 @@
-"""How far a result may be from its reference."""
+"""Tolerances of results against their references."""
 
 from __future__ import annotations
 

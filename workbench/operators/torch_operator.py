@@ -134,7 +134,7 @@ def make(
 
 
 def _follows(values: Sequence[Any]) -> bool:
-    """Whether a gradient of a call is asked for, backward or forward."""
+    """True if a call needs a gradient, backward or forward."""
     tensors = [value for value in values if isinstance(value, torch.Tensor)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         return True
@@ -195,7 +195,7 @@ def call(spec: Differentiating, args: Sequence[Any], kwargs: Mapping[str, Any]) 
 
 
 def needed(values: Sequence[Any]) -> bool:
-    """Whether a call has to go through PyTorch's dispatcher, which traces, casts and differentiates."""
+    """True if a call must go through PyTorch's dispatcher, which traces, casts and differentiates."""
     if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
         return True
     if torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0:
@@ -297,7 +297,7 @@ def _argument(spec: Definition, parameter: inspect.Parameter) -> str:
 
 @dataclass(frozen=True)
 class _Differentiation:
-    """How one operator is differentiated."""
+    """Derivative of one operator, as PyTorch registers it."""
 
     spec: Definition
     parameters: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What may vary in how an operator computes, never in what: tile sizes, orders of tiles, parts of K.
+"""Tunables: tile sizes, orders of tiles, parts of K; they change how an operator computes, not its result.
 
 A setting reaches a spec's functions as one more entry of the shape that they are given, so `define` writes
 `shape.get("window", 0)`, and a spec without settings reads as before.
@@ -40,7 +40,7 @@ class Tunables:
         object.__setattr__(self, "registers", registers)
 
     def __len__(self) -> int:
-        """How many combinations there are."""
+        """Number of combinations of values."""
         return sum(1 for _ in self.combinations())
 
     def combinations(self) -> Iterator[dict[str, Any]]:

@@ -32,13 +32,13 @@ class Variant:
         object.__setattr__(self, "fields", fields)
 
     def takes(self, shape: Shape, arch: str) -> bool:
-        """Whether it takes this shape on this target."""
+        """True if it supports this shape on this target."""
         return self.fits is None or bool(self.fits(shape, arch))
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a tuning table says of some shapes.
+    """A tuning table's row for some shapes.
 
     Attributes:
         shape: the parameters that decide; a shape that has them is meant.
@@ -99,7 +99,7 @@ def read_own_tuning(operator: str) -> dict[str, tuple[Tuned, ...]]:
 
 
 def row_for(table: TuningTable, shape: Shape, arch: str) -> Tuned | None:
-    """What a table says of a shape: the first row whose parameters the shape has."""
+    """The first row of a table whose parameters the shape has; None if there is none."""
     for row in table.get(arch, ()):
         if all(shape.get(key) == value for key, value in row.shape.items()):
             return row

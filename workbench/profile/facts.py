@@ -103,7 +103,7 @@ class Facts:
 
     @cached_property
     def counts(self) -> dict[int, int]:
-        """Executions by address."""
+        """Number of executions, by instruction address."""
         return dict(self.profile.record.counts or {})
 
     @cached_property

@@ -22,7 +22,7 @@ from workbench.targets import product
 
 
 class _Model:
-    """See `launches.LaunchModel`."""
+    """The model of launches; see `launches.LaunchModel`."""
 
     gap = QUANTITIES["events"].seconds
     graph_gap = QUANTITIES["graph"].seconds

@@ -56,7 +56,7 @@ class InnerLoop:
         return set().union(*(registers(written(instruction)) for instruction in self.code))
 
     def branches(self) -> int:
-        """Jumps in it."""
+        """Number of jumps in the loop."""
         return sum(instruction.record.flow not in (Flow.NEXT, Flow.END) for instruction in self.code)
 
     def is_same_each_turn(self, access: Instruction) -> bool:

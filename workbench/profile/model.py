@@ -347,7 +347,7 @@ _OF_A_WAVE: Mapping[str, tuple[str, ...]] = {
     "memory": ("WAIT_MEMORY", "WAIT_SCALAR", "MEMORY_QUEUE"),
     "lds": ("WAIT_LDS", "LDS_PORT"),
 }
-"""What a simulated wave does, as `TimeModel.wave` tells it; "issue" is "waiting for the matrix core", too."""
+"""States of a simulated wave for `TimeModel.wave`; "issue" includes "waiting for the matrix core"."""
 
 
 def _simulated_parts(parts: Mapping[str, float], run: ChipRun) -> dict[str, float]:

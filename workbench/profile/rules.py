@@ -524,4 +524,4 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
 )
-"""All of them."""
+"""All rules of advice, in the order in which they are shown."""

@@ -97,7 +97,7 @@ class Invocation:
 
 
 class Backend(Library, Protocol):
-    """What runs kernels behind HIP's C API.
+    """A device's implementation behind HIP's C API.
 
     Attributes:
         origin: where times on its devices come from.
@@ -126,7 +126,7 @@ class Backend(Library, Protocol):
         """PyTorch's name of where a device's tensors live."""
 
     def has_memory(self, address: int) -> bool:
-        """Whether an address lies where only HIP's own allocations are, and no tensor of PyTorch's."""
+        """True for an address in a range that only HIP's own allocations use, no tensor of PyTorch's."""
 
     def memory(self, hip: Hip) -> DeviceMemory:
         """Free and total bytes of memory of the current device."""

@@ -67,17 +67,17 @@ class Device:
 
     @property
     def origin(self) -> Origin:
-        """Where its times come from: measured on a GPU, modelled for an emulated device."""
+        """Origin of its times: measured on a GPU, modelled for an emulated device."""
         return self.backend.origin
 
     @property
     def in_use(self) -> bool:
-        """Whether this process uses its HIP library already."""
+        """True if this process uses its HIP library already."""
         return used() is self.backend
 
     @property
     def observes(self) -> bool:
-        """Whether its launches tell what they did, as `LaunchOptions` ask, and not their time alone."""
+        """True if its launches can be observed as `LaunchOptions` asks, beyond their time."""
         return self.backend.observes
 
     def check_observes(self, event: str) -> None:
@@ -116,7 +116,7 @@ class Device:
         return self._node.ordinal
 
     def has_memory(self, address: int) -> bool:
-        """Whether an address lies where only HIP's own allocations are, and no tensor of PyTorch's."""
+        """True for an address in a range that only HIP's own allocations use, no tensor of PyTorch's."""
         return self.backend.has_memory(address)
 
     @property
@@ -148,7 +148,7 @@ class Device:
             hip.call("hipDeviceSynchronize")
 
     def memory(self) -> DeviceMemory:
-        """How much of its memory is used."""
+        """Used and total bytes of its memory."""
         with self.hip() as hip:
             return self.backend.memory(hip)
 

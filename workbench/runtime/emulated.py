@@ -33,7 +33,7 @@ from workbench.targets import product
 
 
 def _launch_model() -> LaunchModel:
-    """What models the times of launches; it is above this layer, and takes a second to load."""
+    """The model of launch times; it is above this layer, and takes a second to load."""
     loaded: LaunchModel = import_module("workbench.profile.launched").MODEL
     return loaded
 
@@ -177,7 +177,7 @@ class EmulatedBackend:
 
 
 _RELEASES = (5, 6, 7)
-"""Of ROCm, by the number that ends its libraries' SONAMEs."""
+"""Releases of ROCm, by the number that ends its libraries' SONAMEs."""
 
 
 def drop_in_libraries() -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""What the sanitizer found in a launch, at the source lines that a person wrote."""
+"""Findings of the sanitizer, by the source lines that a person wrote."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Cause:
 
     @property
     def count(self) -> int:
-        """How often they were seen together."""
+        """Number of occurrences of all findings in the group."""
         return sum(finding.count for finding in self.findings)
 
     @property

@@ -46,7 +46,7 @@ class Library(Protocol):
         """
 
     def check_reached(self, device_count: int) -> None:
-        """Whether it was this library that answered with a count of devices.
+        """Raises an error unless this library answered with the count of devices.
 
         Raises:
             DeviceError: it was another.
@@ -110,7 +110,7 @@ BINDING = "HIPKITTENS_BINDING"
 
 
 def binding() -> str:
-    """What calls HIP: hip-python where it is installed, else cffi; HIPKITTENS_BINDING chooses.
+    """Binding to HIP: hip-python if installed, else cffi; HIPKITTENS_BINDING overrides it.
 
     Raises:
         UsageError: it names neither.
@@ -242,7 +242,7 @@ class Hip:
         return self.check(action or function, getattr(self.api, function)(*arguments))
 
     def check(self, action: str, answer: tuple[Any, ...]) -> Any:
-        """What a call answered, its status left out; see `call`."""
+        """Results of a HIP call after its status; a failed status raises, as in `call`."""
         status, *values = answer
         if int(status) != 0:
             self._fail(action, status)

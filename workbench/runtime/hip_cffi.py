@@ -49,7 +49,7 @@ hipError_t hipModuleLaunchCooperativeKernel(void *, unsigned, unsigned, unsigned
                                             unsigned, unsigned, void *, void *);
 """
 _SYMBOLS = {"hipGetDeviceProperties": "hipGetDevicePropertiesR0600"}
-"""What the C header's macros rename."""
+"""Symbols by name of functions that the C header's macros rename."""
 
 
 class Status(int):

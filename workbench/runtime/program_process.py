@@ -28,7 +28,7 @@ from workbench.targets import runs_on
 _PR_SET_PDEATHSIG = 1
 _NOT_STARTED = 127
 _STREAM_NAMES = ("__stdoutp", "__stderrp") if sys.platform == "darwin" else ("stdout", "stderr")
-"""What the C library calls them."""
+"""Symbols of stdout and stderr in the C library."""
 
 
 def _die_with(parent: int, libc: ctypes.CDLL) -> None:

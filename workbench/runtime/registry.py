@@ -146,7 +146,7 @@ def device_for(arch: str) -> Device:
 
 
 def library_description() -> str:
-    """What HIP library this process uses or would use, for a person."""
+    """The HIP library that this process uses or would use, for a person."""
     state = "in use" if hip.used() else "would be used"
     library = hip.used() or device().backend
     return f"{library.describe()}, called through {hip.binding()} ({state})"

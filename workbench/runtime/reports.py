@@ -160,7 +160,7 @@ def report_of(record: LaunchRecord, code: CodeObject, fault: KernelFault | None)
 
 
 def program() -> str:
-    """What this process runs, by the name of its file."""
+    """The file name of the running program."""
     return Path(sys.argv[0] or "python").name
 
 
@@ -227,7 +227,7 @@ def _say(text: str) -> None:
 
 
 def reporter() -> Reporter | None:
-    """What `VARIABLE` asks of this process beside what its own `with` blocks do; None for nothing."""
+    """The reporter that `VARIABLE` requests beside the process's own `with` blocks; None for none."""
     paths = [path for path in _paths(os.environ.get(VARIABLE, "")) if path not in _read_here]
     return Reporter(paths) if paths else None
 

@@ -1,4 +1,4 @@
-"""What processes launched, for one that started them: each appends a line to a file when it ends."""
+"""Launches of child processes: each appends a line to a file when it ends."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class KernelTally:
 
     @classmethod
     def of_data(cls, data: Mapping[str, object]) -> KernelTally:
-        """What `asdict` made of one, and JSON left of that."""
+        """A tally from `asdict`'s mapping, after a round trip through JSON."""
         counters = data["counters"]
         assert isinstance(counters, dict)
         figures = {

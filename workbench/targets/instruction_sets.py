@@ -115,7 +115,7 @@ class Target:
         return self.fp8
 
     def has(self, dtype: DataType) -> bool:
-        """Whether numbers of a type are in the encoding that its instructions take."""
+        """True if numbers of a type have the encoding that the target's instructions take."""
         return dtype.encoding is None or (self.fp8 is not None and dtype.encoding == self.fp8.name)
 
     @property
@@ -210,10 +210,10 @@ GFX90A = Target(
 )
 
 TARGETS: tuple[Target, ...] = (GFX950, GFX942, GFX90A)
-"""Newest first."""
+"""All targets, newest first."""
 
 NAMES: tuple[str, ...] = tuple(record.name for record in TARGETS)
-"""Their names."""
+"""The targets' names."""
 
 GENERICS: tuple[str, ...] = tuple(
     dict.fromkeys(name for record in TARGETS for name in record.processors.values() if name not in NAMES)
@@ -221,7 +221,7 @@ GENERICS: tuple[str, ...] = tuple(
 """Processors whose code runs on several targets: LLVM's generic ones, of what these have in common."""
 
 ARCHS: tuple[str, ...] = NAMES + GENERICS
-"""What code can be compiled for."""
+"""Targets and generic processors that code can be compiled for."""
 
 TILE_TARGETS: tuple[str, ...] = tuple(record.name for record in TARGETS if record.tiles)
 """Names of those that the tile library covers."""
@@ -233,7 +233,7 @@ def runs_on(processor: str) -> tuple[str, ...]:
 
 
 def check_arch(name: str) -> None:
-    """Whether code can be compiled for it: a target or a generic processor; features may follow.
+    """Checks that code can be compiled for `name`, which features may follow.
 
     Raises:
         UsageError: it cannot.

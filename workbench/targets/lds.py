@@ -1,4 +1,4 @@
-"""How the LDS serves an access: lanes in phases, over banks."""
+"""LDS accesses: the phases of lanes, and the banks that they use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.targets.instruction_sets import GFX950
 
 @dataclass(frozen=True)
 class ConflictRule:
-    """How the LDS serves one kind of access; the emulated device counts bank conflicts by it.
+    """Phases and banks of one kind of LDS access; the emulated device counts bank conflicts by them.
 
     Attributes:
         target: "gfx950", or "any" for a rule that holds where no other does.
@@ -91,7 +91,7 @@ CONFLICT_RULES: tuple[ConflictRule, ...] = (
         )
     ),
 )
-"""How LDS bank conflicts are counted; of two rules for one access the first holds."""
+"""Rules that count LDS bank conflicts; the first that fits an access applies."""
 
 
 def conflict_rule(target_name: str, kind: str, width: int) -> ConflictRule | None:

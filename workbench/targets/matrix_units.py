@@ -10,7 +10,7 @@ from workbench.targets.sources import CDNA2_RATES, CDNA3_RATES, CDNA4_RATES
 CYCLES_OF_A_PASS = Fact(4, "cycles", "LLVM, SISchedule.td: MFMA latencies are in passes of four clocks")
 CDNA2_PASSES = Fact(8, "", "LLVM, SISchedule.td, MFMA latencies of GFX90A")
 CDNA3_PASSES = Fact(4, "", "LLVM, SISchedule.td, MFMA latencies of GFX940 and GFX950")
-"""Of an instruction on 16-bit sources with 16 by 16 results; CDNA 4 has them too."""
+"""Passes of an instruction on 16-bit sources with 16 by 16 results; CDNA 4 has them too."""
 
 
 def _rates(source: str, **rates: int) -> dict[str, Fact]:

@@ -1,4 +1,4 @@
-"""How long the parts of a compute unit take, in cycles."""
+"""Timing of the parts of a compute unit, in cycles."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from workbench.targets.fact import Fact
 from workbench.targets.sources import GLUON, HAZARDS, MT4G, ROCPROF_DOCS
 
 LINE_BYTES = 128
-"""Of a line of L1 and L2 (AMD CDNA 3 white paper)."""
+"""Bytes of a line of L1 and L2 (AMD CDNA 3 white paper)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """How long the parts of a compute unit take: what all that tells of time computes with.
+    """Timing of the parts of a compute unit, for every model of time.
 
     Two questions have two figures. How long does an instruction keep its unit busy, so that the next waits:
     `turn`, `transcendental`, `quarter_rate`, `permute`, `lds_issue`, `l1_line` and their like. How long until

@@ -1,4 +1,4 @@
-"""Where a tile's elements are, and how LDS serves a load or store of it, found by running it.
+"""Location of a tile's elements, and LDS phases of its loads and stores, found by running them.
 
 Nothing here describes a layout or a swizzle. A small kernel uses the tile library on elements that number
 themselves, and an emulated device records the address of every lane of every access (`LaunchOptions.trace`).

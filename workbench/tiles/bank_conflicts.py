@@ -67,7 +67,7 @@ NARROW: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "gfx942": (("st_8x32_s", "rt_16x32_s"), ("st_16x64_s", "rt_16x32_s")),
 }
-"""Of MEANT_FOR, pairs that are not for 1-byte types in the row layout, by target.
+"""Pairs of `MEANT_FOR` that are not for 1-byte types in the row layout, by target.
 
 A lane holds 8 bytes of a row there. On gfx950 a phase has 32 lanes, and each reads one half of a piece of 16
 bytes: of `rt_32x16_s` and `rt_32x32_8_s` the same half of 32 pieces, 512 bytes over banks for 256, in any
@@ -126,7 +126,7 @@ class Pair:
         return math.lcm(a, c), math.lcm(b, d)
 
     def meant(self, arch: str) -> bool:
-        """Whether the shared tile is laid out for this register tile on a target."""
+        """True if the shared tile is laid out for this register tile on a target."""
         narrow = ELEMENTS.get(self.element, 1) == 1 and self.layout == "row_l"
         if narrow and self.register in ONE_BYTE.get(self.shared, ()):
             return True
@@ -143,7 +143,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Direction:
-    """What a store or a load did.
+    """The conflicts of a store or of a load.
 
     Attributes:
         accesses: how many of each opcode. One with two addresses, such as ds_write2_b32, is two accesses of

@@ -1,4 +1,4 @@
-"""What the layout explorer is asked, checked before anything is compiled."""
+"""Questions to the layout explorer, checked before anything is compiled."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MAX_GROUP = 16
 """Waves of a work-group."""
 
 MAX_ELEMENTS = 1 << 16
-"""Of a tile that is looked at: the figure and the table have each of them."""
+"""Most elements of a tile to explore: the figure and the table show each of them."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be looked at.
+    """The tile and the access to explore.
 
     Attributes:
         tile: the type.

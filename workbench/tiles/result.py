@@ -1,4 +1,4 @@
-"""What the layout explorer found out: where each element is, in which access, and what the LDS made of it."""
+"""Answers of the layout explorer: the location of each element, its access, and the LDS's phases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.origin import Figure, Origin
 from workbench.tiles.question import Question
 
 SECTOR_BYTES = 64
-"""What global accesses are held against: the bytes that the vector cache asks the L2 for at once."""
+"""Bytes that the vector cache requests from the L2 at once; global accesses are compared with it."""
 
 
 class Row(NamedTuple):
@@ -100,7 +100,7 @@ class WaveAccess:
 
 @dataclass(frozen=True)
 class LayoutResult(Plotted):
-    """Where elements are, and how they get there.
+    """Locations of a tile's elements, and the accesses that move them.
 
     Attributes:
         question: what was looked at.
@@ -121,7 +121,7 @@ class LayoutResult(Plotted):
 
     @property
     def name(self) -> str:
-        """What is shown: the tile's type, or the access as it is written in C++."""
+        """The tile's type, or the access as C++ writes it."""
         return self.question.title
 
     @property
@@ -136,7 +136,7 @@ class LayoutResult(Plotted):
 
     @cached_property
     def summary(self) -> Mapping[str, Figure]:
-        """What the access costs, by name; empty without an access."""
+        """Costs of the access, by name; empty without an access."""
 
         def figure(value: float, unit: str = "", origin: Origin = Origin.COUNTED) -> Figure:
             return Figure(value, unit, origin, self.device)

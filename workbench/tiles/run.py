@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Seen:
-    """What the launches of one question left: shared memory, and what lanes held, a tensor a digit."""
+    """Results of a question's launches: shared memory, and the lanes' values, one tensor a digit."""
 
     record: LaunchRecord | None = None
     x: torch.Tensor | None = None

@@ -60,7 +60,7 @@ class Vocabulary:
 
 @cache
 def vocabulary() -> Vocabulary:
-    """What the headers under kernels/include/types define."""
+    """Names that the headers under kernels/include/types define."""
     aliases: dict[str, tuple[str, str]] = {}
     names: dict[str, tuple[str, ...]] = {"st_shape": (), "rt_shape": (), "rt_layout": (), "rv_layout": ()}
     for header in sorted((include_dir() / "types").rglob("*.cuh")):

@@ -1,4 +1,4 @@
-"""Where compilers are looked for, best first: ROCm's hipcc, a clang++, the clang in the ziglang wheel."""
+"""Candidates for the compiler, best first: ROCm's hipcc, a clang++, the clang in the ziglang wheel."""
 
 from __future__ import annotations
 

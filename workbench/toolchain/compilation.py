@@ -112,7 +112,7 @@ def compile_device(
 
 
 def check_device(source: str, options: CompileOptions) -> tuple[Diagnostic, ...]:
-    """What the compiler's front end says of a source that need not compile, in a fraction of a compilation.
+    """The compiler front end's diagnostics of a source, in a fraction of a compilation's time.
 
     Args:
         source, options: as of `compile_device`.

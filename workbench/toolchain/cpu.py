@@ -81,7 +81,7 @@ def machine() -> str:
 
 
 def usable_cores() -> int:
-    """How many cores this process may use."""
+    """Number of cores that this process may use."""
     # macOS has no word for it.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

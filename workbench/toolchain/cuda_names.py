@@ -139,7 +139,7 @@ ABSENT = (
 _PTX = re.compile(
     r"%(?:laneid|warpid|smid|clock|globaltimer|n?tid|n?ctaid)|\b(?:[a-z]\w*\.)+(?:[usfb]\d+|bf16|global|shared|async|sync|pred|approx|aligned)\b"
 )
-"""What inline assembly of NVIDIA's looks like; AMD's has no dots between the words of a mnemonic."""
+"""Inline PTX, NVIDIA's assembly; AMD's has no dots between the words of a mnemonic."""
 
 
 @cache
@@ -156,7 +156,7 @@ def counterpart(name: str) -> str | None:
 
 
 def is_guess(name: str) -> bool:
-    """Whether the counterpart is made as those of its library are, so that HIP may not have it."""
+    """True if the counterpart was derived by its library's pattern, so that HIP may not have it."""
     return name not in table() and _by_family(name, _FAMILIES) is None
 
 
@@ -190,7 +190,7 @@ def _pytorch() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def ptx(cell: Cell, opening: int) -> str:
-    """What to do instead of the inline PTX whose bracket opens at an offset; "" where it is none."""
+    """The remedy for the inline PTX whose bracket opens at an offset; "" if it is none."""
     end = cell.closing(opening)
     text = cell.text[opening : end if end is not None else opening + 400]
     if not _PTX.search(" ".join(re.findall(r'"((?:\\.|[^"\\])*)"', text))):

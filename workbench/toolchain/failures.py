@@ -1,4 +1,4 @@
-"""What it means that a compiler did not make anything: an error of the source, or a fault of its own."""
+"""Reasons for a failed compilation: an error in the source, or a fault of the compiler."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NoRegistersError(CompileError):
 
 
 def lacks_registers(finished: Finished) -> bool:
-    """Whether the compiler found no registers for a source that is right otherwise."""
+    """True if the compiler ran out of registers on a source that is otherwise right."""
     return _NO_REGISTERS.search(finished.text) is not None
 
 

@@ -155,7 +155,7 @@ def _absent(cell: Cell) -> Iterator[Leftover]:
 
 
 def _masks(cell: Cell, leftovers: list[Leftover]) -> Iterator[tuple[int, int]]:
-    """Where a mask of 32 lanes stands for all lanes: as an argument, or where its name is defined."""
+    """Spans of 32-lane masks that stand for all lanes: as an argument, or at the definition of its name."""
     for match in _SYNC.finditer(cell.code):
         spans = cell.split(match.end())
         if not spans:

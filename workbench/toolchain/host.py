@@ -300,7 +300,7 @@ class _Half:
 
 
 def _pytorch_libraries(include: Iterable[str], module: bool) -> list[str]:
-    """What a source with PyTorch's headers is linked with, where their folder is an include folder."""
+    """Libraries to link a source with if the folder of PyTorch's headers is among the include folders."""
     for folder in include:
         libraries = Path(folder).resolve().parent / "lib"
         if Path(folder, "ATen", "core", "Tensor.h").is_file() and (libraries / "libtorch_cpu.so").is_file():

@@ -219,7 +219,7 @@ def _quoted(name: str) -> str:
 
 
 def _check_source(source: object) -> None:
-    """What a person may hand over in place of the text, said before the compiler meets it."""
+    """Raises UsageError for a source that is not text, before the compiler sees it."""
     is_path = isinstance(source, os.PathLike) or (
         isinstance(source, str) and 0 < len(source) < 4096 and "\n" not in source and os.path.isfile(source)
     )

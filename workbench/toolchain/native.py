@@ -66,7 +66,7 @@ def compiler_identity() -> str:
 
 @dataclass(frozen=True)
 class Target:
-    """What a library is made for.
+    """The computer that a library is built for.
 
     Attributes:
         machine: "x86_64" or "aarch64".
@@ -118,7 +118,7 @@ _order: ContextVar[_Order | None] = ContextVar("order", default=None)
 
 
 def target() -> Target:
-    """What `build` makes code for: this computer, save inside `made_for`."""
+    """Target of `build`: this computer, except inside `made_for`."""
     order = _order.get()
     return order.target if order is not None else host()
 
@@ -143,7 +143,7 @@ PREBUILT = Path(__file__).resolve().parents[1] / "_prebuilt"
 
 
 def brought() -> bool:
-    """Whether a wheel brought libraries that this computer can use."""
+    """True if the wheel brought libraries that this computer can use."""
     return PREBUILT.is_dir() and cpu.host_level() is not None
 
 

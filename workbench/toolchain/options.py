@@ -1,4 +1,4 @@
-"""What a person chooses of a compilation, checked once where it comes in and carried as one record."""
+"""The user's options of a compilation, checked once on entry and carried as one record."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MACRO = re.compile(r"[A-Za-z_]\w*(\([^)]*\))?(=[^\n]*)?")
 
 @dataclass(frozen=True, init=False)
 class CompileOptions:
-    """How a source is compiled.
+    """Options of a compilation.
 
     Attributes:
         arch: "gfx950", "gfx942", "gfx90a", or "gfx9-4-generic" for code that runs on the first two and has

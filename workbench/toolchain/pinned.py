@@ -40,7 +40,7 @@ Register = tuple[str, int]
 
 
 class Step(NamedTuple):
-    """What a statement of inline assembly names, or what another instruction reads and then writes."""
+    """Registers that inline assembly names, or that another instruction reads and then writes."""
 
     named: frozenset[Register] = frozenset()
     read: frozenset[Register] = frozenset()
@@ -87,7 +87,7 @@ class Function:
 
 
 def names_registers(text: str) -> bool:
-    """Whether a source keeps the compiler off registers, for inline assembly to name them by number."""
+    """True if a source reserves registers from the compiler for inline assembly."""
     return "amdgpu_num_vgpr" in text or "KITTENS_PINS_FROM" in text
 
 
@@ -113,7 +113,7 @@ def kernels(listing: Iterable[str]) -> list[Function]:
 
 
 def warnings_of(functions: Sequence[Function]) -> list[str]:
-    """What is wrong with kernels that have registers by number, in words."""
+    """Warnings about kernels that name registers by number."""
     warnings = []
     for kernel in functions:
         if lost := kernel.lost:
@@ -142,7 +142,7 @@ def shown(registers: Iterable[Register]) -> str:
 
 
 def _is_lost(register: Register, blocks: Mapping[int, tuple[list[Step], list[int]]]) -> bool:
-    """Whether on some way through the code inline assembly and the compiler meet in a register."""
+    """True if inline assembly and the compiler both use a register on some path."""
     # Whose it is: nobody's yet, inline assembly's, or the compiler's after that.
     reached: dict[int, set[str]] = {block: set() for block in blocks}
     waiting = [(next(iter(blocks)), "new")]

@@ -40,7 +40,7 @@ Made = TypeVar("Made")
 
 _BUILD_TIMEOUT = 300.0
 _NICENESS = 10
-"""Of compilers that nobody waits for: what the caller does next goes first."""
+"""Niceness of background compilers, so that the caller's next step goes first."""
 _INCLUDE_LINE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 _DEFINE_LINE = re.compile(r"\s*#\s*(?:define|undef)\s+(\w+)")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -89,7 +89,7 @@ def headers_for(
 
 
 class _Beginning:
-    """What a source includes and defines before its first line of code, in the user's own headers too.
+    """Macros and includes before a source's first line of code, and in the user's own headers there.
 
     Attributes:
         runtime: the macros defined before hip_runtime.h is included, by itself or by another header of ours;
@@ -155,7 +155,7 @@ class PrecompiledHeader:
 
     @property
     def possible(self) -> bool:
-        """Whether there can be one: hipcc puts a header of its own in front, which it cannot follow."""
+        """False for hipcc: it puts a header of its own first, which a precompiled one cannot follow."""
         return self.compiler.kind != "hipcc"
 
     @cached_property
@@ -172,7 +172,7 @@ class PrecompiledHeader:
         )
 
     def use(self, compilation: Callable[[Path | None], Made]) -> Made:
-        """What a compilation makes with the header's file, or with None while there is none that serves.
+        """Result of a compilation with the precompiled header, or with None if no header fits.
 
         Where there was none it is made for the next time.
         """
@@ -309,7 +309,7 @@ def _stop_all() -> None:
 
 
 def _brings_runtime(name: str) -> bool:
-    """Whether a header that a source includes is ours and is hip_runtime.h, or includes it."""
+    """True if a header that a source includes is our hip_runtime.h, or includes it."""
     waiting, seen = [_ours(name)], set[Path]()
     while waiting:
         path = waiting.pop()
@@ -354,7 +354,7 @@ _words: dict[str, frozenset[str]] = {}
 
 
 def _seen(macros: set[str], headers: Sequence[str], reserved: tuple[str, ...] = ("_",)) -> bool:
-    """Whether one of these macros may change what headers, or the libraries' that they include, mean."""
+    """True if one of these macros may change the meaning of headers or of those that they include."""
     if any(name.startswith(reserved) for name in macros):
         return True
     for path in headers:

@@ -16,7 +16,7 @@ from workbench.toolchain.source_text import source_bytes
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a program ended.
+    """Exit status and output of a program that has ended.
 
     Attributes:
         returncode: its exit status, negative for a signal; None where it was stopped at its time limit.

@@ -1,4 +1,4 @@
-"""What is tried where a compiler finds no registers, and whether it kept off those that are not its own.
+"""Retries for a compiler that runs out of registers, and the check that it spared the reserved ones.
 
 Each release of clang allocates in its own way, and LLVM 22 counts a kernel's registers anew: those of
 amdgpu_num_vgpr(n), twice n, include as many AGPRs as inline assembly names, where half were AGPRs before.
@@ -36,7 +36,7 @@ _COUNT = (
 
 
 def compile_with_any(job: Job, compilation: Compilation, listing: Listing) -> Made:
-    """What the job's compiler makes; where it finds no registers, what comes of another way that does.
+    """Result of the job's compiler; if it runs out of registers, of another way that does not.
 
     The first is the count of registers of earlier releases, if the compiler then keeps off those that inline
     assembly has by number; then come other compilers, but for one that HIPKITTENS_COMPILER names.
@@ -84,7 +84,7 @@ def tell_doubts(entry: Entry) -> None:
 
 
 def _recounted(job: Job, compilation: Compilation, listing: Listing) -> Made | str:
-    """What the compiler makes with the earlier count of registers; else why not, or ""."""
+    """Result with the earlier count of registers; else the reason, or ""."""
     if _ATTRIBUTE not in job.source or any(macro.startswith(_ATTRIBUTE) for macro in job.options.define):
         return ""
     options = replace(job.options, define=(*job.options.define, _WITH_AGPRS))

@@ -21,7 +21,7 @@ class RepeatedBuild(UserWarning):
 
 
 def in_folder(build: Callable[[str], T]) -> T:
-    """What a build returns that works in a temporary folder.
+    """Runs a build in a temporary folder and returns its result.
 
     It is called again, once, where the folder was taken away or emptied; a `RepeatedBuild` says so.
 

@@ -37,7 +37,7 @@ _contents_lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is kept of a compilation.
+    """The stored result of a compilation.
 
     Attributes:
         code_object: the ELF.

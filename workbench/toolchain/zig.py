@@ -12,7 +12,7 @@ from workbench.cache import tool_folder
 from workbench.toolchain.questions import ask
 
 WHEEL = "ziglang==0.17.1"
-"""What pip is to install: later wheels may come without clang."""
+"""Requirement for pip: later wheels may come without clang."""
 
 GLIBC = (2, 28)
 """The glibc that host code is compiled for: old enough for every system that the other wheels run on."""
@@ -30,7 +30,7 @@ def folder() -> Path | None:
 
 
 def cache_folder() -> str:
-    """Where zig keeps what it compiles once of its own: start files, helper functions, its C++ library."""
+    """zig's cache folder, for its own start files, helper functions and C++ library."""
     return os.environ.get("ZIG_GLOBAL_CACHE_DIR") or str(tool_folder("zig"))
 
 
@@ -85,7 +85,7 @@ def target(machine: str, system: str) -> str:
 
 
 def host_target() -> str:
-    """What host code is compiled for, in zig's words."""
+    """Target triple of host code, in zig's words."""
     return target(platform.machine(), "linux")
 
 

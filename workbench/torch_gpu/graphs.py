@@ -117,7 +117,7 @@ class _Recording(TorchDispatchMode):
                     self._old[place] = memory, memory.clone()
 
     def add(self, name: str, function: Callable[[], Any], result: Any, fresh: Set[int]) -> None:
-        """What was called, as a step: what it makes goes where its result is.
+        """Adds a call as a step; a replay copies its results into `result`.
 
         Args:
             fresh: addresses of the storages in the result that were made for it.
@@ -146,7 +146,7 @@ class _Recording(TorchDispatchMode):
 
 
 class CUDAGraph:
-    """What PyTorch and kernels did between its begin and its end, to be done again on the same tensors."""
+    """Work of PyTorch and of kernels between begin and end, replayed on the same tensors."""
 
     def __init__(self, keep_graph: bool = False) -> None:
         self._recording: _Recording | None = None

@@ -75,7 +75,7 @@ class Triton:
 
     @property
     def spent(self) -> Spent:
-        """Where the time of the newest `with wb.triton()` or `activate` has gone, kernel by kernel.
+        """Time by kernel since the newest `with wb.triton()` or `activate`.
 
         Triton's compiler, the translation of machine code, the run. On a GPU it stays empty.
         """

@@ -1,4 +1,4 @@
-"""What a Triton kernel is called with, as the parameters of its machine code.
+"""Arguments of a Triton kernel, as the parameters of its machine code.
 
 Triton tells the types of a kernel's parameters in its signature: "*fp32", "i64", "constexpr", a tuple of
 these, or "tensordesc<fp16[64, 64]>". Constants are gone from the machine code, tuples stand there item by
@@ -74,7 +74,7 @@ def values(signature: Sequence[Any], passed: Sequence[Any]) -> Iterator[Any]:
 
 
 def plan(kernel: str, info: KernelInfo, arch: str, taken: Sequence[Parameter]) -> TritonPlan:
-    """How the arguments of one kernel are packed: `taken`, and the scratch buffers that Triton adds.
+    """Packing of one kernel's arguments: those `taken`, and the scratch buffers that Triton adds.
 
     Raises:
         LaunchError: the machine code has other parameters, so this Triton passes arguments in another way.

@@ -66,7 +66,7 @@ def _from_file(load: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Default(defaults.DeviceContext):
-    """What `with torch.device(...)` enters: the device of tensors that are made without one."""
+    """Context of `with torch.device(...)`: the device of tensors created without one."""
 
     def __init__(self, device: Any) -> None:
         super().__init__(_host(device))
@@ -77,7 +77,7 @@ _METHODS = ("to", "new_empty", "new_empty_strided", "new_full", "new_ones", "new
 
 
 def _makers() -> Iterator[tuple[Any, str]]:
-    """Where the functions are that take a device. A TorchFunctionMode would miss what computes gradients."""
+    """Functions that take a device. A TorchFunctionMode would miss the code that computes gradients."""
     constructors = defaults._device_constructors()
     for owner in (torch, torch.fft, torch.nested, torch.sparse):
         yield from ((owner, name) for name, value in vars(owner).items() if _is_one_of(value, constructors))
@@ -154,7 +154,7 @@ class _Stream:
 
 
 class _Chosen(contextlib.nullcontext[None]):
-    """What `torch.cuda.device` and `StreamContext` are, with one GPU: types, which PyTorch asks about."""
+    """`torch.cuda.device` and `StreamContext` with one GPU: types, since PyTorch tests for them."""
 
     idx = 0
 

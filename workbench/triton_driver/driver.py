@@ -29,7 +29,7 @@ _USER = 4
 
 
 class Utils:
-    """What Triton's launcher and its autotuner ask of a device."""
+    """Queries of a device by Triton's launcher and its autotuner."""
 
     def __init__(self, device: Device) -> None:
         self._device = device

@@ -1,4 +1,4 @@
-"""Where the time of Triton code goes on an emulated device: Triton's compiler, translation, the run."""
+"""Time of Triton code on an emulated device: Triton's compiler, translation, the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Row:
-    """What one kernel has cost, in seconds of this computer's clock.
+    """Cost of one kernel, in seconds of this computer's clock.
 
     Attributes:
         compiler: Triton's, from its cache too.
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass
 class Spent:
-    """Where the time has gone since Triton was put on the device; it prints as a table.
+    """Time by kernel since Triton was put on the device; it prints as a table.
 
     Attributes:
         kernels: by name.
@@ -80,7 +80,7 @@ class Spent:
 
 
 def listener(spent: Spent, before: Callable[..., Any] | None) -> Callable[..., None]:
-    """What Triton tells of each compilation, added up; `before` is told too."""
+    """A listener to Triton's compilations that adds up their times, and calls `before` too."""
 
     def heard(*, metadata: dict[str, Any], times: Any, **others: Any) -> None:
         spent.compiled(metadata["name"], times.total / 1e6)

@@ -14,7 +14,7 @@ _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 
 
 def _product(name: str) -> Callable[..., torch.Tensor]:
-    """What `torch.<name>(..., out_dtype=)` does on a GPU: it multiplies as given, and adds and rounds in
+    """`torch.<name>(..., out_dtype=)` as on a GPU: multiplies in the inputs' types, and adds and rounds in
     `out_dtype`."""
 
     def multiplied(*operands: Any, **scales: Any) -> torch.Tensor:

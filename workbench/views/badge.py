@@ -44,7 +44,7 @@ LINE, ROW, ABOVE = 19, 27, 14
 """Pixels of a line of the title, of the badges under it, and above it."""
 
 ERRORS = "../docs/model_error.md"
-"""How far modelled times were off, from where the notebooks are: JupyterLab opens it beside them."""
+"""Page about errors of modelled times, relative to the notebooks: JupyterLab opens it beside them."""
 
 MEANINGS: Mapping[Origin, str] = {
     Origin.MEASURED: "read from a clock or a hardware counter",

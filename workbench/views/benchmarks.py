@@ -60,7 +60,7 @@ def bench_html(result: BenchResult) -> Markup:
 
 
 def bench_table(result: BenchResult, operator: str) -> Table:
-    """One operator's table."""
+    """Table of one operator's results."""
     rows: list[tuple[Any, ...]] = []
     tips: list[str] = []
     for shape, text in _problems(result.of(operator)).items():

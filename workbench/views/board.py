@@ -32,10 +32,10 @@ PAST = 500
 """Runs of earlier sessions that are offered, the latest."""
 
 BASELINE_SECONDS = 2.0
-"""How long the baselines of the file are taken to be the same."""
+"""Seconds for which baselines read from the file stay valid."""
 
 CELL = ".hip"
-"""How the names of notebook cells end, of all that is compiled."""
+"""Ending of notebook cells' names among compiled sources."""
 
 NOTES = 100
 """Lines of the log that a board keeps."""
@@ -343,7 +343,7 @@ class Board:
 
     @property
     def runs(self) -> list[Run]:
-        """Oldest first."""
+        """Runs, oldest first."""
         with self._lock:
             return list(self._runs)
 

@@ -99,7 +99,7 @@ class CellResult:
 
     @property
     def origin(self) -> Origin:
-        """Where times on this device come from."""
+        """Origin of times on this device."""
         return self.device.origin
 
     def changes(self) -> dict[str, tuple[str, ...]]:

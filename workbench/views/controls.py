@@ -94,7 +94,7 @@ class Panel:
 
     @property
     def shape(self) -> Shape:
-        """The sliders' values."""
+        """The shape that the sliders select."""
         return {name: control.value for name, control in self.controls.items()}
 
     def views(self) -> list[View]:

@@ -1,4 +1,4 @@
-"""How often a live page is drawn: soon after an event, but seldom enough to cost a run little."""
+"""Redraw rate of a live page: soon after an event, but seldom enough to cost a run little."""
 
 from __future__ import annotations
 

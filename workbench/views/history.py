@@ -19,7 +19,7 @@ from workbench.views.table import Cell, Table, number
 
 HEAD = ("run", "when", "shape", "device", "us", "", "verified", "git", "baseline")
 DATE, TIME = "%Y-%m-%d", "%H:%M:%S"
-"""How every time of day is written: sortable, and the same for all readers."""
+"""Formats of every date and time: sortable, and the same for all readers."""
 
 SHOWN = 50
 """Runs of a kernel and session that are listed, the latest."""

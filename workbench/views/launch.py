@@ -13,7 +13,7 @@ from workbench.views.table import Table
 
 @shows(LaunchRecord)
 def launch_html(record: LaunchRecord) -> Markup:
-    """One launch's table."""
+    """Table of one launch."""
     grid, items = (" x ".join(map(str, dim)) for dim in (record.grid, record.block))
     facts = {
         "kernel": instance_name(demangle(record.kernel)),

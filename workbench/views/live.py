@@ -186,7 +186,7 @@ class Dashboard:
 
     @property
     def shape(self) -> Shape:
-        """The sliders' values."""
+        """The shape that the sliders select."""
         return {name: control.value for name, control in self.controls.items()}
 
     def pin(self, _: Any = None) -> None:
@@ -316,7 +316,7 @@ class Dashboard:
             self.draw_rate.draw_in(wait)
 
     def refresh(self) -> None:
-        """Draws everything now."""
+        """Draws all parts of the page now."""
         self._due = EVERYTHING
         self._drawn = -1
         self._draw()

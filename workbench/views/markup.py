@@ -137,7 +137,7 @@ def bold(text: Any) -> Markup:
 
 
 def code(text: Any) -> Markup:
-    """Text as code."""
+    """Text in the style of code."""
     return tag("code", text)
 
 

@@ -1,4 +1,4 @@
-"""How plotly shows a figure in IPython: with a picture for pages without plotly, in a terminal as text."""
+"""plotly's renderer in IPython: a picture for pages without plotly, text in a terminal."""
 
 from __future__ import annotations
 

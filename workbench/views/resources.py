@@ -77,11 +77,11 @@ def changes(kernel: Kernel, last: Kernel | None) -> tuple[str, ...]:
 
 @shows(Kernel)
 def kernel_html(kernel: Kernel) -> Markup:
-    """A kernel's resources."""
+    """Table of a kernel's resources."""
     return block(kernel_table([kernel]))
 
 
 @shows(Module, Kernels)
 def module_html(module: Module | Kernels) -> Markup:
-    """A module's kernels."""
+    """Table of the resources of a module's kernels."""
     return block(bold(f"{module.name} for {module.arch}"), kernel_table(module.kernels.values()))

@@ -141,7 +141,7 @@ def summary_html(first: Markup, line: Timeline | None, tree: Markup) -> Markup:
 
 
 def trees_html(profile: ProfileResult) -> Markup:
-    """Where the time goes, by reason, and by SIMD and wave; nothing where nothing was simulated."""
+    """Trees of time by reason, and by SIMD and wave; empty without a simulation."""
     tree, waves = profile.stalls, profile.wave_stalls
     if tree is None:
         return NOTHING

@@ -127,7 +127,7 @@ class Table:
         return str(block(self))
 
     def __str__(self) -> str:
-        """Columns of text."""
+        """The table as columns of text."""
         texts = [[cell.text for cell in row] for row in self.rows]
         lines_of_cells = [list(self.head), *texts] if self.head else texts
         widths = [max(map(len, column)) for column in zip(*lines_of_cells, strict=True)]

@@ -26,7 +26,7 @@ def timelines_html(lines: Timelines) -> Markup:
 
 @presents(Timeline)
 def present(line: Timeline) -> None:
-    """Displays one live."""
+    """Displays a timeline live."""
     show((line,))
 
 

@@ -23,7 +23,7 @@ HEAD = ("shape", "device", "median us", "10% to 90%", "TFLOP/s", "TB/s", "bound 
 
 @shows(TimeResult)
 def time_html(result: TimeResult) -> Markup:
-    """One launch's table."""
+    """Table of one launch's time."""
     return block(
         Table(
             ("step" if result.steps else "shape", *HEAD[1:]),
@@ -209,7 +209,7 @@ class ShapeAxis:
         return math.prod(float(value) for value in shape.values() if _is_size(value))
 
     def position(self, shape: Shape) -> Any:
-        """Where a shape is: a number, or a text of what differs."""
+        """Coordinate of a shape: a number, or a text of what differs."""
         if self._numeric:
             return shape[self._differing[0]]
         return ", ".join(f"{key}={shape[key]}" for key in self._differing if key in shape)

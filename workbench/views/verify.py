@@ -38,7 +38,7 @@ CELLS = 128
 
 @shows(VerifyResult)
 def verify_html(result: VerifyResult) -> Markup:
-    """One result's table."""
+    """Table of one verification."""
     return _table([result])
 
 

@@ -201,7 +201,7 @@ def _summary(board: Board) -> Iterator[Markup]:
 
 
 def _faster(run: Run | None, base: Run) -> Markup:
-    """How fast a run is beside a baseline; nothing where they are of different work."""
+    """Speed of a run relative to a baseline; empty if they did different work."""
     same = run is not None and (run.name, run.timing.device) == (base.name, base.timing.device)
     if run is None or not same or dict(run.timing.shape) != dict(base.timing.shape):
         return NOTHING

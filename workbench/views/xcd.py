@@ -52,7 +52,7 @@ def view_xcd(*targets: Any, **options: Any) -> Any:
 
 
 def distinct(writers: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]:
-    """Where rows (axis 0) or columns (axis 1) differ from the one before, the start and the end included.
+    """Indexes where rows (axis 0) or columns (axis 1) differ from the previous one, with start and end.
 
     These are the edges of what can be drawn as one; of more than `MAX_CELLS` parts, some are left out.
     """

@@ -1,4 +1,4 @@
-"""How far the results of transcendental instructions may be from the true values, as published.
+"""Published error bounds of transcendental instructions.
 
 A bound is not reached: where the true value can be represented, a bound of one unit leaves it as it is, which
 is what the guides' examples show (the reciprocal of 2.0 is 0.5).

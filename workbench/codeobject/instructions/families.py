@@ -1,4 +1,4 @@
-"""What opcodes have in common by their names: one row a family, and the record that follows for each opcode.
+"""Families of opcodes: one row for each, and the records of opcodes that follow from it.
 
 Nothing outside this package looks at the letters of an opcode. Patterns match a whole opcode. Sources are the
 CDNA3 and CDNA4 ISA guides' descriptions of instructions; that rows and execution agree is tested for every
@@ -206,7 +206,7 @@ _TYPE = re.compile(r"_(?:b?f|[biu])(8|16|32|64)(?=_|$)")
 
 
 def _has_half_result(opcode: str) -> bool:
-    """Whether a vector instruction's result, whose type comes first in the name, has 16 bits."""
+    """True if a vector instruction's result, whose type comes first in the name, has 16 bits."""
     types = _TYPE.findall(opcode)
     return bool(types) and types[0] == "16" and "pk" not in opcode
 

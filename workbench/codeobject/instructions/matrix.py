@@ -1,4 +1,4 @@
-"""What each matrix instruction multiplies, and how long it takes.
+"""Shapes and passes of each matrix instruction.
 
 Names are LLVM's, older spellings (gfx90a) included.
 """
@@ -14,7 +14,7 @@ from workbench.targets import Target
 from workbench.targets.matrix_units import CYCLES_OF_A_PASS
 
 _SLOW_PASSES = 8
-"""Of 16 by 16 results in several blocks, and of f32."""
+"""Passes of f32 instructions, and of those with 16 by 16 results in several blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Matrix:
         return 2 * self.m * self.n * self.k * self.blocks
 
     def has_8_bits(self, modifiers: Mapping[str, int]) -> bool:
-        """Whether A or B of an f8f6f4 instruction has elements of 8 bits (CDNA4 ISA guide: formats 0, 1)."""
+        """True if A or B of an f8f6f4 instruction has elements of 8 bits (CDNA4 ISA guide: formats 0, 1)."""
         return self.type_a == "f8f6f4" and min(modifiers.get("cbsz", 0), modifiers.get("blgp", 0)) < 2
 
     def passes_with(self, modifiers: Mapping[str, int]) -> int:

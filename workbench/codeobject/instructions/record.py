@@ -1,4 +1,4 @@
-"""What is known of an opcode: the types of its record."""
+"""The record of an opcode, and the types of its fields."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PIPELINES = (
     "message",
     "internal",
 )
-"""What executes an instruction: the classes that rocprof counts and the timing model charges.
+"""Execution pipelines, as rocprof counts their instructions and the timing model charges them.
 
 trans: transcendental and other quarter-rate vector instructions. vmem_*: buffer, global and scratch; flat_*:
 generic addresses, which may turn out to be LDS. vmem_other: cache control. message: s_sendmsg and s_endpgm.
@@ -60,12 +60,12 @@ class Entry:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether this is the register that a load from memory writes."""
+        """True if a load from memory writes this register."""
         return self.role == "=" and self.field in ("vdata", "vdst")
 
 
 class Keeps(Enum):
-    """What an opcode leaves of its old destination in the lanes that it writes."""
+    """The parts of its old destination that an opcode preserves in the lanes that it writes."""
 
     NOTHING = auto()
     """The result replaces it."""
@@ -92,11 +92,11 @@ class Registers(Flag):
 
 
 class Flow(Enum):
-    """Where a wave goes on."""
+    """The places at which a wave may continue after an instruction."""
 
     NEXT = auto()
     BRANCH = auto()
-    """At the label."""
+    """At the label of the branch."""
 
     CONDITIONAL = auto()
     """At the label or at the next instruction."""
@@ -115,7 +115,7 @@ class Flow(Enum):
 
     @property
     def goes_on(self) -> bool:
-        """Whether a wave may go on at the next instruction, at once or when a callee returns."""
+        """True if a wave may continue at the next instruction, at once or when a callee returns."""
         return self not in (Flow.BRANCH, Flow.JUMP, Flow.END)
 
 
@@ -140,7 +140,7 @@ class Control(Enum):
 
 
 class Access(Enum):
-    """How a memory instruction accesses its address space."""
+    """Kinds of memory access."""
 
     LOAD = auto()
     STORE = auto()
@@ -150,7 +150,7 @@ class Access(Enum):
 
 
 class Space(Enum):
-    """Where a memory instruction's addresses are."""
+    """The address spaces of memory instructions."""
 
     GLOBAL = auto()
     FLAT = auto()
@@ -169,7 +169,7 @@ class Space(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """How an opcode accesses memory.
+    """Memory access of an opcode.
 
     Attributes:
         space, access: where, and what it does.
@@ -195,7 +195,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """What rocprof's VALU FLOP counters see in a vector instruction.
+    """The kind of operation that rocprof's VALU FLOP counters see in a vector instruction.
 
     Attributes:
         kind: "ADD", "MUL", "FMA" or "TRANS".
@@ -209,7 +209,7 @@ class Arithmetic:
 
 
 class Combines(Enum):
-    """How a result depends on sources of which parts are undefined, where it is not on every bit of them."""
+    """Rules by which a result is undefined from partly undefined sources, where not every bit counts."""
 
     ALL = auto()
     AND = auto()
@@ -258,7 +258,7 @@ class Lanes(Enum):
 
 
 class Trait(Flag):
-    """What hazards, the sanitizer and advice ask of an opcode besides."""
+    """Further properties of an opcode, for hazards, the sanitizer and advice."""
 
     NONE = 0
     TRANSCENDENTAL = auto()
@@ -272,7 +272,7 @@ class Trait(Flag):
     """Bits 2 and 3 of op_sel name the byte of the result."""
 
     HALF_RESULT = auto()
-    """Of 16 bits: VOP3's op_sel may put it into the high half, and leave the low one."""
+    """The result has 16 bits: VOP3's op_sel may put it into the high half and preserve the low one."""
 
     FP4_RESULT = auto()
     CARRY_IN = auto()
@@ -282,7 +282,7 @@ class Trait(Flag):
     """The last source is a lane mask, named or not."""
 
     CANCELS = auto()
-    """Of twice the same source the result is a constant."""
+    """The result is a constant if both sources are the same register."""
 
     INDEXES = auto()
     """Changes how the next instructions find their vector registers."""
@@ -294,7 +294,7 @@ class Trait(Flag):
     """Others see what is in the cache after it."""
 
     INVALIDATES = auto()
-    """What others have written is seen after it, not what is in the cache."""
+    """Drops cached lines, so that later loads see what others have written."""
 
     CONVERTS = auto()
     """The result is the source as another type."""

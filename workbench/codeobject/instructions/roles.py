@@ -1,4 +1,4 @@
-"""What instructions are for, where their records alone do not say it: by opcode."""
+"""Purposes of instructions that do not follow from their records, by opcode."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ integer_reciprocal = _is("v_rcp_iflag_f32")
 
 @dataclass(frozen=True)
 class Sequence:
-    """What the compiler makes of one operation that hardware does not have.
+    """A sequence of instructions that the compiler emits for one operation that hardware lacks.
 
     Attributes:
         begins, ends: its first and its last instruction.

@@ -39,7 +39,7 @@ def _states(call: Call, name: str) -> Any:
 
 
 def _last(call: Call) -> torch.Tensor:
-    """Where last states go; with store_final_state False to nobody."""
+    """Output of the last states; scratch where store_final_state is False."""
     import torch
 
     if call["store_final_state"]:

@@ -1,4 +1,4 @@
-"""What a gated delta layer does with whole sequences."""
+"""Records of the gated delta rule over whole sequences (prefill)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _NUMBERS = dict.fromkeys(("B", "T", "H"), "int")
 
 
 _MATRIX = "fp32 [B T H BT]"
-"""Of each chunk, a row for each token."""
+"""One row for each token of each chunk."""
 
 
 def _check_chunk(call: Call) -> None:
@@ -196,7 +196,7 @@ _CHUNK_CUMSUM = Function(
 
 
 def _result(name: str, switch: str, *dims: str) -> Callable[[Call], Any]:
-    """Where a result goes: to nobody where its switch is False."""
+    """A function that returns the caller's tensor for a result, or scratch where `switch` is False."""
 
     def result(call: Call) -> Any:
         import torch

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _layout(call: Call) -> str:
-    """Of B: of four dimensions it is N x K; a square one of three is K x N."""
+    """Layout of B: with four dimensions it is N x K; a square one of three dimensions is K x N."""
     b = call["B"]
     return "nn" if b.dim() == 3 and b.shape[-2] == call["A"].shape[-1] else "nt"
 

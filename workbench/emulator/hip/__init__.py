@@ -41,7 +41,7 @@ _libraries: dict[str, HipLibrary] = {}
 
 
 def _functions() -> dict[str, tuple[str, ...]]:
-    """What each library exports, in the order of its slots."""
+    """Exported functions of each library, in the order of its slots."""
     exported = function_names()
     rtc = {*hiprtc.CALLS, *(name for name in exported if name.startswith("hiprtc"))}
     return {"amdhip64": exported, "hiprtc": tuple(sorted(rtc))}

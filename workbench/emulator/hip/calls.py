@@ -122,7 +122,7 @@ def function_address(name: str) -> int:
 
 
 def was_called(name: str) -> bool:
-    """Whether someone called a function of the library in this process."""
+    """True if a function of the library was called in this process."""
     return name in _called
 
 

@@ -26,7 +26,7 @@ _high: collections.Counter[int] = collections.Counter()
 
 @dataclass(eq=False, frozen=True)
 class GraphAllocation:
-    """What a node allocates.
+    """The memory that an allocation node allocates.
 
     Attributes:
         address: where, at every run.

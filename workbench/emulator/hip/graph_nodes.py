@@ -1,4 +1,4 @@
-"""What a HIP graph is made of: nodes with the work that each stands for, and the order in which they run."""
+"""Nodes of HIP graphs: the work that each stands for, and the order in which they run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Action = Callable[[], None]
 
 
 class NodeKind(IntEnum):
-    """hipGraphNodeType."""
+    """HIP's `hipGraphNodeType`."""
 
     KERNEL = 0
     MEMCPY = 1

@@ -176,7 +176,7 @@ class KernelWork:
     cooperative: bool = False
 
     def run(self) -> None:
-        """Launch it."""
+        """Launches the kernel with these parameters."""
         function = self.function
         function.device.launch(
             function.loaded,
@@ -280,7 +280,7 @@ def _launch_kernel(
 
 
 def _asks_for_groups(attributes: int, count: int) -> bool:
-    """Whether a launch's attributes make it cooperative."""
+    """True if a launch's attributes make it cooperative."""
     records = (structures.LaunchAttribute * count).from_address(attributes) if attributes else ()
     return any(record.id == structures.ATTRIBUTE_COOPERATIVE and record.cooperative for record in records)
 

@@ -95,7 +95,7 @@ _JUMPS = {
 
 @dataclass(frozen=True)
 class _Format:
-    """How an object format's assembly says what the trampolines need.
+    """Directives of an object format's assembly that the trampolines need.
 
     Attributes:
         prefix: of C's names.

@@ -20,14 +20,14 @@ _BITCODE_TYPES = {
     101: "bundled LLVM bitcode",
     102: "an archive of bundled LLVM bitcode",
 }
-"""hipJitInputType."""
+"""Types of input with bitcode, by HIP's `hipJitInputType`."""
 _INFO_LOG, _INFO_SIZE, _ERROR_LOG, _ERROR_SIZE, _FLAGS, _FLAG_COUNT = 3, 4, 5, 6, 10000, 10001
 """hipJitOption; the others are about NVIDIA's compiler or make no difference here."""
 
 
 @dataclass(eq=False)
 class _State:
-    """What a program links.
+    """Inputs, options and result of one hiprtc link.
 
     Attributes:
         arch: target.

@@ -47,7 +47,7 @@ def free(address: int, kinds: tuple[MemoryKind, ...] = (MemoryKind.DEVICE,)) -> 
 
 
 def check_range(address: int, size: int) -> None:
-    """Whether a copy may touch [address, address + size).
+    """Raises HipError unless a copy may access [address, address + size).
 
     Host memory that was never registered is the caller's to answer for; what lies near device memory must
     lie inside one allocation.

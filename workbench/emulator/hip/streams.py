@@ -80,7 +80,7 @@ _streams: dict[int, _Stream] = {}
 _masks: dict[int, tuple[int, ...]] = {}
 _PATIENCE_SECONDS = 30.0
 graphs: dict[int, Graph] = {}
-"""Graphs by handle."""
+"""HIP graphs, by handle."""
 _events: dict[int, _Event] = {}
 
 
@@ -162,7 +162,7 @@ def check_no_capture(code: int) -> None:
 
 
 def one_command(handle: int = 0, *, in_graph: bool = False) -> AbstractContextManager[None]:
-    """What is done inside is one piece of a stream's work for the clock, or a part of the one under way."""
+    """Makes the block one command of a stream for the clock, or a part of the command under way."""
     if not node().clock.active:
         return nullcontext()
     return node().clock.command(_timed_stream(handle), in_graph=in_graph)
@@ -436,7 +436,7 @@ _COMPARISONS: dict[int, Callable[[int, int, int], bool]] = {
 
 
 def _value_type(address: int, type_: Any) -> None:
-    """Whether a stream may read or write a value there."""
+    """Raises HipError unless a stream may read or write a value of `type_` at `address`."""
     allocation = node().memory.find(address)
     if (
         not address

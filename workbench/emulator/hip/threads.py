@@ -1,4 +1,4 @@
-"""What lasts from one call of a thread to its next, also where Python did not start the thread.
+"""State of a thread that lasts from one call to the next, even if Python did not start the thread.
 
 Python makes a thread state for each callback from such a thread (a `std::thread` of a HIP program) and drops
 it, with all of `threading.local`, when the callback returns. So threads are told apart by pthreads' own data.

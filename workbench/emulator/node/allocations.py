@@ -58,7 +58,7 @@ _FIELDS = 5
 
 
 class MemoryKind(Enum):
-    """What an allocation is, in the words of an error message."""
+    """Kinds of allocations, in the words of error messages."""
 
     DEVICE = "device allocation"
     HOST = "pinned host allocation"
@@ -126,21 +126,21 @@ class Allocation:
 
     @property
     def read_end(self) -> int:
-        """Where its granularity ends, or its last page, where this process has nothing behind that."""
+        """End of the readable range: of the granule, or of the last page if nothing is mapped behind it."""
         aligned_end, page = self.base + _up(self.size, self.granularity), _up(self.end, _PAGE)
         if aligned_end <= page or host_access(page, aligned_end - page) & abi.ALLOCATION_READ:
             return aligned_end
         return page
 
     def describe(self) -> str:
-        """What it is, as a message says it: "a 400-byte host buffer", "argument 'x' (float32 tensor 100)"."""
+        """The allocation in words: "a 400-byte host buffer", "argument 'x' (float32 tensor 100)"."""
         if self.kind is MemoryKind.REGISTERED and self.label:
             return f"{self.label}, {self.size} bytes"
         name = f" ({self.label})" if self.label else ""
         return f"a {self.size}-byte {self.kind.value}{name}"
 
     def describe_at(self, address: int) -> str:
-        """What it is, and which of its elements an address is at: "...: element 1000 of 1000 (0 to 999)".
+        """The allocation, and the element at an address: "...: element 1000 of 1000 (0 to 999)".
 
         Host memory without a label is told by the live tensor that begins there.
         """
@@ -452,7 +452,7 @@ class Memory:
             return None
 
     def is_near(self, address: int, distance: int) -> bool:
-        """Whether an allocation has a byte at most so many bytes from an address."""
+        """True if an allocation has a byte within `distance` of an address."""
         with self.lock:
             position = bisect.bisect_right(self._bases, address)
             beside = self._allocations[max(0, position - 1) : position + 1]
@@ -500,7 +500,7 @@ class Memory:
             return self._heaps.get(device)
 
     def in_arena(self, address: int) -> bool:
-        """Whether an address lies in the range that device allocations come from."""
+        """True if an address lies in the range of device allocations."""
         return self._arena_base <= address < self._arena_end
 
     def device_bytes(self, device: int) -> int:
@@ -535,7 +535,7 @@ class Memory:
             return table
 
     def _fixed_rows(self, device: int, exact: bool) -> _Fixed:
-        """What a kernel may touch that is lent to no launch; made anew when it has changed."""
+        """Rows of memory that every kernel may access, without what is lent to a launch."""
         cached = self._fixed.get((device, exact))
         if cached is not None:
             return cached
@@ -561,7 +561,7 @@ class Memory:
         return fixed
 
     def whereabouts(self, address: int, size: int, device: int) -> str:
-        """Where an access outside every allocation went, from the view of the nearest one."""
+        """The address of an access outside every allocation, relative to the nearest one."""
         with self.lock:
             here = self.find(address)
             if here is not None:
@@ -673,7 +673,7 @@ class _Fixed:
     order: list[tuple[int, int, int, int]]
 
     def placed(self, lent: Sequence[tuple[int, int, int, int]]) -> dict[int, int]:
-        """Where each of `order` and of what is lent begins for what models caches, by address."""
+        """Address in the cache models for each allocation of `order` and `lent`, by its real address."""
         addresses, free = {}, _PLACED_HOST
         for _, _, base, size in sorted([*self.order, *lent]):
             addresses[base] = free = _up(free, 1 << 21 if size >= 1 << 20 else 512)

@@ -46,7 +46,7 @@ Step = Callable[[Timeline], None]
 
 
 class Moment(Protocol):
-    """What keeps a moment of the timeline, such as an event; None before it has one."""
+    """Owner of a moment of the timeline, such as an event; its time is None before it has one."""
 
     moment: float | None
 
@@ -64,7 +64,7 @@ def times_source() -> str:
 
 
 def can_model(product: Product) -> bool:
-    """Whether times on a product are modelled: it is known well enough, and nobody wants the host's."""
+    """True if times on a product are modelled: its timing is known, and the host's was not asked for."""
     return model is not None and product.memory_latency_ns is not None and times_source() == MODELLED
 
 
@@ -101,7 +101,7 @@ class Kind:
 
 
 class _Kernel:
-    """What the clock knows of a kernel's launches.
+    """Kinds of a kernel's launches that the clock has observed.
 
     Attributes:
         kinds: those that were observed, by shape and arguments but for where memory lies.
@@ -116,7 +116,7 @@ class _Kernel:
 
 @dataclass(eq=False)
 class _Command:
-    """What a stream was sent by one call: bytes that it moves by each engine, and what a launch costs."""
+    """One command of a stream: the bytes that each engine moves, and the cost of a launch."""
 
     stream: Stream
     in_graph: bool = False
@@ -354,7 +354,7 @@ class Clock:
         return launching
 
     def _has_room(self, kinds: dict[Hashable, Kind]) -> bool:
-        """Whether one more kind is observed: the first of a kernel always is."""
+        """True if one more kind may be observed; the first of a kernel always is."""
         with self._lock:
             self._waiting = [kind for kind in self._waiting if kind.record is not None]
             if len(self._waiting) >= _MOST_WAITING and self.asked:
@@ -463,7 +463,7 @@ _loaded_model: LaunchModel | None = None
 
 
 def loaded_model() -> LaunchModel:
-    """What models launches."""
+    """The model of launch times, loaded on first use."""
     global _loaded_model
     if _loaded_model is None:
         assert model is not None

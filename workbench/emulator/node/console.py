@@ -1,4 +1,4 @@
-"""What kernels print and assert: reads the records that printf and assert leave in a launch's buffer.
+"""Output of kernels: reads the records that printf and assert leave in a launch's buffer.
 
 The device side, with the layout of a record, is toolchain/include/hip/device/console.h. Records are shown
 when the kernel has ended, in the order of work-groups and within one as they were made, so that the same
@@ -26,7 +26,7 @@ BYTES = 16 << 20
 """Size of the buffer; memory of the computer is taken only as far as kernels print."""
 
 LOST = f"hipkittens: the kernel printed more than {BYTES >> 20} MB; the rest is lost\n"
-"""What is shown in place of the rest."""
+"""Text shown in place of output beyond the limit."""
 
 _HEAD_WORDS = 2
 _ROOM_WORDS = BYTES // 8 - _HEAD_WORDS
@@ -201,7 +201,7 @@ def text_conversions(text: str) -> Iterator[bool]:
 
 
 def format_text(text: str, values: list[Value]) -> str:
-    """What C's printf makes of a format and its arguments.
+    """The text that C's printf would print for a format and its arguments.
 
     Args:
         values: integers as 64-bit patterns, floats, texts (None for a null pointer). A conversion without an

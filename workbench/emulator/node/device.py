@@ -71,7 +71,7 @@ def show_only(name: str) -> None:
 
 
 def device_name(product: Product) -> str:
-    """What an emulated product is called: by its target where it stands for it, else by its own name."""
+    """Name of an emulated product: its target's where it is the target's representative, else its own."""
     if product is default_product(product.arch):
         return f"emulated:{product.arch}"
     return f"emulated:{product.name.lower()}"
@@ -203,7 +203,7 @@ class EmulatedDevice:
             self.node.memory.free(loaded.image)
 
     def check(self, kernel: KernelInfo, geometry: Geometry, dynamic_shared: int) -> None:
-        """Whether the device can take a launch of this shape.
+        """Checks that the device can run a launch of this shape.
 
         Raises:
             LaunchError: it cannot; the message says what is too large and what would fit.
@@ -297,7 +297,7 @@ class EmulatedDevice:
         return record
 
     def _form(self, request: Request) -> _Form:
-        """What a launch has in common with others like it, made and checked for the first."""
+        """The part of a launch that like launches share, built and checked for the first of them."""
         key = request.form
         form: _Form | None = request.loaded.forms.get(key)
         if form is None:
@@ -381,7 +381,7 @@ class EmulatedDevice:
         )
 
     def _arguments(self) -> Allocation:
-        """Where a launch's packet and arguments lie, made for the first launch."""
+        """The block for a launch's packet and arguments, allocated at the first launch."""
         if self._argument_block is None:
             self._argument_block = self.node.memory.allocate(
                 _ARGUMENT_OFFSET + limits.MAX_ARGUMENT_BYTES + _ARGUMENT_OFFSET,
@@ -411,7 +411,7 @@ class EmulatedDevice:
 
 
 class _Form:
-    """What launches of one kernel in one shape have in common, checked once.
+    """The part that launches of one kernel in one shape share, checked once.
 
     Args:
         scene: what the words of a fault are made from.
@@ -521,7 +521,7 @@ def _fault(
     assertions: list[console.Assertion],
     record: LaunchRecord,
 ) -> errors.KernelFault | None:
-    """What is wrong with the launch, and what the sanitizer had found; None where it ended well."""
+    """The error that ended a launch, with the sanitizer's findings until then; None if it ended well."""
     if report is None:
         return None
     fault = faults.exception(scene, report, assertions)
@@ -588,7 +588,7 @@ class Node:
         self.clock.forked()
 
     def options(self) -> LaunchOptions:
-        """How the calling thread's next launch runs."""
+        """Options of the calling thread's next launch."""
         options = self.thread.options
         return replace(options, sanitize=True) if self.watchers and not options.sanitize else options
 

@@ -62,7 +62,7 @@ DYNAMIC_STACK_BYTES = 16384
 
 
 class TranslatedKernel(Protocol):
-    """What the translator makes of a kernel, as far as running it is concerned."""
+    """A translated kernel, as far as it takes to run it."""
 
     @property
     def entry(self) -> int: ...
@@ -105,7 +105,7 @@ class Geometry:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What a work-group waits for.
+    """The memory that a waiting work-group polls.
 
     Attributes:
         group: its linear index.
@@ -128,7 +128,7 @@ class Wait:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a launch left behind.
+    """Results of a launch: counts, faults and records.
 
     Attributes:
         counts: [blocks] executions of each basic block, by waves.
@@ -332,7 +332,7 @@ class Dispatch:
 
 @dataclass(slots=True)
 class Description:
-    """What all launches of one kernel in one shape tell the C side.
+    """The description that all launches of one kernel in one shape hand to the C side.
 
     Attributes:
         launch: a `Launch` without machine, registers and hostcalls.
@@ -656,7 +656,7 @@ class _Running:
         self._seconds = time.monotonic() - self._started
 
     def _waiting(self) -> tuple[Wait, ...]:
-        """What work-groups wait for, all threads having stopped."""
+        """The waits of all work-groups, once every thread has stopped."""
         waits: list[Wait] = []
         for worker in self._workers:
             room = int(worker.parked_count)
@@ -678,7 +678,7 @@ class _Running:
         return tuple(sorted(waits, key=lambda wait: wait.group))
 
     def outcome(self) -> Outcome:
-        """What the launch left behind.
+        """The launch's results; call it after the last work-group.
 
         Raises:
             LaunchError: no memory for the registers of one work-group.

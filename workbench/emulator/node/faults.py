@@ -35,7 +35,7 @@ VariableAt = Callable[[str, int, int], tuple[str, int] | None]
 
 @dataclass(frozen=True)
 class Scene:
-    """What is known about a launch when one of its waves faults.
+    """Facts about a launch at the fault of one of its waves.
 
     Attributes:
         kernel: the kernel.
@@ -271,7 +271,7 @@ def _for_what(scene: Scene, pc: int, address: int, size: int, value: int) -> str
 
 
 def _location(scene: Scene, address: int) -> str:
-    """Where memory lies that a kernel may touch."""
+    """Location of memory that a kernel may access, in words."""
     if address & abi.APERTURE_MASK == abi.SHARED_APERTURE:
         byte = address & ~abi.APERTURE_MASK
         return f"of shared memory at byte {byte}{scene.shared_at(byte)}"
@@ -393,7 +393,7 @@ def beyond_shared(scene: Scene, fault: abi.CData) -> str:
 
 
 def overrun(scene: Scene, report: abi.CData) -> str:
-    """What a launch that is not sanitized tells of accesses beyond its shared memory, from an `HkOverrun`."""
+    """Description of accesses beyond shared memory in a launch without the sanitizer, from an `HkOverrun`."""
     address = int(report.pc)
     group = group_id(scene.geometry, int(report.group))
     who = f"lane {report.first.lane} of wave {report.wave} in work-group {group}"
@@ -422,7 +422,7 @@ def _tensor_there(scene: Scene, address: int) -> str:
 
 
 def _no_grid(scene: Scene, address: int) -> str:
-    """What a grid group lacks in a launch that is not cooperative; "" where it is not that."""
+    """Explanation for a grid group in a launch that is not cooperative; "" for any other fault."""
     uses_grid = any(arg.value_kind == GRID_STATE for arg in scene.kernel.args)
     if scene.cooperative or not uses_grid or address >= _GRID_STATE_BYTES:
         return ""
@@ -433,7 +433,7 @@ def _no_grid(scene: Scene, address: int) -> str:
 
 
 def _missing_service(address: int) -> str:
-    """What a kernel wanted that went to a hidden argument whose service an emulated device does not have."""
+    """Explanation for a fault through a hidden argument whose service an emulated device lacks; else ""."""
     if address & abi.APERTURE_MASK == abi.HEAP_APERTURE:
         return _NO_HEAP
     return ""
@@ -446,7 +446,7 @@ _NO_HEAP = (
 
 
 def _refused_service(service: int) -> str:
-    """What a hostcall asked for that an emulated device does not have."""
+    """Explanation for a hostcall that an emulated device does not serve."""
     match service:
         case hostcall.DEVICE_MEMORY:
             return _NO_HEAP
@@ -487,7 +487,7 @@ def _waiting(scene: Scene, report: abi.CData) -> str:
 
 
 def _wrong_mask(mask: int, lanes: int) -> str:
-    """What lanes that came to a function with a mask did wrong; bit i stands for lane i."""
+    """Explanation for lanes that called a function with a wrong mask; bit i stands for lane i."""
     missing, strange = mask & ~lanes, lanes & ~mask
     wrong = []
     if missing:

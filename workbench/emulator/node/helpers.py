@@ -35,7 +35,7 @@ class Helper:
         self._wanted.release()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether it has ended within so many seconds; without limit where None."""
+        """True once it has ended; waits at most `seconds`, or without limit for None."""
         return self._ended.wait(seconds)
 
     def _serve(self) -> None:

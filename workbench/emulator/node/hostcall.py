@@ -222,7 +222,7 @@ class Listener:
 
 
 def _message(group: int, item: int, words: list[int]) -> _Printed:
-    """What the words of a whole message print: a stream, a format, and its arguments."""
+    """A whole message decoded from its words: stream, format, and arguments."""
     content = struct.pack(f"<{len(words)}Q", *words)
     to_stderr = bool(words and words[0] & _TO_STDERR)
     text, position = _text_at(content, 8)
@@ -290,7 +290,7 @@ def printf_formats(entries: object) -> dict[int, str]:
 def drain_printf(
     address: int, formats: dict[int, str], text_of: Callable[[int], str | None]
 ) -> list[tuple[str, bool]]:
-    """What was printed into the buffer: texts and whether each goes to standard error; empties it.
+    """Empties the buffer: returns each printed text, and True with those for standard error.
 
     A record is its first word of four bytes, the format (its hash, or itself) and the arguments; texts are as
     long as they are and end with a zero, all of it in steps of eight bytes after the first word. Where the

@@ -53,7 +53,7 @@ class _Held:
 
 _held: _Held | None = None
 _listening = False
-"""Whether a launch of another thread listens in C."""
+"""True while a launch in another thread listens for interrupts in C."""
 
 
 def _set(handler: _Handler) -> None:
@@ -114,7 +114,7 @@ def deliver() -> None:
 
 
 def heard() -> AbstractContextManager[Callable[[], None]]:
-    """What raises the interrupts that came since, in the thread that calls it; for one launch at a time.
+    """A function that raises pending interrupts in the calling thread; for one launch at a time.
 
     Raises:
         KeyboardInterrupt: from what it gives, in any thread.

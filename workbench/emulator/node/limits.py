@@ -1,4 +1,4 @@
-"""What a launch may be: its grid, block, registers, shared and private memory, and how long it may take."""
+"""Limits of a launch: grid, block, registers, shared and private memory, and time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def groups_per_unit(kernel: KernelInfo, block_size: int, dynamic_shared: int, ta
 
 
 def check(kernel: KernelInfo, geometry: Geometry, dynamic_shared: int, target: Target) -> None:
-    """Whether a device can take a launch of this shape.
+    """Checks that a device can run a launch of this shape.
 
     Args:
         target: the device's.
@@ -114,7 +114,7 @@ def _check_registers(
 
 
 def check_argument_bytes(kernel: KernelInfo, size: int) -> None:
-    """Whether a device has room for a kernel's argument block.
+    """Checks that a kernel's argument block is no larger than the device allows.
 
     Args:
         size: bytes of it that the caller gives or that the kernel declares.
@@ -135,7 +135,7 @@ def own_bytes(kernel: KernelInfo) -> int:
 
 
 def check_arguments(kernel: KernelInfo, arguments: bytes) -> None:
-    """Whether a launch can take these bytes of a kernel's own arguments; too few are no matter here.
+    """Checks that a launch can take these bytes of a kernel's own arguments; too few pass here.
 
     Raises:
         LaunchError: there are too many.
@@ -149,7 +149,7 @@ def missing_arguments(kernel: KernelInfo, size: int) -> tuple[KernelArg, ...]:
 
 
 def exact_shared(choice: str | None) -> bool:
-    """Whether an access beyond a kernel's shared memory stops the launch, by `LaunchOptions.shared_bounds`.
+    """True if an access beyond a kernel's shared memory stops the launch, by `LaunchOptions.shared_bounds`.
 
     Raises:
         UsageError: it, or HIPKITTENS_SHARED_BOUNDS, is neither "hardware" nor "exact".

@@ -107,7 +107,7 @@ class LoadedCode:
         return result
 
     def line_kinds(self, kernel: str) -> npt.NDArray[np.uint8]:
-        """What a kernel's instructions do with the lines that they touch."""
+        """The kind of access to cache lines of each of a kernel's instructions."""
         kinds = self._kinds.get(kernel)
         if kinds is None:
             text = self.code_object.text
@@ -129,7 +129,7 @@ class LoadedCode:
 
     @cached_property
     def places(self) -> list[tuple[int, int]]:
-        """Where each variable begins and ends, as device addresses in order."""
+        """Start and end of each variable, as device addresses in order."""
         return [(self.base + s.address, self.base + s.address + s.size) for s in self._variables]
 
     def variable_of(self, address: int) -> Symbol | None:
@@ -138,7 +138,7 @@ class LoadedCode:
         return self._variables[place] if place >= 0 and address < self.places[place][1] else None
 
     def has_data(self, address: int) -> bool:
-        """Whether a device address is in a variable, or among constants, of which some have no name."""
+        """True for a device address in a variable or among constants, some of which have no name."""
         constants = self.code_object.layout.section(".rodata")
         start, size = (constants.address, constants.size) if constants is not None else (0, 0)
         return self.variable_of(address) is not None or 0 <= address - self.base - start < size

@@ -1,4 +1,4 @@
-"""What watches one launch, as its options ask: the sanitizer, a trace of accesses, a record of traffic."""
+"""Observers of one launch by its options: the sanitizer, the trace of accesses, the record of traffic."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ class Observer:
 
     @property
     def one_thread(self) -> bool:
-        """Whether the launch needs one: work-groups share the sanitizer's state, and the trace."""
+        """True if the launch needs a single thread: work-groups share the sanitizer's state and the trace."""
         return self._shadow is not None or self._trace is not None or self._tape is not None
 
     def findings(self, scene: Scene) -> tuple[RawFinding, ...]:
-        """What the sanitizer found in the launch that has ended."""
+        """The sanitizer's findings in a launch that has ended."""
         if self._shadow is None:
             return ()
         findings = (*self._shadow.take(scene), *self._missing_arguments(scene))

@@ -1,4 +1,4 @@
-"""What a launch asks of a device."""
+"""A launch as requested from a device."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Request(NamedTuple):
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """What is the same in launches that have all in common but arguments and what is observed."""
+        """Key of launches that differ only in arguments and in what is observed."""
         geometry = self.geometry
         return (
             self.kernel,
@@ -55,7 +55,7 @@ class Request(NamedTuple):
 
     @property
     def profile(self) -> int:
-        """What is counted of that which depends on addresses: Launch.profile.
+        """Which address-dependent counters to keep: `Launch.profile` of abi.h.
 
         A launch that records ways profiles the work-groups of these alone, and only the lines of the others.
         """
@@ -68,10 +68,10 @@ class Request(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether matrix instructions give a matrix core's bits."""
+        """True if matrix instructions compute bit by bit as a matrix core does."""
         return (self.options.numerics or default_numerics()) == EXACT
 
     @property
     def is_single(self) -> bool:
-        """Whether each instruction is a block of its own."""
+        """True if each instruction is a block of its own."""
         return self.options.tape is not None

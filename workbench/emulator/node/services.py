@@ -1,4 +1,4 @@
-"""What kernels ask of the host while they run (printf, assertions, hostcalls); shows what they print."""
+"""Services of the host to running kernels: printf, assertions and hostcalls; shows what kernels print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.emulator.node.console import Assertion
 from workbench.emulator.node.loaded import LoadedCode
 
 _PACKETS = 1024
-"""Of the buffer of hostcalls. A wave has one as long as a call lasts, and waits where there is none."""
+"""Packets in the buffer of hostcalls. A wave holds one during a call, and waits if none is free."""
 
 
 class Services:
@@ -42,7 +42,7 @@ class Services:
             return self._hostcalls
 
     def for_launch(self, loaded: LoadedCode, kinds: Set[str]) -> Served:
-        """What one launch of a kernel gets, emptied of what earlier ones left.
+        """The services for one launch of a kernel, emptied of earlier launches' records.
 
         Args:
             kinds: kinds of the kernel's arguments.
@@ -81,7 +81,7 @@ class Served:
 
     @property
     def one_thread(self) -> bool:
-        """Whether the launch needs one.
+        """True if the launch must run on one thread.
 
         Nothing says which work-group has printed into a buffer. And waves that make hostcalls share two
         stacks: one that finds them changed by another thread tries again later, and prints later than the
@@ -97,7 +97,7 @@ class Served:
 
     @property
     def callback(self) -> Any:
-        """What C calls to have hostcalls answered; None where there are none."""
+        """The function through which C has hostcalls answered; None if the kernel makes none."""
         return self.listener.callback if self.listener is not None else None
 
     def show(self, trapped: int | None) -> list[Assertion]:

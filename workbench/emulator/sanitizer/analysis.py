@@ -1,4 +1,4 @@
-"""What the sanitizer knows of a kernel's code before it runs."""
+"""The sanitizer's static analysis of a kernel's code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.emulator.sanitizer.hazards import Hazards
 
 @dataclass(frozen=True)
 class Analysis:
-    """What was found on the ways through a kernel.
+    """Facts about each instruction that hold on every path through a kernel.
 
     Attributes:
         hazards: pairs of instructions to follow through the run.

@@ -1,4 +1,4 @@
-"""What the sanitizer is told of an instruction: registers read and written, its kind, where it accesses."""
+"""Records for the sanitizer of each instruction: registers read and written, kind, memory access."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
 
 
 def _wait(waits: Waits) -> int:
-    """vmcnt | lgkmcnt << 8."""
+    """Counters of a wait in one number: vmcnt | lgkmcnt << 8."""
     vmcnt, lgkmcnt = (abi.SAN_NOT_WAITED if n is None else n for n in (waits.vmcnt, waits.lgkmcnt))
     return vmcnt | lgkmcnt << 8
 

@@ -1,4 +1,4 @@
-"""What the sanitizer is told of memory instructions."""
+"""Records for the sanitizer of memory instructions."""
 
 from __future__ import annotations
 

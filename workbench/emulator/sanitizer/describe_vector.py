@@ -1,4 +1,4 @@
-"""What the sanitizer is told of vector and matrix instructions."""
+"""Records for the sanitizer of vector and matrix instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sanitizer found in a launch, in words: native/observe/sanitizer's reports with places."""
+"""The sanitizer's findings in words: reports of native/observe/sanitizer, with source places."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CLASSES: dict[int, str] = {
     abi.SAN_FOUND_OVERRUN: "out of bounds",
     abi.SAN_FOUND_OBJECT: "out of bounds",
 }
-"""What each kind of report is an instance of."""
+"""Class of finding for each kind of report."""
 
 _WITHOUT_ADDRESS = (
     abi.SAN_FOUND_WAIT_VECTOR,
@@ -106,7 +106,7 @@ class Shadow:
             self._library.hk_san_watch_heap(self.pointer, heap.base, heap.end)
 
     def take(self, scene: Scene) -> tuple[RawFinding, ...]:
-        """What was found, by address of the instruction; frees the state."""
+        """Takes the findings, by address of the instruction, and frees the state."""
         reports = ffi.new("SanReport[]", _ROOM)
         count = self._library.hk_san_take(self.pointer, reports, _ROOM)
         self.lost_writes = bool(self._library.hk_san_lost_writes(self.pointer))
@@ -139,7 +139,7 @@ class Shadow:
 
 
 def _fault_report(report: CData) -> CData:
-    """What the driver reports of a fault that ends a launch, from one that did not."""
+    """The driver's report of a fatal fault, made from a fault that did not end the launch."""
     detail = int(report.detail)
     fault = {
         "kind": detail >> abi.SAN_FAULT_KIND,
@@ -153,7 +153,7 @@ def _fault_report(report: CData) -> CData:
 
 
 def _category(scene: Scene, report: CData, within: Container[int]) -> str:
-    """What a report is an instance of.
+    """Class of finding for a report.
 
     Args:
         within: instructions that have accessed the variable that they are to access.
@@ -191,7 +191,7 @@ def _finding(scene: Scene, report: CData, category: str, racing: Container[int])
 
 
 def _narrower(scene: Scene, report: CData) -> str:
-    """What tells reports of a kind apart that are not of one cause, wherever they are in the code."""
+    """Key that separates reports of one kind by their cause, wherever they are in the code."""
     match report.kind:
         case abi.SAN_FOUND_HAZARD:
             return RULES[int(report.detail) >> 16].name
@@ -304,7 +304,7 @@ def _variable(scene: Scene, origin: int, address: int, from_scratch: bool) -> st
 
 
 def _origin(scene: Scene, report: CData) -> str:
-    """Where an uninitialised value comes from, and what to do about it."""
+    """Origin of an uninitialised value, and the remedy, in words."""
     origin = int(report.other_pc) & _PC
     instruction = scene.instruction(origin)
     if instruction is None:

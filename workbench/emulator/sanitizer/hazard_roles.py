@@ -1,4 +1,4 @@
-"""What an instruction is to the rules of hazards: as the first of a pair, and as the second.
+"""Roles of an instruction in hazard rules: as the first of a pair, and as the second.
 
 A role is a class of access, as `hazard_rules.Rule` names them, of one unit: a VGPR, an AGPR, a scalar operand
 encoding, a hardware register, or whether a double-precision matrix instruction went by.
@@ -203,7 +203,7 @@ def _plain_valu(roles: Roles, instruction: Instruction) -> None:
 
 
 def _is_partial(instruction: Instruction) -> bool:
-    """Whether SDWA or op_sel puts the result into a part of its register."""
+    """True if SDWA or op_sel puts the result into a part of its register."""
     modifiers = instruction.modifiers
     if instruction.form.is_sdwa:
         return modifiers.get("dst_sel", _SDWA_DWORD) != _SDWA_DWORD

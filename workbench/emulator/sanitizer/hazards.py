@@ -39,7 +39,7 @@ class Hazard:
 
 @dataclass
 class Hazards:
-    """What `find` has found, in the form that code is made from.
+    """Hazards that `find` returns, in the form that code is generated from.
 
     Attributes:
         found: each pair once.

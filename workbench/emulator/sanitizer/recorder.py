@@ -79,7 +79,7 @@ class Recorder:
 
 
 def hazard_records(instruction: Instruction, hazards: Hazards) -> Iterator[bytes]:
-    """What follows the pairs of `hazards` through the run: checks first, then what begins here."""
+    """Records that track the pairs of `hazards` at run time: checks first, then pairs that begin here."""
     address = instruction.address
     offset = hazards.offsets.get(address, 0)
     for number in hazards.by_consumer.get(address, ()):
@@ -99,7 +99,7 @@ def _record(**fields: Any) -> bytes:
 
 
 def _needs_state(instruction: Instruction, record: CData) -> bool:
-    """Whether the record can only be looked at right before its instruction."""
+    """True if the record needs the state right before its instruction."""
     if record.kind == abi.SAN_MEMORY or record.flags & abi.SAN_TO_EXEC:
         return True
     if record.kind in (abi.SAN_READ_LANE, abi.SAN_WRITE_LANE) and record.imm == abi.SAN_IN_REGISTER:

@@ -1,4 +1,4 @@
-"""What each instruction does, as short functions by family; importing this fills `registry.SEMANTICS`."""
+"""Semantics of instructions as short functions by family; importing this fills `registry.SEMANTICS`."""
 
 from __future__ import annotations
 

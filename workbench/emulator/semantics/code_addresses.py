@@ -1,4 +1,4 @@
-"""What instructions make of addresses of the code object: move one, add to it, take the program counter."""
+"""Arithmetic on code addresses: moving one, adding to it, reading the program counter."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def low(operand: Operand) -> Register:
 
 
 def is_program_counter(instruction: Instruction) -> bool:
-    """Whether its result is the address of the next instruction."""
+    """True if the instruction's result is the address of the next one."""
     return instruction.opcode == "s_getpc_b64"
 
 

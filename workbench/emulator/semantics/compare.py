@@ -64,7 +64,7 @@ _CLASSES = {16: (5, 10), 32: (8, 23), 64: (11, 52)}
 
 
 def _classify(block: BlockTranslator, bits: Value, mask: Value) -> Value:
-    """Whether the class of a float, given as its pattern, is in the mask (32-bit lanes)."""
+    """True in lanes where the class of a float, given as its pattern, is in the mask (32-bit lanes)."""
     width = bits.type.bits
     exponent_bits, mantissa_bits = _CLASSES[width]
     largest = ((1 << exponent_bits) - 1) << mantissa_bits

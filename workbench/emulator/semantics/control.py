@@ -208,7 +208,7 @@ def halt(block: BlockTranslator, instruction: Instruction) -> None:
 
 
 def run_past(block: BlockTranslator, instruction: Instruction) -> None:
-    """What comes behind the last instruction of a function that neither ends the wave nor returns."""
+    """Faults a wave that runs past the last instruction of a function."""
     _fault(block, instruction, abi.FAULT_END, instruction.address + instruction.size)
 
 
@@ -244,7 +244,7 @@ def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
 
 
 def may_skip_after(instruction: Instruction, before: bool) -> bool:
-    """Whether MODE.vskip may be set after an instruction, from whether it may be before."""
+    """True if MODE.vskip may be set after an instruction; `before`: whether it may be before."""
     control = instruction.record.control
     constants = [int(o.value or 0) for o in instruction.src if o.kind in ("imm", "simm")]
     if control is Control.SKIP:

@@ -40,7 +40,7 @@ def minimum(block: BlockTranslator, a: Value, b: Value, largest: bool = False) -
 
 
 def maximum(block: BlockTranslator, a: Value, b: Value) -> Value:
-    """v_max."""
+    """The meaning of v_max."""
     return minimum(block, a, b, True)
 
 

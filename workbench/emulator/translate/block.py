@@ -177,7 +177,7 @@ class BlockTranslator:
                 self.emitter.call("declare i32 @hk_stay_awake(ptr)", I32, "@hk_stay_awake", "ptr %wave")
 
     def writes_row(self, row: int) -> bool:
-        """Whether the open run writes a row, so that straight code would see its old value."""
+        """True if the open run writes a row: code outside the run would still see the old value."""
         return self._run is not None and self._run.writes(row)
 
     def disable_lanes(self, enable: Value) -> None:
@@ -228,7 +228,7 @@ class BlockTranslator:
         self.scalars.set(index, value)
 
     def exec(self) -> Value:
-        """EXEC as i64."""
+        """EXEC as a value of type i64."""
         return self.register(abi.EXEC, 2)
 
     def scalar(self, operand: Operand, kind: str = "b32") -> Value:

@@ -97,12 +97,12 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
 
 
 def _is_return(instruction: Instruction) -> bool:
-    """Whether a jump goes back to a caller, whose address after the call is a block's beginning anyway."""
+    """True for a jump back to a caller; the address after the call begins a block anyway."""
     return instruction.record.flow is Flow.JUMP and instruction.src[0].index == _RETURN_REGISTERS
 
 
 def successors(instruction: Instruction) -> Iterator[int]:
-    """Where execution can go on after an instruction that ends its block, as far as that is known."""
+    """Addresses at which execution may continue after the last instruction of a block, where known."""
     flow = instruction.record.flow
     if flow is Flow.TRAP and instruction.src[0].value != 3:
         return  # a compiler puts nothing after a trap that ends the wave
@@ -235,7 +235,7 @@ def _writes_registers(form: Form) -> bool:
 
 
 def _does_nothing(instruction: Instruction) -> bool:
-    """Whether it makes no difference that a skipped block has it: waits, and s_nop."""
+    """True for an instruction that a skipped block may contain without effect: waits and s_nop."""
     return instruction.record.control in (Control.WAIT, Control.IDLE)
 
 

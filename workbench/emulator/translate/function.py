@@ -37,7 +37,7 @@ class Function:
         self.emitter.lines = self.straight
 
     def text(self) -> str:
-        """The whole function."""
+        """LLVM IR of the whole function."""
         lines = [f"define i32 @{self.name}(ptr %wave) #0 {{", "entry:", *self._prelude, *self.straight, "}"]
         return "\n".join(lines)
 

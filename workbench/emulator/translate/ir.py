@@ -221,7 +221,7 @@ class Value:
         return self.emitter.convert("fptrunc", self, with_bits(self.type, bits))
 
     def select(self, yes: Operand, no: Operand, type: Type | None = None) -> Value:
-        """Where this i1 is set, `yes`, else `no`; `type` is needed when both are numbers."""
+        """`yes` where this i1 is set, else `no`; `type` is needed if both are numbers."""
         if type is None:
             type = yes.type if isinstance(yes, Value) else no.type  # type: ignore[union-attr]
         return self.emitter.select(self, self.emitter.value(type, yes), self.emitter.value(type, no))
@@ -281,14 +281,14 @@ class Emitter:
         return Value(self, result, type)
 
     def compare(self, predicate: str, left: Value, right: Operand) -> Value:
-        """icmp or fcmp."""
+        """LLVM's icmp or fcmp, by the type of the operands."""
         type = left.type
         name = right.name if isinstance(right, Value) else constant_text(type, right)
         operation = "fcmp" if type.is_float else "icmp"
         return self.line(integer(1, type.lanes), f"{operation} {predicate} {type.text} {left.name}, {name}")
 
     def convert(self, operation: str, value: Value, type: Type) -> Value:
-        """A cast."""
+        """A cast by LLVM's `operation`."""
         if self.rounding is not None and type.is_float:
             rounded = self.rounding(operation, type, (value,))
             if rounded is not None:
@@ -296,7 +296,7 @@ class Emitter:
         return self.line(type, f"{operation} {value.type.text} {value.name} to {type.text}")
 
     def select(self, condition: Value, yes: Value, no: Value) -> Value:
-        """select."""
+        """LLVM's select on a condition."""
         return self.line(
             yes.type,
             f"select {condition.type.text} {condition.name}, "

@@ -33,7 +33,7 @@ _MASKED_STORE = "llvm.masked.store"
 
 
 class Step:
-    """What holds for the instruction that is being translated.
+    """State of the translation of one instruction.
 
     Attributes:
         number: counts the instructions of the block.
@@ -54,7 +54,7 @@ class Step:
 
 
 class _Row:
-    """What a run knows about a register row: its value as integers or floats, and the line that stored it."""
+    """A register row within a run: its value as integers or floats, and the line that stored it."""
 
     __slots__ = ("as_float", "as_int", "step", "store")
 
@@ -145,7 +145,7 @@ class LaneRun:
     # Register rows
 
     def writes(self, row: int) -> bool:
-        """Whether the body writes a row: straight code before the loop would see its old value."""
+        """True if the body writes a row: code before the loop would see its old value."""
         return row in self._written_rows
 
     def touches(self, row: int) -> bool:
@@ -257,7 +257,7 @@ class LaneRun:
     # Lane masks in scalar registers
 
     def has_mask(self, index: int) -> bool:
-        """Whether the body holds a lane mask in an SSA value."""
+        """True if the body holds a lane mask in an SSA value."""
         return index in self._masks
 
     def mask(self, index: int) -> Value:

@@ -19,7 +19,7 @@ Loaded = frozenset[tuple[str, int]]
 
 
 def loads_registers(instruction: Instruction) -> bool:
-    """Whether an instruction loads vector registers from memory or LDS."""
+    """True if an instruction loads vector registers from memory or LDS."""
     memory = instruction.record.memory
     return (
         memory is not None
@@ -29,7 +29,7 @@ def loads_registers(instruction: Instruction) -> bool:
 
 
 def follow_at_once(first: Instruction, second: Instruction) -> bool:
-    """Whether both are loads, so that a block is not to be cut between them."""
+    """True if both are loads, between which a block is not cut."""
     return loads_registers(first) and loads_registers(second)
 
 
@@ -84,7 +84,7 @@ def _ordered(loads: list[Instruction]) -> list[Instruction]:
         return loads
 
     def comes_first(at: int, other: int) -> bool:
-        """Whether load `at` has to be done before another one."""
+        """True if load `at` must run before load `other`."""
         overwritten = results[other] & (sources[at] | (results[at] if at < other else frozenset()))
         return bool(overwritten)
 

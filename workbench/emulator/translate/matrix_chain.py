@@ -25,10 +25,10 @@ _OVERTAKING_FORMATS = frozenset(
     {"SOP1", "SOP2", "SOPC", "SOPK", "DS", "MUBUF", "FLAT", "GLOBAL", "SCRATCH"}
     | {"VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", "VOP3P_MAI"}
 )
-"""Of instructions that touch no vector registers but their operands."""
+"""Formats of instructions that access no vector registers but their operands."""
 
 _SCALAR_FORMATS = frozenset({"SOP1", "SOP2", "SOPC", "SOPK", "SOPP", "SMEM"})
-"""Of instructions that write no vector registers."""
+"""Formats of instructions that write no vector registers."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _apart(first: range, second: range) -> bool:
 
 
 def _commute(first: _Link, second: _Link) -> bool:
-    """Whether two instructions may change places, or add to the same result."""
+    """True if two instructions may be swapped, or if both add to one result."""
     if first.d != second.d and not _apart(first.d, second.d):
         return False
     factors = (first.d, second.a), (first.d, second.b), (second.d, first.a), (second.d, first.b)
@@ -111,7 +111,7 @@ def _by_result(links: list[_Link]) -> list[_Link]:
 
 
 def _flags(ordered: list[_Link]) -> list[int]:
-    """What native/ops/matrix.h wants to know of each instruction besides its own flags."""
+    """Flags of each instruction for native/ops/matrix.h, besides its own."""
     result = []
     factors: set[range] = set()
     for number, link in enumerate(ordered):
@@ -196,11 +196,11 @@ class MatrixChain:
             self._tell_changed()
 
     def lets_pass(self, instruction: Instruction) -> bool:
-        """Whether an instruction may as well run before all that are waiting."""
+        """True if an instruction may run before all that are waiting."""
         return self._before(instruction) == 0
 
     def _before(self, instruction: Instruction) -> int:
-        """How many of those that wait have to run before an instruction: up to the last whose registers it
+        """Number of waiting instructions that must run before this one: up to the last whose registers it
         writes, or whose result it reads."""
         if not self._overtakes(instruction):
             return len(self._links)
@@ -214,7 +214,7 @@ class MatrixChain:
         return 0
 
     def _overtakes(self, instruction: Instruction) -> bool:
-        """Whether an instruction may run before matrix instructions with other registers."""
+        """True if an instruction may run before matrix instructions with other registers."""
         record = instruction.record
         return not (
             instruction.opcode in ENDS_BLOCK

@@ -1,4 +1,4 @@
-"""How vector instructions read operands and write results, whatever their meaning.
+"""Operands and results of vector instructions: reading and writing them, whatever the operation.
 
 One place for what every lane-wise instruction shares: register kinds, source modifiers (abs, neg, sext),
 op_sel, SDWA selects, DPP lane patterns, denormal flushing, output modifiers, clamp, and how 16-bit results
@@ -144,13 +144,13 @@ def flush(value: Value) -> Value:
 
 
 def flush_source(block: BlockTranslator, value: Value) -> Value:
-    """What the MODE register lets an instruction see of a denormal source."""
+    """A source as the instruction sees it: denormals flushed as the MODE register says."""
     keeps = not block.follows_mode or _denormal_mode(block, value.type.bits) & 1
     return value if keeps else flush(value)
 
 
 def flush_result(block: BlockTranslator, value: Value) -> Value:
-    """What the MODE register lets through of a denormal result."""
+    """A result as it is written: denormals flushed as the MODE register says."""
     return value if _denormal_mode(block, value.type.bits) & 2 else flush(value)
 
 

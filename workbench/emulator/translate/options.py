@@ -1,4 +1,4 @@
-"""What a translation depends on beside the code: target, MODE register, the CPU that it is made for."""
+"""Inputs of a translation besides the code: target, MODE register, and the CPU that it is for."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a translation depends on beside the code.
+    """Inputs of a translation besides the code.
 
     Attributes:
         target: "gfx942", "gfx950" or "gfx90a".

@@ -114,7 +114,7 @@ class Scalars:
         self.dirty.discard(index)
 
     def scc(self) -> Value:
-        """SCC as i1."""
+        """SCC as a value of type i1."""
         if self._scc is None:
             self._scc = self.half(SCC).ne(0)
         return self._scc

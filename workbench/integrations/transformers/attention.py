@@ -24,14 +24,14 @@ def name_modules(model: torch.nn.Module) -> None:
 
 
 def path_of(module: torch.nn.Module) -> str:
-    """Where a module is in its model; its class and its layer where nobody has named it."""
+    """Path of a module in its model; its class and layer if nobody has named it."""
     layer = getattr(module, "layer_idx", None)
     return _paths.get(module) or type(module).__name__ + ("" if layer is None else f" of layer {layer}")
 
 
 @contextlib.contextmanager
 def naming(module: torch.nn.Module) -> Iterator[None]:
-    """What is wrong within is told with the module's path; the error's type stays."""
+    """Adds the module's path to errors raised in the block; their type stays."""
     try:
         yield
     except WorkbenchError as error:

@@ -15,7 +15,7 @@ import torch
 from workbench.errors import UsageError
 
 Visible = Callable[[int, torch.Tensor, torch.Tensor], torch.Tensor]
-"""Whether queries see keys: bool [queries, keys], of a sequence, and places [queries] and [keys] in it."""
+"""Visibility: (sequence, query places [queries], key places [keys]) to bool [queries, keys]."""
 
 CHUNK = 1 << 22
 """Elements of a mask that are looked at together."""
@@ -38,7 +38,7 @@ class Packed:
 
 @dataclass(frozen=True)
 class Mask:
-    """What `ops.flash_attention` is told.
+    """Arguments for `ops.flash_attention` that describe a mask.
 
     Attributes:
         causal: whether keys behind a query are hidden; the last query stands at the last key.
@@ -170,7 +170,7 @@ def _starts(low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
 def _form(
     low: torch.Tensor, high: torch.Tensor, place: torch.Tensor, first: torch.Tensor, end: torch.Tensor
 ) -> tuple[bool, int]:
-    """Whether it is causal, and the window.
+    """True if the mask is causal, and its window.
 
     Raises:
         UsageError: it is neither.

@@ -1,4 +1,4 @@
-"""What is put in the place of transformers' modules: a record for each kind.
+"""Replacements of transformers' modules: one record for each kind.
 
 A record's `forward` is written once, on functions named as in `workbench.ops`. Before a module is replaced
 it runs on small drawn tensors in float64, with the operators' own PyTorch references for those functions, and
@@ -69,7 +69,7 @@ class Replacement:
     whole: bool = True
 
     def agrees(self, module: torch.nn.Module) -> bool:
-        """Whether it computes what the module computes, on drawn numbers in float64."""
+        """True if it computes what the module computes, on random numbers in float64."""
         key = (self.name, type(module), *_plain(module))
         if key not in _agreed:
             _agreed[key] = self._compare(module)
@@ -129,7 +129,7 @@ def _as_written(module: torch.nn.Module) -> Iterator[None]:
 
 
 def _plain(module: torch.nn.Module) -> tuple[Any, ...]:
-    """What else the meaning of a module's class depends on: its activation, its plain attributes."""
+    """Further inputs to the meaning of a module's class: its activation, its plain attributes."""
     values = sorted((k, v) for k, v in vars(module).items() if isinstance(v, (bool, int, float, str)))
     names = tuple(name for name, _ in module.named_parameters())
     acts = tuple(type(v).__name__ for v in (*module.children(), *vars(module).values()) if callable(v))
@@ -267,7 +267,7 @@ def _embedding_scaled(module: Any, calls: Any, ids: torch.Tensor) -> torch.Tenso
 
 
 def _is_embedding(module: torch.nn.Module) -> bool:
-    """Whether it is one whose gradient is a plain sum, and whose weights a call leaves alone."""
+    """True for an embedding whose gradient is a plain sum, and whose weights a call does not change."""
     plain = isinstance(module, torch.nn.Embedding) and module.max_norm is None
     return plain and not module.scale_grad_by_freq and not module.sparse
 
@@ -277,7 +277,7 @@ def _has(*names: str) -> Callable[[torch.nn.Module], bool]:
 
 
 def _linears(module: torch.nn.Module, *names: str) -> bool:
-    """Whether children are linear layers and nothing else, such as adapters around them."""
+    """True if the children are plain linear layers, without adapters around them."""
     return all(type(getattr(module, name, None)) is torch.nn.Linear for name in names)
 
 
@@ -399,7 +399,7 @@ def rotary(
 
 @cache
 def is_rotary(theirs: Callable[..., Any]) -> bool:
-    """Whether a model's apply_rotary_pos_emb is what `rotary` computes, on drawn numbers in float64."""
+    """True if a model's apply_rotary_pos_emb agrees with `rotary` on random numbers in float64."""
     q, k, angles = _random(2, 4, ROWS, HIDDEN), _random(2, 2, ROWS, HIDDEN), _random(2, ROWS, HIDDEN // 2)
     cos, sin = (torch.cat((half, half), -1) for half in (angles.cos(), angles.sin()))
     try:
@@ -449,7 +449,7 @@ def masked_loss(
     ignore_index: int = -100,
     **_: Any,
 ) -> torch.Tensor:
-    """transformers' ForMaskedLMLoss."""
+    """Loss of masked language models, as transformers' ForMaskedLMLoss."""
     return cross_entropy(logits, labels, num_items_in_batch, ignore_index)
 
 

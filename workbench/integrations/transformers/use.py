@@ -80,7 +80,7 @@ def use(model: torch.nn.Module) -> Used:
 
 
 def _is_attention(module: torch.nn.Module) -> bool:
-    """Whether it calls attention through the interface."""
+    """True if the module calls attention through the interface."""
     written, _ = own_globals(module)
     return "ALL_ATTENTION_FUNCTIONS" in getattr(getattr(written, "__code__", None), "co_names", ())
 
@@ -127,7 +127,7 @@ def _replacement(module: torch.nn.Module) -> Any:
 
 
 def _plan(module: torch.nn.Module) -> tuple[Callable[..., Any] | None, tuple[str, str]]:
-    """What takes the place of a module's forward, and how the table tells it."""
+    """Replacement of a module's forward, and its name in the table; None if nothing fits."""
     replacement = _replacement(module)
     if replacement is not None:
         return (lambda self, *inputs: replacement.forward(self, ops, *inputs)), (

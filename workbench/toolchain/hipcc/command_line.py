@@ -1,4 +1,4 @@
-"""What a command line of hipcc asks for: inputs in order, what becomes of them, and each option's place."""
+"""hipcc's command line: its inputs in order, the outputs, and the destination of each option."""
 
 from __future__ import annotations
 
@@ -158,8 +158,8 @@ _PLACES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""Where options of one word go: the first place with a pattern that fits. Clang itself refuses what is
-unknown among those that begin as options of a kind do, such as `-f...`."""
+"""Destinations of options of one word: the first with a matching pattern applies. Clang itself refuses
+unknown options that begin like known ones, such as `-f...`."""
 
 _WITH_VALUE: Mapping[str, str] = {
     **dict.fromkeys(("-I", "-D", "-U", "-isystem", "-iquote", "-idirafter", "-include", "-imacros"), "both"),

@@ -31,7 +31,7 @@ _QUESTIONS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "--help", "
 
 
 def main(words: Sequence[str], default_arch: Callable[[], str]) -> int:
-    """What hipcc does with these words; its exit status.
+    """Runs hipcc with these arguments; returns its exit status.
 
     Args:
         words: the command line, without the program's name.
@@ -85,7 +85,7 @@ def _answer(words: Sequence[str], default_arch: Callable[[], str]) -> int:
 
 @contextlib.contextmanager
 def _ended_whole() -> Iterator[None]:
-    """What `make` sends where it is ended itself ends the compilers too, which are no part of its group."""
+    """Ends the compilers too on SIGTERM, which `make` sends to this process but not to their group."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

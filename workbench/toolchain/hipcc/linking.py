@@ -95,7 +95,7 @@ def link_program(
 
 
 def _folders(words: Sequence[str]) -> list[str]:
-    """Where a linker looks for libraries: its `-L` words, the folders of libraries by path, the system's."""
+    """A linker's search folders: its `-L` options, the folders of libraries given by path, the system's."""
     folders = [word[2:] for word in words if word.startswith("-L")]
     folders += [os.path.dirname(word) for word in words if re.search(r"\.so(\.\d+)*$", word)]
     triple = get_config_var("MULTIARCH") or ""
@@ -106,7 +106,7 @@ def _folders(words: Sequence[str]) -> list[str]:
 
 
 def _undefined(output: str, folders: Sequence[str]) -> list[str]:
-    """What neither a shared object nor the libraries that it needs define; nothing where one is not found.
+    """Symbols that neither a shared object nor its libraries define; empty if a library is missing.
 
     Read from the file, for the linkers that may be here say it in ways of their own, and zig's not at all.
     """
@@ -120,7 +120,7 @@ def _undefined(output: str, folders: Sequence[str]) -> list[str]:
 
 
 def _symbols(path: Path) -> tuple[set[str], set[str], list[str]]:
-    """What a shared object defines, what it must find elsewhere, and the libraries it names."""
+    """Symbols that a shared object defines and lacks, and the libraries that it names."""
     with path.open("rb") as file:
         elf = ELFFile(file)
         dynamic, table = elf.get_section_by_name(".dynamic"), elf.get_section_by_name(".dynsym")

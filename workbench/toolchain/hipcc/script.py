@@ -33,7 +33,7 @@ def stand_in(module: str, about: str) -> str:
 
 
 def hipcc() -> str:
-    """The script itself."""
+    """The text of the script `hipcc`."""
     return stand_in(
         "workbench hipcc", "compiles for the emulated device, and starts ROCm's where there is one"
     )

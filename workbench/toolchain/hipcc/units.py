@@ -33,7 +33,7 @@ from workbench.toolchain.source_text import source_text
 _STANDARD = "-std=gnu++20"
 _TIMEOUT = 86400.0
 """Seconds: makefiles wait for a source that takes long, and whoever starts them ends them."""
-"""Where none is given: what the workbench's HIP headers and cells are written in."""
+"""Default standard of C++: the one that the workbench's HIP headers and cells are written in."""
 _PATHS = ("-iquote", "-idirafter", "-include", "-imacros", "-isysroot", "--sysroot")
 """A cached result is found by the words of its options, so they say where from whatever folder."""
 _MACRO = re.compile(r"-D[A-Za-z_]\w*(=[^\n]*)?")
@@ -165,7 +165,7 @@ class Unit:
 
     @cached_property
     def _cuid(self) -> str:
-        """What symbols of its own are told apart by: the same in both parts, another in every source."""
+        """Id that separates local symbols of sources, the same for a source's host and device code."""
         return digest(os.path.abspath(self.source.path), *_words(self.line.both))[:16]
 
     def _standard(self) -> list[str]:

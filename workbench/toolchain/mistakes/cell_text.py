@@ -35,7 +35,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """How a name is declared.
+    """Type in the declaration of a name.
 
     Attributes:
         type: the type, as it is written.
@@ -120,7 +120,7 @@ class Cell:
         return None
 
     def split(self, opening: int) -> tuple[Span, ...]:
-        """What stands between commas in the brackets that begin at an offset."""
+        """Spans between the commas of the brackets that open at an offset."""
         end = self.closing(opening)
         if end is None:
             return ()
@@ -170,7 +170,7 @@ class Cell:
         return Declared(Span(type_start, type_end, text), not others)
 
     def _type_start(self, end: int) -> int | None:
-        """Where a type begins that ends at an offset: `a::b<c>::d`."""
+        """Start of the type that ends at an offset: `a::b<c>::d`."""
         at, begins = end, None
         while True:
             if self.code[at - 1 : at] == ">":

@@ -30,7 +30,7 @@ def _header(context: ErrorContext) -> Explanation | None:
 
 
 def _in_line(context: ErrorContext, text: str) -> Span | None:
-    """Where a text stands in the line that the error is at."""
+    """Span of a text in the line of the error."""
     line = context.error.cell_line
     start, column = context.cell.offset(line, 1), context.cell.line(line).find(text)
     if start is None or column < 0:
@@ -78,7 +78,7 @@ def _assembly(context: ErrorContext) -> Explanation | None:
 
 
 def _mask_width(said: ErrorContext, text: str) -> str:
-    """What a mask has instead, by the type in the compiler's sentence; "" where it names none."""
+    """Type and width of a mask, by the type in the compiler's message; "" if it names none."""
     named = re.search(r"requirement '[^']*\b(?:sizeof\(|is_integral<)([\w ]+)[)>]", said.error.message)
     if named is None:
         return ""

@@ -1,4 +1,4 @@
-"""What the compiler says of one mistake, with the source beside it."""
+"""The compiler's messages about one mistake, with the source beside them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ErrorContext:
 
     @cached_property
     def instances(self) -> tuple[str, ...]:
-        """What was instantiated on the way, from the error to the source: `kittens::mma_AB<...>`."""
+        """Templates instantiated on the way from the error to the source: `kittens::mma_AB<...>`."""
         matches = (_ASKED.fullmatch(note.message) for note in self.error.notes)
         return tuple(match["what"] for match in matches if match)
 
@@ -108,7 +108,7 @@ class ErrorContext:
         return self.call.arguments[index] if self.call and index < len(self.call.arguments) else None
 
     def literal(self, pattern: str, position: int, number: int) -> Span | None:
-        """Where a template's argument stands as a number: the one before the place and nearest to it.
+        """Span of a template's argument that is a literal: the one before the error and nearest to it.
 
         Args:
             pattern: of the template's name.

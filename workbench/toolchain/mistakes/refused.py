@@ -33,7 +33,7 @@ _HIP_NAMES = (
 )
 _HIP_NAMES += r"|__hipPushCallConfiguration|make_\w+[1-4]"
 _HIP_TYPES = r"dim3|(?:u?char|u?short|u?int|u?long|float|double)[1-4]|hip[A-Z]\w+"
-"""What sources say that forget HIP's header."""
+"""Pattern of the types that HIP's header declares, to recognise sources that do not include it."""
 
 
 def _line(text: str) -> str:

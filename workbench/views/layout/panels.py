@@ -101,7 +101,7 @@ class Panel:
         return cells
 
     def cell(self, place: tuple[int, int]) -> tuple[int, int]:
-        """Where in the grid a place is."""
+        """Grid cell of a place."""
         return place[0] - self.start[0], place[1] - self.start[1]
 
     def veil(self, rows: Sequence[Row] | None) -> npt.NDArray[np.uint8]:

@@ -34,7 +34,7 @@ class Scale:
         )
 
     def places(self, values: Sequence[Any]) -> list[float]:
-        """Where the values are on the axis."""
+        """Positions of values on the axis."""
         if self.is_category:
             index = {name: float(n) for n, name in enumerate(self.categories)}
             return [index.get(v, number(v)) for v in values]

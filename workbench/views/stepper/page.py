@@ -37,7 +37,7 @@ def fixed(s: Stepper) -> dict[str, Any]:
 
 
 def moved(s: Stepper, tile: str = "") -> dict[str, Any]:
-    """Where the stepper is.
+    """Position of the stepper, for the page.
 
     Args:
         tile: name of the tile that is looked at; "" for none.

@@ -20,7 +20,7 @@ from workbench.views.table import Cell, Table
 
 @shows(Stepper)
 def stepper_html(s: Stepper) -> Markup:
-    """The plain text."""
+    """The stepper as plain text."""
     return block(Markup("<pre>{}</pre>").format(repr(s)))
 
 

@@ -111,7 +111,7 @@ def _cause(span: Span, op_of: dict[int, int]) -> int:
 
 
 def _starts(lanes: Sequence[int], count: int) -> list[int]:
-    """Where each lane's spans begin, and where the last one's end."""
+    """Start of each lane's spans, and the end of the last lane's."""
     return [int(i) for i in np.searchsorted(np.array(lanes, dtype=np.int64), np.arange(count + 1))]
 
 

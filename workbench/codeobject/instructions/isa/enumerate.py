@@ -47,7 +47,7 @@ Row = tuple[str, ...]
 """An instruction in the order of `_COLUMNS`."""
 Text = tuple[str, int]
 Ask = Callable[[Sequence[bytes]], list[Text | None]]
-"""What `disassemble` says of encodings for one target."""
+"""`disassemble` for one target."""
 
 
 def find_llvm_mc() -> str | None:
@@ -280,7 +280,7 @@ class Format:
         self.probed: dict[tuple[int, str], Text | None] = {}
 
     def run(self) -> list[list[str]]:
-        """The format's rows."""
+        """The rows of the format's table."""
         count = _LIMITS.get(self.name, 1 << self.encoding.opcode[1])
         for neutral in _NEUTRAL.get(self.name, [{}]):
             if "sve" in neutral and not targets.target(self.target).scratch_vector_bit:
@@ -337,7 +337,7 @@ class Format:
         return self.name == "VOP3" and self.base[opcode][0].startswith(_MASKED)
 
     def _types(self) -> dict[tuple[int, str], str]:
-        """How constants print in each source: probes with 1.0, 1/(2*pi) and, where allowed, literals."""
+        """Texts of constants in each source, from probes with 1.0, 1/(2*pi) and, where allowed, literals."""
         sources = [f for f in self.encoding.fields if re.fullmatch(r"s?src\d", f)]
         if self.name.endswith("_DPP"):
             return {}
@@ -555,7 +555,7 @@ class Format:
         return modifiers
 
     def _is_scalar_result(self, opcode: int) -> bool:
-        """Whether a VOP3 form has a scalar destination in bits 14:8."""
+        """True if a VOP3 form has a scalar destination in bits 14:8."""
         text = self.probed.get((opcode, "abs1"))
         if "sdst" not in self.encoding.fields or self.name != "VOP3" or text is None:
             return False

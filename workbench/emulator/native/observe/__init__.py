@@ -1,1 +1,1 @@
-"""What is recorded of a launch on request: traffic, single accesses. The C side stands beside each module."""
+"""Records of a launch on request: traffic and single accesses. The C side stands beside each module."""

@@ -19,7 +19,7 @@ from workbench.errors import LaunchError
 from workbench.launches import EVENT, Access, Change, Dim, Held, TapeOptions
 
 _ACCESSES = 1 << 17
-"""Of memory that are kept; of later ones the tape has the effect, and not the addresses."""
+"""Accesses that a tape records at most; of later ones it has the effects without the addresses."""
 
 _NOT_LDS = (Space.GLOBAL, Space.SCRATCH, Space.SCALAR, Space.SCALAR_BUFFER, Space.GWS)
 
@@ -170,7 +170,7 @@ def _pointers(state: dict[str, Any]) -> dict[str, CData]:
 
 
 def _changes(block: Sequence[Instruction], acc_offset: int, everywhere: bool) -> dict[str, Any]:
-    """What a block may change, as HkChanges has it."""
+    """The state that a block may change, as HkChanges describes it."""
     ranges = list(_written(block, acc_offset))
     flags = 0
     if everywhere or len(ranges) > abi.TAPE_RANGES:

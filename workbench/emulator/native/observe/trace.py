@@ -46,7 +46,7 @@ def _access(record: CData) -> Access:
 
 
 class Trace(Sequence[Access]):
-    """Where one launch records its accesses: those that there was room for, read when asked for."""
+    """Buffer for the accesses of one launch, read on demand; accesses beyond its capacity are dropped."""
 
     def __init__(self, room: int = ROOM) -> None:
         # Of what no access was kept in, the computer's memory is not taken.

@@ -1,4 +1,4 @@
-"""What a launch asks of the memory hierarchy, as traffic.c records it on request.
+"""Traffic of a launch in the memory hierarchy, as traffic.c records it on request.
 
 Counts by instruction are exact. Whether a cache had a line depends on when others asked for it, which the
 emulated device does not know: it runs waves one after another. So the lines that each wave touches are kept
@@ -32,7 +32,7 @@ _SITE_FIELDS = [name for name, _ in ffi.typeof("HkSite").fields]
 
 
 def line_kinds(instructions: Iterable[Instruction], text: int, size: int) -> npt.NDArray[np.uint8]:
-    """What each instruction does with the lines that it touches, as HkTraffic's `kinds` wants it.
+    """The kind of access to cache lines of each instruction, as the field `kinds` of HkTraffic has it.
 
     Args:
         instructions: of the kernel.
@@ -56,7 +56,7 @@ def line_kinds(instructions: Iterable[Instruction], text: int, size: int) -> npt
 
 
 def _waits(instruction: Instruction) -> bool:
-    """Whether other waves get their turn at an instruction: a wait for memory, a barrier, a branch."""
+    """True if other waves get a turn at an instruction: a wait for memory, a barrier, a branch."""
     record = instruction.record
     return (
         waits_of(instruction).vmcnt is not None

@@ -1,4 +1,4 @@
-"""What the translator needs to hand an instruction to a C function: which one, and its constants.
+"""An instruction as a call of a C function: the function's name and its constants.
 
 The C side is native/abi.h's `Op`; an encode function fills its fields from a decoded instruction.
 """
@@ -16,7 +16,7 @@ from workbench.errors import UnsupportedInstruction
 
 @dataclass(frozen=True)
 class Rows:
-    """Where registers live in the wave's register file.
+    """Places of vector registers in the wave's register file.
 
     Attributes:
         target: "gfx942", "gfx950" or "gfx90a".
