@@ -41,7 +41,7 @@ RESULTS = DATA / "collection_results.json"
 SOURCE = "m8than/amd-kernels"
 GPU = "MI325X"
 SOURCES = "gfx942"
-"""What the collection is written for."""
+"""The target that the collection is written for."""
 NAMES = "KITTENS_RV_TILE_LENGTH"
 """Macro for sources for CDNA3 that name register vectors as HipKittens does for CDNA4."""
 

@@ -25,7 +25,7 @@ from workbench.errors import CompileError, WorkbenchError
 
 DATA = Path(__file__).resolve().parent / "data" / "collection_ports.json"
 TARGET = "gfx942"
-"""What the collection is written for."""
+"""The target that the collection is written for."""
 NAMES = "KITTENS_RV_TILE_LENGTH"
 """Macro for sources for CDNA3 that name register vectors as HipKittens does for CDNA4."""
 TIMEOUT = 300
@@ -127,7 +127,7 @@ WHAT = {
     "refused": "for other arguments",
     "beyond": "leave their tensors at these sizes",
 }
-"""What may become of a case."""
+"""Results of a case, in words."""
 
 
 def cell_text(port: Mapping[str, Any]) -> str:

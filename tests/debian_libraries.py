@@ -122,7 +122,7 @@ def command(root: Path, sample: Sample) -> list[str]:
 
 
 def folders() -> str:
-    """What the root needs of this machine, for the library that the program loads."""
+    """Folders of this machine that the root needs for the library that the program loads."""
     needs = (sys.base_prefix, sys.prefix, str(Path(paths.__file__).parents[1]), str(cache.folder()))
     return " ".join(dict.fromkeys(("/proc", "/dev", "/tmp", *needs)))
 
@@ -141,7 +141,7 @@ _CAUSE = re.compile(
 
 
 def outcome(output: str, status: int | None) -> Record:
-    """What a sample's output tells.
+    """The record of a sample's output.
 
     Args:
         status: its exit status; None where it was stopped at its time limit.
@@ -164,7 +164,7 @@ def outcome(output: str, status: int | None) -> Record:
 
 
 def run(root: Path, sample: Sample, device: str, timeout: float) -> Record:
-    """Runs one sample."""
+    """Runs one sample in the root."""
     words = [sys.executable, "-m", "workbench", "exec", "--device", device, "--", *command(root, sample)]
     try:
         ended = subprocess.run(
@@ -192,7 +192,7 @@ def table(results: Mapping[str, Mapping[str, Record]]) -> str:
 
 
 def stored() -> dict[str, dict[str, Record]]:
-    """What was kept."""
+    """The stored records."""
     return json.loads(DATA.read_text()) if DATA.is_file() else {}
 
 

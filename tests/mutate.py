@@ -42,8 +42,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 GENERATED = "tests/kernels/generated"
 SECONDS = 90
-"""Of the processor's time, not a clock's, that a test may take; a mutant that makes it take more, such as an
-endless loop, is found."""
+"""CPU time, not wall time, that a test may take; a mutant that makes it take more, such as an endless loop,
+is found."""
 
 AREAS = {
     "tiles": ("kernels/include/**/*.cuh",),
@@ -434,7 +434,7 @@ def run_tests(
 UNUSABLE = re.compile(
     r"CompileError|ToolchainError|SyntaxError|error: |errors? during collection|ImportError"
 )
-"""What a log says where a mutant may be no program at all; such a one does not count."""
+"""Log messages of mutants that may be no program at all; such mutants do not count."""
 
 
 INCLUDED = re.compile(r'^#include "(families/)?([\w/]+\.cuh)"', re.MULTILINE)

@@ -44,7 +44,7 @@ PAYLOADS = (
     f"<form action=//{MARK}><button formaction=//{MARK}>\u2028\ufeff</form>",
     f"<template><style><img title='</style><img src=x onerror={MARK}()>'></template>",
 )
-"""What a name, a line, a message or a file could say to become part of a page."""
+"""Texts in names, lines, messages or files that could become part of a page."""
 
 # Separators at which the package splits names stay, so that pages differ in text and not in structure.
 _HARMLESS = str.maketrans(dict.fromkeys("<>&\"'`=;{}$%@#!?()\\", "x"))
@@ -61,7 +61,7 @@ _OURS = tuple(
 )
 _WHOLE = (Kernel, Kernels, Module)
 _LEFT = frozenset({"code", "code_object", "debug", "plan", "instructions", "last"})
-"""Of those, what is read from the code, and the last launch."""
+"""Fields that are read from the code, or that are the last launch."""
 
 
 def _parts(value: Any) -> dict[str, Any] | None:

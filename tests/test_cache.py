@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KINDS = ("code-objects", "compilers", "imports", "manifests", "translations", "verified")
 FILE_KINDS = ("host", "native", "precompiled")
 CORRUPTIONS = 150
-"""Of each kind: more than 1,000 together."""
+"""Number of each kind: more than 1,000 together."""
 
 OVERHEAD = 36
 """Bytes of an entry besides its content."""

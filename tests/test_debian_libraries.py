@@ -1,4 +1,4 @@
-"""What a sample of others' tests printed becomes a row of a table, and the page has what is stored."""
+"""Rows of the table from the output of samples, and the page from the stored rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches as data."""
+"""Tests of launches as data."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1] / "workbench"
 PREFIXES = {"emulator/native": ("hk_", "san_"), "profile/simulation": ("sim_",)}
-"""Of external symbols, by folder: of a library that others are loaded beside."""
+"""Prefixes of external symbols, by folder, so that libraries can be loaded beside others."""
 
 _NOT_CODE = re.compile(r'/\*[\s\S]*?\*/|//.*|"(?:[^"\\\n]|\\.)*"|^[ \t]*#(?:.*\\\n)*.*', re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include "(.*)"', re.MULTILINE)

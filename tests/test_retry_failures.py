@@ -20,7 +20,7 @@ def runs_before(name):
     file.write_text("." * (runs + 1))
     return runs
 """
-"""How often a test ran before, over processes."""
+"""Counts over processes how often a test has run."""
 
 
 def run(folder: Path, *tests: str) -> subprocess.CompletedProcess[str]:

@@ -21,7 +21,7 @@ from workers import OPERATORS, group
 TIERS = ("test", "commit", "all")
 
 RESULTS = re.compile(rf"{OPERATORS}::test_results\[(.*)-(gfx\w+)\]$")
-"""Of every operator one target's results are looked at: nothing else finds most faults of its kernels."""
+"""For each operator one target's results are compared: nothing else finds most faults of its kernels."""
 
 COSTS = Path(__file__).parent / "data" / "test_costs.csv"
 """Functions of tests and the seconds of processor time that all their cases take together, recorded by
@@ -53,11 +53,11 @@ QUICK: tuple[str, ...] = (
     "tests/test_public_names.py",
     "tests/test_tiers.py",
 )
-"""Files and folders."""
+"""Files and folders of `make test-quick`."""
 
 
 OF_A_COMMIT = 6
-"""Of costly tests CI draws one in so many by the commit, and more where `make test` does."""
+"""CI draws one in so many of the tests above by the commit, and more where `make test` does."""
 
 
 def number(drawn: str, seed: str) -> int:

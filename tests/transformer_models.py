@@ -55,7 +55,7 @@ REPLACED: dict[str, set[str]] = {
     },
     "gpt2": {"LayerNorm", "MLP of Conv1D", "Conv1D", "Linear", "attention", "loss", "embedding"},
 }  # fmt: skip
-"""What `use` has to replace of each."""
+"""Modules that `use` must replace, by model."""
 
 
 def make(family: str, dtype: torch.dtype = torch.bfloat16, **more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How `pytest -n` shares the tests among worker processes: the groups, and their order.
+"""Distribution of tests among the worker processes of `pytest -n`: the groups, and their order.
 
 A worker runs a group of tests after the other. A group is a file, but for what is listed here: files that use
 the same folder are one group, and tests of a file that share nothing are groups of their own.

@@ -1,4 +1,4 @@
-"""gelu of rows."""
+"""gelu of each element, by rows."""
 
 from workbench_kernels.families import activations
 

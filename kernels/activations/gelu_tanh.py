@@ -1,4 +1,4 @@
-"""gelu_tanh of rows."""
+"""gelu_tanh of each element, by rows."""
 
 from workbench_kernels.families import activations
 

@@ -1,4 +1,4 @@
-"""relu of rows."""
+"""relu of each element, by rows."""
 
 from workbench_kernels.families import activations
 

@@ -1,4 +1,4 @@
-"""silu of rows."""
+"""silu of each element, by rows."""
 
 from workbench_kernels.families import activations
 

@@ -1,4 +1,4 @@
-"""tanh of rows."""
+"""tanh of each element, by rows."""
 
 from workbench_kernels.families import activations
 

@@ -1,4 +1,4 @@
-"""What all attention takes: dtypes, masks, strides, and what is refused."""
+"""Attention's common parts: dtypes, masks, strides, and checks of arguments."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def check_starts(name: str, starts: torch.Tensor) -> None:
 
 
 def used_pages(cache: str) -> Callable[[Mapping[str, Any]], torch.Tensor]:
-    """Of a call's tensors, a mask of `block_table`: pages in which a sequence has keys."""
+    """A function of a call's tensors to a mask of `block_table`: pages in which a sequence has keys."""
 
     def mask_of_pages(tensors: Mapping[str, Any]) -> torch.Tensor:
         table, lengths, page = tensors["block_table"], tensors["seq_lens"], tensors[cache].shape[1]

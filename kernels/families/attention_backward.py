@@ -19,7 +19,7 @@ ROWS = 128
 """Keys, or queries, of a work-group."""
 
 PADDED = 64
-"""What the number of queries is rounded up to where there is one value for each in memory."""
+"""Multiple to which the number of queries is rounded up where memory has one value for each."""
 
 SOURCE = """#include "families/attention_backward.cuh"
 

@@ -191,7 +191,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def starts_of(shape: Mapping[str, Any], draw: random.Random) -> torch.Tensor:
-    """Where sequences of at most `longest` queries begin that have `queries` together."""
+    """Offsets of sequences of at most `longest` queries that have `queries` together."""
     ends = [0]
     for i in range(shape["batch"]):
         left = shape["queries"] - ends[-1]
@@ -307,7 +307,7 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def steps(arguments: Any) -> list[Step]:
-    """The two launches."""
+    """The two launches of a call."""
     return [
         Step("split", "attention_decode", launch_decode, arguments),
         Step("merge", "attention_merge", launch_merge, arguments),

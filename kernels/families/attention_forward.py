@@ -169,7 +169,7 @@ MACROS = {"WAVES": "waves", "BLOCK_OF_KEYS": "keys_of_block"}
 
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
-    """What an instance is compiled for; masks, sinks and lengths are given at run time."""
+    """Macros of an instance; masks, sinks and lengths are run-time arguments."""
     return {
         "ELEMENT": scalars.C_TYPES[shape["dtype"]],
         "DIM": shape["dim"],
@@ -188,7 +188,7 @@ def shared_bytes(shape: Mapping[str, Any], arch: str) -> int:
 
 
 def registers(shape: Mapping[str, Any], arch: str) -> int:
-    """Of a lane, for 32 queries: Q, O and the logits of a block, and the block's keys and values."""
+    """Vector registers, for 32 queries: Q, O and the logits of a block, and the block's keys and values."""
     width, keys = shape["dim"] + shape["dim_v"], shape.get("keys_of_block") or 32
     return int(shape["dim"] // 4 + (shape["dim_v"] + keys) // 2 + keys * width // 128)
 
@@ -200,7 +200,7 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def takes_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
-    """Where all see all keys, and work-groups of eight waves are as many as compute units.
+    """True where all queries see all keys, and work-groups of eight waves are as many as compute units.
 
     By the timing model on an MI355X, four waves against eight: where those have 32 work-groups 21% faster,
     128 6 to 13%; with 512 and 2048 without a mask 5 and 12% slower, causal ones 16 and 1% faster.

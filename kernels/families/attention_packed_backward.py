@@ -37,7 +37,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
 
 def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """What is added to each query's logits and to its row of dP; each sequence is rounded up by itself."""
+    """Workspace for the terms of each query's logits and row of dP; each sequence is rounded up by itself."""
     rows = (shape["queries"] // dense.PADDED + shape["batch"]) * dense.PADDED
     dims = (1, shape["heads"], rows)
     return {"shift": (dims, torch.float32), "delta": (dims, torch.float32)}

@@ -73,7 +73,7 @@ def shape_of(
 
 
 def starts_of(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
-    """Where up to four sequences begin, empty ones too."""
+    """Offsets of up to four sequences, some perhaps empty."""
     batch = min(4, shape["queries"])
     inner = torch.randint(0, shape["queries"] + 1, (batch - 1,), generator=generator).sort().values
     return torch.cat((torch.tensor([0]), inner, torch.tensor([shape["queries"]]))).to(torch.int32)

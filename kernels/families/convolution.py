@@ -1,4 +1,4 @@
-"""What specs of causal convolutions by `causal_conv.cuh` share: sources, parameters, checks of weights."""
+"""Common parts of the causal convolutions by `causal_conv.cuh`: sources, parameters, checks of weights."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def shape_of(name: str, arguments: Mapping[str, Any], channels: int) -> dict[str
 
 
 def split_of(name: str, arguments: Mapping[str, Any], channels: int) -> dict[str, int]:
-    """How many channels go to q, to k as many, and to v."""
+    """Channels of q, of k (as many), and of v."""
     keys = arguments["key_dim"]
     if not 0 < 2 * keys < channels:
         raise ShapeError(

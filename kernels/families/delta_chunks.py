@@ -1,4 +1,4 @@
-"""What specs of operators by `delta_chunks.cuh` share: tensors by name, launches, random inputs, steps."""
+"""Common parts of the operators by `delta_chunks.cuh`: tensors by name, launches, random inputs, steps."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def check(shape: Shape, arch: str) -> None:
 
 
 def sequences_of(name: str, batch: int, starts: torch.Tensor | None) -> int:
-    """How many sequences a call has."""
+    """Number of sequences in a call."""
     if starts is None:
         return batch
     check_starts("cu_seqlens", starts)
@@ -271,7 +271,7 @@ def _shape_of(name: str, takes: Sequence[str], arguments: Mapping[str, Any]) -> 
 
 
 def random_starts(shape: Shape, generator: torch.Generator) -> torch.Tensor | None:
-    """Where packed sequences begin, some perhaps empty; None for sequences of one length."""
+    """Offsets of packed sequences, some perhaps empty; None for sequences of one length."""
     if shape["sequences"] == shape["batch"]:
         return None
     tokens = shape["tokens"]
@@ -280,9 +280,9 @@ def random_starts(shape: Shape, generator: torch.Generator) -> torch.Tensor | No
 
 
 def raw(shape: Shape, generator: torch.Generator, required: Sequence[str]) -> dict[str, Any]:
-    """What a layer gives: decays below one, strengths between zero and one, keys of length one.
+    """Inputs like a layer's: decays below one, strengths between zero and one, keys of length one.
 
-    Of a state, which may be large, only where it, or what depends on it, is wanted.
+    The state, which may be large, is made only if it, or what depends on it, is in `required`.
     """
     batch, tokens, heads, all_heads = shape["batch"], shape["tokens"], shape["heads"], of_values(shape)
     dtype = scalars.FLOATS[shape.get("dtype", "fp32")]

@@ -30,7 +30,7 @@ UNIT, OF_UNIT = "gated_delta/l2_norm", "gated_delta/l2_norm_backward"
 
 @dataclass(frozen=True)
 class Chunks:
-    """Where tokens stand when each chunk has room for all of its tokens.
+    """Places of tokens if each chunk has room for all of its tokens.
 
     Attributes:
         size: tokens of a chunk.
@@ -90,7 +90,7 @@ class Chunks:
 
 @dataclass(frozen=True)
 class Pass:
-    """What the gradient is made of; tensors of chunks are [chunks, heads, size, ..].
+    """Building blocks of the gradient; tensors of chunks are [chunks, heads, size, ..].
 
     Attributes:
         call: calls operators.

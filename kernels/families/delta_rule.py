@@ -1,4 +1,4 @@
-"""What specs of the gated delta rule by `delta_rule.cuh` share: shapes, inputs, sources, launches."""
+"""Common parts of the gated delta rule by `delta_rule.cuh`: shapes, inputs, sources, launches."""
 
 from __future__ import annotations
 

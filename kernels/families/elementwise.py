@@ -1,4 +1,4 @@
-"""What specs of operators by `elementwise.cuh` share: element types, launches."""
+"""Common parts of the operators by `elementwise.cuh`: element types and launches."""
 
 from __future__ import annotations
 

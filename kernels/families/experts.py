@@ -1,4 +1,4 @@
-"""What specs of the family of `expert_gemm.cuh` share: lists of tokens, instances, launches, checks."""
+"""Common parts of the family of `expert_gemm.cuh`: lists of tokens, instances, launches, checks."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def blocks_of(assignment: torch.Tensor, experts: int, block: int) -> dict[str, t
 
 
 def used_blocks(tensors: Mapping[str, Any]) -> torch.Tensor:
-    """Of a call's tensors, a mask of `expert_ids`: blocks with ids; nobody has written those behind."""
+    """Mask of a call's `expert_ids`: blocks with ids; the entries behind them are unwritten."""
     blocks = tensors["expert_ids"].numel()
     block = -(-tensors["sorted_token_ids"].numel() // max(blocks, 1))
     first = torch.arange(blocks, device=tensors["expert_ids"].device) * block
@@ -92,7 +92,7 @@ def sorted_inputs(
 def ragged_inputs(
     shape: Mapping[str, Any], generator: torch.Generator, *, skewed: bool = False
 ) -> dict[str, Any]:
-    """Where experts' entries begin, and their ids; scales where there are any."""
+    """Offsets of experts' entries, and their ids; with scales if the shape has them."""
     assignment = assignments(shape, generator, skewed=skewed)
     if not shape["gathered"]:
         assignment = assignment[: shape["tokens"]]
@@ -110,7 +110,7 @@ def ragged_inputs(
 
 
 def entries(shape: Mapping[str, Any]) -> int:
-    """Rows of C."""
+    """Number of rows of C."""
     # A size that PyTorch has left open stays so: no `int`.
     count: int = shape["tokens"] * (shape["top_k"] if shape.get("gathered", 1) else 1)
     return count
@@ -210,7 +210,7 @@ POINTERS = (
 
 
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """What the kernel is given; it takes those that its list and factors have."""
+    """Arguments of the kernel, as far as its list and its factors take them."""
     ragged = "offsets" in tensors
     pointers = {name: tensors.get(name) for name in POINTERS}
     unused = ("sorted_token_ids", "expert_ids", "num_tokens_post_padded") if ragged else ("offsets", "gather")
@@ -306,7 +306,7 @@ def _ragged_shape(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> dic
 
 
 def scales_of(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> int:
-    """Whether there is a scale of A, and one of each expert where the operator takes that."""
+    """1 if A has a scale (each expert's B may have one too), else 0; checks their shapes."""
     fits(
         WHAT,
         scale_a=(arguments["scale_a"], FLOAT32, (1,)),
@@ -343,7 +343,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def width(shape: Mapping[str, Any]) -> int:
-    """Columns of C."""
+    """Number of columns of C."""
     halved = shape.get("activation") == "silu_and_mul" or shape.get("swiglu")
     cols: int = shape["n"] // 2 if halved else shape["n"]
     return cols

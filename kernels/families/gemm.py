@@ -1,4 +1,4 @@
-"""What specs of the family of `gemm.cuh` share: element types, epilogues, launches, checks."""
+"""Common parts of the family of `gemm.cuh`: element types, epilogues, launches, checks."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def span(shape: Mapping[str, Any], parts: int) -> int:
 
 
 def outputs_bf16(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """C of bf16."""
+    """C as a bf16 tensor."""
     return {"c": ((*tensors["a"].shape[:-2], shape["m"], shape["n"]), torch.bfloat16)}
 
 
@@ -227,7 +227,7 @@ def least_fast(shape: Mapping[str, Any], size: int) -> dict[str, int]:
 
 
 def is_fast(shape: Mapping[str, Any], size: int) -> bool:
-    """Whether `check_fast` accepts a shape."""
+    """True if `check_fast` accepts a shape."""
     try:
         check_fast(shape, size)
     except ShapeError:
@@ -250,7 +250,7 @@ def check_fast(shape: Mapping[str, Any], size: int) -> None:
 
 
 def is_nt(shape: Mapping[str, Any]) -> bool:
-    """Whether the rows of A and of B run along K."""
+    """True if the rows of A and of B run along K."""
     return bool(shape.get("layout", "nt") == "nt")
 
 

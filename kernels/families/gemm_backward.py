@@ -142,8 +142,8 @@ def _of_layer(
     activation: str,
     dout: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    """Of activation(X W1ᵀ) W2, or of ((X Wgᵀ) * activation(X Wuᵀ)) W2 where w1 = [Wg; Wu]; hidden columns
-    are made again, and their products with the activation and the gate beside their gradients."""
+    """Gradients of activation(X W1ᵀ) W2, or of ((X Wgᵀ) * activation(X Wuᵀ)) W2 where w1 = [Wg; Wu]. Hidden
+    columns are recomputed, and their products with the activation and the gate beside their gradients."""
     halves = w1.chunk(len(w1) // len(w2))
     if needs_grad <= {"w2"}:
         value = call(PRODUCT, x, halves[0]) if len(halves) == 2 else None
@@ -478,7 +478,7 @@ def _of_mul_add(
     c_b: torch.Tensor,
     dc: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    """Of c_a * (A Bᵀ) + c_b, each of the two a matrix, a row or a number."""
+    """Gradients of c_a * (A Bᵀ) + c_b, where each of c_a and c_b is a matrix, a row or a number."""
 
     def summed(like: torch.Tensor, factor: torch.Tensor | None) -> torch.Tensor:
         """dc times a matrix, or dc itself, summed to what it is the gradient of."""

@@ -35,7 +35,7 @@ class ScaledLoop:
     check: Callable[[Sizes, str], None]
 
     def tile(self, shape: Sizes, split: bool = False) -> gemm_tiles.Tile:
-        """What a work-group computes, by size; with `split` a part of K, too."""
+        """Tile of a work-group, by size; with `split` a part of K, too."""
         tile = gemm_tiles.best(
             shape["m"],
             shape["n"],
@@ -53,7 +53,7 @@ class ScaledLoop:
         return columns * sum(self.bits(shape)) // 16
 
     def suits_few_rows(self, shape: Sizes) -> bool:
-        """Whether the kernel for few rows takes less time."""
+        """True if the kernel for few rows takes less time."""
         rows, cols = family.few_rows(shape)
         row, batch = self._bytes(shape, shape["k"]), shape["batch"]
         by_rows = gemm_tiles.few_rows_cycles(rows, cols, shape["n"], row, self._bytes(shape, 128), batch)

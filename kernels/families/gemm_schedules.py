@@ -92,7 +92,7 @@ def split_k(
 
 @dataclass(frozen=True)
 class Product:
-    """What is multiplied, and what becomes of it; its methods are the implementations.
+    """A product of matrices with its epilogue; its methods are the implementations.
 
     Attributes:
         element: C++ type of A's and B's elements.
@@ -137,7 +137,7 @@ class Product:
         return {} if self.side else gemm_tiles.TUNABLES
 
     def tile(self, shape: Sizes, split: bool = False) -> gemm_tiles.Tile:
-        """What a work-group of the plain loop computes, by size; with `split` a part of K, too."""
+        """Tile of a work-group of the plain loop, by size; with `split` a part of K, too."""
         if self.side:
             side = self.side(shape)
             return gemm_tiles.Tile(side, side)
@@ -304,8 +304,9 @@ class Product:
         )
 
     def is_large(self, shape: Sizes) -> bool:
-        """Whether the schedules with tiles of 256 x 256 take a shape, keep half of the compute units busy and
-        have no use for a tile half as high or wide; of groups, whether these have two such tiles."""
+        """True if a shape suits the schedules with tiles of 256 x 256: they take it, keep half of the compute
+        units busy, and would not gain by a tile half as high or wide. Groups must have two such tiles.
+        """
         if not family.is_fast(shape, self.size(shape)):
             return False
         if "groups" in shape:

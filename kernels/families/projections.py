@@ -27,7 +27,7 @@ qkvzba_split(const ELEMENT *qkvz, const ELEMENT *ba, ELEMENT *qkv, ELEMENT *z, E
 def reference(
     mixed_qkvz: torch.Tensor, mixed_ba: torch.Tensor, heads: int, groups: int, key_dim: int
 ) -> tuple[torch.Tensor, ...]:
-    """Of tokens x heads x [q, k, groups x v, groups x z] and tokens x heads x [groups x b, groups x a].
+    """Splits tokens x heads x [q, k, groups x v, groups x z] and tokens x heads x [groups x b, groups x a].
 
     Gives [all q, all k, all v] (tokens, ..), z (tokens, heads * groups, V), b and a (tokens, heads * groups).
     """

@@ -27,7 +27,7 @@ ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "relu")
 
 @dataclass(frozen=True)
 class Scales:
-    """What scales are for.
+    """Kinds of scales that an operator supports.
 
     Attributes:
         formats: of the numbers.
@@ -47,7 +47,7 @@ BLOCKS = Scales(BYTES, (128, 64, 32))
 POWERS = Scales(MICROSCALED, (32,), power=True, roundings=("even", "down", "up"))
 
 NEAR_THE_MIDDLE = Tolerance(0, 0, share=2e-3)
-"""Of sources that compute: a number between two may fall to either side."""
+"""Tolerance for sources that compute: a number halfway between two may be rounded either way."""
 
 
 def width(cols: int, format: str) -> int:

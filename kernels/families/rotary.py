@@ -1,4 +1,4 @@
-"""What specs of the family of `rotary.cuh` share: shapes, launches, sources, inputs."""
+"""Common parts of the family of `rotary.cuh`: shapes, launches, sources, inputs."""
 
 from __future__ import annotations
 

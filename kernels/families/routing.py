@@ -1,4 +1,4 @@
-"""What specs of the family of `routing.cuh` share: their sources."""
+"""Sources of the family of `routing.cuh`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What specs of the family of `rowwise.cuh` share: element types, launches, sources, shapes."""
+"""Common parts of the family of `rowwise.cuh`: element types, launches, sources, shapes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ __global__ __launch_bounds__(256) void block_reduce(const float *x, float *out, 
 
 
 def reference(x: torch.Tensor, operation: str = "max") -> torch.Tensor:
-    """Of x (N) for each 256 elements, the last perhaps fewer; the operation is "max" or "sum"."""
+    """The maximum ("max") or sum ("sum") of each 256 elements of x (N), the last block perhaps shorter."""
     parts = x.split(BLOCK)
     return torch.stack([part.max() if operation == "max" else part.sum() for part in parts])
 

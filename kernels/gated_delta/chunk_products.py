@@ -1,4 +1,4 @@
-"""What the corrections of a chunk's tokens have to do with each other."""
+"""Products of a chunk's tokens with each other, from which their corrections follow."""
 
 from __future__ import annotations
 

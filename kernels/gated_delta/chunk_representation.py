@@ -1,4 +1,4 @@
-"""What corrections are of the state before a chunk (w), and of values alone (u)."""
+"""Corrections as a function of the state before a chunk (w), and of values alone (u)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ base = family.spec(
 
 
 def inputs(shape: family.Shape, generator: torch.Generator) -> dict[str, Any]:
-    """What a layer gives; where decays are bounded, some above one, and sums without rounding."""
+    """Inputs like a layer's; where decays are bounded, some above one, and sums without rounding."""
     tensors = {**base.inputs(shape, generator), "bounded": bool(shape["bounded"])}
     if tensors["bounded"]:
         tensors["g"] = torch.randint(-2, 3, tensors["g"].shape, generator=generator) / 16

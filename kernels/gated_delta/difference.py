@@ -1,4 +1,4 @@
-"""How far two tensors are apart, element by element: |x - y| or (x - y) squared."""
+"""Difference of two tensors, element by element: |x - y| or (x - y) squared."""
 
 from __future__ import annotations
 

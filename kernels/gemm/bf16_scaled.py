@@ -6,7 +6,7 @@ from workbench_kernels.families.gemm_rows import inputs_by, int8_rows, scaled
 
 
 def whole_numbers(dims: tuple[int, ...], generator: torch.Generator) -> tuple[torch.Tensor, ...]:
-    """int8 as bf16."""
+    """int8 values stored as bf16."""
     codes, scale = int8_rows(dims, generator)
     return codes.bfloat16(), scale
 

@@ -36,7 +36,7 @@ def reference(
     activation: str = "none",
     wanted: str = "z",
 ) -> tuple[torch.Tensor, ...]:
-    """Of c = activation(z) * gate: dz, dgate, dz summed over rows, c; empty where `wanted` lacks a name."""
+    """For c = activation(z) * gate: dz, dgate, dz summed over rows, c; empty where `wanted` lacks a name."""
     with torch.enable_grad():
         leaf = (torch.zeros_like(dc) if z is None else z).detach().requires_grad_()
         value = ACTIVATIONS[activation](leaf)
@@ -86,7 +86,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Normally distributed matrices."""
+    """Matrices of normally distributed values."""
     dims = (*((shape["batch"],) if shape["batch"] > 1 else ()), shape["rows"], shape["cols"])
     there = ("dc", *(name for name in ("z", "gate") if shape[f"has_{name}"]))
     tensors = {

@@ -1,4 +1,4 @@
-"""Where experts' tokens and tiles begin, and the expert of each tile, from tokens of each expert."""
+"""Offsets of experts' tokens and tiles, and each tile's expert, from the number of tokens of each expert."""
 
 from __future__ import annotations
 

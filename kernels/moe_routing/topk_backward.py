@@ -63,7 +63,7 @@ def shape_of(
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """What the forward pass makes of random logits, and a gradient of it."""
+    """Results of the forward pass on random logits, and a gradient of them."""
     tensors = forward.spec.inputs(shape, generator)
     values, indices, _ = forward.spec.reference(**tensors)
     return {

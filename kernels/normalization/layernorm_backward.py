@@ -1,4 +1,4 @@
-"""Backward of LayerNorm."""
+"""Backward pass of LayerNorm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backward of RMSNorm."""
+"""Backward pass of RMSNorm."""
 
 from __future__ import annotations
 

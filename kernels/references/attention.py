@@ -128,7 +128,7 @@ def attention_packed_backward(
     softcap: float = 0.0,
     sinks: torch.Tensor | None = None,
 ) -> dict[str, torch.Tensor]:
-    """`attention_backward` of `attention_packed`."""
+    """`attention_backward` for the packed sequences of `attention_packed`."""
     settings = {"causal": causal, "window": window, "scale": scale, "softcap": softcap}
     starts = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
     tensors = {"q": q, "k": k, "v": v, "sinks": sinks}

@@ -66,7 +66,7 @@ def gated_gemm(a: torch.Tensor, b: torch.Tensor, activation: str = "silu") -> to
 
 
 def accumulated_gemm(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-    """c + A Bᵀ."""
+    """The product added to C: c + A Bᵀ."""
     return c + a.to(c.dtype) @ b.to(c.dtype).mT
 
 
@@ -212,7 +212,7 @@ def factors(scale: torch.Tensor, rows: int, k: int, turned: bool = False) -> tor
 
 
 def by_columns(scale: torch.Tensor, rows: int, k: int) -> bool:
-    """Whether scales are stored by columns, (K / 128, R) or (K / 32, R)."""
+    """True if scales are stored by columns, (K / 128, R) or (K / 32, R)."""
     return scale.shape[-1] == rows and scale.shape[-2] in (-(-k // 128), -(-k // 32))
 
 

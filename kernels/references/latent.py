@@ -1,4 +1,4 @@
-"""What latent attention's queries and cache become before a step, as plain PyTorch."""
+"""Latent attention before a step: its queries and its cache, as plain PyTorch."""
 
 from __future__ import annotations
 

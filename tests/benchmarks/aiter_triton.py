@@ -22,7 +22,7 @@ import workbench as wb
 from workbench.operators.launch_target import Target, resolve
 
 PREFIX = "aiter "
-"""Of the kernel of a problem that one of these stands for."""
+"""Prefix of the kernels of problems that one of these stands for."""
 
 MOST_FUSED = 32768
 """Columns of two bytes up to which AITER takes a row at once."""
@@ -30,7 +30,7 @@ MOST_FUSED = 32768
 
 @dataclass(frozen=True)
 class Rows:
-    """What a row-wise kernel is given: bf16 [rows, cols], or fp16 where it is quantized.
+    """Input of a row-wise kernel: bf16 [rows, cols], or fp16 where it is quantized.
 
     Attributes:
         x: the input.

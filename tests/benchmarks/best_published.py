@@ -39,7 +39,7 @@ from workbench.profile.timing import modelled
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 COPIES = 101
-"""Of its operands, that the tuner takes in turn."""
+"""Copies of its operands that the tuner uses in turn."""
 CLASSES = ((64, "M up to 64"), (512, "M to 512"), (2048, "M to 2048"), (1 << 30, "M above 2048"))
 
 
@@ -101,7 +101,7 @@ def as_the_tuner(target: Target, problem: Problem) -> list[TimeModel]:
 
 
 def kernels_digest() -> str:
-    """Of what a modelled time follows from: the model and the sources of the GEMMs."""
+    """Digest of the inputs to a modelled time: the model and the sources of the GEMMs."""
     sha = hashlib.sha256(digest().encode())
     for pattern in ("families/gemm*", "gemm/*.py", "include/**/*.cuh"):
         for file in sorted(KERNELS.glob(pattern)):
@@ -138,7 +138,7 @@ def beside(rows: Iterable[Row], store: Path) -> list[Beside]:
 
 
 def kept(store: Path) -> list[Beside]:
-    """What a store has of the kernels and model that it was last made with."""
+    """Rows of a store that the current kernels and model made."""
     if not store.exists():
         return []
     lines = [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()]

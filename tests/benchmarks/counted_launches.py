@@ -33,7 +33,7 @@ COUNTING = (
     "profile/partial.py",
     "profile/sampled.py",
 )
-"""What the counts follow from, besides kernel and emulation."""
+"""Files that determine the counts, besides kernel and emulation."""
 
 
 def _read_only(items: dict[str, Any]) -> MappingProxyType[str, Any]:

@@ -1,4 +1,4 @@
-"""What the comparison of modelled with published times comes to: errors by class, as Markdown and as data."""
+"""Comparison of modelled with published times: errors by class, as Markdown and as data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NEAR = 0.20
 LEAST_US = 0.6
-"""Of a published kernel time without its launch: none is known to take less (`launch.DISPATCH_SECONDS`)."""
+"""Least published time of a kernel without its launch (`launch.DISPATCH_SECONDS`), in microseconds."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Compared:
 
     @property
     def ratio(self) -> float:
-        """Modelled over published."""
+        """The modelled time over the published one."""
         return self.us / self.row.us
 
     @property
@@ -85,7 +85,7 @@ class Errors:
 
     @classmethod
     def from_compared(cls, compared: Sequence[Compared]) -> Errors | None:
-        """None of nothing."""
+        """Errors of the rows; None if there are none."""
         if not compared:
             return None
         ratios = sorted(each.ratio for each in compared)
@@ -159,14 +159,14 @@ def _arch(row: Row) -> str:
 def outside(
     rows: Sequence[Row], modelled: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()
 ) -> list[Compared]:
-    """What a stated error rests on: rows whose kernels were modelled themselves, or by what is nearest."""
+    """Rows behind a stated error: those whose kernels were modelled themselves, or by what is nearest."""
     return nearest(rows, modelled) + compare(tritons, modelled)
 
 
 def expected(
     rows: Sequence[Row], modelled: Mapping[Problem, Modelled], tritons: Sequence[Row] = ()
 ) -> dict[str, object]:
-    """What `wb.time` says of its own error: by regime, and where none is known by class of kernels."""
+    """Errors that `wb.time` states: by regime, and by class of kernels where no regime is known."""
     compared = nearest(rows, modelled)
     classes: dict[str, object] = {}
     for group in dict.fromkeys(each.row.group for each in compared):
@@ -227,7 +227,7 @@ def _by(title: str, compared: Sequence[Compared], key: Callable[[Row], str]) -> 
 
 
 def _caches(compared: Compared) -> str:
-    """What was in the caches, in the row and in the model; and whether this is the model of today."""
+    """State of the caches in the row and in the model; and whether the current model made it."""
     caches = "warm, modelled cold" if compared.cold else CACHES.get(compared.row.caches, "")
     return f"{caches}; former model" if compared.former else caches
 
@@ -251,7 +251,7 @@ def _single(compared: Sequence[Compared]) -> list[str]:
 
 
 CACHES = {"kept": "warm", "cleared": "cold"}
-"""How a table says what was in the caches."""
+"""Words of tables for the state of the caches."""
 
 QUANTITIES_SAID = "; ".join(
     f"{each.name}: {each.description}, {each.seconds * 1e6:g} us more than the kernel time"
@@ -474,7 +474,7 @@ OWNERS = "## On owners' GPUs"
 
 
 def _owners(reports: Sequence[Report]) -> list[str]:
-    """What `python -m workbench hardware` measured, by file in the folder `hardware/`."""
+    """The page's section on reports of `python -m workbench hardware`, from the files in `hardware/`."""
     head = ("report", "category", "times", "modelled over measured, median", "80 % from", "to")
     rows = [
         (each.title, category, count, *(f"{value:.2f}" for value in middle))

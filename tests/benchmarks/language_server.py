@@ -1,4 +1,4 @@
-"""How long the kernel takes to answer the editor about a cell of the tile library, and clangd's memory.
+"""Response time of the kernel to the editor in a cell of the tile library, and clangd's memory.
 
 python tests/benchmarks/language_server.py [rounds]
 

@@ -1,4 +1,4 @@
-"""How long a person waits for an answer in JupyterLab: after a click, and from a run's data to its figures.
+"""Response time in JupyterLab: after a click, and from a run's data to its figures.
 
 python tests/benchmarks/latency.py [rounds]
 

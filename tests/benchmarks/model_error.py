@@ -1,4 +1,4 @@
-"""How far the timing model is from published times: `docs/model_error.md`. Nothing here is measured.
+"""Errors of the timing model against published times: `docs/model_error.md`. Nothing here is measured.
 
     python tests/benchmarks/model_error.py [--kernel gemm/bf16 ...] [--like] [--largest 3e12] [--minutes 60]
     python tests/benchmarks/model_error.py --own FOLDER --port FOLDER [...]    # published sources themselves
@@ -40,7 +40,7 @@ KEPT = ROOT / "tests" / "data" / "modelled_times.jsonl"
 
 @dataclass(frozen=True)
 class Modelled:
-    """What the model said of a problem.
+    """Modelled time of a problem.
 
     Attributes:
         us: kernel time, the caches cleared before.
@@ -80,7 +80,7 @@ MODEL = (
     "simulation/**/*.[pch]*",
     "../targets/*.py",
 )
-"""What the modelled time follows from, in workbench/profile."""
+"""Files in workbench/profile that determine the modelled time."""
 
 
 _SAID = {
@@ -88,11 +88,11 @@ _SAID = {
     ".c": re.compile(r"/\*[\s\S]*?\*/|//.*|\s+"),
     ".h": re.compile(r"/\*[\s\S]*?\*/|//.*|\s+"),
 }
-"""What may change in a file of the model and leaves the model as it is, by the file's kind."""
+"""Comments and spaces, by the file's suffix: they do not change the model."""
 
 
 def digest() -> str:
-    """Of the files of the model, without their comments and spaces."""
+    """Digest of the model's files, without their comments and spaces."""
     sha = hashlib.sha256()
     for pattern in MODEL:
         for file in sorted((ROOT / "workbench" / "profile").glob(pattern)):
@@ -124,7 +124,7 @@ class Store:
                     )
 
     def is_left(self, problem: Problem) -> bool:
-        """Whether the model of today has said nothing of a problem."""
+        """True if the current model has no time for a problem."""
         return self._models.get(problem) != self.model
 
     def add(self, problem: Problem, modelled: Modelled) -> None:
@@ -146,17 +146,17 @@ class Store:
 
 
 def problems_of(rows: Sequence[Row]) -> set[Problem]:
-    """What rows ask for, the published kernels themselves included."""
+    """Problems that rows ask for, the published kernels themselves included."""
     published_kernels = (own_problem(row) for row in rows)
     return {row.problem for row in rows} | {each for each in published_kernels if each is not None}
 
 
 TRITON, AITER = "triton ", "aiter "
-"""Of the kernel of a problem that a Triton kernel stands for, and of one of AITER's Triton kernels."""
+"""Prefixes of the kernels of problems: a Triton kernel stands for it, or one of AITER's Triton kernels."""
 
 
 def cost(problem: Problem) -> float:
-    """What running it takes, in operations; a byte counts as ten."""
+    """Cost of running a problem, in operations; a byte counts as ten."""
     if problem.kernel.startswith((TRITON, AITER)):
         sizes = problem.parameters
         return 40.0 * int(sizes["rows"]) * int(sizes["cols"])
@@ -168,7 +168,7 @@ def cost(problem: Problem) -> float:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where kernels and counted launches come from.
+    """Sources of kernels and of counted launches.
 
     Attributes:
         launches: that were counted before.
@@ -182,7 +182,7 @@ class Setting:
     aiter: Path | None = None
 
     def prepare(self, problem: Problem) -> Target:
-        """What is run for a problem."""
+        """The launch that is modelled for a problem."""
         if self.own is not None and problem.kernel.startswith(PREFIX):
             return own_target(problem, self.own, self.port)
         if problem.kernel.startswith(TRITON):

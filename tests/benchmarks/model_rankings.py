@@ -1,4 +1,4 @@
-"""Whether the model ranks versions of a kernel as hardware does. Nothing here is measured.
+"""Rankings of a kernel's versions by the model, and by hardware. Nothing here is measured.
 
     python tests/benchmarks/model_rankings.py [--own FOLDER] [--notebooks FOLDER] [--only KEY ...] [--write]
 
@@ -96,7 +96,7 @@ def _order(window: int) -> str:
 
 
 def cube(side: int) -> dict[str, int]:
-    """A square problem."""
+    """Sizes of a square problem."""
     return {"m": side, "n": side, "k": side}
 
 
@@ -321,7 +321,7 @@ def blog(notebooks: Path) -> Ranking:
 
 
 def own_rankings(checkout: Path) -> tuple[Ranking, ...]:
-    """Of sources that were timed themselves."""
+    """Rankings of sources that were timed themselves."""
     return (
         Ranking(
             "schedules-fp8-own",
@@ -367,7 +367,7 @@ TIE = 0.005
 
 
 def _verdict(ratio: float) -> str:
-    """Whether a version is behind the one before, by its time over that one's."""
+    """Rank of a version against the one before, by the ratio of their times."""
     return "equal" if abs(ratio - 1) < TIE else "yes" if ratio > 1 else "**no**"
 
 

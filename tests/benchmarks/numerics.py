@@ -1,4 +1,4 @@
-"""How far exact and fast numerics are from float64: sums of one matrix core, attention, a training step.
+"""Errors of exact and fast numerics against float64: sums of one matrix core, attention, a training step.
 
     python tests/benchmarks/numerics.py [--device emulated:gfx942]
 

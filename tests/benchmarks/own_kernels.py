@@ -23,7 +23,7 @@ from workbench.operators.launch_target import Target, resolve
 from workbench.toolchain import zig
 
 PREFIX = "own "
-"""Of the kernel of a problem that stands for HipKittens' own source."""
+"""Prefix of the kernels of problems that HipKittens' own source stands for."""
 
 Sizes = Mapping[str, int]
 Argument = torch.Tensor | int | float
@@ -236,7 +236,7 @@ PORT: Mapping[str, OwnKernel] = {
         port=True,
     ),
 }
-"""The port's, likewise."""
+"""The port's kernels for the same problems."""
 
 
 PORTED = "HipKittens (port)"

@@ -12,7 +12,7 @@ DATA = Path(__file__).resolve().parents[1] / "data"
 
 @dataclass(frozen=True)
 class Problem:
-    """What is modelled once, however many published it.
+    """A problem that is modelled once, however many have published it.
 
     Attributes:
         kernel: name of the spec.
@@ -65,7 +65,7 @@ class Row:
 
     @property
     def warm(self) -> bool:
-        """Whether it is to be compared with a launch that is repeated."""
+        """True if it is compared with a repeated launch."""
         return self.caches == "kept"
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 WANTED = 0.8
 STEP, MOST = 0.05, 4.0
-"""Of the factors that are tried, and the last one."""
+"""Step between the factors that are tried, and the largest of them."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Stated:
-    """What is said of a regime.
+    """Stated error of a regime.
 
     Attributes:
         rows, classes: it rests on.

@@ -1,4 +1,4 @@
-"""How long the emulated device takes on this computer: a dozen benchmarks, each with its goal.
+"""Speed of the emulated device on this computer: a dozen benchmarks, each with its goal.
 
     python tests/benchmarks/speed.py                  # all, some minutes
     python tests/benchmarks/speed.py gemm attention   # these
@@ -72,7 +72,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line asks for."""
+    """Settings from the command line."""
 
     repeat: int
     threads: Sequence[int]
@@ -86,7 +86,7 @@ class Settings:
 
 
 def processor_seconds() -> float:
-    """Of this process and of those that it has waited for."""
+    """CPU time of this process and of the children that it has waited for."""
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(part.ru_utime + part.ru_stime for part in usage)
 
@@ -385,7 +385,7 @@ def edit(settings: Settings) -> Iterator[Row]:
 
 
 def first(settings: Settings) -> Iterator[Row]:
-    """What a machine builds once: the device's native library, from an empty cache."""
+    """First build on a machine: the device's native library, from an empty cache."""
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ["HIPKITTENS_CACHE"] = folder

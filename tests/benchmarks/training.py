@@ -58,7 +58,7 @@ SEEDS = range(5)
 WINDOW = 10
 """Steps over which losses are averaged before they are compared: a batch's own difficulty is no error."""
 LIMIT = 0.9999
-"""Of the cosine between a gradient and float64's."""
+"""Least cosine between a gradient and float64's."""
 
 TURNS, TURN = 11, 5
 """Turns of each in the times of a step, and steps of a turn."""
@@ -86,7 +86,7 @@ def curve(model: str, kernels: str, seed: int, steps: int) -> dict[str, Any]:
 
 
 def seconds(model: str) -> dict[str, dict[str, float]]:
-    """Of a step by each of the three: the medians of CPU time and of the clock, after the first turn."""
+    """Seconds of a step by each of the three: medians of CPU time and wall time, without the first turn."""
     runs = {kernels: training(model, kernels, 0, TURNS * TURN) for kernels in ("hipkittens", *PYTORCH)}
     spent: dict[str, list[tuple[float, float]]] = {kernels: [] for kernels in runs}
     for turn in range(TURNS):
@@ -169,7 +169,7 @@ def seconds_text(models: Sequence[str]) -> str:
 
 
 def cosines(model: str) -> dict[str, dict[str, float]]:
-    """Of each parameter's first gradient with float64's: by our kernels, and by PyTorch in bf16."""
+    """Cosine of each parameter's first gradient with float64's: by our kernels, and by PyTorch in bf16."""
     gradients: dict[str, dict[str, torch.Tensor]] = {}
     for kernels in ("hipkittens", "pytorch", "float64"):
         run = training(model, "pytorch" if kernels == "float64" else kernels, 0, 1)
@@ -348,7 +348,7 @@ def rate(spec: KernelSpec, shape: dict[str, Any], us: float) -> tuple[float, str
 
 
 def _distance(shape: dict[str, Any], published: Published) -> float:
-    """How unlike shapes are: octaves of sizes; another choice counts as eight."""
+    """Distance between shapes: octaves of sizes; another choice counts as eight."""
     octaves = 0.0
     for key, value in published.shape.items():
         numbers = all(isinstance(v, int) and v > 1 for v in (value, shape[key]))

@@ -35,11 +35,11 @@ def rmsnorm(x, weight, out, cols, eps, size: tl.constexpr):
 
 
 PREFIX = "triton "
-"""Of the kernel of a problem that one of these stands for."""
+"""Prefix of the kernels of problems that one of these stands for."""
 
 
 def warps(name: str, block: int) -> int:
-    """Of a program: as in the tutorial on the fused softmax, and in that on layer normalization."""
+    """Warps of a program: as in the tutorial on the fused softmax, and in that on layer normalization."""
     if name == "softmax":
         return 16 if block >= 4096 else 8 if block >= 2048 else 4
     return min(max(block // 256, 1), 8)

@@ -57,12 +57,12 @@ TARGETS = {
 
 
 def off(operator: str) -> str:
-    """How far the modelled times of an operator may be off."""
+    """Stated error of an operator's modelled times, in words."""
     return f"modelled, {expected(operator).text}"
 
 
 def left(minutes: float, began: float) -> bool:
-    """Whether there is time for another problem."""
+    """True while there is time for another problem."""
     return time.monotonic() - began < 60 * minutes
 
 

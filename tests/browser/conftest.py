@@ -42,12 +42,12 @@ PATIENCE = 120_000
 """Milliseconds that anything may take: a slow machine is no failure, and a wrong page stays wrong."""
 
 LOOKS = [(width, height, dark) for width, height in ((1440, 900), (1024, 700)) for dark in (False, True)]
-"""What journeys are taken at: one of the four in turn by the seed, all of them with HIPKITTENS_TEST_ALL."""
+"""Sizes and themes of the page for journeys: one by the seed, or all with HIPKITTENS_TEST_ALL."""
 if not os.environ.get("HIPKITTENS_TEST_ALL"):
     LOOKS = [random.Random(os.environ["HIPKITTENS_TEST_SEED"]).choice(LOOKS)]
 
 AGAIN = pytest.mark.flaky(reruns=1)
-"""A page on a loaded machine: what fails and then passes is told as a rerun."""
+"""For pages on a loaded machine: a test that fails and then passes is reported as a rerun."""
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = (
@@ -75,7 +75,7 @@ HARMLESS = re.compile(
 
 
 def chromium() -> str | None:
-    """The browser's program."""
+    """Path of the browser."""
     name = os.environ.get("HIPKITTENS_CHROMIUM")
     return shutil.which(name) if name else next(filter(None, map(shutil.which, PROGRAMS)), None)
 

@@ -31,7 +31,7 @@ WRONG = {
     "04.3": [("head / (g.q.depth() / g.k.depth())", "head % g.k.depth()", "in turn (0, 1, 0, 1)")],
     "04.4": [("ceil_div(keys, BLOCK)", "keys / BLOCK", "last block is left out")],
 }
-"""What a student writes first, by exercise: part of the solution, what stands there instead, what is said."""
+"""First answers of students, by exercise: part of the solution, its replacement, and the expected message."""
 
 SCALE = """\
 %%hipkittens mine
@@ -55,7 +55,7 @@ def solution(name: str) -> str:
 
 
 def to_end(lab: Lab) -> None:
-    """Runs all cells."""
+    """Runs all cells to the last."""
     lab.command("notebook:run-all-cells")
     for number in range(lab.cells.count()):
         if lab.text(number).strip():

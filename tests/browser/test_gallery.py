@@ -34,7 +34,7 @@ SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 WRITE = os.environ.get("HIPKITTENS_TEST_PICTURES") == "write"
 ALL = bool(os.environ.get("HIPKITTENS_TEST_ALL"))
 FEW = ("sweep", "profile", "card-memory-baseline", "card-roofline-baseline")
-"""What a usual run draws, at the width that is hardest."""
+"""Figures of a usual run, at the width that is hardest."""
 
 STORED = WIDTHS[0]
 """The width of stored pictures."""
@@ -63,7 +63,7 @@ def screenshot(page: Page, theme: str) -> Image.Image:
 
 
 def wrong_picture(picture: Image.Image, stored: Path) -> str:
-    """How a picture differs from the stored one; "" where it does not."""
+    """Difference of a picture from the stored one, in words; "" if there is none."""
     if WRITE:
         PICTURES.mkdir(exist_ok=True)
         reduced(picture).save(stored, optimize=True)
@@ -85,7 +85,7 @@ def reduced(picture: Image.Image) -> Image.Image:
 
 
 def difference(first: Image.Image, other: Image.Image) -> float:
-    """Of the worst part, once what a pixel's breadth moves is blurred; 255 where sizes differ."""
+    """Difference in the worst part, after blurring away shifts of a pixel; 255 if sizes differ."""
     if first.size != other.size:
         return 255.0
     blurred = [picture.convert("RGB").filter(ImageFilter.GaussianBlur(2)) for picture in (first, other)]

@@ -45,7 +45,7 @@ LOST = ("model not found", "Loading widget", "No renderer", "Error rendering")
 
 @contextlib.contextmanager
 def served(code: Path, home: Path, theme: str) -> Iterator[str]:
-    """VS Code's address."""
+    """Serves VS Code; yields its address."""
     settings = home / "data" / "Machine" / "settings.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(json.dumps({"workbench.colorTheme": theme, "workbench.startupEditor": "none"}))

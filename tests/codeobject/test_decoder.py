@@ -51,7 +51,7 @@ def test_text_is_llvms(target: str) -> None:
 
 
 LOSES_SC1 = re.compile(r"(flat|global)_atomic_(add|min|max)_f64 a\[.* sc1")
-"""Of the f64 atomics that return to AGPRs clang 22's assembler writes sc1 and leaves its bit out."""
+"""f64 atomics that return to AGPRs: clang 22's assembler accepts sc1 and leaves its bit out."""
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx950"])

@@ -19,10 +19,10 @@ from workbench.targets import NAMES
 ROOT = Path(workbench.__file__).parent
 PACKAGE = ROOT / "codeobject" / "instructions"
 MEANINGS = (PACKAGE, ROOT / "emulator" / "semantics", ROOT / "emulator" / "native" / "ops")
-"""Where opcodes are named: their records, and what each does."""
+"""Folders that may name opcodes: those of their records and of their semantics."""
 
 SOURCES = (ROOT / "targets",)
-"""Where figures say what they were measured with."""
+"""Folders with figures that say what they were measured with."""
 
 DATA = Path(__file__).parents[1] / "data" / "mfma.csv"
 

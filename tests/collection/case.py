@@ -24,7 +24,7 @@ class Case:
     atol: float = 1e-2
     exact: frozenset[str] = frozenset()
     returned: Any = None
-    """What the function gives back, where it runs on the host."""
+    """The function's return value, if it runs on the host."""
 
 
 @dataclass

@@ -57,7 +57,7 @@ def blocks(page: str, language: str = "python") -> list[str]:
 
 
 def run(tree: Path, *words: str, ok: bool = True) -> str:
-    """What a Python program prints in a copy of the tree."""
+    """Output of a Python program in a copy of the tree."""
     environment = {**os.environ, "PYTHONPATH": str(tree), "HIPKITTENS_HISTORY": "off"}
     process = subprocess.run(
         [sys.executable, *words],

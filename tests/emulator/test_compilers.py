@@ -134,7 +134,7 @@ class Clang:
 
 
 def programs() -> Iterator[tuple[tuple[str, ...], str | None]]:
-    """What may be a clang, and its lld where that is none of its own folder's."""
+    """Commands that may be a clang, each with an lld unless its own folder has one."""
     for name in ("clang++", *(f"clang++-{n}" for n in VERSIONS)):
         path = shutil.which(name)
         if path is not None and shutil.which("lld", path=str(Path(path).resolve().parent)) is not None:

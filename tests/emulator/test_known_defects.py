@@ -1,4 +1,4 @@
-"""What docs/compilers.md says of the compilers' wrong code, on each compiler that is installed."""
+"""The wrong code in docs/compilers.md, on each installed compiler."""
 
 from __future__ import annotations
 

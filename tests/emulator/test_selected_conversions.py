@@ -118,7 +118,7 @@ def conversions(target: str) -> Iterator[Conversion]:
 
 
 def rounded(target: str) -> Iterator[str]:
-    """Of single numbers to a half that is selected, which only gfx950 has: large formats."""
+    """Rounds single numbers to a selected half, which only gfx950 does: large formats."""
     if target == "gfx950":
         yield from ("f16", "bf16")
 
@@ -160,7 +160,7 @@ def finite_codes(target: str, small: str) -> torch.Tensor:
 
 
 def numbers(target: str, small: str, bytes_: torch.Tensor) -> torch.Tensor:
-    """What bytes are in a format, along a last axis that fp4 has twice as much of."""
+    """Values of bytes in a format, along a last axis that is twice as long for fp4."""
     if small == "fp4":
         return torch.stack([E2M1[bytes_.long() & 15], E2M1[bytes_.long() >> 4]], -1).flatten(-2)
     return bytes_.view(SMALL[target][small]).float()
@@ -240,7 +240,7 @@ def known_faults(version: int, target: str) -> dict[str, str]:
 
 
 def fault(case: Conversion, out: torch.Tensor, right: torch.Tensor) -> str:
-    """What is wrong with results `[selections, LANES]`; "" where nothing is."""
+    """Kind of fault in results `[selections, LANES]`; "" if they are right."""
     if torch.equal(out, right):
         return ""
     if torch.equal(out[[0, 2, 1, 3]] if len(out) == 4 else out.flip(0), right):

@@ -63,7 +63,7 @@ def random_words(generator: random.Random, data: bytes) -> bytes:
 
 
 def descriptors(generator: random.Random, data: bytes) -> bytes:
-    """Damages kernel descriptors."""
+    """Damages the kernel descriptors of a code object."""
     return _overwritten(generator, data, ".rodata")
 
 

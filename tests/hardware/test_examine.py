@@ -161,7 +161,7 @@ def test_who_may_not_be_disturbed_waits_for_a_few_cases_only(
 def test_what_the_emulated_device_answered_in_time_is_asked_of_the_examined_one_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the emulated half takes all the time, a run still completes two cases."""
+    """If the emulated half takes all the time, a run still completes two cases."""
     now = [0.0]
 
     def answer(side: Side, section: str, case: Case, folder: Path, seconds: float) -> dict[str, str]:

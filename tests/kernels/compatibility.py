@@ -54,7 +54,7 @@ LONGEST = 200
 """Characters of a text in the table of sources."""
 READ = "device part read, templates instantiated; not run"
 RESULTS = ("right", "wrong", "fails", "compiles", "no")
-"""What may become of a source: right, another result, an error when it runs, not run, does not compile."""
+"""Results of a source: right, another result, an error when it runs, not run, does not compile."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def compile_only(
     define: Iterable[str] = (),
     preferred: str | None = None,
 ) -> str:
-    """What the compiler says of the device part of a source, templates instantiated; "" where nothing."""
+    """The compiler's errors on the device part of a source, templates instantiated; "" if it compiles."""
     with mock.patch.dict(os.environ, {"HIPKITTENS_COMPILER": preferred} if preferred else {}):
         compiler = toolchain.find_compiler(branch.arch)
     flags = ["-fsyntax-only", "-std=c++20", "-O3", "-w", "-ferror-limit=0"]
@@ -311,7 +311,7 @@ class Results:
 
 
 def read(source: Source, compiler: str, own_headers: bool) -> dict[str, str]:
-    """Whether the compiler accepts the device part of a source, templates instantiated."""
+    """Result of compiling the device part of a source, templates instantiated."""
     test = hipkittens_sources.unit_test(source) if source.is_unit_test else None
     include = [*([source.headers] if own_headers else []), *(test.include if test else [])]
     include += hipkittens_sources.moved(source)
@@ -482,7 +482,7 @@ Known = dict[tuple[str, bool], dict[Source, dict[str, str]]]
 
 
 def heads(columns: Sequence[tuple[str, bool]]) -> list[str]:
-    """What the table calls columns: compilers and whether the headers are HipKittens' own."""
+    """Heads of the table's columns: compiler, and whose headers."""
     names = {compiler: version(compiler) for compiler, _ in columns}
     return [
         f"{'its own' if own_headers else 'our'} headers, {names[compiler]}"
@@ -491,7 +491,7 @@ def heads(columns: Sequence[tuple[str, bool]]) -> list[str]:
 
 
 def totals(branches: Sequence[str], outcomes: Known) -> Iterator[str]:
-    """How many of the sources of a branch that were tried have which result, by column."""
+    """Number of a branch's sources with each result, by column."""
     yield f"| | branch | {' | '.join(RESULTS)} |"
     yield "| --- | --- |" + " --- |" * len(RESULTS)
     for head, results in zip(heads(list(outcomes)), outcomes.values(), strict=True):
@@ -522,7 +522,7 @@ def row(source: Source, results: Sequence[dict[str, str] | None]) -> str:
 
 
 def is_lacking(source: Source, outcomes: Known) -> bool:
-    """Whether a source is known not to be right with our headers and the first compiler."""
+    """True for a source that is known not to be right with our headers and the first compiler."""
     result = of_ours(source, outcomes)
     return result is not None and result["result"] != "right"
 

@@ -1,4 +1,4 @@
-"""What the first call of each operator takes with an empty cache; stored for docs/kernel_costs.md.
+"""Time of the first call of each operator with an empty cache; stored for docs/kernel_costs.md.
 
     python tests/kernels/first_calls.py [NAME ...] [--device emulated:gfx950] [--print]
 
@@ -56,7 +56,7 @@ def stored_rows() -> dict[str, list[str]]:
 
 
 def summary(rows: Mapping[str, Sequence[str]], every: Collection[str], device: str) -> str:
-    """What the page says of rows by operator."""
+    """The page's summary of rows by operator."""
     seconds = [float(rows[name][2]) for name in every if name in rows]
     missing = [f"`{name}`" for name in every if name not in rows]
     return (

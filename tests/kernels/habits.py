@@ -1,4 +1,4 @@
-"""What PyTorch's own functions take and operators should: one function a habit, for any operator.
+"""Habits of PyTorch's own functions that operators should share: one function each, for any operator.
 
 Each is given a `Call` and raises AssertionError, or whatever the operator does; it skips by `Missing` where
 the operator has no such call. `python tests/kernels/habits.py` writes docs/pytorch_habits.md from them.
@@ -296,7 +296,7 @@ def _on(call: Call) -> Any:
 
 
 def cell(name: str, habit: str, arch: str) -> str:
-    """What the table says: yes, or why not."""
+    """Cell of the table: yes, or why not."""
     try:
         HABITS[habit](Call(wb.kernels[name], arch, "docs"))
     except Missing as reason:

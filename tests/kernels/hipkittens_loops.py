@@ -134,7 +134,7 @@ class Row:
     kernel: Kernel
     loop: Loop
     often: Mapping[int, float] | None = None
-    """How often a wave executes an instruction, by address; where it is None, once."""
+    """Executions of an instruction by a wave, by address; if None, one each."""
 
     def sum(self, value: Callable[[Instruction], float]) -> float:
         """The sum of a value over all instructions, each as often as it is executed."""

@@ -60,7 +60,7 @@ class Source:
 
     @property
     def headers(self) -> Path:
-        """HipKittens' own."""
+        """HipKittens' own headers."""
         return self.library or self.root / "include"
 
     @property
@@ -74,7 +74,7 @@ class Source:
 
     @staticmethod
     def from_record(record: Mapping[str, Any]) -> Source:
-        """The other way."""
+        """A source from its record."""
         root, path = (Path(record[name]) for name in ("root", "path"))
         library = Path(record["library"]) if record.get("library") else None
         return Source(record["branch"], root, path, record["arch"], tuple(record["define"]), library)
@@ -125,13 +125,13 @@ def target_of(path: Path, arch: str) -> str:
 
 
 def _is_program(path: Path) -> bool:
-    """Whether a file is compiled by itself, for AMD's GPUs."""
+    """True for a file that is compiled by itself, for AMD's GPUs."""
     text = path.read_text()
     return "kittens.cuh" in text and re.search(r"PYBIND11_MODULE|\bint main\b", text) is not None
 
 
 def _is_leaf(path: Path) -> bool:
-    """Whether a unit test's file has tests, and does not only call others'."""
+    """True for a unit test's file that has tests of its own, and does not only call others'."""
     return re.search(r"\bdevice_func\b", path.read_text()) is not None
 
 
@@ -170,7 +170,7 @@ def attempt(source: Source, own_headers: bool, whole: bool = False) -> dict[str,
 def checked(
     module: wb.Module | wb.HostModule | _Whole, source: Source, include: list[Path]
 ) -> dict[str, object]:
-    """What a source's module computes, as of `attempt`."""
+    """Results of a source's module, as of `attempt`."""
     check = next((check for pattern, check in CHECKS if re.search(pattern, source.name)), None)
     if check is None:
         return {"result": "compiles", "text": "computes nothing that could be compared"}
@@ -188,7 +188,7 @@ def checked(
 
 
 def _sanitized(check: Check, module: Any, source: Source, include: list[Path]) -> str:
-    """What the sanitizer says of the launches of a check that found something wrong."""
+    """The sanitizer's summary of a failed check's launches."""
     with wb.sanitizing() as watch, contextlib.suppress(WrongError):
         check(module, source, include)
     count = Counter(finding.category for finding in watch.findings)
@@ -212,7 +212,7 @@ class TooLargeError(Exception):
 
 @dataclass(frozen=True)
 class UnitTest:
-    """How HipKittens' makefile builds the program with one file's tests.
+    """Build of the program with one file's tests, as in HipKittens' makefile.
 
     Attributes:
         text: the program.
@@ -434,7 +434,7 @@ def _compare(name: str, got: torch.Tensor, expected: torch.Tensor, tolerance: fl
 
 
 def _gemm(module: Any, source: Source, include: list[Path]) -> str:
-    """C = A Bᵀ."""
+    """Checks C = A Bᵀ."""
     text = source.path.read_text()
     sizes = "MNK" if "#define M " in text else ("BLOCK_SIZE_ROWS", "BLOCK_SIZE_ROWS", "BLOCK_SIZE_COLS")
     m, n, k = (defined(text, name) for name in sizes)
@@ -610,13 +610,13 @@ def _backward(module: Any, source: Source, include: list[Path]) -> str:
 
 
 BACKWARD = 5e-3
-"""How far off gradients of attention may be: of bf16 products in float they are 2e-3 to 3e-3."""
+"""Tolerance of gradients of attention: for bf16 products summed in float, errors are 2e-3 to 3e-3."""
 
 
 def _query_gradient(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, grad: torch.Tensor, keys: slice, causal: bool
 ) -> torch.Tensor:
-    """What some of the keys add to the gradient of the queries, of `[B, N, H, D]` tensors, in double."""
+    """Contribution of some keys to the gradient of the queries, of `[B, N, H, D]` tensors, in double."""
     q, k, v, grad = (x.double().transpose(1, 2) for x in (q, k, v, grad))
     group = q.shape[1] // k.shape[1]
     k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
@@ -689,7 +689,7 @@ def _phases(module: Any, source: Source, include: list[Path]) -> str:
 
 
 def _conflict(module: Any, offsets: dict[int, int]) -> bool:
-    """Whether lanes that access shared memory at these bytes cost a cycle more than they have to."""
+    """True if lanes that access shared memory at these bytes cost a cycle more than necessary."""
     active, at = torch.zeros(1, 1, 1, 64), torch.zeros(1, 1, 1, 64)
     for lane, offset in offsets.items():
         active.view(torch.int32)[..., lane] = 1
@@ -703,7 +703,7 @@ def _conflict(module: Any, offsets: dict[int, int]) -> bool:
 
 
 def _copied(module: Any, source: Source, include: list[Path]) -> str:
-    """What a kernel copies; some write the cycles that it took, too."""
+    """Checks a kernel that copies; some write the cycles that it took, too."""
     x = torch.randn(1, 1, 32, 32, generator=torch.Generator().manual_seed(0)).bfloat16()
     out = torch.full_like(x, float("nan"))
     text = source.path.read_text()

@@ -1,4 +1,4 @@
-"""What each kernel costs: registers, LDS, main loop, conflicts, bytes, time; stored for docs/kernel_costs.md.
+"""Costs of each kernel: registers, LDS, main loop, conflicts, bytes, time; stored for docs/kernel_costs.md.
 
     python tests/kernels/kernel_costs.py               # every operator
     python tests/kernels/kernel_costs.py gemm/ --print # those whose names begin so, on the terminal
@@ -37,13 +37,13 @@ DATA = Path(__file__).resolve().parents[2] / "docs" / "data" / "kernel_costs.jso
 """Lines of the page's tables by operator, an operator a line."""
 
 FIRST_HEADS = ("operator", "shape", "first call, s", "second call, ms")
-"""Of the table that `first_calls.py` makes."""
+"""Heads of the table that `first_calls.py` makes."""
 
 MOST_FLOPS, MOST_BYTES = 3e9, 1e8
 """Work of a launch that is small enough to be counted here."""
 
 TIMED_FLOPS, TIMED_BYTES = 5e12, 2e9
-"""Of one whose time is modelled here, from a part of its work-groups."""
+"""Limits of a launch whose time is modelled here, from a part of its work-groups."""
 
 HEAD = """# What the kernels cost
 
@@ -83,7 +83,7 @@ CONFLICTS = {
     "moe_routing/align_block_size": "rows add to a counter for their expert, and to the same one of it wait "
     "for each other",
 }
-"""Where bank conflicts are left, and why."""
+"""Reasons for the remaining bank conflicts, by operator."""
 
 LEFT = "\nBank conflicts that are left:\n\n" + "".join(
     f"- `{name}`: {why}.\n" for name, why in CONFLICTS.items()
@@ -111,7 +111,7 @@ class Row:
     profile: ProfileResult
     loop: Loop | None
     alone: bool
-    """Whether the operator has this launch alone, so that its work is the operator's."""
+    """True if the operator has no other launch, so that its work is the operator's."""
 
 
 def _count(row: Row, name: str) -> int:
@@ -132,7 +132,7 @@ def _conflicts(row: Row) -> str:
 
 
 def _bytes(row: Row) -> str:
-    """What L2 and memory behind it exchange, over the least."""
+    """Bytes between L2 and the memory behind it, over the least possible."""
     least = row.profile.work.get("bytes") if row.alone else row.profile.argument_bytes
     moved = 1024 * (_count(row, "FETCH_SIZE") + _count(row, "WRITE_SIZE"))
     return f"{moved / least:.2f}" if least else "not known"
@@ -228,7 +228,7 @@ TIMES = (
 
 
 def fits(spec: KernelSpec, shape: Shape, flops: float, moved: float) -> bool:
-    """Whether the work of a shape is within the limits of floating-point operations and bytes."""
+    """True if the work of a shape is within the limits of floating-point operations and bytes."""
     work = spec.work(shape)
     return bool(work) and work.get("flops", 0) <= flops and work.get("bytes", 0) <= moved
 
@@ -301,7 +301,7 @@ def table(heads: Sequence[str], lines: Iterable[str]) -> str:
 
 
 def stored() -> dict[str, Any]:
-    """What is stored: lines of each operator by table, and what is said of first calls."""
+    """The stored rows: each operator's by table, and those of first calls."""
     return json.loads(DATA.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""What the main loop of a compiled kernel consists of, read from its machine code."""
+"""Composition of a compiled kernel's main loop, read from its machine code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAITS = ("s_waitcnt", "s_barrier", "s_setprio", "s_nop", "s_sleep")
 
 
 def kind_of(instruction: Instruction) -> str:
-    """What an instruction keeps busy.
+    """Unit that an instruction keeps busy.
 
     One of "mfma", "valu", "agpr copy", "lds", "direct load", "memory", "scratch", "salu", "wait", "branch".
     """
@@ -50,7 +50,7 @@ class Loop:
 
     @property
     def kinds(self) -> Counter[str]:
-        """Instructions by `kind_of`."""
+        """Number of instructions by `kind_of`."""
         return Counter(map(kind_of, self.instructions))
 
     def per_mfma(self, *kinds: str) -> float:

@@ -50,7 +50,7 @@ def settings(spec: KernelSpec) -> list[Shape]:
 
 
 def cost(spec: KernelSpec, shape: Mapping[str, Any]) -> float:
-    """How much work a problem is, in floating-point operations."""
+    """Work of a problem, in floating-point operations."""
     work = spec.work(shape)
     if not work:
         # Its inputs decide: at most every size with every other.
@@ -97,7 +97,7 @@ def drawn(
 
 
 def supports(spec: KernelSpec, shape: Mapping[str, Any], arch: str) -> bool:
-    """Whether the operator takes the shape on a target."""
+    """True if the operator takes the shape on a target."""
     try:
         spec.variant_name(spec.shape(shape, arch=arch), arch=arch)
     except ShapeError:
@@ -106,7 +106,7 @@ def supports(spec: KernelSpec, shape: Mapping[str, Any], arch: str) -> bool:
 
 
 def instance(spec: KernelSpec, shape: Shape, arch: str) -> object:
-    """What a shape has in common with those that run the same compiled kernels."""
+    """Key of the shapes that run the same compiled kernels."""
     implementation = spec.implementation(shape, arch=arch)
     return implementation.name, [
         (step.entry_name(shape), implementation.macros(step)) for step in implementation.steps
@@ -122,7 +122,7 @@ def parts() -> frozenset[str]:
 
 
 def has_turn(name: str, arch: str, seed: str) -> bool:
-    """Whether an operator is tested on a target in a run of thin sets: parts of others on one each."""
+    """True if a run of thin sets tests an operator on a target: different parts of it on each."""
     return name not in parts() or arch == random.Random(f"{seed} {name}").choice(kernels[name].targets)
 
 

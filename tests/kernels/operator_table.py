@@ -39,7 +39,7 @@ COLUMNS = (
 
 
 def supported(spec: KernelSpec, arch: str) -> int:
-    """How many of a spec's settings a target supports at some sizes: its own shapes', or small ones drawn.
+    """Number of a spec's settings that a target supports at some sizes: its own shapes', or small ones drawn.
 
     Support is all that is asked. What a shape costs to test, which takes most of the time where the tests
     draw theirs, is not looked at, and all settings are tried with the same sizes.

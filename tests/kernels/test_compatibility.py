@@ -28,7 +28,7 @@ def test_names_of_the_page(branch: str) -> None:
 
 
 def test_missing_names_are_found() -> None:
-    """Of each kind one that is here and one that is not."""
+    """Tests one existing and one missing name of each kind."""
     here = [
         Name("", "KITTENS_DEFAULT_ALIGN", "macro", ""),
         Name("kittens", "load", "function", ""),

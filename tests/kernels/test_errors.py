@@ -300,7 +300,7 @@ FIRST_LINE = 3
 
 @cache
 def errors(arch: str) -> dict[str, list[Diagnostic]]:
-    """What the compiler says about each program."""
+    """The compiler's diagnostics of each program."""
     bodies = [body for programs in FAMILIES.values() for body, _ in programs] + [RIGHT]
     with pytest.raises(CompileError) as caught:
         wb.compile(source(bodies), arch=arch, name="wrong.hip", flags=("-ferror-limit=0",))

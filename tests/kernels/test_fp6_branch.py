@@ -1,4 +1,4 @@
-"""What HipKittens' fp6 branch alone has: tiles of fp6 counted one by one, complex tiles."""
+"""Features of HipKittens' fp6 branch alone: tiles of fp6 counted one by one, complex tiles."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_tiles_of_every_shape(arch: str, high: int, wide: int, monkeypatch: pyte
 
 @pytest.mark.parametrize("name", ["gemm/bf16", "gemm/fp8", "gemm/fp8_block", "gemm/mx", "gemm/a16wfp4"])
 def test_the_rule_fits_the_machine(arch: str, name: str) -> None:
-    """Of any size a work-group's steps fit shared memory, and parts of K are whole steps of all of it."""
+    """At any size a work-group's steps fit shared memory, and parts of K are whole steps of all of it."""
     room = int(wb.targets.target(arch).lds_bytes)
     for _ in range(60):
         m, n, k = (128 * 2 ** random.randint(0, most) + 16 * random.randint(0, 8) for most in (5, 7, 7))

@@ -176,7 +176,7 @@ ACROSS: dict[tuple[str, str, int], tuple[float, float]] = {
     ("tn", "gfx942", 2): (0.25, 0.75),
     ("tn", "gfx942", 1): (0.75, 1.55),
 }
-"""Where rows run across K: most reads of LDS and vector instructions for each matrix instruction, by layout,
+"""Limits where rows run across K: LDS reads and vector instructions for each matrix instruction, by layout,
 target and bytes of an element. gfx942 has no reads that transpose."""
 
 NUMBERS = {"gemm/bf16:ping_pong": 2, "gemm/fp8:ping_pong": 1, "gemm/int8:ping_pong": 1}

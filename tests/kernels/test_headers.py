@@ -102,7 +102,7 @@ __global__ __launch_bounds__(256) void copies(rows_of_64 x, rows_of_64 loaded, r
 
 @pytest.mark.parametrize("level", ["-O0", "-O1"])
 def test_direct_loads_at_any_level_of_optimization(arch: str, level: str) -> None:
-    """What inline assembly takes in scalar registers is in them without optimization too."""
+    """Scalar operands of inline assembly are in scalar registers without optimization too."""
     module = wb.compile(UNOPTIMIZED, arch=arch, name="copies.hip", flags=(level, "-Wall", "-Wextra"))
     assert not module.result.diagnostics
     x = torch.randn(50, 64, generator=torch.Generator().manual_seed(1)).bfloat16()

@@ -29,7 +29,7 @@ def folder_of(root: Path, name: str, target: str, src: str = "", out: str = "$(T
 
 
 def test_builds_of_a_checkout(tmp_path: Path) -> None:
-    """What a Makefile names; each module where that is not there; one call where it names several."""
+    """Builds all that a Makefile names, one module if that is missing, one call if it names several."""
     named = folder_of(tmp_path, "a", "CDNA3", "SRC=kernel.cpp")
     (named / "kernel.cpp").touch()
     free = folder_of(tmp_path, "b", "CDNA4", "SRC=none.cpp")

@@ -108,7 +108,7 @@ class TestRegisterVectors:
 
 
 def errors_of_the_host(source: str, options: CompileOptions, folder: Path) -> str:
-    """What the compiler says of a source when it compiles the host's part."""
+    """The compiler's errors when it compiles a source for the host."""
     job = Job(source, options)
     _, half = _Build(job, [], module=False)._halves()
     command = [*half.start, *job.own, *half.common, "-fsyntax-only", "-w", "-"]
@@ -164,7 +164,7 @@ def sources(arch: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, C
 
 @pytest.mark.usefixtures("compiler")
 def test_operators(arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in no family: quantization, selections, scans, scaled and pinned multiplications, schedules."""
+    """Operators outside families: quantization, selections, scans, scaled and pinned products, schedules."""
     wrong = {
         options.name: message
         for source, options in sources(arch, monkeypatch)

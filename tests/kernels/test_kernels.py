@@ -52,7 +52,7 @@ def smaller(shape: dict[str, object]) -> dict[str, object]:
 
 
 def in_turns(arch: str, name: str, shapes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What a run compiles: one, for one of the targets, which the seed says; by `make test-product` all."""
+    """Shapes that a run compiles: one, for one of the targets, by the seed; all in `make test-product`."""
     if EVERY:
         return list(shapes)
     if not in_turn(name, arch):

@@ -76,7 +76,7 @@ def test_two_runs_are_equal_in_every_bit(name: str, arch: str) -> None:
 
 @everywhere
 def test_gradients_by_kernels(name: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of some of the inputs, against autograd of the reference in float64; twice, with equal bits."""
+    """Gradients of some inputs against autograd of the reference in float64; twice, with equal bits."""
     spec, where, shapes = drawn_case(name, arch)
     if spec.backward is None:
         pytest.skip(f"{name} is differentiated by autograd of its reference")
@@ -253,7 +253,7 @@ def _tensors(result: Any) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_no_launch_wants_more_shared_memory_than_its_target_has(arch: str) -> None:
-    """Of every operator's own shapes and of its settings at sizes drawn, by every implementation."""
+    """Checks every implementation of every operator, at its own shapes and at drawn sizes of its settings."""
     room = int(targets.target(arch).lds_bytes) * 1024
     draw, seen = random.Random(SEED), 0
     for spec in wb.kernels.values():

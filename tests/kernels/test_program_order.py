@@ -46,7 +46,7 @@ WAITS = {
     'asm volatile("s_nop {nop}"); __builtin_amdgcn_sched_barrier(0);',
 }
 COUNTERS = {"lgkmcnt": 0xC07F, "vmcnt": 0x0F70}
-"""What a wait for each counter alone is as an operand (CDNA3 and CDNA4 ISA guides, s_waitcnt)."""
+"""Operands that wait for one counter alone (CDNA3 and CDNA4 ISA guides, s_waitcnt)."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def lines(operation: str, half: int, wave: int, use: int) -> Iterator[Step]:
 
 
 def kind_of(instruction: Instruction) -> str | None:
-    """What a step's `kinds` call an instruction; None for what no step is made of."""
+    """Kind of an instruction in a step's `kinds`; None for one that is no part of steps."""
     opcode = instruction.opcode
     if opcode.startswith("ds_read"):
         return "shared load"

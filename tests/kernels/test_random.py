@@ -65,7 +65,7 @@ def test_the_mask_drops_as_often_as_it_says() -> None:
 
 
 def test_layernorm_drops_by_the_mask(arch: str) -> None:
-    """What the operator adds to the residual is x by the mask that PyTorch makes, element for element."""
+    """The operator adds x to the residual by the mask that PyTorch makes, element for element."""
     spec = kernels["normalization/fused_add_layernorm"]
     x = torch.rand(5, 300, generator=torch.Generator().manual_seed(1)) + 1
     inputs = {"x": x, "residual": torch.zeros(5, 300), "p": 0.3, "seed": 1 << 40 | 5}

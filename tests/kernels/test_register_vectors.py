@@ -19,8 +19,8 @@ OF_ALIGNED = {
     "rt_32x32_s": (32, 2, 32, 8, 4),
     "rt_32x16_s": (16, 2, 32, 16, 1),
 }
-"""What HipKittens' vectors of the align layout say of themselves, by hand from rows, columns and stride:
-elements that lanes sum up, lanes that share them, lanes apart, elements of a run of those lanes, runs."""
+"""HipKittens' vectors of the align layout, by hand from rows, columns and stride: elements that lanes sum up,
+lanes that share them, lanes apart, elements of a run of those lanes, runs."""
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -54,7 +54,7 @@ def test_ping_pong_takes_turns(arch: str) -> None:
 
 
 def test_ping_pong_waits_for_reads(arch: str) -> None:
-    """What the last memory cluster before it read has arrived when a compute cluster ends."""
+    """Reads of the memory cluster before a compute cluster have arrived when that cluster ends."""
     source = """__global__ __launch_bounds__(512) void test(float *out) {
         __shared__ float shared[512];
         shared[threadIdx.x] = static_cast<float>(threadIdx.x);

@@ -1,4 +1,4 @@
-"""What `show` in a kernel keeps, against the matrices that were loaded, for the types of the tile library."""
+"""Values that `show` in a kernel records, against the loaded matrices, for the tile library's types."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ELEMENTS = {**tile_cases.DTYPES, "fp8e4m3": None}
 
 
 def exists(element: str, layout: str, shape: str) -> bool:
-    """Whether the 64 lanes fill such a base tile evenly, each with whole packed elements."""
+    """True if the 64 lanes fill such a base tile evenly, each with whole packed elements."""
     rows, cols, stride = tile_cases.SHAPES[shape]
     across, along = (rows, cols) if layout == "row_l" else (cols, rows)
     packing = 4 if element == "fp8e4m3" else 2

@@ -78,8 +78,9 @@ class Case:
 
 
 def takes_turn(name: str, arch: str, seed: str) -> bool:
-    """Whether a case is this target's: each, of many that have their code in common, is one target's, which
-    the seed and its name say."""
+    """True if a case runs on this target: each of many that share code runs on one target, by the seed and
+    its name.
+    """
     return TILE_TARGETS[zlib.crc32(f"{seed} {name}".encode()) % len(TILE_TARGETS)] == arch
 
 
@@ -105,7 +106,7 @@ def c_type(tensor: torch.Tensor) -> str:
 
 
 def equal(got: torch.Tensor, expected: torch.Tensor) -> str | None:
-    """What differs between two tensors that must have the same bits, NaNs included; None where nothing."""
+    """First difference of two tensors that must have the same bits, NaNs included; None if there is none."""
     kind = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[got.dtype.itemsize]
     wrong = got.view(kind) != expected.view(kind)
     if not wrong.any():

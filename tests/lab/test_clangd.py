@@ -70,7 +70,7 @@ def test_hover_over_a_variable_follows_edits() -> None:
 
 @needs_clangd
 def test_the_target_is_the_cells() -> None:
-    """Of cells for two targets the same process answers."""
+    """One process answers for cells of two targets."""
     lines = [
         "#ifdef KITTENS_CDNA3",
         "int ONLY_CDNA3;",

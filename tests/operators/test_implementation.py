@@ -1,4 +1,4 @@
-"""What an operator takes for a shape and a target, and calls of it that can be made again."""
+"""Implementations that operators choose for a shape and a target, and repeatable calls of them."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def walk(function: Any, *args: torch.Tensor) -> list[str]:
 
 @pytest.mark.parametrize("call", [1, 2, 4])
 def test_the_way_of_a_tensor_to_its_launch_is_short(call: int) -> None:
-    """Of a first call, of one that leaves a plan, and of one by it: how often it comes back to a module."""
+    """Counts how often a first call, one that leaves a plan, and one by that plan return to a module."""
     spec = wb.kernels["normalization/rmsnorm"]
     spec.read_tuning_again()  # its plans go
     x, weight = torch.randn(3, 64), torch.randn(64)

@@ -341,7 +341,7 @@ def test_an_operator_keeps_no_tensors_alive(name, shape):
 
 
 def test_a_target_has_the_arguments_of_its_launch():
-    """What looks at a launch's tensors, such as a replay, finds them while its target is there."""
+    """A replay, which looks at a launch's tensors, finds them as long as its target exists."""
     shape = {"heads": 6, "queries": 2, "tokens": 8, "dim": 64, "turned": 64}
     target = resolve("rotary/fused_qkv_split_qk_rope", shape=shape)
     target.run(None)

@@ -103,7 +103,7 @@ def sizes_of(args: dict[str, str], inputs: dict[str, Any]) -> dict[str, int]:
 
 
 def gradients(function: Any, inputs: dict[str, Any]) -> None:
-    """Where the docstring names kernels for them, the inputs that it names get gradients, by launches."""
+    """Checks that the inputs that the docstring names get gradients from the kernels that it names."""
     text = re.search(r"\nGradients:\n(.*?)\n\n", function.__doc__, re.DOTALL)[1]
     sentence = re.fullmatch(r"of (.+): by the kernels? (.+)\.", " ".join(text.split()))
     if sentence is None:

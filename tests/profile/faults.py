@@ -25,7 +25,7 @@ class Launch:
     floats: tuple[int, ...] = ()
 
     def arguments(self) -> tuple[torch.Tensor, ...]:
-        """New tensors."""
+        """New tensors of the arguments."""
         return tuple(torch.ones(count) for count in self.floats)
 
 

@@ -90,7 +90,7 @@ TRACE_EVENTS = {
         },
     },
 }
-"""What a trace viewer reads, after the Trace Event Format's description: complete and metadata events."""
+"""Schema of a trace viewer's input, by the Trace Event Format: complete and metadata events."""
 
 
 def test_perfetto(line, tmp_path):

@@ -291,7 +291,7 @@ def where(results: Mapping[str, Mapping[str, Any]], property: str) -> str:
 
 
 def row(name: str, results: Mapping[str, Mapping[str, Any]]) -> str:
-    """A program's."""
+    """The table's row for a program."""
     reasons = dict.fromkeys(each["why"] for each in results.values() if "why" in each)
     why = "; ".join(reasons).replace("|", "\\|")
     cell = f"`{why.replace('`', '')}`" if why else ""

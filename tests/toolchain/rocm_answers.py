@@ -1,4 +1,4 @@
-"""What ROCm's compiler and headers accept and refuse of data/header_corpus.toml, and how a compiler is asked.
+"""Answers of ROCm's compiler and headers to data/header_corpus.toml, and how to ask a compiler.
 
     python tests/toolchain/rocm_answers.py ROOT [HEADERS]  # records data/rocm_answers.json anew; as root
 
@@ -147,14 +147,14 @@ def _places(name: str, output: str) -> set[int]:
 
 @cache
 def answers() -> dict[str, Any]:
-    """The recorded answers."""
+    """The recorded answers of ROCm."""
     recorded: dict[str, Any] = json.loads(_ANSWERS.read_text())
     assert recorded["corpus"] == _digest(), f"the corpus has changed: {COMMAND}"
     return recorded
 
 
 def expected(group: Group, arch: str) -> set[str]:
-    """What ROCm 7 refuses of a group: as recorded, but for what its later headers changed."""
+    """Refusals of ROCm 7 in a group: as recorded, but for changes in its later headers."""
     result = set(answers()["refused"][arch].get(group.name, ()))
     for change in newer():
         if change["group"] == group.name and arch in change.get("targets", TARGETS):
@@ -181,7 +181,7 @@ def _digest() -> str:
 
 
 def _ask(root: Path, headers: str, arch: str) -> dict[str, list[str]]:
-    """What ROOT's hipcc refuses with the headers of a folder of it."""
+    """Refusals of ROOT's hipcc with the headers of one of its folders."""
 
     def ask(group: Group, source: str) -> str:
         (root / "tmp" / "group.hip").write_text(source)

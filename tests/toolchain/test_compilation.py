@@ -579,7 +579,7 @@ def write(script: Path, body: str) -> None:
 
 
 def alive(process: int) -> bool:
-    """Whether a process runs; one that has ended and that nobody has waited for does not."""
+    """True if a process runs; False for one that has ended and that nobody has waited for."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

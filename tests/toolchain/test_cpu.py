@@ -10,7 +10,7 @@ ATOMICS, HALVES, DOTS, HALVES_TO_FLOATS = 1 << 8, 3 << 9, 1 << 20, 1 << 23
 """Bits of AT_HWCAP in Linux' Documentation/arch/arm64/elf_hwcaps.rst: ATOMICS, FPHP and ASIMDHP, ASIMDDP,
 ASIMDFHM."""
 I8MM, BF16 = 1 << 13, 1 << 14
-"""Bits of AT_HWCAP2."""
+"""Bits of AT_HWCAP2 in Linux."""
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from workbench.toolchain.job import Job
 
 
 def _ask(compiler: Compiler, group: Group, arch: str, source: str) -> str:
-    """What the workbench's compiler says of a source, as a cell's is compiled."""
+    """The workbench compiler's message on a source, compiled like a cell."""
     job = Job(source, CompileOptions(arch, define=group.define, debug=False), compiler)
     command = [*compiler.device_command(arch), *job.own, *job.common, *precompiled.top(None, compiler)]
     command += ["-fsyntax-only", "-w", "-ferror-limit=0", "-"]

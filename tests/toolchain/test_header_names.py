@@ -87,7 +87,7 @@ def test_guards_have_rocms_names(zig: toolchain.Compiler) -> None:
 
 @pytest.mark.parametrize("standard", ["c++11", "gnu++14", "c++17"])
 def test_older_standards(standard: str, any_compiler: toolchain.Compiler) -> None:
-    """What makefiles ask for; what is written with C++17's library wants that, as with ROCm."""
+    """Makefiles ask for older standards; code that uses C++17's library needs that, as with ROCm."""
     younger = ("hip_ext_ocp.h", "rand_kernel.h", "_ocp_fp.hpp", "_ocp_fp_cxx.hpp", "fp4.h", "fp6.h")
     names = [name for name in NAMES if standard == "c++17" or not name.endswith(younger)]
     source = (

@@ -1,4 +1,4 @@
-"""What is told of the programs of a list, by commands that end in every way."""
+"""Reports about a list's programs, by commands that end in every way."""
 
 from __future__ import annotations
 

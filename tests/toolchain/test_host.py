@@ -73,7 +73,7 @@ def test_each_compiler(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("include", ["", "#include <stdlib.h>\n#include <cmath>\n"])
 def test_absolute_values_in_host_code(include: str) -> None:
-    """Of the argument's own type, whichever headers a program includes."""
+    """The result has the argument's own type, whichever headers a program includes."""
     result = wb.run_program(include + ABSOLUTE, device="emulated:gfx950")
     assert result.check().stdout == "1\n"
 

@@ -85,7 +85,7 @@ def generator() -> np.random.Generator:
 
 
 def numbers(generator: np.random.Generator, *shape: int) -> np.ndarray:
-    """Of every size that the formats tell apart, with ties, zeros, infinities and NaN."""
+    """Numbers of every magnitude that the formats tell apart, with ties, zeros, infinities and NaN."""
     x = generator.standard_normal(shape) * 2.0 ** generator.integers(-20, 20, shape)
     near = generator.integers(-64, 64, shape) / 8
     x = np.where(generator.random(shape) < 0.3, near, x)

@@ -1,4 +1,4 @@
-"""Whether the compiler keeps off registers that inline assembly names by number, and what is said if not."""
+"""Registers that inline assembly names by number: the compiler spares them, or a warning says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dependency file says of the headers that a source was made from."""
+"""Headers of a source, by the compiler's dependency file."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from workbench.kernel.kernel import recording
 
 TASK = json.loads(os.environ["TRITON_SUITE"])
 REFUSED = (CompilationError, OutOfResources, PTXASError, LaunchError, UnsupportedInstruction)
-"""What is not run, and says so."""
+"""Errors by which a test says that it cannot run."""
 LONGEST = 300
 """Characters of a message."""
 WAITED = 8
@@ -130,8 +130,8 @@ def numbers(value: Any) -> Iterator[int]:
 
 
 def selection(items: list[pytest.Item], count: int) -> list[pytest.Item]:
-    """Of one function's cases the smallest, first those that bring a value which is not a number and was not
-    seen yet: a dtype, a layout, a switch."""
+    """The smallest cases of one function; first those with a value that is not a number and was not yet seen:
+    a dtype, a layout, a switch."""
 
     def parameters(item: pytest.Item) -> dict[str, Any]:
         params: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}

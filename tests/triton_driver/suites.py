@@ -76,7 +76,7 @@ NEEDS = {
     ),
     "package": ("No module named", r"cannot import name .* from '(transformers|triton)"),
 }
-"""What messages of errors say where a test needs what is not here."""
+"""Error messages by which a test needs something that is missing here."""
 
 
 def read(results: Path, suite: str, target: str) -> dict[str, Line]:

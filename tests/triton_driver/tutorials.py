@@ -33,7 +33,7 @@ LONGEST = 90
 
 @dataclass(frozen=True)
 class Tutorial:
-    """How a tutorial is run.
+    """Settings to run a tutorial.
 
     Attributes:
         topic: what it computes and compares.

@@ -21,7 +21,7 @@ from workbench.views.gallery import SAMPLES, gallery
 
 AA = 4.5
 DRAWING = {"style", "finish"}
-"""What every figure is given its look by."""
+"""Functions that give every figure its look."""
 
 
 def drawing_functions() -> set[tuple[str, str]]:

@@ -112,7 +112,7 @@ LOOKED_UP = (
     ".edit", ".state", ".origin", ".spans.[].kind", ".spans.[].reason", ".error.key", ".again.base.parts.key",
     "._default.key", ".trials.[].shape.key", ".trials.[].shape.{}", "._arch",
 )  # fmt: skip
-"""Where a result has a word of the package's own, by which a page chooses what to draw."""
+"""Places of the package's own words in a result, by which a page chooses what to draw."""
 
 LOOKED_UP_OF = {Moments: (".arch",)}
 """The same of one type alone."""

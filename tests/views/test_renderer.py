@@ -1,4 +1,4 @@
-"""How plotly shows figures in IPython, and that the light part of the views imports nothing heavy."""
+"""plotly's figures in IPython; the light part of the views imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def w_and_u_of(
 
 
 FINE = {"rtol": 1e-4, "atol": 1e-4}
-"""Of floats: sums of up to 64 numbers below one."""
+"""Tolerance of floats: sums of up to 64 numbers below one."""
 
 
 def blank(*dims: int) -> torch.Tensor:

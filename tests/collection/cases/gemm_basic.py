@@ -1,4 +1,4 @@
-"""Plain matrix products."""
+"""Cases of plain matrix products."""
 
 from __future__ import annotations
 
@@ -167,4 +167,4 @@ CASES: dict[str, Make] = {
 }
 
 SAMPLED = [name for name in CASES if ":" in name and "a8w8_tk" not in name]
-"""What the port takes besides; one of them at a time."""
+"""Variants of cases that the port takes; each run tests one of them."""

@@ -1,4 +1,4 @@
-"""Products of batches."""
+"""Cases of batched products."""
 
 from __future__ import annotations
 

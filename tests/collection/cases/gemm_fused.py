@@ -1,4 +1,4 @@
-"""Fused products."""
+"""Cases of fused products."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from collection.case import Case, Draw, Make, empty
 
 I32 = torch.int32
 PADDING = -7
-"""What a caller has put into lists: where no id belongs it stays, as in the port and AITER."""
+"""Initial value of a caller's lists: places without an id must keep it, as in the port and AITER."""
 
 
 def align(draw: Draw) -> Case:

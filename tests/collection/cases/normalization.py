@@ -1,4 +1,4 @@
-"""Normalization."""
+"""Cases of normalization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantization."""
+"""Cases of quantization."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def generic() -> bytes:
 
 
 def add_on(hip, ordinal: int, image: bytes) -> np.ndarray:
-    """What a kernel of an image makes of 64 zeros on a device."""
+    """Result of an image's kernel on 64 zeros on a device."""
     check(hip.hipSetDevice(ordinal))
     try:
         module = check(hip.hipModuleLoadData(image))

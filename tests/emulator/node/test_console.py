@@ -1,4 +1,4 @@
-"""What kernels print: formats against C's own printf, the records in order, assertions, a full buffer."""
+"""Output of kernels: formats against C's own printf, the records in order, assertions, a full buffer."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def test_bytes_that_are_no_utf_8_are_shown_as_such(capsys: pytest.CaptureFixture
 
 
 def test_the_heap_of_rocms_device_library_is_named() -> None:
-    """What hipcc's malloc begins with: it follows a pointer in the hidden arguments."""
+    """hipcc's malloc begins by following a pointer in the hidden arguments."""
     source = """
     __global__ void k(int *x) {
         auto *hidden = (const __attribute__((address_space(4))) char *)__builtin_amdgcn_implicitarg_ptr();

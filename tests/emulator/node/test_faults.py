@@ -1,4 +1,4 @@
-"""What is known of a launch when something is wrong with it."""
+"""Contents of errors about launches that go wrong."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def module() -> Module:
 
 @pytest.fixture
 def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[dispatch.Outcome]:
-    """What the driver says of each launch."""
+    """Outcomes of launches, as the driver returns them."""
     seen: list[dispatch.Outcome] = []
     run = dispatch.run
 

@@ -37,7 +37,7 @@ _END = 0xBF810000
 _WAIT = 0xBF8C
 _BARRIER = 0xBF8A0000
 SMALL = 256
-"""What every dimension of a problem is brought down to, as far as a kernel takes it: a few tiles each way."""
+"""Limit for every dimension of a problem, as far as a kernel takes it: a few tiles each way."""
 
 SECONDS = 60.0
 """Time limit of one mutant: without a barrier a kernel may wait for ever."""
@@ -197,7 +197,7 @@ class Waits:
                     waiting.append(follower)
 
     def beyond(self, other: Waits) -> list[tuple[int, int]]:
-        """What is under way here and not in `other`."""
+        """Accesses that are under way here and not in `other`."""
         return [key for key, ages in self.facts.items() if ages & ~other.facts.get(key, 0)]
 
     def _block(self, index: int, state: _State) -> _State:
@@ -265,7 +265,7 @@ def _access(instruction: Instruction) -> _Access | None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a mutant.
+    """Result of running a mutant.
 
     Attributes:
         reported: classes of what was found.
@@ -333,7 +333,7 @@ class Subject:
         return record.accesses
 
     def _ending_at(self, barrier: int) -> tuple[Access, ...]:
-        """What is recorded where no barrier is waited at, and waves end at one of them."""
+        """Accesses recorded where no barrier is waited at, and waves end at one of them."""
         addresses = [i.address for block in self.blocks for i in block if i.opcode == "s_barrier"]
         words = {**dict.fromkeys(addresses, _NOP), barrier: _END}
         return self._accesses(Mutant("", "", barrier, words).applied_to(self.kernel))

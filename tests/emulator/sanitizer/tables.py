@@ -52,7 +52,7 @@ def hazard_table() -> str:
 
 
 def tested() -> str:
-    """How many pairs of instructions stand for the table in the tests."""
+    """Number of pairs of instructions that the tests try for the table."""
     numbers = Counter({target: len(pairs(target)) for target in TARGETS})
     parts = " and ".join(f"{number} pairs on {target}" for target, number in numbers.items())
     return (

@@ -1,4 +1,4 @@
-"""What a wait for a count proves: an access is done if no way of coming back leaves it under way."""
+"""Proofs by a wait for a count: an access is done if no order of return leaves it under way."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ WANTED = {
     "same": (0, GIVEN[:64].flip(0)),
     "loop": (0, torch.cat([GIVEN[-32:], torch.zeros(32), GIVEN[-1:].repeat(GRID)])),
 }
-"""Where each kernel's result begins, and what it is."""
+"""Offset and values of each kernel's result."""
 
 
 @pytest.mark.parametrize("arch", NAMES)

@@ -1,4 +1,4 @@
-"""What is read of a lane that is off is a note; where hardware or a compiler means it, nothing is said."""
+"""Reads of a disabled lane: a note, except where hardware or a compiler intends them."""
 
 from __future__ import annotations
 

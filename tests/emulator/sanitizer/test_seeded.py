@@ -86,7 +86,7 @@ ORIGINS = {
         "__shfl_xor(",
     ),
 }
-"""What a finding's message says of the value's origin, and a part of the origin's line."""
+"""Words of a finding's message about the value's origin, and a part of the origin's line."""
 
 
 @pytest.mark.parametrize("name", ORIGINS)

@@ -1,5 +1,6 @@
-"""What every vector instruction shares: operand kinds, modifiers, op_sel, SDWA, DPP, denormals, clamp, omod;
-and moves between lanes and scalar registers."""
+"""Common parts of all vector instructions: operand kinds, modifiers, op_sel, SDWA, DPP, denormals, clamp,
+omod; and moves between lanes and scalar registers.
+"""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _reason(table: dict[str, str], opcode: str) -> str:
 
 @dataclass(frozen=True)
 class Effort:
-    """How many random encodings of a form, how many of those that execute, and on how many states."""
+    """Number of random encodings of a form, of those that execute, and of states for each."""
 
     candidates: int
     usable: int
@@ -107,7 +107,7 @@ FIRST, AGAIN = Effort(3, 2, 6), Effort(16, 8, 18)
 
 @dataclass
 class Report:
-    """What the check of a target did.
+    """Result of the check of a target.
 
     Attributes:
         checked: opcodes that ran.
@@ -136,7 +136,7 @@ def _units(operands: Iterator[Operand]) -> set[int]:
 
 
 def _fits(instruction: Instruction) -> bool:
-    """Whether registers exist, and those of a memory access are apart, so that each can be given its role."""
+    """True if registers exist, and those of a memory access are apart, so that each can have its role."""
     vectors = [o for o in (*instruction.dst, *instruction.src) if o.kind in ("v", "a")]
     if any(operand.index + operand.width > ACC_OFFSET for operand in vectors):
         return False
@@ -490,7 +490,7 @@ class Checker:
         return np.where(values >> 18 & 1, near, others)
 
     def trial(self, number: int, indexed: bool) -> Iterator[str]:
-        """What is wrong on one state; of `indexed` registers only what is listed is looked at."""
+        """Yields differences on one state; of `indexed` registers, only listed ones are compared."""
         self.shape = _SHAPES[number % len(_SHAPES)]
         state = _state(self.generator, self.wave, self.instruction, number)
         after, other = self.wave.run(self.function, state)
@@ -526,7 +526,7 @@ class Checker:
         return bool(different.any())
 
     def _mode(self, state: np.ndarray, after: np.ndarray, other: tuple[int, ...]) -> Iterator[str]:
-        """What is wrong in another floating-point mode."""
+        """Yields differences in another floating-point mode."""
         outcome, more = self.wave.run(self.in_other_mode, state, OTHER_MODE)
         if more != other or (outcome != after).any():
             self.follows_mode = True

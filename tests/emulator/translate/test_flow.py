@@ -1,4 +1,4 @@
-"""How code is cut into blocks where two readings of the same bytes meet, and the mode where two ways do."""
+"""Cutting of code into blocks where two readings of the same bytes meet, and the mode where two paths do."""
 
 from __future__ import annotations
 

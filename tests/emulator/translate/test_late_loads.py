@@ -88,7 +88,7 @@ def test_random_loads(native: SimpleNamespace, random: np.random.Generator) -> N
 
 
 def at_once(loads: Sequence[Instruction]) -> dict[int, str]:
-    """What registers have after loads that are done one by one."""
+    """Contents of registers after loads that run one by one."""
     held = {n: f"v{n}" for n in range(12)}
     for load in loads:
         held.update(dict.fromkeys((load.dst[0].index, load.dst[0].index + 1), f"[{held[load.src[0].index]}]"))

@@ -95,7 +95,7 @@ def module(request: pytest.FixtureRequest) -> wb.Module:
 
 
 def counts(launch: Launcher, *args: object) -> dict[str, int]:
-    """Executions by mnemonic."""
+    """Number of executions by mnemonic."""
     record = launch.kernel.launch(launch.launch, args, {}, options=LaunchOptions(count=True))
     assert record.counts is not None
     executions: dict[str, int] = {}

@@ -51,7 +51,9 @@ def whole(arch: str, tile: Tile, number: int) -> Kernel:
 
 
 def edges(arch: str, tile: Tile, number: int) -> Kernel:
-    """What is past the last row, and with the bounded functions the last column, reads as zero and stays."""
+    """Past the last row, and for bounded functions the last column, reads give zero and stores change
+    nothing.
+    """
     kernel = Kernel(f"edges-{tile.name}", arch)
     rows, cols = tile.rows - 1 - number % 7, tile.cols - 1 - number % 6
     kernel.input("x", tile.dtype, (rows, cols), distinct(tile.dtype, arch, rows * cols))

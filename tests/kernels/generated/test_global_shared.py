@@ -167,7 +167,7 @@ def vector_kernel(arch: str, dtype: str, length: int, waves: int) -> Kernel:
 
 
 def tile_kernels(arch: str, dtype: str, shape: str, number: int) -> Iterator[Kernel]:
-    """Of one base shape, the sizes in turn from `number` on."""
+    """Kernels for one base shape, with the sizes in turn from `number` on."""
     for waves, ways in (
         (1, list(WAYS)),
         (2, ["computed", "bounded"]),

@@ -1,4 +1,4 @@
-"""Where things are: threads in groups, work-groups on chiplets, elements of layouts, shared objects."""
+"""Positions: threads in groups, work-groups on chiplets, elements of layouts, shared objects."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def threads(arch: str, waves: int, group: int) -> Kernel:
 
 
 def chiplet_order(count: int, xcds: int, chunk: int) -> list[int]:
-    """Of each xcds * chunk ids, XCD x (id modulo xcds) gets the x-th run of chunk; the rest stay."""
+    """Order in which, of each xcds * chunk ids, XCD x (id modulo xcds) gets the x-th run of chunk."""
     block = xcds * chunk
     whole = count // block * block
     return [

@@ -56,7 +56,7 @@ template <typename X> __device__ inline void take(X &x, const void *memory) {
 KERNELS_PER_BATCH = 24
 
 EVERY = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
-"""Of the full product of all families every so many batches, others with each seed; 0: covering arrays."""
+"""Step through the batches of the families' full product, others with each seed; 0: covering arrays."""
 
 
 def torch_dtype(name: str, arch: str) -> torch.dtype:
@@ -84,7 +84,7 @@ class Case:
     compare: Check
 
     def differs(self, inputs: Inputs, outputs: Inputs) -> str | None:
-        """How the outputs differ from what is expected; None where they do not."""
+        """Difference of the outputs from the expected ones; None if there is none."""
         got = outputs[self.output] if self.part is None else outputs[self.output][self.part]
         expected = (
             self.expected(inputs).to(got.dtype) if got.dtype == torch.float32 else self.expected(inputs)
@@ -293,7 +293,7 @@ class Family:
         return share(self.all_batches(), EVERY) if EVERY else self.covering_batches(seed())
 
     def all_batches(self) -> list[Batch]:
-        """The full product."""
+        """All batches of the full product."""
         return self._made_of(self._rows)
 
     def covering_batches(self, seed: str) -> list[Batch]:
@@ -324,7 +324,7 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def equal(got: torch.Tensor, expected: torch.Tensor) -> str | None:
-    """What differs between two tensors that must have the same bits, NaNs included; None where nothing."""
+    """First difference of two tensors that must have the same bits, NaNs included; None if there is none."""
     wrong = bits(got) != bits(expected)
     return _report(wrong, got, expected)
 

@@ -58,7 +58,7 @@ both targets:
 
 
 def table() -> str:
-    """The document."""
+    """The Markdown of the page."""
     for path in sorted(HERE.glob("test_*.py")):
         if path.stem not in ("test_coverage", "test_sanitized", "test_table"):
             importlib.import_module(path.stem)

@@ -1,4 +1,4 @@
-"""Where tiles and vectors have their elements, written from the documentation and not from the library."""
+"""Locations of elements in tiles and vectors, written from the documentation and not from the library."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BYTES = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1}
 
 
 def has_layout(shape: str, layout: str) -> bool:
-    """Whether a base shape exists in a layout: 64 lanes cannot hold 128 columns."""
+    """True if a base shape exists in a layout: 64 lanes cannot hold 128 columns."""
     return not (layout == "col_l" and ALL_SHAPES[shape][1] > 64)
 
 
@@ -106,7 +106,7 @@ class Vector:
     tile: Tile | None
     kind: str
     side_by_side: bool = False
-    """Whether a lane's elements of a naive vector are neighbours, as HipKittens main has them for gfx950."""
+    """True if a lane's elements of a naive vector are adjacent, as in HipKittens main for gfx950."""
 
     @property
     def cpp(self) -> str:

@@ -1,4 +1,4 @@
-"""What a CDNA 3 matrix core computes, written from its published description with NumPy's integers alone.
+"""Arithmetic of a CDNA 3 matrix core, written from its published description with NumPy's integers alone.
 
 Source: Xie, Wang, Yang, Yang, "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix Cores",
 arXiv:2511.10909, compared by its authors with an MI300X bit for bit. Nothing here is shared with the C code,
@@ -103,7 +103,7 @@ class Numbers:
 
 
 def numbers(bits: npt.NDArray[np.unsignedinteger], kind: str, rules: Rules = PUBLISHED) -> Numbers:
-    """From bit patterns."""
+    """Numbers from bit patterns."""
     form = FORMATS[kind]
     pattern = bits.astype(np.int64)
     if kind == "xf32":

@@ -314,7 +314,7 @@ def bits_of(value: float, bits: int) -> int:
 
 
 def updated(name: str, old: int, data: int, second: int, bits: int) -> int:
-    """What memory holds after a DS atomic (numbers only: no NaN)."""
+    """Memory after a DS atomic (numbers only: no NaN)."""
     top = (1 << bits) - 1
     kind, _, type_ = name.replace("_rtn", "").rpartition("_")
     if type_[0] == "f" and kind in ("min", "max", "add", "cmpst"):

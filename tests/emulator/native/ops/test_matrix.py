@@ -117,7 +117,7 @@ def evaluate(formula: str, **names: int) -> int:
 
 
 def place(line: dict[str, str], bits: int, **names: int) -> Place:
-    """Where an element is, by the formulas of mfma_layout.csv."""
+    """Place of an element, by the formulas of mfma_layout.csv."""
     lane = evaluate(line["lane_of_element"], **names)
     where = line["gpr_of_element"]
     if match := re.fullmatch(r"element e ?= ?(.*?)(?: of the lane vector)?", where):
@@ -572,7 +572,7 @@ LEVELS = ["native", "x86-64-v3", *(["x86-64-v4", "x86-64-v4-bf16"] if EVERYTHING
 
 
 def has_tiles() -> bool:
-    """Whether this CPU's own code multiplies bf16 and smaller floats by AMX, with another order of sums."""
+    """True if this CPU's own code multiplies bf16 and smaller floats by AMX, which sums in another order."""
     return bool(operations().hk_matrix_unit())
 
 

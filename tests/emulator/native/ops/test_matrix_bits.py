@@ -64,7 +64,7 @@ def kinds_of(instruction: str) -> tuple[str, str]:
 
 
 def same_bits(bits: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Where two arrays of bits of fp32 or fp64 are equal; NaNs are, whatever their payload."""
+    """True where two arrays of bits of fp32 or fp64 are equal; NaNs are, whatever their payload."""
     as_float = np.float64 if bits.dtype == np.uint64 else np.float32
     return (bits == other) | (np.isnan(bits.view(as_float)) & np.isnan(other.view(as_float)))
 
