@@ -57,7 +57,7 @@ QUICK: tuple[str, ...] = (
 
 
 OF_A_COMMIT = 6
-"""CI draws one in so many of the tests above by the commit, and more where `make test` does."""
+"""CI draws one in so many costly tests by the commit, and more where `make test` does."""
 
 
 def number(drawn: str, seed: str) -> int:

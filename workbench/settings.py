@@ -28,7 +28,7 @@ class Setting:
     Attributes:
         name: such as "HIPKITTENS_DEVICE".
         sets: what it sets, as Markdown for a page in docs/.
-        default: what holds without it; "" for a variable of the tests.
+        default: the value if it is not set; "" for a variable of the tests.
     """
 
     name: str
@@ -52,7 +52,7 @@ SETTINGS = (
         "ROCm's, Debian's `rocm-device-libs`, an installed `triton`",
     ),
     Setting(
-        "HIPKITTENS_BINDING", "what calls HIP: `hip-python` or `cffi`", "hip-python where it is installed"
+        "HIPKITTENS_BINDING", "binding to HIP: `hip-python` or `cffi`", "hip-python where it is installed"
     ),
     Setting(
         "HIPKITTENS_COMPILER",
@@ -70,7 +70,7 @@ SETTINGS = (
         "folder of compiled and translated code; a full one that you cannot write to still serves reads",
         "your cache folder",
     ),
-    Setting("HIPKITTENS_CACHE_LIMIT", "how large that folder may grow, such as `4G`", "4 GiB"),
+    Setting("HIPKITTENS_CACHE_LIMIT", "largest size of that folder, such as `4G`", "4 GiB"),
     Setting("HIPKITTENS_THREADS", "host threads of the emulated device", "one per core"),
     Setting(
         "HIPKITTENS_CPU",
@@ -81,20 +81,20 @@ SETTINGS = (
     Setting(
         "HIPKITTENS_NUMERICS",
         "`exact` or `fast`: whether matrix instructions of emulated devices compute a matrix core's bits "
-        "([page](numerics.md)), unless the name of the device says",
+        "([page](numerics.md)), unless the device's name decides it",
         "`fast`",
     ),
     Setting(
         "HIPKITTENS_SHARED_BOUNDS",
-        "`hardware` or `exact`: whether a launch on an emulated device goes on after an access beyond the "
-        "kernel's shared memory, with a warning, or stops there ([page](sanitizer.md#shared-bounds))",
+        "`hardware` or `exact`: whether a launch on an emulated device continues with a warning after an "
+        "access beyond the kernel's shared memory, or stops there ([page](sanitizer.md#shared-bounds))",
         "`hardware`",
     ),
     Setting(
         "HIPKITTENS_BOUNDS",
-        "`hardware` or `exact`: whether kernels may read behind a tensor, up to a multiple of 512 bytes, as "
-        "PyTorch's allocator on a GPU would let them, where its `cuda` is the emulated device "
-        "([page](host_programs.md#memory-behind-a-tensor))",
+        "`hardware` or `exact`: whether kernels may read past the end of a tensor, up to a multiple of 512 "
+        "bytes, as PyTorch's allocator on a GPU would let them, where its `cuda` is the emulated device "
+        "([page](host_programs.md#memory-past-the-end-of-a-tensor))",
         "`hardware`",
     ),
     Setting(
@@ -110,32 +110,32 @@ SETTINGS = (
     ),
     Setting(
         "HIPKITTENS_EVENT_TIMES",
-        "what HIP events of emulated devices tell: `modelled`, a GPU's time ([page](timing.md)), or `host`, "
+        "times of HIP events on emulated devices: `modelled`, a GPU's time ([page](timing.md)), or `host`, "
         "this computer's clock",
         "`modelled`",
     ),
     Setting("HIPKITTENS_TIMEOUT", "seconds that a launch may take", "600"),
     Setting(
         "HIPKITTENS_SANITIZE",
-        "sanitizes every launch of a process and of those that it starts ([page](sanitizer.md#programs)): "
-        "`1` prints what is found on standard error; a file's path appends it there, a line of JSON a launch",
+        "sanitizes every launch of a process and of its children ([page](sanitizer.md#programs)): `1` prints "
+        "findings on standard error; the path of a file appends them there, one line of JSON per launch",
         "launches are not sanitized",
     ),
     Setting(
         "HIPKITTENS_HIPCC",
-        "set by the workbench's hipcc for what it starts, so that one that is called by itself stops",
+        "set by the workbench's hipcc for its children, so that an hipcc that calls itself stops",
         "not set",
     ),
     Setting(
         "HIPKITTENS_TALLY",
-        "a file to which each process appends a line of JSON when it ends: how many kernels it launched, "
-        "and their modelled time ([page](exec.md))",
+        "a file to which each process appends a line of JSON when it ends: the number of kernels that it "
+        "launched, and their modelled time ([page](exec.md))",
         "nothing is appended",
     ),
     Setting(
         "HIPKITTENS_TALLY_COUNTERS",
-        "`1`: the counters of each kernel are in that line too; launches take longer",
-        "they are not",
+        "`1`: that line has the counters of each kernel too; launches take longer",
+        "no counters",
     ),
     Setting("HIPKITTENS_PROGRAM_TIMEOUT", "seconds that a program of `wb.run_program` may take", "300"),
     Setting(
@@ -145,7 +145,7 @@ SETTINGS = (
     ),
     Setting(
         "HIPKITTENS_HISTORY",
-        "file of runs; `off` keeps none",
+        "file of the run history; `off` keeps no history",
         "`.hipkittens/runs.sqlite` beside the notebook",
     ),
     Setting(
@@ -169,7 +169,7 @@ SETTINGS = (
     ),
     Setting(
         "HIPKITTENS_TEST_DRAW",
-        "by what `make test` and CI draw which of the costliest tests run; the seed where it is not set",
+        "key by which `make test` and CI draw which of the costliest tests run; by default the seed",
     ),
     Setting(
         "HIPKITTENS_TEST_ALL",
@@ -178,11 +178,11 @@ SETTINGS = (
     ),
     Setting(
         "HIPKITTENS_TEST_PICTURES",
-        "`write` stores the pictures of figures anew (`tests/browser/test_gallery.py`)",
+        "`write` stores new pictures of the figures (`tests/browser/test_gallery.py`)",
     ),
     Setting(
         "HIPKITTENS_TEST_BATCH",
-        "most generated kernels in a code object; a smaller number finds the first failure sooner",
+        "most generated kernels in one code object; a smaller number finds the first failure sooner",
     ),
     Setting(
         "HIPKITTENS_TEST_CLANGS",

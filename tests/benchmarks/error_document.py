@@ -53,7 +53,7 @@ class Compared:
 
     @property
     def net(self) -> float:
-        """The same of the kernel alone, without what the way of timing adds to both."""
+        """The ratio of the kernel alone, without the constant that this kind of time adds."""
         added = QUANTITIES[self.row.quantity].seconds * 1e6
         return (self.us - added) / max(self.row.us - added, LEAST_US)
 
@@ -260,103 +260,102 @@ QUANTITIES_SAID = "; ".join(
 
 INTRODUCTION = f"""# How far modelled times are from published ones
 
-`python docs/made.py` makes this page of what runs of `python tests/benchmarks/model_error.py` have stored.
-Every published time is somebody else's; we measured nothing. A ratio is modelled over published, so below 1
+`python docs/made.py` makes this page from the results that `python tests/benchmarks/model_error.py` stored.
+Others published every published time; we measured nothing. A ratio is modelled over published, so below 1
 the model is too fast. Each published time is compared with a modelled time of the same kind.
 
-By who takes it: {QUANTITIES_SAID}.
+Kinds of times: {QUANTITIES_SAID}.
 
-By what is in the caches: *warm* is a loop that clears nothing (HipKittens' benchmarks, the port's); we model
-the launch as a repetition, with the Infinity Cache as the previous launch left it and L1 and L2 empty. *Cold*
-means that the benchmark clears the caches by writing between runs, or takes other tensors in turn (FlyDSL's
-benchmarks, AITER's tuner). *Warm, modelled cold*: we have not modelled the repetition yet; it would change
-little if matrix work limits the launch, or if it moves far more than the cache holds.
+State of the caches: *warm* is a loop that clears nothing (HipKittens' benchmarks, the port's); we model the
+launch as a repetition, with the Infinity Cache as the previous launch left it and L1 and L2 empty. *Cold*
+means that the benchmark clears the caches by writing between runs, or rotates through tensors (FlyDSL's
+benchmarks, AITER's tuner). *Warm, modelled cold*: the repetition was not modelled; it makes little difference
+if matrix work limits the launch, or if the launch moves far more than the cache holds.
 
 Goals: median error 20 % over all and 30 % in each class, 60 % of rows within 20 %.
 """
 
 REGIMES_SAID = (
-    "A modelled time states how far off it may be. That depends on what limits the launch, whoever wrote\n"
-    "the kernel; a launch belongs to the first regime that fits: "
+    "A modelled time comes with its expected error. That depends on what limits the launch, not on who\n"
+    "wrote the kernel; a launch belongs to the first regime that fits: "
     + "; ".join(f"*{name}*: {what}" for name, what in REGIMES.items())
     + f" (narrow: less than {NARROW_BYTES:g} bytes a lane on average; short: less than "
     f"{SHORT_SECONDS * 1e6:g} us). Ratios are net: of the kernel without its launch. The rows are\n"
-    "HipKittens', each beside what stands nearest to it, and those of Triton's and AITER's Triton\n"
+    "HipKittens', each compared with the nearest kernel, and those of Triton's and AITER's Triton\n"
     "kernels. A range holds 80 % of its regime's rows. It is widened until it also holds 80 % of the rows\n"
-    "of any class (GEMMs, attention, AITER's LayerNorm, ...) that is left out when the range is made, and\n"
-    "it is never narrower than the range of all rows. The last column counts the left-out rows that fall\n"
-    "into the range of the other classes. If a regime has only one class, we leave out its families\n"
+    "of any class (GEMMs, attention, AITER's LayerNorm, ...) that is left out when the range is computed,\n"
+    "and it is never narrower than the range of all rows. The last column counts the left-out rows that\n"
+    "fall into the range of the other classes. If a regime has only one class, we leave out its families\n"
     "instead, such as bf16 GEMMs on gfx950.\n"
 )
 
 NEAREST = """\
-Each published row of HipKittens and of its port to CDNA 3 is compared with what stands nearest to it: the
-published source itself, compiled unedited at the row's sizes and run on the emulated device, if the source is
-known and small enough; otherwise our own kernel for the same problem.
+Each published row of HipKittens and of its port to CDNA 3 is compared with the nearest kernel: the published
+source itself, compiled unedited at the row's sizes and run on the emulated device, if the source is known and
+small enough; otherwise our own kernel for the same problem.
 """
 
-FORMER = """Rows marked *former model* were not modelled again since the files that the model is made of
-changed last.
+FORMER = """Rows marked *former model* were modelled before the last change to the model's files.
 """
 
-THEMSELVES = """The source that was published (`--own`, a checkout of HipKittens' main branch; `--port`, one
-of m8than/amd-kernels): what is off here is the model.
+THEMSELVES = """These rows are the published source itself (`--own`, a checkout of HipKittens' main branch;
+`--port`, one of m8than/amd-kernels), so all error is the model's.
 """
 
 LATE = """These rows of the port's page were looked up after the model's constants were set, and no constant
-was changed for them. The model of launches in warm loops was written later; modelled cold, these rows come
-out within 4 % of their warm times.
+was changed for them. The model of launches in warm loops is newer; modelled cold, these rows are within 4 %
+of their warm times.
 """
 
-TRITONS = """Kernels of `tests/benchmarks/triton_kernels.py`, one program a row, compiled by Triton; the
-published ones' sources and number of warps are not known. AITER's are the published sources themselves
-(`--aiter`, a checkout), compiled by a later Triton than the one that was timed, which has more registers and
-as many memory instructions.
+TRITONS = """Kernels of `tests/benchmarks/triton_kernels.py`, one program per row, compiled by Triton; the
+sources and numbers of warps of the published ones are not known. AITER's are the published sources themselves
+(`--aiter`, a checkout), compiled by a later Triton than the one that was timed: the code uses more registers
+and as many memory instructions.
 """
 
 LEFT_OUT = """Would one factor on all times help? It is fitted to the median ratio of the other classes and
-judged on the class left out. Where it does not help, no common error is left that a fit could hide.
+judged on the class left out. Where it does not help, there is no common error that a fit could hide.
 """
 
-CAUSES = """- *Narrow, unaligned accesses.* L1 takes sixteen lanes of at most a dword at once if they lie in
-  one piece of 64 bytes, otherwise four lanes at a time: 4 or 16 cycles for a wave ("Understanding
+CAUSES = """- *Narrow, unaligned accesses.* L1 serves sixteen lanes of at most a dword at once if they lie in
+  one block of 64 bytes, otherwise four lanes at a time: 4 or 16 cycles for a wave ("Understanding
   Memory Coalescing on GCN", GPUOpen; the Gluon tutorials have both figures on gfx950). We infer that four
-  lanes across two pieces take two turns, since L1 serves 64 bytes a cycle. AITER's LayerNorm of 4096 x 8193
+  lanes across two blocks take two turns, since L1 serves 64 bytes per cycle. AITER's LayerNorm of 4096 x 8193
   is at 0.79 of its published time with that second turn, and would be at 0.66 without; its other odd lengths
   are at 0.64 to 0.81, as if hardware took 32 cycles for each such access. No source says so, and FlyDSL's odd
   rows do not show it, so the model leaves it out, and the range of narrow kernels allows for it.
-- *What clears the caches.* Clearing by writes leaves the Infinity Cache full of lines that must be written
-  back, so a first launch evicts one for each line it brings in. Lines of non-temporal instructions (`nt`;
-  Triton's .cg and .cs) go first. With that, AITER's quantization per token in Triton is within 7 % in four
-  sizes of 88 to 403 MB; AITER's HIP kernel and FlyDSL's, without `nt`, pay for the evictions.
+- *Clearing of the caches.* Clearing by writes leaves the Infinity Cache full of lines that must be written
+  back, so a first launch evicts one for each line that it loads. Lines of non-temporal instructions (`nt`;
+  Triton's .cg and .cs) are evicted first. With that, AITER's quantization per token in Triton is within 7 %
+  in four sizes of 88 to 403 MB; AITER's HIP kernel and FlyDSL's, without `nt`, pay for the evictions.
 - *Small first launches.* After such clearing, vec_add of up to 88 MB takes no longer than its bytes need, and
   from 123 MB on it pays for evictions as modelled. We do not know why small ones do not: the model makes
   their memory part up to 1.5 times too long.
 - *A loaded L2 and fabric* are not modelled: orders of tiles that differ by 27 % on hardware tie here, and fp8
   GEMMs of 4 and 8 waves are ranked the wrong way round ([details](model_rankings.md)). We found no source for
-  the latency of a loaded L2; the range of kernels of the matrix cores allows for it.
-- *Ours is another kernel.* HipKittens' rotary kernel reads and writes pieces of 32 bytes in 32 rows, where
-  ours touches whole lines; its LayerNorm spends twice the vector work on random numbers; the port's row-wise
-  kernels load two bytes a lane. Modelled themselves, they come close to what was published.
-- *GEMMs of 1024 and 2048.* HipKittens' rows stand beside our schedule of the same kind (bf16: ping-pong, fp8:
-  interleaved) with tiles of 256 x 256, unless the matrix instructions of such tiles alone would take longer
-  than was published. That is so for twelve rows, whose tiles must be smaller. Our own choice for the size
-  stands beside these; on an MI325X it splits 1024 cubed in bf16 along K, and takes half the time.
-- *Loops about as large as the Infinity Cache.* Nobody published which line it replaces. Least recently used,
-  as we assume, loses all of a loop that is a little larger: LayerNorm of 16384 x 2048 moves a little more
-  than 256 MiB, and comes out a third too slow.
-- *The Infinity Cache's bandwidth.* Sources say 11.9, 5.8 and 5.9 TB/s, and 6.4 were drawn from HBM through
-  it. We take 5.8 on CDNA 3 and 6.4 on CDNA 4; at 11.9, HipKittens' warm rotary kernels would be off by a
+  the latency of a loaded L2; the range of matrix kernels allows for it.
+- *Different kernels.* HipKittens' rotary kernel reads and writes blocks of 32 bytes in 32 rows, where ours
+  accesses whole lines; its LayerNorm spends twice the vector work on random numbers; the port's row-wise
+  kernels load two bytes per lane. Modelled themselves, they come close to the published times.
+- *GEMMs of 1024 and 2048.* HipKittens' rows are compared with our schedule of the same kind (bf16: ping-pong,
+  fp8: interleaved) with tiles of 256 x 256, unless the matrix instructions of such tiles alone would take
+  longer than the published time. That is so for twelve rows, whose tiles must be smaller; these are compared
+  with our own choice for the size. On an MI325X it splits 1024 cubed in bf16 along K, which halves the time.
+- *Loops about as large as the Infinity Cache.* Nobody has published its replacement policy. With least
+  recently used, as we assume, a loop that is a little larger hits nothing: LayerNorm of 16384 x 2048 moves a
+  little more than 256 MiB, and is modelled a third too slow.
+- *The Infinity Cache's bandwidth.* Sources say 11.9, 5.8 and 5.9 TB/s, and 6.4 were read from HBM through
+  it. We use 5.8 on CDNA 3 and 6.4 on CDNA 4; at 11.9, HipKittens' warm rotary kernels would be off by a
   median of 22 %.
-- *Attention's backward pass* comes out a quarter too slow: our kernel is not HipKittens'.
-- *What events contain.* Python launches differ: kernels of about 2 us read as 6.0 us where the binding takes
-  addresses, and as 8.3 to 9.6 where it takes tensors. One figure stands for all of them.
+- *Attention's backward pass* is modelled a quarter too slow: our kernel is not HipKittens'.
+- *Times between events.* Python launches differ: kernels of about 2 us read as 6.0 us where the binding takes
+  addresses, and as 8.3 to 9.6 where it takes tensors. One constant stands for all of them.
 - *Older versions* of HipKittens' GEMM took up to 1.8 times as long as the later one on the same GPU.
 """
 
 FITTED = """No constant of the model is fitted to a row of these tables, so every class is judged by a model
-that never saw it. What is fitted stands in `workbench/profile/clock.py` (to clocks that others read off their
-GPUs, `UnderLoad` in `workbench/targets/`) and in `workbench/profile/launch.py`.
+that never saw it. Fitted constants are in `workbench/profile/clock.py` (fitted to clocks that others read
+from their GPUs, `UnderLoad` in `workbench/targets/`) and in `workbench/profile/launch.py`.
 """
 
 
@@ -385,10 +384,10 @@ def _left_out(compared: Sequence[Compared]) -> list[str]:
 
 
 def _nearest(compared: Sequence[Compared]) -> list[str]:
-    """The table that the goals are held to, and what it is made of."""
+    """The table that the goals apply to, and its parts."""
     late = [each for each in compared if each.row.caveat.startswith("looked up")]
     return [
-        "## HipKittens' rows, by what stands nearest",
+        "## HipKittens' rows, by the nearest kernel",
         "",
         NEAREST,
         *_by("class", compared, lambda row: row.group),
@@ -435,12 +434,12 @@ def _regimes(compared: Sequence[Compared]) -> list[str]:
         "left-out rows inside",
     )
     return [
-        "## What is stated, by regime",
+        "## Stated errors, by regime",
         "",
         REGIMES_SAID,
         *_table(head, rows),
         "",
-        f"Left-out rows inside what is stated: {inside} of {count}, {inside / max(count, 1):.0%} "
+        f"Left-out rows inside the stated ranges: {inside} of {count}, {inside / max(count, 1):.0%} "
         "(goal: 80 %). "
         f"One range for all kernels, not widened, would have {plain / len(judged):.0%} of them.",
         "",
@@ -448,7 +447,7 @@ def _regimes(compared: Sequence[Compared]) -> list[str]:
 
 
 def summary(rows: Sequence[Row], known: Mapping[Problem, Modelled]) -> str:
-    """Errors by class of what has been modelled of some rows."""
+    """Errors by class of those rows that have been modelled."""
     return "\n".join(_by("class", nearest(rows, known) or compare(rows, known), lambda row: row.group))
 
 
@@ -493,7 +492,7 @@ def document(rows: Sequence[Row], modelled: Mapping[Problem, Modelled], tritons:
 
     Args:
         rows: published.
-        modelled: what was modelled.
+        modelled: the modelled times.
         tritons: published rows of Triton's kernels.
     """
     compared = compare(rows, modelled)
@@ -511,26 +510,26 @@ def document(rows: Sequence[Row], modelled: Mapping[Problem, Modelled], tritons:
         *_regimes(outside(rows, modelled, tritons)),
         *_nearest(nearest(rows, modelled)),
         *_themselves(own(rows, modelled)),
-        "## Our kernels in the place of HipKittens'",
+        "## Our kernels in place of HipKittens'",
         "",
         *_by("class", like, lambda row: row.group),
         *_by("kernel", like, lambda row: row.problem.kernel),
         *_tritons(compare(tritons, modelled)),
-        "## The fastest of the others' kernels",
+        "## The fastest of other kernels",
         "",
-        "Another tile, another compiler, often a tuner's choice of hundreds: a bound more than a comparison.",
+        "Other tiles and compilers, often a tuner's choice among hundreds: a bound rather than a comparison.",
         "",
         *_by("class", others, lambda row: row.group),
         *_by("kernel", others, lambda row: row.problem.kernel),
         *_by("timed by", others, lambda row: row.quantity),
-        f"Not in these tables: {waiting} rows whose problem is too large to be run here so far"
-        + "".join(f"; {number} that end in {name}" for name, number in failed.items())
+        f"Not in these tables: {waiting} rows whose problem is too large to run here"
+        + "".join(f"; {number} that fail with {name}" for name, number in failed.items())
         + ".",
         "",
-        "## What the error is made of",
+        "## Causes of the errors",
         "",
         CAUSES,
-        "## What is fitted",
+        "## Fitted constants",
         "",
         FITTED,
         *_owners(sent_reports()),

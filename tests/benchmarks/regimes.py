@@ -1,11 +1,11 @@
-"""Errors by regime, so stated that kernels which took no part in stating them fall into what is stated.
+"""Errors by regime, stated such that kernels which were left out fall into the stated ranges.
 
-A regime is what a modelled launch is like (`workbench.profile.expected.REGIMES`); a class is what a row is
-of: GEMMs, attention, AITER's LayerNorm in Triton. Of a regime the range between the 10 % and the 90 %
-quantile of the ratios is widened by one factor on both sides, the least with which four of five rows fall
-into the range that the rows of the other classes give, widened so. That is tried class by class: no row
-judges itself. As a regime has few classes, its range is at least that of 80 % of the rows of all regimes. A
-regime that one class has to itself is tried by its families: one spec on one target, as bf16 GEMMs on gfx950.
+A regime describes how a modelled launch behaves (`workbench.profile.expected.REGIMES`); a class describes the
+kernel of a row: GEMMs, attention, AITER's LayerNorm in Triton. A regime's range is that between the 10 % and
+the 90 % quantile of the ratios, widened by one factor on both sides: the least with which four of five rows
+fall into the equally widened range of the other classes. Each class is left out in turn, so that no row
+judges itself. As a regime has few classes, its range is at least that of 80 % of the rows of all regimes. If
+a regime has only one class, its families are left out in turn: one spec on one target.
 """
 
 from __future__ import annotations

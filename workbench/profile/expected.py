@@ -27,9 +27,9 @@ REGIMES: Mapping[str, str] = {
     "narrow": "kernels whose lanes move less than a dword at a time",
     "short": "kernels of less than 10 us",
     "matrix": "kernels that keep the matrix cores busy",
-    "memory, cold": "kernels that wait for memory, their data in no cache",
-    "memory, warm": "kernels that wait for memory, repeated",
-    "else": "kernels that their waves' own work or waits for one another hold up",
+    "memory, cold": "kernels that wait for memory, with no data in a cache",
+    "memory, warm": "kernels that wait for memory, in repeated launches",
+    "else": "kernels limited by their waves' own work, or by waits for one another",
 }
 """Description of each regime by its name; a kernel belongs to the first that fits."""
 
