@@ -206,7 +206,7 @@ def test_an_entry_that_everybody_may_write_is_made_again() -> None:
         for entry, find in ((store.path("key"), store.get), (path, store.find_file)):
             entry.chmod(0o666)
             key = "key" if entry.name == store.path("key").name else "file"
-            with pytest.warns(UserWarning, match="can be written by everybody; it is made again"):
+            with pytest.warns(UserWarning, match="can be written by everybody; it is built again"):
                 assert find(key) is None, number
         assert store.put("key", b"content")
         assert store.get("key") == b"content"
@@ -225,7 +225,7 @@ def test_an_entry_of_another_user_is_made_again(monkeypatch: pytest.MonkeyPatch)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fstat", foreign)
-        with pytest.warns(UserWarning, match=r"belongs to another user \(uid 12345\); it is made again"):
+        with pytest.warns(UserWarning, match=r"belongs to another user \(uid 12345\); it is built again"):
             assert store.get("key") is None
     assert not path.exists()
     assert store.put("key", b"content")
@@ -351,9 +351,7 @@ def test_a_filled_folder_that_is_read_only_is_read(monkeypatch: pytest.MonkeyPat
         finally:
             subprocess.run(["chmod", "-R", "u+w", filled], check=True)
         assert run.returncode == 0, run.stderr
-        assert (
-            f"the cache folder {filled} cannot be written; it is read, and what is new goes to" in run.stdout
-        )
+        assert f"the cache folder {filled} cannot be written; it is read, and new entries go to" in run.stdout
         assert before == {path: path.stat().st_mtime_ns for path in filled.rglob("*")}
         assert tools.is_dir()
 

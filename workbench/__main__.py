@@ -17,7 +17,7 @@ from workbench.errors import WorkbenchError
 def commands() -> argparse.ArgumentParser:
     """The parser of `python -m workbench`, one subparser a command."""
     parser = argparse.ArgumentParser(prog="python -m workbench", description=__doc__)
-    # The package was imported before this module of it.
+    # The package was imported before its `__main__` module.
     version = sys.modules["workbench"].__version__
     parser.add_argument("--version", action="version", version=f"hipkittens-workbench {version}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -28,7 +28,7 @@ def commands() -> argparse.ArgumentParser:
     commands.add_parser("devices", help="list the devices that can run kernels")
     listed = commands.add_parser("kernels", help="list the kernel library, or describe some of its kernels")
     listed.add_argument("names", nargs="*", metavar="NAME", help='"gemm/bf16", or a category such as "gemm"')
-    cache_command = commands.add_parser("cache", help="show what the cache keeps of earlier compilations")
+    cache_command = commands.add_parser("cache", help="show the contents of the compilation cache")
     cache_command.add_argument("action", nargs="?", choices=["clear"], help="empty the cache")
     new = commands.add_parser("new", help="write a notebook with a kernel from a template")
     new.add_argument("template", nargs="?", help="name of the template; leave it out to list them")
@@ -44,18 +44,16 @@ def commands() -> argparse.ArgumentParser:
         help="compile and link HIP sources as ROCm's hipcc does, for the emulated device",
         add_help=False,
     )
-    exchanged = commands.add_parser("hipify", help="give CUDA sources HIP's names; list what is left to do")
+    exchanged = commands.add_parser("hipify", help="give CUDA sources HIP's names; list remaining work")
     exchanged.add_argument("files", nargs="+", metavar="FILE", help="C++ sources and headers of CUDA")
-    exchanged.add_argument(
-        "--in-place", action="store_true", help="write the files anew; default: print them"
-    )
+    exchanged.add_argument("--in-place", action="store_true", help="rewrite the files; default: print them")
     script = commands.add_parser(
         "install-hipcc", help="write a script named hipcc that runs the command above, for makefiles"
     )
     script.add_argument("folder", nargs="?", help="default: the programs of this Python's environment")
     commands.add_parser(
         "exec",
-        help="run a program, a Python script or a C++ source, with all that it starts, on the emulated "
+        help="run a program, a Python script or a C++ source, with all its child processes, on the emulated "
         "device; exec --help lists the options",
         usage="python -m workbench exec [--device DEVICE] [--sanitize] [--counters] [--json FILE] [--quiet] "
         "-- PROGRAM [ARGUMENT ...]",
@@ -67,8 +65,8 @@ def commands() -> argparse.ArgumentParser:
     )
     commands.add_parser(
         "sanitize",
-        help="run a program and look for races, missing waits and the like in every launch that it or its "
-        "processes make; exits with 1 if there are findings, with 2 if nothing was launched",
+        help="run a program and look for races, missing waits and similar faults in every launch of it or of "
+        "its children; exits with 1 if there are findings, with 2 if nothing was launched",
         usage="python -m workbench sanitize PROGRAM [ARGUMENT ...]",
     )
     commands.add_parser(
@@ -88,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns 0 if all is well."""
     parser = commands()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # Everything that follows belongs to it, even what looks like an option of ours.
+    # Everything that follows is the program's, even what looks like an option of ours.
     whole = words[:1] in (["hipcc"], ["train"], ["exec"]) or (
         words[:1] in (["script"], ["sanitize"]) and words[1:] not in ([], ["-h"], ["--help"])
     )
@@ -157,7 +155,7 @@ def _add_bench(commands: Any) -> None:
     add("--largest", type=float, metavar="N", help="leave out emulated problems of more operations")
     add("--cluster", help='"local", a number of processes, or the address of a Dask scheduler')
     add("--figures", action="store_true", help="add HipKittens' own figures, published and ours")
-    add("--again", action="store_true", help="time again what --out already has")
+    add("--again", action="store_true", help="time problems again that --out already has")
     add("--compare", nargs=2, metavar=("OLD", "NEW"), help="compare two results instead of timing")
     add(
         "--fail-above",
@@ -202,7 +200,7 @@ def _bench(options: argparse.Namespace) -> int:
 def _add_hardware(commands: Any) -> None:
     hardware = commands.add_parser(
         "hardware",
-        help="examine an AMD GPU beside the emulated device: bits, counters and times, in two files",
+        help="compare an AMD GPU with the emulated device: bits, counters and times, in two files",
     )
     add = hardware.add_argument
     add("operators", nargs="*", metavar="NAME", help='such as "gemm/bf16"; default all')
@@ -214,9 +212,9 @@ def _add_hardware(commands: Any) -> None:
         help="write PATH.json and .html; a second run continues",
     )
     add("--quick", action="store_true", help="a first look, in 5 minutes")
-    add("--minutes", type=float, help="most minutes to take; default: 20, with --quick 5")
+    add("--minutes", type=float, help="largest number of minutes; default: 20, with --quick 5")
     add("--sections", nargs="+", default=(), metavar="NAME", help="only these sections")
-    add("--compare", nargs="+", metavar="FILE", help="draw reports side by side; examine nothing")
+    add("--compare", nargs="+", metavar="FILE", help="show reports side by side, without an examination")
 
 
 def _hardware(options: argparse.Namespace) -> int:
@@ -244,7 +242,7 @@ def _hardware(options: argparse.Namespace) -> int:
             told=lambda line: print(line, flush=True),
         )
     except KeyboardInterrupt:
-        print(f"\nstopped; {report_path} has what was found, and the same command goes on", file=sys.stderr)
+        print(f"\nstopped; {report_path} has the results; the same command continues", file=sys.stderr)
         return 130
     print(report)
     print(f"wrote {report_path} and {write_page(page, report)}")
@@ -300,7 +298,7 @@ def _install_hipcc(folder: str | None) -> int:
     print(f"wrote {path}")
     if path.parent.name == "bin":
         root = shlex.quote(str(path.parent.parent))
-        print(f"For makefiles that say $(ROCM_PATH)/bin/hipcc: export ROCM_PATH={root}")
+        print(f"For makefiles that use $(ROCM_PATH)/bin/hipcc: export ROCM_PATH={root}")
     return 0
 
 

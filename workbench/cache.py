@@ -37,24 +37,24 @@ DEFAULT_LIMIT = 4 << 30
 _TEMPORARY = ".partial-"
 _TEMPORARY_LIFETIME = 3600.0
 _SCANS_PER_LIMIT = 64
-# Seconds after which a use is noted again.
+# Seconds after which a use is recorded again.
 _USE_GRANULARITY = 60.0
 _NAMESPACE = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _SHARD = re.compile(r"[0-9a-f]{2}")
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
-# Other versions of the workbench may share the folder: what they wrote otherwise has another name.
+# Several versions of the workbench may share the folder: entries of another format have another suffix.
 _FORMAT = ".1"
 _MAGIC = b"HKC1"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
-# Between the name of an entry that is a file for other programs and the beginning of its content's digest.
+# Separates the name of an entry, which is a file for other programs, from its content's digest.
 _FILE = ".file-"
 
 _scan_lock = threading.Lock()
-# Bytes written by this process since it last added up the folder; None before the first time.
+# Bytes written by this process since it last summed up the folder; None before the first time.
 _written: dict[Path, int] = {}
-# Files whose content was found to have its checksum, as long as these facts of theirs stay.
+# Files whose checksum was verified; valid while their inode, size and time stay the same.
 _intact: dict[Path, tuple[int, int, int]] = {}
-# What this process was told already: once is enough, whoever asks for the folder.
+# Warnings that this process has already shown: once is enough.
 _warned: set[str] = set()
 
 
@@ -135,7 +135,7 @@ def folders() -> tuple[Path, ...]:
         return (preferred,)
     spare = Path(tempfile.gettempdir()) / f"hipkittens-cache-{os.getuid()}"
     is_read = os.access(preferred, os.R_OK | os.X_OK) and not _problem(preferred)
-    use = f"it is read, and what is new goes to {spare}" if is_read else f"using {spare}"
+    use = f"it is read, and new entries go to {spare}" if is_read else f"using {spare}"
     _warn(
         f"the cache folder {preferred} cannot be written; {use}. "
         "Set HIPKITTENS_CACHE to a folder that can be written."
@@ -172,9 +172,9 @@ def _problem(path: Path) -> str:
 def _check_folder(path: Path) -> None:
     if problem := _problem(path):
         raise UsageError(
-            f"the cache folder {path} {problem}, who could put code there that this process would run: take "
-            f"the permission away (`chmod o-w {path}`), remove the folder, or set HIPKITTENS_CACHE to a "
-            "folder of your own"
+            f"the cache folder {path} {problem}, who could place code there for this process to run: remove "
+            f"the permission (`chmod o-w {path}`) or the folder, or set HIPKITTENS_CACHE to a folder of your "
+            "own"
         )
 
 
@@ -182,7 +182,7 @@ def _trusted(path: Path, status: os.stat_result) -> bool:
     """True if other users cannot have written the entry."""
     problem = _distrust(status) if stat.S_ISREG(status.st_mode) else "is not a regular file"
     if problem:
-        _warn(f"the cache's entry {path} {problem}; it is made again")
+        _warn(f"the cache's entry {path} {problem}; it is built again")
     return not problem
 
 
@@ -382,7 +382,7 @@ def _clear_locks(locks: Path) -> None:
                 os.unlink(lock)
 
 
-# Folders in the root that hold no entries: locks, and small tools that are kept as long as they are used.
+# Folders in the root without entries: locks, and small tools, which are kept while they are used.
 _TOOLS = "tools"
 _NOT_ENTRIES = frozenset({"locks", _TOOLS})
 

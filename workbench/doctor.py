@@ -117,7 +117,7 @@ def _python() -> list[Finding]:
             missing.append(name)
     here = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     findings = [Finding("Python", "ok", f"{here}; {', '.join(versions)}")]
-    # A package whose function another one provides is not missing.
+    # A package is not missing if another one provides its function.
     if "hip-python" in missing and binding() != "hip-python":
         missing.remove("hip-python")
     if "ziglang" in missing and native.brought() and toolchain.report().compiler is not None:

@@ -133,7 +133,7 @@ E8M0 = DataType(
     "e8m0", ("uint8", "float8_e8m0fnu"), "kittens::fp8e8m0", ("fp8e8m0",), 8, 2.0**127, 2.0**-127, 8
 )
 BOOL = DataType("bool", ("bool",), "bool", ("bool",), 8, 1, 0)
-# A plain char is neither of the two.
+# A plain char is neither signed nor unsigned char.
 INT8 = _integer("int8", ("int8",), "kittens::int8", ("signed char", "char"), 8)
 UINT8 = _integer("uint8", ("uint8",), "unsigned char", ("unsigned char", "char"), 8)
 INT16 = _integer("int16", ("int16",), "short", ("short",), 16)

@@ -317,7 +317,8 @@ class KernelDeadlock(KernelTimeout):
     """Work-groups wait for memory that nobody can change any more, and were stopped before the time limit.
 
     Cure: The message says who waits for which address, and who never started. Launch no more work-groups than
-    the device holds at once, let them wait for earlier ones alone, or find who was to write there.
+    the device holds at once, let them wait only for earlier ones, or find the one that should have written
+    there.
     """
 
 

@@ -58,7 +58,7 @@ def tensors_at(addresses: Iterable[int]) -> dict[int, Any]:
     sizes: dict[int, int] = {}
     tensors: dict[int, Any] = {}
     kinds = {torch.Tensor, *_subclasses(torch.Tensor)}
-    # type() and not isinstance(): some objects answer the latter with code of their own.
+    # type(), not isinstance(): some objects run code of their own for the latter.
     for held in [item for item in gc.get_objects() if type(item) in kinds]:
         if not held.is_cpu or held.layout is not torch.strided:
             continue

@@ -58,8 +58,8 @@ OPTIONS = (
     Option("--time", "time a launch: measured on a GPU, modelled on an emulated device"),
     Option("--profile", "count events of a launch, under rocprof's names"),
     Option("--sanitize", "look for missing waits, races, uninitialised values"),
-    Option("--hipify", "the cell is CUDA: exchange its names for HIP's, and list what is left to do"),
-    Option("--fails", "it fails on purpose: print the error, and go on with the next cell"),
+    Option("--hipify", "the cell is CUDA: replace its names with HIP's, and list what is left to do"),
+    Option("--fails", "the cell fails on purpose: print the error and continue with the next cell"),
     Option(
         "--program",
         "run the cell's main with these words as arguments; NAME is its result, or left out",

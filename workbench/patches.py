@@ -38,7 +38,7 @@ class Patches(contextlib.ExitStack):
             raise AttributeError(
                 f"{_name(owner)} has no attribute {name!r} to replace; expected a version of it that has one"
             )
-        # Read from the dictionary: getattr would bind a classmethod, and find what a base class has.
+        # Read from the dictionary: getattr would bind a classmethod, and find attributes of a base class.
         before = vars(owner).get(name, _ABSENT)
         setattr(owner, name, value)
         self.callback(_restore, owner, name, vars(owner).get(name, _ABSENT), before)

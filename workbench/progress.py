@@ -33,7 +33,7 @@ def _notebook_bar() -> Any:
 
         def display(self, msg: str | None = None, pos: int | None = None) -> bool:
             text = str(self) if msg is None else msg
-            # At its end nothing, in words: nbconvert warns of an output that has no type at all.
+            # At the end an empty text: nbconvert warns about an output without any type.
             bundle = {"text/html": f"<pre>{escape(text)}</pre>" if text else "", "text/plain": text}
             if self._handle is not None:
                 self._handle.update(bundle, raw=True)

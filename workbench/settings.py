@@ -16,7 +16,7 @@ def value_of(name: str) -> str | None:
     try:
         is_absent = environment.encodekey(name) not in environment._data  # type: ignore[attr-defined]
     except AttributeError:
-        # Somebody has put another mapping there.
+        # Another mapping was put in its place.
         is_absent = False
     return None if is_absent else environment.get(name)
 

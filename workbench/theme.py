@@ -87,7 +87,7 @@ def template() -> Any:
         "automargin": True,
         "title": {"standoff": 6},
     }
-    # By pixels from the axes: a part of their width would meet the tool bar in a wide figure.
+    # In pixels from the axes: a fraction of their width would reach into the tool bar in a wide figure.
     bar = {"outlinewidth": 0, "thickness": 14, "x": 1, "xpad": 8}
     return go.layout.Template(
         layout={
@@ -99,7 +99,7 @@ def template() -> Any:
             "colorscale": {"sequential": "Viridis", "sequentialminus": "Viridis", "diverging": "RdBu"},
             "coloraxis": {"colorbar": bar},
             "xaxis": axis,
-            # Ticks that are not seen: labels would touch the bars, and the values of short ones.
+            # Invisible ticks: otherwise labels would touch the bars, and the values of short ones.
             "yaxis": {**axis, "ticks": "outside", "ticklen": 5, "tickcolor": CLEAR},
             "legend": {"orientation": "h", "y": -0.2},
             "hoverlabel": {"font": {"size": 12}},

@@ -49,7 +49,7 @@ def test_nans_are_equal_whatever_their_payload_and_differ_from_numbers(tmp_path:
     wrong, _, report = compared(tmp_path, first, other)
     assert wrong == 1
     assert report["d"]["nan in one alone"] == 1
-    assert "1 NaN on one side alone" in bits.distance_text(report)
+    assert "1 NaN on one side only" in bits.distance_text(report)
 
 
 def test_integers_and_small_floats_differ_by_bits(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_infinities_are_told_in_words(tmp_path: Path, dtype: torch.dtype) -> Non
     assert (wrong, total) == (4, 5)
     assert "ulp" not in report["d"]
     assert bits.distance_text(report) == (
-        "d: 4 of 5 differ, 1 NaN on one side alone, 3 infinite on one side alone, "
+        "d: 4 of 5 differ, 1 NaN on one side only, 3 infinite on one side only, "
         "1 infinite on both sides with opposite signs"
     )
 

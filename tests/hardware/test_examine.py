@@ -103,7 +103,7 @@ def test_a_section_that_was_not_reached_says_so(tmp_path: Path, monkeypatch: pyt
         examine("emulated:gfx942", path, sections=("machine", "times"))
     report = Report.read(path)
     assert report.counts("machine")["agree"] == 1
-    assert report.nothing["times"] == "the examination was stopped before it; the same command goes on here"
+    assert report.nothing["times"] == "the examination was stopped before it; the same command continues here"
 
 
 def test_a_report_of_another_device_is_left_as_it_is(examined: tuple[Path, Report]) -> None:
@@ -183,9 +183,9 @@ def test_no_time_means_not_run_and_is_told_in_one_line(tmp_path: Path) -> None:
         "emulated:gfx942", path, operators=names, sections=("operators",), minutes=0, told=lines.append
     )
     assert [case["not run"] for case in report.sections["operators"].values()] == [
-        "the time was up; the same command goes on here"
+        "time limit reached; the same command continues here"
     ] * 2
-    assert lines == ["     operators: 2 cases wait: the time was up; the same command goes on here"]
+    assert lines == ["     operators: 2 cases wait: time limit reached; the same command continues here"]
     assert Report.read(path) == report
 
 

@@ -102,7 +102,7 @@ def test_a_lock_that_stays_loses_a_run_in_words(writer: Recorder, monkeypatch: p
         writer.take(failure(2))
         wait_for_the_thread()
     (warning,) = caught
-    assert "a run is not kept: " in str(warning.message)
+    assert "a run is not recorded: " in str(warning.message)
     assert "has locked the history of runs" in str(warning.message)
     writer.take(failure(3))
     assert kernels(writer.path) == ["k1", "k3"]

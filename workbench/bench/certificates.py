@@ -24,7 +24,7 @@ _AUTHORITY, _AUTHORITY_KEY = "ca.pem", "ca-key.pem"
 _CERTIFICATE, _KEY = "cluster.pem", "cluster-key.pem"
 _TIMEOUT_SECONDS = 60.0
 
-# A machine's openssl.cnf need not be there, nor say what is wanted here.
+# A machine's openssl.cnf may be missing, or lack these settings.
 _REQUEST = """\
 [req]
 distinguished_name = name
@@ -88,7 +88,7 @@ def make_certificates(folder: str | os.PathLike[str]) -> Path:
         )
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Of this user alone from the first byte, as mkdtemp makes it.
+        # Readable by this user alone from the first byte, as mkdtemp creates it.
         with tempfile.TemporaryDirectory(prefix=".certificates-", dir=place) as scratch:
             _make(program, Path(scratch))
             (Path(scratch) / CONFIGURATION).write_text(

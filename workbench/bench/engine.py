@@ -198,7 +198,7 @@ def local_cluster(workers: int, resources: Mapping[str, float]) -> Any:
         WorkbenchError: Dask is not installed.
     """
     distributed = _distributed()
-    # A worker is one of many: each kernel on a thread of its own, not on all cores.
+    # A machine has many workers: each runs a kernel on one thread, not on all cores.
     options = {"nthreads": 1, "silence_logs": 50, "env": {"HIPKITTENS_THREADS": "1"}, "host": LOOPBACK}
     specs = {
         n: {"cls": distributed.Nanny, "options": {**options, "resources": dict(resources) if n == 0 else {}}}
@@ -223,7 +223,7 @@ def call(function: Callable[..., Any], key: str, arguments: tuple[Any, ...], _re
     try:
         value, failure = function(*arguments), ""
     except Exception as error:
-        # As text: an exception need not be one that the other side can unpickle.
+        # As text: the other side may be unable to unpickle the exception.
         value, failure = None, failure_text(error)
     return value, failure, worker.address, time.monotonic() - start
 
@@ -245,7 +245,7 @@ class _Round:
         self.suspects: list[str] = []
         self.alone = ""
         client.subscribe_topic(TOPIC, self._begins)
-        # Submitted in one go; Dask keeps what no worker has room for.
+        # Submitted at once; Dask queues those for which no worker has room.
         self.futures: dict[str, Any] = {}
         for key in left:
             self._submit(key)
@@ -263,7 +263,7 @@ class _Round:
     def _begins(self, event: tuple[float, Mapping[str, Any]]) -> None:
         message = event[1]
         with self.lock:
-            # Told a second time where a worker was lost.
+            # A lost worker's task is reported a second time.
             self.begun[message["key"]] = (time.monotonic(), message["worker"])
 
     def outcomes(self) -> Iterator[Outcome]:
@@ -311,7 +311,7 @@ class _Round:
                 return None
             raise _Lost(failure_text(error)) from error
         except Exception as error:
-            # Of the task: `call` returns what the function raises, so this is a lost worker or a lost result.
+            # Dask's own error: `call` returns what the function raises, so a worker or a result was lost.
             if future.status in ("cancelled", "lost"):
                 raise _Lost(failure_text(error)) from error
             return Outcome(key, failure=failure_text(error))
@@ -328,7 +328,7 @@ class _Round:
         running = self.client.processing() if late else {}
         for key, worker in late:
             if self.futures[key].key not in running.get(worker, ()):
-                # It was there when the worker was lost, and waits for another.
+                # The task was queued on the lost worker, and waits for another.
                 with self.lock:
                     self.begun.pop(key, None)
                 continue
@@ -336,7 +336,7 @@ class _Round:
             self.engine.told(f"{key} {why}; its worker {worker} is restarted")
             self.futures.pop(key).cancel(force=True)
             del self.left[key]
-            # Without a nanny a worker cannot be restarted: its thread goes on, and takes no more tasks.
+            # Without a nanny a worker cannot be restarted: its thread continues, but takes no more tasks.
             with contextlib.suppress(Exception):
                 self.client.restart_workers([worker], timeout=30, raise_for_error=False)
             yield Outcome(key, failure=f"Overtime: {why}", worker=worker, seconds=self.engine.seconds)

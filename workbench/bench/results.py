@@ -133,7 +133,7 @@ class Store:
         self.path = None if path is None else Path(path)
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Outcomes of a cluster come from the thread that waits for them.
+        # A cluster's outcomes come from the thread that waits for them.
         self._file = sqlite3.connect(self.path or ":memory:", check_same_thread=False)
         with self._explained(), self._file:
             self._file.execute(f"CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, {_QUOTED})")
@@ -161,7 +161,7 @@ class Store:
 
     def __iter__(self) -> Iterator[Result]:
         with self._explained():
-            # Rows of files that were written without checksums have none.
+            # Files written without checksums have none for their rows.
             checksums = dict(self._file.execute("SELECT key, checksum FROM checksums"))
             rows = self._file.execute(f"SELECT key, {_QUOTED} FROM results ORDER BY rowid").fetchall()
             if not {key for key, *_ in rows} >= set(checksums):

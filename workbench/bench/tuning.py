@@ -147,7 +147,7 @@ class TuneResult(Plotted):
         path = Path(folder) / f"{self.operator}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_file():
-            read_tuning(path)  # One that is damaged is told, not written over.
+            read_tuning(path)  # A damaged table is reported, not overwritten.
         table: dict[str, list[Any]] = json.loads(path.read_text()) if path.is_file() else {}
         new = [asdict(row) for row in self.rows]
         shapes = [row["shape"] for row in new]
@@ -402,7 +402,7 @@ def _next(
         candidate = _suggested(asked, spaces, by_name)
         if candidate is not None and candidate.name not in seen:
             return asked, candidate
-        # Told as such, so that the sampler looks elsewhere.
+        # Reported as pruned, so that the sampler looks elsewhere.
         study.tell(asked, state=TrialState.FAIL)
     return None, None
 

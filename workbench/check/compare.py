@@ -240,11 +240,12 @@ class _Elements:
 
         actual, truth = got.detach().cpu(), expected.detach().cpu()
         if got.dtype.is_floating_point:
-            # A reference beyond the output's range is an infinity that the kernel should give as well.
+            # A reference beyond the output's range is infinite, and the kernel should return infinity too.
             rounded = truth.to(actual.dtype).double()
             actual, truth = actual.double(), truth.double()
         else:
-            # Differences of int64 may not fit int64 nor float64 exactly; equality is checked on the integers.
+            # Differences of int64 may fit neither int64 nor float64 exactly; equality is tested on the
+            # integers.
             if actual.dtype == torch.bool:
                 actual, truth = actual.int(), truth.int()
             rounded = truth

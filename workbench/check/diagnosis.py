@@ -39,7 +39,7 @@ def diagnose(again: Callable[[], VerifyResult]) -> Diagnosis:
         try:
             return _diagnosed(again, kernels)
         except WorkbenchError as error:
-            return Diagnosis("unknown", f"the run at {LEVEL} came to no end: {headline(error)}")
+            return Diagnosis("unknown", f"the run at {LEVEL} did not end: {headline(error)}")
 
 
 def _diagnosed(again: Callable[[], VerifyResult], kernels: Sequence[Kernel]) -> Diagnosis:
@@ -54,12 +54,12 @@ def _diagnosed(again: Callable[[], VerifyResult], kernels: Sequence[Kernel]) -> 
     if undefined:
         return Diagnosis(
             "kernel",
-            f"right at {LEVEL} and wrong at {level}, and the sanitizer finds at {level}: {undefined}. Mend "
-            f"that first: what it leaves undefined may come out right at {LEVEL} by luck",
+            f"right at {LEVEL} and wrong at {level}, and the sanitizer finds at {level}: {undefined}. Fix "
+            f"that first: undefined behaviour may give right results at {LEVEL} by luck",
         )
     ways = (flags for limit in LIMITS.values() for flags in limit.flags)
     flags = next((flags for flags in ways if _passes(again, tuple(flags.split()))), "")
-    way = f"flags={flags!r} is right at {level}" if flags else f"flags={LEVEL!r} is a way round"
+    way = f"flags={flags!r} is right at {level}" if flags else f"flags={LEVEL!r} is a workaround"
     return Diagnosis(
         "compiler",
         f"the compiler: right at {LEVEL} and wrong at {level} by {compiler}, and {looked} at {level}. {way}; "

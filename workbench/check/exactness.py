@@ -58,9 +58,9 @@ def needing_exactness(
             continue
         every = range(len(places))
         last = bisect.bisect_left(every, True, key=lambda at: wrong(0, at))
-        if last == len(places):  # errors further on hide those before them
+        if last == len(places):  # Errors later in the code hide earlier ones.
             continue
-        # From the last on backwards: as few before it as make the results wrong with it.
+        # Backwards from the last: the fewest earlier ones that still make the results wrong.
         before = bisect.bisect_left(range(last + 1), True, key=lambda count: wrong(last - count, last))
         return [(kernel, address) for address in places[max(0, last - before) : last + 1]]
     return []

@@ -73,7 +73,7 @@ class VerifyResult(Plotted, Presented):
     retry: Callable[[], Diagnosis] | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Arguments stay where they are.
+        # The arguments are not moved.
         return {**self.__dict__, "again": None, "retry": None}
 
     @property

@@ -49,7 +49,7 @@ class SanitizeResult(Presented):
         shape: the problem; empty where no spec says it.
         findings: by line, each instruction once; `causes` groups them.
         notes: what is no error by itself, such as a buffer resource that reaches past its allocation.
-        stopped: whether a fault ended the launch, so that what comes after it was not looked at. Accesses
+        stopped: whether a fault ended the launch, so that the rest of it was not checked. Accesses
             out of bounds do not: the launch goes on without them.
         seconds: wall time of the launches; None where one faulted.
         again: what was launched, to step from a finding; None where nobody can launch it again.
@@ -71,7 +71,7 @@ class SanitizeResult(Presented):
     process: str = field(default="", compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Arguments stay where they are.
+        # The arguments are not moved.
         return {**self.__dict__, "again": None}
 
     @property
@@ -106,7 +106,7 @@ class SanitizeResult(Presented):
         lines += [f"  {cause}" for cause in self.causes]
         lines += [f"  note: {cause}" for cause in causes(self.notes)]
         if self.stopped:
-            lines.append("  a fault ended the launch: what comes after it was not looked at")
+            lines.append("  a fault ended the launch: the rest of it was not checked")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -165,7 +165,7 @@ class Watch:
         self._launches = 0
         self._own_launches = 0
         self._seconds = 0.0
-        # Of each kernel, by name, device and code: what was found in its launches.
+        # Findings by kernel name, device and code.
         self._kernels: dict[tuple[str, str, str], list[SanitizeResult]] = {}
 
     def _take(self, result: SanitizeResult, seconds: float) -> None:
@@ -232,7 +232,7 @@ class Watch:
         count = f"{launches} launch{'' if launches == 1 else 'es'}"
         number = sum(not result.passed for result in results)
         verdict = f"findings in {number}" if number else "nothing found"
-        # A kernel that is launched a thousand times has its fault each time.
+        # A kernel that is launched a thousand times has its fault a thousand times.
         alike: dict[Any, list[SanitizeResult]] = {}
         for result in results:
             places = tuple((f.category, f.pc) for f in (*result.findings, *result.notes))
@@ -244,8 +244,8 @@ class Watch:
 
 
 _NOTHING = (
-    "nothing was looked at. Launches on emulated devices are, of this process and of those that it starts "
-    f"meanwhile with the environment variable {reports.VARIABLE} that it hands on"
+    "no launch was sanitized. Only launches on emulated devices are, by this process and by its children "
+    f"that inherit the environment variable {reports.VARIABLE}"
 )
 
 
@@ -287,7 +287,7 @@ def _watched() -> Iterator[Watch]:
 
         def watcher(record: LaunchRecord, code: CodeObject, fault: KernelFault | None) -> None:
             if os.getpid() != process:
-                # In a forked process: the block that reads is its parent's.
+                # In a forked process the block belongs to the parent, which reads the file.
                 reports.append(file.path, reports.report_of(record, code, fault).line())
                 return
             seen, stopped = findings(placed(code), record.findings, fault)
@@ -340,7 +340,7 @@ def _sanitized_call(
         notes=distinct(note for result in results for note in result.notes),
         stopped=fault is not None or any(result.stopped for result in results),
         seconds=watch._seconds if fault is None and watch.launches == watch._own_launches else None,
-        # Only launches that were recorded can be found again, by their number.
+        # Only recorded launches can be found again by number.
         again=Request(function, args, kwargs) if all_recorded and not watch.passed else None,
         launches=tuple(number for result in results for number in result.launches),
         code="+".join(dict.fromkeys(code for _, _, code in launched if code)),

@@ -18,7 +18,7 @@ from workbench.errors import CodeObjectError
 
 MAGIC = b"CCOB"
 _COMMON = struct.Struct("<4sHH")
-# Sizes in bytes behind what all versions have in common: of the file, where it is said, and uncompressed.
+# Sizes in bytes of the fields after the common ones: of the file, if it is stored, and uncompressed.
 _SIZES = {1: struct.Struct("<I"), 2: struct.Struct("<II"), 3: struct.Struct("<QQ")}
 _CHECKSUM = 8
 HEADER = _COMMON.size + _SIZES[3].size + _CHECKSUM

@@ -16,7 +16,7 @@ def damage_reported(subject: str) -> Iterator[None]:
     except CodeObjectError:
         raise
     except RecursionError as error:
-        raise CodeObjectError(f"{subject} is damaged: it nests without end.") from error
+        raise CodeObjectError(f"{subject} is damaged: it nests endlessly.") from error
     except Exception as error:
         detail = str(error) or type(error).__name__
         raise CodeObjectError(

@@ -73,7 +73,7 @@ class _Inlined:
     call: Place
 
 
-# DW_ATE_* by what a value of that encoding is.
+# Encodings DW_ATE_* by kind of value.
 _ENCODINGS = {2: "bool", 4: "float", 5: "int", 6: "int", 7: "uint", 8: "uint", 16: "uint"}
 _QUALIFIERS = {
     "DW_TAG_const_type": "const ",
@@ -144,12 +144,13 @@ class DebugInfo:
                 if state is None:
                     continue
                 if not state.end_sequence and not state.line:
-                    # Line 0: the compiler's own code, which belongs to what stands before it.
+                    # Line 0 is the compiler's own code, which belongs to the line before it.
                     continue
                 place = None
                 if not state.end_sequence:
                     place = (names.get(state.file, "?"), state.line, state.column)
-                # Of rows with one address the last holds, but the start of a sequence wins over an end.
+                # Of rows with one address the last counts, but the start of a sequence takes precedence over
+                # an end.
                 rows.append((state.address, 0 if state.end_sequence else number + 1, place))
         rows.sort(key=lambda row: (row[0], row[1]))
         merged: list[tuple[int, Place | None]] = []
@@ -408,7 +409,7 @@ class DebugInfo:
         for child in self._children(die, "DW_TAG_subrange_type"):
             length = _number(child, "DW_AT_count", -1)
             count *= length if length >= 0 else _number(child, "DW_AT_upper_bound", -1) + 1
-        # A vector type of three has the room of four.
+        # A vector type of three elements has the size of four.
         size = _number(die, "DW_AT_byte_size", element.size * count)
         return Type("array", f"{element.name}[{count}]", size, element)
 
@@ -431,10 +432,10 @@ class DebugInfo:
                 if name or kind_.kind != "struct":
                     members.append(Field(name, offset, kind_))
                 else:
-                    # Members of one without a name are the outer one's.
+                    # Members of an anonymous type belong to the outer one.
                     members += [Field(m.name, m.offset + offset, m.type) for m in kind_.members]
                 if die.tag == "DW_TAG_union_type" and not _decode(_attribute(die, "DW_AT_name")):
-                    # Of members in one place, the first: a float4 is x, y, z, w and not also one vector.
+                    # Of members at one offset, the first: a float4 is x, y, z, w and not also one vector.
                     break
         # A declaration alone has no size; a definition elsewhere in the unit would have been referenced.
         return Type(

@@ -26,8 +26,8 @@ from workbench.errors import CodeObjectError
 # Dwords of a matrix operand of the f8f6f4 instructions by its format code (cbsz for A, blgp for B): fp8 and
 # bf8 take 8, fp6 and bf6 take 6, fp4 takes 4 (CDNA4 ISA guide, "Matrix formats").
 _F8F6F4_DWORDS = {0: 8, 1: 8, 2: 6, 3: 6, 4: 4}
-# v_mfma_ld_scale_b32 makes one instruction with the f8f6f4 MFMA behind it if that has this bit, the lowest
-# of abid, set.
+# v_mfma_ld_scale_b32 forms one instruction with the following f8f6f4 MFMA if this bit, the lowest of abid, is
+# set.
 _SCALED = 1 << 11
 
 _REMEMBERED = 1 << 16
@@ -50,7 +50,7 @@ class _ReservedSource(Exception):
 @cache
 def _register(kind: str, index: int, width: int) -> Operand:
     if kind == "s" and width > 1:
-        # The hardware does not see the low bits of a scalar register's number where it takes several.
+        # Hardware ignores the low bits of a scalar register's number where it takes several registers.
         index &= ~1 if width == 2 else ~3
     return Operand(kind, index, width)
 
@@ -98,7 +98,7 @@ _PLAIN_MODIFIERS = (
     *("clamp", "omod", "cbsz", "abid", "blgp", "gds", "glc", "nv", "lds", "offset0", "offset1"),
     *("bound_ctrl", "fi", "dst_unused", "neg_lo", "neg_hi"),
 )
-# Fields that a form always tells, zero or not.
+# Fields that a form always prints, zero or not.
 _DPP_FIELDS = ("dpp_ctrl", "row_mask", "bank_mask")
 _SDWA_SELECTS = ("dst_sel", "src0_sel", "src1_sel")
 _DATA_FIELDS = ("vdst", "vdata", "vdata0", "vdata1")
@@ -121,7 +121,7 @@ class _Reader:
         self._fields = encoding.fields
         self.has_label = any(entry.kind == "label" for entry in form.entries)
         self.has_fixed_literal = any(entry.field == "literal" for entry in form.entries)
-        # Shifts and masks of the fields in which 255 says that a literal follows.
+        # Shifts and masks of the fields in which 255 means that a literal follows.
         self.literal_fields = (
             [(low, (1 << width) - 1) for name, (low, width) in self._fields.items() if name[-4:-1] == "src"]
             if form.format in ("SOP1", "SOP2", "SOPC", "VOP1", "VOP2", "VOPC")
@@ -188,7 +188,7 @@ class _Reader:
         for role, only_returning, is_loaded, reader in self._readers:
             if only_returning and not returns:
                 continue
-            # A load straight to LDS has no register: M0 has the LDS address.
+            # A load directly to LDS has no destination register: M0 holds the LDS address.
             if is_loaded and "lds" in modifiers:
                 continue
             operand = reader(bits, literal, address)
@@ -248,7 +248,7 @@ class _Reader:
                 if value:
                     modifiers[name] = value
         for name, shape in names.items():
-            # A cache policy bit, or a bit of op_sel that means something else: the shape is its name.
+            # A cache policy bit, or a bit of op_sel with another meaning: the shape gives its name.
             if name[:3] == "bit" and name[3:].isdigit():
                 value = self._field(name, bits)
             elif name[:6] == "op_sel" and name[6:].isdigit():
@@ -341,7 +341,7 @@ class _Reader:
 
     def _vgpr_reader(self, entry: Entry, low: int) -> OperandReader:
         vector = tuple(_register("v", index, entry.width) for index in range(256))
-        # What a GWS instruction reads is data where others have an address.
+        # A GWS instruction reads data where others have an address.
         if "acc" in self._fields and (entry.field in _DATA_FIELDS or self._is_gws):
             accumulators = tuple(_register("a", index, entry.width) for index in range(256))
             acc = self._fields["acc"][0]

@@ -109,7 +109,7 @@ class _Renaming:
         before, after = self._before[old], self._after[new]
         read = list(zip(before.src, after.src, strict=True))
         read += zip(_kept(before), _kept(after), strict=True)
-        # All of them, also behind one that differs: each use tells where a value is.
+        # All sources are compared, even after a difference: each use tells where a value is.
         agrees = sum(not self._reads(a, b) for a, b in read) == 0
         for a, b in zip(before.dst, after.dst, strict=True):
             for x, y in zip(_parts(a), _parts(b), strict=True):
@@ -195,7 +195,7 @@ def align(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[i
 
 def _shortest(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int | None, int | None]]:
     n, m = len(before), len(after)
-    # Of each number of edits e, the furthest place in `before` on the diagonals -e, -e + 2, ..., e.
+    # For each number of edits e, the furthest row of `before` on the diagonals -e, -e + 2, ..., e.
     trace: list[list[int]] = []
     for edits in range(min(n + m, MOST_EDITS) + 1):
         reached = []
@@ -216,7 +216,7 @@ def _from(trace: list[list[int]], edits: int, i: int) -> tuple[int, bool]:
     """Start of the i-th diagonal after one more edit; True if that edit is an addition."""
     last = trace[edits - 1]
     down = i == 0 or (i != edits and last[i - 1] < last[i])
-    # The diagonal above is the one whose index is i of those with an edit less; the one below has i - 1.
+    # The diagonal above has the index i among those with one edit less; the one below has i - 1.
     return (last[i], True) if down else (last[i - 1] + 1, False)
 
 

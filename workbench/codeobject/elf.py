@@ -29,7 +29,7 @@ EM_AMDGPU = 224
 _OSABI_AMDGPU_HSA = 64
 # e_ident[EI_ABIVERSION] to code object version (LLVM AMDGPUUsage, "ELF code object").
 _VERSIONS = {0: 2, 1: 3, 2: 4, 3: 5, 4: 6}
-# EF_AMDGPU_MACH values that are known.
+# Known values of EF_AMDGPU_MACH.
 _PROCESSORS = {number: name for target in TARGETS for number, name in target.processors.items()}
 _LARGEST_IMAGE = 1 << 30
 
@@ -39,7 +39,7 @@ _NO_OPERATION = b"\0\0\x80\xbf"
 def is_padding(code: bytes, start: int = 0) -> bool:
     """True if only s_nop follow from `start`: compilers pad the end of code for the prefetcher."""
     rest = len(code) - start
-    # Of a library's code that follows, the first instruction says enough.
+    # For library code that follows, the first instruction is enough.
     return not rest or (
         code.startswith(_NO_OPERATION, start)
         and rest % 4 == 0

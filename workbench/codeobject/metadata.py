@@ -52,7 +52,7 @@ class Metadata:
                 self._add_kernels(note, unpacker)
                 continue
             value = unpacker.unpack()
-            # A version is a list too, and the same in every note.
+            # A version is a list too, and must be equal in all notes.
             if isinstance(self.common.get(key), list) and isinstance(value, list) and key != "amdhsa.version":
                 self.common[key] += value
             else:
@@ -83,7 +83,7 @@ def read_metadata(data: bytes, layout: Layout) -> Metadata:
     Raises:
         CodeObjectError: there is none, or it is no map. Whatever else damage makes a parser raise.
     """
-    # Loaders look at segments; a file may come without.
+    # Loaders read segments; a file may have no sections.
     notes = [note for place in layout.note_segments for note in _notes(data, *place)]
     if not notes:
         notes = [note for place in layout.note_sections for note in _notes(data, *place)]

@@ -25,10 +25,10 @@ def _demangler() -> Any:
     return None
 
 
-# _Float16 and __bf16: GCC's library knows them since its version 13, under other names. Types that nobody
-# has on a GPU take their place, and are renamed in what comes out.
+# GCC's library knows _Float16 and __bf16 since version 13, under other names. Types that no GPU code uses
+# stand in for them, and are renamed in the result.
 _STAND_INS = {"DF16_": ("De", "decimal128", "_Float16"), "DF16b": ("Dd", "decimal64", "__bf16")}
-# Template arguments that are numbers, references to what was before, and identifiers begin with these.
+# Template arguments begin so if they are numbers, references to earlier names, or identifiers.
 _MANGLED = re.compile(r"Dv\d+_|L[a-z]n?\d+E|[ST][0-9A-Z]*_|(?P<length>\d+)|(?P<type>DF16[_b])|.", re.DOTALL)
 
 

@@ -15,7 +15,7 @@ SCC = Operand("special", 253, 1)
 UNNAMED = {Registers.SCC: SCC, Registers.VCC: VCC, Registers.EXEC: EXEC, Registers.M0: M0}
 """The operands that records name by themselves."""
 
-# What a source code stands for that shows another register: vccz, execz, lds_direct.
+# Source codes that mean another register: vccz, execz, lds_direct.
 _SHOWN = {251: VCC, 252: EXEC, 253: SCC, 254: M0}
 _SDWA_DWORD = 6
 _SDWA_PRESERVE = 2
@@ -56,7 +56,7 @@ def read(instruction: Instruction) -> Iterator[Operand]:
             yield _SHOWN[operand.index]
     keeps = kept(instruction)
     if keeps is not Keeps.NOTHING:
-        # Only a vector register keeps a part of itself, or lanes.
+        # Only a vector register preserves a part of itself, or lanes.
         yield from (o for o in _registers(instruction.dst) if keeps is Keeps.VALUE or o.kind != "s")
     reads = instruction.record.reads
     yield from (operand for flag, operand in UNNAMED.items() if flag in reads)

@@ -51,7 +51,7 @@ def shared_arrays(function: DIE, total: int) -> tuple[SharedArray, ...]:
         function: DWARF's description of the kernel.
         total: bytes of shared memory that it asks for.
     """
-    # Local arrays that are in registers look alike, and a shared one that nothing uses has no place.
+    # Local arrays in registers look alike, and an unused shared one has no address.
     variables = [variable for candidate in _functions(function) for variable in _first_variables(candidate)]
     if len(variables) > _MOST_VARIABLES:
         return ()

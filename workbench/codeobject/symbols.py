@@ -109,7 +109,7 @@ class SymbolTable(Mapping[str, Symbol]):
     """Symbols by name. Raises CodeObjectError where the file is damaged, when it comes upon it."""
 
     def __init__(self, layout: Layout) -> None:
-        # .symtab last: it is the fuller of the two, and may be stripped.
+        # .symtab last: it is the more complete of the two, and may be stripped.
         self._tables = tuple(Symbols(layout, layout.section(name)) for name in (".dynsym", ".symtab"))
         self._of_kinds: dict[str, tuple[Symbol, ...]] = {}
 
@@ -139,7 +139,7 @@ class SymbolTable(Mapping[str, Symbol]):
         return [name for name in self if name.endswith(text)]
 
     def __getitem__(self, name: str) -> Symbol:
-        # What is exported has one meaning: of several symbols of a name the others are local ones.
+        # An exported name has one meaning: further symbols with the name are local.
         symbol = self._exported.get(name)
         if symbol is not None:
             return symbol

@@ -101,7 +101,7 @@ class BoundFunction:
         missing = [name for name in order if name not in values]
         if missing:
             raise ArgumentError(f"{self._signature(order)}: {', '.join(missing)} missing")
-        # In one order whatever the caller's, so that kinds are told apart alike.
+        # In one order, whatever the caller's, so that kinds are compared alike.
         return {name: values[name] for name in self.record.arguments if name in values}
 
     def _signature(self, order: tuple[str, ...]) -> str:

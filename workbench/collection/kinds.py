@@ -98,7 +98,7 @@ def _is_plain(value: Any, kind: str) -> bool:
     if kind == "float":
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     if kind == "bool":
-        # What pybind11 takes for one: Python's, or 0 and 1.
+        # pybind11 accepts Python's booleans, or 0 and 1.
         return isinstance(value, bool) or value in (0, 1)
     if kind == "ints":
         return isinstance(value, (list, tuple)) and all(_is_plain(element, "int") for element in value)

@@ -33,7 +33,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", help='such as "MI355X" or "emulated:gfx942"; default: as the program has code for'
     )
-    parser.add_argument("--sanitize", action="store_true", help="look for races, missing waits and the like")
+    parser.add_argument(
+        "--sanitize", action="store_true", help="look for races, missing waits and other faults"
+    )
     parser.add_argument(
         "--counters", action="store_true", help="print the counters of a profile for each kernel, at the end"
     )
@@ -91,7 +93,7 @@ def run(
     if device_name is not None:
         variables["HIPKITTENS_DEVICE"] = device(device_name).name
     elif device().torch_device != "cpu":
-        # A GPU's own libraries answer without this command.
+        # A GPU's own libraries work without this command.
         variables["HIPKITTENS_DEVICE"] = device("emulated").name
     with contextlib.ExitStack() as stack:
         if Path(words[0]).suffix in _SOURCES:
@@ -108,7 +110,7 @@ def run(
                 f"no script, and this is {sys.platform}: run it in a container"
             )
         watch = Watch(stack.enter_context(reports.of_process(variables))) if sanitize else None
-        # Modelling times is work in every process: only where someone reads them.
+        # Modelling times costs every process time: only if somebody reads them.
         is_read = counters or json_file is not None or not quiet
         file = stack.enter_context(tally.of_process(variables, counters=counters)) if is_read else None
         code = _wait(_start(command, variables))
@@ -128,7 +130,7 @@ def run(
         return NOTHING_LAUNCHED
     if watch is not None and not watch.passed:
         return FINDINGS
-    # As a shell has it for what a signal ended.
+    # The exit status of a shell for a program that a signal ended.
     return code if code >= 0 else 128 - code
 
 

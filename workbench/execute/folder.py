@@ -44,7 +44,7 @@ def rocm_folder() -> Path:
     Raises:
         ToolchainError: the emulated device's libraries could not be built, or the folder not be written.
     """
-    # Elsewhere nothing was linked with AMD's.
+    # On other systems no program is linked with AMD's library.
     files = drop_in_libraries() if sys.platform == "linux" else {}
     texts = _texts()
     key = digest(*map(str, files.items()), *(part for item in texts.items() for part in item))
@@ -87,7 +87,7 @@ def _write(folder: Path, files: Mapping[str, Path], texts: Mapping[str, str]) ->
             if path.parent.name == "bin":
                 path.chmod(0o755)
         for name, source in files.items():
-            # Copies: the cache drops what has long not been used.
+            # Copies, because the cache drops entries that were not used for long.
             shutil.copyfile(source, root / "lib" / name)
         (root / "include").symlink_to(paths.hip_include_dir())
         try:
@@ -107,7 +107,7 @@ def environment(folder: Path, base: Mapping[str, str]) -> dict[str, str]:
     result = dict(base)
     first = {
         "LD_LIBRARY_PATH": [folder / "lib"],
-        # `python` is the one that has the workbench.
+        # `python` is the one that has the workbench installed.
         "PATH": [folder / "bin", Path(sys.executable).parent],
         "PYTHONPATH": [folder / "python"],
     }

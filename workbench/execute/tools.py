@@ -32,12 +32,12 @@ def _hipconfig(words: Sequence[str]) -> str:
         ("--hipclangpath", "-l", "HIP_CLANG_PATH"): str(Path(root) / "llvm" / "bin"),
         ("--cpp_config", "-C", "CPP_CONFIG"): f" -D__HIP_PLATFORM_AMD__= -I{root}/include",
     }
-    parser = argparse.ArgumentParser(prog="hipconfig", description="Tells of the emulated device's HIP.")
+    parser = argparse.ArgumentParser(prog="hipconfig", description="Describes the emulated device's HIP.")
     for (long, short, _), answer in answers.items():
         parser.add_argument(long, short, dest="asked", action="append_const", const=answer)
     parser.add_argument("--version", "-v", dest="asked", action="append_const", const=version)
     parser.add_argument("--newline", "-n", action="store_true", help="end the answer with a line break")
-    parser.add_argument("--full", "-f", action="store_true", help="all of it, as without an option")
+    parser.add_argument("--full", "-f", action="store_true", help="print everything, as without an option")
     options = parser.parse_args(list(words))
     if options.asked and not options.full:
         return "".join(options.asked) + ("\n" if options.newline else "")
@@ -46,7 +46,7 @@ def _hipconfig(words: Sequence[str]) -> str:
 
 
 def _agent_enumerator(words: Sequence[str]) -> str:
-    parser = argparse.ArgumentParser(prog="rocm_agent_enumerator", description="Lists targets, a line each.")
+    parser = argparse.ArgumentParser(prog="rocm_agent_enumerator", description="Lists targets, one per line.")
     parser.add_argument("-name", action="store_true", help="with the features that a code object names")
     parser.add_argument("-t", choices=["GPU", "CPU", "ALL", "GFX"], default="GFX", help="agents of this type")
     options = parser.parse_args(list(words))

@@ -87,7 +87,7 @@ def _found(exercise: Task, kernel: Kernel, shape: Shape) -> tuple[str, str]:
     with hub.muted():
         arguments = {**_inputs(exercise, shape), **exercise.outputs(shape)}
         result = sanitize(launch, **arguments)
-    # What a person wrote says more than a line of the library.
+    # A line that a person wrote says more than a line of the library.
     findings = sorted(result.findings, key=lambda finding: not finding.is_own)
     if findings:
         first = findings[0]

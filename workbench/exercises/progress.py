@@ -31,11 +31,11 @@ class Progress:
         remembered = _of_process.get(exercise, cls())
         try:
             recording = recorder.start()
-            # Who only looks makes no file.
+            # A reader who only looks creates no file.
             if recording is None or not recording.path.is_file():
                 return remembered
             stored = json.loads(recording.store.setting(_key(exercise)) or "{}")
-            # A locked file may be read, and lacks what could not be written.
+            # A locked file can still be read, without the latest progress.
             return cls(
                 stored["passed"] is True or remembered.passed,
                 max(int(stored["tries"]), remembered.tries),
@@ -55,7 +55,7 @@ class Progress:
             if recording is not None:
                 recording.store.keep_setting(_key(exercise), json.dumps(asdict(after)))
         except HistoryError:
-            pass  # an answer is checked without a file, too
+            pass  # An answer is checked even without a file.
 
     def __str__(self) -> str:
         if not self.tries:

@@ -1,4 +1,4 @@
-"""`python -m workbench hardware`: an AMD GPU beside the emulated device, compared in every way that we know.
+"""`python -m workbench hardware`: an AMD GPU compared with the emulated device in every way that we know.
 
 Each case runs twice, on the examined device and on the emulated one of the same target, in a process each.
 Examine an emulated device, and the whole way runs without a GPU; its figures say "modelled" then.
@@ -115,12 +115,12 @@ class _Work:
             self.report.write(self.path)
             self.notify(f"     {name}: nothing to run: {self.section.nothing}")
         open_ = [case for case in cases if not self.report.done(name, case.name)]
-        # Where nothing may run beside the examined device, it waits for the emulated one: for a few cases,
-        # not for all of them, so that what both have answered is kept when the time is up.
+        # If nothing may run beside the examined device, it waits for the emulated one: for a few cases at a
+        # time, so that cases which both have answered are kept when time runs out.
         count = _ROUND * self.emulated.size if self.section.alone else max(1, len(open_))
         for start in range(0, len(open_), count):
             self._round(open_[start : start + count])
-        # Those that never began, hundreds perhaps, are written and told at once.
+        # Cases that never began, perhaps hundreds, are written and reported at once.
         if self.late:
             self.report.write(self.path)
             waiting = "1 case waits" if self.late == 1 else f"{self.late} cases wait"
@@ -160,7 +160,7 @@ class _Work:
 
     def _ask(self, side: Side, case: Case, root: Path) -> Answer:
         seconds = self._seconds()
-        # What the case sets is the examined side's; the emulated one is what everybody has.
+        # A case's environment is for the examined side; the emulated one runs with the default.
         usual = replace(case, environment={})
         return side.answer(self.section.name, usual, self._folder(root, "emulated", case), seconds)
 
@@ -169,8 +169,8 @@ class _Work:
         try:
             other = reference.result() if reference is not None else None
             folder = self._folder(root, "examined", case)
-            # Else a round whose emulated half takes all of the section's time would never be done, however
-            # often somebody starts anew.
+            # Otherwise a round whose emulated half takes all of the section's time would never end, however
+            # often it is restarted.
             owed = self.section.alone and other is not None
             mine = self.examined.answer(self.section.name, case, folder, self._seconds(owed=owed))
             if self.section.compare is None or other is None:
@@ -194,15 +194,15 @@ class _Work:
         assert self.section.compare is not None
         try:
             return self.section.compare(mine, other, folder, other_folder)
-        # A mistake of ours at one pair of answers costs the owner of the GPU one case, not the whole run.
+        # A fault of ours in one comparison costs the owner of the GPU one case, not the whole run.
         except Exception as error:
             raise Unanswered(
                 f"both answered, but could not be compared ({type(error).__name__}: {error})"
             ) from error
 
 
-_LATE = "the time was up; the same command goes on here"
-_LATER = "the examination was stopped before it; the same command goes on here"
+_LATE = "time limit reached; the same command continues here"
+_LATER = "the examination was stopped before it; the same command continues here"
 _UNASKED = "not asked for; the command without --sections runs it"
 
 
@@ -274,7 +274,7 @@ def _reference(subject: Any) -> str:
 
 
 def _begun(path: Path, subject: str, reference: str, plan: Plan) -> Report:
-    # The package, above all of its parts, has been imported before them.
+    # The package has been imported before its parts.
     version = sys.modules["workbench"].__version__
     head = {"subject": subject, "reference": reference, "arch": plan.arch, "version": version}
     if path.exists():

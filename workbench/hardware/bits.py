@@ -106,8 +106,8 @@ def _distance(name: str, distance: Mapping[str, Any]) -> str:
 
 
 _SPECIAL = {
-    "nan in one alone": "NaN on one side alone",
-    "infinite in one alone": "infinite on one side alone",
+    "nan in one alone": "NaN on one side only",
+    "infinite in one alone": "infinite on one side only",
     "infinities of opposite sign": "infinite on both sides with opposite signs",
 }
 """Categories of unequal elements besides distances, in words."""

@@ -21,7 +21,7 @@ _KERNELS, _QUICK = 8, 2
 
 def _cases(plan: Plan) -> list[Case]:
     best = find_compiler(plan.arch)
-    # Each candidate is asked what it is, so once for all kernels.
+    # Each candidate is queried, so only once for all kernels.
     others = other_compilers(best, plan.arch)
     return [
         Case(

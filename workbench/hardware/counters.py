@@ -1,4 +1,4 @@
-"""Counters of rocprofv3 beside those that the emulated device counts."""
+"""Counters of rocprofv3 compared with the emulated device's."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference
         if subject["counters"][name] != reference["counters"][name]
     }
     if not both:
-        return None, "no counter that both have"
+        return None, "no counters in common"
     if not off:
         return True, f"all {len(both)} counters that are counted are equal"
     text = "; ".join(f"{name} {a:,.0f}, emulated {b:,.0f}" for name, (a, b) in off.items())
@@ -46,7 +46,7 @@ def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference
 
 SECTION = Section(
     "counters",
-    "Counters of rocprofv3 beside those that the emulated device counts",
+    "Counters of rocprofv3 compared with the emulated device's",
     0.15,
     _cases,
     _measure,

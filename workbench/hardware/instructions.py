@@ -67,7 +67,8 @@ def source(form: Form) -> tuple[str, list[int], int]:
     numbers = {id(written): 0, **{id(entry): n + 1 for n, entry in enumerate(read)}}
     printed = ", ".join(f"%{numbers[id(entry)]}" for entry in form.entries)
     inputs = ", ".join(f'"v"({names[id(entry)]})' for entry in read)
-    # Assembly is outside of the compiler's care for hazards: its operands have settled, its result too.
+    # The compiler does not insert wait states around inline assembly: operands and result are given time to
+    # settle.
     idle = "s_nop 15\\ns_nop 15\\n"
     output = "+v" if keeps else "=&v"
     lines.append(

@@ -36,4 +36,4 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
     }
 
 
-SECTION = Section("machine", "What was examined, and whether a kernel runs", 0.02, _cases, _measure)
+SECTION = Section("machine", "The examined device, and whether a kernel runs", 0.02, _cases, _measure)

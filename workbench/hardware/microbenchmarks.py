@@ -72,7 +72,7 @@ _CHAINS = {
     "barrier of four waves": "__builtin_amdgcn_s_barrier();",
 }
 _MEMORIES = {
-    # bytes that are read in a circle, and whether the caches are as the launch before left them
+    # bytes of a pointer chase's circle, and whether the caches are as the previous launch left them
     "LDS": (4096, True),
     "L1": (8192, True),
     "L2": (1 << 20, True),
@@ -152,7 +152,7 @@ def _memory(about: Answer, device: Device) -> Answer:
 
     size, warm = _MEMORIES[about["name"]]
     entries = size // 4
-    # One entry a line, in one circle by chance: no line is asked for twice before all were.
+    # One entry per line, in one circle in random order: each line is read once before any is read again.
     step = 1 if about["name"] == "LDS" else LINE_BYTES // 4
     order = np.random.default_rng(0).permutation(entries // step) * step
     places = np.zeros(entries, np.int32)

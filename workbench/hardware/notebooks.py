@@ -43,10 +43,10 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
     with tempfile.TemporaryDirectory() as place:
         client = NotebookClient(book, timeout=_SECONDS, resources={"metadata": {"path": place}})
         try:
-            # A kernel's remarks on its start are no part of the notebook.
+            # A kernel's messages at its start are no part of the notebook.
             client.execute(stderr=subprocess.DEVNULL)
         except CellExecutionError as error:
-            # Such as Triton, which is an extra: it tells nothing of the device.
+            # Such as Triton, which is optional: that says nothing about the device.
             if error.ename == "ModuleNotFoundError":
                 raise UsageError(f"{error.evalue}; the notebook runs where it is installed") from error
             return {"passed": False, "text": f"{error.ename}: {error.evalue}"}

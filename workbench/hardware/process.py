@@ -98,7 +98,7 @@ def _ending(code: int | None) -> str:
 def _serve(pipe: Any, variables: Mapping[str, str]) -> None:
     """The process: cases in, answers out, until None comes or nobody is there any more."""
     os.environ.update(variables)
-    # The person's Ctrl-C is the parent's to answer.
+    # Ctrl-C is for the parent to handle.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Progress bars of several processes would write over each other; errors go through the pipe.
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the process lives
@@ -118,7 +118,7 @@ def _serve(pipe: Any, variables: Mapping[str, str]) -> None:
                 "answer",
                 SECTIONS[section].measure(case, device(variables["HIPKITTENS_DEVICE"]), folder),
             )
-        # Whatever a case does, the next one is asked.
+        # Whatever a case does, the next one runs.
         except Exception as error:
             first = (str(error) or type(error).__name__).splitlines()[0]
             reply = ("error", f"{type(error).__name__}: {first}")

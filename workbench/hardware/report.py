@@ -47,7 +47,7 @@ class Report(Shown):
             content = json.loads(Path(path).read_text(encoding="utf-8"))
             if content["format"] != FORMAT:
                 raise UsageError(f"{path}: its format is {content['format']!r}; expected {FORMAT!r}")
-            # Files from before sections without a case were told have no third part.
+            # Files from before sections without a case were reported have no third part.
             return cls(content["head"], content["sections"], content.get("nothing", {}))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(
@@ -166,7 +166,7 @@ def _middle(values: list[float]) -> tuple[float, float]:
 
 def anonymous(content: Any) -> Any:
     """The content without the names of computer, person and folders."""
-    # Found once for all: a report has ten thousands of texts, and is written after every case.
+    # Looked up once: a report has tens of thousands of texts, and is written after every case.
     return _without(content, [(name, _alone(name), instead) for name, instead in _names()])
 
 
@@ -192,6 +192,6 @@ def _names() -> list[tuple[str, str]]:
     names.append((platform.node(), "computer"))
     with suppress(OSError, KeyError):
         names.append((getpass.getuser(), "person"))
-    # "root" and "/" say nothing of anybody, and stand in many words.
+    # "root" and "/" identify nobody, and occur in many words.
     usual = {"", "/", "root", "localhost"}
     return [(name, instead) for name, instead in names if name not in usual]

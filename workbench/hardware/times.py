@@ -28,7 +28,7 @@ def _cases(plan: Plan) -> list[Case]:
         for place, shape in zip(sizes, distinct, strict=False):
             about = {"operator": spec.name, "shape": dict(shape)}
             place.append(Case(f"{spec.name} {shape_text(shape)}", about))
-    # Each operator's largest first: those tell most where the time does not last for all.
+    # Each operator's largest first: those tell most if there is no time for all.
     return [case for place in sizes for case in place]
 
 
@@ -42,7 +42,7 @@ def _measure(case: Case, device: Device, folder: Path) -> Answer:
         "quantity": timing.quantity,
         "launches": max(1, len(timing.steps)),
     }
-    # What a clock around the launch would say, as the GPU's does.
+    # The time that a clock around the launch would show, as for the GPU.
     if timing.events is not None:
         answer["by events"] = timing.events.value
     if timing.median.error is not None:
@@ -64,7 +64,7 @@ def _compare(subject: Answer, reference: Answer, subject_folder: Path, reference
 
 SECTION = Section(
     "times",
-    "Times of every operator beside the model's",
+    "Times of every operator compared with the model's",
     0.2,
     _cases,
     _measure,

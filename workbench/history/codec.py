@@ -45,7 +45,7 @@ def encode(value: Any, leave_out: Collection[str] = ()) -> Any:
         return int(value)
     if hasattr(value, "__float__"):
         return float(value)
-    raise TypeError(f"a {type(value).__name__} cannot be kept in the history")
+    raise TypeError(f"a {type(value).__name__} cannot be stored in the history")
 
 
 def decode(data: Any, classes: Mapping[str, type]) -> Any:

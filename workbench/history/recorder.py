@@ -74,7 +74,7 @@ def git_state(folder: Path) -> GitState:
     """The git state of a folder."""
     command = ["git", "-C", str(folder), "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
     try:
-        # No lock is taken that a `git commit` of the user's would meet.
+        # Takes no lock that the user's `git commit` would run into.
         environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
         run = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True, env=environment)
     except (OSError, subprocess.SubprocessError):
@@ -124,7 +124,7 @@ class Recorder:
         self._numbers: dict[int, int] = {}
         self._git = (float("-inf"), GitState())
         self._opening = threading.Lock()
-        # Of what follows: a thread runs as long as something waits.
+        # Guards the queue below: a thread runs as long as something waits.
         self._turn = threading.Lock()
         self._waiting: deque[_Waiting] = deque()
         self._closed = False
@@ -139,7 +139,7 @@ class Recorder:
         with self._opening:
             if self._store is None:
                 self._store = Store(self.path)
-                # Another session thins it as well.
+                # Another session may thin it as well.
                 with contextlib.suppress(HistoryLocked):
                     self._store.thin()
             return self._store
@@ -163,7 +163,7 @@ class Recorder:
         with self._turn:
             self._waiting.append(_Waiting.from_event(event))
             if len(self._waiting) == 1:
-                # No daemon: a process that ends waits for what it ran to be kept.
+                # Not a daemon thread: a process that ends waits until its runs are stored.
                 threading.Thread(target=self._write_waiting, name="history").start()
 
     def close(self) -> None:
@@ -185,7 +185,7 @@ class Recorder:
             return error
         except HistoryError as error:
             self._failed = str(error)
-            warnings.warn(f"runs are not kept: {error}", stacklevel=3)
+            warnings.warn(f"runs are not recorded: {error}", stacklevel=3)
         return None
 
     def _write_waiting(self) -> None:
@@ -198,9 +198,9 @@ class Recorder:
                     time.sleep(RETRY_SECONDS)
                     continue
                 if locked is not None:
-                    warnings.warn(f"a run is not kept: {locked}", stacklevel=1)
+                    warnings.warn(f"a run is not recorded: {locked}", stacklevel=1)
             except Exception as error:
-                # As the hub drops a listener that fails; where warnings are errors, this is one.
+                # Like the hub's warning for a listener that fails; if warnings are errors, this raises.
                 self._failed = self._failed or f"{type(error).__name__}: {error}"
             with self._turn:
                 self._waiting.popleft()
@@ -340,7 +340,7 @@ class _Waiting:
 
     @classmethod
     def from_event(cls, event: Event) -> _Waiting:
-        # Whoever publishes a run has the kernel loaded.
+        # The publisher of a run has the kernel loaded.
         from workbench.kernel.code import known_code
 
         has_code = event.kind in ("time", "profile", "sanitize")

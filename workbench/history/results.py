@@ -102,7 +102,7 @@ class RecordedRun(Shown):
         try:
             return decode(json.loads(unpacked(rows[0][0])), CLASSES)
         except (ValueError, KeyError, zlib.error):
-            return None  # of a version that kept other fields
+            return None  # From a version with other fields.
 
     @property
     def profile(self) -> ProfileResult | None:

@@ -110,7 +110,7 @@ class Store:
             if verdict != "ok":
                 raise sqlite3.DatabaseError(verdict)
         run("PRAGMA journal_mode = WAL")
-        # A commit does not wait for the disk; a crash of the machine may lose the last runs.
+        # A commit does not wait for the disk; if the machine crashes, the last runs may be lost.
         run("PRAGMA synchronous = NORMAL")
         run("PRAGMA foreign_keys = ON")
         if version < len(MIGRATIONS):
@@ -133,7 +133,7 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
-            # The low byte is the kind; errors of Python's own have no code.
+            # The low byte is the kind; Python's own errors have no code.
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise HistoryLocked(
                     f"{self.path}: another program has locked the history of runs ({error}). Close it there, "

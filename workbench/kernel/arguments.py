@@ -147,7 +147,7 @@ class Plan:
                     return None
                 parts += (dtype, value.shape, value.stride(), value.is_cpu or value.device)
             elif kind is int and is_address(value):
-                # Another tensor may lie there the next time.
+                # Another tensor may be at that address next time.
                 return None
             elif kind is int or kind is bool or value is None:
                 parts += (kind, value)
@@ -216,7 +216,7 @@ class Plan:
                         f"{self.kernel}: argument {p.name!r} was given twice, in order and by name"
                     )
                 values[p.name] = rest.pop(p.name)
-        # What is left must be members of the structs that were not given as a whole.
+        # The rest must be members of the structs that were not passed as a whole.
         for p in parameters:
             if p.name not in values and is_plain_struct(p.type):
                 values[p.name] = {m.name: rest.pop(m.name) for m in p.type.members if m.name in rest}
@@ -302,7 +302,7 @@ class Plan:
 
     def _put_gl(self, packed: Packed, name: str, kind: Type, offset: int, value: Any, place: Place) -> None:
         if value is None:
-            # As for a pointer: no memory, and no rows or columns where the type does not fix them.
+            # As for a pointer: no memory, and no rows or columns unless the type fixes them.
             return
         members = {m.name: m for m in kind.members}
         steps = [axis for axis in AXES if f"{axis}_stride" in members]

@@ -201,12 +201,12 @@ def faults(compiler: Compiler, arch: str) -> tuple[str, ...]:
     key = digest("trial", compiler.identity, *compiler.device_command(arch), _SOURCE)
     names = store.get(key)
     if names is None:
-        # In a process of its own: the one that compiles may want a GPU's HIP library later.
+        # In a process of its own, because the compiling one may later need a GPU's HIP library.
         environment = {
             **os.environ,
             "HIPKITTENS_COMPILER": str(compiler.path),
             "HIPKITTENS_DEVICE": f"emulated:{_judging(arch)}",
-            # Whoever sanitizes or counts what is compiled did not ask about the trial.
+            # The user's sanitizer and counters do not apply to the trial.
             "HIPKITTENS_SANITIZE": "",
             "HIPKITTENS_TALLY": "",
         }
@@ -288,7 +288,7 @@ def check(arch: str) -> None:
     try:
         _check(find_compiler(arch), arch, bool(os.environ.get("HIPKITTENS_COMPILER")))
     except WorkbenchError:
-        return  # what is missing is said by the compilation itself
+        return  # The compilation itself reports what is missing.
 
 
 @cache
@@ -303,7 +303,7 @@ def _check(compiler: Compiler, arch: str, is_chosen: bool) -> None:
         pass_over(compiler, right, arch, problem)
         return
     warnings.warn(
-        f"{compiler.version} ({compiler.path}) {problem} for {arch}: results may be wrong without a word. "
+        f"{compiler.version} ({compiler.path}) {problem} for {arch}: results may be wrong without a warning. "
         f"Install a later release (`pip install {zig.WHEEL}` brings one), and unset HIPKITTENS_COMPILER.",
         UntrustedCompiler,
         stacklevel=4,

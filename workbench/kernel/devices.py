@@ -70,7 +70,7 @@ def device_with(
     device = device if device is not None else device_of(arguments.values(), arch)
     expected = torch_device(device)
     for argument, value in arguments.items():
-        # A tensor on "cuda" is on the device that is current, which the launch itself looks at.
+        # A tensor on "cuda" is on the current device, which the launch checks.
         if kind_of(value) not in ("", expected.type):
             raise ArgumentError(
                 f"{name}: argument {argument!r} is a tensor on {value.device}; expected one on "

@@ -24,7 +24,7 @@ def watch(result: Any, arguments: Any, hear: Callable[[str], None]) -> None:
         result: what a function of a module returned.
         arguments: its arguments: what is in their graphs is not the function's.
     """
-    # Python's object of a node is the same for as long as one holds it.
+    # Python's object for a node stays the same only while it is referenced.
     outside = set(_nodes(arguments))
     waiting = _nodes(result)
     while waiting:
@@ -55,7 +55,7 @@ def unreached(function: str, module: str) -> None:
     name = module.rpartition(".")[2]
     raise UsageError(
         f"{name}: the backward of {function}, a torch::autograd::Function in C++, launches kernels outside "
-        "of the module's functions, where they do not reach CPU tensors. Have `with wb.torch_as_gpu():` "
+        "of the module's functions, where they cannot access CPU tensors. Put `with wb.torch_as_gpu():` "
         "around the module's import, its calls and the backward"
     )
 

@@ -63,7 +63,7 @@ class HostModule:
         self._library = library
         content = library.read_bytes()
         self._stands_in = device.torch_device == "cpu" and refuses_cpu_tensors(content)
-        # The name of its type, which a C++ autograd function has.
+        # A C++ autograd function has the name of its type.
         self._has_gradients = device.torch_device == "cpu" and b"torch8autograd7CppNode" in content
         self.module, inner = _import(library, device, result.options.name if result else library.name)
         inner.host = self
@@ -179,7 +179,7 @@ def functions_of(owner: ModuleType | type) -> Iterator[tuple[ModuleType | type, 
     if isinstance(owner, type):
         module_name = owner.__module__
     else:
-        # The name that it was made by; `_import` gives it another.
+        # The name that it was compiled with; `_import` gives it another.
         module_name = owner.__spec__.name if owner.__spec__ else owner.__name__
     for name, value in vars(owner).items():
         if isinstance(value, ModuleType):
@@ -308,9 +308,10 @@ def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inne
         cached = _imported.get((library, key))
         if cached is not None:
             return cached
-        # pybind11 gives a module of a known name again; another compilation of the source is another module.
+        # pybind11 returns an existing module of the same name; another compilation of the source is another
+        # module.
         full_name = f"workbench.compiled_{key[:16]}.{module_name}"
-        # The loader gives what it loaded from a path before, whatever the file holds by now.
+        # The loader returns the library that it loaded from a path before, whatever the file contains now.
         rebuilt = any(path == library for path, _ in _imported)
         file = Path((cache.Cache("host").put_file(key, content) if rebuilt else None) or library)
         loader = importlib.machinery.ExtensionFileLoader(full_name, str(file))
@@ -323,7 +324,7 @@ def _import(library: Path, device: Device, name: str) -> tuple[ModuleType, _Inne
             return module
 
         if device.torch_device == "cpu" and any(word in content for word in _THROWS):
-            # A GPU's runtime does not outlive a fork, so there the process ends, as C++ has it.
+            # A GPU's runtime does not survive a fork, so there the process ends, as in C++.
             _try_import(load, key, module_name, library, name)
         try:
             module = load()

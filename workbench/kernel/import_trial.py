@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 _PATIENCE_SECONDS = 30
-# What std::terminate of GNU's C++ library and of LLVM's says.
+# Messages of std::terminate in GNU's C++ library and in LLVM's.
 _UNCAUGHT = re.compile(
     r"^terminate called after throwing an instance of '(?P<gnu>.*)'(?:\n +what\(\): +(?P<says>.*))?"
     r"|^libc\+\+abi: terminating due to uncaught (?:foreign )?exception"
@@ -61,7 +61,7 @@ def attempt(action: Callable[[], object]) -> Uncaught | None:
     """
     with tempfile.TemporaryFile() as output:
         with warnings.catch_warnings():
-            # What may be locked in a child of several threads is waited for no longer than the alarm.
+            # A lock that another thread held at the fork would block the child; the alarm ends it.
             warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()
         if child == 0:
@@ -76,7 +76,7 @@ def attempt(action: Callable[[], object]) -> Uncaught | None:
 def _in_child(action: Callable[[], object], output: int) -> NoReturn:
     """Never returns. What is said goes to the output, and no core file is written."""
     try:
-        import resource  # not on Windows, which does not fork either
+        import resource  # Not on Windows, which has no fork.
 
         for number in (signal.SIGABRT, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)

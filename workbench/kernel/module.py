@@ -67,11 +67,11 @@ class Module(Shown, DeviceCode):
         """A copy, or the module in another process, is read from the code anew; it is loaded nowhere yet."""
         return _unpickled, (self.code, self.name, self.result)
 
-    if not TYPE_CHECKING:  # with it a type checker would know no wrong attribute any more
+    if not TYPE_CHECKING:  # With it, a type checker would accept any attribute.
 
         def __getattr__(self, name: str) -> NoReturn:
             hint = ""
-            # Not for the private names that copy and IPython ask for, perhaps of a half-made module.
+            # Not for private names, which copy and IPython look up, perhaps on a half-built module.
             if not name.startswith("_") and "code_object" in vars(self) and name in self.kernels:
                 hint = f"; its kernel of that name is module[{name!r}]"
             raise AttributeError(f"module {vars(self).get('name')!r} has no attribute {name!r}{hint}")

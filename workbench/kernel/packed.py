@@ -196,7 +196,7 @@ def _labels(
     for base, size in ranges:
         inside = [n for n, (start, _) in enumerate(buffers) if base <= start < base + size]
         parts = list(dict.fromkeys(names[n] for n in inside))
-        # Of what several share no element is the first of each.
+        # Where several arguments share memory, no element size holds for all of it.
         element = elements[inside[0]] if len(inside) == 1 else 0
         labels[base] = BufferLabel(f"argument{'s' if len(parts) > 1 else ''} {' and '.join(parts)}", element)
     return labels

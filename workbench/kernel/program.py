@@ -139,8 +139,8 @@ def run_program(
         cwd: folder that it runs in; None for this process's.
         include, flags, define: as for `wb.compile`; flags such as `-lm` go to the linker.
         compile_timeout: seconds that the compiler may take.
-        sanitize: look for races, missing waits and the like in every launch, as `wb.sanitize` does; those of
-            processes that it starts too. Only on an emulated device.
+        sanitize: look for races, missing waits and other faults in every launch, as `wb.sanitize` does, those
+            of its child processes included. Only on an emulated device.
 
     Returns:
         what it wrote and its exit status. A program that fails raises nothing, nor do findings of the
@@ -208,7 +208,7 @@ def _build(text: str, options: CompileOptions, device: Device) -> HostResult:
             f"{Path(options.name).name} has no `int main`: expected a program. A pybind11 module is compiled "
             "with wb.compile(source, host=True), kernels alone with wb.compile(source)."
         )
-    # Here, not by the program: its time limit is for what it does, and ending it would lose what was built.
+    # Here, not in the program: its time limit is for its own work, and stopping it would lose the build.
     device.build()
     return built
 

@@ -85,7 +85,7 @@ def resources_lines(of: Mapping[str, Resources], beside: Mapping[str, str] | Non
         numbers = [f"{getattr(resources, at):,}" for at in headings]
         limit = "wave slots, all filled" if fits.is_full else fits.limit
         rows.append([name, *numbers, f"{fits.waves_per_simd:g}", f"{resources.block:,}", limit])
-    # A longer name moves its own row alone.
+    # A longer name shifts only its own row.
     widths = [max(min(len(text), 60) for text in column) for column in zip(*rows, strict=True)]
     lines = []
     for name, *numbers, limit in rows:
@@ -106,7 +106,7 @@ def occupancy_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 
     shared = _at_least(0, "dynamic_shared", dynamic_shared, "bytes")
     return occupancy(
         arch,
-        # A compiler that was told how many waves to allow at most has more given out than the code uses.
+        # A compiler that was told a maximum of waves allocates more registers than the code uses.
         vgprs=max(info.vgpr_count, info.descriptor.vgpr_count),
         sgprs=info.sgpr_count,
         lds=info.group_segment_size + shared,
@@ -154,7 +154,7 @@ def largest(info: KernelInfo, arch: str) -> Resources:
         try:
             return resources_of(info, arch, block)
         except WorkbenchError:
-            # Assembly that names high registers, without __launch_bounds__: fewer waves can have them.
+            # Assembly that names high registers, without __launch_bounds__: fewer waves fit.
             if block <= wave:
                 raise
             block = max(wave, block // 2)

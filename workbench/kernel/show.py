@@ -252,7 +252,7 @@ class ShownValues(Shown, Mapping[str, "torch.Tensor"]):
         """
         moments = [moment for moment in self.moments if moment.name == name]
         if not moments:
-            names = ", ".join(self) or "nothing: no wave that was chosen came by a show(...)"
+            names = ", ".join(self) or "nothing: no selected wave reached a show(...)"
             raise KeyError(f"{name!r} was not shown; shown: {names}")
         title = f"{name} (line {moments[0].line})"
         return Moments(sorted(moments, key=_key), self._arch, title, counted=self._counted)
@@ -413,7 +413,7 @@ def _numbers(codes: Array, dtype: DataType) -> Array:
         return integers.astype(np.float32)
     power = codes >> dtype.mantissa & (1 << dtype.exponent) - 1
     fraction = codes & (1 << dtype.mantissa) - 1
-    # Numbers with the smallest exponent have no leading one.
+    # Numbers with the smallest exponent have no implicit leading one.
     size = np.where(power == 0, 2 * fraction, fraction + (1 << dtype.mantissa))
     scaled = np.ldexp(size.astype(np.float32), power - (1 << dtype.exponent - 1) + 1 - dtype.mantissa)
     numbers: Array = np.where(negative, -scaled, scaled)

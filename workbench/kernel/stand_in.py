@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-# What the bindings of HipKittens and ThunderKittens (`pyutils.cuh`) say to a CPU tensor. They look at the
-# tensor from Python: the name of its class, its device's type, its shape and its address.
+# Attributes that the bindings of HipKittens and ThunderKittens (`pyutils.cuh`) read from a tensor in Python:
+# the name of its class, its device's type, its shape and its address.
 _REFUSAL = b"Tensor must be on CUDA device"
 
 

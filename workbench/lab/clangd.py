@@ -298,7 +298,7 @@ class Clangd:
                     self._read.result(max(0.0, until - time.monotonic()))
                     break
                 except WorkbenchError:
-                    # An edit while the headers were read ends the question about them, not the reading.
+                    # An edit while the headers are being read ends the question about them, not the reading.
                     if not self.server.alive or time.monotonic() > until:
                         raise
                     self._begin_to_read()
@@ -322,7 +322,7 @@ class Clangd:
         while True:
             reply = self._ask("textDocument/completion", text, line, column, until - time.monotonic())
             items = reply["items"] if isinstance(reply, dict) else reply or []
-            # clangd has the headers' names a moment after it has read them.
+            # clangd knows the headers' names a moment after it has read them.
             if items or time.monotonic() > min(until, self._read_at + _INDEXING):
                 break
             time.sleep(0.1)

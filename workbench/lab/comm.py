@@ -43,7 +43,7 @@ def register(shell: InteractiveShell, read: ReadCell | None = None) -> Service |
 
     def tell(message: dict[str, Any]) -> None:
         for comm in list(comms):
-            # A page that was closed a moment ago.
+            # The page was closed a moment ago.
             with contextlib.suppress(Exception):
                 comm.send(message)
 

@@ -114,7 +114,7 @@ def install(shell: InteractiveShell) -> None:
         try:
             start, matches = complete(context.full_text, context.cursor_line, column, PATIENCE)
         except (TimeoutError, WorkbenchError):
-            # A shell has no place for a message here; Shift+Tab says it.
+            # A shell has no place for a message here; Shift+Tab shows it.
             start, matches = "", []
         return {
             "completions": [SimpleCompletion(text=match.name, type=match.kind) for match in matches],

@@ -51,7 +51,7 @@ def definition(text: str, line: int, column: int) -> dict[str, Any]:
 def _header(name: str) -> dict[str, Any]:
     for root in (include_dir(), hip_include_dir()):
         path = Path(root, name)
-        # Nothing outside of the headers is shown by a name with `..` in it.
+        # A name with `..` in it must not show files outside the headers.
         if path.is_file() and path.resolve().is_relative_to(Path(root).resolve()):
             return _shown(path, 1)
     return {}

@@ -22,7 +22,7 @@ def load(shell: InteractiveShell, read: ReadCell | None = None) -> None:
         shell: of the notebook.
         read: a cell's text as C++ and how it is compiled; without it nothing is found while one types.
     """
-    # Runs of plain IPython too: what one tries there is as worth keeping.
+    # Runs in plain IPython too: experiments there are worth recording as well.
     recorder.start()
     comm.register(shell, read)
     completer.install(shell)

@@ -82,7 +82,7 @@ def signatures(text: str, line: int, column: int, timeout: float) -> tuple[list[
     opening = _opening(cell.code, offset)
     if opening is None:
         return [], 0
-    # With its bracket closed the call is one that clangd finds in its tree, with the types of the arguments.
+    # With its bracket closed, clangd finds the call in its tree, with the types of the arguments.
     closed = text[:offset].rstrip().rstrip(",") + ");" + text[offset:]
     arguments = pieces(cell.code[opening + 1 : offset])
     server = clangd.running()

@@ -88,7 +88,7 @@ def read_header(text: str, header: str) -> list[Function]:
             doc = ""
         doc = _doc(text, comments, first - 1) or doc
         last = _line(code, match.end())
-        # A constructor has no result, and nobody calls an operator by its name.
+        # A constructor has no result, and nobody calls an operator by name.
         if match["name"] in ("operator", "__attribute__") or not _UNSAID.sub("", match["result"]).strip():
             continue
         words = " ".join(match["declaration"].split())

@@ -130,7 +130,7 @@ class LanguageServer:
         assert stream is not None
         with contextlib.suppress(OSError, ValueError):
             while (message := read_message(stream)) is not None:
-                # Of the server's own messages and questions none is of use here.
+                # None of the server's own messages and requests is needed here.
                 if "method" in message:
                     continue
                 with self._lock:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from workbench.kernel import Kernel, Kernels, LastLaunch, Module
 
-# What kernels call what they write; the form only begins with it.
+# Names that kernels use for their outputs; the form only begins with them.
 _WRITTEN = ("out", "dst", "result", "y", "o", "c")
 
 
@@ -29,7 +29,7 @@ def form(module: Module | Kernels) -> dict[str, str]:
     names = [name for name, kind in kernel.plan.taken.items() if kind.kind != "struct" or kind.template]
     tensors = [n for n in names if _is_pointer(kernel, n)]
     outputs = [n for n in tensors if n in _WRITTEN or n.startswith("out")] or tensors[-1:]
-    # With nothing between its writing and reading, a kernel with one tensor works in place.
+    # If nothing is between its writing and reading, a kernel with one tensor works in place.
     read = [n for n in names if n not in outputs or tensors == outputs]
     arguments = [f"{n}={_text(values[n]) if n in values else ''}" for n in names]
     return {

@@ -230,6 +230,6 @@ _SENTENCES = {
 def completed(name: str, doc: str) -> str:
     """Documentation of a name of the library: its own, or a sentence about it where it has none."""
     if name in _OPERATIONS:
-        # What the header says is of all operations together.
+        # The header's comment is about all operations together.
         return f"dst = {_OPERATIONS[name]}, element by element. {doc}".strip()
     return doc or _by_pattern(name) or _SENTENCES.get(name, "")

@@ -74,7 +74,7 @@ class Service:
         self.read = read
         self._programs = ThreadPoolExecutor(1, "hipkittens-editor")
         self._language = ThreadPoolExecutor(1, "hipkittens-clangd")
-        # The module that a name was bound to before, kept for the difference to it.
+        # The module that a name was bound to before, for the difference to it.
         self._previous: dict[str, Module | Kernels] = {}
         self._seen: dict[str, Module | Kernels] = {}
         self._methods: dict[str, Callable[..., Any]] = {
@@ -114,7 +114,7 @@ class Service:
         _import_what_cells_need()
 
         def answer() -> None:
-            # The page may have been closed meanwhile.
+            # The page may have been closed in the meantime.
             with contextlib.suppress(Exception):
                 send(self.answer(request))
 
@@ -215,7 +215,7 @@ class Service:
             # A line that is half typed; running the cell says what is wrong with it.
             return {"diagnostics": []}
         diagnostics = findings(check_device(source, options))
-        # As JSON has them: tuples are lists.
+        # As JSON has them: tuples become lists.
         return {"diagnostics": json.loads(json.dumps([asdict(finding) for finding in diagnostics]))}
 
     def isa(self, module: str, kernel: str = "") -> dict[str, Any]:

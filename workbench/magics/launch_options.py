@@ -83,7 +83,7 @@ def cell_launch(
         raise UsageError(f"{flags} needs {' and '.join(missing)} too")
     import torch
 
-    # Those of a kernel that was restarted a moment ago are few.
+    # After a restart, the kernel has few names.
     variables = {"torch": torch, **namespace, **module.kernels}
     launcher = _evaluated("launch", texts["launch"], variables, Launcher, "kernel[grid, block]")
     inputs = _evaluated("inputs", texts["inputs"], variables, Mapping, "a dict of all arguments by name")

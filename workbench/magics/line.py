@@ -58,7 +58,7 @@ def parsed(
             parser.add_argument(option.flag, dest=dest, action="append", default=[])
         else:
             parser.add_argument(option.flag, dest=dest, default="")
-    # The name is no argument of the parser's: one that may be left out would be taken as such too early.
+    # The name is not an argument of the parser: as an optional one it would be taken too early.
     values, names = parser.parse_known_args(list(words[:end]))
     unknown = [word for word in names if word.startswith("-")] or names[1:]
     if unknown:

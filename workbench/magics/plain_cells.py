@@ -41,7 +41,7 @@ class PlainCells:
             marks.mark_fault(fault)
         driver = sys.modules.get("workbench.triton_driver.launched")
         cell = result.info.raw_cell if result.info is not None else ""
-        # IPython takes empty lines at the start away, and what a magic gets is not the cell.
+        # IPython strips empty lines at the start, so a magic does not get the whole cell.
         if driver is None or not cell or cell[0].isspace() or cell.startswith("%%"):
             return
         text = self._shell.transform_cell(cell)  # type: ignore[no-untyped-call]

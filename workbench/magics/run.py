@@ -86,7 +86,7 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
             failure = error
     if previous is not None:
         _keep_launches(previous, module)
-    # Bound even where a launch failed: that machine code is what one then wants to look at.
+    # Bound even if a launch failed: its machine code is what the user wants to see.
     namespace[options.name] = module
     return CellResult(options.name, module, device, before, results, failure)
 
@@ -180,7 +180,7 @@ def _checks(
         sanitized = sanitize_target(target)
         results.append(sanitized)
         if sanitized.stopped:
-            return  # every further launch would meet the same fault
+            return  # Every further launch would have the same fault.
     if options.show:
         results += [values for part in target.parts if (values := part.run(None).shown)]
     if options.verify and spec is not None:

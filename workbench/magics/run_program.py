@@ -47,7 +47,7 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
             f"{', '.join(unfit)} and --program: the one is for kernels that Python launches, the other runs "
             "the cell's own launches; leave out one of them"
         )
-    # The magic itself is line 1 of what the editor shows.
+    # The magic itself is line 1 in the editor.
     result = run_program(
         f"\n{cell}",
         options.program,

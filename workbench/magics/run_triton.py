@@ -35,7 +35,7 @@ def run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) ->
         WorkbenchError: a launch failed; what it did is shown on the cell's line.
         Exception: any of the cell's own.
     """
-    # The magic itself is line 1 of what the editor shows.
+    # The magic itself is line 1 in the editor.
     text = "\n" + shell.transform_cell(cell)  # type: ignore[no-untyped-call]
     file = shell.compile.cache(text, shell.execution_count, raw_code=cell)
     try:
@@ -89,7 +89,7 @@ def _findings(error: BaseException, cell: str) -> Iterator[Diagnostic]:
     cause: BaseException | None = error
     while cause is not None:
         node, source = getattr(cause, "node", None), getattr(cause, "src", None)
-        # Triton counts lines from the `def`, and says a message only where it knows one.
+        # Triton counts lines from the `def`, and prints a message only if it has a line.
         first = source.partition("\n")[0].strip() if source else ""
         starts = [number for number, text in enumerate(lines, 2) if first and text.strip() == first]
         if starts and node is not None and hasattr(node, "lineno"):

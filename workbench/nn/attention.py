@@ -40,7 +40,7 @@ class RotaryEmbedding(torch.nn.Module):
         if dim % 2:
             raise UsageError(f"RotaryEmbedding: dim is {dim}; expected an even number")
         self.interleaved = interleaved
-        # As transformers has them, in float32.
+        # In float32, as in transformers.
         inverse = 1.0 / base ** (torch.arange(0, dim, 2, device=device).float() / dim)
         angles = torch.arange(max_positions, device=device).float()[:, None] * inverse
         self.register_buffer("cos", angles.cos(), persistent=False)

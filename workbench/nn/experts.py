@@ -67,7 +67,7 @@ class MoE(torch.nn.Module):
         rows = x.reshape(-1, x.shape[-1])
         routes = ops.moe_topk(self.gate(rows), self.top_k, score="softmax")
         ids = routes.indices
-        # Every expert may begin a block of its own.
+        # Every expert may start a new block.
         spare = min(self.count, ids.numel()) * (BLOCK - 1)
         length = -(-(ids.numel() + spare) // BLOCK) * BLOCK
         lists = ops.moe_align_block_size(ids, self.count, BLOCK, length)

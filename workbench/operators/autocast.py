@@ -66,7 +66,7 @@ def cast(operator: Definition, inputs: Mapping[str, Any], lower: torch.dtype) ->
     if dtype is torch.float32 and not (isinstance(choice, Choice) and "fp32" in choice.values):
         dtype = lower
     fitted = {name: value.to(dtype) for name, value in among.items()}
-    # One may be float32 in this setting alone.
+    # A tensor may be float32 in this setting alone.
     for exempt in (None, *among):
         candidate = {**inputs, **{name: value for name, value in fitted.items() if name != exempt}}
         try:
@@ -74,5 +74,5 @@ def cast(operator: Definition, inputs: Mapping[str, Any], lower: torch.dtype) ->
         except ShapeError:
             continue
         return candidate
-    # If the call is wrong as it came, it says so itself.
+    # If the call is wrong, it says so itself.
     return dict(inputs)

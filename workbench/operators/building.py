@@ -71,7 +71,7 @@ class Modules:
             define=macros,
         )
         text = spec.read_source(source)
-        # To name a template instance is to have it compiled, also where the source instantiates it itself.
+        # Naming a template instance has it compiled, even if the source instantiates it itself.
         templates = [name for name in dict.fromkeys(entries) if "<" in name]
         named = [
             f"[[maybe_unused]] static const auto instance_{number} = &{name};\n"
@@ -132,7 +132,7 @@ class _Library:
         now = time.monotonic()
         if now - self.looked > LIBRARY_SECONDS:
             roots = (os.fspath(paths.include_dir()), os.fspath(paths.kernels_dir() / "families"))
-            # A folder that came or went changes the time of the one that it is in.
+            # Adding or removing a folder changes the time of its parent.
             seen = self.folders
             if not all(root in seen for root in roots) or any(_stamp_of(f) != seen[f] for f in seen):
                 walked = [folder for root in roots for folder, _, _ in os.walk(root)]

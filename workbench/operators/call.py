@@ -116,7 +116,7 @@ class Call:
         results, workspace = implementation.make_tensors(inputs, outputs, copied, poison)
         tensors = {**inputs, **results, **workspace}
         if not implementation.is_prepared:
-            # What is wrong with the arguments is said before anything is compiled.
+            # Faults of the arguments are reported before anything is compiled.
             for step in implementation.steps:
                 if step.arguments is not None:
                     step.arguments(implementation.shape, tensors)
@@ -265,7 +265,7 @@ def _unread(make: Callable[[dict[str, Any]], Any], tensors: Mapping[str, Any], e
         try:
             result = make({**tensors, **integers})
         except Exception:
-            # What has no values refuses to be read, or to meet what has some, in whatever words.
+            # Tensors without values refuse to be read, or to be combined with others, with various errors.
             return False
     return not looking.computes and (expected is None or result == expected)
 

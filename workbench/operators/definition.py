@@ -243,7 +243,7 @@ class Definition:
         """`bind`, but for kinds. What is as it should be takes a tenth of the time of `Signature.bind`."""
         places, defaults, needed = self._names
         arguments = dict(zip(places, args, strict=False))
-        # In words that PyTorch's compiler takes.
+        # In terms that PyTorch's compiler accepts.
         if len(arguments) == len(args) and not any(name in arguments for name in kwargs):
             arguments.update(kwargs)
             inputs = {**defaults, **arguments}
@@ -254,7 +254,7 @@ class Definition:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            # Where one is misspelt, Python names another that is missing.
+            # If one is misspelt, Python reports another as missing.
             unknown = [name for name in kwargs if name not in signature.parameters]
             why = f"there is no argument {unknown[0]!r}" if unknown else str(error)
             names = ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
@@ -286,7 +286,7 @@ class Definition:
         Those are drawn without memory where `inputs` does not look at its values.
         """
         if self.tensors:
-            # Nothing is drawn, which PyTorch could not do while it traces.
+            # No random numbers are drawn, which PyTorch could not do while it traces.
             return tuple(n for n, _ in by_name(self.tensors) if n not in self.signature.parameters)
         import torch
 
@@ -299,7 +299,7 @@ class Definition:
             with without_memory():
                 return draw()
         except RuntimeError:
-            # Fake tensors have no values to sort, count or list; what fails for another reason fails again.
+            # Fake tensors have no values to sort, count or list; other faults will raise again.
             return draw()
 
     @cached_property
@@ -314,7 +314,7 @@ class Definition:
                 with without_memory():
                     drawn = self.inputs(self.shape({**self.shapes[0], **setting}), torch.Generator())
             except (WorkbenchError, RuntimeError, ValueError):
-                # Sizes that do not go with the setting, or values that fake tensors do not have.
+                # Sizes that do not suit the setting, or values that fake tensors do not have.
                 continue
             names |= {n for n, v in drawn.items() if is_float(v, 16)}
         return frozenset(names)
@@ -327,8 +327,8 @@ class Definition:
         tests: dict[Any, tuple[Callable[[Any], bool], str]] = {
             torch.Tensor: (lambda value: isinstance(value, torch.Tensor), "a torch tensor"),
             str: (lambda value: isinstance(value, str), "a text"),
-            # Whatever counts as one: NumPy's, PyTorch's symbolic ones. Of a number that is left open
-            # PyTorch's compiler follows `isinstance`, and not `hasattr`.
+            # Anything that counts as one: NumPy's, PyTorch's symbolic ones. For a number that is left open,
+            # PyTorch's compiler can trace `isinstance`, but not `hasattr`.
             int: (lambda value: isinstance(value, int) or hasattr(value, "__index__"), "an integer"),
             bool: (lambda value: isinstance(value, bool) or hasattr(value, "__bool__"), "True or False"),
             float: (lambda value: isinstance(value, float) or hasattr(value, "__float__"), "a number"),

@@ -156,7 +156,7 @@ def _argument(spec: Definition, name: str, tensors: Mapping[str, str]) -> Line:
         absent = spec.signature.parameters[name].default
         return Line(name, "", f"{absent!r}; this operator has none")
     whether = parameter is not None and _is_flag(parameter)
-    # Of a number the parameter says only whether there is one.
+    # For a number, the parameter only says whether there is one.
     is_number = spec.signature.parameters[name].annotation is float
     if not layout and parameter is not None and not (whether and is_number):
         values = "" if whether else str(parameter)

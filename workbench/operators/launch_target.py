@@ -266,7 +266,7 @@ def _bound(
     call = spec.prepare(bound, full, where, code)
 
     def part(number: int, prepared: PreparedStep) -> Part:
-        # An operator's kernel keeps no arguments: its last launch has them while this is there.
+        # An operator's kernel stores no arguments: its last launch has them while this object exists.
         last_launches: list[tuple[Kernel, LastLaunch]] = []
 
         def run(options: LaunchOptions | None) -> LaunchRecord:

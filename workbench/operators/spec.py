@@ -145,9 +145,9 @@ class KernelSpec(Shown, Definition):
         row = row_for(self._tuning, full, arch)
         if row is None or not row.variant:
             return row
-        # A variant that a table names and nobody has is an error of the table.
+        # A table that names a variant which does not exist is wrong.
         self.variant(row.variant)
-        # `takes` is partly a guess of what is fast; a row with times was verified on this very shape.
+        # `takes` partly guesses what is fast; a row with times was verified on this very shape.
         return row if row.origin or self.variants[row.variant].takes(full, arch) else None
 
     def _chosen(self, full: Shape, arch: str) -> tuple[str | None, Settings]:
@@ -375,7 +375,7 @@ class KernelSpec(Shown, Definition):
     @cached_property
     def calls(self) -> Calls:
         """The calls of the spec, with their plans."""
-        # Importing this package, and asking for its specs' names, takes no PyTorch.
+        # Importing this package, and listing its specs' names, must not import PyTorch.
         from workbench.operators.call import Calls
 
         return Calls(self, self._implementation)
@@ -474,7 +474,7 @@ class KernelSpec(Shown, Definition):
         )
 
     def __deepcopy__(self, memo: object) -> KernelSpec:
-        # Nothing in it changes.
+        # It is immutable.
         return self
 
     def located(self, folder: Path, library: Mapping[str, KernelSpec]) -> KernelSpec:

@@ -75,7 +75,7 @@ def new_tensor(dims: Sequence[int], dtype: torch.dtype, where: torch.device) -> 
     import torch
 
     tensor = torch.empty(dims, dtype=dtype, device=where)
-    # A subclass, such as that of a trace, may have no memory, and no size yet.
+    # A subclass, such as a trace's, may have no memory, and no size yet.
     if type(tensor) is torch.Tensor and tensor.is_cpu and tensor.nbytes >= _OWN_MAPPING:
         _want_large_pages(tensor.data_ptr(), tensor.nbytes)
     return tensor

@@ -24,7 +24,7 @@ class Tolerance:
     share: float = 0.0
 
     def __post_init__(self) -> None:
-        # Said of what holds, since nothing holds of nan: a comparison with it would never fail.
+        # Worded as what must hold, since a comparison with nan is never true.
         bounds = (self.rtol, self.atol)
         if not (all(isinstance(b, Real) and b >= 0 for b in bounds) and 0 <= self.share <= 1):
             raise UsageError(f"{self}; expected rtol and atol of 0 or more, and a share from 0 to 1")

@@ -99,7 +99,7 @@ def make(
         check_one_place(spec.name, inputs)
         specs = fake_outputs(spec, inputs)
         if tuple(specs) != outputs:
-            # PyTorch's dispatcher does not survive another number of results than the schema has.
+            # PyTorch's dispatcher crashes if the number of results differs from the schema's.
             raise WorkbenchError(
                 f"{spec.name}: outputs are {', '.join(specs)} here and {', '.join(outputs)} for its default "
                 "shape; expected the same for all inputs, empty where there is nothing to give"
@@ -123,7 +123,7 @@ def make(
 
         def differentiated(*args: Any) -> Any:
             if _follows(args):
-                # Functorch calls this once for each of its levels.
+                # Functorch calls this once per level.
                 with enable_single_level_autograd_function():
                     return function.apply(*spec.bind(*args).values())
             with torch._C._AutoDispatchBelowAutograd():
@@ -366,7 +366,7 @@ class _Differentiation:
     def backward(self, ctx: Any, *grads: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
         values = {**ctx.rest, **dict(zip(ctx.saved_names, ctx.saved_tensors, strict=True))}
         upstream = {
-            # Gradients of sums come expanded, with strides of zero, which kernels do not take.
+            # Gradients of sums are expanded, with strides of zero, which kernels do not accept.
             name: torch.zeros(shape, dtype=dtype, device=device) if grad is None else grad.contiguous()
             for name, (shape, dtype, device), grad in zip(self.outputs, ctx.layouts, grads, strict=True)
         }
@@ -386,7 +386,7 @@ class _Differentiation:
                 f"{self.spec.name}: {how} gives no gradient of {', '.join(without)}; detach inputs that "
                 "need none"
             )
-        # Of arguments that the call left to their defaults, PyTorch expects no gradient.
+        # PyTorch expects no gradient of arguments that the call left at their defaults.
         parameters = self.parameters[: len(ctx.needs_input_grad)]
         return tuple(gradients.get(name) if name in required else None for name in parameters)
 

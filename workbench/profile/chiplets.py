@@ -321,7 +321,7 @@ def _tensors(prepared: Target, outputs: Sequence[str], output: str | None) -> di
     if last is not None:
         names = [parameter.name for parameter in prepared.kernel.plan.parameters]
         for name, value in (*zip(names, last.args, strict=False), *last.kwargs.items()):
-            # A struct of globals comes as a dictionary of its members.
+            # A struct of globals is passed as a dictionary of its members.
             arguments.update(value if isinstance(value, Mapping) else {name: value})
     tensors = {
         name: value

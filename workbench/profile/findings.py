@@ -79,7 +79,7 @@ class Advice(Shown, Sequence[Finding]):
 
     def __repr__(self) -> str:
         if not self._findings:
-            return f"{self.name}: no rule found anything worth {WORTH:g} times"
+            return f"{self.name}: no rule found a change worth {WORTH:g} times"
         return "\n".join((f"{self.name}:", *(f"  {finding}" for finding in self._findings)))
 
 
@@ -122,6 +122,6 @@ def advise(profile: Profiled) -> Advice:
         findings.append(Finding(rule.key, rule.title, seen.evidence, seen.what, place, figure, inlined))
     seen_by = {finding.rule for finding in findings}
     explained = {other for rule in RULES if rule.key in seen_by for other in rule.explains}
-    # A launch is short where its kernel is: what the kernel itself could do better comes first.
+    # If a launch is short because its kernel is, advice about the kernel itself comes first.
     last = explained | ({"launch"} if len(findings) > 1 else set())
     return Advice(profile.name, [replace(finding, follows=finding.rule in last) for finding in findings])

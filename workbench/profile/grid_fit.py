@@ -42,7 +42,7 @@ def _unwritten(name: str, writers: npt.NDArray[np.int64], groups: int, traffic: 
     written = writers >= 0
     done, count = int(written.sum()), len(writers)
     left = count - done
-    # If less than half of a tensor is written, the rest was hardly left out by mistake.
+    # If less than half of a tensor is written, the rest was probably left out on purpose.
     if not left or done <= left or written[done:].any():
         return []
     more = math.ceil(left * groups / done)
@@ -56,7 +56,7 @@ def _idle(record: LaunchRecord, wrote: npt.NDArray[np.bool_], executed: npt.NDAr
     """Remarks on idle work-groups at the end of an axis of the grid."""
     if not wrote.any() or wrote.all():
         return []
-    # A work-group that works, but whose elements a later one overwrote, runs as many blocks as that one.
+    # A work-group that works, but whose elements a later one overwrites, runs as many blocks as that one.
     if executed[~wrote].max() >= executed[wrote].min():
         return []
     x, y, z = record.grid

@@ -28,7 +28,7 @@ class _Model:
     graph_gap = QUANTITIES["graph"].seconds
 
     def __init__(self) -> None:
-        # Of launches that executed and touched the same: a program repeats most of its own.
+        # For launches that executed and accessed the same: a program repeats most of its own.
         self._counted: dict[Hashable, Mapping[str, Figure]] = {}
 
     def times(self, code: bytes, record: LaunchRecord, argument_bytes: int) -> LaunchTimes:

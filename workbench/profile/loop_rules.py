@@ -116,7 +116,7 @@ def moved_wait(facts: Facts) -> Seen | None:
             rest = [facts.code[a] for a in block[row + 1 :] if a in facts.code]
             gap = next((n for n, i in enumerate(rest) if registers(read(i)) & results), 0)
             if gap >= _FAR:
-                # A wait right behind would wait for the same.
+                # A wait right after it would wait for the same.
                 waits = [i.address for i in rest[:gap] if waits_of(i).vmcnt is not None]
                 places |= dict.fromkeys((address, *waits), rest[gap].address)
     if not places:

@@ -315,13 +315,13 @@ class _Gathering:
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
         self._running: list[str] = []
-        # By sequence number of autograd's nodes: from which on a module was running.
+        # Sequence numbers of autograd's nodes from which a module was running.
         self._since: list[int] = [-1]
         self._module: list[str] = [OUTSIDE]
 
     def enter(self, module: torch.nn.Module, _: Any) -> None:
         if id(module) not in self._names:
-            # The outermost module is the model, whose paths all others have.
+            # The outermost module is the model, whose path is a prefix of all others.
             outermost = type(module).__name__
             self._names |= {id(child): path or outermost for path, child in module.named_modules()}
         self._running.append(self._names[id(module)])
@@ -372,7 +372,7 @@ def profile_step(device: Device | str | None = None) -> Iterator[StepProfile]:
         stack.enter_context(listening(lambda call: calls.append((len(launched), call, *gathering.place()))))
         stack.callback(hooks.register_module_forward_pre_hook(gathering.enter).remove)
         stack.callback(hooks.register_module_forward_hook(gathering.leave, always_call=True).remove)
-        # One thread: which launches are recorded is known by thread.
+        # One thread: recorded launches are known by thread.
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
         yield step
     step.calls.extend(_calls(calls, launched))

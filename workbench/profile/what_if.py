@@ -110,7 +110,7 @@ class _ChangedSteps:
         self, steps: Steps, change: Change, instructions: Mapping[int, Instruction], target: Target
     ) -> None:
         self._steps, self._change = steps, change
-        # By place; what LDS does not serve has no cycles there, whatever stands here.
+        # By place; accesses that LDS does not serve have no cycles there, whatever this says.
         self._lds_bytes = {
             (address - steps.text) // 4: lds_bytes_a_cycle(instruction, target) or math.inf
             for address, instruction in instructions.items()
@@ -122,7 +122,7 @@ class _ChangedSteps:
         gone = {
             a for a in change.without if a in instructions and instructions[a].record.flow is not Flow.END
         }
-        # What is merged into a load keeps its costs there.
+        # An access that is merged into a load leaves its cost there.
         self._into = {
             (address - steps.text) // 4: (loads[0] - steps.text) // 4
             for loads in change.merged
@@ -145,7 +145,7 @@ class _ChangedSteps:
         changed: np.ndarray = steps.copy()
         cost = changed["block"] < 0
         if self._change.bank_conflicts < 1:
-            # Exact of a whole wave; of a part of one, whose lanes may be in more phases, a lower bound.
+            # Exact for a whole wave; for a part of one, whose lanes may be in more phases, a lower bound.
             served = cost & (changed["lds_cycles"] > 0)
             places, which = np.unique(changed["place"][served], return_inverse=True)
             rates = np.array([self._lds_bytes[place] for place in places.tolist()])
@@ -231,7 +231,7 @@ class Again:
             if name != "wave"
         ]
         least = max(parts) if change.spread < 1 else 0.0
-        # Accesses that are gone move nothing; those that are served better move what was asked for.
+        # Removed accesses move nothing; better served ones move the bytes that were requested.
         gone = self._less(change.without) if change.without else self.launch.tally
         memory = self._least_memory(model if change.without else self.base, gone.device)
         work = max((model.seconds - model.overhead) * change.spread, min(base, max(least, memory)))

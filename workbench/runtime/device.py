@@ -164,7 +164,7 @@ class Device:
         """Begin to make what the first launch on a computer would make, beside what the caller does next."""
 
         def build() -> None:
-            # Whoever launches is told.
+            # The launch itself reports errors.
             with contextlib.suppress(WorkbenchError, OSError):
                 self.build()
 
@@ -274,7 +274,7 @@ class LoadedModule:
     def __init__(self, device: Device, handle: Any, code: bytes) -> None:
         self.device = device
         self._handle = handle
-        # HIP may read it for as long as the module is loaded.
+        # HIP may read it as long as the module is loaded.
         self._code = code
 
     def function(self, name: str) -> Function:
@@ -297,7 +297,8 @@ class LoadedModule:
             return Variable(self, int(address), size)
 
     def __del__(self) -> None:
-        # Whoever drops the last reference may hold any lock: HIP is told later, from a call of our own.
+        # The last reference may be dropped while any lock is held: HIP is called later, from a call of our
+        # own.
         _dropped.append(self._handle)
 
 
@@ -405,7 +406,7 @@ class Function:
             return device.backend.launch(hip, invocation, call)
 
     def _call(self, hip: Hip, invocation: Invocation, kernargs: bytes) -> None:
-        # HIP's `extra`, the size that it points to, and the arguments, one behind the other.
+        # HIP's `extra`, the size that it points to, and the arguments, one after the other.
         block = ctypes.create_string_buffer(_EXTRA_SPACE + kernargs)
         extra = ctypes.addressof(block)
         size, content = extra + _EXTRA.size - 8, extra + _EXTRA.size
@@ -426,7 +427,7 @@ class Function:
     def _call_cooperative(
         self, hip: Hip, invocation: Invocation, kernargs: bytes, offsets: Sequence[int]
     ) -> None:
-        # This call of HIP takes a pointer to each argument.
+        # This HIP call takes a pointer to each argument.
         block = ctypes.create_string_buffer(kernargs)
         first = ctypes.addressof(block)
         pointers = (ctypes.c_void_p * max(len(offsets), 1))(*(first + offset for offset in offsets))

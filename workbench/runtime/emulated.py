@@ -57,7 +57,7 @@ class EmulatedBackend:
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
-        # The thread that launches in the parent is not here to let go of it.
+        # The parent's launching thread does not exist here to release it.
         self._lock = threading.RLock()
 
     def nodes(self) -> tuple[Node, ...]:
@@ -70,7 +70,7 @@ class EmulatedBackend:
         return "the workbench's own, on emulated devices"
 
     def load(self) -> Mapping[str, str]:
-        # Asked here too: behind the C API an exception is but a number.
+        # Checked here too: behind the C API an exception is only a number.
         usable_memory()
         paths = {name: str(library.path) for name, library in emulator.load_all().items()}
         _report_where_asked()
@@ -93,7 +93,7 @@ class EmulatedBackend:
         return error
 
     def properties(self, node: Node, names: Sequence[str]) -> dict[str, Any]:
-        # The same that HIP reports, without loading a library that the process may not want.
+        # The value that HIP reports, without loading a library that the process may not want.
         values = properties(product(node.product), node.ordinal)
         return {name: values[name] for name in names}
 
@@ -104,7 +104,7 @@ class EmulatedBackend:
         return node().memory.in_arena(address)
 
     def memory(self, hip: Hip) -> DeviceMemory:
-        # hipMemGetInfo's free bytes take the limit into account, so they do not tell what is used.
+        # hipMemGetInfo's free bytes include the limit, so they do not give the used bytes.
         _, total = hip.call("hipMemGetInfo")
         memory = node().memory
         return DeviceMemory(memory.used, int(total), min(memory.limit, int(total)))
@@ -136,7 +136,7 @@ class EmulatedBackend:
                 if isinstance(behind, WorkbenchError | KeyboardInterrupt):
                     raise behind from error
                 raise
-            # A launch that nobody asked about failed all the same.
+            # A launch failed, even if nobody asked for its result.
             failure = emulator.take_launch_failure()
             if failure is not None:
                 raised(failure)

@@ -123,7 +123,7 @@ def binding() -> str:
 
 def _is_there(package: str) -> bool:
     spec = importlib.util.find_spec(package)
-    # A folder of that name, such as one of kernels, is no package.
+    # A folder of that name, such as one with kernels, is no package.
     return spec is not None and spec.origin is not None
 
 

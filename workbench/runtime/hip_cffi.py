@@ -21,7 +21,7 @@ _TYPES = hip_include_dir() / "hip" / "host" / "types.h"
 _STRUCTURES = ("hipUUID", "hipDeviceArch_t", "hipDeviceProp_tR0600")
 _ENUMERATIONS = ("hipMemcpyKind",)
 
-# A pointer to void is an address that goes in; any other pointer, save to text, is where an answer comes out.
+# A pointer to void is an address to pass; any other pointer, except to text, receives a result.
 _FUNCTIONS = """
 typedef int hipError_t;
 const char *hipGetErrorName(hipError_t);
@@ -97,7 +97,7 @@ class HipByCffi:
         try:
             function = getattr(self._library, symbol)
         except AttributeError as error:
-            # Of the library or of the declarations: either way nobody can call it.
+            # Missing in the library or in the declarations: either way it cannot be called.
             raise AttributeError(f"no function {name} by cffi: {error}") from None
         call = partial(self._call, function, self._ffi.typeof(function).args)
         setattr(self, name, call)

@@ -33,7 +33,7 @@ _STREAM_NAMES = ("__stdoutp", "__stderrp") if sys.platform == "darwin" else ("st
 
 def _die_with(parent: int, libc: ctypes.CDLL) -> None:
     """A signal when the parent ends, however it does; it may have ended before it was asked for."""
-    # macOS has no such thing.
+    # macOS has no counterpart.
     if sys.platform == "linux":
         libc.prctl(ctypes.c_int(_PR_SET_PDEATHSIG), ctypes.c_ulong(signal.SIGKILL))
     if os.getppid() != parent:
@@ -83,13 +83,13 @@ def enter(chosen: Device, libc: ctypes.CDLL, libraries: Mapping[str, Path] | Non
         libc.fwrite(data, ctypes.c_size_t(1), ctypes.c_size_t(len(data)), stream)
 
     chosen.enter_program(write, libraries)
-    # It is number 0 now, and alone.
+    # The device is number 0 now, and the only one.
     look_again()
 
 
 def _run(target: Device, library: str, name: str, arguments: Sequence[str]) -> NoReturn:
     libc = ctypes.CDLL(None)
-    # What is said of this process names the program, not what loads it.
+    # Messages about this process name the program, not its loader.
     sys.argv[:] = [name, *arguments]
     enter(target, libc)
     # Python's own end comes after the program's destructors, which are registered later.
@@ -99,11 +99,11 @@ def _run(target: Device, library: str, name: str, arguments: Sequence[str]) -> N
         program = ctypes.CDLL(library)
     except OSError as error:
         print(f"{name} does not load: {error}", file=sys.stderr, flush=True)
-        # Not by Python's own end, after which nothing may call `at_exit`.
+        # Not Python's own end, after which nothing may call `at_exit`.
         os._exit(_NOT_STARTED)
-    # What hipcc linked has a name of its own for it, as `main` may be hidden.
+    # hipcc's programs have a name of their own for it, since `main` may be hidden.
     entry = program.hipkittens_main if hasattr(program, "hipkittens_main") else program.main
-    # The program's own handlers, and the system's for what it does wrong; Ctrl-C ends it.
+    # The program's own handlers, and the system's for its faults; Ctrl-C ends it.
     faulthandler.disable()
     strings = [os.fsencode(text) for text in (name, *arguments)]
     vector = (ctypes.c_char_p * (len(strings) + 1))(*strings, None)
@@ -111,7 +111,7 @@ def _run(target: Device, library: str, name: str, arguments: Sequence[str]) -> N
     entry.restype = ctypes.c_int
     code = entry(ctypes.c_int(len(strings)), vector, environment)
     sys.stdout.flush()
-    # What it printed is out before destructors run, its own and those of libraries that it never heard of.
+    # Its output is written before destructors run, its own and those of other libraries.
     libc.fflush(None)
     # Destructors of the program call HIP; they run here, while Python still answers.
     libc.exit(ctypes.c_int(code))

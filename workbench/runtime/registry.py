@@ -20,7 +20,7 @@ from workbench.runtime.gpu import GpuBackend, gpus
 @cache
 def _backends() -> tuple[Backend, ...]:
     """The back ends in the order in which their devices are preferred."""
-    # The emulator takes a third of a second to import, which nobody who names no device has to wait for.
+    # Importing the emulator takes a third of a second, which callers that name no device need not wait for.
     from workbench.runtime.emulated import EmulatedBackend
 
     return GpuBackend(), EmulatedBackend()

@@ -59,7 +59,7 @@ class LaunchReport:
 
     def line(self) -> bytes:
         """The report as a line of the file."""
-        # A process that was killed while it wrote has left a part of a line: this one begins anew.
+        # A process that was killed while it wrote has left a partial line: this one starts a new line.
         return f"\n{json.dumps(asdict(self))}\n".encode()
 
     @classmethod
@@ -127,7 +127,7 @@ def of_children() -> Iterator[ReportFile]:
     try:
         yield file
     finally:
-        # Another thread may have added a file of its own meanwhile.
+        # Another thread may have added its file in the meantime.
         left = [path for path in _paths(os.environ.get(VARIABLE, "")) if path != file.path]
         os.environ[VARIABLE] = os.pathsep.join(left)
         if not left:
@@ -200,7 +200,7 @@ class Reporter:
             self._begun = True
             _say(f"launches of {report.where} are sanitized, as {VARIABLE} asks")
         for cause in causes(report.findings):
-            # A kernel that is launched a thousand times has its fault each time.
+            # A kernel that is launched a thousand times has its fault a thousand times.
             key = report.kernel, cause.first.category, cause.first.pc
             if key not in self._printed:
                 self._printed.add(key)
@@ -222,7 +222,7 @@ def append(path: str, line: bytes) -> None:
 
 
 def _say(text: str) -> None:
-    # Past buffers: the process may not live to empty them.
+    # Unbuffered: the process may not live to flush buffers.
     os.write(2, f"hipkittens: {text}\n".encode("utf-8", "replace"))
 
 

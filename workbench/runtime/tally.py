@@ -61,7 +61,7 @@ class KernelTally:
             value = here.value + there.value
             if here.unit == _SHARE:
                 value = (here.value * self.launches + there.value * other.launches) / number
-            # A sum is no better than the worse of its parts.
+            # A sum's origin is the worst of its parts'.
             origin = Origin.MODELLED if Origin.MODELLED in (here.origin, there.origin) else here.origin
             return replace(here, value=value, origin=origin)
 
@@ -213,7 +213,7 @@ def keep(node: Launches, model: Callable[[], LaunchModel]) -> None:
     path = os.environ.get(VARIABLE)
     if not path:
         return
-    # As if there was an event that can be timed: the clock is on from here.
+    # As if an event had been timed: the clock is on from here.
     node.clock.event_made()
     counts = _Counts(model) if os.environ.get(COUNTERS_VARIABLE) else None
     node.counter = counts
@@ -237,7 +237,7 @@ def _append(path: str, node: Launches, counts: _Counts | None) -> None:
     seconds = None if times is None else sum(times.values())
     kernels = () if counts is None else counts.timed(times)
     line = json.dumps(asdict(Tally(node.launches, seconds, 1, program(), node.stopped, kernels)))
-    # Where it cannot be written, nobody reads it any more.
+    # If it cannot be written, nobody reads it any more.
     with contextlib.suppress(OSError):
         append(path, f"{line}\n".encode())
 

@@ -472,7 +472,7 @@ class _Following:
                         yield _Value(value.wave, self._row(operand) + dword, lane, event)
         for operand in rest:
             if operand.kind in "va":
-                # C has the shape of D; a scale or an index is one register of the lane.
+                # C has the shape of D; a scale or an index is one register per lane.
                 same = operand.width == instruction.dst[0].width
                 yield _Value(value.wave, self._row(operand) + (word if same else 0), value.lane, event)
 

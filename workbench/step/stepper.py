@@ -175,7 +175,8 @@ class Stepper(Presented):
         """To where the wave has run so many instructions of the tape."""
         events = self._events[self._wave]
         position = max(0, min(position, len(events)))
-        # Right after the previous instruction, so that its effects show and not those of other waves since.
+        # Right after the previous instruction, so that its own effects show, and not those of waves that ran
+        # since.
         self._go(int(events[position - 1]) + 1 if position else 0)
         return self
 
@@ -325,7 +326,7 @@ class Stepper(Presented):
         event = self._last_event
         held = self._held
         if event + 1 != self._at:
-            # Others have run since: what it left is looked at where it was left.
+            # Others have run since: its state is shown as of where it stopped.
             held = self.tape.begin()
             self.tape.move(held, 0, event + 1)
         return tuple(self._told(held, change) for change in self.tape.changes(event))
@@ -390,7 +391,7 @@ class Stepper(Presented):
         if change.kind == "lds":
             name = f"lds[{64 * change.place:#x}:{64 * (change.place + 1):#x}]"
         else:
-            # A dword of the 64 lanes is in four such pieces.
+            # A dword of the 64 lanes is in four such chunks.
             dword, quarter = divmod(change.place, 4)
             name = f"scratch[{4 * dword:#x}] of lanes {16 * quarter} to {16 * quarter + 15}"
         return Changed(name, 0, after ^ change.bits, after)

@@ -146,7 +146,7 @@ def _bytes_of(here: Here, variable: Located, kind: Type) -> tuple[Array, str] | 
     if variable.place == "scratch":
         info = here.kernel.info
         if not info.entry <= here.address < info.entry + info.size:
-            # Of a function that is called: its frame is where a register points to.
+            # A variable of a called function: a register points to its frame.
             return None
         rows = held.scratch[wave][variable.first // 4 : variable.first // 4 + words + 1]
         if len(rows) < words:
@@ -159,7 +159,7 @@ def _bytes_of(here: Here, variable: Located, kind: Type) -> tuple[Array, str] | 
         name = f"s{variable.first}" if words == 1 else f"s[{variable.first}:{variable.first + words - 1}]"
         return np.tile(value.view(np.uint8), (WAVE, 1)), name
     if words > 2:
-        # A register of several that the variable is in.
+        # One of several registers that hold the variable.
         return None
     first = variable.first + (here.acc_offset if variable.place == "a" else 0)
     rows = held.rows[wave, first : first + words]

@@ -23,7 +23,7 @@ def counted_by(instruction: Instruction) -> tuple[str, ...]:
     if memory is None:
         return ("lgkmcnt",) if instruction.record.pipeline == "message" else ()
     if memory.space is Space.FLAT:
-        # An address may turn out to be the LDS's.
+        # A flat address may turn out to be in the LDS.
         return COUNTERS
     return ("vmcnt",) if memory.space in _VECTOR else ("lgkmcnt",)
 

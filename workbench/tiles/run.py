@@ -70,7 +70,7 @@ def _launch(module: Module, of: Question, name: str, device: Device) -> _Seen:
     count = tile.rows * tile.cols
     dtype = torch_dtype(tile.element, device.arch)
     numbers = Numbers(count)
-    # As the tile lies in global memory, where a matrix may be wider.
+    # As the tile lies in global memory, where the matrix may be wider.
     flat = (1, count) if tile.is_vector else (tile.rows, tile.cols)
     order = torch.arange(count).reshape(flat)
     if registers is None and not tile.is_shared:

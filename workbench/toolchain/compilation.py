@@ -128,7 +128,7 @@ def check_device(source: str, options: CompileOptions) -> tuple[Diagnostic, ...]
     job = Job(source, options)
     header = _all_headers(job)
     if header.headers:
-        # Who waits for findings waits for the next ones too: with the header they come many times as fast.
+        # A caller that waits for findings will want more: with the header they come many times as fast.
         header.build()
 
     def check(ready: Path | None) -> tuple[Diagnostic, ...]:
@@ -176,7 +176,7 @@ def _command(job: Job, ready: Path | None, output: str, *further: str) -> list[s
 def _run(job: Job, ready: Path | None, folder: str) -> tuple[Entry, list[str]]:
     output = os.path.join(folder, "device.co")
     dependencies = os.path.join(folder, "headers.d")
-    # The driver drops -MF in a device compilation; the front end itself takes these.
+    # The driver drops -MF in a device compilation; the front end itself accepts these.
     listed_to = to_front_end("-dependency-file", dependencies, "-MT", "x", "-sys-header-deps")
     command = _command(job, ready, output, *listed_to)
     code, diagnostics, seconds = job.start(command, output, folder, ready=ready is not None)

@@ -76,13 +76,13 @@ Grace, Apple's M2)."""
 def machine() -> str:
     """This machine's architecture as Linux names it: "x86_64" or "aarch64"."""
     name = platform.machine()
-    # macOS' name of it.
+    # Name in macOS.
     return "aarch64" if name == "arm64" else name
 
 
 def usable_cores() -> int:
     """Number of cores that this process may use."""
-    # macOS has no word for it.
+    # macOS has no name for it.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -159,7 +159,7 @@ def _auxiliary(kind: int) -> int:
 @cache
 def identity() -> str:
     """Text that differs between CPUs for which native code differs."""
-    # An emulated CPU's list of features is seen in the words alone.
+    # An emulated CPU is recognised only by the words in its list of features.
     lines = [platform.machine(), f"{_auxiliary(_HWCAP):x} {_auxiliary(_HWCAP2):x}"]
     keys = ("model name", "flags", "Features", "CPU implementer", "CPU part", "CPU variant")
     try:

@@ -41,7 +41,7 @@ _HEADERS = {
     "nvtx3/nvToolsExt.h": "roctracer/roctx.h",
     "cusolverDn.h": "hipsolver/hipsolver.h",
 }
-# (beginning of CUDA's names, beginning of HIP's): families of device code whose names differ in this alone.
+# (prefix of CUDA's names, prefix of HIP's): families of device code whose names differ only in that.
 _FAMILIES = (
     ("__nv_fp", "__hip_fp"),
     ("__nv_cvt_", "__hip_cvt_"),
@@ -50,7 +50,7 @@ _FAMILIES = (
     ("make_cu", "make_hip"),
     ("cuC", "hipC"),
 )
-# Those of libraries, of which HIP has most.
+# Prefixes of libraries' names, most of which HIP has.
 _LIBRARIES = (
     ("cuda", "hip"),
     ("cublas", "hipblas"),
@@ -122,7 +122,7 @@ ABSENT = (
         re.compile(r"\b__CUDA_ARCH__\b"),
         "it is NVIDIA's compute capability: ask __HIP_DEVICE_COMPILE__, or a target such as __gfx950__",
     ),
-    Absent(re.compile(rf"\b(?:{'|'.join(_VERSIONS)})\b"), "HIP's is HIP_VERSION, which counts otherwise"),
+    Absent(re.compile(rf"\b(?:{'|'.join(_VERSIONS)})\b"), "HIP's is HIP_VERSION, which has other numbers"),
     Absent(
         re.compile(r"\b__nanosleep\b"),
         "HIP has no __nanosleep: use __builtin_amdgcn_s_sleep(n), 64 * n clocks",
@@ -161,7 +161,7 @@ def is_guess(name: str) -> bool:
 
 
 def _by_family(name: str, families: tuple[tuple[str, str], ...]) -> str | None:
-    # What goes on with a small letter is another word, such as `cudart`.
+    # A prefix followed by a small letter is another word, such as `cudart`.
     return next(
         (new + name[len(old) :] for old, new in families if re.match(rf"{old}(?<=_)\w|{old}[A-Z0-9_]", name)),
         None,

@@ -43,7 +43,7 @@ def examine(candidate: Candidate, arch: str | None) -> Compiler:
     if arch is not None:
         probe_arch = arch
     elif candidate.kind == "hipcc":
-        # A ROCm before 7 may know the GPU that is here and not the newest.
+        # A ROCm before 7 may support this GPU, but not the newest.
         probe_arch = TILE_TARGETS[-1]
     else:
         probe_arch = TILE_TARGETS[0]

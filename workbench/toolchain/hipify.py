@@ -15,7 +15,7 @@ from workbench.toolchain.mistakes.cell_text import Cell
 
 _INCLUDE = re.compile(r"^([ \t]*#[ \t]*include[ \t]*[<\"])([^<>\"\n]+)(?=[>\"])", re.MULTILINE)
 _NAME = re.compile(r"(?<![\w.])(?:cub(?=\s*::)|[A-Za-z_]\w*)")
-# What no C++ for the host alone has; nvcc includes its runtime's header before every source, hipcc does not.
+# Marks of device code; nvcc includes its runtime's header before every source, hipcc does not.
 _DEVICE_CODE = re.compile(r"\b__(?:global|device|host|shared|constant|managed|launch_bounds)__|<<<")
 RUNTIME_INCLUDE = f"#include <{cuda_names.RUNTIME_HEADER}>\n"
 """The line that a source with device code begins with where it relied on nvcc for it."""

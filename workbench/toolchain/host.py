@@ -33,7 +33,7 @@ from workbench.toolchain.scratch import in_folder
 from workbench.toolchain.source_text import shown_source
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
-# The fat binary beside the host part, whose code refers to it by this name.
+# Symbol of the fat binary beside the host part, whose code refers to it by this name.
 _CARRIER = """
   .section .hip_fatbin,"a",@progbits
   .p2align 12
@@ -43,7 +43,7 @@ __hip_fatbin:
   .incbin "{bundle}"
   .section .note.GNU-stack,"",@progbits
 """
-# What they provide is found when the library is loaded.
+# Their symbols are found when the library is loaded.
 _HIP_LIBRARIES = ("-lamdhip64", "-lhiprtc")
 _LINK_FLAG = re.compile(r"-l.+|-L.*|-Wl,.*|-Xlinker")
 
@@ -223,7 +223,7 @@ class _Build:
             device_result = pool.submit(device.compile, os.path.join(folder, "device.co"), folder, group)
             host_result = pool.submit(host.compile, unit, folder, group)
             try:
-                # An error in a kernel is one in both halves; it is told of the same one every time.
+                # An error in a kernel is one in both halves; reported for the same one every time.
                 code, warnings, _ = device_result.result()
                 _, more, command = host_result.result()
             except BaseException:

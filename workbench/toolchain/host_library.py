@@ -134,7 +134,7 @@ def _system(compiler: Compiler) -> Library:
     arguments = _basic(compiler)
     tools = Path(compiler.folders[0])
     if compiler.kind == "zig":
-        # zig's clang knows no folder of its own for the headers that belong to a compiler.
+        # zig's clang has no folder of its own for the headers that belong to a compiler.
         arguments += ["-resource-dir", str(zig.root_of(compiler.path) / "lib")]
     script = f'#!/bin/sh\nexec "{tools}/lld" -flavor gnu "$@"\n'
     linker = caches.tools({"ld.lld": script}) / "ld.lld"
@@ -167,7 +167,7 @@ def _problem(compiler: Compiler, library: Library) -> str:
             if finished.returncode != 0:
                 return next((x for x in finished.text.splitlines() if "error" in x), "it does not compile")
             link(library, [unit], output, (), folder, "probe")
-            # Whether what it links with is there to run with.
+            # Whether the libraries that it links with are there at run time.
             subprocess.run(
                 [sys.executable, "-c", f"import ctypes; ctypes.CDLL({output!r})"],
                 check=True,
@@ -191,8 +191,8 @@ def _libcxx(compiler: Compiler, program: Path) -> Library:
         (*_basic(compiler), without, *headers, *installed),
         (
             *(sys.executable, "-m", "ziglang", "c++", "-target", zig.host_target()),
-            # Unless told to optimize, zig makes helpers of its sanitizer, which nothing here calls: 14 s of
-            # the processor on a new computer. Optimizing, it would also drop what it sees no use of.
+            # Without an optimization option zig builds helpers of its sanitizer, which nothing here calls: 14
+            # s of CPU time on a new computer. When optimizing, it would also drop what seems unused.
             *("-shared", "-O2", "-Wl,--no-gc-sections", "-Wl,-z,undefs", "-Wl,--allow-shlib-undefined"),
         ),
         (("ZIG_GLOBAL_CACHE_DIR", zig.cache_folder()),),

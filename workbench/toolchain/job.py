@@ -20,7 +20,7 @@ from workbench.toolchain.mistakes.cell_text import Cell
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.search import find_compiler, other_compilers
 
-# Variables by which a compiler is given folders and flags besides its command line.
+# Environment variables that give a compiler folders and flags besides its command line.
 _ENVIRONMENT = (
     "CPATH",
     "C_INCLUDE_PATH",
@@ -64,7 +64,8 @@ class Job:
 
     def __init__(self, source: str, options: CompileOptions, compiler: Compiler | None = None) -> None:
         _check_source(source)
-        # Editors of other systems begin a file with this mark, which clang takes only at the very start.
+        # Editors of other systems put this mark at the start of a file, the only place where clang accepts
+        # it.
         self.source = source.removeprefix("\ufeff")
         self.options = options
         beside = os.path.dirname(options.name) if os.path.isfile(options.name) else ""

@@ -136,7 +136,7 @@ def link_bitcode(inputs: Sequence[bytes], arch: str, flags: Sequence[str] = ()) 
         ]
         finished = process.run(command, timeout=_LINK_TIMEOUT, environment=environment)
         if finished.returncode != 0 or not os.path.exists(output):
-            words = finished.text.replace(f"{folder}/", "").strip() or "the linker ended without a word"
+            words = finished.text.replace(f"{folder}/", "").strip() or "the linker failed without a message"
             raise ToolchainError(words)
         return Path(output).read_bytes()
 

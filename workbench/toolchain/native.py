@@ -234,7 +234,7 @@ def _compile(name: str, command: list[str], library: Path) -> subprocess.Complet
             timeout=_TIMEOUT_SECONDS,
             env=environment,
             check=False,
-            # Ctrl-C in a terminal ends the run, not what another thread builds for the next one.
+            # Ctrl-C in a terminal ends the run, not the build that another thread does for the next one.
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:

@@ -20,7 +20,7 @@ Folders = Iterable[str | os.PathLike[str]]
 Flags = str | Iterable[str]
 Macros = Iterable[str] | Mapping[str, object]
 
-# Flags that decide what is compiled, for what and to where; the workbench's own to give.
+# Flags that decide what is compiled, for which target and to where; only the workbench sets them.
 _TAKEN = re.compile(
     r"-o.*|-c|-S|-E|-x.*|-fsyntax-only|-M\w*|--offload.*|--cuda-.*|-fgpu-rdc|-save-temps.*|--save-temps.*"
     r"|-emit-.*|-###|--version|-v|-"

@@ -31,7 +31,7 @@ _INSTRUCTION = re.compile(r"    (?:(.*\$.*?) = )?(?:[a-z]+ )*([A-Z]\w*)(.*)")
 _IMPLICIT = re.compile(r"\bimplicit(?:-[a-z]+)*(?: [a-z-]+)* \$\w+")
 _PHYSICAL = re.compile(r"\$[vas]gpr\d+(?:_[vas]gpr\d+)*")
 _SUM = re.compile(r"\s*\d+\s*(?:[+-]\s*\d+\s*)*")
-# They stand for no instruction.
+# They are not instructions.
 _NOTHING = ("DBG_", "IMPLICIT_DEF", "KILL", "CFI_")
 _CALLS = ("SI_CALL", "S_SWAPPC")
 
@@ -143,7 +143,7 @@ def shown(registers: Iterable[Register]) -> str:
 
 def _is_lost(register: Register, blocks: Mapping[int, tuple[list[Step], list[int]]]) -> bool:
     """True if inline assembly and the compiler both use a register on some path."""
-    # Whose it is: nobody's yet, inline assembly's, or the compiler's after that.
+    # Owner of a register: nobody yet, inline assembly, or the compiler after that.
     reached: dict[int, set[str]] = {block: set() for block in blocks}
     waiting = [(next(iter(blocks)), "new")]
     while waiting:
@@ -193,7 +193,7 @@ def _read_body(lines: Iterable[str], function: Function) -> None:
             _NOTHING
         ):
             function.calls |= instruction[2].startswith(_CALLS)
-            # What is implicit are whole tuples, of which the instruction has a part.
+            # Implicit operands are whole tuples, of which the instruction uses a part.
             read = _physical(_IMPLICIT.sub("", instruction[3]))
             steps.append(Step(read=read, written=_physical(instruction[1] or "")))
 

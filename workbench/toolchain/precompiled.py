@@ -81,7 +81,7 @@ def headers_for(
     if is_early and tiles is not None and not _seen({*defines, *tiles}, _our_headers()):
         headers.append(TILES)
     if pybind is not None and beginning.pybind is not None and not hidden(PYBIND):
-        # What our runtime headers define stands in front of every source already.
+        # Definitions of our runtime headers precede every source already.
         macros = {*defines, *beginning.pybind} - _macros_of(runtime)
         if not _seen(macros, _headers_in(pybind / "pybind11"), ("_", "Py", "PY")):
             headers.append(PYBIND)

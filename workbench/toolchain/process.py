@@ -106,7 +106,7 @@ def run(
 def _signals_wait() -> Iterator[None]:
     """Signals that end the caller are handled after the block: what is half started would go on alone."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # no handler runs here
+        yield  # No handler runs in this thread.
         return
     came: list[tuple[int, FrameType | None]] = []
     handlers = {

@@ -79,7 +79,7 @@ def compiler_of(entry: Entry, job: Job) -> Compiler:
 def tell_doubts(entry: Entry) -> None:
     """Warn of what may be wrong with a result, cached or not."""
     for doubt in entry.doubts:
-        # The line of whoever called `wb.compile`.
+        # The line that called `wb.compile`.
         warnings.warn(doubt, UntrustedRegisters, stacklevel=5)
 
 
@@ -98,7 +98,7 @@ def _recounted(job: Job, compilation: Compilation, listing: Listing) -> Made | s
     if kernels is None:
         return f"{refused}but nothing shows whether the compiler avoids those registers: verify the results."
     if not any(kind == "a" for kernel in kernels for kind, _ in kernel.named):
-        return ""  # it is no matter of AGPRs: the limit is the author's
+        return ""  # Not a matter of AGPRs: the limit is the author's.
     if wrong := [(kernel.name, lost) for kernel in kernels if (lost := kernel.lost)]:
         which = "; ".join(f"{name} has {pinned.shown(lost)}" for name, lost in wrong)
         return (

@@ -25,7 +25,7 @@ from workbench.cache import Cache, digest
 from workbench.toolchain.diagnostics import Diagnostic, FixIt
 
 _RECORDS = 16
-# In the text of a dependency file: a name, whose spaces are escaped, and what stands for one character.
+# In the text of a dependency file: a name, with escaped spaces, and its escapes of single characters.
 _WORD = re.compile(r"(?:[\\$](?s:.)|[^\s\\$])+")
 _ESCAPED = re.compile(r"[\\$]((?s:.))")
 # A file changed this recently may change again without its time stamp showing it.

@@ -103,7 +103,7 @@ def _definitions(zig: Path, target: str) -> dict[str, str]:
 
     They change with each release, which does not compile its headers without them; so it is asked.
     """
-    # It wants a place for what it compiles even where it only reads macros; a home may be read-only.
+    # It needs a folder for its output even if it only reads macros; a home may be read-only.
     folders = {"ZIG_GLOBAL_CACHE_DIR": cache_folder(), "ZIG_LOCAL_CACHE_DIR": cache_folder()}
     question = ("c++", "-target", target, "-dM", "-E", "-x", "c++", os.devnull)
     macros = ask(zig, *question, variables=folders)

@@ -26,7 +26,7 @@ def event_class(device: Device) -> type:
                 self._handle = hip.call("hipEventCreate")
 
         def __del__(self) -> None:
-            # Python may be about to end, and HIP gone.
+            # Python may be shutting down, with HIP already gone.
             with contextlib.suppress(Exception), device.hip() as hip:
                 hip.api.hipEventDestroy(self._handle)
 

@@ -77,7 +77,7 @@ def enter() -> None:
     """
     door = torch_as_gpu()
     door.__enter__().say_dropped_failures()
-    # What it changed stays until the interpreter is gone.
+    # Its changes stay until the interpreter ends.
     _entered.append(door)
 
 

@@ -109,7 +109,7 @@ def rocm_home() -> Path:
         ToolchainError: PyTorch's headers are not those that this knows, or the folder cannot be written.
     """
     texts = {"bin/hipcc": hipcc(), **{f"pytorch/{name}": text for name, text in _headers()}}
-    # What they provide is in the process that loads the extension.
+    # Their symbols are in the process that loads the extension.
     for name in ("amdhip64", "c10_hip", "torch_hip"):
         texts[f"lib/lib{name}.so"] = "/* Loaded before: nothing to link with. */\n"
     include = paths.hip_include_dir()
@@ -129,7 +129,7 @@ def _headers() -> Iterator[tuple[str, str]]:
     """Headers before PyTorch's, by their names."""
     yield _DEVICE, (_HERE / _DEVICE).read_text()
     for name in _FORWARDED:
-        # Sources count on what PyTorch's own includes.
+        # Sources rely on the includes of PyTorch's own header.
         further = "#include <ATen/Context.h>\n" if name.endswith("Context.h") else ""
         yield name, f"#pragma once\n{further}#include <{_DEVICE}>\n"
     yield "c10/hip/HIPMathCompat.h", "#pragma once\n#include <c10/cuda/CUDAMathCompat.h>\n"
@@ -223,7 +223,7 @@ def _change(module: ModuleType, patches: Patches) -> None:
         "_write_ninja_file_and_compile_objects": _checked(module._write_ninja_file_and_compile_objects),
     }
     for name, value in changes.items():
-        # Not every release of PyTorch has them all.
+        # Not every release of PyTorch has all of them.
         if hasattr(module, name):
             patches.replace(module, name, value)
 

@@ -41,7 +41,7 @@ def step(name: str, function: Callable[[], Any], arguments: Any) -> Any:
         return function()
     recording = _recording[-1]
     recording.keep_old(arguments)
-    # What it asks PyTorch for is a part of it.
+    # Its own calls of PyTorch are part of it.
     with _disable_current_modes():
         result = function()
     recording.add(name, function, result, _storages(result).keys() - _storages(arguments).keys())

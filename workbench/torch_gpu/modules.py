@@ -71,7 +71,7 @@ def reached(device: Device) -> Iterator[None]:
             refuse(function, module)
 
     refuse = gradients.unreached
-    # What they launch by is there before they are.
+    # HIP is loaded first, since the imported modules launch through it.
     with device.hip(), patches:
         patches.replace(importlib.machinery.ExtensionFileLoader, "exec_module", imported)
         patches.replace(host_module, "imported", see)

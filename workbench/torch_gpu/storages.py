@@ -30,7 +30,7 @@ class Kept:
         for value in tree_leaves(values):
             if isinstance(value, torch.Tensor):
                 self.memory_of(value)
-        # The memory of one that is gone may be anything's by now.
+        # A freed storage's memory may have been reused.
         self._known = {key: entry for key, entry in self._known.items() if not entry[0].expired()}
         return [block for _, memory in self._known.values() for block in memory]
 

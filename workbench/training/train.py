@@ -32,16 +32,16 @@ def parser() -> argparse.ArgumentParser:
     command = argparse.ArgumentParser(prog="python -m workbench train", description=__doc__.splitlines()[0])
     add = command.add_argument
     add("--model", default="llama-tiny", help=", ".join(MODELS))
-    add("--text", metavar="FILE", help="what it learns; default: a text that ships")
-    add("--steps", type=int, default=200, help="in all, those before --resume among them")
+    add("--text", metavar="FILE", help="text to learn; default: one that ships with the package")
+    add("--steps", type=int, default=200, help="total number, including those before --resume")
     add("--out", metavar="DIR", type=Path, help="folder of checkpoint.pt, losses.json and report.html")
     add("--seed", type=int, default=0, help="of the weights and the batches")
     add("--rate", type=float, help="highest learning rate; default: the model's")
-    add("--kernels", choices=kernels, default="hipkittens", help="what computes; the others compare")
-    add("--checkpointing", action="store_true", help="keep less from the forward pass, compute it again")
+    add("--kernels", choices=kernels, default="hipkittens", help="kernels to use; others are to compare")
+    add("--checkpointing", action="store_true", help="store less of the forward pass, and recompute it")
     add("--save-every", type=int, default=50, metavar="N", help="steps between checkpoints and evaluations")
-    add("--resume", action="store_true", help="go on from the checkpoint in --out")
-    add("--copy", metavar="FILE", type=Path, help="write this script there, and train nothing")
+    add("--resume", action="store_true", help="continue from the checkpoint in --out")
+    add("--copy", metavar="FILE", type=Path, help="write this script to a file, without training")
     return command
 
 
@@ -76,7 +76,7 @@ class Training:
             )
         self.text = Text.read(options.text, preset.span, preset.batch, preset.masked)
         torch.manual_seed(options.seed)
-        # The masters are made before rounding, from what float32 training would begin with.
+        # The masters are created before rounding, from float32 training's initial values.
         self.model = preset.make().to(self.device).train()
         self.masters = Masters(self.model)
         if options.kernels != "pytorch-fp32":

@@ -115,6 +115,6 @@ def _type(parameter: Parameter, size: int) -> Type:
 def _plain(value: Any) -> Any:
     """A tensor with leave for any strides; booleans and NumPy's integers as integers."""
     if hasattr(value, "data_ptr"):
-        # What triton.reinterpret(tensor, dtype) gives has the tensor as its base.
+        # The result of triton.reinterpret(tensor, dtype) has the tensor as its base.
         return Strided(value if is_tensor(value) else value.base)
     return int(value) if isinstance(value, bool) else value

@@ -219,7 +219,7 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         for name, answer in accelerator.items():
             if hasattr(general, name):
                 patches.replace(general, name, answer)
-        # Attributes of the class that Python sees; PyTorch itself knows better.
+        # Class attributes that Python sees; PyTorch's C++ does not use them.
         place = torch.device("cuda", 0)
         patches.replace(torch.Tensor, "is_cuda", property(lambda _: True))
         patches.replace(torch.Tensor, "device", property(lambda _: place))
@@ -231,7 +231,7 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
             patches.replace(kind, "to", _by_index(kind.to))
         patches.replace(defaults, "DeviceContext", _Default)
         patches.replace(torch, "load", _from_file(torch.load))
-        # In the processes of a DataLoader batches are put together in it.
+        # Worker processes of a DataLoader collate batches in it.
         shared = staticmethod(_on_host(torch.UntypedStorage._new_shared))
         patches.replace(torch.UntypedStorage, "_new_shared", shared)
         methods: dict[str, Callable[..., Any]] = {

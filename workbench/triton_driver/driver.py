@@ -95,7 +95,7 @@ class Launcher:
         *values: Any,
     ) -> None:
         if 0 in (x, y, z):
-            # Triton's own driver skips it in silence; HIP calls a grid of 0 an error (hipErrorInvalidValue).
+            # Triton's own driver skips it silently; HIP calls a grid of 0 an error (hipErrorInvalidValue).
             warnings.warn(
                 f"{kernel.name}: its grid is {(x, y, z)}, so Triton launches nothing and writes no output; "
                 "expected at least one program in each direction",
@@ -106,7 +106,8 @@ class Launcher:
         if "plan" not in vars(kernel):
             plan = arguments.plan(kernel.name, kernel.info, kernel.arch, self._parameters)
             vars(kernel)["plan"] = plan
-            # Triton's cache knows code by its text: the file that it was compiled from may be another cell's.
+            # Triton's cache identifies code by its text: the file that it was compiled from may be another
+            # cell's.
             debug = kernel.module.debug
             kernel.module.own_file = Path(debug.source if debug is not None else self._file).name
         passed = list(arguments.values(self._signature, values))
@@ -116,7 +117,7 @@ class Launcher:
             enter(launch_metadata)
         launched.note(self._file, kernel)
         record = kernel.launch(Launch((x, y, z), self._block, dynamic), passed, {}, device=self._device)
-        # The launcher outlives the driver that it was made for.
+        # The launcher outlives the driver that created it.
         runtime.driver.active.spent.launched(kernel.name, record)
         if leave is not None:
             leave(launch_metadata)

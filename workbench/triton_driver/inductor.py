@@ -39,7 +39,7 @@ def inductor_is_triton(device: Device) -> Iterator[None]:
             cpu_backend="triton",
             compile_threads=1,
             use_static_triton_launcher=False,
-            # Keys of inductor's caches say that the device is a CPU, not which GPU it plays.
+            # Keys of inductor's caches say that the device is a CPU, not which GPU it stands for.
             force_disable_caches=True,
         )
         device_properties = _properties(DeviceProperties, device)
@@ -54,7 +54,7 @@ def inductor_is_triton(device: Device) -> Iterator[None]:
 
     def benchmark(_self: Any, fn: Any, fn_args: Any = None, fn_kwargs: Any = None, **_: Any) -> float:
         milliseconds = quietly_modelled(functools.partial(fn, *(fn_args or ()), **(fn_kwargs or {})))
-        # What PyTorch's own operator would take is not known: it is never the fastest choice.
+        # The time of PyTorch's own operator is unknown: it is never chosen as the fastest.
         return math.inf if math.isnan(milliseconds) else milliseconds
 
     def benchmark_cpu(_self: Any, fn: Any, *_: Any, **__: Any) -> float:
@@ -69,7 +69,7 @@ def inductor_is_triton(device: Device) -> Iterator[None]:
         synchronize=lambda *_: None,
         get_raw_stream=lambda _: 0,
     )
-    # What was compiled for another device must not be taken for this one, nor this one's code live on.
+    # Code compiled for another device must not be used for this one, nor this one's code afterwards.
     torch._dynamo.reset()
     with Patches() as patches:
         patches.callback(torch._dynamo.reset)

@@ -140,7 +140,7 @@ def style(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below:
     Args:
         below: pixels that are left for what stands between the badges and the axes, such as titles of parts.
     """
-    # At once: each of plotly's own updates validates and copies the whole layout.
+    # In one update: each of plotly's own validates and copies the whole layout.
     figure.layout = dressed(figure, origins, title, below=below)
     return figure
 
@@ -154,7 +154,7 @@ def dressed(figure: Any, origins: Iterable[Figure | Origin], title: str, *, belo
     )
     errors = dict.fromkeys(source.error for source in sources if isinstance(source, Figure) and source.error)
     if not any(error.rows for error in errors):
-        errors = {}  # That nobody knows stands beside the table or the verdict, once.
+        errors = {}  # The text that an error is unknown appears once beside the table or the verdict.
     layout: dict[str, Any] = figure.layout.to_plotly_json()
     pad = {"t": theme.PAD_SEVERAL if len(lines) > 1 else theme.PAD, "l": 10}
     layout.setdefault("height", HEIGHT + legend_height(figure))

@@ -419,7 +419,7 @@ class Board:
     def baselines(self) -> list[Pinned]:
         """Pinned runs, in the order in which they were pinned."""
         with self._lock:
-            # Other notebooks pin runs as well; a page that is drawn asks a dozen times.
+            # Other notebooks pin runs as well; drawing a page asks a dozen times.
             if time.monotonic() > self._asked + BASELINE_SECONDS and (history := self._history) is not None:
                 self._asked = time.monotonic()
                 self._baselines = {
@@ -501,7 +501,7 @@ class Board:
             for digest in run.timing.code.split("+"):
                 place = self._place_of.get(digest, ("", ""))
                 if place[0].endswith(CELL) and self._compiled[place] != digest:
-                    return f"{place[0].removesuffix(CELL)} was compiled anew since: time or profile it again"
+                    return f"{place[0].removesuffix(CELL)} was recompiled since: time or profile it again"
             return ""
 
     def hue(self, name: str) -> str:

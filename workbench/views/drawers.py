@@ -23,5 +23,5 @@ from workbench.views import verify as verify
 from workbench.views import xcd as xcd
 from workbench.views.renderer import add_pictures
 
-# A figure that was asked for is shown next, with `%load_ext workbench` or without.
+# A requested figure is shown next, with `%load_ext workbench` or without.
 add_pictures()

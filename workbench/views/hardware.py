@@ -149,7 +149,7 @@ def times_figure(reports: Sequence[Report]) -> Any:
 
 def write_page(path: str | Path, *reports: Report) -> Path:
     """One report as a page, or several side by side."""
-    title = "AMD GPU beside the emulated device"
+    title = "AMD GPU compared with the emulated device"
     return page(path, *_items(reports), title=title)
 
 

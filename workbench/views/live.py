@@ -251,7 +251,7 @@ class Dashboard:
         keys = [str(key) for key in self.widgets.grid.order]
         if stored:
             order = [key for key in stored.get("order", ()) if key in keys]
-            # A card that came since stands where the page has it.
+            # A card that was added since is where the page has it.
             for place, key in enumerate(keys):
                 if key not in order:
                     order.insert(place, key)

@@ -72,7 +72,7 @@ _RULES = (
 _FOLDS = (*range(12, 60, 4), *range(60, 165, 8))
 """Ems of the page below which tables fold; a table has the next of them."""
 
-# A folded table: each row its first cell, and below it the others behind their columns' titles.
+# A folded table: each row shows its first cell, and below it the others after their columns' titles.
 _FOLDED = (
     "{0} table,{0} tbody,{0} tr{{display:block}}"
     # JupyterLab's rows have a padding and an alignment, which count once they are blocks.

@@ -93,7 +93,7 @@ def _opener_class() -> Any:
             try:
                 opened = self._opens(int(message["open"]))
                 widgets = _widgets(opened)
-            except Exception as wrong:  # whatever it is, the page waits for an answer
+            except Exception as wrong:  # Whatever the error is, the page waits for a response.
                 error = str(wrong) if isinstance(wrong, WorkbenchError) else repr(wrong)
             self._box.children = (self, *widgets)
             self.send({"opened": message["open"], "error": error})

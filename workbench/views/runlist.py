@@ -35,7 +35,7 @@ def listen(widget: Any, does: Mapping[str, Callable[[Mapping[str, Any]], None]])
     def heard(_: Any, message: Mapping[str, Any], __: Any) -> None:
         if message.get("do") in does:
             does[message["do"]](message)
-            # The page has shown already what it expects.
+            # The page already shows the expected state.
             widget.send({"type": "done"})
 
     widget.on_msg(heard)
@@ -44,7 +44,7 @@ def listen(widget: Any, does: Mapping[str, Callable[[Mapping[str, Any]], None]])
 def told_of(board: Board) -> dict[str, Any]:
     """The page's data: kernels, the latest first, each with its sessions and their runs."""
     runs: list[Run | Sanitized] = [*board.past, *board.runs, *board.sanitized]
-    # This session's are the last, whatever numbers others have meanwhile.
+    # This session's are the last, whatever numbers others got in the meantime.
     runs.sort(key=lambda run: (not run.session, run.number))
     by_kernel: dict[str, dict[float, list[Run | Sanitized]]] = {}
     for run in reversed(runs):

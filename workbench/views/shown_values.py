@@ -45,7 +45,7 @@ def shown_html(values: ShownValues) -> Markup:
         f"{count} of {every:,} work-groups; wb.showing(groups=...) chooses others" if count < every else ""
     )
     if not rows:
-        return block(tag("div", "nothing was shown: no wave that was chosen came by a show(...)"))
+        return block(tag("div", "nothing was shown: no selected wave reached a show(...)"))
     return block(Table(_HEAD, rows), tag("div", remark, kind="wb-dim"))
 
 

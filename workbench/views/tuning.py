@@ -100,7 +100,7 @@ def _axes(trials: Sequence[Trial]) -> dict[str, Mapping[Any, float]]:
         values = sorted({_value(trial, name) for trial in trials}, key=lambda v: (isinstance(v, str), v))
         if len(values) > 1:
             axes[name] = {value: n / (len(values) - 1) for n, value in enumerate(values)}
-    # Where every candidate failed there is no time.
+    # If every candidate failed, there is no time.
     if times := [trial.result.us for trial in trials]:
         low, high = log10(min(times)), log10(max(times))
         axes["us"] = {us: 1 - (log10(us) - low) / ((high - low) or 1) for us in times}

@@ -180,11 +180,11 @@ def _summary(board: Board) -> Iterator[Markup]:
     )
     if failed:
         counts += ", " + tag("span", f"{failed:,} failed", kind="wb-bad")
-    # The list below has those of earlier ones too; where it has none, it says what there was.
+    # The list below includes earlier ones; if it has none, the message says what there was.
     if runs or failed:
         yield counts + " in this session"
     run, pinned = board.shown, board.pinned
-    # Of a run with counters its cards say all that.
+    # For a run with counters, its cards say all that.
     if run is not None and run.profile is None:
         yield Markup("shown: {} on {}, {} us {} {} {}").format(
             bold(run.label),

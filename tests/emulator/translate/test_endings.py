@@ -21,7 +21,7 @@ def test_an_empty_kernel_is_said_to_be_empty_and_runs_nothing(source):
     assert kernel.instructions == ()
     x = torch.zeros(1, dtype=torch.int32)
     for run in (lambda: kernel[1, 1](x), lambda: wb.sanitize(kernel[1, 1], x)):
-        with pytest.raises(EmptyKernel, match="spin has no instructions: the compiler left nothing of it"):
+        with pytest.raises(EmptyKernel, match="spin has no instructions: the compiler removed all of it"):
             run()
     assert x.item() == 0
     if "other" in module:

@@ -38,7 +38,7 @@ _KEEPS: Rows[Keeps] = (
     (r"v_(pk_)?f?mac_.*|v_dot\dc_.*|v_smfmac_.*|v_cvt_pkaccum_u8_f32", Keeps.VALUE),
     (r"v_swap_b32|v_permlane.*", Keeps.VALUE),
     (r"v_writelane_b32", Keeps.LANES),
-    # Of the 16-bit instructions those that came with gfx9 leave the high half, the others clear it.
+    # Of the 16-bit instructions, those introduced with gfx9 leave the high half; the others clear it.
     (r"v_(add|sub)_i16|v_mad_[fiu]16|v_mad[am]k_f16|v_fma_f16|v_div_fixup_f16", Keeps.PART),
     (r"v_(min|max|med)3_[fiu]16|v_(fma|mad)_mix(lo|hi)_f16|v_ashr_pk_[iu]8_i32|v_bitop3_b16", Keeps.PART),
     (r"v_cvt_(pk|sr)_(fp8|bf8)_f32|v_cvt_sr_(f16|bf16)_f32", Keeps.PART),
@@ -52,9 +52,9 @@ _READS: Rows[Registers] = (
     (r"s_.*_(save|wr)exec_b64|s_cbranch_execn?z", Registers.EXEC),
     (r"s_movrel.*|s_sendmsg.*|s_ttracedata|s_set_gpr_idx_(on|idx|mode)", Registers.M0),
     (r"ds_.*_addtid_b32|ds_gws_.*|ds_append|ds_consume|.*_load_lds_.*", Registers.M0),
-    # Floating point: how it rounds, what becomes of denormals, NaN with clamp, overflow to 8 bits, and
-    # whether output modifiers work (CDNA3 ISA guide, "Mode register"). v_cmp_class sees a source as it is
-    # (LLVM's has no implicit $mode). What writes a field leaves the others.
+    # Fields of MODE that a floating-point instruction reads: rounding, denormals, NaN with clamp, overflow to
+    # 8 bits, and whether output modifiers work (CDNA3 ISA guide, "Mode register"). v_cmp_class reads its
+    # source unchanged (LLVM's has no implicit $mode). An instruction that writes one field leaves the others.
     (r"v_(?!s?mfma|smfmac|cmpx?_class_)\w*_b?f(16|32|64)(_\w+)?", Registers.MODE),
     (r"v_mfma_f32_\d+x\d+x\d+_?(\d+b_)?x?f32", Registers.MODE),
     (r"ds_(pk_)?(add|min|max|cmpst)_(rtn_)?b?f(16|32)", Registers.MODE),
@@ -68,10 +68,10 @@ _WHOLE_WAVE = re.compile(
 _WRITES: Rows[Registers] = (
     (r"v_cmpx_.*|s_.*_(save|wr)exec_b64", Registers.EXEC),
     (r"s_set_gpr_idx_(on|idx|mode)", Registers.M0),
-    # s_set_gpr_idx_*: the bit that enables the index mode.
+    # s_set_gpr_idx_*: the bit that enables index mode.
     (r"s_setreg_.*|s_set_gpr_idx_(on|off)|s_setvskip", Registers.MODE),
 )
-# Of the scalar ALU's instructions those that leave SCC; the others write it.
+# Scalar ALU instructions that do not write SCC; all others do.
 _LEAVES_SCC = re.compile(
     r"s_(mov|cmov|cselect|mul|mulk|mul_hi|sext|brev|bfm|pack|ff0|ff1|flbit|bitset[01]|bitreplicate|getpc|setpc|"
     r"swappc|call|getreg|setreg|rfe|movk|cmovk|movrels|movreld|setvskip)_.*|s_set_gpr_idx_.*|s_cbranch_.*|"
@@ -108,7 +108,7 @@ _COMBINES: Rows[Combines] = (
     (r"v_mad_u64_u32|v_mad_i64_i32|v_lshl_add_u64|v_lshlrev_b64|s_lshl_b64", Combines.UPWARDS),
     (r"v_lshrrev_b64|v_ashrrev_i64|s_lshr_b64|s_ashr_i64", Combines.DOWNWARDS),
     (r"v_mov_b64|v_pk_(fma|mul|add)_f32", Combines.DWORDS),
-    # The one that reads its destination has no parts but the bytes that are there.
+    # The one that reads its destination has no parts but the bytes that exist.
     (r"v_cvt_pkaccum_.*", Combines.ALL),
     (r"v_cndmask_.*|v_perm_.*|v_align.*|v_bfi_.*|v_pack_.*|v_pk_mov_.*", Combines.PARTS),
     (r"v_cvt_(pk|sr|scalef32).*", Combines.PARTS),
@@ -132,7 +132,8 @@ _TRAITS: Rows[Trait] = (
     (r"v_dot.*", Trait.DOT),
     (r"v_swap_b32|v_permlane.*", Trait.EXCHANGES),
     (r"v_cvt_sr_.*|v_cvt_scalef32_sr_.*|v_cvt_scalef32_pk_fp4_.*", Trait.BYTE_PLACED),
-    # LLVM 21 and 22 put a wait state behind these whatever the byte, behind others where it is not the first.
+    # LLVM 21 and 22 insert a wait state after these whatever the byte, and after others if it is not the
+    # first.
     (r"v_cvt_scalef32_sr_pk_fp4_.*", Trait.FP4_RESULT),
     (r"v_(addc|subb|subbrev)_co_u32", Trait.CARRY_IN),
     (r"v_(addc|subb|subbrev)_co_u32|v_cndmask_.*|v_div_fmas_.*", Trait.MASK_SOURCE),

@@ -67,7 +67,7 @@ _FUSED_RECURRENT = Function(
     name="fused_recurrent_fwd",
     arguments={
         **{"q": "real [B T H K]", "k": "real [B T H K]", "v": "real [B T G V]"},
-        # What a flag leaves out may be anything.
+        # An argument that a flag disables may be anything.
         **{"g": "fp32 [*Q1] or none", "gk": "fp32 [*Q2] or none", "gv": "fp32 [*Q3] or none"},
         **{"beta": "real [B T G] or real [B T G V]", "o": "real [B T G V]"},
         **{"h0": "fp32 [*Q4] or none", "ht": "fp32 [*Q5] or none", "cu_seqlens": "i32 [N+1] or none"},

@@ -55,7 +55,7 @@ CALLS: dict[str, Call] = {}
 _called: set[str] = set()
 
 
-# With which device threads begin.
+# The device that threads start with.
 _first_device = 0
 
 
@@ -67,7 +67,7 @@ class _Thread:
         self.pending: BaseException | None = None
         self.launch_failure: BaseException | None = None
         self.configurations: list[tuple[tuple[int, int, int], tuple[int, int, int], int, int]] = []
-        # hipStreamCaptureMode: whose captures end by a call that none allows (streams.outside_captures).
+        # hipStreamCaptureMode: captures that a forbidden call ends (streams.outside_captures).
         self.capture_mode = 0
 
 
@@ -106,7 +106,7 @@ def call(
     return register
 
 
-# Set by who loads the library: address of an exported function by name, 0 where there is none.
+# Set by the loader of the library: address of an exported function by name, 0 if there is none.
 _find_function: Callable[[str], int] | None = None
 
 
@@ -146,8 +146,8 @@ def take_launch_failure() -> BaseException | None:
     return failure
 
 
-# hipError_t of kernels that were stopped, until a call that waits for the device has said so. A kernel runs
-# to its end within the launch here; programs for GPUs look for its errors where they wait.
+# hipError_t of stopped kernels, until a call that waits for the device has returned it. Here a kernel runs to
+# completion within its launch; programs for GPUs look for its errors where they wait.
 _unreported: list[int] = []
 # Called with the exception of every launch that fails; a program's process shows them to its user.
 failure_listeners: list[Callable[[BaseException], None]] = []

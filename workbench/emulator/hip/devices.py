@@ -51,7 +51,7 @@ def properties(product: Product, ordinal: int) -> dict[str, Any]:
     waves = product.waves_per_unit
     return {
         "name": product.full_name.encode(),
-        # Programs know an emulated device by how this begins (pyutils.cuh).
+        # Programs recognise an emulated device by this prefix (pyutils.cuh).
         "uuid": device_name(product).upper().encode().ljust(16, b"\0"),
         "totalGlobalMem": product.hbm_bytes,
         "sharedMemPerBlock": unit.lds_bytes,
@@ -159,7 +159,7 @@ def attributes(ordinal: int) -> dict[int, int]:
     values["hipDeviceAttributeMaxAvailableVgprsPerThread"] = 512
     numbers = structures.enum("hipDeviceAttribute_t")
     zero = {number: 0 for name, number in numbers.items() if "Unused" not in name}
-    # The answer is an int, whatever the property's width.
+    # The result is an int, whatever the property's width.
     return zero | {numbers[name]: min(value, 2**31 - 1) for name, value in values.items()}
 
 
@@ -216,7 +216,7 @@ def _get_properties(result: int, ordinal: int) -> None:
     _store_properties(result, ordinal, structures.DeviceProp)
 
 
-# Headers since ROCm 6 have a macro of this name; who calls the function itself was compiled before.
+# Headers since ROCm 6 define a macro of this name; a caller of the function itself was compiled before.
 @call("hipGetDevicePropertiesR0000", "hipGetDeviceProperties", arguments=(POINTER, INT))
 def _get_properties_before_6(result: int, ordinal: int) -> None:
     _store_properties(result, ordinal, structures.DevicePropBefore6)
@@ -228,7 +228,7 @@ def _store_properties(result: int, ordinal: int, layout: type[ctypes.Structure])
     product = device(ordinal).product
     ctypes.memset(result, 0, ctypes.sizeof(layout))
     record: Any = layout.from_address(result)
-    # As a number it is 900 and the digits behind gfx9, whose last is hexadecimal.
+    # As a number it is 900 plus the digits after gfx9, of which the last is hexadecimal.
     values = {
         **properties(product, ordinal),
         "gcnArch": 900 + int(product.arch[4]) * 10 + int(product.arch[5], 16),
@@ -313,7 +313,7 @@ def _synchronize() -> None:
     check_no_capture(structures.STREAM_CAPTURE_UNSUPPORTED)
     if node().clock.active:
         node().clock.wait_for_stream(None)
-    # A launch ends before its call returns; only one of another thread can be under way.
+    # A launch ends before its call returns; only another thread's can be running.
     with node().launch_lock:
         report_faults()
 
@@ -398,7 +398,7 @@ def _p2p_attribute(result: int, attribute: int, source: int, target: int) -> Non
         raise HipError(
             structures.INVALID_VALUE if attribute not in _P2P_ATTRIBUTES else structures.INVALID_DEVICE
         )
-    # No device reaches another's memory.
+    # No device can access another's memory.
     structures.store(result, INT, 0)
 
 
@@ -440,7 +440,7 @@ def _store_choice(result: int, request: int, layout: type[ctypes.Structure]) -> 
     structures.store(result, INT, next(filter(fits, range(len(node().devices))), 0))
 
 
-# Contexts: a device has one, and its handle says which device.
+# A device has one context, and its handle identifies the device.
 
 
 @call("hipDevicePrimaryCtxRetain", arguments=(POINTER, INT))
@@ -530,14 +530,14 @@ def _device_of(context: int) -> int:
 # Errors
 
 
-# The thread's last error until it is asked for, whatever succeeds since (HIP's page hip-7-changes.rst).
+# The thread's last error until it is queried, even if later calls succeed (HIP's page hip-7-changes.rst).
 @call("hipGetLastError", records=False)
 def _last_error() -> int:
     code, thread().last_error = thread().last_error, structures.SUCCESS
     return code
 
 
-# What the thread's last call came to, as hipGetLastError said before HIP 7.
+# The result of the thread's last call, as hipGetLastError returned it before HIP 7.
 @call("hipExtGetLastError", records=False)
 def _last_code() -> int:
     code, thread().last_code = thread().last_code, structures.SUCCESS
@@ -612,7 +612,7 @@ def _api_name(number: int) -> int:
     return c_string("unknown")
 
 
-# Nobody precompiled a header.
+# There are no precompiled headers.
 @call("__hipGetPCH", arguments=(POINTER, POINTER), result=None)
 def _precompiled_header(header: int, size: int) -> None:
     structures.store(header, POINTER, 0)

@@ -83,7 +83,7 @@ def allocate_in_capture(result: int, size: int, ordinal: int, stream: int) -> No
 @call("hipDeviceGetGraphMemAttribute", arguments=(INT, INT, POINTER))
 def _get_attribute(ordinal: int, attribute: int, result: int) -> None:
     device(ordinal)
-    # Memory that is freed goes back at once, so what is reserved is what is used.
+    # Freed memory is returned at once, so reserved and used bytes are equal.
     if attribute in (_USED_CURRENT, _RESERVED_CURRENT):
         structures.store(result, U64, _used(ordinal))
     elif attribute in (_USED_HIGH, _RESERVED_HIGH):
@@ -95,7 +95,7 @@ def _get_attribute(ordinal: int, attribute: int, result: int) -> None:
 @call("hipDeviceSetGraphMemAttribute", arguments=(INT, INT, POINTER))
 def _set_attribute(ordinal: int, attribute: int, value: int) -> None:
     device(ordinal)
-    # A high watermark begins anew; nothing else can be set.
+    # Only high watermarks can be set, which restarts them.
     if attribute not in (_USED_HIGH, _RESERVED_HIGH) or not value or U64.from_address(value).value:
         raise HipError(structures.INVALID_VALUE)
     _high[ordinal] = _used(ordinal)

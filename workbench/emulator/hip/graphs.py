@@ -487,7 +487,7 @@ def _instantiate(result: int, graph: int, flags: int = 0) -> None:
         if isinstance(node.detail, GraphAllocation) and flags & _AUTO_FREE:
             action = node.detail.run_anew
         steps.append(_Step(node.handle, node.kind, action))
-    # An executable has a handle of its own, from the same numbers.
+    # An executable graph has a handle of its own, from the same numbers.
     handle = Graph().handle
     structures.store(result, HANDLE, handle)
     _executables[handle] = steps

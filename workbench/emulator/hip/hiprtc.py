@@ -41,7 +41,7 @@ _RESULTS = {
 }
 CODES = {name.removeprefix("HIPRTC_").removeprefix("ERROR_"): code for code, name in _RESULTS.items()}
 _ARCH = re.compile(r"--?(?:offload-arch|gpu-architecture)(?:=(.+))?")
-# The headers are in C++20, which takes what programs for its predecessors say.
+# The headers need C++20, which accepts programs for its predecessors.
 _OLDER_LANGUAGE = re.compile(r"--?std=(?:c|gnu)\+\+(?:11|14|17)")
 _RELOCATABLE = frozenset(("-fgpu-rdc", "--gpu-rdc", "-rdc=true"))
 """Options that ask for bitcode, to be linked."""
@@ -122,7 +122,7 @@ def _version(major: int, minor: int) -> None:
 def _create(result: int, source: int, name: int, count: int, headers: int, names: int) -> None:
     if not result or not source or count < 0:
         raise fail("INVALID_INPUT")
-    # Without headers of its own a program's folders are the same every time, and what is made of it is kept.
+    # Without headers of its own, a program's folders are the same every time, and its result is cached.
     folder = tempfile.TemporaryDirectory(prefix="hipkittens-hiprtc-") if count else None
     for text, included in zip(_texts(headers, count), _texts(names, count), strict=True):
         root = Path(folder.name if folder is not None else "").resolve()
@@ -168,7 +168,7 @@ def _compile(handle: int, count: int, options: int) -> None:
             f'extern "C" {{ __device__ __attribute__((used)) const void *{_VARIABLE}{index} = '
             f"reinterpret_cast<const void *>(&{expression.strip().removeprefix('&')}); }}\n"
         )
-    # What hiprtc's own built-in header has is known without an include.
+    # The contents of hiprtc's built-in header are available without an include.
     source = f'#include "{RUNTIME}"\n#line 1 "{program.name}"\n{program.source}{addresses}'
     try:
         texts = _texts(options, count)

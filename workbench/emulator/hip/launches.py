@@ -227,7 +227,7 @@ call("hipModuleLaunchKernel", arguments=(HANDLE, *_SIZES, UINT, HANDLE, POINTER,
 @call(
     "hipExtModuleLaunchKernel",
     "hipHccModuleLaunchKernel",
-    # As programs name them that saw a declaration in C++.
+    # The names that programs use that saw a declaration in C++.
     "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j",
     "_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_",
     arguments=(HANDLE, *_SIZES, SIZE, HANDLE, POINTER, POINTER, HANDLE, HANDLE, UINT),

@@ -41,7 +41,8 @@ def function_names() -> tuple[str, ...]:
     return tuple(sorted({*interface()["functions"], *versioned}))
 
 
-# An even number of words with the caller's address: the stack stays aligned. r11 has the slot's number.
+# With the caller's address this is an even number of words, so the stack stays aligned. r11 holds the slot's
+# number.
 _X86_ARGUMENTS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax", "r11")
 
 
@@ -246,7 +247,7 @@ def build(name: str, functions: tuple[str, ...]) -> Path:
         return build_native(
             name,
             [_HERE / "library.c", assembly],
-            # Once in a process for good: its code may be called while the process ends.
+            # Loaded once per process and never unloaded: its code may be called while the process ends.
             flags=["-Wl,-z,nodelete"] if host.system == "linux" else [],
             soname=f"lib{name}{host.suffix}",
             versions=script if has_versions else None,
@@ -263,7 +264,7 @@ def build_alias(library: Path, soname: str) -> Path:
     """
     with tempfile.TemporaryDirectory(prefix="hipkittens-hip-") as folder:
         source, script = Path(folder) / "alias.c", Path(folder) / "versions.map"
-        # zig knows a library by how its file's name ends, which those in the cache do not have.
+        # zig recognises a library by its file's suffix, which files in the cache lack.
         link = Path(folder) / f"{soname.partition('.')[0]}.so"
         link.symlink_to(library)
         source.write_text("")
@@ -288,11 +289,11 @@ class HipLibrary:
 
     def __init__(self, name: str, functions: tuple[str, ...], path: Path) -> None:
         self.path = path
-        # Global and first: whoever asks for a library of this name afterwards gets this one.
+        # Global and first: later requests for a library of this name get this one.
         self.handle = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
         self.slots = {name: index for index, name in enumerate(functions)}
         self._callbacks: dict[str, Any] = {}
-        # After this, Python is going away; destructors of compiled modules still call in.
+        # After this, Python shuts down; destructors of compiled modules still call in.
         atexit.register(self.handle.hkhip_close)
 
     def address_of(self, name: str) -> int:

@@ -58,7 +58,7 @@ def check_range(address: int, size: int) -> None:
         raise HipError(structures.INVALID_VALUE)
     allocation = node().memory.find(address)
     while allocation is not None and allocation.kind is MemoryKind.MAPPED and address + size > allocation.end:
-        # It may end in one of the mappings that follow.
+        # The range may end in one of the following mappings.
         size -= allocation.end - address
         address = allocation.end if allocation.readable else 0
         allocation = node().memory.find(address)
@@ -191,7 +191,7 @@ def _memory_type(allocation: Allocation | None) -> int:
 @call("hipPointerGetAttributes", arguments=(POINTER, POINTER))
 def _pointer_attributes(result: int, address: int) -> None:
     if not result:
-        # HIP 7 answers as CUDA does since 11 (HIP's page hip-7-changes.rst).
+        # HIP 7 returns the same as CUDA since 11 (HIP's page hip-7-changes.rst).
         return
     allocation = node().memory.find(address)
     type_ = _memory_type(allocation)
@@ -233,7 +233,7 @@ _KEPT = ("HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS",)
 
 @call("hipPointerSetAttribute", arguments=(POINTER, INT, POINTER))
 def _set_pointer_attribute(value: int, attribute: int, address: int) -> None:
-    # Every copy is done when its call returns, as SYNC_MEMOPS asks for; no other attribute can be set.
+    # Every copy is done when its call returns, as SYNC_MEMOPS requires; no other attribute can be set.
     numbers = structures.enum("hipPointer_attribute")
     if not value or attribute not in [numbers[name] for name in _KEPT] or node().memory.find(address) is None:
         raise HipError(structures.INVALID_VALUE)
@@ -248,7 +248,7 @@ def _pointer_attribute_list(count: int, attributes: int, results: int, address: 
         try:
             _pointer_attribute(result, attribute, address)
         except HipError:
-            # Of an attribute or a pointer that is not known, a zero is written and no error is made.
+            # For an unknown attribute or pointer, HIP writes zero and returns success.
             structures.store(result, INT, 0)
 
 
@@ -408,7 +408,7 @@ def fill(target: int, pattern: bytes, count: int) -> None:
     if len(set(pattern)) == 1:
         ctypes.memset(target, pattern[0], count * len(pattern))
         return
-    # Doubling: each copy is as long as what is there already.
+    # By doubling: each copy is as long as the part already filled.
     total = count * len(pattern)
     ctypes.memmove(target, pattern, len(pattern))
     done = len(pattern)
@@ -484,7 +484,7 @@ def _memset_3d(pointer: structures.PitchedPointer, value: int, extent: structure
 def _memset_3d_async(
     pointer: structures.PitchedPointer, value: int, extent: structures.Extent, stream: int
 ) -> None:
-    # The arguments live only as long as this call.
+    # The arguments live only during this call.
     where = structures.PitchedPointer.from_buffer_copy(pointer)
     size = structures.Extent.from_buffer_copy(extent)
     submit(stream, NodeKind.MEMSET, lambda: fill_3d(where, value, size))
@@ -598,7 +598,7 @@ def _range_attribute(result: int, size: int, attribute: int, address: int, count
     managed = allocation is not None and allocation.kind is MemoryKind.MANAGED
     if attribute not in _RANGE_ATTRIBUTES or not managed or not size or size % 4:
         raise HipError(structures.INVALID_VALUE)
-    # Advice is heard and not followed: there is one memory. So nothing is preferred or prefetched.
+    # Advice is accepted and ignored: there is one memory, so nothing is preferred or prefetched.
     value = 0 if attribute in (_READ_MOSTLY, _COHERENCY) else _INVALID_DEVICE_ID
     for offset in range(0, size, 4):
         structures.store(result + offset, INT, value)

@@ -111,7 +111,7 @@ def _get_global(address: int, size: int, handle: int, name: int) -> None:
 def _library_data(
     result: int, image: int, options: int, values: int, count: int, names: int, library: int, number: int
 ) -> None:
-    # It is a module of the device that is current.
+    # The module belongs to the current device.
     _add_module(result, read_image(image))
 
 

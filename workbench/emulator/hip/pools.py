@@ -124,7 +124,7 @@ def _destroy(handle: int) -> None:
     _pool(handle)
     if handle in _defaults.values():
         raise HipError(structures.INVALID_VALUE)
-    # A device whose pool goes has its own again; allocations live until they are freed.
+    # A device whose pool is destroyed gets its own back; allocations live until they are freed.
     del _pools[handle]
     for ordinal in [o for o, current in _current.items() if current == handle]:
         del _current[ordinal]
@@ -132,7 +132,7 @@ def _destroy(handle: int) -> None:
 
 @call("hipMemPoolTrimTo", arguments=(HANDLE, SIZE))
 def _trim(handle: int, keep: int) -> None:
-    # Nothing is kept back.
+    # No freed memory is kept.
     _pool(handle)
 
 
@@ -145,7 +145,7 @@ def _set_attribute(handle: int, attribute: int, value: int) -> None:
     if attribute in pool.attributes:
         pool.attributes[attribute] = setting
     elif attribute in (_RESERVED_HIGH, _USED_HIGH) and setting == 0:
-        # A high watermark begins anew with what is in use.
+        # A high watermark restarts at the bytes in use.
         pool.high = pool.used
     else:
         raise HipError(structures.INVALID_VALUE)
@@ -183,7 +183,7 @@ def _set_access(handle: int, descriptions: int, count: int) -> None:
         if entry.location.id == pool.device and entry.flags == _NO_ACCESS:
             raise HipError(structures.INVALID_VALUE)
         if entry.location.id != pool.device and entry.flags != _NO_ACCESS:
-            # As hipDeviceCanAccessPeer says: no device reaches another's memory.
+            # As hipDeviceCanAccessPeer says, no device can access another's memory.
             raise HipError(structures.INVALID_DEVICE)
 
 
@@ -221,7 +221,7 @@ def _set_device_pool(ordinal: int, handle: int) -> None:
 
 @call("hipDeviceGraphMemTrim", arguments=(INT,))
 def _graph_trim(ordinal: int) -> None:
-    # Graphs keep nothing back.
+    # Graphs keep no freed memory.
     device(ordinal)
 
 

@@ -43,15 +43,15 @@ class _FatBinary:
         if code is None:
             code = self.loaded[device.ordinal] = device.load(self.data)
             for name, allocation in self.managed:
-                # Device code reaches a managed variable through a pointer named after it.
+                # Device code accesses a managed variable through a pointer named after it.
                 address, _ = global_variable(code, name)
                 ctypes.c_uint64.from_address(address).value = allocation.base
         return code
 
 
 _fat_binaries: dict[int, tuple[_FatBinary, ctypes.Array[c_char]]] = {}
-# By the address of what stands for them on the host: kernels of one name may be in many binaries, and what a
-# library registered under an address goes with it.
+# By the address of the host's stand-in: kernels of one name may be in many binaries, and a library's
+# registrations under an address end with it.
 _functions: dict[int, tuple[_FatBinary, str]] = {}
 _variables: dict[int, tuple[_FatBinary, str]] = {}
 
@@ -80,7 +80,7 @@ def _register_fat_binary(address: int) -> int:
             f"a HIP fat binary has magic {wrapper.magic:#x}; expected {structures.FAT_BINARY_MAGIC:#x}.",
             structures.INVALID_IMAGE,
         )
-    # The handle is a pointer that the caller keeps and may look at; it points to eight zero bytes.
+    # The handle is a pointer that the caller keeps and may dereference; it points to eight zero bytes.
     anchor = ctypes.create_string_buffer(8)
     handle = ctypes.addressof(anchor)
     _fat_binaries[handle] = (_FatBinary(read_image(wrapper.binary)), anchor)

@@ -68,7 +68,7 @@ class _Event:
     timed: bool = False
     nanoseconds: int | None = None
     moment: float | None = None
-    # Where it was recorded in a capture.
+    # The capture in which it was recorded.
     capture: Capture | None = None
     tails: tuple[Node, ...] = ()
 
@@ -247,7 +247,7 @@ def _stream_wait(handle: int, event: int, flags: int) -> None:
         raise HipError(structures.STREAM_CAPTURE_IMPLICIT)
     if waiting.capture not in (None, awaited.capture):
         raise HipError(structures.STREAM_CAPTURE_MERGE)
-    # A stream that waits for captured work is captured too from here on.
+    # A stream that waits for captured work is captured too, from here on.
     waiting.capture = awaited.capture
     tails = awaited.capture.tails
     tails[handle] = list(dict.fromkeys([*tails.get(handle, []), *awaited.tails]))
@@ -355,7 +355,7 @@ def _capture_info_2(handle: int, status: int, number: int, graph: int, dependenc
     structures.store(status, INT, _status(capture))
     if capture is None:
         return
-    # The program adds nodes to the graph while it is recorded.
+    # The program adds nodes to the graph during capture.
     graphs[capture.graph.handle] = capture.graph
     tails = capture.tails[handle]
     capture.dependency_array = (HANDLE * max(1, len(tails)))(*(tail.handle for tail in tails))
@@ -426,7 +426,7 @@ def host_call(function: int, data: int) -> Action:
     return lambda: ctypes.CFUNCTYPE(None, POINTER)(function)(data)
 
 
-# hipStreamWaitValue*: how the value in memory, masked, is compared.
+# hipStreamWaitValue*: comparisons of the masked value in memory.
 _COMPARISONS: dict[int, Callable[[int, int, int], bool]] = {
     0: lambda seen, value, bits: seen >= value,
     1: lambda seen, value, bits: seen == value,
@@ -458,8 +458,8 @@ def _wait_value(handle: int, address: int, value: int, flags: int, mask: int, ty
         return compare(type_.from_address(address).value & mask & bits, value & bits, bits)
 
     def action() -> None:
-        # Only another thread can write it now: what this one sends later comes too late for a stream whose
-        # work is done at once.
+        # Only another thread can still write it: what this one submits later comes too late for a stream
+        # whose work is done at once.
         until = time.monotonic() + _PATIENCE_SECONDS
         while not reached():
             if time.monotonic() > until:
@@ -620,7 +620,7 @@ def _elapsed(result: int, start: int, stop: int) -> None:
     try:
         elapsed = node().clock.milliseconds(first, last) if first.timed and last.timed else None
     except errors.WorkbenchError as error:
-        # A program sees but a number.
+        # A program sees only a number.
         for listener in failure_listeners:
             listener(error)
         raise

@@ -247,8 +247,8 @@ class DevicePropBefore6(ctypes.Structure):
     )
 
 
-# hipDeviceArch_t's bits that hold on CDNA: every atomic, doubles, votes, ballots, shuffles, funnel shifts,
-# threadfence_system, syncthreads_ext, 3-D grids; surfaces and dynamic parallelism not.
+# hipDeviceArch_t's bits on CDNA: every atomic, doubles, votes, ballots, shuffles, funnel shifts,
+# threadfence_system, syncthreads_ext and 3-D grids; no surfaces, no dynamic parallelism.
 DEVICE_ARCH: Final = 0b01011111111111111
 
 
@@ -517,7 +517,7 @@ def error_names() -> dict[int, str]:
     return names
 
 
-# What hipGetErrorString says beside the name, for the errors that the emulated device gives.
+# hipGetErrorString's texts for the errors that the emulated device returns.
 ERROR_TEXTS: Final[dict[int, str]] = {
     SUCCESS: "no error",
     INVALID_VALUE: "invalid argument",

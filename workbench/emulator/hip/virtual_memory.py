@@ -25,7 +25,7 @@ _FILE_NAME = "hipMemCreate"
 _LEAST_ADDRESS = 1 << 20
 """No process has so many descriptors, and no program its data below."""
 _NO_ACCESS, _READ, _READ_WRITE = 0, 1, 3
-# hipMemAllocationGranularity_flags: the least that the driver maps, and what it maps in one piece.
+# hipMemAllocationGranularity_flags: the driver's smallest mapping, and the largest page that it maps at once.
 _GRANULARITIES = (4096, 2 << 20)
 _GRANULARITY = _GRANULARITIES[0]
 
@@ -112,7 +112,7 @@ def _granularity(result: int, properties: int, option: int) -> None:
 
 @call("hipMemAddressReserve", arguments=(POINTER, SIZE, SIZE, POINTER, U64))
 def _reserve(result: int, size: int, alignment: int, hint: int, flags: int) -> None:
-    # The address that is asked for is a hint.
+    # The requested address is a hint.
     if not result or not size or flags or alignment & (alignment - 1):
         raise HipError(structures.INVALID_VALUE)
     _check_multiple(size)
@@ -167,7 +167,7 @@ def _export(result: int, handle: int, kind: int, flags: int) -> None:
         raise HipError(structures.INVALID_VALUE)
     if kind != _DESCRIPTOR:
         raise _refused(kind)
-    # The program's own, which it closes.
+    # The descriptor is the program's, which closes it.
     structures.store(result, INT, os.dup(physical.file))
 
 
@@ -206,7 +206,8 @@ def _import(result: int, descriptor: int, kind: int) -> None:
 def _release(handle: int) -> None:
     physical = _memory(handle)
     physical.handles -= 1
-    # A handle may count several times (hipMemRetainAllocationHandle), a memory have several (imports).
+    # A handle may be retained several times (hipMemRetainAllocationHandle), and memory may have several
+    # handles (imports).
     if physical.handles < sum(other is physical for other in _by_handle.values()):
         del _by_handle[handle]
     physical.release_if_unused()
@@ -268,7 +269,7 @@ def _set_access(address: int, size: int, descriptions: int, count: int) -> None:
                 may_read, may_write = entry.flags != _NO_ACCESS, entry.flags == _READ_WRITE
                 node().memory.protect(mapping, readable=may_read, writable=may_write)
             elif entry.flags != _NO_ACCESS:
-                # As hipDeviceCanAccessPeer says: no device reaches another's memory.
+                # As hipDeviceCanAccessPeer says, no device can access another's memory.
                 raise HipError(structures.INVALID_DEVICE)
 
 

@@ -1,4 +1,4 @@
-/* What C and Python share: the structures, numbers and functions that cross the language border.
+/* Structures, numbers and functions that C and Python share.
  *
  * native/abi.py reads this file with cffi, which knows C's declarations and `#define NAME number` but no
  * preprocessor: no other macros here, no attributes, no inline functions.
@@ -31,11 +31,11 @@ enum {
 #define HK_SHARED_APERTURE 0x0001000000000000ull
 #define HK_PRIVATE_APERTURE 0x0002000000000000ull
 #define HK_APERTURE_MASK 0xffffffff00000000ull
-/* The hidden argument of a service that the emulated device does not have points here: nothing is at these addresses,
- * so that a use is recognised. */
+/* The hidden argument of a service that the emulated device lacks points here: nothing is at these addresses, so
+ * that a use is recognised. */
 #define HK_HEAP_APERTURE 0x0003000000000000ull
 
-/* What a block returns when it is not the index of the next block. */
+/* Return values of a block that are not the index of the next block. */
 enum {
     HK_END = -1,     /* s_endpgm */
     HK_BARRIER = -2, /* s_barrier; Wave.block is where to go on */
@@ -62,8 +62,8 @@ enum {
                            the lanes that came with it */
 };
 
-/* s_trap with this operand is trap 2 to hardware, which reads 8 bits of it: a HK_FAULT_MASK, with the mask in s[0:1]
- * and the lanes in s[2:3] (hip/device/lanes.h). */
+/* s_trap with this operand is trap 2 to hardware, which reads 8 bits of it; here it is a HK_FAULT_MASK, with the
+ * mask in s[0:1] and the lanes in s[2:3] (hip/device/lanes.h). */
 #define HK_MASK_TRAP 0x4d02
 
 typedef struct Wave Wave;
@@ -81,10 +81,11 @@ typedef struct HkWatch HkWatch;
 typedef struct HkOverrun HkOverrun;
 typedef struct San San;
 
-/* Generated code: runs one basic block of a wave; the next block's index or one of the values above. */
+/* Generated code of a basic block: runs it for a wave, and returns the next block's index or one of the values
+   above. */
 typedef int32_t (*BlockFn)(Wave *);
 
-/* What went wrong; lane is -1 where the whole wave is meant. */
+/* A fault; lane is -1 where the whole wave is meant. */
 typedef struct Fault {
     int32_t kind;
     int32_t lane;
@@ -93,7 +94,7 @@ typedef struct Fault {
     uint32_t is_write;
 } Fault;
 
-/* Accesses of LDS beyond what the kernel asked for: how many lanes', and the first one's of the lowest work-group. */
+/* Accesses of LDS beyond the kernel's allocation: the number of lanes, and the first one of the lowest work-group. */
 struct HkOverrun {
     uint64_t count;
     uint64_t group, pc;
@@ -141,11 +142,11 @@ struct Wave {
 
 enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
 
-/* Bits of Group.profile: everything is counted; what goes to global memory alone, for `traffic`; the driver wants to
- * know what memory the work-group's next steps touch (run/waiting.h). */
+/* Bits of Group.profile: count everything; count only accesses of global memory, for `traffic`; note the memory that
+ * the work-group's next steps touch (run/waiting.h). */
 enum { HK_PROFILE_NONE = 0, HK_PROFILE_ALL = 1, HK_PROFILE_LINES = 2, HK_PROFILE_WATCH = 4 };
 
-/* A work-group. `stop` becomes nonzero when the launch is to end early; a long native operation may poll it. */
+/* A work-group. `stop` becomes nonzero when the launch must end early; a long native operation may poll it. */
 struct Group {
     uint32_t id[3];
     uint32_t size[3]; /* work-items, smaller in a partial work-group at the end of the grid */
@@ -165,10 +166,10 @@ struct Group {
     HkOverrun *overrun; /* of the worker */
 };
 
-/* HK_ALLOCATION_HOST: a program may count on the host to write it while a kernel runs. */
+/* HK_ALLOCATION_HOST: the host may write it while a kernel runs. */
 enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2, HK_ALLOCATION_HOST = 4 };
 
-/* Memory that a kernel may touch: [base, end), and for reads up to `read_end`. Device addresses are host addresses. */
+/* Memory that a kernel may access: [base, end), and for reads up to `read_end`. Device addresses are host addresses. */
 typedef struct Allocation {
     uint64_t base, end;
     uint64_t flags;
@@ -176,13 +177,13 @@ typedef struct Allocation {
     uint64_t placed;   /* where it begins for what models caches */
 } Allocation;
 
-/* Kinds of LDS accesses that differ in how they are served. */
+/* Kinds of LDS accesses that are served differently. */
 typedef enum HkLdsKind { HK_LDS_READ, HK_LDS_WRITE, HK_LDS_TRANSPOSE, HK_LDS_KINDS } HkLdsKind;
 
 #define HK_LDS_PHASES 16
 #define HK_LDS_WIDTHS 4
 
-/* How the LDS serves accesses of one kind and width (targets/lds.py, ConflictRule). */
+/* Rule by which the LDS serves accesses of one kind and width (targets/lds.py, ConflictRule). */
 typedef struct HkLdsRule {
     uint32_t banks;    /* of 4 bytes that serve a phase, up to 64 */
     uint32_t phases;   /* groups of lanes that are served together */
@@ -191,7 +192,7 @@ typedef struct HkLdsRule {
     uint64_t lanes[HK_LDS_PHASES];
 } HkLdsRule;
 
-/* The device as a launch sees it; constant while kernels run. */
+/* The device during a launch; constant while kernels run. */
 struct Machine {
     const Allocation *allocations; /* sorted by base, disjoint */
     uint64_t allocation_count;
@@ -205,7 +206,7 @@ struct Machine {
     uint64_t approximate_seed, approximate_first, approximate_end;
 };
 
-/* What the hidden argument hidden_hostcall_buffer points to (rocclr's devhostcall.hpp). A packet is named by its index,
+/* Target of the hidden argument hidden_hostcall_buffer (rocclr's devhostcall.hpp). A packet is named by its index,
  * with a tag in the bits above. */
 typedef struct HostcallBuffer {
     uint64_t headers;  /* device address of the packets' headers, by index */
@@ -223,7 +224,7 @@ typedef struct HostcallHeader {
     uint32_t control;
 } HostcallHeader;
 
-/* Address-dependent counts of one thread, added to only when Group.profile is set. */
+/* Address-dependent counts of one thread, updated only if Group.profile is set. */
 struct Counters {
     uint64_t lds_bank_conflict; /* LDS cycles beyond those of a conflict-free access (SQ_LDS_BANK_CONFLICT) */
     uint64_t lds_cycles;        /* all LDS cycles of indexed accesses */
@@ -238,7 +239,7 @@ struct Counters {
     uint64_t direct_to_lds_bytes; /* part of global_bytes_read that went to LDS directly */
 };
 
-/* A native operation's constants, one static record an instruction. */
+/* Constants of a native operation: one static record per instruction. */
 struct Op {
     uint64_t pc;                        /* code object address of the instruction */
     uint16_t dst, src0, src1, src2;     /* register rows, acc_offset already added; HK_NO_REGISTER: none */
@@ -248,16 +249,17 @@ struct Op {
     uint32_t imm[4]; /* constants of the operation's own */
 };
 
-/* A native operation: 0 = go on; else it filled Wave.fault through hk_fault and the block returns HK_FAULT. */
+/* A native operation: returns 0 to continue; else it has filled Wave.fault through hk_fault, and the block returns
+   HK_FAULT. */
 typedef int32_t (*NativeFn)(Wave *, const Op *);
 
-/* Where a wave stood when its launch stopped. */
+/* Position of a wave when its launch stopped. */
 typedef struct WaveReport {
     int32_t state; /* HK_WAVE_* */
     uint64_t pc;   /* code object address of the s_barrier at which it waits, if it does */
 } WaveReport;
 
-/* The fault of one worker, the lowest work-group first. */
+/* The fault of one worker: that of its lowest work-group. */
 typedef struct FaultReport {
     Fault fault;
     uint64_t group; /* linear index */
@@ -269,7 +271,7 @@ typedef struct FaultReport {
     WaveReport waves[HK_MAX_WAVES];
 } FaultReport;
 
-/* One kernel launch: what every wave starts from, and the progress that the worker threads share. */
+/* A kernel launch: the initial state of every wave, and the progress that the worker threads share. */
 typedef struct Launch {
     const Machine *machine;
     const BlockFn *functions;        /* by block index */
@@ -355,7 +357,7 @@ typedef struct Worker {
     HkTraffic *traffic;     /* what it records, or NULL */
 } Worker;
 
-/* What a work-group waits for that has not ended when its launch is stopped. */
+/* The memory that an unfinished work-group polls when its launch is stopped. */
 typedef struct HkWait {
     uint64_t group;
     uint64_t address; /* of the memory that it polls: a device address, or one in the window of LDS; 0: not known */
@@ -377,16 +379,16 @@ enum {
 
 int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds);
 void hk_release(Worker *worker);
-/* Nonzero where every work-group under way is stuck and no other can start: HK_ALLOCATION_* flags of the memory that
+/* Nonzero if every work-group under way is stuck and no other can start: HK_ALLOCATION_* flags of the memory that
  * they wait for. */
 uint64_t hk_deadlock(const Launch *launch);
-/* Work-groups of a worker that wait, up to `room` of them; how many there are. */
+/* Waiting work-groups of a worker, up to `room` of them; returns their number. */
 uint64_t hk_waits(const Worker *worker, HkWait *waits, uint64_t room);
 uint64_t hk_hear_interrupts(void);
 void hk_leave_interrupts(void);
 
 /* HK_ALLOCATION_* flags that hold for all of [base, base + size), from the process's memory map; the second reads
-   its text, where the system does not tell of single mappings. */
+   its text, for systems that cannot be asked about single mappings. */
 int32_t hk_host_access(uint64_t base, uint64_t size);
 int32_t hk_listed_access(uint64_t base, uint64_t size);
 
@@ -422,7 +424,7 @@ struct HkTrace {
     uint64_t count; /* of accesses, beyond the room too */
 };
 
-/* Of one instruction, all of its executions. */
+/* Totals of one instruction over all of its executions. */
 typedef struct HkSite {
     uint64_t lds_cycles;
     uint64_t lds_bank_conflict;
@@ -432,7 +434,7 @@ typedef struct HkSite {
     uint64_t line_bytes; /* bytes of the distinct 128-byte lines of each execution, summed */
 } HkSite;
 
-/* What a line is touched for; the upper part is decided by the instruction (HkTraffic.kinds). */
+/* Purpose of a touched line; the upper bits depend on the instruction (HkTraffic.kinds). */
 enum {
     HK_LINE_READ = 0,
     HK_LINE_WRITE = 1,
@@ -441,7 +443,7 @@ enum {
     HK_LINE_AT_ONCE = 8,      /* in HkTraffic.kinds, besides: nothing is waited for since the one before it */
 };
 
-/* Which work-group wrote each element of a range of memory: the number of the highest one plus 1, 0 for none. */
+/* Writer of each element of a range of memory: the number of the highest work-group plus 1, 0 for none. */
 typedef struct HkOwners {
     uint64_t base, end;
     uint64_t element; /* bytes */
@@ -466,7 +468,7 @@ struct HkTraffic {
 
 #define HK_MAX_SAMPLING 8u
 
-/* What one XCD did. */
+/* Counts of one XCD. */
 typedef struct HkCacheCounts {
     uint64_t l1_reads, l1_read_hits;          /* lines asked for */
     uint64_t l2_reads, l2_writes, l2_atomics; /* requests: reads of a line, writes and atomics of 64 bytes */
@@ -503,12 +505,12 @@ void hk_traffic_release_streams(HkTraffic *t);
 uint64_t hk_traffic_events(const HkTraffic *t, uint32_t sampling);
 int32_t hk_replay(const HkReplay *r);
 
-/* A step of a wave: a basic block's index, or, with the highest bit, what a memory instruction of the block before it
- * cost. Of a cost: the instruction's dword in the code in bits 19:0, cycles of LDS in 31:20, lines of 128 and pieces of
- * 64 bytes that it touched in 40:32 and 49:41, and bytes that lanes moved, in eights, in 58:50. */
+/* A step of a wave: a basic block's index, or, with the highest bit set, the cost of a memory instruction of the
+ * block before it. A cost has the instruction's dword in the code in bits 19:0, cycles of LDS in 31:20, lines of 128
+ * and blocks of 64 bytes that it touched in 40:32 and 49:41, and bytes that lanes moved, in eights, in 58:50. */
 #define HK_STEP_COST 0x8000000000000000ull
 
-/* The ways of a launch; all workers share it. */
+/* Paths of a launch's waves; all workers share it. */
 struct HkSteps {
     uint64_t text;       /* code object address of the first instruction */
     const uint8_t *keep; /* [group_total] nonzero: the steps of its waves are kept, and it is profiled */
@@ -521,7 +523,7 @@ struct HkSteps {
 const uint64_t *hk_steps_of(const HkSteps *s, uint64_t group, uint32_t wave, uint64_t *count, uint32_t *cut);
 void hk_steps_free(HkSteps *s);
 
-/* What a work-group holds, as the tape keeps it: a wave's scalars are Wave.s, then SCC and MODE. */
+/* State of a work-group on the tape: a wave's scalars are Wave.s, then SCC and MODE. */
 #define HK_TAPE_SCALARS 130
 
 typedef struct HkState {
@@ -534,14 +536,15 @@ typedef struct HkState {
 #define HK_TAPE_RANGES 4
 enum { HK_TAPE_LDS = 1, HK_TAPE_ROWS = 2 }; /* the last: rows that only its run tells */
 
-/* What a block may change beside scalars, and scratch, whose writes tell. */
+/* State that a block may change besides scalars; writes to scratch are noted when they happen. */
 typedef struct HkChanges {
     uint16_t first[HK_TAPE_RANGES], count[HK_TAPE_RANGES]; /* rows */
     uint32_t flags;                                        /* HK_TAPE_* */
 } HkChanges;
 
-/* One block of one wave. Its changes are words of the tape from `at` on: a head, and the exclusive or of what was there
- * before and after. A head has the place in bits 23:0, its kind in 31:28 and, of a row, which quarters follow in 27:24.
+/* One block of one wave. Its changes are words of the tape from `at` on: a head, then the exclusive or of the contents
+ * before and after. A head has the place in bits 23:0, its kind in 31:28 and, for a row, the quarters that follow in
+ * 27:24.
  */
 typedef struct HkEvent {
     uint64_t at;
@@ -553,7 +556,7 @@ typedef struct HkEvent {
 enum { HK_CHANGED_SCALAR = 0, HK_CHANGED_ROW = 1, HK_CHANGED_LDS = 2, HK_CHANGED_SCRATCH = 3 };
 enum { HK_CHANGED_PLACE = 0xffffff, HK_CHANGED_QUARTERS = 24, HK_CHANGED_KIND = 28 };
 
-/* What the waves of one work-group did, block by block, so that it can be gone through in both directions. */
+/* Tape of one work-group's waves, block by block, for stepping in both directions. */
 struct HkTape {
     uint64_t group;
     uint64_t skip;            /* blocks of wave `watched` before the tape begins */
@@ -573,11 +576,11 @@ struct HkTape {
     uint32_t reserved;
 };
 
-/* Changes a state at event `from` into that at `to`, in either direction. */
+/* Turns a state at event `from` into that at `to`, in either direction. */
 void hk_tape_move(const HkTape *t, const HkState *s, uint64_t from, uint64_t to);
 void hk_tape_free(HkTape *t);
 
-/* What an instruction is to the sanitizer. */
+/* Kinds of instructions to the sanitizer. */
 enum {
     SAN_VECTOR = 0,      /* lane by lane */
     SAN_SCALAR = 1,      /* any undefined source makes every result undefined */
@@ -629,7 +632,7 @@ enum {
     SAN_PATTERN = 1u << 25,    /* each lane reads from the one that the offset field's pattern says */
     SAN_SPILLS = 1u << 26,     /* lanes of a register that v_writelane fills, whatever EXEC says */
 };
-/* SAN_SCALAR_BITS: which operation, in the flags' upper byte. */
+/* SAN_SCALAR_BITS: the operation, in the flags' upper byte. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
 
 /* SAN_CACHE: the L2's writes to memory; the L1. */
@@ -640,7 +643,7 @@ enum { SAN_WRITES_BACK = 1, SAN_INVALIDATES = 2 };
 #define SAN_FIRST_ACTIVE 64
 #define SAN_IN_REGISTER 65
 #define SAN_SOURCES 5
-#define SAN_MARKS 256 /* pairs that a kernel's records may name */
+#define SAN_MARKS 256 /* Number of pairs that a kernel's records may name. */
 
 typedef struct SanOp {
     Op op;
@@ -688,8 +691,8 @@ enum {
     SAN_FOUND_OVERRUN = 23,  /* an access of LDS beyond what the kernel asked for; detail: its Fault */
 };
 
-/* Where an undefined value comes from: the pc in the lower bits, and above them what was never written, plus 1: a
- * vector register's row, a scalar register, or a dword of scratch where the instruction loads from there; 0: not known.
+/* Origin of an undefined value: the pc in the lower bits, and above them the unwritten place plus 1: a vector
+ * register's row, a scalar register, or a dword of scratch where the instruction loads from there; 0: not known.
  */
 #define SAN_ORIGIN_WHAT 48
 #define SAN_ORIGIN_SCALAR 0x8000
@@ -697,7 +700,8 @@ enum {
 /* SAN_FOUND_FAULT's detail: bytes of the access, whether it writes, HK_FAULT_*. */
 enum { SAN_FAULT_SIZE = 0xffff, SAN_FAULT_WRITES = 1 << 16, SAN_FAULT_KIND = 24 };
 
-/* What was under way: of another wave with which this one has passed a barrier, or its own before a load to LDS. */
+/* Access that was under way: of another wave with which this one has passed a barrier, or its own before a load to
+   LDS. */
 enum {
     SAN_UNDER_WAY_LGKM = 1,   /* a write, counted by lgkmcnt */
     SAN_UNDER_WAY_VECTOR = 2, /* a write, counted by vmcnt */
@@ -706,7 +710,7 @@ enum {
     SAN_UNDER_WAY_OWN_WRITE = 16,
 };
 
-/* SAN_FOUND_HEAP's detail: bytes past the end or from the start | what is wrong << 24 | bytes of the block << 32. */
+/* SAN_FOUND_HEAP's detail: bytes past the end or from the start | kind of fault << 24 | bytes of the block << 32. */
 enum {
     SAN_HEAP_PAST = 0,
     SAN_HEAP_BEFORE = 1,
@@ -726,7 +730,7 @@ typedef struct SanReport {
     int32_t lane;
 } SanReport;
 
-/* Device memory of which every write is known: a bit for each byte that was written. */
+/* Device memory of which every write is tracked: one bit for each byte that was written. */
 typedef struct SanMemory {
     uint64_t base, end;
     uint8_t *bits;
@@ -741,9 +745,9 @@ San *hk_san_new(uint64_t groups, uint64_t memory_limit);
 uint64_t hk_san_take(San *san, SanReport *reports, uint64_t room);
 void hk_san_free(San *san);
 void hk_san_watch(San *san, const SanMemory *memories, uint64_t count);
-/* Variables, sorted by base; the caller's. */
+/* Variables, sorted by base; owned by the caller. */
 void hk_san_know(San *san, const SanObject *objects, uint64_t count);
-/* The heap of malloc in kernels, as hip/device/heap.h has it, lies in [base, end). */
+/* The heap of malloc in kernels (hip/device/heap.h), in [base, end). */
 void hk_san_watch_heap(San *san, uint64_t base, uint64_t end);
 int32_t hk_san_lost_writes(const San *san);
 

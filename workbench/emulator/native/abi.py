@@ -15,7 +15,7 @@ import cffi
 HEADER = Path(__file__).with_name("abi.h")
 
 
-# What only a preprocessor understands: includes, and the guard against a second one.
+# Lines that only a preprocessor understands: includes, and the include guard.
 _PREPROCESSOR = re.compile(r"^#(?!define \w+ +\S).*$", re.MULTILINE)
 
 CData = Any

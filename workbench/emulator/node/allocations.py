@@ -31,13 +31,13 @@ from workbench.live_tensors import tensor_text, tensors_at
 
 ALIGNMENT = 256
 _PAGE = mmap.PAGESIZE
-# Unmapped distance between two allocations: more than what vector code may look at past an end, and so much
-# that an index that is off by a row or two does not reach the neighbour.
+# Unmapped distance between two allocations: more than vector code may read past an end, and enough that an
+# index off by a row or two does not reach the next allocation.
 _GUARD = 16 * _PAGE
-# Python 3.13 has the first of them under its name, no Python the second.
+# Python 3.13 defines the first of them; no Python defines the second.
 _MAP_NORESERVE = 0x40 if sys.platform == "darwin" else 0x4000
 _MAP_FIXED = 0x10
-# Unused distance on both sides of memory that is mapped apart.
+# Unused distance on both sides of memory that is mapped separately.
 _APART = 1 << 30
 _PLACED_HOST = 1 << 44
 _PLACED_ARENA = 1 << 45
@@ -198,8 +198,8 @@ class Memory:
         self._bases: list[int] = []
         self._allocations: list[Allocation] = []
         self._freed: collections.deque[Allocation] = collections.deque(maxlen=_REMEMBERED)
-        # Tables of what kernels may touch, by device, exactness and what was lent; emptied when the rest
-        # changes.
+        # Tables of the memory that kernels may access, by device, exactness and what was lent; emptied when
+        # the rest changes.
         self._tables: dict[tuple[int, bool, Lent], CData] = {}
         self._fixed: dict[tuple[int, bool], _Fixed] = {}
         self._lent: dict[int, Allocation] = {}
@@ -209,7 +209,7 @@ class Memory:
         self.used = 0
         self._used_by: collections.Counter[int | None] = collections.Counter()
         self._unseen: collections.Counter[int | None] = collections.Counter()
-        # Reserved addresses where memory may be mapped: their sizes by their starts.
+        # Reserved address ranges where memory may be mapped: sizes by start.
         self._reserved: dict[int, int] = {}
 
     def allocate(
@@ -419,7 +419,7 @@ class Memory:
     ) -> None:
         """`lent` ends; the lock is held."""
         for loan in lent:
-            # Whoever registered it meanwhile goes on with it.
+            # Whoever registered it in the meantime continues with it.
             loan.uses -= 1
             del self._lent[loan.number]
             if loan.uses == 0:
@@ -524,7 +524,7 @@ class Memory:
                 rows = fixed.rows[:]
                 for base, at in fixed.moving.items():
                     rows[_FIELDS * at + _FIELDS - 1] = placed[base]
-                # From the last on, so that places before stay what they are.
+                # Backwards, so that earlier offsets stay valid.
                 for row in sorted(lent, reverse=True):
                     if row[1] > row[0]:
                         at = _FIELDS * bisect.bisect_left(fixed.bases, row[0])
@@ -549,7 +549,7 @@ class Memory:
             if a.kind in _FIRST_PLACED or not inside:
                 order.append((_FIRST_PLACED.get(a.kind, len(_FIRST_PLACED)), a.number, a.base, a.size))
             if a.kind is MemoryKind.MAPPED and rows and (rows[-4], rows[-3]) == (a.base, flags):
-                # One access may touch two mappings that follow each other.
+                # One access may touch two adjacent mappings.
                 rows[-4] = rows[-2] = a.end
                 continue
             if order and order[-1][2] == a.base:

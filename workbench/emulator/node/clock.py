@@ -165,8 +165,8 @@ class Clock:
         self._steps: deque[Step] = deque()
         self._waiting: list[Kind] = []
         self._begun: dict[Stream, list[Moment]] = {}
-        # Bytes that went through the Infinity Cache until then, by launch: whether it still has what the
-        # launch left there.
+        # Bytes that had gone through the Infinity Cache by then, by launch: whether it still has the launch's
+        # data.
         self._passed = 0
         self._places: dict[Hashable, int] = {}
 

@@ -37,7 +37,7 @@ _CONVERSION = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d+)?)?"
     r"(?P<length>hh|h|ll|l|q|j|z|t|L)?(?P<kind>[diouxXeEfFgGaAcspn%])"
 )
-# More padding than anyone wants to see, and little enough to have.
+# More padding than anyone wants to see, but cheap to produce.
 _WIDEST = 4096
 _BITS = {"hh": 8, "h": 16, None: 32}
 
@@ -46,7 +46,7 @@ Value = int | float | str | None
 
 
 def _print(text: str, to_stderr: bool) -> None:
-    # Kernels print bytes; what is no UTF-8 among them no stream of text takes.
+    # Kernels print bytes; a text stream does not accept those that are not UTF-8.
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     stream = sys.stderr if to_stderr else sys.stdout
     stream.write(text)
@@ -87,7 +87,7 @@ def drain(address: int) -> tuple[str, list[Assertion]]:
     used = header[0]
     if used == 0:
         return "", []
-    # Kernels can write here what they like: nothing in the buffer is believed about its size.
+    # Kernels can write anything here: sizes in the buffer are not trusted.
     words = min(used, _ROOM_WORDS)
     content = ctypes.string_at(address + 8 * _HEAD_WORDS, 8 * words)
     ctypes.memset(address + 8 * _HEAD_WORDS, 0, 8 * words)
@@ -182,7 +182,7 @@ def _records(content: bytes) -> Iterator[tuple[int, int, int, _Reader]]:
         head, group, item = struct.unpack_from("<QQQ", content, position)
         size = 8 * (head & 0xFFFFFFFF)
         end = position + size
-        # A wave that was stopped after it took its room leaves no length; nothing behind it can be found.
+        # A wave that was stopped after it reserved space leaves no length; nothing after it can be found.
         if size < 8 * _RECORD_WORDS or end > len(content):
             return
         yield head >> 32, group, item, _Reader(content, position + 8 * _RECORD_WORDS, end)
@@ -207,7 +207,7 @@ def format_text(text: str, values: list[Value]) -> str:
         values: integers as 64-bit patterns, floats, texts (None for a null pointer). A conversion without an
             argument stays as it is.
     """
-    # C's widths, precisions and %c are of bytes: a character of Latin-1 stands for each.
+    # C's widths, precisions and %c count bytes: a Latin-1 character stands for each.
     left = iter(_latin(value) if isinstance(value, str) else value for value in values)
     missing = object()
 
@@ -253,7 +253,7 @@ def _convert(kind: str, length: str | None, specification: str, precision: int |
     if kind == "s":
         return (dotted + "s") % ("(null)" if value is None else value)
     if isinstance(value, str) or value is None:
-        # A text where a number is wanted has no value to show.
+        # A text in place of a number has no value to print.
         value = 0
     assert isinstance(value, int | float)
     if kind in "eEfFgGaA":
@@ -271,7 +271,7 @@ def _convert(kind: str, length: str | None, specification: str, precision: int |
     if kind in "di":
         return (dotted + "d") % _signed(bits, size)
     unsigned: int = bits & (2**size - 1)
-    # A number without a sign has none to show.
+    # A number without a sign has none to print.
     specification, dotted = (text.replace("+", "").replace(" ", "") for text in (specification, dotted))
     if kind == "o":
         plain, dotted = (text.replace("#", "") for text in (specification, dotted))

@@ -34,14 +34,14 @@ from workbench.launches import COUNTED, LaunchOptions, LaunchRecord
 from workbench.progress import counted
 from workbench.targets import Product, default_product
 
-# The argument block lies this far behind the dispatch packet, with as many zeros after it; the ABI wants it
-# aligned to 64 at most.
+# The argument block is this far behind the dispatch packet, followed by as many zeros; the ABI aligns it to
+# at most 64.
 _ARGUMENT_OFFSET = 256
 _ZEROS = bytes(_ARGUMENT_OFFSET)
-# Between them lies what the hidden argument multigrid_sync_arg of a cooperative launch points to, as ROCm's
-# device libraries lay it out (ockl/src/cg.cl): several devices' barrier and numbers, all 0; two words in
-# which work-groups arrive at the grid's barrier; the number of work-groups. Each launch begins with nobody
-# arrived.
+# In between is the target of multigrid_sync_arg, a hidden argument of cooperative launches, as ROCm's device
+# libraries lay it out (ockl/src/cg.cl): the barrier and the numbers of several devices, all 0; two words in
+# which work-groups arrive at the grid's barrier; the number of work-groups. At the start of a launch nobody
+# has arrived.
 _GRID_STATE_OFFSET = 128
 _GRID_STATE = struct.Struct("<QIIQQIII")
 _NO_BINARY = 209
@@ -50,9 +50,9 @@ _HEAP = "hipkittens_heap"
 _HEAP_HEAD = 1024
 _HEAP_BYTES = 8 << 20
 _INVALID_IMAGE = 200
-# Shapes of launches that are remembered of a code object.
+# Number of launch shapes that are remembered for a code object.
 _FORMS = 256
-# What the compiler appends to the name of a managed variable for its storage.
+# The compiler appends this to a managed variable's name to name its storage.
 _MANAGED = ".managed"
 
 
@@ -180,7 +180,7 @@ class EmulatedDevice:
         variable = code_object.variable(_HEAP)
         if variable is not None and variable.size == 8:
             ctypes.c_uint64.from_address(image.base + variable.address).value = self._heap_address()
-        # Code reaches a managed variable through a pointer; a program that registers its variables sets it.
+        # Code accesses a managed variable through a pointer; a program that registers its variables sets it.
         for name in code_object.symbols.ending(_MANAGED):
             pointer = code_object.variable(name.removesuffix(_MANAGED))
             storage = code_object.variable(name)
@@ -313,8 +313,8 @@ class EmulatedDevice:
         self.check(kernel, geometry, dynamic_shared)
         if request.is_exact and not self.product.target.matrix_arithmetic:
             raise errors.DeviceError(
-                f"numerics is 'exact', and how a matrix core of {self.product.arch} rounds is not known "
-                "to the bit; use 'fast' there, or a device that has it: emulated:gfx942, emulated:gfx950."
+                f"numerics is 'exact', but the exact rounding of matrix cores of {self.product.arch} is not "
+                "known; use 'fast' there, or a device with exact numerics: emulated:gfx942, emulated:gfx950."
             )
         limits.check_argument_bytes(kernel, max(kernel.kernarg_size, limits.own_bytes(kernel)))
         translation = loaded.translation(
@@ -566,7 +566,7 @@ class Node:
 
     def __init__(self) -> None:
         self.memory = Memory()
-        # Held while a kernel runs; whatever takes memory away from kernels waits for it.
+        # Held while a kernel runs; calls that take memory away from kernels wait for it.
         self.launch_lock = threading.RLock()
         self.thread = _Thread()
         self.watchers: list[Watcher] = []

@@ -29,8 +29,8 @@ from workbench.emulator.node import helpers, interrupts
 from workbench.launches import Dim
 from workbench.toolchain import cpu
 
-# Registers, LDS and scratch hold this before they are written: a NaN in every float format and a wild
-# pointer, so that a kernel that reads what it never wrote shows it.
+# Initial contents of registers, LDS and scratch: a NaN in every float format and an invalid pointer, so that
+# a kernel that reads what it never wrote shows it.
 POISON = 0xFFFB_FFFB
 # Buffer resource of a wave's scratch (ops/buffer.c knows it by its base): swizzled, indexed by the lane, all
 # of the 32-bit offsets in range.
@@ -41,19 +41,20 @@ _COUNTERS = [name for name, _ in ffi.typeof("Counters").fields]
 _NOTHING = dict.fromkeys(_COUNTERS, 0)
 _NO_GROUP = 2**64 - 1
 _SLICE_NANOSECONDS = 30_000_000
-# The calling thread begins alone: a launch that is over by then never pays for starting threads.
+# The calling thread begins alone: a launch that ends within this time does not pay for starting threads.
 _FIRST_SLICE_NANOSECONDS = 300_000
 _TURN_BLOCKS = 1024
 _TURN_ROUNDS = 256
 PROGRESS_SECONDS = 0.5
 """Between two tellings of how far a launch is, and before the first."""
 
-# After a fault, work-groups before the faulting one get this long to end or to fault themselves, so that
-# the fault that is reported does not depend on the number of threads.
+# After a fault, earlier work-groups get this long to end or to fault themselves, so that the reported fault
+# does not depend on the number of threads.
 _FAULT_GRACE_SECONDS = 1.0
-# What all threads hold at once where work-groups wait for each other: more than a device's registers and LDS.
+# Limit of what all threads hold at once if work-groups wait for each other: more than a device's registers
+# and LDS.
 _RESIDENT_BYTES = 1 << 32
-# What one thread starts beside work-groups that go on and on without being seen to wait.
+# Number of work-groups that one thread starts beside those that run on without being seen to wait.
 _COMPANY_BYTES = 1 << 29
 _MOST_COMPANY = 64
 DEADLOCK_SECONDS = 2.0
@@ -299,7 +300,7 @@ def user_sgprs(
     preloaded = arguments[start : start + descriptor.kernarg_preload_length * 4]
     padded = preloaded.ljust(descriptor.kernarg_preload_length * 4, b"\0")
     result.extend(struct.unpack(f"<{descriptor.kernarg_preload_length}I", padded))
-    # The hardware loads as many as the count says, whatever the enables add up to.
+    # Hardware loads as many as the count says, whatever the sum of the enable bits.
     count = descriptor.user_sgpr_count
     if not count and len(result) > abi.MAX_USER_SGPRS:
         raise errors.CodeObjectError(
@@ -526,7 +527,7 @@ class _Running:
         self._description = dispatch.description
         self._counts: list[npt.NDArray[np.uint64]] = []
         self._traffic = traffic
-        # The others' follow when they are needed, which is after most launches.
+        # The others' follow when they are needed, which for most launches is never before the end.
         self._workers = [self._worker()]
         self._helpers: list[helpers.Helper] = []
         self._progress = progress
@@ -579,11 +580,12 @@ class _Running:
         if launch.share:
             return
         capacity = min(int(launch.group_total), int(launch.max_resident))
-        # When Python ends it starts no more threads: those that there are do it all.
+        # While Python shuts down it starts no threads: the existing ones do all the work.
         with suppress(RuntimeError):
             for _ in range(1, min(self._threads or thread_count(), capacity)):
                 self._helpers.append(helpers.taken())
-        # Before any of them comes: each has a place for its first work-group, and takes part in a deadlock.
+        # Set before any of them starts: each has a place for its first work-group, and takes part in a
+        # deadlock.
         launch.workers = 1 + len(self._helpers)
         launch.share = -(-capacity // launch.workers)
         for helper in self._helpers:
@@ -645,7 +647,7 @@ class _Running:
             # The first worker belongs to this thread, which may have been interrupted between its turns.
             self._turn(self._workers[0], 0)
             _join(self._helpers)
-        # Each once, although an interrupt may come in between and this be called again.
+        # Each only once, although an interrupt may come in between and this be called again.
         while self._helpers:
             helpers.given_back(self._helpers.pop())
         self._held = 0 if self._all_ended else self._in_progress()

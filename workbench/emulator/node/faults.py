@@ -202,15 +202,15 @@ def deadlock(scene: Scene, outcome: Outcome) -> errors.KernelDeadlock:
         remedy = (
             "Launch no more than the device holds at once "
             "(hipOccupancyMaxActiveBlocksPerMultiprocessor times its compute units), or let work-groups wait "
-            "for earlier ones alone."
+            "only for earlier ones."
         )
     else:
         remedy = (
-            "All work-groups have started: look for the one that was to write there. No other kernel runs "
-            "beside this one."
+            "All work-groups have started: look for the one that should have written there. No other kernel "
+            "runs at the same time."
         )
     return errors.KernelDeadlock(
-        f"{scene.who(address)}: deadlock: no work-group can go on; {waits(scene, outcome)}. {remedy}",
+        f"{scene.who(address)}: deadlock: no work-group can continue; {waits(scene, outcome)}. {remedy}",
         kernel=scene.kernel.name,
         address=address,
         source=scene.source_of(address) if address is not None else None,
@@ -300,7 +300,7 @@ def interruption(scene: Scene, outcome: Outcome) -> errors.KernelInterrupt:
         lines.append(f"{where} {scene.instruction_at(address)}{f' ({at_barriers})' if at_barriers else ''}")
     if waiting := waits(scene, outcome):
         lines.append(waiting)
-    lines.append("what ended has written its results; the rest of the outputs is as before")
+    lines.append("work-groups that ended have written their results; the rest of the outputs is unchanged")
     return errors.KernelInterrupt("\n".join(lines))
 
 
@@ -308,7 +308,7 @@ def _address(scene: Scene, report: abi.CData) -> int | None:
     if report.has_pc:
         return int(report.pc)
     if report.fault.kind == abi.FAULT_SERVICE:
-        # The block in which the wave waits for the answer; what it waits for was asked before.
+        # The block in which the wave waits for the response; the request was sent before.
         return int(scene.blocks[report.block].address) if 0 <= report.block < len(scene.blocks) else None
     if 0 <= report.block < len(scene.blocks):
         instructions = scene.blocks[report.block].instructions
@@ -359,11 +359,11 @@ def what_happened(scene: Scene, report: abi.CData) -> str:
         case abi.FAULT_END:
             return (
                 f"{who} ran past the end of its function, which has no s_endpgm and no return there: the "
-                "compiler took this way for impossible, as after __builtin_unreachable(), a loop without an "
-                "end and an effect, or a function with a result without return. A GPU runs what lies behind"
+                "compiler considered this path impossible, as after __builtin_unreachable(), an endless loop "
+                "without effects, or a missing return. A GPU executes whatever follows"
             )
         case abi.FAULT_UNSUPPORTED:
-            return f"{who} met a case of an instruction that the emulated device does not execute"
+            return f"{who} reached a form of an instruction that the emulated device does not execute"
         case abi.FAULT_SERVICE:
             return f"{who} {_refused_service(_signed(int(fault.address)))}"
     return f"fault {fault.kind}"
@@ -373,7 +373,7 @@ def beyond_shared(scene: Scene, fault: abi.CData) -> str:
     """An access beyond a kernel's shared memory, and what comes of it on hardware.
 
     Such as "read 4 bytes of shared memory at byte 256, up to 4 bytes past the end of the kernel's 256 bytes;
-    hardware rounds them up to 1,280, so that it gets what is left there of another kernel".
+    hardware rounds them up to 1,280, so that it gets what another kernel left there".
     """
     size, total, address = int(fault.size), scene.shared_bytes, int(fault.address)
     allocated = scene.shared_given
@@ -381,9 +381,7 @@ def beyond_shared(scene: Scene, fault: abi.CData) -> str:
     at = address - 2**32 if 2**31 <= address < 2**32 else address
     place = f"{-at:,} bytes before the start" if at < 0 else f"up to {at + size - total:,} bytes past the end"
     if address + size <= allocated:
-        outcome = (
-            "the write harms nothing" if fault.is_write else "it gets what is left there of another kernel"
-        )
+        outcome = "the write harms nothing" if fault.is_write else "it gets what another kernel left there"
         effect = f"hardware rounds them up to {allocated:,}, so that {outcome}"
     else:
         effect = f"no memory is there, so that {'the write is dropped' if fault.is_write else 'it gets 0'}"
@@ -416,7 +414,7 @@ def _tensor_there(scene: Scene, address: int) -> str:
     if tensor is None:
         return ""
     return (
-        f"; a {tensor_text(tensor)} of this process lies there: if the kernel has its address, have "
+        f"; a {tensor_text(tensor)} of this process lies there: if the kernel has its address, put "
         "`with wb.lend(tensor):` around the launch"
     )
 
@@ -495,10 +493,10 @@ def _wrong_mask(mask: int, lanes: int) -> str:
     if strange:
         wrong.append(f"{_lanes(strange)} {'are' if strange.bit_count() > 1 else 'is'} not in the mask")
     return (
-        f"called a function with the lane mask {mask:#x}, and those that execute this call with it are "
-        f"{_lanes(lanes)} ({lanes:#x}): {', and '.join(wrong)}. ROCm's headers trap here: pass the lanes "
-        "that take part, no more and no fewer, such as ~0ull outside of branches, or a __ballot(condition) "
-        "from before `if (condition)`; a wave has 64 lanes, so CUDA's 0xffffffff names half of them"
+        f"called a function with the lane mask {mask:#x}, but the lanes that execute this call with it are "
+        f"{_lanes(lanes)} ({lanes:#x}): {', and '.join(wrong)}. ROCm's headers trap here: pass exactly the "
+        "lanes that take part, such as ~0ull outside of branches, or a __ballot(condition) from before "
+        "`if (condition)`; a wave has 64 lanes, so CUDA's 0xffffffff names half of them"
     )
 
 

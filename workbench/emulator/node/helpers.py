@@ -21,7 +21,7 @@ class Helper:
     def __init__(self) -> None:
         self._wanted, self._ended = threading.Lock(), threading.Event()
         self._wanted.acquire()
-        # Who waits for one that never began does not wait: an interrupt may come in between.
+        # A caller must not wait for a run that never began: an interrupt may come in between.
         self._ended.set()
         self._work: Callable[[], None] = _nothing
         # It sleeps between launches, and ends with the process.
@@ -45,7 +45,7 @@ class Helper:
             try:
                 self._work()
             except BaseException:
-                # Told as of a thread that ends by it; this one has to be there for the next launch.
+                # Reported like an exception that ends a thread; this one must live for the next launch.
                 threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), self._thread)))
             finally:
                 self._work = _nothing
@@ -73,5 +73,5 @@ def _nothing() -> None:
     """Between two pieces of work."""
 
 
-# The threads of a parent are not in its child.
+# A parent's threads do not exist in its child.
 os.register_at_fork(after_in_child=_idle.clear)

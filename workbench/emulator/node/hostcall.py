@@ -49,21 +49,20 @@ _SLOT_WORDS = 8
 _PAYLOAD_WORDS = abi.LANES * _SLOT_WORDS
 _READY = 1
 _HEADER_BYTES = ffi.sizeof("HostcallHeader")
-# A message's descriptor: whether it begins and ends here, how many words follow, which message it is.
+# A message's descriptor: whether it begins and ends here, the number of words that follow, its id.
 _BEGIN, _END = 1, 2
 _LENGTH_SHIFT, _LENGTH_MASK = 5, 7
 _ID_SHIFT = 8
-# What a message counts beside its words, so that empty ones end too.
+# Cost of a message besides its words, so that empty ones end too.
 _MESSAGE_BYTES = 64
 _TO_STDERR = 1
-# What assert of HIP's headers prints before it traps.
-# What device_assert of Triton prints before its trap.
+# Output of assert in HIP's headers before it traps. Output of Triton's device_assert before its trap.
 _TRITON_ASSERTION = re.compile(r"device assertion failed: '(.*)', in (\S+) at (.*):(\d+)\s*$", re.DOTALL)
 _ASSERTION = "%s:%u: %s: Device-side assertion `%s' failed.\n"
 _PAGE = 4096
 
 
-# An amd_signal_t of no kind and without an event: the device adds to its value and interrupts nobody.
+# An amd_signal_t without kind or event: the device adds to its value and interrupts nobody.
 _SIGNAL_OFFSET, _SIGNAL_BYTES = 64, 64
 
 
@@ -187,7 +186,7 @@ class Listener:
             descriptor = (descriptor & ~_BEGIN) & ((1 << _ID_SHIFT) - 1) | number << _ID_SHIFT
         message = self._messages.get(number)
         if message is None:
-            # No room, or no begin came before: nothing that the device libraries do.
+            # No room, or no begin before it: the device libraries do neither.
             return 2**64 - 1 if descriptor & _END else 0
         words = slot[1 : 1 + (descriptor >> _LENGTH_SHIFT & _LENGTH_MASK)]
         if 8 * len(words) <= self._room:
@@ -262,7 +261,7 @@ PRINTF_BYTES = BYTES
 """Size of the buffer behind hidden_printf_buffer, its head included."""
 
 _HEAD_BYTES = 8
-# The first word of a record: the stream, whether the format is named by its hash, and the record's bytes.
+# First word of a record: the stream, whether the format is named by its hash, and the record's size in bytes.
 _CONSTANT_FORMAT = 2
 _SIZE_SHIFT = 2
 
@@ -316,7 +315,7 @@ def _records(
     while position + 4 <= len(content):
         first = struct.unpack_from("<I", content, position)[0]
         size = first >> _SIZE_SHIFT
-        # A wave that was stopped after it took its room leaves no size; nothing behind it can be found.
+        # A wave that was stopped after it reserved space leaves no size; nothing after it can be found.
         if size < 4 or position + size > len(content):
             return
         record = content[position + 4 : position + size]

@@ -24,8 +24,8 @@ from workbench.emulator.native import native_library
 
 _Handler = Callable[[int, FrameType | None], Any]
 
-# Every launch of the main thread sets the handler twice. `signal` looks for members of enumerations in what
-# these take and give, which takes longer than all else that is done here.
+# Every launch of the main thread sets the handler twice. `signal` converts arguments and results to
+# enumeration members, which takes longer than everything else here.
 _plain = importlib.import_module("_signal")
 _install: Callable[[int, Any], Any] = _plain.signal
 _installed: Callable[[int], Any] = _plain.getsignal
@@ -91,7 +91,7 @@ class _Holding:
         if _held is not None or not is_main or not callable(handler):
             return
         self._holder = holder = _Held(handler)
-        # An interrupt may also come at either of the two, before it is held back.
+        # An interrupt may also come at either of the two, before it is blocked.
         try:
             _held = holder
             _set(holder.note)

@@ -112,8 +112,8 @@ class Observer:
             names = ", ".join(arg.name or f"that at byte {arg.offset}" for arg in missing)
             message = (
                 f"the launch gave {size} of {limits.own_bytes(kernel)} bytes of arguments; "
-                f"not given: {names}. They are zero here, and on a GPU whatever lies there: make the block "
-                "of HIP_LAUNCH_PARAM_BUFFER_SIZE as long as the kernel's arguments."
+                f"not given: {names}. They are zero here, and undefined on a GPU: make the block of "
+                "HIP_LAUNCH_PARAM_BUFFER_SIZE as long as the kernel's arguments."
             )
             yield RawFinding("note", message, kernel.entry, None, (0, 0, 0), 0, None, None, 1)
 

@@ -55,7 +55,7 @@ class Services:
             served.arguments[hostcall.PRINTF_ARGUMENT] = self._printf
         if hostcall.ARGUMENT in kinds or loaded.asks:
             buffer = self.hostcalls()
-            # Waves that were stopped have kept their packets, and kernels can write here what they like.
+            # Stopped waves have kept their packets, and kernels can write anything here.
             buffer.empty()
             if hostcall.ARGUMENT in kinds:
                 served.arguments[hostcall.ARGUMENT] = buffer.address

@@ -74,7 +74,7 @@ def _scope(modifiers: Mapping[str, int]) -> int:
 def cache_control(record: CData, instruction: Instruction) -> CData | None:
     """The record of an instruction that writes back or invalidates a cache for other compute units."""
     traits, is_wide = instruction.record.traits, bool(instruction.modifiers.get("sc1"))
-    # gfx90a's have no scope: what invalidates is for the device, buffer_wbl2 for the whole system.
+    # gfx90a's have no scope: invalidations are for the device, buffer_wbl2 for the whole system.
     if Trait.INVALIDATES in traits and (is_wide or not instruction.form.modifiers):
         record.imm = abi.SAN_INVALIDATES
     elif Trait.WRITES_BACK in traits and is_wide:

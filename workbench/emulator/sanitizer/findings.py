@@ -114,7 +114,7 @@ class Shadow:
         faults = (r for r in reports[0:count] if r.kind == abi.SAN_FOUND_FAULT)
         first = next(faults, None)
         self.fault = _fault_report(first) if first is not None else None
-        # What is made of an undefined value says where it comes from.
+        # A value computed from an undefined one names its origin.
         origins = {int(r.other_pc) & _PC for r in reports[0:count] if r.kind in _FOLLOWED}
         selected = (
             r
@@ -128,7 +128,7 @@ class Shadow:
         return tuple(_finding(scene, r, _category(scene, r, within), racing) for r in ordered)
 
     def __del__(self) -> None:
-        # A launch that was interrupted takes nothing.
+        # An interrupted launch has no findings.
         self.free()
 
     def free(self) -> None:
@@ -159,7 +159,7 @@ def _category(scene: Scene, report: CData, within: Container[int]) -> str:
         within: instructions that have accessed the variable that they are to access.
     """
     if report.kind == abi.SAN_FOUND_OBJECT:
-        # Compilers make `b[i - 16]` of an address before b, which may be in another variable.
+        # Compilers turn `b[i - 16]` into an address before b, which may be in another variable.
         is_sure = int(report.pc) in within or not scene.has_data(int(report.address))
         return CLASSES[report.kind] if is_sure else "note"
     if report.kind == abi.SAN_FOUND_FAULT and int(report.detail) >> abi.SAN_FAULT_KIND == abi.FAULT_ALIGNMENT:
@@ -389,7 +389,7 @@ def _lane_off(scene: Scene, report: CData) -> str:
     gets = (
         "gets 0 on this target, and anything on others"
         if instruction is not None and instruction.record.memory is not None
-        else "gets what is left there of the register, which may have served another value since"
+        else "gets what is left there of the register, which may have held another value since"
     )
     return (
         f"{opcode} reads from lane {int(report.detail)}, which is off (EXEC), and {gets}: read it where that "

@@ -66,9 +66,9 @@ _NOT_XDL = ("sgemm", "dgemm_4x4", "dgemm_16x16")
 _AFTER_XDL = _by_passes((5, 7, 11, 19), (5, 8, 12, 20))
 _AFTER_SGEMM = _by_passes((4, 6, 10, 18))
 _DGEMM_16 = {"gfx942": 11, "gfx950": 19}
-# A result is forwarded to SrcC only if that is the same registers, of the same opcode: LLVM's pull request
-# 218363, "Add wait states between different MFMAs sharing an accumulator", wants what a partial overlap needs
-# between two opcodes. The guides want as much of instructions with other passes.
+# A result is forwarded to SrcC only if the registers and the opcode are the same: LLVM's pull request 218363,
+# "Add wait states between different MFMAs sharing an accumulator", requires for two opcodes the wait states
+# of a partial overlap. The guides require as much for instructions with other passes.
 _OVERLAPPED = "reads registers of that result as SrcC, unless exactly the same ones by the same opcode"
 
 RULES: tuple[Rule, ...] = (

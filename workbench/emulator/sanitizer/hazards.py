@@ -71,7 +71,7 @@ class _Producer:
 
 _HORIZON = 20
 
-# What waits to be old enough: by unit, class and first instruction, the wait states since.
+# Pairs that are not old enough yet: by unit, class and first instruction, the wait states since.
 _Pending = dict[tuple[int, str, _Producer], int]
 
 
@@ -133,7 +133,7 @@ class _Walk:
     def block(self, index: int, entering: _Pending) -> _Pending:
         """Look at a block; what is pending at its end."""
         previous = self._leaving.get(index)
-        # By unit: class, first instruction, and when it was, on the block's own clock.
+        # By unit: class, first instruction, and its time on the block's own clock.
         pending: dict[int, list[tuple[str, _Producer, int]]] = {}
         for (unit, kind, producer), distance in entering.items():
             pending.setdefault(unit, []).append((kind, producer, -distance))
@@ -188,7 +188,7 @@ class _Walk:
 
     def result(self) -> Hazards:
         hazards = Hazards()
-        # Where an instruction breaks several rules with another, the one that wants most says it all.
+        # If an instruction breaks several rules with another, the one with the most wait states is enough.
         most: dict[tuple[int, int], Hazard] = {}
         for hazard in self._found.values():
             pair = hazard.producer, hazard.consumer

@@ -10,7 +10,7 @@ from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData
 from workbench.emulator.native.ops import Rows
 
-# 64-bit results of which one dword often comes from registers whose other half nobody wrote.
+# 64-bit results of which one dword often comes from registers whose other half is unwritten.
 CARRIES = {Combines.UPWARDS: abi.SAN_CARRY, Combines.DOWNWARDS: abi.SAN_CARRY_DOWN}
 
 

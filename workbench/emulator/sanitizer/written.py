@@ -50,7 +50,7 @@ class Written:
     def table_entry(self) -> tuple[int, int, CData]:
         """Fields of the `SanMemory` that native code reads, and whose bits it sets."""
         if self._bits is None:
-            # Pages that nothing was written to stay the system's zero page.
+            # Unwritten pages stay the system's zero page.
             size = self.size // 8 + 16
             self._bits = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
             for low, high in self._ranges:

@@ -10,7 +10,7 @@ from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import I32, I64, Value
 from workbench.emulator.translate.options import VSKIP, Mode, Unsupported
 
-# In-order execution makes every wait true, and there is nothing to hint at: no caches, no priorities.
+# In-order execution satisfies every wait, and hints have no effect: there are no caches, no priorities.
 nothing(
     "s_nop s_waitcnt s_setprio s_sendmsg s_sendmsghalt s_incperflevel s_decperflevel "
     "s_ttracedata s_dcache_inv s_dcache_wb s_dcache_inv_vol s_dcache_wb_vol s_icache_inv "
@@ -189,7 +189,7 @@ def _fault(
 def trap(block: BlockTranslator, instruction: Instruction) -> None:
     identifier = _immediate(instruction)
     if identifier == 3:
-        # llvm.debugtrap: goes on where no debugger listens.
+        # llvm.debugtrap: execution continues if no debugger listens.
         block.finish()
         return
     if identifier == abi.MASK_TRAP:

@@ -22,7 +22,8 @@ def saturated(block: BlockTranslator, a: Value, bits: int, signed: bool) -> Valu
     """A float truncated to an integer of 32-bit lanes: the nearest one of `bits` bits, zero for NaN."""
     low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if signed else (0.0, 2.0**bits)
     too_large = a.cmp("oge", high)
-    # Bounds that a float holds exactly: below the range, and NaN, are replaced before, above it afterwards.
+    # Bounds that a float holds exactly: values below the range, and NaN, are replaced before, those above it
+    # afterwards.
     a = a.cmp("ogt", low).select(a, low)
     inside = too_large.select(0.0, a)
     whole = block.emitter.convert("fptosi" if signed else "fptoui", inside, V_I32)
@@ -67,7 +68,7 @@ for _integer, _signed in (("i16", True), ("u16", False)):
 
     @lanes(f"v_cvt_f16_{_integer}", f"f16 <- {_integer}")
     def half_from_integer(block: BlockTranslator, a: Value, signed: bool = _signed) -> Value:
-        # 16 bits are exact in single precision.
+        # 16-bit numbers are exact in single precision.
         wide = a.sext(32) if signed else a.zext(32)
         return _from_integer(wide, V_F32, signed).fptrunc(16)
 
@@ -166,7 +167,7 @@ def _half_towards_zero(a: Value) -> Value:
     nearest = a.fptrunc(16)
     too_large = nearest.fpext(32).fabs().cmp("ogt", a.fabs())
     bits = nearest.bits().zext(32)
-    # One step towards zero is one less in the pattern, from infinity to the largest number as well.
+    # One step towards zero is one less in the bit pattern, also from infinity to the largest number.
     return bits - too_large.zext(32)
 
 
@@ -368,7 +369,7 @@ def _scaled(
         prepare(block, tuple(kinds))
         block.open_run()
         pointers = []
-        # Singles given apart (two f32 sources) go to two rows of a buffer, as if they were a register pair.
+        # Separate singles (two f32 sources) go to two rows of a buffer, like a register pair.
         if narrow and large == "f32" and count <= 2 and len(sources) == count:
             pointers = [
                 lane_rows(block, [fetch(block, operand, "f32", n) for n, operand in enumerate(sources)])

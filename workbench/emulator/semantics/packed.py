@@ -106,7 +106,7 @@ def _mixed(block: BlockTranslator, operand: Operand, position: int) -> Value:
         value = flush_source(block, value.trunc(16).bitcast(KINDS["f16"][0])).fpext(32)
     else:
         value = flush_source(block, block.dword(operand, 0, True, "f32"))
-    # In this encoding neg_hi is the absolute value.
+    # In this encoding neg_hi means the absolute value.
     if operand.abs or modifiers.get("neg_hi", 0) >> position & 1:
         value = value.fabs()
     if operand.neg or modifiers.get("neg_lo", 0) >> position & 1:

@@ -75,7 +75,7 @@ for _function in ("hk_s_store", "hk_s_buffer_store"):
         _store(_function, _dwords)
 
 
-# Numbers that native/ops/scalar_memory.c knows the operations by.
+# Numbers of the operations in native/ops/scalar_memory.c.
 _ATOMICS = ("swap", "cmpswap", "add", "sub", "smin", "umin", "smax", "umax", "and", "or", "xor", "inc", "dec")
 
 

@@ -14,7 +14,7 @@ def minimum(block: BlockTranslator, a: Value, b: Value, largest: bool = False) -
     quieted."""
     host = block.options.host
     if a.type is V_F32 and block.mode.ieee and "avx512dq" in host:
-        # VRANGEPS has these very rules: selector 0 minimum or 1 maximum, sign from the result.
+        # VRANGEPS has the same rules: selector 0 minimum or 1 maximum, sign from the result.
         function = "@llvm.x86.avx512.mask.range.ps.512"
         text = V_F32.text
         result = block.emitter.call(

@@ -15,7 +15,7 @@ from workbench.emulator.translate.chunk import V_F32, V_F64, V_I32
 from workbench.emulator.translate.ir import Value
 from workbench.emulator.translate.lane_calls import approximate, call_lanes
 
-# Instruction stem to the C function's, and its number where its results are to err.
+# Instruction stem to the C function's, and its number for results with errors.
 _FUNCTIONS = {
     "log": ("log2", abi.LOG2),
     "rsq": ("rsqrt", abi.RECIPROCAL_ROOT),
@@ -73,7 +73,8 @@ def _exp2(block: BlockTranslator, x: Value) -> Value:
     """2**x, whatever the rounding mode."""
     emitter = block.emitter
     rounding, emitter.rounding = emitter.rounding, None
-    # Beyond these bounds the result is 0 or infinity anyway; comparisons are false for NaN, which stays.
+    # Beyond these bounds the result is 0 or infinity anyway; comparisons are false for NaN, which is
+    # preserved.
     x = x.cmp("ogt", 160.0).select(160.0, x)
     x = x.cmp("olt", -200.0).select(-200.0, x)
     whole = emitter.intrinsic("rint", x)

@@ -79,7 +79,7 @@ def _readfirstlane(block: BlockTranslator, instruction: Instruction) -> None:
         block.close_run()
     mask = block.exec()
     emitter = block.emitter
-    # With no lane on, lane 0 is read: setting bit 63 when empty would read lane 63, so the zero is replaced.
+    # If EXEC is 0, lane 0 is read: counting trailing zeros would give lane 63, so the zero is replaced.
     index = emitter.call(
         "declare i64 @llvm.cttz.i64(i64, i1)", mask.type, "@llvm.cttz.i64", f"i64 {mask.name}, i1 false"
     )

@@ -78,7 +78,7 @@ def emit(
     result = Emitted([], [], set(), set(), named)
     spare = max(named, options.rows)
     failures: list[Failure] = []
-    # Registers that are changed lane by lane take their time, too (native/ops/matrix_tiles.h).
+    # Registers that change lane by lane take time, too (native/ops/matrix_tiles.h).
     uses_tiles = "amx-bf16" in options.host and any(i.opcode in MATRICES for block in blocks for i in block)
     rows = Rows(options.target, options.acc_offset, options.exact)
     accumulators = (
@@ -94,7 +94,7 @@ def emit(
             options, f"block{index}", index_of.__getitem__, next_index, mode, uses_tiles, skips
         )
         translator.skip_over(index)
-        # The sanitizer hears of each instruction before it runs.
+        # The sanitizer gets each instruction before it runs.
         chain = None if options.sanitize else MatrixChain(translator, spare, accumulators)
         _emit_block(translator, block, rows, failures, analysis or Analysis(), chain, last.address in falls)
         if chain is not None and chain.kept:
@@ -161,7 +161,7 @@ def _emit_block(
             failures.append((instruction, str(reason)))
         translator.end()
         if translator.indexed_positions:
-            # Which rows an indexed instruction touches is not known here: it is a run of its own.
+            # The rows that an indexed instruction accesses are not known here, so it is a run of its own.
             translator.close_run()
     if chain is not None and not translator.finished:
         chain.finish()

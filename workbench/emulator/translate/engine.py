@@ -20,7 +20,7 @@ from workbench.errors import WorkbenchError
 from workbench.toolchain import cpu
 
 _lock = threading.Lock()
-# LLVM's own locks are taken under this one: a child process finds them free.
+# LLVM's own locks are taken under this one, so that a child process finds them free.
 os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 _ATTRIBUTES = (

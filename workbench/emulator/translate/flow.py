@@ -74,7 +74,7 @@ def reachable(code_object: CodeObject, entry: int) -> Code:
                 flow = instruction.record.flow
                 for successor in successors(instruction):
                     if flow is Flow.INDIRECT_CALL and is_padding(data, successor - base):
-                        continue  # this call never returns, such as a failed assertion's
+                        continue  # This call never returns, such as a failed assertion's.
                     code.leaders.add(successor)
                     pending.append(successor)
                 if flow in (Flow.JUMP, Flow.INDIRECT_CALL):
@@ -105,7 +105,7 @@ def successors(instruction: Instruction) -> Iterator[int]:
     """Addresses at which execution may continue after the last instruction of a block, where known."""
     flow = instruction.record.flow
     if flow is Flow.TRAP and instruction.src[0].value != 3:
-        return  # a compiler puts nothing after a trap that ends the wave
+        return  # A compiler emits nothing after a trap that ends the wave.
     if flow in (Flow.BRANCH, Flow.CONDITIONAL, Flow.CALL):
         yield target_of(instruction)
     if flow.goes_on:

@@ -50,7 +50,7 @@ _FLOAT_NAMES = {16: "half", 32: "float", 64: "double"}
 
 @cache
 def _type(bits: int, lanes: int, is_float: bool) -> Type:
-    # One object a type, whichever way its arguments were given: types are compared by identity.
+    # One object per type, however its arguments were passed: types are compared by identity.
     return Type(_FLOAT_NAMES[bits] if is_float else f"i{bits}", bits, lanes, is_float)
 
 
@@ -85,7 +85,7 @@ def as_float(type: Type) -> Type:
 
 def constant_text(type: Type, value: int | float) -> str:
     """A constant of a type, the same in every lane; a float type takes a float, or an int as bit pattern."""
-    # By bits: 1 and 1.0, 0.0 and -0.0 are equal as keys of a cache.
+    # By bits: 1 and 1.0, and 0.0 and -0.0, are equal as keys of a cache.
     if type.is_float and isinstance(value, float):
         return _float_text(type, struct.pack("<d", value))
     return _integer_text(type, int(value))

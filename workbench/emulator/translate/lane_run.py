@@ -156,7 +156,7 @@ class LaneRun:
         """A register row's chunk, 32 bits a lane."""
         state = self._rows.get(row)
         if state is None or self._step.number - state.step > _REUSE:
-            # The store that this load reads must stay.
+            # The store that this load reads must be kept.
             state = self._rows[row] = _Row(self._step.number)
             value = self._emitter.load(V_F32 if as_float else V_I32, self._row_pointer(row), 64)
             if as_float:
@@ -223,7 +223,7 @@ class LaneRun:
         """Pointer to the chunk of consecutive rows, for C functions; their content is up to date."""
         for row in range(first, first + width):
             if (state := self._rows.get(row)) is not None:
-                # What is in memory now is read there, so a store that led to it has to stay.
+                # The current value in memory is read there, so an earlier store of it must be kept.
                 state.store = None
         return self._row_pointer(first)
 

@@ -93,7 +93,7 @@ def _commute(first: _Link, second: _Link) -> bool:
     if first.d != second.d and not _apart(first.d, second.d):
         return False
     factors = (first.d, second.a), (first.d, second.b), (second.d, first.a), (second.d, first.b)
-    # An addend is an instruction's own result, or no result of the other.
+    # An addend is the instruction's own result, or not a result of the other.
     addends = [(a.c, b.d) for a, b in ((first, second), (second, first)) if a.c != a.d]
     return all(_apart(*pair) for pair in (*factors, *addends))
 

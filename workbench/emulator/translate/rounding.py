@@ -30,7 +30,7 @@ def rounded(
     if number is None or not how:
         return None
     emitter = function.emitter
-    # What the conversion itself is made of is not to be rounded again.
+    # The instructions of the conversion itself must not be rounded again.
     hook, emitter.rounding = emitter.rounding, None
     kinds = {16: abi.HALF, 32: abi.SINGLE, 64: abi.DOUBLE}
     request = (

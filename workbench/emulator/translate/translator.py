@@ -114,10 +114,10 @@ def translate(
         raise CodeObjectError(f"the code object has no kernel {kernel!r}; it has: {names}.")
     if not info.size:
         raise EmptyKernel(
-            f"kernel {info.short_name} has no instructions: the compiler left nothing of it, not even its "
-            "end. It may, where every way through a kernel is undefined behaviour in C++: most often a loop "
-            "without an end and without an effect, else __builtin_unreachable() or a division by zero. A GPU "
-            "would run what lies behind it. Give the loop an end or an effect (a store, "
+            f"kernel {info.short_name} has no instructions: the compiler removed all of it, even its end. It "
+            "may do so if every path through a kernel is undefined behaviour in C++: most often an endless "
+            "loop without effects, else __builtin_unreachable() or a division by zero. A GPU would execute "
+            "whatever follows. Give the loop an end or an effect (a store, "
             '`asm volatile("")`); compiled at -O0 the kernel still shows what it does.'
         )
     options = replace(

@@ -43,7 +43,7 @@ exercise = Exercise(
             "{found} waits left less than one step's loads under way, and {most} are enough: the third "
             "buffer is there, and nobody gains by it.",
             base.waits_for_most(LOADS),
-            # The last step's, and what the compiler has before the first and behind the last.
+            # Waits of the last step, and the compiler's before the first and after the last.
             lambda shape: 3 * base.waves(shape, 4),
         )
     ],

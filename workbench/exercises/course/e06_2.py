@@ -41,7 +41,7 @@ exercise = Exercise(
             "{found} waits left fewer than two steps' loads under way, and {most} are enough: a load has no "
             "turn more than before.",
             base.waits_for_most(2 * LOADS),
-            # The last two steps', and what the compiler has before the first and behind the last.
+            # Waits of the last two steps, and the compiler's before the first and after the last.
             lambda shape: 6 * base.waves(shape, 8),
         )
     ],

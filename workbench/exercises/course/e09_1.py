@@ -81,6 +81,6 @@ exercise = Exercise(
     ],
     kernel="quantize",
     axes={"out": ("row", "column"), "scales": ("row", "of one")},
-    # fp8 numbers are the nearest ones; a scale is a float.
+    # fp8 numbers are rounded to nearest; a scale is a float.
     tolerance=(1e-6, 1e-17),
 )

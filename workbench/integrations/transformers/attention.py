@@ -134,7 +134,7 @@ def mask(
     plain = {causal_mask_function: True, bidirectional_mask_function: False}.get(function)
     aligned = offset + q_length == kv_offset + kv_length
     if torch.device(device).type == "meta":
-        # No values to look at: as if nothing were padding.
+        # There are no values to look at: treated as if nothing were padding.
         attention_mask = None
     if plain is not None and attention_mask is None and (aligned or not plain):
         return Mask(plain)

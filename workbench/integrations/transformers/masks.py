@@ -61,8 +61,8 @@ def recognised(visible: Visible, queries: torch.Tensor, keys: torch.Tensor) -> M
         UsageError: a query sees keys that no causal, windowed or packed mask would show it.
     """
     square = queries.shape == keys.shape
-    # By query, over all sequences of the batch: first and last + 1 key that it sees, the key at its own
-    # place, and the keys of its sequence; keys are numbered over all.
+    # By query, over all sequences of the batch: the first and last + 1 key that it sees, the key at its own
+    # position, and the keys of its sequence; keys are numbered over all sequences.
     parts: list[list[torch.Tensor]] = [[], [], [], [], []]
     lengths_q, lengths_k, chosen_q, chosen_k, behind = [], [], [], [], 0
     whole = bool(queries.all() and keys.all())
@@ -84,7 +84,7 @@ def recognised(visible: Visible, queries: torch.Tensor, keys: torch.Tensor) -> M
             lengths_k.append(bounds.diff())
             whole = whole and len(bounds) == 2
         else:
-            # Keys that nobody sees, such as the places of a cache that are still empty.
+            # Keys that no query sees, such as the free places of a cache.
             least, most = int(lo.min()), int(hi.max())
             whole = whole and (least, most) == (0, len(at_k))
             at_k, lo, hi = at_k[least:most], lo - least, hi - least

@@ -98,12 +98,12 @@ class Replacement:
                 theirs = functional_call(module, drawn, inputs)
                 ours = functional_call(Ours(module), held, (self.forward, *inputs))
         except (RuntimeError, AttributeError, TypeError, ValueError, IndexError):
-            # It takes other inputs: another kind of module.
+            # It takes other inputs, so it is another kind of module.
             return False
         finally:
             module.train(training)
         pairs = zip(_tensors(theirs), _tensors(ours), strict=False)
-        # Formulas, not rounding: some modules compute in float32 whatever comes.
+        # Compares formulas, not rounding: some modules always compute in float32.
         return len(_tensors(theirs)) == len(_tensors(ours)) and all(
             a.shape == b.shape and torch.allclose(a.double(), b.double(), rtol=1e-5, atol=1e-6)
             for a, b in pairs
@@ -186,7 +186,8 @@ def _rms(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
 
 
 def _rms_from_one(module: Any, calls: Any, x: torch.Tensor) -> torch.Tensor:
-    # The weight counts from one: 1 + w would lose small w in bf16, so all is float32, as in the model.
+    # The weight is an offset from one: 1 + w would lose a small w in bf16, so everything is float32, as in
+    # the model.
     wide = torch.promote_types(x.dtype, torch.float32)
     result: torch.Tensor = calls.rms_norm(x.to(wide), 1.0 + module.weight.to(wide), _eps(module))
     return result.to(x.dtype)
@@ -239,7 +240,7 @@ def _experts(
     experts, top_k = module.gate_up_proj.shape[0], expert_ids.shape[-1]
     ids = expert_ids.int()
     block = nn.experts.BLOCK
-    # Every expert may begin a block of its own.
+    # Every expert may start a new block.
     spare = min(experts, ids.numel()) * (block - 1)
     length = -(-(ids.numel() + spare) // block) * block
     lists = calls.moe_align_block_size(ids, experts, block, length)
@@ -392,7 +393,7 @@ def rotary(
     """
     half, (rows, tokens) = cos.shape[-1] // 2, cos.shape[:2]
     tables = [tensor[..., :half].reshape(-1, half).contiguous() for tensor in (cos, sin)]
-    # A table of one row has its tokens in order, which needs no positions.
+    # A table with one row has its tokens in order, and needs no positions.
     places = None if rows == 1 else torch.arange(rows * tokens, device=cos.device).view(rows, tokens)
     return tuple(calls.rope(tensor, *tables, places) for tensor in (q, k))
 

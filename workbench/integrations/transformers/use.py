@@ -49,15 +49,15 @@ def use(model: torch.nn.Module) -> Used:
     if not isinstance(model, library().PreTrainedModel):
         raise UsageError(
             f"use: the model is a {type(model).__name__}; expected a PreTrainedModel of transformers; of "
-            "other models replace layers by those of workbench.nn"
+            "other models, replace layers with those of workbench.nn"
         )
     if hasattr(model, _USED):
-        raise UsageError(f"use: {type(model).__name__} has the kernels already; call undo() of what use gave")
+        raise UsageError(f"use: {type(model).__name__} has the kernels already; call undo() of use's result")
     name_modules(model)
     _check_attention(model)
     rows: list[Row] = []
     back: list[Callable[[], None]] = []
-    # Compared before anything is changed: a module runs as the model has it.
+    # Compared before anything is changed, so that modules run as in the model.
     plans = [(path, module, *_plan(module)) for path, module in _outermost(model)]
     for path, module, forward, row in plans:
         rows.append(Row(path, type(module).__name__, *row))

@@ -108,13 +108,13 @@ export const OPTIONS: readonly IOption[] = [
   {
     "name": "--hipify",
     "signature": "--hipify",
-    "doc": "The cell is CUDA: exchange its names for HIP's, and list what is left to do.",
+    "doc": "The cell is CUDA: replace its names with HIP's, and list what is left to do.",
     "takesValue": false
   },
   {
     "name": "--fails",
     "signature": "--fails",
-    "doc": "It fails on purpose: print the error, and go on with the next cell.",
+    "doc": "The cell fails on purpose: print the error and continue with the next cell.",
     "takesValue": false
   },
   {

@@ -114,7 +114,7 @@ def write(
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     prefix = name or str(os.getpid())
-    # A name in lower case is our own: no reader of rocprofv3's files knows it.
+    # A name in lower case is our own: readers of rocprofv3's files do not know it.
     official = {key: figure for key, figure in counters.items() if key[:1].isupper()}
     common = _dispatch(record, resources, time)
     rows = [{**common, "Counter_Name": k, "Counter_Value": float(f.value)} for k, f in official.items()]

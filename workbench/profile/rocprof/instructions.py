@@ -174,6 +174,6 @@ def of_kernel(costs: Mapping[int, InstructionCost], kernel: Kernel) -> dict[int,
     if len(same) * 2 < len(costs):
         raise ProfilerError(
             f"{kernel.name}: {len(costs) - len(same)} of {len(costs)} measured instructions are not those of "
-            f"its code object ({other}); was it compiled anew since?"
+            f"its code object ({other}); was it recompiled since?"
         )
     return same

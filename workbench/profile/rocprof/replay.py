@@ -89,7 +89,7 @@ def replay(folder: str | Path, repeat: int = 1) -> dict[str, str]:
     try:
         header = json.loads((place / LAUNCH).read_text())
         code = (place / CODE).read_bytes()
-        # Tensors and plain values only: a folder that came from elsewhere runs no code here.
+        # Only tensors and plain values: a folder from elsewhere must not run code here.
         arguments = torch.load(place / ARGUMENTS, weights_only=True)
         args = [_given(value) for value in arguments["args"]]
         kwargs = {name: _given(value) for name, value in arguments["kwargs"].items()}

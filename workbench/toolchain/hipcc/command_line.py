@@ -121,7 +121,7 @@ _REFUSED: tuple[tuple[str, str], ...] = (
 
 _PLACES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
-        # What the workbench decides itself, or what changes nothing here.
+        # Options that the workbench decides itself, or that change nothing here.
         "drop",
         (
             r"-f(?:no-)?(?:pic|PIC|pie|PIE|plt|lto(?:=.*)?|offload-lto(?:=.*)?)|-(?:no-|static-)?pie|-pipe",
@@ -193,7 +193,7 @@ def _expanded(words: Sequence[str], depth: int) -> Iterator[str]:
             yield word
             continue
         if depth > 20:
-            raise UsageError(f"hipcc: {word}: response files that name each other without end")
+            raise UsageError(f"hipcc: {word}: response files that include each other endlessly")
         try:
             content = shlex.split(Path(word[1:]).read_text(encoding="utf-8", errors="surrogateescape"))
         except (OSError, ValueError) as error:
@@ -224,7 +224,7 @@ class _Reader:
     def _value(self, option: str, rest: Iterator[str]) -> str:
         value = next(rest, None)
         if value is None:
-            raise UsageError(f"hipcc: {option} is the last word; expected its value behind it")
+            raise UsageError(f"hipcc: {option} is the last argument; expected its value after it")
         return value
 
     def _option(self, word: str, rest: Iterator[str]) -> None:

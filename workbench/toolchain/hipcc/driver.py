@@ -45,7 +45,7 @@ def main(words: Sequence[str], default_arch: Callable[[], str]) -> int:
     if caller and not _active:
         print(
             f"hipcc: the workbench's hipcc (process {caller}) looked for a compiler and started a program "
-            "that starts the workbench's hipcc again, for ever. Let `python -m workbench install-hipcc` "
+            "that starts the workbench's hipcc again, endlessly. Let `python -m workbench install-hipcc` "
             "write that program, which is then not taken for a compiler, or name a compiler by "
             "HIPKITTENS_COMPILER.",
             file=sys.stderr,

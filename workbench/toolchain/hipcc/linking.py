@@ -30,7 +30,7 @@ _START = Path(__file__).with_name("start.c")
 _CODE = (
     "import sys; sys.path.insert(0, {root!r}); from workbench.runtime.program_process import start; start()"
 )
-# What the HIP library of whatever device has: found when the program is loaded.
+# Names of the device's HIP library, found when the program is loaded.
 _PROVIDED = re.compile(r"(?:__)?hip\w+")
 
 

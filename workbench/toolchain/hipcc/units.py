@@ -121,7 +121,7 @@ class Unit:
             return b""
         options = [*self.line.both, *self.line.device]
         include, system, flags, macros = [], [], [f"-cuid={self._cuid}", *self._standard()], []
-        # What is undefined on the way needs the order.
+        # Undefined symbols depend on the order.
         ordered = any(option[0].startswith("-U") for option in options)
         for option in options:
             if option[0].startswith("-I"):

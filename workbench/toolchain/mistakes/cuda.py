@@ -9,7 +9,7 @@ from workbench.toolchain import cuda_names
 from workbench.toolchain.mistakes.cell_text import Span
 from workbench.toolchain.mistakes.error_context import Change, ErrorContext, Explanation, Mistake
 
-_ALL = "; --hipify in a cell, or wb.hipify, exchanges all such names"
+_ALL = "; --hipify in a cell, or wb.hipify, replaces all such names"
 _UNKNOWN = re.compile(
     r"(?:unknown type name|use of undeclared identifier|no template named|expected namespace name"
     r"|no member named|use of undeclared template|unknown class name|no type named)\b"

@@ -81,7 +81,7 @@ def _followed(
             return index
     undeclared = finding.message.partition("use of undeclared identifier '")[2].rstrip("'")
     if undeclared.isidentifier():
-        # A name whose own declaration has an error is not known after it.
+        # A name whose own declaration has an error is unknown after it.
         for index, (line, _) in enumerate(folding):
             start, end = cell.offset(line, 1), cell.offset(line + 1, 1)
             declared = (

@@ -593,7 +593,7 @@ def _recursion(context: ErrorContext) -> Explanation | None:
     where = f": {begin}, and so on" if len(steps) > 1 else ""
     return Explanation(
         _line(
-            f"the template {name} instantiates itself without an end, {int(depth[1]):,} deep{where}; give it "
+            f"the template {name} instantiates itself endlessly, {int(depth[1]):,} deep{where}; give it "
             "a specialization for the last step, or ask `if constexpr`"
         )
     )
@@ -722,7 +722,7 @@ REFUSED = (
         _allocator,
     ),
     Mistake(
-        "A template without an end",
+        "A template that instantiates itself endlessly",
         re.compile(r"recursive template instantiation exceeded maximum depth"),
         _recursion,
         "line",

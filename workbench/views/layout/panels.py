@@ -127,7 +127,7 @@ def _panel(title: str, place: Place, rows: Sequence[Row], width: int, *text: str
     first: dict[tuple[int, int], Row] = {}
     for row in rows:
         at = place(row)
-        # A conflict is what one looks for where an element is accessed several times.
+        # A conflict is what the reader looks for where an element is accessed several times.
         if at is not None and (at not in first or (row.conflict and not first[at].conflict)):
             first[at] = row
     top, bottom = min(y for y, _ in first), max(y for y, _ in first)

@@ -25,11 +25,11 @@ def pdf_of_drawing(drawn: Any, **options: Any) -> str:
 
     texts = drawn.findobj(Text)
     buffer = io.BytesIO()
-    # Helvetica is in every reader; other signs want a font in the file, which is most of it.
+    # Every reader has Helvetica; other characters need an embedded font, which is most of the file.
     plain = all(ord(sign) < 256 for text in texts for sign in text.get_text())
     for text in texts if plain else ():
         if text.get_weight() == "normal":
-            text.set_weight("medium")  # as Helvetica's own is called
+            text.set_weight("medium")  # Helvetica's own name for it
     core: dict[Any, Any] = {"font.sans-serif": ["Helvetica"]} if plain else {}
     with matplotlib.rc_context({**core, "pdf.use14corefonts": plain}):
         drawn.savefig(buffer, format="pdf", metadata={"CreationDate": None}, **options)

@@ -151,7 +151,7 @@ def _texts(
             gid=name,
             annotation_clip=False,
         )
-        # What stands in cells makes no page wider.
+        # Texts in cells do not widen the page.
         drawn.set_in_layout(name != IN_CELL)
 
 
@@ -327,7 +327,7 @@ def _cell_texts(place: Place, trace: Mapping[str, Any], cells: Any, edges: Seque
         if text.strip():
             labels[row, column] = text
     longest = max(map(len, labels.values()), default=0)
-    # Half a letter apart: numbers of neighbours would be read as one.
+    # Half a letter apart: adjacent numbers would read as one.
     wide, high = _size(place)
     fitting = min(9.0, wide / cells.shape[1] / (0.64 * (longest + 0.5)), high / cells.shape[0] / 1.3)
     for (row, column), text in labels.items():

@@ -154,7 +154,7 @@ def _barriers(line: Timeline) -> list[list[float]]:
         for span in line.spans
         if span.reason == "AT_BARRIER"
     }
-    # Waves of a group go on within a turn or two of each other.
+    # Waves of a group continue within a turn or two of each other.
     barriers: list[list[float]] = []
     last: dict[int, int] = {}
     for time, group in sorted(times):

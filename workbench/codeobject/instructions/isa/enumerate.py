@@ -38,8 +38,8 @@ from workbench.codeobject.encodings import ENCODINGS
 _COLUMNS = ("format", "opcode", "mnemonic", "operands", "modifiers")
 TABLE = Path(__file__).with_name("opcodes.csv")
 
-# After each encoding come three distinct s_nop, which tell where the instruction ended, and a fourth that
-# tells one encoding's output from the next's.
+# Each encoding is followed by three distinct s_nop, which show where the instruction ended, and a fourth that
+# separates the outputs of two encodings.
 PADS = b"".join((0xBF80AA01 + i).to_bytes(4, "little") for i in range(3))
 _MARK = (0xBF801234).to_bytes(4, "little")
 
@@ -75,11 +75,11 @@ def disassemble(target: str, encodings: Sequence[bytes], llvm_mc: str | None = N
 
     source = "".join(f"{line(e + PADS)}\n{line(_MARK)}\n" for e in encodings)
     command = [tool, "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}"]
-    # A crash that draws its own backtrace takes seconds; only the fact is wanted.
+    # A compiler that prints its own backtrace takes seconds; only the crash itself matters.
     quiet = os.environ | {"LLVM_DISABLE_SYMBOLIZATION": "1", "LLVM_DISABLE_CRASH_REPORT": "1"}
     run = subprocess.run(command, input=source, capture_output=True, text=True, check=False, env=quiet)
     if run.returncode < 0 and encodings:
-        # Some impossible encodings crash llvm-mc: find them, they are no instructions.
+        # Some impossible encodings crash llvm-mc: find them, since they are no instructions.
         if len(encodings) == 1:
             return [None]
         half = len(encodings) // 2
@@ -218,7 +218,7 @@ _NEUTRAL: dict[str, list[dict[str, int]]] = {
     "VOP1": [{"src0": 256}, {"src0": 0}],
     "VOP2": [{"src0": 256}],
     "VOPC": [{"src0": 256}],
-    # 64-bit operations know no other DPP than row_newbcast.
+    # 64-bit operations support no DPP but row_newbcast.
     "VOP1_DPP": [{"dpp_ctrl": c, "row_mask": 15, "bank_mask": 15} for c in (0xE4, 0x150)],
     "VOP2_DPP": [{"dpp_ctrl": c, "row_mask": 15, "bank_mask": 15} for c in (0xE4, 0x150)],
     "VOP1_SDWA": [{"src0_sel": 6, "dst_sel": 6}, {"src0_sel": 6, "src1_sel": 6, "dst_sel": 6}],
@@ -246,7 +246,7 @@ _LITERALS = (0x3E22F983, 0x3C00, 5, 0x3F800000)
 _MATRIX = ("v_mfma_f", "v_mfma_i", "v_smfmac", "v_accvgpr")
 # VOP3 forms whose third source is a lane mask.
 _MASKED = ("v_cndmask", "v_addc_co", "v_subb_co", "v_subbrev_co")
-# Encodings that ask about one opcode more than single fields do: name, and what is added to the neutral one.
+# Encodings that probe more of an opcode than single fields do: name, and the bits added to the neutral one.
 _VARIANTS: dict[str, dict[str, dict[str, int]]] = {
     "VOP3": {f"op_sel{bit}": {"op_sel": 1 << bit} for bit in range(4)},
     "VOP3P": {
@@ -341,7 +341,7 @@ class Format:
         sources = [f for f in self.encoding.fields if re.fullmatch(r"s?src\d", f)]
         if self.name.endswith("_DPP"):
             return {}
-        # SDWA sources are scalars or constants if their own bit says so.
+        # SDWA sources are scalars or constants if a bit of their own says so.
         scalar = {"src0": {"s0": 1}, "vsrc1": {"s1": 1}} if self.name.endswith("_SDWA") else {}
         if scalar:
             sources = [field for field in scalar if field in self.encoding.fields]
@@ -432,7 +432,7 @@ class Format:
             else:
                 raise RuntimeError(f"{self.target} {self.base[opcode][0]}: nothing sets operand {old!r}")
         if self.name in ("FLAT", "GLOBAL", "SCRATCH") and "atomic" in mnemonic:
-            # With the return bit set, one operand more comes first.
+            # With the return bit set, an additional operand comes first.
             answer = self.probed[opcode, "returning"]
             if answer is not None:
                 destination = register(split(answer[0])[1][0])

@@ -42,7 +42,8 @@ static int make_cache(Cache *c, uint64_t bytes, uint32_t ways, uint32_t sampling
     return c->entries != NULL;
 }
 
-/* The line's entry, moved to the front of its set; a miss puts an empty one there and gives what fell out. */
+/* The line's entry, moved to the front of its set; on a miss a new empty one, and `evicted` gets the one that fell
+   out. */
 static uint64_t *find(Cache *c, uint64_t line, int allocate, int *hit, uint64_t *evicted) {
     uint64_t place = c->sampling ? hk_mixed(line) >> c->sampling : hk_fold(line);
     uint64_t *set = c->entries + place % c->sets * c->ways;
@@ -94,7 +95,7 @@ static int fabric_read(Model *m, HkCacheCounts *c, uint64_t line) {
     int hit;
     uint64_t evicted;
     uint64_t *entry = find(&m->mall, line, 1, &hit, &evicted);
-    /* What L2 wrote of the line only in part is not the line. */
+    /* Sectors of a line that L2 has only in part are not a valid line. */
     hit = hit && HAS(*entry) == 15;
     *entry |= 15ull << 41;
     c->fabric_reads++;
@@ -108,7 +109,7 @@ static void fabric_write(Model *m, HkCacheCounts *c, uint64_t from) {
     int hit;
     uint64_t evicted;
     uint64_t *entry = find(&m->mall, from & LINE_MASK, 1, &hit, &evicted);
-    /* Each sector goes to HBM once, when the line is evicted or after the end. */
+    /* Each sector goes to HBM once, when its line is evicted or after the end. */
     c->memory_bytes_written += 32u * (uint32_t)__builtin_popcount(dirty & ~DIRTY(*entry));
     *entry |= (uint64_t)dirty << 41 | (uint64_t)dirty << 45;
     for (uint32_t half = 0; half < 2; half++) {
@@ -159,13 +160,13 @@ static int touch(Model *m, uint32_t xcd, uint32_t unit, uint64_t event) {
         c->l1_reads++;
         c->l1_read_hits += (uint64_t)hit;
         if (hit) return LEVEL_L1;
-        /* L1 asks for the whole line. */
+        /* L1 requests the whole line. */
         return touch_l2(m, xcd, line, 15, kind);
     }
     return touch_l2(m, xcd, line, kind == HK_LINE_READ_PAST_L1 ? 15 : HK_EVENT_SECTORS(event), kind);
 }
 
-/* Skips what is not sampled; the delays add up. */
+/* Skips events that are not sampled; the delays add up. */
 static int settle(const Model *m, RunWave *w) {
     while (w->next < w->end) {
         w->due += HK_EVENT_DELAY(*w->next);
@@ -175,7 +176,7 @@ static int settle(const Model *m, RunWave *w) {
     return 0;
 }
 
-/* Puts the next work-group of the XCD that touches anything into the slot; 0 where none is left. */
+/* Puts the XCD's next work-group that touches anything into the slot; 0 if none is left. */
 static int fill_slot(Model *m, uint32_t xcd, Slot *slot, uint64_t tick) {
     const HkReplay *r = m->r;
     for (;;) {
@@ -245,7 +246,7 @@ static void run(Model *m) {
 
 static void empty(Cache *c) { memset(c->entries, 0, c->sets * c->ways * sizeof *c->entries); }
 
-/* The same launch once more: all that stays is what the Infinity Cache has. */
+/* A repetition of the launch: only the Infinity Cache keeps its contents. */
 static void start_again(Model *m) {
     const HkReplay *r = m->r;
     for (uint64_t i = 0; i < (uint64_t)r->xcds * r->units; i++) empty(&m->l1[i]);
@@ -276,7 +277,7 @@ static int prepare(Model *m) {
     return 1;
 }
 
-/* Fills `counts`, which is zero before; 0 where memory ran out. */
+/* Fills `counts`, which is zero before; 0 if memory ran out. */
 HK_EXPORT int32_t hk_replay(const HkReplay *r) {
     Model m = {.r = r};
     int done = prepare(&m);

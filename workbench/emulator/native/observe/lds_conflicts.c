@@ -1,4 +1,4 @@
-/* What an LDS access costs in bank conflicts, counted only while a launch is profiled.
+/* Bank conflicts of an LDS access, counted only while a launch is profiled.
  *
  * The LDS serves the lanes of an instruction in phases; which lanes and over how many banks, targets/lds.py says. In a
  * phase each bank gives one dword a cycle; lanes that read the same dword share it. A phase takes as many cycles as its

@@ -82,7 +82,7 @@ HK_EXPORT void hk_steps_free(HkSteps *s) {
     }
 }
 
-/* The steps of one wave, and how many there are; NULL where none were kept. */
+/* The steps of one wave, and their number; NULL if none were recorded. */
 HK_EXPORT const uint64_t *hk_steps_of(const HkSteps *s, uint64_t group, uint32_t wave, uint64_t *count, uint32_t *cut) {
     for (const HkWay *way = s->ways; way != NULL; way = way->next)
         if (way->group == group && way->wave == wave) {

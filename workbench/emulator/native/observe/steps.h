@@ -1,4 +1,4 @@
-/* The way that each wave took: its basic blocks in order, and what each memory instruction of them cost to serve.
+/* Path of each wave: its basic blocks in order, and the cost of each memory instruction in them.
  *
  * Recorded on request and for the work-groups that are asked for; of the others only a hash of their ways stays, which
  * tells those that went the same way. The machine model (workbench/profile/simulation) replays it.
@@ -32,8 +32,7 @@ struct HkWay {
 void hk_steps_start(HkSteps *s, Group *g, Wave *waves);
 void hk_steps_end(HkSteps *s, const Group *g, Wave *waves);
 void hk_steps_put(HkWay *way, uint64_t step);
-/* What one memory instruction of the block that runs now cost, and how many turns of L1; parts of one instruction add
- * up. */
+/* Cost of one memory instruction of the current block, and its turns of L1; parts of one instruction add up. */
 void hk_steps_cost(Wave *w, const Op *op, uint32_t lds_cycles, uint32_t lines, uint32_t turns, uint32_t bytes);
 
 static inline void hk_steps_block(HkWay *way, int32_t block) {

@@ -38,7 +38,7 @@ class StepRecorder:
         keep = np.zeros(group_total, dtype=np.uint8)
         keep[list(self.groups)] = 1
         self._library = native_library()
-        # Looked up now: at the interpreter's end cffi finds no names any more.
+        # Looked up now: when the interpreter ends, cffi no longer finds names.
         self._free = self._library.hk_steps_free
         self._steps = ffi.new(
             "HkSteps *",

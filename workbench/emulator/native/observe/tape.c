@@ -21,7 +21,7 @@ static void read_scalars(const Wave *w, uint32_t *to) {
     to[129] = w->mode;
 }
 
-/* Copies the whole state of a work-group; its memory is read in whole chunks, of which its guard bytes are a part. */
+/* Copies the whole state of a work-group; its memory is read in whole chunks, which include its guard bytes. */
 static void copy_state(const HkTape *t, const HkState *s, const Wave *waves) {
     for (uint32_t i = 0; i < t->waves; i++) {
         const Wave *w = &waves[i];
@@ -32,7 +32,7 @@ static void copy_state(const HkTape *t, const HkState *s, const Wave *waves) {
     memcpy(s->lds, waves[0].lds, (size_t)t->lds_words * 4);
 }
 
-/* Room for `count` more words; 0 where the tape is full. */
+/* Room for `count` more words; 0 if the tape is full. */
 static int room_for(HkTape *t, uint64_t count) {
     if (t->word_count + count <= t->word_room) return 1;
     uint64_t room = t->word_room ? t->word_room * 2 : 1 << 16;
@@ -50,7 +50,7 @@ static void put_scalar(HkTape *t, uint32_t *known, uint32_t value, uint32_t plac
     *known = value;
 }
 
-/* Keeps the chunks of words `first` to `end` that are another now. */
+/* Writes the chunks of words `first` to `end` that have changed. */
 static int put_chunks(HkTape *t, uint32_t *known, const uint32_t *now, size_t first, size_t end, uint32_t kind) {
     for (size_t at = first; at < end; at += CHUNK) {
         if (memcmp(known + at, now + at, CHUNK * 4) == 0) continue;
@@ -138,7 +138,7 @@ void hk_tape_after(HkTape *t, Wave *w, int32_t block) {
     if (put_changes(t, w, &t->changes[block]))
         t->event_count++;
     else {
-        /* Of the event that has no room nothing is kept. The state that the tape has come to is of no use any more. */
+        /* An event without room is not recorded. The state that the tape has reached is of no further use. */
         t->word_count = e->at;
         t->running = 2;
         t->cut = 1;

@@ -1,6 +1,6 @@
-/* What the waves of one work-group did, for a person who goes through it step by step.
+/* Record of one work-group's waves, for a person who steps through it.
  *
- * Such a launch runs code whose blocks are single instructions. After each the tape keeps what is another in the wave's
+ * Such a launch runs code whose blocks are single instructions. After each, the tape records changes in the wave's
  * registers and in its memory on the chip, as the exclusive or of before and after: applied again it leads forward, and
  * backward.
  */

@@ -67,7 +67,7 @@ class TapeRecorder:
         self._only = np.zeros(launch.group_total, dtype=np.uint8)
         self._only[self.group] = 1
         self._library = native_library()
-        # Looked up now: at the interpreter's end cffi finds no names any more.
+        # Looked up now: when the interpreter ends, cffi no longer finds names.
         self._free, self._move = self._library.hk_tape_free, self._library.hk_tape_move
         self._tape = ffi.new(
             "HkTape *",
@@ -147,7 +147,7 @@ class TapeRecorder:
         self._move(self._tape, ffi.new("HkState *", _pointers(state)), start, end)
 
     def _state(self) -> dict[str, npt.NDArray[np.uint32]]:
-        # Zeros that are not touched take no memory; a state of no bytes has an address all the same.
+        # Untouched zeros take no memory; a state of no bytes must have an address all the same.
         return {name: np.zeros(shape, dtype=np.uint32) for name, shape in self._shapes.items()}
 
     def _held(self, state: dict[str, Any]) -> Held:
@@ -179,7 +179,7 @@ def _changes(block: Sequence[Instruction], acc_offset: int, everywhere: bool) ->
         memory = instruction.record.memory
         if memory is None:
             continue
-        # A load of a buffer says by a modifier that its data goes to LDS.
+        # A modifier of a buffer load says that its data goes to LDS.
         to_lds = memory.to_lds or instruction.modifiers.get("lds")
         if to_lds or (memory.access is not Does.LOAD and memory.space not in _NOT_LDS):
             flags |= abi.TAPE_LDS

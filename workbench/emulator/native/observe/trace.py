@@ -49,7 +49,7 @@ class Trace(Sequence[Access]):
     """Buffer for the accesses of one launch, read on demand; accesses beyond its capacity are dropped."""
 
     def __init__(self, room: int = ROOM) -> None:
-        # Of what no access was kept in, the computer's memory is not taken.
+        # Pages in which no access was stored take no memory.
         self._memory = np.zeros(room * ffi.sizeof("HkAccess"), dtype=np.uint8)
         self._records = ffi.from_buffer("HkAccess[]", self._memory)
         self._trace = ffi.new("HkTrace *", {"records": self._records, "room": room})

@@ -1,4 +1,4 @@
-/* Records what a launch asks of memory; see traffic.h. */
+/* Records a launch's memory traffic; see traffic.h. */
 #include "observe/traffic.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void drop(HkTraffic *t, HkStream *s) {
     free(s);
 }
 
-/* Makes room for so many events; 0 where memory ran out. */
+/* Makes room for that many events; 0 if memory ran out. */
 static int resize(HkStream *s, uint32_t room) {
     uint64_t *events = realloc(s->events, (size_t)room * sizeof *events);
     if (events != NULL) s->events = events;
@@ -48,7 +48,7 @@ static void fit(HkStream *s) {
     resize(s, (uint32_t)s->count);
 }
 
-/* A work-group has ended: launches have many, so that none keeps more than it needs. */
+/* A work-group has ended: launches have many, so none keeps more memory than it needs. */
 void hk_traffic_end(HkTraffic *t, const Group *g, Wave *waves) {
     for (uint32_t i = 0; i < g->wave_count; i++) {
         HkStream *s = waves[i].stream;
@@ -62,8 +62,8 @@ void hk_traffic_end(HkTraffic *t, const Group *g, Wave *waves) {
     }
 }
 
-/* Waves that met go on together: the one with fewer turns before has waited for the others, but not
- * for those that have ended. */
+/* Waves that met continue together: the one with fewer turns before has waited for the others, but not for those
+ * that have ended. */
 void hk_traffic_barrier(const Group *g, Wave *waves) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < g->wave_count; i++)
@@ -78,7 +78,7 @@ static HkSite *site_of(HkTraffic *t, const Op *op) {
     return index < t->site_count ? &t->sites[index] : NULL;
 }
 
-/* Drops events that are not sampled; the delays of those that stay keep their sum. */
+/* Drops events that are not sampled; the delays of the remaining ones keep their sum. */
 static void thin(HkTraffic *t, uint32_t sampling) {
     t->sampling = sampling;
     t->events = 0;

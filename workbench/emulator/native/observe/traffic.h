@@ -1,7 +1,7 @@
-/* What a launch asks of the memory hierarchy: counts by instruction, and the lines that each wave touches in order.
+/* Memory traffic of a launch: counts by instruction, and the lines that each wave touches in order.
  *
- * Kept only where a launch asks for it, one recorder a worker. A stream of lines is what the cache model (caches.c)
- * replays once the launch is over: waves of the emulated device have no time, so which of them hits what the other
+ * Recorded only if a launch asks for it, with one recorder per worker. The cache model (caches.c) replays a stream of
+ * lines once the launch is over: waves of the emulated device have no time, so whether one hits lines that another
  * fetched cannot be seen while they run.
  */
 #ifndef HK_TRAFFIC_H
@@ -34,8 +34,8 @@ struct HkStream {
 
 #define HK_STREAM_COST 12u /* events that would take as much memory as a stream itself */
 
-/* A line's place among the sets of a cache: its bits folded, so that neighbours lie in different sets and strides
- * that are powers of two still spread. Real caches fold address bits too; which ones is not published. */
+/* A line's set in a cache: its bits folded, so that adjacent lines lie in different sets and strides that are powers
+ * of two still spread. Real caches fold address bits too; which ones is not published. */
 static inline uint64_t hk_fold(uint64_t line) { return line ^ line >> 11 ^ line >> 22 ^ line >> 33; }
 
 /* Bits that tell nothing of a line's neighbours, nor of lines a power of two away: a sample has to have as many of

@@ -201,7 +201,7 @@ class TrafficRecorder:
         self._owner_arrays, self.watched = [], ()
 
     def __getstate__(self) -> dict[str, Any]:
-        # The lines are in the C side's memory: a copy has the counts alone, as after release().
+        # The lines are in the C side's memory: a copy has only the counts, as after release().
         return {
             "group_total": self.group_total,
             "waves": self.waves,

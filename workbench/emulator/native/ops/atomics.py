@@ -116,7 +116,7 @@ def _encode_memory(function: str, kind: int, instruction: Instruction, rows: Row
 
 
 def _encode_buffer(kind: int, instruction: Instruction, rows: Rows) -> OpFields:
-    # The data register is also where the value from before goes, if that is asked for.
+    # The data register also receives the old value, if that is returned.
     data = instruction.dst[0] if instruction.dst else instruction.src[0]
     returns = instruction.modifiers.get("sc0") or instruction.modifiers.get("glc")
     fields = address_fields(instruction, rows)
@@ -133,7 +133,7 @@ def _encode_buffer(kind: int, instruction: Instruction, rows: Rows) -> OpFields:
 def _encode_lds(kind: int, instruction: Instruction, rows: Rows) -> OpFields:
     address, *data = instruction.src
     if kind & ~abi.ATOMIC_64 in (abi.CMPSWAP, abi.CMPSWAP_FLOAT):
-        # DS compares come first, in memory atomics last.
+        # The compare operand of DS instructions comes first, that of memory atomics last.
         data.reverse()
     return OpFields(
         function="hk_ds_atomic",

@@ -125,7 +125,7 @@ def _encode_small(instruction: Instruction, rows: Rows) -> OpFields:
         flags |= abi.MATRIX_SCALED
         for index, scale in enumerate(scales):
             if scale.kind == "imm":
-                # The exponent of an inline float, whichever byte is asked for.
+                # The exponent of an inline float, whichever byte is selected.
                 constants[index] = (scale.bits("f32") >> 23 & 255) * 0x0101
                 continue
             if scale.kind == "s":

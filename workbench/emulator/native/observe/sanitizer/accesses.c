@@ -23,8 +23,8 @@ static void check_data(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint
                   (int32_t)hk_first_lane(u), address, 0, 0, 0);
 }
 
-/* What a resource has that is not meant to clamp, as a compiler makes it of a bare pointer: all that a signed
-   offset reaches. Such a one promises nothing that it could break. */
+/* Range of a resource that is not meant to clamp, as a compiler makes it of a bare pointer: everything that a signed
+   offset reaches. Such a resource promises nothing that it could break. */
 #define UNBOUNDED 0x7ffffffeu
 
 static void check_range(Wave *w, const SanOp *o, const HkResource *r) {
@@ -78,7 +78,7 @@ static void scratch_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) 
     }
 }
 
-/* Addresses of the active lanes that touch global memory; lanes elsewhere are left out. */
+/* Addresses of the active lanes that access global memory; other lanes are left out. */
 static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint64_t *at) {
     HkAddresses a;
     if (o->space == SAN_BUFFER) {
@@ -103,8 +103,8 @@ static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, u
     return lanes;
 }
 
-/* The lanes of `lanes` that are inside an allocation, with a part of a dword at least in an atomic: the others are
- * reported by the operation itself, and take no part in anything else. */
+/* The lanes of `lanes` that are inside an allocation, for an atomic at least with a part of a dword: the operation
+ * itself reports the others, which take no part in anything else. */
 static uint64_t inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *at) {
     int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
     int is_atomic = (o->flags & (SAN_ATOMIC | SAN_EXPECTS)) && o->bytes <= 4;
@@ -149,7 +149,7 @@ static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, un
             set_rows(sw, o->dst + n, 1, bit, undefined >> n & 1 ? bit : 0);
 }
 
-/* What a flat access does to the reads of LDS that are under way, and its own. */
+/* Effect of a flat access on the reads of LDS that are under way, and on its own. */
 static void flat_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t elsewhere, const uint64_t *at) {
     uint32_t places[HK_LANES] = {0};
     uint64_t lanes = 0;
@@ -162,7 +162,7 @@ static void flat_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t elsewhere,
     if ((o->flags & SAN_LOAD) && !(o->flags & SAN_ATOMIC)) san_note_read(sw, o, lanes, places, 0);
 }
 
-/* An access joins those that its counter has no order for. */
+/* Adds an access to those that its counter does not order. */
 static void stray(SanStrays *strays, uint32_t number) {
     if (strays->count++ == 0) strays->first = number;
 }
@@ -229,7 +229,7 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     }
 }
 
-/* Reads global memory like any other load; what lies past a buffer resource's range is not read. */
+/* Reads global memory like any other load; bytes past a buffer resource's range are not read. */
 static void scalar_load(Wave *w, SanWave *sw, const SanOp *o) {
     const Op *op = &o->op;
     if (op->ssrc0 == HK_NO_REGISTER) return;

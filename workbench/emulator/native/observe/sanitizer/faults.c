@@ -1,7 +1,7 @@
-/* Accesses out of bounds: a plain launch ends at the first, a sanitized one goes on without it, so that all of them are
- * found. A lane that loads gets 0.
+/* Accesses out of bounds: a plain launch ends at the first; a sanitized one continues without it, so that it finds all
+ * of them. A lane that loads gets 0.
  *
- * An operation checks all of its lanes before it moves anything, so that it can be run again without the one at fault.
+ * An operation checks all of its lanes before it moves anything, so that it can run again without the faulting one.
  */
 #include "observe/sanitizer/state.h"
 
@@ -13,7 +13,8 @@ void hk_san_overrun(Wave *w, const Op *op, uint64_t offset, uint32_t size, int i
     san_found(w, SAN_FOUND_OVERRUN, op, ~0ull, lane, offset, fault_detail(HK_FAULT_LDS, size, is_write), 0, 0);
 }
 
-/* Whether the launch can go on: what the hidden arguments of missing services point to is no slip of the kernel's. */
+/* Whether the launch can continue: an access through the hidden argument of a missing service is not a slip of the
+   kernel. */
 static int goes_on(const Fault *f) {
     switch (f->kind) {
     case HK_FAULT_ADDRESS:
@@ -28,7 +29,7 @@ static int goes_on(const Fault *f) {
     }
 }
 
-/* The result of the access at fault becomes 0: of its lane, or of all of a scalar load. */
+/* Sets the result of the faulting access to 0: of its lane, or of all of a scalar load. */
 static void clear_result(Wave *w, const Op *op, int32_t lane) {
     const SanWave *sw = w->san;
     const SanOp *o = sw->access;

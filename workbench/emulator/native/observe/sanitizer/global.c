@@ -1,7 +1,7 @@
-/* Global memory: who wrote and read each 16 bytes; accesses that nothing orders are races.
+/* Global memory: writers and readers of each 16 bytes; unordered accesses are races.
  *
- * Where one write of 16 bytes does not say enough, because several waves write parts of them or atomics of several
- * waves are in no order, each dword has a cell of its own from then on, and an earlier write beside the newest one.
+ * Where a single write for 16 bytes is not enough, because several waves write parts of them or their atomics are
+ * unordered, each dword gets a cell of its own from then on, and an earlier write beside the newest one.
  */
 #include "observe/sanitizer/state.h"
 
@@ -42,7 +42,7 @@ static Page *page_of(San *s, uint64_t number) {
     return s->last_page = &s->pages[i];
 }
 
-/* Whether a store would leave memory as it is: waves that write the same are no race. */
+/* Whether a store would not change memory: waves that write the same value are no race. */
 static int same_value(Wave *w, const SanOp *o, uint64_t address, unsigned lane) {
     if ((o->flags & SAN_LOAD) || o->src_count[1] == 0 || !hk_allowed(w, address, address + o->bytes, 0)) return 0;
     uint8_t data[16];
@@ -50,7 +50,7 @@ static int same_value(Wave *w, const SanOp *o, uint64_t address, unsigned lane) 
     return memcmp(data, (const void *)(uintptr_t)address, o->bytes) == 0;
 }
 
-/* Whether a wave makes the same access as before, and no other has come in between: nothing new can come of it. */
+/* Whether a wave repeats its own access and no other has come in between: there can be no new finding. */
 HK_INLINE int again(const Cell *c, uint32_t group, uint32_t me, uint32_t epoch, uint16_t mask, uint32_t scope,
                     int is_write) {
     const Write *write = &c->write;
@@ -62,10 +62,10 @@ HK_INLINE int again(const Cell *c, uint32_t group, uint32_t me, uint32_t epoch, 
            (mine || write->group == NOBODY);
 }
 
-/* Whether an access with a scope may be one of a flag: what is wider is data that passes caches by. */
+/* Whether an access with a scope may be one of a flag: wider ones are data that bypasses caches. */
 static int is_flag(const SanOp *o) { return o->bytes <= 8 && !(o->flags & SAN_TO_LDS); }
 
-/* How far an access reaches by itself: atomics, and loads and stores with a scope. */
+/* Scope of an access itself: atomics, and loads and stores with a scope. */
 static uint32_t scope_of(const SanOp *o) {
     if (o->flags & (SAN_ATOMIC | SAN_DEVICE)) return SCOPE_DEVICE;
     return o->flags & (SAN_SYNC | SAN_POLLS) && is_flag(o) ? SCOPE_GROUP : SCOPE_WAVE;
@@ -79,7 +79,7 @@ static int is_before(const Wave *w, const SanWave *sw, const Write *write, uint3
     return san_ordered(w, sw, write->group, write->writer, write->number, write->scope != SCOPE_DEVICE, until);
 }
 
-/* Whether the two may change places: both are of a flag, or the access begins a compare-and-swap. */
+/* Whether the two may be swapped: both access a flag, or the access begins a compare-and-swap. */
 static int may_swap(const Wave *w, const SanOp *o, const Write *write, uint32_t scope) {
     int is_local = write->group == (uint32_t)w->group->index;
     if (write->scope && scope && is_flag(o) && (is_local || (write->scope == SCOPE_DEVICE && scope == SCOPE_DEVICE)))
@@ -89,7 +89,7 @@ static int may_swap(const Wave *w, const SanOp *o, const Write *write, uint32_t 
 
 static int is_one(uint32_t waves) { return (waves & (waves - 1)) == 0; }
 
-/* A cell with what is kept beside it. */
+/* A cell with the records kept beside it. */
 typedef struct Place {
     Cell *cell;
     Write *before;         /* NULL: of 16 bytes, which have none */
@@ -128,7 +128,7 @@ static void note_read(San *s, const Place *p, uint32_t me, uint32_t number) {
     reads[me * p->cells] = number;
 }
 
-/* Of a wave's newest read of a cell; where that is not known it is one that nothing comes after. */
+/* A wave's newest read of a cell; if unknown, a read that nothing comes after. */
 static uint32_t read_number(const Place *p, uint32_t wave) {
     if (is_one(p->cell->readers)) return p->cell->read_number;
     return *p->reads != NULL ? (*p->reads)[wave * p->cells + p->index] : NOBODY;
@@ -142,8 +142,8 @@ static Write *other_read(San *s, const Place *p, int make) {
     return *p->others == NULL ? NULL : *p->others + p->index;
 }
 
-/* Keeps one of a cell's reads beside those that take their place: a write of a wave that has read the cell itself may
- * race with it. Where no wave has learnt of another, the read of any other work-group than `group` will do. */
+/* Keeps one of a cell's reads beside those that replace it: a write of a wave that has read the cell itself may race
+ * with it. If no wave is ordered with another, the read of any work-group other than `group` will do. */
 static void keep_read(San *s, const Place *p, uint32_t group) {
     const Cell *c = p->cell;
     if (c->readers == 0) return;
@@ -167,7 +167,7 @@ static int is_read_before(const Wave *w, const SanWave *sw, const Write *read) {
     return san_ordered(w, sw, read->group, read->writer, read->number, 0, sw->known.seen);
 }
 
-/* The wave whose read of a cell does not come before this wave's write; NOBODY: all do. */
+/* The wave whose read of a cell is not ordered before this wave's write; NOBODY: all are. */
 static uint32_t reader_before(const Wave *w, const SanWave *sw, const Place *p) {
     const Cell *c = p->cell;
     int is_local = c->read_group == (uint32_t)w->group->index;
@@ -179,7 +179,7 @@ static uint32_t reader_before(const Wave *w, const SanWave *sw, const Place *p) 
     return NOBODY;
 }
 
-/* Gives each dword of a cell one of its own; 0 where there is no memory for them. */
+/* Gives each dword of a cell one of its own; 0 if memory ran out. */
 static int take_apart(San *s, Page *page, Cell *c) {
     if (page->dwords == NULL) {
         if (s->memory_left < sizeof(Dwords) || (page->dwords = malloc(sizeof(Dwords))) == NULL) return 0;
@@ -230,17 +230,17 @@ static void check_write(Wave *w, const SanWave *sw, const SanOp *o, const Lane *
               write->group, write->writer);
 }
 
-/* Whether a write may be out of order with an access that may change places with the one that takes its place. */
+/* Whether a write may be unordered with an access that may be swapped with its successor. */
 static int outlives(const Wave *w, const SanWave *sw, const Lane *a, const Write *write) {
     return write->group != NOBODY && (write->scope < a->scope || !is_before(w, sw, write, a->scope, 1));
 }
 
-/* Keeps the newest write beside the one that takes its place. */
+/* Keeps the newest write beside the one that replaces it. */
 static void keep_before(const Wave *w, const SanWave *sw, const Lane *a, const Place *p) {
     const Write *newest = &p->cell->write;
     uint32_t group = (uint32_t)w->group->index;
     if (!outlives(w, sw, a, newest)) return;
-    /* One of another work-group stays: a barrier puts no access in order with it. */
+    /* One of another work-group stays: a barrier does not order it with any access. */
     if (newest->group != group || p->before->group == NOBODY || p->before->group == group) *p->before = *newest;
 }
 
@@ -288,7 +288,7 @@ static void cell_access(Wave *w, SanWave *sw, const SanOp *o, const Lane *a, con
     }
 }
 
-/* Whether a cell of 16 bytes would forget a write that later accesses may not be in order with. */
+/* Whether a cell of 16 bytes would lose a write with which later accesses may be unordered. */
 static int forgets(const Wave *w, const SanWave *sw, const SanOp *o, const Lane *a, const Cell *c, uint16_t mask) {
     const Write *write = &c->write;
     if (!a->is_write || write->group == NOBODY) return 0;
@@ -300,7 +300,8 @@ static int forgets(const Wave *w, const SanWave *sw, const SanOp *o, const Lane 
 HK_INLINE void global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes, unsigned lane,
                              int is_write, uint32_t scope) {
     San *s = sw->group->san;
-    /* A packet of hostcalls is of the wave that took it from a stack, and the next wave's after it was put back. */
+    /* A packet of hostcalls belongs to the wave that took it from a stack, and to the next wave once it was put
+       back. */
     if (address - w->group->machine->hostcalls < w->group->machine->hostcalls_bytes) return;
     uint32_t group = (uint32_t)w->group->index, me = sw->index;
     Lane a = {

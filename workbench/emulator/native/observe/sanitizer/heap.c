@@ -1,4 +1,4 @@
-/* The heap of malloc in kernels: what lies in no block in use. hip/device/heap.h says how it is laid out. */
+/* The heap of malloc in kernels: memory in no block in use. hip/device/heap.h has its layout. */
 #include "observe/sanitizer/state.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ void san_heap_free(San *s) { free(s->heap_blocks); }
 
 static const Block *block_at(uint64_t address) { return (const Block *)(uintptr_t)address; }
 
-/* End of the blocks that are known: those behind one that is being made wait for it. */
+/* End of the known blocks: those after one under construction wait for it. */
 static uint64_t known_end(San *s) {
     uint64_t used = s->heap_base + *(const uint64_t *)(uintptr_t)s->heap_base, end = s->heap_base + HEAD;
     if (used > s->heap_end) used = s->heap_end;
@@ -76,7 +76,7 @@ void san_heap(Wave *w, const SanOp *o, uint64_t address, uint32_t bytes, int32_t
     uint64_t start = block_of(s, address);
     const Block *block = block_at(start);
     if (address < start + sizeof *block) {
-        /* malloc and free look at blocks by accesses of the device's scope. */
+        /* malloc and free access blocks with the device's scope. */
         if (o->flags & (SAN_ATOMIC | SAN_DEVICE)) return;
         found(w, o, lane, address, SAN_HEAP_BEFORE, start + sizeof *block - address, block->size);
     } else if (block->state == FREED) {

@@ -1,12 +1,12 @@
-/* LDS: who wrote and read each dword since which barrier, and what is undefined.
+/* LDS: writers and readers of each dword since which barrier, and undefined contents.
  *
- * Two accesses of different waves are ordered by a barrier between them, or by what one has read of the other
+ * Two accesses of different waves are ordered by a barrier between them, or because one has read from the other
  * (order.c).
  */
 #include "observe/sanitizer/state.h"
 
-/* Four dwords that were written together, and since then only used together, are one: the first one's cell, its `quick`
- * and its numbers of reads hold for all. */
+/* Four dwords that were written together, and since then only used together, count as one: the first one's cell, its
+ * `quick` and its numbers of reads apply to all. */
 static void part(SanGroup *sg, uint64_t dword) {
     sg->together[dword / 4] = 0;
     for (uint64_t n = dword + 1; n < dword + 4; n++) {
@@ -23,7 +23,7 @@ static void part_all(SanGroup *sg, uint64_t offset, uint32_t bytes) {
         if (sg->together[dword / 4]) part(sg, dword);
 }
 
-/* Cells of an access of whole dwords, from that of its first dword on; 0: it takes a closer look. */
+/* Cells of an access of whole dwords, from that of its first dword on; 0: it needs a closer look. */
 HK_INLINE uint32_t cells_of(SanGroup *sg, uint64_t offset, uint32_t bytes) {
     if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
     if (bytes == 16 && !(offset & 15)) return sg->together[offset / 16] ? 1 : 4;
@@ -31,14 +31,14 @@ HK_INLINE uint32_t cells_of(SanGroup *sg, uint64_t offset, uint32_t bytes) {
     return bytes / 4;
 }
 
-/* Whether nothing new can come of an access: this wave has made the same one since the last barrier, without a
+/* Whether an access can have no new finding: this wave has made the same one since the last barrier, without a
  * finding, and no other wave has come in between. */
 HK_INLINE int nothing_new(const SanGroup *sg, uint64_t dword, uint32_t bit) {
     uint64_t wanted = (uint64_t)sg->epoch << 32 | bit;
     return (sg->quick[dword] & (0xffffffff00000000ull | bit)) == wanted;
 }
 
-/* Reads of whole dwords that need no look at their cells. */
+/* Reads of whole dwords that need not check their cells. */
 HK_INLINE int quick_read(const SanWave *sw, uint64_t offset, uint32_t cells) {
     for (uint64_t dword = offset / 4; dword < offset / 4 + cells; dword++)
         if (!nothing_new(sw->group, dword, 1u << sw->index)) return 0;
@@ -84,7 +84,7 @@ HK_INLINE int follows_writes(const SanWave *sw, const LdsCell *cells, uint32_t c
     return 1;
 }
 
-/* Reads of whole dwords that are right. 0, and nothing done, where it takes a closer look. */
+/* Reads of whole dwords that are right. 0, and nothing done, if they need a closer look. */
 HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t count, uint32_t number) {
     SanGroup *sg = sw->group;
     uint32_t me = sw->index, epoch = sg->epoch;
@@ -107,7 +107,7 @@ HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t 
     return 1;
 }
 
-/* Writes of whole dwords that nobody else has used since the last barrier; likewise. */
+/* Writes of whole dwords that no other wave has used since the last barrier; 0 as above. */
 HK_INLINE int plain_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, uint32_t count, uint32_t how,
                           uint32_t number) {
     SanGroup *sg = sw->group;
@@ -148,7 +148,7 @@ static void note_write(const SanWave *sw, const SanOp *o, LdsCell *c, uint8_t ma
     int mine = c->write.writer == me && c->write.epoch == epoch;
     c->write.undefined &= (uint8_t)~mask;
     c->write.atomics = how & 4 ? (uint16_t)(c->write.atomics | 1u << me) : 0;
-    /* Others' atomics may change places with this one, and not with the plain write before it. */
+    /* Other waves' atomics may be swapped with this one, but not with the plain write before it. */
     if (mine && (how & 4) && !(c->write.how & 4)) return;
     c->write.mask = mine && c->write.how == how ? c->write.mask | mask : mask;
     c->write.writer = (uint8_t)me;

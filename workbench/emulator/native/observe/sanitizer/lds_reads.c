@@ -1,4 +1,4 @@
-/* Reads of LDS that are under way when something is written over what they read. */
+/* Reads of LDS that are under way when a write overwrites their data. */
 #include "observe/sanitizer/state.h"
 
 int san_same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned lane) {
@@ -28,7 +28,7 @@ void san_note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *
     r->high = high + o->bytes + (second >> 31 ? 0 : second);
 }
 
-/* A lane of `r` that reads of [at, at + bytes); -1: none does. */
+/* A lane of `r` that reads from [at, at + bytes); -1: none does. */
 static int reading_lane(const LdsRead *r, uint32_t at, uint32_t bytes) {
     for (uint32_t offset = 0;; offset = r->second) {
         HK_FOR_LANES(lane, r->lanes) {

@@ -1,4 +1,4 @@
-/* Order between waves that comes from what they read of one another.
+/* Order between waves that follows from reading each other's writes.
  *
  * A wave that reads what another has written by an atomic, or by a store with a scope, knows once it has waited for the
  * read that what was complete at the write comes before what it does next; so does one that polls LDS. What is complete
@@ -36,7 +36,7 @@ static void add_known(SanKnown *to, const SanKnown *from) {
     at_least(&to->acquired, from->acquired);
 }
 
-/* What this wave's reading of a flag says of a wave of its work-group. */
+/* What this wave learns about a wave of its work-group by reading a flag. */
 static void learn(SanWave *sw, uint32_t wave, const SanOrder *order) {
     SanWave *other = &sw->group->waves[wave];
     add_order(&sw->learned.of[wave], order);
@@ -88,7 +88,7 @@ void san_global_learn(const Wave *w, SanWave *sw, uint64_t address, uint32_t sco
     sw->learned_vm = number;
 }
 
-/* What is complete, and what other dies see, of the waves of the work-group as far as this one knows. */
+/* Writes of the work-group's waves that are complete, or visible to other dies, as far as this one knows. */
 static void reach(const Wave *w, const SanWave *sw, SanRelease *r) {
     const SanGroup *sg = sw->group;
     for (uint32_t i = 0; i < sg->wave_count; i++) {
@@ -176,7 +176,7 @@ int san_ordered(const Wave *w, const SanWave *sw, uint32_t group, uint32_t wave,
     uint64_t first = all->count > RELEASES ? all->count - RELEASES : 0;
     for (uint64_t i = first; i < all->count; i++) {
         const SanRelease *r = &all->newest[i % RELEASES];
-        /* Of those that are forgotten one may have come in time. */
+        /* One of the forgotten ones may have come in time. */
         int is_in_time = r->time <= until || (i == first && first > 0);
         if (is_in_time && number <= (needs_visible ? r->visible[wave] : r->complete[wave])) return 1;
     }

@@ -1,6 +1,6 @@
 /* Undefined values in registers: which lanes, which bits of scalars.
  *
- * They are followed, not reported, until they are stored to global memory, decide a branch or EXEC, or are an address.
+ * They are tracked, not reported, until they are stored to global memory, decide a branch or EXEC, or are an address.
  */
 #include "observe/sanitizer/state.h"
 
@@ -47,7 +47,7 @@ void san_mark(SanWave *sw, const SanOp *o, uint64_t origin) {
     if (o->flags & SAN_WRITES_SCC) sw->scalar_origin[SAN_SCC] = origin;
 }
 
-/* The results are undefined because sources are; call before they are set. */
+/* Marks the results undefined because of the sources; call it before they are set. */
 static void pass_on(SanWave *sw, const SanOp *o, uint64_t lanes) {
     san_mark(sw, o, san_origin(sw, o, 0, SAN_SOURCES - 1, lanes));
 }
@@ -96,7 +96,7 @@ void san_vector(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     u |= mask;
     if (u & exec) pass_on(sw, o, u & exec);
     if (o->flags & SAN_DPP) {
-        /* Lanes may keep what they had. */
+        /* Lanes may keep their old value. */
         for (uint32_t n = 0; n < o->dst_count && o->dst + n < sw->group->rows; n++) {
             uint64_t *d = &sw->undefined[o->dst + n];
             *d &= u | ~exec;
@@ -109,7 +109,8 @@ void san_vector(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     if (o->sdst_count[0]) set_scalar_lanes(sw, o, u & exec);
 }
 
-/* What a dword of a 64-bit result takes from a source: its own, and the other one where that reaches it. */
+/* Undefined bits that a dword of a 64-bit result takes from a source: its own, and the other dword where that
+   matters. */
 static uint64_t carried(const SanOp *o, uint32_t word, uint32_t count, uint64_t low, uint64_t high) {
     if (count < 2) return low;
     if (o->flags & SAN_CARRY) return word == 0 ? low : low | high;
@@ -148,7 +149,7 @@ void san_words(SanWave *sw, const SanOp *o, uint64_t exec) {
     uint32_t count = o->dst_count < 8 ? o->dst_count : 8;
     for (uint32_t n = 0; n < count; n++)
         for (int i = 0; i < SAN_SOURCES; i++) {
-            /* imm: for each source, which of its dwords each half of the result reads. */
+            /* imm: for each source, the dwords that each half of the result reads. */
             uint32_t word = n < 2 ? o->imm >> (2 * i + n) & 1 : n;
             if (o->flags & SAN_KEEP) word = n;
             if (o->src_count[i]) results[n] |= undefined_row(sw, o->src[i] + (word < o->src_count[i] ? word : 0u));
@@ -249,7 +250,7 @@ void san_matrix(SanWave *sw, const SanOp *o) {
     for (uint32_t r = 0; r < o->dst_count && r < 32; r++) set_rows(sw, o->dst + r, 1, ~0ull, results[r]);
 }
 
-/* Lanes that swap with one that is off; `distance` is 16 or 32. */
+/* Lanes that swap with a disabled one; `distance` is 16 or 32. */
 static uint64_t swap_alone(uint64_t exec, unsigned distance) {
     uint64_t low = distance == 16 ? 0x0000ffff0000ffffull : 0x00000000ffffffffull;
     return exec & ~((exec & low) << distance | (exec >> distance & low));
@@ -275,7 +276,7 @@ void san_shuffle(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     if (o->flags & SAN_KEEP) set_rows(sw, o->src[0], o->src_count[0], exec, u);
 }
 
-/* A lane takes another's data. The ISA gives 0 for one that is off: defined where a program names the instruction
+/* A lane takes another's data. For a disabled lane the ISA gives 0: defined where a program names the instruction
  * (DS_SWIZZLE), but DS_BPERMUTE is what __shfl compiles to, whose result HIP leaves undefined there. */
 void san_gather(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     int by_address = (o->flags & SAN_INDEXED) != 0;

@@ -1,4 +1,4 @@
-/* Runs of instructions, as generated code hands them over; and wait states between pairs of instructions. */
+/* Runs of instructions from generated code, and wait states between pairs of instructions. */
 #include "observe/sanitizer/waits.h"
 
 /* The second instruction of a pair that needs wait states in between. */

@@ -1,7 +1,7 @@
-/* The sanitizer, as generated code and the driver see it.
+/* The sanitizer's interface to generated code and to the driver.
  *
- * Code translated for sanitizing hands runs of instructions to hk_san_run before they execute; launches that do not
- * sanitize have none of it.
+ * Code translated for sanitizing passes runs of instructions to hk_san_run before they execute; other launches contain
+ * no such calls.
  */
 #ifndef HK_SANITIZER_H
 #define HK_SANITIZER_H
@@ -11,7 +11,7 @@
 HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count);
 /* Runs a native operation; lanes out of bounds are reported and left out. */
 HK_EXPORT int32_t hk_san_native(Wave *w, const Op *op, NativeFn operation);
-/* An access of LDS beyond what the kernel asked for, which hardware does not stop. */
+/* An access of LDS beyond the kernel's allocation, which hardware does not stop. */
 void hk_san_overrun(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write, int32_t lane);
 
 /* The driver's side. */

@@ -1,4 +1,4 @@
-/* Where the sanitizer keeps what it knows: of a launch, its work-groups and waves. */
+/* The sanitizer's state: of a launch, its work-groups and waves. */
 #include "observe/sanitizer/state.h"
 
 #include <stdlib.h>
@@ -126,7 +126,7 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
     }
 }
 
-/* Keeps the reads of LDS with which a wave passes a barrier. */
+/* Stores the reads of LDS with which a wave passes a barrier. */
 static void pass_reads(SanWave *sw) {
     sw->passed_count = 0;
     if (sw->last_read <= sw->lgkm_done) return;

@@ -1,6 +1,6 @@
-/* What the sanitizer knows of a launch while it runs, and what its parts ask of one another.
+/* The sanitizer's state during a launch, and the functions that its parts offer each other.
  *
- * A wave carries, beside its registers: which lanes (bits of scalar registers) were never written, and the number of
+ * A wave has, besides its registers: the lanes (bits of scalar registers) that were never written, and the number of
  * the load that each register waits for.
  */
 #ifndef HK_SANITIZER_STATE_H
@@ -9,7 +9,7 @@
 #include "observe/sanitizer/sanitizer.h"
 #include "run/lanes.h"
 
-/* An access of LDS by a load that may read what another wave writes meanwhile. */
+/* An access of LDS by a load that may read what another wave writes in the meantime. */
 #define ACCESS_FLAG 8u
 
 #define SCALARS (SAN_SCC + 1)
@@ -54,7 +54,7 @@ typedef struct Cell {
 
 enum { SCOPE_WAVE, SCOPE_GROUP, SCOPE_DEVICE };
 
-/* A read of LDS, whose data may still be on its way. */
+/* A read of LDS, whose data may still be under way. */
 typedef struct LdsRead {
     uint64_t lanes;
     uint32_t number, pc;
@@ -64,14 +64,14 @@ typedef struct LdsRead {
     uint32_t at[HK_LANES];
 } LdsRead;
 
-/* lgkmcnt has 4 bits: an instruction that would count further waits, so that no more can be under way. */
+/* lgkmcnt has 4 bits: an instruction that would count further waits, so no more can be under way. */
 #define READS 16
 
 #define PAGE_SHIFT 12
 #define PAGE_CELLS ((1u << PAGE_SHIFT) / 16)
 #define PAGE_DWORDS ((1u << PAGE_SHIFT) / 4)
 
-/* The dwords of a page of which a cell of 16 bytes could not tell enough. */
+/* Dwords of a page whose state a cell of 16 bytes cannot hold. */
 typedef struct Dwords {
     Cell cells[PAGE_DWORDS];
     Write before[PAGE_DWORDS]; /* one that the newest may change places with, both being atomics */
@@ -87,19 +87,19 @@ typedef struct Page {
     Dwords *dwords;  /* for the cells whose write is of APART; NULL: there are none */
 } Page;
 
-/* Accesses of a counter that may be done before, or after, those around them: how many are not known to be done, and
- * the number of the first of these. */
+/* Accesses of a counter that may complete before, or after, those around them: the number not known to be complete,
+ * and the number of the first of these. */
 typedef struct SanStrays {
     uint32_t count, first;
 } SanStrays;
 
-/* Accesses of a wave that come before another one's next: of LDS by their lgkmcnt numbers, loads to LDS and accesses of
- * global memory by their vmcnt numbers. */
+/* Accesses of a wave that are ordered before another one's next: of LDS by their lgkmcnt numbers, loads to LDS and
+ * accesses of global memory by their vmcnt numbers. */
 typedef struct SanOrder {
     uint32_t lgkm, to_lds, global;
 } SanOrder;
 
-/* What a wave knows to come before what it does next, beside what barriers say. */
+/* Accesses that a wave knows to be ordered before its next, besides those by barriers. */
 typedef struct SanKnown {
     SanOrder of[HK_MAX_WAVES];
     /* vmcnt numbers of the waves of its work-group: what is complete, and what other dies can see. */
@@ -108,7 +108,7 @@ typedef struct SanKnown {
     uint32_t seen, acquired;
 } SanKnown;
 
-/* What a work-group let others see by a write of device scope: the numbers of its waves, as in SanKnown. */
+/* Accesses that a work-group made visible by a write of device scope: the numbers of its waves, as in SanKnown. */
 typedef struct SanRelease {
     uint32_t time;
     uint32_t complete[HK_MAX_WAVES], visible[HK_MAX_WAVES];
@@ -121,7 +121,7 @@ typedef struct SanReleases {
     SanRelease newest[RELEASES]; /* round and round */
 } SanReleases;
 
-/* A dword of global memory that was written by an atomic, or by a store with a scope. */
+/* A dword of global memory written by an atomic, or by a store with a scope. */
 typedef struct SanFlag {
     uint64_t dword;
     uint32_t group, time;
@@ -161,7 +161,7 @@ typedef struct SanGroup SanGroup;
 typedef struct SanWave {
     SanGroup *group;
     uint32_t index;
-    /* Loads issued and known to be done, by counter; and what was done at the last barrier. */
+    /* Loads issued and known to be complete, by counter; and those complete at the last barrier. */
     uint32_t vm_issued, vm_done, vm_published;
     uint32_t lgkm_issued, lgkm_done, lgkm_published;
     SanStrays vm_strays, lgkm_strays;
@@ -175,7 +175,8 @@ typedef struct SanWave {
     /* What it has read and not waited for, with the numbers of the newest such reads; 0: none. */
     SanKnown learned;
     uint32_t learned_vm, learned_lgkm;
-    /* What the L2 is writing to memory, as in SanKnown, and the number of the instruction that asked for it; 0: none.
+    /* Writes that the L2 is sending to memory, as in SanKnown, and the number of the instruction that asked for it; 0:
+     * none.
      */
     uint32_t written_back[HK_MAX_WAVES], written_back_vm;
     const SanOp *access;       /* the newest of memory */
@@ -221,7 +222,7 @@ __attribute__((cold, noinline)) int san_found(Wave *w, uint32_t kind, const Op *
 /* The instruction that made the first undefined source among `first` to `last` so in `lanes`: the one at hand where a
  * register was never written. */
 uint64_t san_origin(const SanWave *sw, const SanOp *o, int first, int last, uint64_t lanes);
-/* The results of an instruction are undefined because of `origin`. */
+/* Marks the results of an instruction undefined because of `origin`. */
 void san_mark(SanWave *sw, const SanOp *o, uint64_t origin);
 void san_vector(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_words(SanWave *sw, const SanOp *o, uint64_t exec);
@@ -244,7 +245,7 @@ void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 /* lds_reads.c */
 /* Whether a store to LDS would leave it as it is: waves that write the same are no race. */
 int san_same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned lane);
-/* Remembers a read of LDS: the wave may pass a barrier, or load over it, before the data has come. */
+/* Records a read of LDS: the wave may pass a barrier, or load over it, before the data has arrived. */
 void san_note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t second);
 void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes);
 /* order.c */
@@ -252,15 +253,15 @@ void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const
 void san_lds_learn(SanWave *sw, const LdsCell *c, uint32_t number);
 /* The same of global memory; `scope` is the read's. */
 void san_global_learn(const Wave *w, SanWave *sw, uint64_t address, uint32_t scope, uint32_t number);
-/* What an atomic, or a store with a scope, lets others know. */
+/* Records what an atomic, or a store with a scope, makes visible to others. */
 void san_release(SanWave *sw, uint32_t lgkm);
 void san_release_global(const Wave *w, SanWave *sw, const uint64_t *at, uint64_t lanes, uint32_t scope, int is_atomic);
-/* What was read, or written back, holds once it has been waited for. */
+/* Reads and write-backs count once they have been waited for. */
 void san_settle(SanWave *sw);
 void san_cache(const Wave *w, SanWave *sw, uint32_t what);
 void san_order_barrier(SanGroup *sg);
-/* Whether an access of global memory, numbered `number` by its wave, comes before this wave's next by what both have
- * done since, if not by a barrier. */
+/* Whether an access of global memory, numbered `number` by its wave, is ordered before this wave's next by both
+ * waves' actions since, other than barriers. */
 int san_ordered(const Wave *w, const SanWave *sw, uint32_t group, uint32_t wave, uint32_t number, int needs_visible,
                 uint32_t until);
 void san_order_free(San *s);
@@ -281,7 +282,7 @@ void san_unwritten_scalars(SanWave *sw, const SanOp *o, uint64_t address);
 /* accesses.c */
 void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 
-/* Lanes of a row that are undefined; rows that do not exist are not. */
+/* Undefined lanes of a row; rows that do not exist have none. */
 HK_INLINE uint64_t undefined_row(const SanWave *sw, uint32_t row) {
     return row < sw->group->rows ? sw->undefined[row] : 0;
 }

@@ -1,4 +1,4 @@
-/* Waits: whether a register that is read or written has its load under way.
+/* Waits: whether a register that is read or written has a load under way.
  *
  * vmcnt counts vector memory down in order, and lgkmcnt the LDS (LLVM AMDGPUUsage, "Memory model gfx942"; CDNA3 ISA
  * guide, "Data dependency resolution"). What comes back in any order counts beside them: scalar loads in lgkmcnt, flat
@@ -13,8 +13,8 @@
 
 #include "observe/sanitizer/state.h"
 
-/* A counter with `issued` accesses in its numbers is at `count` or below. Numbers are done one after the other, so that
- * those behind a stray one wait for it. */
+/* A counter with `issued` accesses in its numbers is at `count` or below. Numbers complete one after the other, so
+ * that those after a stray one wait for it. */
 HK_INLINE void wait_in_order(uint32_t count, uint32_t issued, SanStrays *strays, uint32_t *done) {
     uint32_t under_way = count + strays->count, proven = issued > under_way ? issued - under_way : 0;
     if (count == 0) {

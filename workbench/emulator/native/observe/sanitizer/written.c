@@ -1,4 +1,4 @@
-/* Device memory that was never written: what loads bring from it is undefined. */
+/* Device memory that was never written: values loaded from it are undefined. */
 #include "observe/sanitizer/state.h"
 
 static const SanMemory *watched(San *s, uint64_t address) {
@@ -16,7 +16,7 @@ static const SanMemory *watched(San *s, uint64_t address) {
     return s->last_memory = &s->memories[low - 1];
 }
 
-/* Uninitialised bytes of [address, address + bytes), at most 16; `set` says that they are written now. */
+/* Uninitialised bytes of [address, address + bytes), at most 16; `set` marks them written. */
 static uint32_t unwritten(San *s, uint64_t address, uint32_t bytes, int set) {
     const SanMemory *m = watched(s, address);
     if (m == NULL) return 0;
