@@ -1,4 +1,4 @@
-/* The instruction cache: when the next instruction is there. */
+/* The instruction cache: the cycle at which the next instruction arrives. */
 #include "machine.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ int sim_prepare_fetch(Unit *u) {
     return u->fetched != NULL;
 }
 
-/* Cycles until an instruction is there; 0 where its line is in the cache. */
+/* Cycles until an instruction arrives; 0 if its line is in the cache. */
 double sim_fetch(Unit *u, uint32_t place) {
     uint32_t line = place / 32;
     if (u->code_fits || line == u->last_line) return 0;

@@ -73,7 +73,7 @@ void sim_start_groups(Unit *u, double now) {
     }
 }
 
-/* All waves of the group that still run have come to the barrier: they go on. */
+/* All waves of the group that still run have reached the barrier: they continue. */
 void sim_pass_barrier(Unit *u, Place *p, double now, int32_t last) {
     for (uint32_t i = 0; i < u->run->waves; i++) {
         SimWave *w = &p->waves[i];

@@ -64,7 +64,7 @@ typedef struct Simd {
     uint32_t waves;
 } Simd;
 
-/* Accesses that wait to be served in order: when each will begin. */
+/* Accesses that wait to be served in order: the cycle at which each will begin. */
 typedef struct Line {
     double begins[WAITING];
     uint32_t first, next;

@@ -55,7 +55,7 @@ static double admitted(Unit *u, double bytes, double at) {
     return at;
 }
 
-/* How long a share makes an access wait. */
+/* Cycles that a share makes an access wait. */
 static double delay(Unit *u, uint32_t level, double cycles, double at) {
     double free = most(u->share_free[level], at - u->m->slack) + cycles;
     u->share_free[level] = free;
@@ -86,12 +86,12 @@ static double store(Unit *u, const SimOp *op, double lines, double begins, doubl
     return begins + spent + latency + late;
 }
 
-/* When a vector memory instruction is done. */
+/* Cycle at which a vector memory instruction is done. */
 double sim_memory(Unit *u, uint32_t index, SimStep cost, double now) {
     const SimMachine *m = u->m;
     const SimOp *op = &u->run->ops[index];
     double lines = cost.lines, least = op->cycles;
-    /* A wide access has a turn for each quad at least, which is `least`; turns of no bytes are of no lanes. */
+    /* A wide access has at least one turn for each quad, which is `least`; turns of no bytes are of no lanes. */
     double spent = most(most(least, cost.turns), lines * m->level_cycles[0]);
     double begins = most(now, u->l1_free);
     int loads = op->kind == SIM_LOAD && !(op->flags & SIM_ATOMIC);

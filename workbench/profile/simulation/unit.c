@@ -1,14 +1,15 @@
 /* A compute unit that executes recorded waves: four SIMDs, each with a turn every four cycles in which it issues at
  * most one instruction of each class, of different waves, the oldest of the highest priority first.
  *
- * A SIMD is looked at only in turns in which one of its waves may go on: every wave knows from when on that can be.
- * Who is served when by LDS and by memory is settled when an instruction issues (memory.c), as both serve in order.
+ * A SIMD is visited only in turns in which one of its waves may continue: every wave knows the first such turn. The
+ * order in which LDS and memory serve accesses is settled when an instruction issues (memory.c), as both serve in
+ * order.
  */
 #include "machine.h"
 
 #include <stdlib.h>
 
-/* Of all that holds a wave up, the last. */
+/* Of everything that holds a wave up, the last. */
 typedef struct Hold {
     double at;
     int reason;
@@ -35,7 +36,7 @@ static void counted(Hold *h, const Queue *q, int32_t left, int vector) {
     }
 }
 
-/* When the wave's next instruction could issue, were it alone, and what it waits for until then. */
+/* Cycle at which the wave's next instruction could issue if the wave were alone, and what it waits for until then. */
 static Hold earliest(Unit *u, SimWave *w, double now) {
     const SimOp *op = &u->run->ops[w->op];
     const Simd *s = &u->simds[w->simd];
@@ -83,7 +84,7 @@ static void put(Queue *q, double done, uint32_t op, int scalar) {
     q->entries[q->next++ % PENDING] = (Pending){done, (int32_t)op, scalar};
 }
 
-/* What the instruction cost where it was recorded; nothing where no lane was active. */
+/* Recorded cost of the instruction; none if no lane was active. */
 static SimStep cost_of(const SimRun *r, SimWave *w) {
     const SimStep *steps = w->way->steps;
     for (uint64_t i = w->step; i < w->way->count && steps[i].block < 0; i++)
@@ -99,7 +100,7 @@ static void set(double *ready, const SimRange *ranges, uint32_t count, double at
         for (uint32_t k = 0; k < ranges[i].count; k++) ready[ranges[i].first + k] = at;
 }
 
-/* Does what the instruction does; the cycles for which a timeline shows it. */
+/* Executes the instruction; returns the cycles for which a timeline shows it. */
 static double execute(Unit *u, SimWave *w, const SimOp *op, double now) {
     SimRun *r = u->run;
     Simd *s = &u->simds[w->simd];

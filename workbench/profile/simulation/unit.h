@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* SimOp.kind: what executes an instruction. */
+/* SimOp.kind: the unit that executes an instruction. */
 enum {
     SIM_VALU, /* transcendental and packed ones too: `cycles` differs */
     SIM_MFMA,
@@ -88,7 +88,7 @@ typedef struct SimWay {
     uint64_t count;
 } SimWay;
 
-/* What the unit is made of. */
+/* Parameters of the unit. */
 typedef struct SimMachine {
     double turn;          /* cycles between two turns of a SIMD */
     double taken;         /* cycles until the first instruction behind a taken branch can issue */
@@ -114,7 +114,7 @@ typedef struct SimMachine {
     uint32_t fetch_ways;
 } SimMachine;
 
-/* What a lane of the timeline shows: an instruction from `start` on, or why nothing was issued. */
+/* Entry of a lane of the timeline: an instruction from `start` on, or the reason why nothing was issued. */
 typedef struct SimSpan {
     double start;
     float cycles;

@@ -1,4 +1,4 @@
-/* A wave by itself: when its SIMD looks at it again, what it has waited for, and its next instruction. */
+/* A single wave: when its SIMD visits it again, what it has waited for, and its next instruction. */
 #include "machine.h"
 
 #include <stddef.h>
@@ -29,7 +29,7 @@ void sim_span(Unit *u, const SimWave *w, double start, double cycles, int reason
                                             .kind = r->ops[w->op].kind};
 }
 
-/* Puts down what the wave has waited for until now. */
+/* Records what the wave has waited for until now. */
 void sim_settle(Unit *u, SimWave *w, double now) {
     if (now <= w->since) return;
     double cycles = now - w->since;

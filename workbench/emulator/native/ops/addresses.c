@@ -1,4 +1,4 @@
-/* What all global memory instructions share: the lane-by-lane check, counting, and moves into LDS. */
+/* Common parts of all global memory instructions: the lane-by-lane check, counting, and moves into LDS. */
 #include "ops/addresses.h"
 #include "ops/matrix_tiles.h"
 #include "observe/steps.h"
@@ -51,7 +51,7 @@ static uint32_t hk_l1_turns(const uint64_t *at, uint64_t exec, uint32_t bytes) {
     return turns;
 }
 
-/* Where the lanes' data would lie on a GPU: the emulated device uses host memory where it is, which begins at any
+/* Where the lanes' data would lie on a GPU: the emulated device uses host memory in place, which begins at any
  * multiple of 64, and elsewhere in each process. */
 static void hk_place(const Wave *w, const uint64_t *at, uint64_t exec, uint64_t *placed) {
     const Allocation *a = NULL;
@@ -109,7 +109,7 @@ void hk_count_flat(Wave *w, const Op *op, const HkAddresses *a, uint64_t exec, u
     if (global != 0) hk_count_lanes(w, op, a->at, global, bytes, is_write);
 }
 
-/* Whether each four lanes' dwords are 16 bytes in a row. */
+/* Whether each group of four lanes reads 16 bytes in a row. */
 HK_INLINE int hk_lie_in_fours(const uint64_t *at) {
     const u64x8 step = {0, 4, 8, 12, 0, 4, 8, 12};
     u64x8 apart = {};

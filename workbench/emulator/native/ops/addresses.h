@@ -1,11 +1,11 @@
-/* Addresses of the active lanes, their check against the allocations, and what is counted of them. */
+/* Addresses of the active lanes, their check against the allocations, and counters of them. */
 #ifndef HK_MEMORY_H
 #define HK_MEMORY_H
 
 #include "run/lanes.h"
 
-/* Where the lanes of an instruction go: 64-bit addresses (`wide`), or a base and 32-bit offsets. Inactive
- * lanes repeat an active one, so that a vector load may read them. */
+/* Addresses of an instruction's lanes: 64-bit addresses (`wide`), or a base and 32-bit offsets. Inactive lanes
+ * repeat an active one, so that a vector load may read them. */
 typedef struct HkAddresses {
     int wide;
     uint8_t *base;
@@ -72,7 +72,7 @@ void hk_count_global(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes
 void hk_count_flat(Wave *w, const Op *op, const HkAddresses *a, uint64_t exec, uint32_t bytes, int is_write);
 int32_t hk_check_each(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes, int is_write);
 
-/* Nonzero after recording a fault of the first lane that may not touch its `bytes`. */
+/* Nonzero after recording a fault of the first lane that may not access its `bytes`. */
 HK_INLINE int32_t hk_check_addresses(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes, int is_write) {
     if (__builtin_expect(!hk_allowed(w, a->lo, a->hi + bytes, is_write), 0)) {
         if (hk_check_each(w, op, a, bytes, is_write)) return 1;
@@ -94,7 +94,7 @@ HK_INLINE uint64_t hk_lanes_below(uint32_t end, uint32_t start, uint32_t step, u
 /* Memory to LDS: lane l of `exec` moves its data from at[l], and 0 where `out_of_range` names it. */
 int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64_t exec, uint64_t out_of_range);
 
-/* Names in the ISA of what loads and stores move. */
+/* The ISA's names of the data that loads and stores move. */
 /* clang-format off */
 #define HK_LOADS(X)                                                                                                    \
     X(ubyte, HK_U8) X(sbyte, HK_I8) X(ushort, HK_U16) X(sshort, HK_I16)                                                \

@@ -84,7 +84,7 @@ static uint32_t hk_add_bfloat(uint32_t a, uint32_t b, uint32_t flush) {
     return hk_flush32((sum + 0x7fff + (sum >> 16 & 1)) & 0xffff0000u, flush & HK_FLUSH_OUTPUT) >> 16;
 }
 
-/* What integers of either width become; `second` is the compare value or the mask's data. */
+/* Result of an integer operation of either width; `second` is the compare value or the mask's data. */
 #define HK_INTEGER_UPDATES(Signed)                                                                                     \
     case HK_SWAP:                                                                                                      \
         return data;                                                                                                   \
@@ -117,7 +117,7 @@ static uint32_t hk_add_bfloat(uint32_t a, uint32_t b, uint32_t flush) {
     case HK_MSKOR:                                                                                                     \
         return (old & ~data) | second;
 
-/* The value that memory holds afterwards. */
+/* The new value of memory. */
 static uint32_t hk_update32(HkAtomic kind, uint32_t old, uint32_t data, uint32_t second, uint32_t flush) {
     switch (kind) {
         HK_INTEGER_UPDATES(int32_t)
@@ -176,7 +176,7 @@ typedef struct HkAtomicData {
     const uint32_t *data, *second;
 } HkAtomicData;
 
-/* Whether an atomic is one of the bits outside `past` alone, as compilers make those of a half or a byte. */
+/* Whether an atomic changes only bits outside `past`, as compilers make those of a half or a byte. */
 static int hk_leaves(HkAtomic kind, uint32_t data, uint32_t second, uint32_t past) {
     switch (kind) {
     case HK_CMPSWAP:
@@ -194,7 +194,8 @@ static int hk_leaves(HkAtomic kind, uint32_t data, uint32_t second, uint32_t pas
     }
 }
 
-/* Bits of a lane's dword past the end of its memory, which the atomic leaves; 0 where there are none, or it does not.
+/* Bits of a lane's dword past the end of its memory, which the atomic leaves unchanged; 0 if there are none, or if it
+ * does not.
  */
 static uint32_t hk_bits_left(const Wave *w, HkAtomic kind, int wide, HkAtomicData from, uint64_t address,
                              unsigned lane) {
@@ -202,7 +203,7 @@ static uint32_t hk_bits_left(const Wave *w, HkAtomic kind, int wide, HkAtomicDat
     return past && hk_leaves(kind, from.data[lane], from.second ? from.second[lane] : 0, past) ? past : 0;
 }
 
-/* One lane's update of memory that other threads may update too; bits of `left` stay. */
+/* One lane's update of memory that other threads may update too; the bits of `left` stay. */
 static void hk_update_memory(HkAtomic kind, int wide, uint8_t *p, HkAtomicData from, uint32_t *returned, unsigned lane,
                              uint32_t left) {
     if (wide) {
@@ -247,7 +248,7 @@ HK_INLINE HkAtomicData hk_memory_data(const Wave *w, const Op *op, HkAtomic kind
     return (HkAtomicData){rows, kind == HK_CMPSWAP ? rows + (wide ? 2 : 1) * HK_LANES : NULL};
 }
 
-/* The data rows may be the result rows: what is returned goes there only when all lanes are done. */
+/* The data rows may be the result rows: old values are written only when all lanes are done. */
 HK_INLINE void hk_put_returned(Wave *w, const Op *op, const uint32_t *returned, int wide, uint64_t exec) {
     if (op->dst == HK_NO_REGISTER) return;
     for (int r = 0; r < 1 + wide; r++) hk_row_blend(hk_row(w, op->dst) + r * HK_LANES, returned + r * HK_LANES, exec);
@@ -261,8 +262,8 @@ static int32_t hk_check_aligned(Wave *w, const Op *op, const HkAddresses *a, uin
     return 0;
 }
 
-/* Notes the packet that a wave has put on the stack of hostcalls: the driver answers it when the wave's turn ends. A
- * wave submits one packet at a time. */
+/* Records the packet that a wave has pushed on the stack of hostcalls: the driver answers it when the wave's turn
+ * ends. A wave submits one packet at a time. */
 static void hk_note_packet(Wave *w, const HkAddresses *a, HkAtomicData from, const uint32_t *returned) {
     HK_FOR_LANES(lane, a->exec) {
         if (hk_address(a, lane) != w->group->machine->hostcalls + offsetof(HostcallBuffer, ready_stack)) continue;

@@ -27,7 +27,7 @@ HK_INLINE HkResource hk_resource(const Wave *w, const Op *op) {
     r.num_format = s[3] >> 12 & 7;
     r.data_format = s[3] >> 15 & 15;
     r.index_stride = 8u << (s[3] >> 21 & 3);
-    /* The data format's place has the stride's upper bits where it is not wanted for itself. */
+    /* The upper bits of the stride are in the field of the data format where the format is not needed. */
     if (r.add_tid && !(op->flags & HK_BUFFER_FORMAT)) r.stride |= r.data_format << 14;
     return r;
 }
@@ -36,7 +36,7 @@ HK_INLINE HkResource hk_resource(const Wave *w, const Op *op) {
  * has a bit that no address of a process has; the rest of the base is the offset in the wave's scratch. */
 HK_INLINE int hk_is_private(const HkResource *r) { return (int)(r->base >> 47) & r->add_tid & r->swizzle; }
 
-/* Where the lanes' data is, and which of it is out of range. */
+/* Addresses of the lanes' data, and the lanes that are out of range. */
 typedef struct HkBuffer {
     HkAddresses address;          /* of lanes that are in range with their whole data */
     uint64_t out;                 /* active lanes with at least one component out of range */

@@ -1,4 +1,4 @@
-/* Which lane's data a lane takes. */
+/* The lane from which a lane takes its data. */
 #pragma once
 #include "run/lanes.h"
 
@@ -15,7 +15,8 @@ HK_INLINE unsigned hk_swizzle_source(uint32_t pattern, unsigned l) {
     }
     if (pattern & 0x8000) {
         if ((pattern & 0xf000) == 0xc000) {
-            /* Rotate in groups of 32: bits 9:5 say how far, bit 10 which way, bits 4:0 which lane bits stay. */
+            /* Rotate in groups of 32: bits 9:5 give the distance, bit 10 the direction, bits 4:0 the lane bits that
+               stay. */
             unsigned rotate = pattern >> 5 & 31, keep = pattern & 31;
             if (pattern & 0x400) rotate = 32 - rotate;
             unsigned turned = (l + rotate) & 31;

@@ -1,7 +1,8 @@
-/* LDS accesses: bounds of the active lanes' offsets, and what is counted of them.
+/* LDS accesses: bounds of the active lanes' offsets, and counters of them.
  *
- * Beyond what the kernel asked for hardware does not stop: LDS is given in steps (Launch.lds_end), to the end of which
- * accesses find what is there; behind it they read 0 and write nothing. Such accesses are made known (hk_lds_overrun).
+ * Hardware does not stop at the end of the kernel's allocation: LDS is allocated in steps (Launch.lds_end), and
+ * accesses up to the end of a step find whatever is there; behind it they read 0 and write nothing. Such accesses are
+ * reported (hk_lds_overrun).
  */
 #ifndef HK_LDS_H
 #define HK_LDS_H
@@ -11,7 +12,7 @@
 void hk_count_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
                   HkLdsKind kind);
 
-/* The lanes of an access that find LDS at their place; nonzero `fault`: one was recorded. */
+/* The lanes of an access that are inside the LDS; nonzero `fault`: one was recorded. */
 typedef struct {
     uint64_t exec;
     int32_t fault;
@@ -20,7 +21,7 @@ typedef struct {
 HkLdsLanes hk_lds_beyond(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
                          HkLdsKind kind);
 
-/* Whether all of the active lanes' `bytes` are in what the kernel asked for. */
+/* Whether all of the active lanes' `bytes` are in the kernel's allocation. */
 HK_INLINE int hk_in_lds(const Wave *w, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes) {
     return (uint64_t)hk_span32(row, exec).hi + offset + bytes <= w->lds_size;
 }
@@ -34,7 +35,7 @@ HK_INLINE HkLdsLanes hk_check_lds_row(Wave *w, const Op *op, const uint32_t *row
     return (HkLdsLanes){exec, 0};
 }
 
-/* `lanes`, which found no LDS, load 0. */
+/* `lanes`, which are outside the LDS, load 0. */
 void hk_load_nothing(HkData data, uint32_t *rows, uint64_t lanes);
 
 /* Rows to use with `*offset`: address and immediate are added in 32 bits, so that a base below zero may come

@@ -10,7 +10,7 @@
 #include "ops/lds.h"
 #include "ops/matrix_tiles.h"
 
-/* Where the lanes read. */
+/* Places from which the lanes read. */
 typedef struct {
     const uint32_t *row;
     uint32_t offset;
@@ -47,7 +47,7 @@ typedef uint16_t hk_u16x16 __attribute__((vector_size(32), aligned(1)));
 typedef uint8_t hk_u8x16 __attribute__((vector_size(16), aligned(1)));
 
 #ifdef __AVX512BW__
-/* 16 bits, all lanes: two rows of the matrix at a time. Pieces that were put together in memory would be waited for. */
+/* 16 bits, all lanes: two rows of the matrix at a time. Assembling the pieces in memory would stall on their stores. */
 HK_INLINE void hk_transpose_halves(Wave *w, const Op *op) {
     hk_tiles_stay_awake();
     const uint32_t *row = hk_row(w, op->src0);

@@ -140,8 +140,8 @@ static uint64_t mixed(uint64_t x) {
     return x ^ x >> 31;
 }
 
-/* A number of a format that is less than `ulps` units in the last place from the true value; the exact result where
- * that is one and the bound one unit or less. */
+/* A number of a format that is less than `ulps` units in the last place from the true value; the exact result if
+ * there is one and the bound is one unit or less. */
 static double drawn(double value, double truth, uint32_t kind, double ulps, uint64_t draw) {
     static const int mantissa[] = {10, 23, 52}, lowest[] = {-14, -126, -1022};
     static const double most[] = {65504.0, 0x1.fffffep127, 0x1.fffffffffffffp1023};

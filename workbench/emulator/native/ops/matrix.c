@@ -144,7 +144,7 @@ HK_EXPORT int32_t hk_stay_awake(Wave *w) {
     return 0;
 }
 
-/* For each of `count` records: imm[0] rows from dst on get other data than sums of chains. */
+/* For each of `count` records: imm[0] rows from dst on no longer hold sums of chains. */
 HK_EXPORT int32_t hk_forget_sums(Wave *w, const Op *op, int32_t count) {
     for (int i = 0; i < count; i++) memset(w->sums + op[i].dst, 0, op[i].imm[0]);
     return 0;

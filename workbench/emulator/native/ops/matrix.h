@@ -213,8 +213,8 @@ HK_INLINE int hk_result_offset(int m, int i) {
 /* Every NaN is the same one, which makes results independent of the order in which the CPU looks at operands. */
 HK_INLINE f32x16 hk_one_nan(f32x16 x) { return hk_select((u32x16)(x == x), x, hk_splat(__builtin_nanf(""))); }
 
-/* D = C + A B for `m` x `m` floats; a and b are [k][m]. With `paired` the second of each two neighbours in K is added
- * first, which is the order of instructions that multiply pairs (matrix_dot.h). */
+/* D = C + A B for `m` x `m` floats; a and b are [k][m]. With `paired` the second of each two adjacent K is added
+ * first, as in instructions that multiply pairs (matrix_dot.h). */
 HK_INLINE void hk_multiply(int m, float *d, const float *c, const float *a, const float *b, int depth, int paired) {
     for (int column = 0; column < m; column += 16)
         for (int first = 0; first < m; first += HK_TILE_ROWS) {
@@ -238,7 +238,7 @@ HK_INLINE void hk_multiply(int m, float *d, const float *c, const float *a, cons
         }
 }
 
-/* Instructions that add to one result, done together at most. */
+/* Most instructions that add to one result and run together. */
 #define HK_LINKS 8
 
 /* Registers of A and B of one of them. */
@@ -246,7 +246,7 @@ typedef struct HkFactors {
     const uint32_t *a, *b;
 } HkFactors;
 
-/* Where pairs of K are: pair r of lane group g begins at base[g * group_stride + r * row_stride]. */
+/* Places of pairs of K: pair r of lane group g begins at base[g * group_stride + r * row_stride]. */
 typedef struct HkPairs {
     const uint32_t *base;
     int group_stride, row_stride;
@@ -305,7 +305,7 @@ HK_INLINE void hk_flush_inputs(const Wave *w, float *values, int count) {
         if (((uint32_t *)values)[i] << 1 < 0x01000000u) ((uint32_t *)values)[i] &= 0x80000000u;
 }
 
-/* Dense instructions of floats (matrix.c), one by one where a chain cannot be done otherwise. */
+/* Dense instructions of floats (matrix.c), one by one where they cannot run as a chain. */
 HK_EXPORT int32_t hk_mfma_f32_16x16(Wave *w, const Op *op);
 HK_EXPORT int32_t hk_mfma_f32_32x32(Wave *w, const Op *op);
 

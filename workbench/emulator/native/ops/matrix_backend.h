@@ -1,8 +1,8 @@
-/* What a kind of CPU does of matrix instructions faster than matrix.h's loops: a table of functions.
+/* Functions of matrix instructions that a kind of CPU does faster than matrix.h's loops: a table.
  *
- * The library is made for one level of CPU (toolchain/native.py), which chooses the table when it is compiled; the
- * compiler puts the functions where they are called. Whether there are tiles, and whether VDPBF16PS is faster, is known
- * when the library is loaded: the functions look there.
+ * The library is built for one level of CPU (toolchain/native.py), which chooses the table at compile time; the
+ * compiler inlines the functions. Whether there are tiles, and whether VDPBF16PS is faster, is known when the library
+ * is loaded: the functions check that.
  */
 #ifndef HK_MATRIX_BACKEND_H
 #define HK_MATRIX_BACKEND_H
@@ -12,9 +12,9 @@
 #include "ops/matrix_dot_scaled.h"
 #include "ops/matrix_neon.h"
 
-/* NULL: this CPU does nothing better. `m` is 16 or 32; instructions have one block. Where `c` may be NULL, every
- * element of C is `constant`, or the instruction's. Functions that return something return 0, and have not written D,
- * where they cannot do what is asked. */
+/* NULL: this CPU has nothing better. `m` is 16 or 32; instructions have one block. Where `c` may be NULL, every
+ * element of C is `constant`, or the instruction's. Functions with a result return 0, and have not written D, if
+ * they cannot do it. */
 typedef struct HkMatrixBackend {
     /* D = C + A B of int8, modulo 2^32, of `count` rows; with 32 rows D lies over no factor, and C not across D. */
     void (*bytes)(int m, uint32_t *d, const uint32_t *c, uint32_t constant, const uint32_t *rows_a,
@@ -28,7 +28,7 @@ typedef struct HkMatrixBackend {
     /* D = C + A[0] B[0] + ... of f16 or bf16; `a` has room for all of A as floats. */
     void (*halves)(HkElement type, int m, float *d, const float *c, float *a, const HkFactors *factors, int links,
                    int count);
-    /* Instructions of a chain of bf16 that add to one result; returns what is known of operands (matrix_dot.h). */
+    /* Instructions of a chain of bf16 that add to one result; returns the flags of operands (matrix_dot.h). */
     int (*links)(Wave *w, const Op *op, int links, int m, int known);
     /* A chain of bf16. */
     int (*chain)(Wave *w, const Op *op, int32_t count, int m);

@@ -90,7 +90,7 @@ typedef struct __attribute__((aligned(64))) HkTurned {
     int used;
 } HkTurned;
 
-/* A's registers turned; `seen` where they are what an earlier instruction of the chain read. */
+/* A's registers transposed for tiles; `seen` if an earlier instruction of the chain read the same. */
 HK_INLINE const uint32_t *hk_turned(HkTurned *kept, int m, const Wave *w, uint32_t first, int rows, int seen) {
     int n = kept->of[first];
     if (n != 0 && seen) return kept->rows[n - 1];
@@ -104,7 +104,7 @@ HK_INLINE const uint32_t *hk_turned(HkTurned *kept, int m, const Wave *w, uint32
 HK_INLINE int hk_tiles_sum(Wave *w, const Op *op, int links, int m, int rows, int known, HkTurned *kept,
                            HkTilesSum *sum) {
     int now = HK_DOT_EXACT | HK_DOT_CALM, result_rows = m * m / HK_LANES;
-    /* Sums that are not done yet have places among the turned: there is room for those of all. */
+    /* Sums that are not done yet have places among the transposed factors: there is room for those of all. */
     for (int n = 0; n < links; n++) {
         uint32_t seen = known & HK_DOT_EXACT ? op[n].flags : 0;
         sum->b[n] = hk_row(w, op[n].src1);
@@ -118,7 +118,7 @@ HK_INLINE int hk_tiles_sum(Wave *w, const Op *op, int links, int m, int rows, in
     if (sum->c == NULL)
         now &= hk_dot_addend(op->imm[0]);
     else if (hk_sum_kept(w, op->src2, result_rows))
-        /* It is wanted when the sums before it are done. */
+        /* It is needed when the sums before it are done. */
         for (int i = 0; i < HK_LANES * result_rows; i += 16) __builtin_prefetch(sum->c + i);
     else
         now &= hk_dot_addends((const float *)sum->c, result_rows);
@@ -128,7 +128,7 @@ HK_INLINE int hk_tiles_sum(Wave *w, const Op *op, int links, int m, int rows, in
     return now;
 }
 
-/* Sums that are done together. */
+/* Sums that run together. */
 typedef struct HkBatch {
     HkTilesSum sums[HK_TILES_TOGETHER];
     int n, links, calm;
@@ -142,7 +142,7 @@ HK_INLINE void hk_batch_done(HkBatch *batch, int m, int pairs) {
     batch->n = 0;
 }
 
-/* Whether a sum wants what one before it makes; a long one goes on with its own. */
+/* Whether a sum needs the result of one before it; a long one continues with its own. */
 HK_INLINE int hk_tiles_waits(const Op *op, const Op *first) {
     return op->flags & HK_MATRIX_WAITS || (op > first && op[-1].flags & HK_MATRIX_LINKED);
 }
@@ -180,7 +180,7 @@ HK_INLINE int hk_tiles_chain(Wave *w, const Op *op, int32_t count, int m) {
             batch = other;
             continue;
         }
-        /* Tiles have an order of their own: whether an instruction takes it must not depend on its neighbours. */
+        /* Tiles add in an order of their own: whether an instruction uses it must not depend on its neighbours. */
         for (int i = 0; i < links; i++, op++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op);
         known = 0;
     }

@@ -422,7 +422,7 @@ HK_INLINE int32_t hk_mfma_exact(Wave *w, const Op *op, int m) {
 HK_EXPORT int32_t hk_mfma_exact_f32_16x16(Wave *w, const Op *op) { return hk_mfma_exact(w, op, 16); }
 HK_EXPORT int32_t hk_mfma_exact_f32_32x32(Wave *w, const Op *op) { return hk_mfma_exact(w, op, 32); }
 
-/* A chain of f16 or bf16 (matrix.c): each factor is made ready once for those of its next instructions that say they
+/* A chain of f16 or bf16 (matrix.c): each factor is prepared once for those of its next instructions that say they
  * have seen it. */
 #define HK_EXACT_KEPT 8
 /* Elements of a factor at most: 16 x 32, 32 x 16. */
@@ -434,7 +434,7 @@ HK_INLINE const HkExactOperand *hk_exact_kept(HkExactOperand *kept, HkExactOpera
     int at = -1;
     for (int i = 0; i < HK_EXACT_KEPT; i++) {
         if (kept[i].row == row) at = i;
-        /* What the other side has of registers that have changed is of no use. */
+        /* The other buffer's copy of changed registers is stale. */
         if (!seen && others[i].row == row) others[i].row = HK_NO_REGISTER;
     }
     if (seen && at >= 0) return &kept[at];

@@ -1,8 +1,8 @@
-/* Matrix instructions to the bit as an MI300X computes them: groups of products summed in fixed point, rounded once.
+/* Matrix instructions bit by bit as an MI300X computes them: groups of products summed in fixed point, rounded once.
  *
  * The rules are those of Xie, Wang, Yang, Yang, "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix
- * Cores" (arXiv:2511.10909), which its authors compared with the hardware bit for bit. docs/numerics.md has them in
- * words, and what is assumed of instructions that nobody has published.
+ * Cores" (arXiv:2511.10909), whose authors compared them with the hardware bit by bit. docs/numerics.md gives them in
+ * words, with the assumptions about instructions that nobody has published.
  */
 #ifndef HK_MATRIX_EXACT_H
 #define HK_MATRIX_EXACT_H
@@ -27,7 +27,7 @@ int hk_exact_least(HkElement type);
 /* Products of a format that are summed at once. */
 int hk_exact_group(HkElement type, int depth);
 
-/* Whether products of even and of odd k are summed apart. */
+/* Whether products of even and of odd k are summed separately. */
 HK_INLINE int hk_exact_split(HkElement type) { return type >= HK_FP8 && type != HK_INT8; }
 
 /* D = C + A B for m x m floats as hk_result_offset places them, m 16 or 32. `d` may be `c`. Values may be changed. */

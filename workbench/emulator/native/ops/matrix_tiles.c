@@ -14,13 +14,13 @@ HK_EXPORT int32_t hk_matrix_unit(void) { return 0; }
 int hk_tiles_allowed;
 __thread HkTilesOfThread hk_tiles_here;
 
-/* Linux gives the 8 KiB of tiles to processes that ask. It refuses where a thread's stack for signals has no room for
- * them; then the other instructions serve. */
+/* Linux gives the 8 KiB of tiles to processes that ask. It refuses if a thread's signal stack has no room for them;
+ * then the other instructions are used. */
 __attribute__((constructor)) static void hk_tiles_ask(void) {
     hk_tiles_allowed = syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
-/* Whether matrix instructions of bf16 and smaller floats are done by AMX, with its order of sums. */
+/* Whether AMX, with its order of sums, does the matrix instructions of bf16 and smaller floats. */
 HK_EXPORT int32_t hk_matrix_unit(void) { return hk_tiles_allowed; }
 
 void hk_tiles_configure(int depth) {

@@ -1,8 +1,8 @@
-/* Floating-point operations rounded up, down or towards zero: what the MODE register can ask for and the generated
- * code, which rounds to nearest, does not do.
+/* Floating-point operations rounded up, down or towards zero, as the MODE register can request: generated code always
+ * rounds to nearest.
  *
- * The host's rounding mode is switched for the operation. Half precision goes through double: a value rounded twice
- * in the same direction is what rounding once gives. */
+ * The host's rounding mode is switched for the operation. Half precision goes through double: rounding twice in the
+ * same direction is the same as rounding once. */
 #include "run/wave.h"
 
 #include <fenv.h>

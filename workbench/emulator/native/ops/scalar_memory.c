@@ -9,7 +9,7 @@ static int copy_dwords(Wave *w, const Op *op, uint64_t address, uint32_t dwords)
     memcpy(&w->s[op->sdst], source, dwords * 4);
     if (w->group->profile) {
         w->group->counters->scalar_bytes_read += dwords * 4;
-        /* Not what it may wait for: scalar loads see no later value. */
+        /* Not memory that it may poll: scalar loads need not see later values. */
         if (w->group->watch != NULL) hk_watch_range(w, op->pc, address, dwords * 4, 0);
     }
     return 1;
@@ -26,7 +26,7 @@ int32_t hk_s_load(Wave *w, const Op *op) {
     return !copy_dwords(w, op, address, op->imm[0]);
 }
 
-/* What a buffer resource in four SGPRs covers. */
+/* Range that a buffer resource in four SGPRs covers. */
 typedef struct Resource {
     uint64_t base, size;
 } Resource;
@@ -159,7 +159,7 @@ static void store_clock(Wave *w, const Op *op, uint64_t ticks) {
 #define CYCLES_OF_NANOSECOND 2
 #define CYCLES_OF_CONSTANT_TICK 20
 
-/* The host's time in cycles; but a wave that has slept since it last looked finds at least these cycles gone. */
+/* The host's time in cycles; but a wave that has slept since its last reading sees at least these cycles gone. */
 static uint64_t cycles(Wave *w) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -1,21 +1,21 @@
 /* Runs the work-groups of a launch.
  *
- * Each worker thread takes work-groups in order from a shared counter and runs the waves of one in turns: a
- * wave goes on until it meets a barrier, sleeps, ends, faults or has used its turn, so that waves which wait for one
- * another through memory make progress. Nothing here depends on time but when a call returns, so a launch gives the
- * same bits for any number of workers, unless what work-groups do depends on one another: with one worker it does not
- * depend on time even then.
+ * Each worker thread takes work-groups in order from a shared counter and runs the waves of one in turns: a wave runs
+ * until it meets a barrier, sleeps, ends, faults or has used its turn, so that waves which wait for one another through
+ * memory make progress. Nothing here depends on time except when a call returns, so a launch gives the same bits for
+ * any number of workers, unless its work-groups depend on one another; with one worker it does not depend on time even
+ * then.
  *
  * Work-groups may wait for one another, too. Most run to their end, one after the other, in the same memory. One that
  * is seen to wait (waiting.h) is parked, and the next one starts beside it, up to as many as the device would hold.
  * Parked ones get their turns when the worker has nothing else to do, or has started as many as are parked; those that
- * are stuck only when the memory that they wait for has changed. So each waits a bounded number of turns for each
- * change. One that goes on and on without being seen to wait shares the worker with others after a while.
+ * are stuck, only when the memory that they wait for has changed. So each waits a bounded number of turns for each
+ * change. One that runs on without being seen to wait shares the worker with others after a while.
  *
- * Where all that a worker holds is stuck and it may start nothing, it says so in Launch.waiting: above 16 bits an
- * epoch, which each worker raises when it leaves, begins to wait and ceases to; below, the workers that have found
- * their work-groups stuck in this epoch. When these are all workers, those that are still to come included, nobody has
- * run between the looks of all, and nothing that the launch does can change anything any more.
+ * A worker whose work-groups are all stuck and that may start no other says so in Launch.waiting: above 16 bits an
+ * epoch, which each worker increments when it leaves, begins to wait and stops waiting; below, the number of workers
+ * that have found their work-groups stuck in this epoch. When these are all workers, those still to come included,
+ * nobody has run between their checks, and the launch cannot change anything any more.
  */
 #define _GNU_SOURCE
 #include "run/group.h"
@@ -33,12 +33,12 @@
 
 enum { GROUP_ENDED, GROUP_AGAIN, GROUP_FAULT, GROUP_SLICE_OVER, GROUP_WAITS };
 
-/* What a wave's turn ends with beside a block's HK_END and so on: its blocks are used up. */
+/* End of a wave's turn besides a block's HK_END and so on: its blocks are used up. */
 #define TURN_OVER (-100)
 #define SHORT_TURN 64 /* blocks of a wave's turn in a work-group that was seen to wait */
 #define EPOCH 0x10000ull
-/* Looks of a worker that has nothing to do: those between which it sleeps come later; and those after which it no
- * longer counts on others to start work-groups, about 2 ms. */
+/* Checks of a worker that has nothing to do: those between which it sleeps come later; and those after which it no
+ * longer relies on others to start work-groups, about 2 ms. */
 #define SPINS 16
 #define PATIENCE 56
 
@@ -48,7 +48,7 @@ static uint64_t now(void) {
     return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-/* Block that begins at a device address; -1 where none does. */
+/* Block that begins at a device address; -1 if there is none. */
 static int32_t find_block(const Launch *l, uint64_t target) {
     uint64_t address = target - l->code_base;
     uint32_t low = 0, high = l->block_count;
@@ -62,13 +62,13 @@ static int32_t find_block(const Launch *l, uint64_t target) {
     return low < l->block_count && l->block_addresses[low] == address ? l->block_indices[low] : -1;
 }
 
-/* Whether the turn of a wave that is watched ends before its next block: it is back where the turn began, or has
- * touched other memory than before. */
+/* Whether the turn of a watched wave ends before its next block: it is back where the turn began, or has touched
+ * other memory than before. */
 static inline int comes_back(const Wave *w, const HkWatch *watch, uint32_t grown, int32_t block) {
     return watch != NULL && (block == w->block || watch->grown != grown);
 }
 
-/* Runs a wave's turn; HK_END, HK_BARRIER, HK_FAULT, or HK_YIELD or TURN_OVER when it is to go on later. */
+/* Runs a wave's turn; HK_END, HK_BARRIER, HK_FAULT, or HK_YIELD or TURN_OVER if it is to continue later. */
 __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l, uint64_t *counts, Wave *w,
                                                                 uint32_t turn, uint64_t *spent, HkWay *way,
                                                                 HkTape *tape, const HkWatch *watch) {
@@ -107,7 +107,7 @@ __attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l,
     return result;
 }
 
-/* Copies of it, so that a launch of which nothing is recorded does not look for each block whether it is. */
+/* Copies of it, so that a launch without records need not check at each block. */
 static int32_t run_wave(const Launch *l, uint64_t *counts, Wave *w, uint32_t turn, uint64_t *spent) {
     const Group *g = w->group;
     if (__builtin_expect(g->watch != NULL, 0)) return run_blocks(l, counts, w, turn, spent, w->way, g->tape, g->watch);
@@ -131,7 +131,7 @@ static void report(Worker *worker, const Resident *r, uint32_t wave, const Fault
         f->waves[i] = (WaveReport){.state = r->waves[i].state, .pc = r->waves[i].pc};
 }
 
-/* Where the launch stood when it was stopped, for the message of a time limit. */
+/* Position of the launch when it was stopped, for the message of a time limit. */
 static void report_stop(Worker *worker) {
     const Resident *r = worker->resident.first != NULL ? worker->resident.first : worker->parked.first;
     if (r == NULL) return;
@@ -141,8 +141,8 @@ static void report_stop(Worker *worker) {
     report(worker, r, wave, &none, 0);
 }
 
-/* Lets the waves that met at a barrier go on. Those that have ended are not waited for (CDNA3 and CDNA4 ISA guides,
- * S_BARRIER). */
+/* Lets the waves that met at a barrier continue. Those that have ended are not waited for (CDNA3 and CDNA4 ISA
+ * guides, S_BARRIER). */
 static void pass_barrier(Worker *worker, Resident *r) {
     if (worker->launch->san != NULL) hk_san_barrier(&r->group, r->waves);
     if (r->group.traffic != NULL) hk_traffic_barrier(&r->group, r->waves);
@@ -150,7 +150,7 @@ static void pass_barrier(Worker *worker, Resident *r) {
         if (r->waves[i].state == HK_WAVE_WAITING) r->waves[i].state = HK_WAVE_READY;
 }
 
-/* Answers the hostcall that a wave submitted in its turn; 0 where nobody does. */
+/* Answers the hostcall that a wave submitted in its turn; 0 if nobody does. */
 static int answer(Worker *worker, Resident *r, uint32_t index) {
     Launch *l = worker->launch;
     Wave *w = &r->waves[index];
@@ -164,7 +164,7 @@ static int answer(Worker *worker, Resident *r, uint32_t index) {
     return 0;
 }
 
-/* What a round of its waves' turns says of whether a work-group waits. */
+/* Result of a round of its waves' turns: whether a work-group waits. */
 __attribute__((noinline)) static int look(Resident *r, const Launch *l) {
     int slept = r->seen == HK_SLEPT;
     if (r->group.watch == NULL) {
@@ -276,14 +276,14 @@ static Resident *take_first(HkQueue *queue) {
     return r;
 }
 
-/* Lets a worker hold another work-group, as long as the launch holds no more than the device would. A worker's first is
- * not counted, so that those which run one after the other cost nothing: each worker has a place for it, even before it
- * comes. */
+/* Lets a worker hold another work-group, as long as the launch holds no more than the device would. A worker's first
+ * does not count, so that work-groups that run one after the other cost nothing: each worker has a place for it,
+ * even before it starts. */
 static int has_room(Worker *worker) {
     Launch *l = worker->launch;
     if (worker->resident_count == 0) return 1;
     uint32_t room = l->max_resident - __atomic_load_n(&l->workers, __ATOMIC_RELAXED);
-    /* Where there is none, nobody starts what this one leaves to others. */
+    /* If there is none, nobody starts the work-groups that this one leaves to others. */
     if (__atomic_load_n(&l->companions, __ATOMIC_RELAXED) >= room) return 0;
     worker->held_back = worker->resident_count >= __atomic_load_n(&l->share, __ATOMIC_RELAXED) && !worker->hurries;
     if (worker->held_back) return 0;
@@ -297,7 +297,7 @@ static void leave_room(Worker *worker) {
     if (worker->resident_count > 0) __atomic_fetch_sub(&worker->launch->companions, 1, __ATOMIC_RELAXED);
 }
 
-/* The next work-group of the launch for this worker, or NULL; *failed is set where memory ran out. */
+/* The next work-group of the launch for this worker, or NULL; *failed is set if memory ran out. */
 static Resident *take_group(Worker *worker, int *failed) {
     Launch *l = worker->launch;
     worker->held_back = 0;
@@ -315,8 +315,8 @@ static Resident *take_group(Worker *worker, int *failed) {
     return r;
 }
 
-/* Gives parked work-groups a turn, but for those that are stuck: they get one when the memory that they wait for has
- * changed, or when a fault in an earlier work-group has made them needless. */
+/* Gives parked work-groups a turn, except stuck ones: they get one when the memory that they wait for has changed,
+ * or when a fault in an earlier work-group has made them unnecessary. */
 static void wake(Worker *worker) {
     uint64_t last = __atomic_load_n(&worker->launch->last_group, __ATOMIC_RELAXED);
     HkQueue parked = worker->parked;
@@ -345,11 +345,11 @@ static void start_another(Worker *worker, int *failed) {
     append(&worker->resident, r);
 }
 
-/* The work-group whose turn is next; NULL where all that there are wait for memory to change, or there are none. */
+/* The work-group whose turn is next; NULL if all wait for memory to change, or there are none. */
 static Resident *next_turn(Worker *worker, int *failed) {
     Launch *l = worker->launch;
     if (worker->wants_company) {
-        /* One that goes on and on has had its share. */
+        /* One that runs on has had its share. */
         worker->wants_company = 0;
         wake(worker);
         if (worker->resident_count < l->max_company || ++worker->quanta >= worker->resident_count)
@@ -369,15 +369,15 @@ static void raise_epoch(Launch *l) {
     }
 }
 
-/* A worker for which nothing is left to do no longer counts. First those that wait are to look again: it may have
- * written what they wait for. */
+/* A worker without work no longer counts. First, those that wait must check again: it may have written what they
+ * wait for. */
 static void leave(Launch *l) {
     raise_epoch(l);
     __atomic_fetch_sub(&l->workers, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Counts a worker among those that wait, once an epoch: it has just seen that nothing has changed for any of its
- * work-groups, in an epoch that was there before it looked. */
+/* Counts a worker among those that wait, once per epoch: it has just seen that nothing has changed for any of its
+ * work-groups, in an epoch that began before its check. */
 static void confirm(Worker *worker, uint64_t epoch) {
     Launch *l = worker->launch;
     if (worker->confirmed == epoch) return;
@@ -407,7 +407,7 @@ HK_EXPORT uint64_t hk_waits(const Worker *worker, HkWait *waits, uint64_t room) 
     return count;
 }
 
-/* Has a work-group go on until it is another's turn. */
+/* Runs a work-group until it is another's turn. */
 static void run_turn(Worker *worker, Resident *r, uint64_t deadline) {
     Launch *l = worker->launch;
     worker->turns++;
@@ -481,7 +481,7 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
     }
 }
 
-/* Gives back what a worker holds; its counts and report stay. */
+/* Frees a worker's memory; its counts and report stay. */
 HK_EXPORT void hk_release(Worker *worker) {
     HkQueue spare = {worker->spare, NULL}, *queues[] = {&worker->resident, &worker->parked, &spare};
     for (unsigned i = 0; i < 3; i++) {

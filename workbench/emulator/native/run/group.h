@@ -1,10 +1,10 @@
-/* A work-group under way, as the driver keeps it. */
+/* A work-group under way, in the driver. */
 #ifndef HK_GROUP_H
 #define HK_GROUP_H
 
 #include "run/wave.h"
 
-/* What the turns of waves ended with: s_sleep; its blocks used up; anything else, or something answered it. */
+/* Ends of waves' turns: s_sleep; its blocks used up; anything else, or a hostcall answered. */
 enum { HK_SLEPT = 1, HK_RAN_OUT = 2, HK_MOVED = 4 };
 
 typedef struct Resident {
@@ -33,8 +33,7 @@ typedef struct Resident {
 /* Blocks that a work-group has run. */
 static inline uint64_t hk_blocks_run(const Resident *r) { return r->before + r->spent; }
 
-/* Gives a work-group the memory of an ended one, or new memory, and the state that its launch asks for; NULL where
- * memory ran out. */
+/* Gives a work-group the memory of an ended one, or new memory, and its initial state; NULL if memory ran out. */
 Resident *hk_start_group(Worker *worker, uint64_t index);
 
 /* Frees a work-group's memory, or keeps it for one of the same size in a later launch. */

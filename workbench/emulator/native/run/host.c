@@ -1,11 +1,11 @@
-/* What a host range allows: registering memory that is not there must be an error, never a crash later. */
+/* Access rights of a host range: registering memory that does not exist must be an error, never a crash later. */
 #include "run/wave.h"
 
 #if defined(__APPLE__)
-/* Not yet run: nobody has tried it on a Mac. */
+/* Untested: nobody has tried it on a Mac. */
 #include <mach/mach.h>
 
-/* mach/mach_vm.h, which zig does not bring. */
+/* mach/mach_vm.h, which zig lacks. */
 extern kern_return_t mach_vm_region(vm_map_read_t task, mach_vm_address_t *address, mach_vm_size_t *size,
                                     vm_region_flavor_t flavor, vm_region_info_t info, mach_msg_type_number_t *count,
                                     mach_port_t *object);
@@ -23,7 +23,7 @@ HK_EXPORT int32_t hk_listed_access(uint64_t base, uint64_t size) {
         mach_port_t object = MACH_PORT_NULL;
         kern_return_t found = mach_vm_region(mach_task_self(), &start, &length, VM_REGION_BASIC_INFO_64,
                                              (vm_region_info_t)&region, &count, &object);
-        /* The next region is told where the address is in none. */
+        /* If the address is in no region, the next one is returned. */
         if (found != KERN_SUCCESS || start > covered) return 0;
         if (!(region.protection & VM_PROT_READ)) access &= ~HK_ALLOCATION_READ;
         if (!(region.protection & VM_PROT_WRITE)) access &= ~HK_ALLOCATION_WRITE;
@@ -58,7 +58,7 @@ HK_EXPORT int32_t hk_listed_access(uint64_t base, uint64_t size) {
     uint64_t end = base + size;
     if (size == 0 || end < base) return 0;
     FILE *maps = fopen("/proc/self/maps", "r");
-    /* Without a /proc there is no telling; the caller's word has to do. */
+    /* Without a /proc there is no way to check; the caller is trusted. */
     if (maps == NULL) return HK_ALLOCATION_READ | HK_ALLOCATION_WRITE;
     char line[512];
     int access = HK_ALLOCATION_READ | HK_ALLOCATION_WRITE, line_start = 1;
@@ -94,7 +94,7 @@ static int memory_map(void) {
     return opened;
 }
 
-/* The same; asks for the range's own mappings where the system answers that. */
+/* The same; queries the range's own mappings if the system supports that. */
 HK_EXPORT int32_t hk_host_access(uint64_t base, uint64_t size) {
     uint64_t end = base + size;
     if (size == 0 || end < base) return 0;
@@ -112,7 +112,8 @@ HK_EXPORT int32_t hk_host_access(uint64_t base, uint64_t size) {
         }
     }
     if (failed == 0) return access;
-    /* ENOENT: nothing is mapped there. Anything else: the system does not answer, or somebody has closed the file. */
+    /* ENOENT: nothing is mapped there. Anything else: the system does not support it, or somebody has closed the
+       file. */
     return failed == ENOENT ? 0 : hk_listed_access(base, size);
 }
 #endif

@@ -1,4 +1,4 @@
-/* Ctrl-C for launches of other threads than Python's main one, which alone is told of signals. */
+/* Ctrl-C during launches of other threads than Python's main one, which alone gets signals. */
 #define _GNU_SOURCE
 #include "run/wave.h"
 
@@ -32,7 +32,7 @@ HK_EXPORT uint64_t hk_hear_interrupts(void) {
     return atomic_load(&heard);
 }
 
-/* Gives the signal back, unless somebody has taken it since. */
+/* Restores the signal's handler, unless somebody has replaced it since. */
 HK_EXPORT void hk_leave_interrupts(void) {
     struct sigaction current;
     sigaction(SIGINT, NULL, &current);

@@ -1,4 +1,4 @@
-/* The state in which a work-group starts: its memory, and registers as the kernel descriptor asks for them. */
+/* Initial state of a work-group: its memory, and registers as the kernel descriptor asks for them. */
 #include "run/waiting.h"
 
 #include "observe/sanitizer/sanitizer.h"
@@ -22,9 +22,10 @@ static void fill(void *memory, uint32_t value, size_t bytes) {
 static size_t register_bytes(const Launch *l) { return (size_t)l->row_count * HK_LANES * 4; }
 static size_t scratch_bytes(const Launch *l) { return ((size_t)l->scratch_size + 3) / 4 * HK_LANES * 4; }
 
-/* Memory of work-groups of earlier launches. The system gives new memory page by page, at the first touch of each, and
- * takes it back from all cores: on 16 threads that cost a launch as much as all else that is not its work. Whoever
- * finds it in use by another thread does without it, so that nobody waits, a forked process least. */
+/* Memory of work-groups of earlier launches. The system supplies new memory page by page, at the first touch of
+ * each, and takes it back from all cores: on 16 threads that cost a launch as much as everything else besides its
+ * work. A thread that finds it in use by another does without it, so that nobody waits, least of all a forked
+ * process. */
 #define KEPT 64
 #define KEPT_BYTES ((size_t)128 << 20)
 static struct {
@@ -124,7 +125,7 @@ static void set_hardware_ids(const Launch *l, const Group *g, Wave *w) {
     w->xcc_id = (uint32_t)(g->index % l->xcds);
     w->hw_id = (w->index / simds & 15) | w->index % simds << 4 | (place / engines & 15) << 8 | place % engines << 13 |
                (round & 15) << 16;
-    /* VALID, and IN_TG where a barrier has somebody to wait for. */
+    /* VALID, and IN_TG if a barrier has somebody to wait for. */
     w->status = 1u << 16 | (g->wave_count > 1 ? 1u << 11 : 0);
 }
 

@@ -1,4 +1,4 @@
-/* Which memory a work-group touches, and whether it comes back to the same state; see waiting.h. */
+/* Memory that a work-group touches, and whether it returns to the same state; see waiting.h. */
 #include "run/waiting.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ void hk_watch_range(Wave *w, uint64_t pc, uint64_t address, uint32_t bytes, int 
             h->reads = 1;
     }
     if (h->full) return;
-    /* Lanes go through the ranges in the order in which they did so before. */
+    /* Lanes access the ranges in the same order as before. */
     for (uint32_t n = 0, i = h->newest; n < h->count; n++, i++) {
         if (i >= h->count) i = 0;
         HkWatched *r = &h->ranges[i];
@@ -100,7 +100,7 @@ void hk_watch_free(Resident *r) {
     r->watch = NULL;
 }
 
-/* A number that differs where the content does, but for one chance in 2^64: a sum of its words, each mixed with its
+/* A number that differs if the content does, except for one chance in 2^64: a sum of its words, each mixed with its
  * place, which vectors add up. */
 static uint64_t digest(const void *memory, size_t bytes, uint64_t seed) {
     const uint64_t golden = 0x9e3779b97f4a7c15ull, mixer = 0xd6e8feb86659fd93ull;
@@ -126,7 +126,7 @@ static const void *place(const Resident *r, const HkWatched *range) {
     return (const void *)(uintptr_t)range->address;
 }
 
-/* Bytes of a range that are there: beyond the LDS 0 is read, and what is written is dropped. */
+/* Bytes of a range that exist: beyond the LDS, reads give 0 and writes are dropped. */
 static uint32_t present(const Resident *r, const HkWatched *range) {
     if (!is_shared(range->address)) return range->bytes;
     uint32_t offset = (uint32_t)range->address;
@@ -181,7 +181,7 @@ static uint64_t shared_state(const Resident *r) {
     uint64_t state = digest(r->lds, r->lds_bytes, 1);
     for (uint32_t i = 0; i < r->group.wave_count; i++) {
         const Wave *w = &r->waves[i];
-        /* A tape counts the bytes that were written since it looked, not since the wave began. */
+        /* A tape counts the bytes written since it looked, not since the wave began. */
         uint32_t high = r->group.tape != NULL ? w->scratch_size : w->scratch_high;
         if (high > w->scratch_size) high = w->scratch_size;
         state += digest(w->scratch, (size_t)(high + 3) / 4 * HK_LANES * 4, (uint64_t)i + 2);
@@ -213,7 +213,7 @@ int hk_watch_round(Resident *r, int slept) {
         return HK_WATCH_STUCK;
     int counts_only = h->shared_before == shared && differ <= COUNTING_ROWS;
     h->shared_before = shared;
-    /* A loop that takes some rounds comes back to what it was at one of these: Brent's way to find a cycle. */
+    /* A loop of some rounds returns to its state at one of these: Brent's cycle detection. */
     if (!h->is_known || (h->rounds & (h->rounds - 1)) == 0) {
         h->is_known = 1;
         h->unknown = 0;

@@ -1,11 +1,10 @@
 /* Work-groups that wait for memory to change: how the driver tells them from those that work.
  *
  * Now and then the driver watches a work-group for some rounds of its waves' turns. The native operations, which
- * HK_PROFILE_WATCH sends through what counts accesses, note which memory it touches. A work-group polls where it
- * touches the same memory again and again and its registers hardly change. It is stuck where registers, LDS, scratch
- * and that memory are as they were at the end of an earlier round: until another writes there, all that it does brings
- * it back to the same state, so that its turns may be left out. Nothing of this costs a work-group that is not watched
- * anything.
+ * HK_PROFILE_WATCH sends through the code that counts accesses, record the memory that it touches. A work-group polls
+ * if it touches the same memory again and again and its registers hardly change. It is stuck if registers, LDS, scratch
+ * and that memory are as they were at the end of an earlier round: until another writes there, all its work brings it
+ * back to the same state, so that its turns may be left out. This costs nothing for a work-group that is not watched.
  */
 #ifndef HK_WAITING_H
 #define HK_WAITING_H
@@ -13,7 +12,7 @@
 #include "ops/addresses.h"
 #include "run/group.h"
 
-/* Ranges of memory, and bytes of all of them: who touches more does not wait. */
+/* Ranges of memory, and bytes of all of them: a work-group that touches more does not wait. */
 #define HK_WATCHED 1024
 #define HK_WATCHED_BYTES 65536
 
@@ -47,20 +46,20 @@ struct HkWatch {
     uint64_t rows[]; /* [waves][rows] registers at the end of the round before; 0: there is none */
 };
 
-/* Notes that a wave touches memory. */
+/* Records that a wave touches memory. */
 void hk_watch_range(Wave *w, uint64_t pc, uint64_t address, uint32_t bytes, int is_read);
 void hk_watch_lanes(Wave *w, const Op *op, const uint64_t *at, uint64_t lanes, uint32_t bytes, int is_read);
 void hk_watch_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t lanes, uint32_t bytes,
                   int is_read);
 
-/* Notes that a wave learns something of which the ranges cannot tell whether it changes. */
+/* Records that a wave learns something of which the ranges cannot tell whether it changes. */
 static inline void hk_watch_unknown(Wave *w) {
     if (__builtin_expect(w->group->watch != NULL, 0)) w->group->watch->unknown = 1;
 }
 
 /* The driver's side. */
 
-/* Begins a window; 0 where there is no memory for it. */
+/* Begins a window; 0 if memory ran out. */
 int hk_watch_begin(Resident *r);
 void hk_watch_end(Resident *r);
 void hk_watch_free(Resident *r);
@@ -72,10 +71,10 @@ enum {
     HK_WATCH_STUCK,
 };
 
-/* What a round of a watched work-group shows; `slept`: each of its waves that ran asked to be left alone (s_sleep). */
+/* Evaluates a round of a watched work-group; `slept`: each of its waves that ran asked to be left alone (s_sleep). */
 int hk_watch_round(Resident *r, int slept);
 
-/* Whether memory that a work-group was seen to touch is other than it was then. */
+/* Whether memory that a work-group was seen to touch has changed since. */
 int hk_watch_changed(const Resident *r);
 
 /* HK_ALLOCATION_* flags of that memory. */

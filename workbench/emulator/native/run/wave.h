@@ -23,7 +23,7 @@ static inline uint64_t hk_s64(const Wave *w, unsigned encoding) {
 
 static inline uint32_t *hk_row(const Wave *w, unsigned row) { return w->v + (size_t)row * HK_LANES; }
 
-/* Record a fault of `op`; returns the nonzero value that the operation is to return. */
+/* Records a fault of `op`; returns the nonzero value that the operation must return. */
 __attribute__((cold, noinline, unused)) static int32_t hk_fault(Wave *w, const Op *op, int32_t kind, int32_t lane,
                                                                 uint64_t address, uint32_t size, int is_write) {
     w->pc = op->pc;
@@ -35,7 +35,7 @@ __attribute__((cold, noinline, unused)) static int32_t hk_fault(Wave *w, const O
     return 1;
 }
 
-/* The last allocation that begins at `address` or before it, or NULL. */
+/* The last allocation that begins at or before `address`, or NULL. */
 static inline const Allocation *hk_allocation_before(const Machine *m, uint64_t address) {
     uint64_t low = 0, high = m->allocation_count;
     while (low < high) {
@@ -67,15 +67,15 @@ __attribute__((noinline, unused)) static int hk_find_range(Wave *w, uint64_t lo,
     return (a->flags & need) == need;
 }
 
-/* Whether a kernel may touch every byte of [lo, hi): they lie in one allocation that allows the access. */
+/* Whether a kernel may access every byte of [lo, hi): they lie in one allocation that allows the access. */
 static inline int hk_allowed(Wave *w, uint64_t lo, uint64_t hi, int is_write) {
     uint64_t need = is_write ? HK_ALLOCATION_WRITE : HK_ALLOCATION_READ;
     if (__builtin_expect(lo >= w->hit_base && hi <= w->hit_end && lo <= hi && (w->hit_flags & need), 1)) return 1;
     return hk_find_range(w, lo, hi, need);
 }
 
-/* Bits of a dword of memory that lie past the end of its allocation: 0 where none do, or where no byte may be written.
- * Memory comes in dwords, and so do atomics, also those of a half or a byte at its end. */
+/* Bits of a dword of memory that lie past the end of its allocation: 0 if none do, or if no byte may be written.
+ * Memory comes in dwords, and so do atomics, even those of a half or a byte at its end. */
 __attribute__((unused)) static uint32_t hk_bits_past_end(const Wave *w, uint64_t address) {
     const Allocation *a = address & 3 ? NULL : hk_find_allocation(w->group->machine, address);
     if (a == NULL || !(a->flags & HK_ALLOCATION_WRITE) || a->end - address >= 4) return 0;
@@ -91,13 +91,13 @@ static inline void *hk_check(Wave *w, const Op *op, uint64_t address, uint32_t s
     return NULL;
 }
 
-/* Whether there is LDS at an offset: where there is none, hardware reads 0 and drops what is written. A lane's access
- * is there or not as a whole: LDS is given in steps that aligned accesses do not cross. */
+/* Whether there is LDS at an offset: if not, hardware reads 0 and drops writes. A lane's access is inside or outside
+ * as a whole: LDS is allocated in steps that aligned accesses do not cross. */
 static inline int hk_has_lds(const Wave *w, uint64_t offset, uint32_t size) {
     return offset + size <= w->group->lds_end;
 }
 
-/* Makes known an access of LDS beyond what the kernel asked for; 0 where it is a fault. */
+/* Reports an access of LDS beyond the kernel's allocation; 0 if it is a fault. */
 __attribute__((cold)) int hk_lds_overrun(Wave *w, const Op *op, uint64_t offset, uint32_t size, int is_write,
                                          int32_t lane);
 
